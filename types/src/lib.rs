@@ -1,1 +1,50 @@
-//! placeholder
+//! The nouns of the chain and their bytes: addresses, amounts, keys, transactions, blocks, records.
+//!
+//! ```text
+//! text ──parse──▶ Transaction ──check::verify──▶ CheckedTx ──▶ pool, blocks, execution
+//!                     ▲
+//! fields ──build──▶ Unsigned ──sign──▶ text
+//! ```
+//!
+//! Entry points: [`Transaction::parse`], [`check::verify`], [`build`], [`block::Block`].
+//! Rules: docs/protocol.md sections 1–6 and 9.
+//!
+//! Not here: files, network, database, clocks, randomness, anything asynchronous. What a
+//! transaction does to the state is in the crate `state`.
+
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::float_arithmetic
+)]
+
+pub mod address;
+pub mod amount;
+pub mod block;
+pub mod build;
+pub mod check;
+pub mod codec;
+pub mod error;
+pub mod hash;
+pub mod ids;
+pub mod json;
+pub mod keys;
+pub mod params;
+pub mod records;
+pub mod text;
+pub mod transaction;
+pub mod tx;
+
+pub use address::Address;
+pub use amount::Amount;
+pub use block::{Block, Header, UncheckedBlock};
+pub use error::{Code, Rejection};
+pub use hash::Hash;
+pub use keys::{Keypair, PublicKey, Signature};
+pub use params::Params;
+pub use records::{
+    Account, Blob, Miner, MinerFigures, Run, RunStatus, Settlement, Step, Supply, Sweep, TxLocation,
+};
+pub use transaction::{CheckedTx, SizeLimits, Transaction};
+pub use tx::Body;

@@ -1,0 +1,98 @@
+//! Account addresses (docs/protocol.md section 2).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::{FixedText, ParseTextError, decode_lower_hex};
+use crate::{Hash, PublicKey};
+
+/// `sha256(publicKey)[0..20]`. Printed as 40 lowercase hex characters; read in that form or with
+/// the prefix `ox`. Both forms are the same 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Address([u8; 20]);
+
+const EXPECTED: &str = "40 lowercase hex characters, or \"ox\" and 40 lowercase hex characters";
+
+impl Address {
+    /// The prefix of the second written form.
+    pub const PREFIX: &'static str = "ox";
+
+    /// Wraps bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+
+    /// The address of a key.
+    #[must_use]
+    pub fn from_public_key(key: &PublicKey) -> Self {
+        let digest = Hash::digest(key.as_bytes());
+        let mut bytes = [0_u8; 20];
+        for (to, from) in bytes.iter_mut().zip(digest.as_bytes()) {
+            *to = *from;
+        }
+        Self(bytes)
+    }
+
+    /// Reads either written form.
+    ///
+    /// # Errors
+    /// [`ParseTextError`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, ParseTextError> {
+        let digits = text.strip_prefix(Self::PREFIX).unwrap_or(text);
+        decode_lower_hex(digits, EXPECTED)
+            .map(Self)
+            .map_err(|_| ParseTextError::new(EXPECTED, text))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut buffer = const_hex::Buffer::<20>::new();
+        f.write_str(buffer.format(&self.0))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Address {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl FixedText<20> for Address {
+    fn bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+
+    fn from_bytes(bytes: [u8; 20]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::deserialize(deserializer)
+    }
+}

@@ -1,0 +1,111 @@
+//! The checks that need no state: fork, address, hash, signature, chain id, field limits
+//! (docs/protocol.md section 9, in that order).
+
+use crate::keys::{Claim, verify_batch};
+use crate::tx::StaticView;
+use crate::{Address, CheckedTx, Code, Hash, Params, Rejection, Transaction};
+
+/// What the chain fixes about transactions.
+#[derive(Clone, Copy, Debug)]
+pub struct StaticRules<'a> {
+    /// The chain's name.
+    pub chain_id: &'a str,
+    /// The chain's parameters.
+    pub params: &'a Params,
+    /// The height from which CHAT_TURN and AGENT transactions are valid.
+    pub v6_height: u64,
+    /// The height of the block that the transaction would be in.
+    pub height: u64,
+}
+
+/// How many signatures go into one batch.
+const BATCH: usize = 256;
+
+/// Checks transactions; the answers are in the order of the input, and each is the one that the
+/// transaction would get alone. Signatures are checked in batches.
+#[must_use]
+pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Result<CheckedTx, Rejection>> {
+    let early: Vec<Result<String, Rejection>> = txs
+        .iter()
+        .map(|tx| check_before_signature(tx, rules).map(|()| tx.hash().to_string()))
+        .collect();
+    let claims: Vec<Claim<'_>> = txs
+        .iter()
+        .zip(&early)
+        .filter_map(|(tx, early)| {
+            let message = early.as_ref().ok()?.as_bytes();
+            Some(Claim { key: tx.public_key(), signature: tx.signature(), message })
+        })
+        .collect();
+    let mut signed = claims.chunks(BATCH).flat_map(verify_batch).collect::<Vec<_>>().into_iter();
+    drop(claims);
+    txs.into_iter()
+        .zip(early)
+        .map(|(tx, early)| {
+            early?;
+            if !signed.next().unwrap_or(false) {
+                return Err(bad_signature(&tx));
+            }
+            check_after_signature(&tx, rules)?;
+            Ok(CheckedTx::new(tx))
+        })
+        .collect()
+}
+
+/// Checks one transaction.
+///
+/// # Errors
+/// The first failing check of docs/protocol.md section 9.
+pub fn verify_one(tx: Transaction, rules: &StaticRules<'_>) -> Result<CheckedTx, Rejection> {
+    check_before_signature(&tx, rules)?;
+    if !tx.public_key().verify(tx.hash().to_string().as_bytes(), &tx.signature()) {
+        return Err(bad_signature(&tx));
+    }
+    check_after_signature(&tx, rules)?;
+    Ok(CheckedTx::new(tx))
+}
+
+/// Checks an unsigned transaction: everything but the signature. For simulation.
+///
+/// # Errors
+/// The first failing check of docs/protocol.md section 9.
+pub fn verify_unsigned(tx: Transaction, rules: &StaticRules<'_>) -> Result<CheckedTx, Rejection> {
+    check_before_signature(&tx, rules)?;
+    check_after_signature(&tx, rules)?;
+    Ok(CheckedTx::new(tx))
+}
+
+fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
+    if tx.body().needs_v6() && rules.height < rules.v6_height {
+        let got = format_args!("{} in block {}", tx.body().type_name(), rules.height);
+        let expected = format_args!("block {} or later", rules.v6_height);
+        return Err(Rejection::new(Code::ForkNotActive, "type", got, expected));
+    }
+    let derived = Address::from_public_key(&tx.public_key());
+    if tx.from() != derived {
+        let expected = format_args!("{derived}, the address of publicKey");
+        return Err(Rejection::new(Code::AddressMismatch, "from", tx.from(), expected));
+    }
+    let (stated, hash): (Hash, Hash) = (tx.stated_hash(), tx.hash());
+    if stated != hash {
+        return Err(Rejection::new(Code::HashMismatch, "hash", stated, hash).with("computed", hash));
+    }
+    Ok(())
+}
+
+fn bad_signature(tx: &Transaction) -> Rejection {
+    let expected = "an Ed25519 signature by publicKey over the 64 characters of hash";
+    Rejection::new(Code::BadSignature, "signature", tx.signature(), expected)
+}
+
+fn check_after_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
+    let wrong_chain = match tx.chain_id() {
+        Some(chain_id) => chain_id != rules.chain_id,
+        None => rules.params.require_chain_id,
+    };
+    if wrong_chain {
+        let got = tx.chain_id().unwrap_or("missing");
+        return Err(Rejection::new(Code::ChainIdMismatch, "chainId", got, rules.chain_id));
+    }
+    tx.body().check_static(&StaticView { params: rules.params, signer: tx.from() })
+}

@@ -1,0 +1,49 @@
+//! The one place that knows the binary form of stored values: bincode, fixed-width little-endian
+//! integers, a size limit, and no trailing bytes.
+
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The largest value that is read, in bytes.
+pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+const CONFIG: Configuration<LittleEndian, Fixint, Limit<VALUE_BYTES_MAX>> =
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<VALUE_BYTES_MAX>();
+
+/// Bytes that are not one whole value of the wanted type.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes do not fit the type.
+    #[error("stored value is malformed: {0}")]
+    Malformed(#[source] bincode::error::DecodeError),
+    /// Bytes were left over.
+    #[error("stored value has {extra} trailing bytes")]
+    Trailing {
+        /// How many.
+        extra: usize,
+    },
+}
+
+/// The binary form of `value`.
+///
+/// # Panics
+/// Never for the types of this project: only a type that cannot know its length, or one over
+/// [`VALUE_BYTES_MAX`], fails to encode.
+#[must_use]
+pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    bincode::serde::encode_to_vec(value, CONFIG).expect("stored types are plain data")
+}
+
+/// Reads one value and nothing more.
+///
+/// # Errors
+/// [`DecodeError`] if the bytes are anything but exactly one value.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let (value, read) =
+        bincode::serde::decode_from_slice(bytes, CONFIG).map_err(DecodeError::Malformed)?;
+    match bytes.len().saturating_sub(read) {
+        0 => Ok(value),
+        extra => Err(DecodeError::Trailing { extra }),
+    }
+}

@@ -1,0 +1,296 @@
+//! Refusals: what is wrong with a transaction, as a fixed code and the values that disagree
+//! (docs/protocol.md section 9).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Amount;
+use crate::text::shorten;
+
+/// The fixed codes of a refusal, in the order in which checks are made.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the codes are explained in docs/protocol.md section 9")]
+pub enum Code {
+    Malformed,
+    UnsupportedType,
+    ForkNotActive,
+    AddressMismatch,
+    HashMismatch,
+    BadSignature,
+    ChainIdMismatch,
+    InvalidField,
+    NonceStale,
+    NonceTooHigh,
+    NonceTaken,
+    InsufficientBalance,
+    RunIdMismatch,
+    RunExists,
+    RunNotFound,
+    RunNotPending,
+    RunNotActive,
+    NotRunMiner,
+    NotSubmitter,
+    MinerExcluded,
+    StepOutOfOrder,
+    StepLimit,
+    TokensLimit,
+    EscrowExhausted,
+    SettlementMismatch,
+    BlobNotFound,
+    BlobNotFinal,
+    BlobExists,
+    BlobChunk,
+    BlobHash,
+    NotBlobOwner,
+    TurnNotFound,
+    PoolFull,
+    SenderLimit,
+    ClockSkew,
+}
+
+impl Code {
+    /// Every code, in order of precedence.
+    pub const ALL: [Self; 35] = [
+        Self::Malformed,
+        Self::UnsupportedType,
+        Self::ForkNotActive,
+        Self::AddressMismatch,
+        Self::HashMismatch,
+        Self::BadSignature,
+        Self::ChainIdMismatch,
+        Self::InvalidField,
+        Self::NonceStale,
+        Self::NonceTooHigh,
+        Self::NonceTaken,
+        Self::InsufficientBalance,
+        Self::RunIdMismatch,
+        Self::RunExists,
+        Self::RunNotFound,
+        Self::RunNotPending,
+        Self::RunNotActive,
+        Self::NotRunMiner,
+        Self::NotSubmitter,
+        Self::MinerExcluded,
+        Self::StepOutOfOrder,
+        Self::StepLimit,
+        Self::TokensLimit,
+        Self::EscrowExhausted,
+        Self::SettlementMismatch,
+        Self::BlobNotFound,
+        Self::BlobNotFinal,
+        Self::BlobExists,
+        Self::BlobChunk,
+        Self::BlobHash,
+        Self::NotBlobOwner,
+        Self::TurnNotFound,
+        Self::PoolFull,
+        Self::SenderLimit,
+        Self::ClockSkew,
+    ];
+
+    /// The text that clients match on: `NONCE_STALE`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.texts().0
+    }
+
+    /// The beginning of the message for people: `Nonce stale`.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.texts().1
+    }
+
+    const fn texts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Malformed => ("MALFORMED", "Malformed transaction"),
+            Self::UnsupportedType => ("UNSUPPORTED_TYPE", "Unsupported transaction type"),
+            Self::ForkNotActive => ("FORK_NOT_ACTIVE", "Fork not active"),
+            Self::AddressMismatch => ("ADDRESS_MISMATCH", "Address mismatch"),
+            Self::HashMismatch => ("HASH_MISMATCH", "Hash mismatch"),
+            Self::BadSignature => ("BAD_SIGNATURE", "Bad signature"),
+            Self::ChainIdMismatch => ("CHAIN_ID_MISMATCH", "Chain id mismatch"),
+            Self::InvalidField => ("INVALID_FIELD", "Invalid field"),
+            Self::NonceStale => ("NONCE_STALE", "Nonce stale"),
+            Self::NonceTooHigh => ("NONCE_TOO_HIGH", "Nonce too high"),
+            Self::NonceTaken => ("NONCE_TAKEN", "Nonce taken"),
+            Self::InsufficientBalance => ("INSUFFICIENT_BALANCE", "Insufficient balance"),
+            Self::RunIdMismatch => ("RUN_ID_MISMATCH", "Run id mismatch"),
+            Self::RunExists => ("RUN_EXISTS", "Run exists"),
+            Self::RunNotFound => ("RUN_NOT_FOUND", "Run not found"),
+            Self::RunNotPending => ("RUN_NOT_PENDING", "Run not pending"),
+            Self::RunNotActive => ("RUN_NOT_ACTIVE", "Run not active"),
+            Self::NotRunMiner => ("NOT_RUN_MINER", "Not the run's miner"),
+            Self::NotSubmitter => ("NOT_SUBMITTER", "Not the run's submitter"),
+            Self::MinerExcluded => ("MINER_EXCLUDED", "Miner excluded from the run"),
+            Self::StepOutOfOrder => ("STEP_OUT_OF_ORDER", "Step out of order"),
+            Self::StepLimit => ("STEP_LIMIT", "Step limit"),
+            Self::TokensLimit => ("TOKENS_LIMIT", "Tokens limit"),
+            Self::EscrowExhausted => ("ESCROW_EXHAUSTED", "Escrow exhausted"),
+            Self::SettlementMismatch => ("SETTLEMENT_MISMATCH", "Settlement mismatch"),
+            Self::BlobNotFound => ("BLOB_NOT_FOUND", "Blob not found"),
+            Self::BlobNotFinal => ("BLOB_NOT_FINAL", "Blob not final"),
+            Self::BlobExists => ("BLOB_EXISTS", "Blob exists"),
+            Self::BlobChunk => ("BLOB_CHUNK", "Blob chunk"),
+            Self::BlobHash => ("BLOB_HASH", "Blob hash"),
+            Self::NotBlobOwner => ("NOT_BLOB_OWNER", "Not the blob's owner"),
+            Self::TurnNotFound => ("TURN_NOT_FOUND", "Turn not found"),
+            Self::PoolFull => ("POOL_FULL", "Pool full"),
+            Self::SenderLimit => ("SENDER_LIMIT", "Sender limit"),
+            Self::ClockSkew => ("CLOCK_SKEW", "Clock skew"),
+        }
+    }
+
+    /// Whether waiting can make the same transaction acceptable.
+    #[must_use]
+    pub const fn is_transient(self) -> bool {
+        matches!(
+            self,
+            Self::ForkNotActive
+                | Self::NonceTooHigh
+                | Self::NonceTaken
+                | Self::InsufficientBalance
+                | Self::RunNotFound
+                | Self::BlobNotFound
+                | Self::BlobNotFinal
+                | Self::TurnNotFound
+                | Self::PoolFull
+                | Self::SenderLimit
+                | Self::ClockSkew
+        )
+    }
+
+    /// Whether a peer that forwards such a transaction broke a rule that it could check itself,
+    /// without any state.
+    #[must_use]
+    pub const fn is_peer_fault(self) -> bool {
+        matches!(
+            self,
+            Self::Malformed
+                | Self::AddressMismatch
+                | Self::HashMismatch
+                | Self::BadSignature
+                | Self::InvalidField
+                | Self::ChainIdMismatch
+                | Self::UnsupportedType
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A refusal: the input's fault, with the field, its value and what was expected.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Rejection {
+    code: Code,
+    field: Cow<'static, str>,
+    got: String,
+    expected: String,
+    extra: Vec<(Cow<'static, str>, String)>,
+}
+
+impl Rejection {
+    /// `field` holds `got` where `expected` was wanted. Long values are shortened.
+    pub fn new(
+        code: Code,
+        field: impl Into<Cow<'static, str>>,
+        got: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) -> Self {
+        Self {
+            code,
+            field: field.into(),
+            got: shorten(&got.to_string()),
+            expected: expected.to_string(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// A field that is missing or not of its JSON type.
+    pub fn malformed(
+        field: impl Into<Cow<'static, str>>,
+        got: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) -> Self {
+        Self::new(Code::Malformed, field, got, expected)
+    }
+
+    /// A field outside a limit or an enumeration.
+    pub fn invalid(
+        field: impl Into<Cow<'static, str>>,
+        got: impl fmt::Display,
+        expected: impl fmt::Display,
+    ) -> Self {
+        Self::new(Code::InvalidField, field, got, expected)
+    }
+
+    /// `what` would cost `needed` and the sender has `available`.
+    #[must_use]
+    pub fn insufficient_balance(field: &'static str, needed: Amount, available: Amount) -> Self {
+        Self::new(Code::InsufficientBalance, field, needed, format_args!("at most {available}"))
+            .with("needed", needed)
+            .with("available", available)
+    }
+
+    /// Adds a value to the machine-readable data.
+    #[must_use]
+    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+        self.extra.push((Cow::Borrowed(key), value.to_string()));
+        self
+    }
+
+    /// The fixed code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The field at fault.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// The value found, shortened.
+    #[must_use]
+    pub fn got(&self) -> &str {
+        &self.got
+    }
+
+    /// What would have been right.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// Further values by name.
+    pub fn extra(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.extra.iter().map(|(key, value)| (key.as_ref(), value.as_str()))
+    }
+
+    /// The message for people: `Nonce stale: tx=4, state=5`.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let title = self.code.title();
+        match self.code {
+            Code::NonceStale | Code::NonceTooHigh => {
+                format!("{title}: tx={}, state={}", self.got, self.expected)
+            }
+            #[expect(clippy::wildcard_enum_match_arm, reason = "only nonces are worded specially")]
+            _ => format!("{title}: {} is {}, expected {}", self.field, self.got, self.expected),
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message())
+    }
+}
+
+impl std::error::Error for Rejection {}

@@ -1,0 +1,100 @@
+//! Thirty-two bytes with a written form: hashes, run ids, conversation ids, roots.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::text::{FixedText, ParseTextError, decode_lower_hex};
+
+/// A 32-byte value, written as 64 lowercase hex characters.
+///
+/// One type serves every such value of the protocol (transaction and block hashes, run and
+/// conversation ids, content hashes, roots): they are all SHA-256 outputs or opaque ids.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// Thirty-two zero bytes: the `previousHash` of the first block.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// Wraps bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// SHA-256 of `bytes`.
+    #[must_use]
+    pub fn digest(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// SHA-256 of the concatenation of `parts`.
+    #[must_use]
+    pub fn digest_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// Reads 64 lowercase hex characters.
+    ///
+    /// # Errors
+    /// [`ParseTextError`] on any other length, an upper-case or a non-hex character.
+    pub fn parse(text: &str) -> Result<Self, ParseTextError> {
+        decode_lower_hex(text, "64 lowercase hex characters").map(Self)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut buffer = const_hex::Buffer::<32>::new();
+        f.write_str(buffer.format(&self.0))
+    }
+}
+
+impl fmt::Debug for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Hash {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl FixedText<32> for Hash {
+    fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::deserialize(deserializer)
+    }
+}

@@ -1,0 +1,50 @@
+//! How ids are derived from what they name (docs/protocol.md sections 5.1 and 5.2).
+
+use crate::Hash;
+
+/// How many UTF-16 code units of the prompt go into an agent run id.
+const PROMPT_UNITS: usize = 256;
+
+/// `sha256hex(utf8(content))`.
+#[must_use]
+pub fn compute_content_hash(content: &str) -> Hash {
+    Hash::digest(content.as_bytes())
+}
+
+/// `sha256hex(creator + "|" + now + "|" + seed)`: `now` in milliseconds since 1970, a missing seed
+/// is the empty string. The chain treats the result as an opaque id.
+#[must_use]
+pub fn compute_conversation_id(creator: &str, seed: Option<&str>, now_ms: u64) -> Hash {
+    let seed = seed.unwrap_or_default();
+    Hash::digest(format!("{creator}|{now_ms}|{seed}").as_bytes())
+}
+
+/// `sha256hex(utf8(from + nonce + prompt[:256]))`: `from` as written in the transaction, the nonce
+/// in decimal, and the first 256 UTF-16 code units of the prompt, where half of a surrogate pair
+/// at the cut becomes U+FFFD.
+#[must_use]
+pub fn compute_agent_run_id(from: &str, nonce: u64, prompt: &str) -> Hash {
+    let nonce = nonce.to_string();
+    let (whole, cut_pair) = prompt_prefix(prompt);
+    let replacement = if cut_pair { "\u{fffd}" } else { "" };
+    Hash::digest_parts(&[
+        from.as_bytes(),
+        nonce.as_bytes(),
+        whole.as_bytes(),
+        replacement.as_bytes(),
+    ])
+}
+
+/// The characters that fit whole into the first 256 code units, and whether a pair was cut.
+fn prompt_prefix(prompt: &str) -> (&str, bool) {
+    let mut units = 0_usize;
+    for (at, character) in prompt.char_indices() {
+        let after = units.saturating_add(character.len_utf16());
+        if after > PROMPT_UNITS {
+            let whole = prompt.get(..at).unwrap_or_default();
+            return (whole, units < PROMPT_UNITS);
+        }
+        units = after;
+    }
+    (prompt, false)
+}

@@ -1,0 +1,287 @@
+//! Ed25519 keys and the signature rule (docs/protocol.md sections 2 and 3).
+//!
+//! Keys are kept and messages signed with `ed25519-dalek`; signatures are checked with
+//! `ed25519-zebra`, whose rule (ZIP-215) gives the same answer for one signature and for a batch.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use ed25519_dalek::Signer;
+use ed25519_zebra::batch;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+use crate::Address;
+use crate::text::{FixedText, ParseTextError, decode_lower_hex};
+
+/// A 32-byte Ed25519 public key as it was written; it need not be a valid point.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; 32]);
+
+/// A 64-byte Ed25519 signature as it was written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signature([u8; 64]);
+
+/// The encodings of the points of small order with the sign bit cleared, canonical or not.
+/// A test compares the list with the curve library.
+const SMALL_ORDER: [[u8; 32]; 7] = [
+    little_endian(0, 0, 0),
+    little_endian(1, 0, 0),
+    hex32(*b"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    hex32(*b"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+    little_endian(0xec, 0xff, 0x7f),
+    little_endian(0xed, 0xff, 0x7f),
+    little_endian(0xee, 0xff, 0x7f),
+];
+
+const fn little_endian(first: u8, middle: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [middle; 32];
+    bytes[0] = first;
+    bytes[31] = last;
+    bytes
+}
+
+const fn hex32(text: [u8; 64]) -> [u8; 32] {
+    match const_hex::const_decode_to_array(&text) {
+        Ok(bytes) => bytes,
+        Err(_) => [0; 32],
+    }
+}
+
+impl PublicKey {
+    /// Wraps bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The address of this key.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        Address::from_public_key(self)
+    }
+
+    /// Whether `signature` is this key's over `message`: ZIP-215, and the key not of small order.
+    #[must_use]
+    pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
+        !self.is_small_order() && self.item(message, signature).verify_single().is_ok()
+    }
+
+    fn is_small_order(&self) -> bool {
+        let mut unsigned = self.0;
+        unsigned[31] &= 0x7f;
+        SMALL_ORDER.contains(&unsigned)
+    }
+
+    fn item(&self, message: &[u8], signature: &Signature) -> batch::Item {
+        let key = ed25519_zebra::VerificationKeyBytes::from(self.0);
+        let signature = ed25519_zebra::Signature::from_bytes(&signature.0);
+        batch::Item::from((key, signature, message))
+    }
+}
+
+/// What one signature claims: that `signature` is `key`'s over `message`.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The signer's key.
+    pub key: PublicKey,
+    /// The signature.
+    pub signature: Signature,
+    /// The signed bytes.
+    pub message: &'a [u8],
+}
+
+/// Checks many signatures with the rule of [`PublicKey::verify`]; the answers are in the order of
+/// the claims and equal the single answers.
+///
+/// The batch equation needs random factors that a signer cannot foresee. They come from a
+/// generator seeded with the hash of everything in the batch, so this crate stays free of
+/// randomness. A batch that fails is halved, so one bad signature among `n` costs about
+/// `log2(n)` further batches and spoils none of the others.
+#[must_use]
+pub fn verify_batch(claims: &[Claim<'_>]) -> Vec<bool> {
+    let items: Vec<Option<batch::Item>> = claims
+        .iter()
+        .map(|claim| {
+            (!claim.key.is_small_order()).then(|| claim.key.item(claim.message, &claim.signature))
+        })
+        .collect();
+    let mut seed = Sha256::new();
+    for claim in claims {
+        seed.update(claim.key.0);
+        seed.update(claim.signature.0);
+        seed.update(Sha256::digest(claim.message));
+    }
+    let mut rng = ChaCha8Rng::from_seed(seed.finalize().into());
+    let mut answers = Vec::with_capacity(items.len());
+    verify_halves(&items, &mut rng, &mut answers);
+    answers
+}
+
+fn verify_halves(items: &[Option<batch::Item>], rng: &mut ChaCha8Rng, answers: &mut Vec<bool>) {
+    if let [only] = items {
+        answers.push(only.clone().is_some_and(|item| item.verify_single().is_ok()));
+        return;
+    }
+    let mut batch = batch::Verifier::new();
+    for item in items.iter().flatten() {
+        batch.queue(item.clone());
+    }
+    if items.iter().all(Option::is_some) && batch.verify(&mut *rng).is_ok() {
+        answers.extend(std::iter::repeat_n(true, items.len()));
+        return;
+    }
+    let (left, right) = items.split_at(items.len() / 2);
+    if !left.is_empty() {
+        verify_halves(left, rng, answers);
+        verify_halves(right, rng, answers);
+    }
+}
+
+/// A signing key with its public half. The seed is wiped when it is dropped.
+#[derive(Clone)]
+pub struct Keypair(ed25519_dalek::SigningKey);
+
+impl Keypair {
+    /// The key of a 32-byte Ed25519 seed.
+    #[must_use]
+    pub fn from_seed(seed: &[u8; 32]) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(seed))
+    }
+
+    /// The secret seed. Handle with care.
+    #[must_use]
+    pub fn seed(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key().to_bytes())
+    }
+
+    /// The address of the public key.
+    #[must_use]
+    pub fn address(&self) -> Address {
+        self.public_key().address()
+    }
+
+    /// Signs bytes.
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> Signature {
+        Signature(self.0.sign(message).to_bytes())
+    }
+}
+
+impl fmt::Debug for Keypair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keypair({})", self.address())
+    }
+}
+
+impl Signature {
+    /// Wraps bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 64]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(const_hex::Buffer::<32>::new().format(&self.0))
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(const_hex::Buffer::<64>::new().format(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        decode_lower_hex(text, "64 lowercase hex characters").map(Self)
+    }
+}
+
+impl FromStr for Signature {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        decode_lower_hex(text, "128 lowercase hex characters").map(Self)
+    }
+}
+
+impl FixedText<32> for PublicKey {
+    fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl FixedText<64> for Signature {
+    fn bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+
+    fn from_bytes(bytes: [u8; 64]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Serialize for PublicKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PublicKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::deserialize(deserializer)
+    }
+}
+
+impl Serialize for Signature {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        crate::text::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Signature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::text::deserialize(deserializer)
+    }
+}

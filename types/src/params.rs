@@ -1,0 +1,90 @@
+//! The numbers of the protocol: the published constants and the parameters that genesis sets.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Amount;
+
+/// Micro-OMBRA earned per output token.
+pub const AGENT_REWARD_PER_TOKEN: u64 = 1;
+/// Micro-OMBRA burned per AGENT_STEP.
+pub const AGENT_NETWORK_FEE_PER_STEP: u64 = 100;
+/// Micro-OMBRA burned per CHAT_TURN.
+pub const CHAT_TURN_FEE: Amount = Amount::new(100);
+/// Bytes of UTF-8 in a prompt, a turn or an inline answer.
+pub const INLINE_TEXT_BYTES_MAX: usize = 16_384;
+/// The most steps that a run may allow.
+pub const MAX_STEPS_MAX: u64 = 200;
+/// Bytes in every chunk of a blob but the last.
+pub const BLOB_CHUNK_BYTES: u64 = 400_000;
+/// How deep arrays and objects may be nested in a transaction.
+pub const JSON_DEPTH_MAX: usize = 8;
+/// The largest integer in a transaction: 2^53−1.
+pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
+
+/// Consensus parameters of a chain, fixed by genesis (docs/protocol.md, the [node] rules).
+/// Every duration is in milliseconds, every size in bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Params {
+    /// The least escrow of an AGENT_REQUEST.
+    pub min_max_fee: Amount,
+    /// How long a run may wait for a claim.
+    pub pending_ttl_ms: u64,
+    /// How long a claimed run may wait for its first step.
+    pub claim_ttl_ms: u64,
+    /// How long a running run may wait for its next step.
+    pub step_ttl_ms: u64,
+    /// How often a run is opened again after a miner let its claim lapse.
+    pub max_reopens: u32,
+    /// The most deadlines that one block sweeps.
+    pub max_expiries_per_block: u32,
+    /// The most `outputTokens` of one AGENT_STEP.
+    pub max_output_tokens_per_step: u64,
+    /// The largest transaction, as canonical signed JSON.
+    pub max_tx_bytes: u32,
+    /// The same for SOCIAL_BLOB_CHUNK.
+    pub max_chunk_tx_bytes: u32,
+    /// The largest blob.
+    pub max_blob_bytes: u64,
+    /// What each SOCIAL_BLOB_CHUNK burns.
+    pub blob_fee_per_chunk: Amount,
+    /// How long a blob may stay unfinished.
+    pub blob_ttl_ms: u64,
+    /// Credited to the proposer of each block.
+    pub block_reward: Amount,
+    /// The longest time without a block.
+    pub heartbeat_ms: u64,
+    /// The shortest time between blocks.
+    pub min_block_interval_ms: u64,
+    /// Payloads and signatures in one block.
+    pub max_block_bytes: u32,
+    /// How far a timestamp may be ahead of a node's clock.
+    pub max_clock_skew_ms: u64,
+    /// Whether every transaction must name the chain.
+    pub require_chain_id: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            min_max_fee: Amount::new(100),
+            pending_ttl_ms: 900_000,
+            claim_ttl_ms: 120_000,
+            step_ttl_ms: 600_000,
+            max_reopens: 3,
+            max_expiries_per_block: 1_000,
+            max_output_tokens_per_step: 131_072,
+            max_tx_bytes: 131_072,
+            max_chunk_tx_bytes: 786_432,
+            max_blob_bytes: 16 * 1024 * 1024,
+            blob_fee_per_chunk: Amount::new(100),
+            blob_ttl_ms: 3_600_000,
+            block_reward: Amount::ZERO,
+            heartbeat_ms: 10_000,
+            min_block_interval_ms: 200,
+            max_block_bytes: 4 * 1024 * 1024,
+            max_clock_skew_ms: 120_000,
+            require_chain_id: false,
+        }
+    }
+}

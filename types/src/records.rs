@@ -1,0 +1,276 @@
+//! What the state stores and queries hand out. Plain data; the shapes of the public interface are
+//! made from it in the crate `rpc`.
+//!
+//! Texts that stand in a transaction (prompts, answers, turns) are not copied here: a record says
+//! where the transaction is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Amount, Hash};
+
+/// An account. It exists as soon as it is credited or sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Account {
+    /// What it can spend.
+    pub balance: Amount,
+    /// The nonce that its next transaction must have.
+    pub nonce: u64,
+}
+
+/// Where a transaction stands in the chain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct TxLocation {
+    /// The block's index.
+    pub height: u64,
+    /// The place in the block, from 0.
+    pub position: u32,
+}
+
+/// Where a run is in its life (docs/protocol.md sections 5.2–5.7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum RunStatus {
+    /// Waits for a miner.
+    Pending,
+    /// A miner took it and has not reported a step.
+    Claimed,
+    /// At least one step is recorded.
+    Running,
+    /// Ended by its miner with an answer.
+    Completed,
+    /// Ended by its miner without one.
+    Failed,
+    /// Ended by its miner for lack of time, or by a deadline.
+    Timeout,
+    /// Ended by its miner because the escrow could not pay more.
+    InsufficientFunds,
+    /// Ended by its submitter before a claim, or by its miner.
+    Cancelled,
+}
+
+impl RunStatus {
+    /// Every status, in the order of a run's life.
+    pub const ALL: [Self; 8] = [
+        Self::Pending,
+        Self::Claimed,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Timeout,
+        Self::InsufficientFunds,
+        Self::Cancelled,
+    ];
+
+    /// The word in JSON: `insufficient_funds`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Claimed => "claimed",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+            Self::InsufficientFunds => "insufficient_funds",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The status of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether the run has ended: no escrow is left.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Pending | Self::Claimed | Self::Running => false,
+            Self::Completed
+            | Self::Failed
+            | Self::Timeout
+            | Self::InsufficientFunds
+            | Self::Cancelled => true,
+        }
+    }
+
+    /// Whether a miner works on the run.
+    #[must_use]
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Claimed | Self::Running)
+    }
+}
+
+/// How a run's escrow is divided. The three parts sum up to `maxFee`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Settlement {
+    /// To the miner.
+    pub miner_reward: Amount,
+    /// Back to the submitter.
+    pub user_refund: Amount,
+    /// Burned.
+    pub network_fee: Amount,
+}
+
+/// The changing part of an agent run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Run {
+    /// The run's id.
+    pub agent_run_id: Hash,
+    /// The conversation named in the request.
+    pub conversation_id: Hash,
+    /// Who asked and paid.
+    pub submitter: Address,
+    /// The escrow at the start.
+    pub max_fee: Amount,
+    /// The most steps.
+    pub max_steps: u64,
+    /// Where it is.
+    pub status: RunStatus,
+    /// Who claimed it; kept when it ends, none while it is pending.
+    pub miner: Option<Address>,
+    /// Recorded steps.
+    pub step_count: u64,
+    /// The index of the last recorded step.
+    pub last_step_index: Option<u64>,
+    /// The sum of `outputTokens`.
+    pub tokens_out: u64,
+    /// Zero bytes before the first step, then `sha256(previous digest ‖ step transaction's hash)`.
+    pub steps_digest: Hash,
+    /// How the escrow was divided, once it was.
+    pub settlement: Option<Settlement>,
+    /// Block time of the request, in milliseconds.
+    pub submitted_at: u64,
+    /// Block time of the standing claim.
+    pub claimed_at: Option<u64>,
+    /// Block time of the end.
+    pub finished_at: Option<u64>,
+    /// When the sweep acts (docs/protocol.md section 5.7); none once it has ended.
+    pub deadline_at: Option<u64>,
+    /// How often a claim lapsed and the run was opened again.
+    pub reopens: u32,
+    /// Miners whose claim lapsed, in order.
+    pub excluded_miners: Vec<Address>,
+    /// The AGENT_REQUEST.
+    pub request: TxLocation,
+    /// The standing AGENT_CLAIM.
+    pub claim: Option<TxLocation>,
+    /// The AGENT_FINISH or AGENT_CANCEL.
+    pub finish: Option<TxLocation>,
+}
+
+/// A recorded step: which transaction reported it, and when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// The step's index.
+    pub step_index: u64,
+    /// The AGENT_STEP.
+    pub tx: TxLocation,
+    /// Block time in milliseconds.
+    pub timestamp: u64,
+}
+
+/// An entry of the miner directory.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Miner {
+    /// SHA-256 of the 64 characters of the first MINER_REGISTER's hash.
+    pub miner_id: Hash,
+    /// The account.
+    pub address: Address,
+    /// As registered last.
+    pub name: String,
+    /// As registered last.
+    pub capabilities: Vec<String>,
+    /// As registered last.
+    pub model_info: String,
+    /// Block time of the last registration.
+    pub registered_at: u64,
+}
+
+/// What a miner has done, registered or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MinerFigures {
+    /// Runs claimed.
+    pub claimed: u64,
+    /// Runs finished as completed.
+    pub completed: u64,
+    /// Runs finished by the miner otherwise.
+    pub failed: u64,
+    /// Claims that lapsed and runs that timed out.
+    pub timed_out: u64,
+    /// Output tokens of recorded steps.
+    pub tokens: u64,
+    /// Rewards received.
+    pub earnings: Amount,
+}
+
+/// A blob.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Blob {
+    /// The blob's id.
+    pub blob_id: String,
+    /// Who may add chunks.
+    pub owner: Address,
+    /// As the owner says.
+    pub content_type: String,
+    /// The size.
+    pub total_bytes: u64,
+    /// How many chunks make it.
+    pub total_chunks: u64,
+    /// How many of them are there.
+    pub received: u64,
+    /// SHA-256 of the bytes.
+    pub content_hash: Hash,
+    /// Whether it is finalised: immutable, may be referenced.
+    pub is_final: bool,
+    /// Block time of SOCIAL_BLOB_INIT.
+    pub created_at: u64,
+}
+
+/// The money of the chain (docs/protocol.md section 10).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Supply {
+    /// Σ balances in genesis.
+    pub genesis: Amount,
+    /// Σ block rewards.
+    pub minted: Amount,
+    /// Σ burned fees.
+    pub burned: Amount,
+    /// Σ escrows of runs that have not ended.
+    pub escrowed: Amount,
+}
+
+impl Supply {
+    /// What accounts hold: genesis + minted − burned − escrowed. `None` if the counters contradict
+    /// each other.
+    #[must_use]
+    pub const fn circulating(&self) -> Option<Amount> {
+        let Some(total) = self.genesis.checked_add(self.minted) else { return None };
+        let Some(kept) = total.checked_sub(self.burned) else { return None };
+        kept.checked_sub(self.escrowed)
+    }
+}
+
+/// What a sweep did at the end of a block (docs/protocol.md sections 5.7 and 5.10).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Sweep {
+    /// A claim lapsed; the run is pending again and the miner excluded from it.
+    Reopened {
+        /// The run.
+        agent_run_id: Hash,
+        /// The miner that let its claim lapse.
+        miner: Address,
+    },
+    /// The run ended with status `timeout`.
+    TimedOut {
+        /// The run.
+        agent_run_id: Hash,
+        /// How the escrow was divided.
+        settlement: Settlement,
+    },
+    /// An unfinished blob was dropped.
+    BlobDropped {
+        /// The blob.
+        blob_id: String,
+    },
+}

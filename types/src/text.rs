@@ -1,0 +1,114 @@
+//! Fixed-size byte values that are text in JSON and plain bytes in binary.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserializer, Serializer};
+
+/// A text that is not the written form of what was wanted.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("expected {expected}, got {got}")]
+pub struct ParseTextError {
+    /// What would have been right.
+    pub expected: &'static str,
+    /// What was there, shortened to 80 characters.
+    pub got: String,
+}
+
+impl ParseTextError {
+    /// The error for `got` where `expected` was wanted.
+    #[must_use]
+    pub fn new(expected: &'static str, got: &str) -> Self {
+        Self { expected, got: shorten(got) }
+    }
+}
+
+/// At most 80 characters of `text`, for messages.
+#[must_use]
+pub fn shorten(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+    }
+}
+
+/// Reads exactly `N` bytes of lowercase hex.
+pub(crate) fn decode_lower_hex<const N: usize>(
+    text: &str,
+    expected: &'static str,
+) -> Result<[u8; N], ParseTextError> {
+    let mut bytes = [0_u8; N];
+    let lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !lower || const_hex::decode_to_slice(text, &mut bytes).is_err() {
+        return Err(ParseTextError::new(expected, text));
+    }
+    Ok(bytes)
+}
+
+/// `N` bytes with a written form.
+pub(crate) trait FixedText<const N: usize>:
+    fmt::Display + FromStr<Err = ParseTextError>
+{
+    fn bytes(&self) -> &[u8; N];
+    fn from_bytes(bytes: [u8; N]) -> Self;
+}
+
+/// Text for people, a tuple of `N` bytes (no length) for machines.
+pub(crate) fn serialize<const N: usize, T: FixedText<N>, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    if serializer.is_human_readable() {
+        return serializer.collect_str(value);
+    }
+    let mut tuple = serializer.serialize_tuple(N)?;
+    for byte in value.bytes() {
+        tuple.serialize_element(byte)?;
+    }
+    tuple.end()
+}
+
+/// The inverse of [`serialize`].
+pub(crate) fn deserialize<'de, const N: usize, T: FixedText<N>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    if deserializer.is_human_readable() {
+        return deserializer.deserialize_str(TextVisitor(PhantomData::<T>));
+    }
+    deserializer.deserialize_tuple(N, BytesVisitor::<N>).map(T::from_bytes)
+}
+
+struct TextVisitor<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = ParseTextError>> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+struct BytesVisitor<const N: usize>;
+
+impl<'de, const N: usize> Visitor<'de> for BytesVisitor<N> {
+    type Value = [u8; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{N} bytes")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<[u8; N], A::Error> {
+        let mut bytes = [0_u8; N];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(index, &self))?;
+        }
+        Ok(bytes)
+    }
+}

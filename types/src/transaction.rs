@@ -1,0 +1,378 @@
+//! A signed transaction: the bytes that the signer hashed, and what they mean
+//! (docs/protocol.md section 3).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::json::{self, Json, ObjectWriter};
+use crate::params::JSON_DEPTH_MAX;
+use crate::tx::Body;
+use crate::tx::fields::Fields;
+use crate::{Address, Hash, Params, PublicKey, Rejection, Signature};
+
+/// A transaction that parsed. Its signature has not been looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transaction {
+    payload: Box<str>,
+    hash: Hash,
+    stated_hash: Hash,
+    signature: Signature,
+    public_key: PublicKey,
+    from: Address,
+    from_has_prefix: bool,
+    nonce: u64,
+    timestamp: u64,
+    chain_id: Option<Box<str>>,
+    body: Body,
+}
+
+/// How much text a transaction may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SizeLimits {
+    /// Canonical signed JSON of any kind but a blob chunk, in bytes.
+    pub tx_bytes: usize,
+    /// Canonical signed JSON of SOCIAL_BLOB_CHUNK, in bytes.
+    pub chunk_tx_bytes: usize,
+}
+
+/// `,"hash":"…","signature":"…"`: what signing adds to the payload.
+const SEAL_BYTES: usize = 10 + 64 + 15 + 128 + 1;
+
+/// Escapes and white space may make a text on the wire longer than its canonical form, by at most
+/// this factor.
+const WIRE_FACTOR: usize = 6;
+
+impl SizeLimits {
+    /// The longest text that is looked at, whatever it holds.
+    #[must_use]
+    pub const fn wire_bytes_max(&self) -> usize {
+        let largest =
+            if self.chunk_tx_bytes > self.tx_bytes { self.chunk_tx_bytes } else { self.tx_bytes };
+        largest.saturating_mul(WIRE_FACTOR)
+    }
+}
+
+impl From<&Params> for SizeLimits {
+    fn from(params: &Params) -> Self {
+        let size = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self {
+            tx_bytes: size(params.max_tx_bytes),
+            chunk_tx_bytes: size(params.max_chunk_tx_bytes),
+        }
+    }
+}
+
+/// Why stored bytes are not a transaction.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeTxError {
+    /// The bytes end too early or have an impossible length.
+    #[error("a stored transaction of {bytes} bytes is cut off")]
+    Truncated {
+        /// How many bytes there are.
+        bytes: usize,
+    },
+    /// The payload is not a payload.
+    #[error("a stored transaction is refused: {0}")]
+    Refused(#[source] Rejection),
+    /// The payload is not in canonical form.
+    #[error("a stored transaction is not in canonical form")]
+    NotCanonical,
+}
+
+impl Transaction {
+    /// Reads a signed transaction as a client sends it: a flat JSON object with `hash` and
+    /// `signature`, in any key order, escaped and spaced as the client likes.
+    ///
+    /// # Errors
+    /// MALFORMED or UNSUPPORTED_TYPE.
+    pub fn parse(text: &[u8], limits: &SizeLimits) -> Result<Self, Rejection> {
+        Self::read(text, limits, Seal::Required)
+    }
+
+    /// Reads a transaction whose `hash`, `signature` or both may be missing, for simulation.
+    ///
+    /// # Errors
+    /// As [`Transaction::parse`].
+    pub fn parse_unsigned(text: &[u8], limits: &SizeLimits) -> Result<Self, Rejection> {
+        Self::read(text, limits, Seal::Optional)
+    }
+
+    fn read(text: &[u8], limits: &SizeLimits, seal: Seal) -> Result<Self, Rejection> {
+        if text.len() > limits.wire_bytes_max() {
+            return Err(too_large(text.len(), limits.wire_bytes_max()));
+        }
+        let value = json::parse(text, JSON_DEPTH_MAX)
+            .map_err(|e| Rejection::malformed("transaction", e, "one flat JSON object"))?;
+        let fields = Fields::of(&value, "")?;
+        let sealed = |key| seal == Seal::Required || fields.has(key);
+        let stated_hash = sealed("hash").then(|| fields.hash("hash")).transpose()?;
+        let signature = sealed("signature").then(|| fields.parsed("signature")).transpose()?;
+
+        let mut payload = String::with_capacity(text.len());
+        write_payload(&value, &mut payload);
+        let tx = Self::from_payload(payload, fields, stated_hash, signature)?;
+        let max = match tx.body {
+            Body::BlobChunk(_) => limits.chunk_tx_bytes,
+            Body::ChatTurn(_)
+            | Body::AgentRequest(_)
+            | Body::AgentClaim(_)
+            | Body::AgentStep(_)
+            | Body::AgentFinish(_)
+            | Body::AgentCancel(_)
+            | Body::Transfer(_)
+            | Body::MinerRegister(_)
+            | Body::BlobInit(_)
+            | Body::BlobFinalize(_) => limits.tx_bytes,
+        };
+        let bytes = tx.signed_bytes();
+        if bytes > max { Err(too_large(bytes, max)) } else { Ok(tx) }
+    }
+
+    fn from_payload(
+        payload: String,
+        fields: Fields<'_, '_>,
+        stated_hash: Option<Hash>,
+        signature: Option<Signature>,
+    ) -> Result<Self, Rejection> {
+        let type_name = fields.text("type")?;
+        let from_text = fields.text("from")?;
+        let from = fields.parsed("from")?;
+        let nonce = fields.integer("nonce")?;
+        let timestamp = fields.integer("timestamp")?;
+        let public_key = fields.parsed("publicKey")?;
+        let chain_id = fields.optional_string("chainId")?.map(String::into_boxed_str);
+        let body = Body::read(type_name, fields)?;
+        let hash = Hash::digest(payload.as_bytes());
+        Ok(Self {
+            payload: payload.into_boxed_str(),
+            hash,
+            stated_hash: stated_hash.unwrap_or(hash),
+            signature: signature.unwrap_or(Signature::new([0; 64])),
+            public_key,
+            from,
+            from_has_prefix: from_text.starts_with(Address::PREFIX),
+            nonce,
+            timestamp,
+            chain_id,
+            body,
+        })
+    }
+
+    /// Reads the form of [`Transaction::encode`] from the front of `bytes`; answers the transaction
+    /// and the rest.
+    ///
+    /// # Errors
+    /// [`DecodeTxError`] if the bytes are cut off, refused, or hold a payload that is not in
+    /// canonical form (which would give one transaction two byte strings).
+    pub fn decode<'a>(
+        bytes: &'a [u8],
+        limits: &SizeLimits,
+    ) -> Result<(Self, &'a [u8]), DecodeTxError> {
+        let truncated = || DecodeTxError::Truncated { bytes: bytes.len() };
+        let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let (payload, rest) = rest.split_at_checked(length).ok_or_else(truncated)?;
+        let (signature, rest) = rest.split_first_chunk::<64>().ok_or_else(truncated)?;
+        if payload.len() > limits.wire_bytes_max() {
+            return Err(DecodeTxError::Refused(too_large(payload.len(), limits.wire_bytes_max())));
+        }
+
+        let value = json::parse(payload, JSON_DEPTH_MAX).map_err(|e| {
+            DecodeTxError::Refused(Rejection::malformed("transaction", e, "one flat JSON object"))
+        })?;
+        let mut canonical = String::with_capacity(payload.len());
+        write_payload(&value, &mut canonical);
+        if canonical.as_bytes() != payload {
+            return Err(DecodeTxError::NotCanonical);
+        }
+        let fields = Fields::of(&value, "").map_err(DecodeTxError::Refused)?;
+        let signature = Some(Signature::new(*signature));
+        let tx = Self::from_payload(canonical, fields, None, signature);
+        Ok((tx.map_err(DecodeTxError::Refused)?, rest))
+    }
+
+    /// Appends the binary form that blocks and the database hold: the payload's length as `u32`
+    /// little-endian, the payload, the 64 bytes of the signature.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let length = u32::try_from(self.payload.len()).unwrap_or(u32::MAX);
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(self.payload.as_bytes());
+        out.extend_from_slice(self.signature.as_bytes());
+    }
+
+    /// Bytes of [`Transaction::encode`].
+    #[must_use]
+    pub const fn encoded_bytes(&self) -> usize {
+        self.payload.len().saturating_add(4 + 64)
+    }
+
+    /// Bytes of [`Transaction::to_json`].
+    #[must_use]
+    pub const fn signed_bytes(&self) -> usize {
+        self.payload.len().saturating_add(SEAL_BYTES)
+    }
+
+    /// The signed transaction as flat JSON: the payload's members in the signer's order, then
+    /// `hash` and `signature`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        seal(&self.payload, &self.hash, &self.signature)
+    }
+
+    /// The canonical payload: what was hashed.
+    #[must_use]
+    pub const fn payload(&self) -> &str {
+        &self.payload
+    }
+
+    /// SHA-256 of the payload: the transaction's name.
+    #[must_use]
+    pub const fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// The hash that the client stated; equal to [`Transaction::hash`] once checked.
+    #[must_use]
+    pub const fn stated_hash(&self) -> Hash {
+        self.stated_hash
+    }
+
+    /// The signature over the 64 characters of the hash.
+    #[must_use]
+    pub const fn signature(&self) -> Signature {
+        self.signature
+    }
+
+    /// The signer's key.
+    #[must_use]
+    pub const fn public_key(&self) -> PublicKey {
+        self.public_key
+    }
+
+    /// The sender.
+    #[must_use]
+    pub const fn from(&self) -> Address {
+        self.from
+    }
+
+    /// The sender as the wallet wrote it, which goes into run ids.
+    #[must_use]
+    pub fn from_text(&self) -> String {
+        let prefix = if self.from_has_prefix { Address::PREFIX } else { "" };
+        format!("{prefix}{}", self.from)
+    }
+
+    /// The sender's nonce.
+    #[must_use]
+    pub const fn nonce(&self) -> u64 {
+        self.nonce
+    }
+
+    /// When the wallet says that it signed, in milliseconds since 1970.
+    #[must_use]
+    pub const fn timestamp(&self) -> u64 {
+        self.timestamp
+    }
+
+    /// The chain that the wallet meant, if it said.
+    #[must_use]
+    pub fn chain_id(&self) -> Option<&str> {
+        self.chain_id.as_deref()
+    }
+
+    /// What the transaction does.
+    #[must_use]
+    pub const fn body(&self) -> &Body {
+        &self.body
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seal {
+    Required,
+    Optional,
+}
+
+fn too_large(bytes: usize, max: usize) -> Rejection {
+    Rejection::malformed(
+        "transaction",
+        format_args!("{bytes} bytes"),
+        format_args!("at most {max} bytes"),
+    )
+}
+
+/// The payload with `hash` and `signature` added at its end.
+pub(crate) fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
+    let open = payload.strip_suffix('}').unwrap_or(payload);
+    let mut text = String::with_capacity(payload.len().saturating_add(SEAL_BYTES));
+    write!(text, "{open},\"hash\":\"{hash}\",\"signature\":\"{signature}\"}}")
+        .expect("a string takes every write");
+    text
+}
+
+/// The canonical form of an object without its members `hash` and `signature`.
+fn write_payload(value: &Json<'_>, out: &mut String) {
+    let Json::Object(members) = value else { return };
+    out.push('{');
+    let kept = members.iter().filter(|(key, _)| key != "hash" && key != "signature");
+    for (index, (key, value)) in kept.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        json::write_string(key, out);
+        out.push(':');
+        value.write_to(out);
+    }
+    out.push('}');
+}
+
+/// A transaction that passed every check that needs no state: [`crate::check::verify`].
+///
+/// Holding one is the proof, so pool and execution never look at a signature again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckedTx(Arc<Transaction>);
+
+impl CheckedTx {
+    pub(crate) fn new(tx: Transaction) -> Self {
+        Self(Arc::new(tx))
+    }
+
+    /// Takes a transaction as checked without looking. Only for bytes that this node checked
+    /// before it wrote them to its own database, and for simulations that change nothing.
+    #[must_use]
+    pub fn trust(tx: Transaction) -> Self {
+        Self(Arc::new(tx))
+    }
+}
+
+impl std::ops::Deref for CheckedTx {
+    type Target = Transaction;
+
+    fn deref(&self) -> &Transaction {
+        &self.0
+    }
+}
+
+/// The canonical payload of an unsigned transaction in the order of the protocol's table.
+pub(crate) fn build_payload(
+    body: &Body,
+    from: &str,
+    public_key: &PublicKey,
+    (nonce, timestamp): (u64, u64),
+    chain_id: Option<&str>,
+) -> String {
+    let mut payload = String::with_capacity(512);
+    let mut object = ObjectWriter::new(&mut payload);
+    object.string("type", body.type_name());
+    object.string("from", from);
+    body.write_required(&mut object);
+    object.integer("nonce", nonce);
+    object.integer("timestamp", timestamp);
+    body.write_optional(&mut object);
+    if let Some(chain_id) = chain_id {
+        object.string("chainId", chain_id);
+    }
+    object.display("publicKey", public_key);
+    object.end();
+    payload
+}
