@@ -1,1 +1,35 @@
-//! placeholder
+//! Keys and a client: what a person needs to own an account of the chain and to talk to a node.
+//!
+//! ```text
+//! words --BIP-39--> seed --BIP-32 m/44'/7777'/0'/0/i--> Ed25519 seed --> Keypair
+//!                                                                        |
+//! wallet file <--AES-256-GCM, PBKDF2--> Wallet --------------------------+--> Signed
+//!                                                                              |
+//!                                               Client --JSON-RPC------------> node
+//! ```
+//!
+//! Invariants: a secret never leaves a [`Wallet`] except by a method whose name says so; no `Debug` output
+//! holds one; secrets are wiped from memory when they are dropped; wallet files are private to their
+//! owner (0600) and appear whole or not at all.
+//!
+//! Entry points: [`Phrase`] (words and derivation), [`Wallet`], [`encrypted`] (the file format),
+//! [`KeyStore`] (a folder of wallet files), [`accounts`] (development accounts), [`sign`] (building
+//! and signing), [`Client`] (JSON-RPC).
+//!
+//! Not here: prompts, printing, configuration (the command line has them); ledger rules (`types`, `state`).
+
+pub mod accounts;
+pub mod client;
+pub mod encrypted;
+mod error;
+mod mnemonic;
+mod owner;
+pub mod sign;
+mod store;
+
+pub use client::{Answer, Client, ClientError, Events, Kind, Page};
+pub use error::WalletError;
+pub use mnemonic::{Phrase, WordCount};
+pub use owner::Wallet;
+pub use sign::{Envelope, Signed};
+pub use store::{KeyStore, StoredWallet, read_wallet_file, write_wallet_file};
