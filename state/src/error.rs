@@ -1,0 +1,79 @@
+//! Faults of storage, and the two ways in which a transaction can fail to execute.
+
+use types::Rejection;
+use types::codec::DecodeError;
+
+/// Our fault, never the input's: the database failed or holds what it must not hold.
+/// A node that meets one stops.
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    /// RocksDB failed.
+    #[error("database: {0}")]
+    Database(#[from] rocksdb::Error),
+    /// A stored value does not decode.
+    #[error("table {table}: {source}")]
+    Decode {
+        /// The table's name.
+        table: &'static str,
+        /// What is wrong with the bytes.
+        source: DecodeError,
+    },
+    /// Stored values contradict each other.
+    #[error("state is inconsistent: {what}")]
+    Inconsistent {
+        /// The broken rule.
+        what: &'static str,
+    },
+    /// The state tree failed.
+    #[error("state tree: {0}")]
+    Tree(#[source] anyhow::Error),
+    /// The database was written by another format.
+    #[error("the database has format {found}, this program reads format {expected}")]
+    Format {
+        /// What the database says.
+        found: u32,
+        /// What this program knows.
+        expected: u32,
+    },
+    /// The database belongs to another chain.
+    #[error("the database belongs to genesis {found}, not {expected}")]
+    Genesis {
+        /// The genesis hash in the database.
+        found: types::Hash,
+        /// The genesis hash of the configuration.
+        expected: types::Hash,
+    },
+    /// A stored block does not decode.
+    #[error("block {height}: {source}")]
+    Block {
+        /// The block's index.
+        height: u64,
+        /// What is wrong with it.
+        source: types::block::DecodeBlockError,
+    },
+    /// A stored transaction does not decode.
+    #[error("a transaction of block {height}: {source}")]
+    Transaction {
+        /// The block's index.
+        height: u64,
+        /// What is wrong with it.
+        source: types::transaction::DecodeTxError,
+    },
+}
+
+/// Why a transaction was not executed. Either way the draft is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum TxError {
+    /// The transaction's fault.
+    #[error("{0}")]
+    Rejected(Box<Rejection>),
+    /// Our fault.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl From<Rejection> for TxError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(Box::new(rejection))
+    }
+}

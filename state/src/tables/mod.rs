@@ -1,0 +1,218 @@
+//! The tables that execution reads and writes, one per row of this picture. Blocks, their indexes
+//! and the state tree's nodes are in [`crate::store`].
+//!
+//! ```text
+//! table                tag  key                                          value
+//! accounts             a    address                                      Account
+//! runs                 r    run id                                       Run
+//! steps                     run id | step index u64                      Step
+//! miners               m    address                                      Miner
+//! miner_ids                 miner id                                     address
+//! miner_figures             address                                      MinerFigures
+//! blobs                b    blob id (text)                               Blob
+//! blob_chunks               chunk index u32 | blob id (text)             bytes
+//! supply               s    (one row)                                    Supply
+//! deadlines                 deadline u64 | 0 run, 1 blob | id (text)     (nothing)
+//! turns                     transaction hash                             TurnPlace
+//! conversation_turns        conversation id | height u64 | position u32  transaction hash
+//! runs_by_status            status u8 | height u64 | position u32        run id
+//! runs_by_submitter         address | height u64 | position u32          run id
+//! runs_by_miner             address | height u64 | position u32          run id
+//! runs_by_conversation      conversation id | height u64 | position u32  run id
+//! ```
+//!
+//! The `height | position` of a run is that of its AGENT_REQUEST.
+
+use serde::{Deserialize, Serialize};
+use types::{Account, Address, Blob, Hash, Miner, MinerFigures, Run, Step, Supply, TxLocation};
+
+use crate::table::{Table, TableId};
+
+const fn plain(name: &'static str) -> TableId {
+    TableId { name, tag: None }
+}
+
+const fn authenticated(name: &'static str, tag: u8) -> TableId {
+    TableId { name, tag: Some(tag) }
+}
+
+/// Balance and nonce by address.
+#[derive(Debug)]
+pub struct Accounts;
+impl Table for Accounts {
+    const ID: TableId = authenticated("accounts", b'a');
+    type Key = Address;
+    type Value = Account;
+}
+
+/// Agent runs by id.
+#[derive(Debug)]
+pub struct Runs;
+impl Table for Runs {
+    const ID: TableId = authenticated("runs", b'r');
+    type Key = Hash;
+    type Value = Run;
+}
+
+/// Recorded steps by run and step index.
+#[derive(Debug)]
+pub struct Steps;
+impl Table for Steps {
+    const ID: TableId = plain("steps");
+    type Key = (Hash, u64);
+    type Value = Step;
+}
+
+/// The miner directory by address.
+#[derive(Debug)]
+pub struct Miners;
+impl Table for Miners {
+    const ID: TableId = authenticated("miners", b'm');
+    type Key = Address;
+    type Value = Miner;
+}
+
+/// The account of a miner id.
+#[derive(Debug)]
+pub struct MinerIds;
+impl Table for MinerIds {
+    const ID: TableId = plain("miner_ids");
+    type Key = Hash;
+    type Value = Address;
+}
+
+/// What a miner has done, registered or not.
+#[derive(Debug)]
+pub struct Figures;
+impl Table for Figures {
+    const ID: TableId = plain("miner_figures");
+    type Key = Address;
+    type Value = MinerFigures;
+}
+
+/// Blobs by id.
+#[derive(Debug)]
+pub struct Blobs;
+impl Table for Blobs {
+    const ID: TableId = authenticated("blobs", b'b');
+    type Key = String;
+    type Value = Blob;
+}
+
+/// The bytes of blobs. The chunk index stands first because a text must be the last part of a key.
+#[derive(Debug)]
+pub struct BlobChunks;
+impl Table for BlobChunks {
+    const ID: TableId = plain("blob_chunks");
+    type Key = (u32, String);
+    type Value = Vec<u8>;
+}
+
+/// The money of the chain: one row.
+#[derive(Debug)]
+pub struct Supplies;
+impl Table for Supplies {
+    const ID: TableId = authenticated("supply", b's');
+    type Key = ();
+    type Value = Supply;
+}
+
+/// What the sweep has to look at, in its order.
+#[derive(Debug)]
+pub struct Deadlines;
+impl Table for Deadlines {
+    const ID: TableId = plain("deadlines");
+    type Key = (u64, u8, String);
+    type Value = ();
+}
+
+impl Deadlines {
+    /// The kind of a run's deadline; its id is the 64 characters of the run id.
+    pub const RUN: u8 = 0;
+    /// The kind of a blob's deadline; its id is the blob id.
+    pub const BLOB: u8 = 1;
+}
+
+/// Where a turn is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TurnPlace {
+    /// The conversation that the turn belongs to.
+    pub conversation_id: Hash,
+    /// The CHAT_TURN.
+    pub tx: TxLocation,
+}
+
+/// Turns by their transaction's hash.
+#[derive(Debug)]
+pub struct Turns;
+impl Table for Turns {
+    const ID: TableId = plain("turns");
+    type Key = Hash;
+    type Value = TurnPlace;
+}
+
+/// Turns of a conversation in chain order.
+#[derive(Debug)]
+pub struct ConversationTurns;
+impl Table for ConversationTurns {
+    const ID: TableId = plain("conversation_turns");
+    type Key = (Hash, u64, u32);
+    type Value = Hash;
+}
+
+/// Runs by status, in the order of their requests. The status is its place in
+/// [`types::RunStatus::ALL`].
+#[derive(Debug)]
+pub struct RunsByStatus;
+impl Table for RunsByStatus {
+    const ID: TableId = plain("runs_by_status");
+    type Key = (u8, u64, u32);
+    type Value = Hash;
+}
+
+/// Runs by submitter, in the order of their requests.
+#[derive(Debug)]
+pub struct RunsBySubmitter;
+impl Table for RunsBySubmitter {
+    const ID: TableId = plain("runs_by_submitter");
+    type Key = (Address, u64, u32);
+    type Value = Hash;
+}
+
+/// Runs by every miner that ever claimed them, in the order of their requests.
+#[derive(Debug)]
+pub struct RunsByMiner;
+impl Table for RunsByMiner {
+    const ID: TableId = plain("runs_by_miner");
+    type Key = (Address, u64, u32);
+    type Value = Hash;
+}
+
+/// Runs by conversation, in the order of their requests.
+#[derive(Debug)]
+pub struct RunsByConversation;
+impl Table for RunsByConversation {
+    const ID: TableId = plain("runs_by_conversation");
+    type Key = (Hash, u64, u32);
+    type Value = Hash;
+}
+
+/// Every table of this file.
+pub const ALL: [TableId; 16] = [
+    Accounts::ID,
+    Runs::ID,
+    Steps::ID,
+    Miners::ID,
+    MinerIds::ID,
+    Figures::ID,
+    Blobs::ID,
+    BlobChunks::ID,
+    Supplies::ID,
+    Deadlines::ID,
+    Turns::ID,
+    ConversationTurns::ID,
+    RunsByStatus::ID,
+    RunsBySubmitter::ID,
+    RunsByMiner::ID,
+    RunsByConversation::ID,
+];

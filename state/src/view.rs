@@ -1,0 +1,100 @@
+//! Reading: raw bytes below, typed rows above.
+
+use std::sync::Arc;
+
+use types::codec;
+
+use crate::error::StorageError;
+use crate::table::{Key, Table, TableId};
+
+/// One row as bytes: key and value.
+pub type RawRow = (Vec<u8>, Vec<u8>);
+
+/// A bounded stretch of one table.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'a> {
+    /// The first key that may be answered.
+    pub from: &'a [u8],
+    /// The first key that is not; `None` is the end of the table.
+    pub to: Option<&'a [u8]>,
+    /// The most rows.
+    pub limit: usize,
+}
+
+/// A state that can be read: the database, a snapshot of it, a draft over either, or memory.
+pub trait Read: Send + Sync {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Rows of a range in ascending order of their keys.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError>;
+}
+
+/// The typed handle for reading. Cheap to clone.
+#[derive(Clone)]
+pub struct View(Arc<dyn Read>);
+
+impl View {
+    /// A view of `source`.
+    #[must_use]
+    pub fn new(source: Arc<dyn Read>) -> Self {
+        Self(source)
+    }
+
+    /// The raw source.
+    #[must_use]
+    pub fn source(&self) -> &dyn Read {
+        &*self.0
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the value does not decode.
+    pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, StorageError> {
+        get::<T>(&*self.0, key)
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("View")
+    }
+}
+
+/// The typed value of a key.
+///
+/// # Errors
+/// [`StorageError`] if the database fails or the value does not decode.
+pub fn get<T: Table>(source: &dyn Read, key: &T::Key) -> Result<Option<T::Value>, StorageError> {
+    let Some(bytes) = source.get_raw(T::ID, &key.to_bytes())? else { return Ok(None) };
+    decode_value::<T>(&bytes).map(Some)
+}
+
+/// Typed rows of a range in ascending order.
+///
+/// # Errors
+/// [`StorageError`] if the database fails or a row does not decode.
+pub fn scan<T: Table>(
+    source: &dyn Read,
+    range: Range<'_>,
+) -> Result<Vec<(T::Key, T::Value)>, StorageError> {
+    let rows = source.scan_raw(T::ID, range)?;
+    rows.into_iter()
+        .map(|(key, value)| {
+            let key = T::Key::from_bytes(&key)
+                .ok_or(StorageError::Inconsistent { what: "a key has the wrong length" })?;
+            Ok((key, decode_value::<T>(&value)?))
+        })
+        .collect()
+}
+
+fn decode_value<T: Table>(bytes: &[u8]) -> Result<T::Value, StorageError> {
+    codec::decode(bytes).map_err(|source| StorageError::Decode { table: T::ID.name, source })
+}
