@@ -28,8 +28,8 @@ pub mod sign;
 mod store;
 
 pub use client::{Answer, Client, ClientError, Events, Kind, Page};
-pub use error::WalletError;
-pub use mnemonic::{Phrase, WordCount};
+pub use error::{WalletError, WalletFileFault};
+pub use mnemonic::{DerivedKeys, Phrase, WordCount};
 pub use owner::Wallet;
 pub use sign::{Envelope, Signed};
 pub use store::{KeyStore, StoredWallet, read_wallet_file, write_wallet_file};

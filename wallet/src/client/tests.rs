@@ -1,0 +1,161 @@
+//! The client against a scripted server: every class of error, texts kept, streams resumed.
+
+mod script;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use types::tx::AgentCancel;
+use types::{Body, Hash, Keypair};
+
+use super::records::Status;
+use super::{Client, ClientError, Kind, NO_PARAMS, Page};
+use crate::{Envelope, Signed};
+use script::{Script, refusal};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn signed(nonce: u64) -> Signed {
+    let envelope = Envelope { nonce, timestamp: 1, chain_id: Some("test".into()) };
+    let body = Body::AgentCancel(AgentCancel { agent_run_id: Hash::ZERO });
+    Signed::new(&Keypair::from_seed(&[7; 32]), &envelope, &body)
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_there_is_not_reachable() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", free.local_addr().unwrap());
+    drop(free);
+    let client = Client::new(&url).unwrap();
+    let refused = client.chain_info().await;
+    assert!(matches!(refused, Err(ClientError::Unreachable { .. })), "{refused:?}");
+    let refused = client.subscribe(Kind::Blocks, Map::new(), None).await;
+    assert!(matches!(refused, Err(ClientError::Unreachable { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn every_error_number_has_its_class() {
+    let script = Script::start().await;
+    let client = script.client();
+    let cases = [
+        (refusal(-32602, "bad", Value::Null), "BadParams"),
+        (refusal(-32050, "Nonce stale: tx=4, state=5", json!({"code": "NONCE_STALE"})), "Refused"),
+        (refusal(-32051, "no such run", Value::Null), "NotFound"),
+        (refusal(-32052, "syncing", Value::Null), "NotServing"),
+        (refusal(-32053, "too fast", json!({"retryAfterMs": 250})), "Limited"),
+        (refusal(-32601, "no such method", Value::Null), "Other"),
+    ];
+    for (object, class) in cases {
+        script.answer_error(object);
+        let error = client.call::<Value, _>("scripted", NO_PARAMS).await.unwrap_err();
+        assert_eq!(class, class_of(&error), "{error:?}");
+        match error {
+            ClientError::Refused(refusal) => {
+                assert_eq!("NONCE_STALE", refusal.code);
+                assert_eq!("Nonce stale: tx=4, state=5", refusal.message);
+            }
+            ClientError::Limited { retry_after_ms, .. } => assert_eq!(Some(250), retry_after_ms),
+            _ => {}
+        }
+    }
+}
+
+fn class_of(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::BadParams { .. } => "BadParams",
+        ClientError::Refused(_) => "Refused",
+        ClientError::NotFound { .. } => "NotFound",
+        ClientError::NotServing { .. } => "NotServing",
+        ClientError::Limited { .. } => "Limited",
+        ClientError::Other { .. } => "Other",
+        _ => "another",
+    }
+}
+
+#[tokio::test]
+async fn an_answer_keeps_the_nodes_text_and_key_order() {
+    let script = Script::start().await;
+    script.answer_text(r#"{"zebra":1,"apple":{"y":"1","x":2}}"#);
+    let answer = script.client().call::<Value, _>("scripted", NO_PARAMS).await.unwrap();
+    assert_eq!(r#"{"zebra":1,"apple":{"y":"1","x":2}}"#, answer.text());
+    assert_eq!(2, answer["apple"]["x"]);
+}
+
+#[tokio::test]
+async fn an_answer_of_another_shape_is_unreadable() {
+    let script = Script::start().await;
+    script.answer_text(r#"{"height":"many"}"#);
+    let refused = script.client().call::<super::records::ChainInfo, _>("scripted", NO_PARAMS).await;
+    assert!(matches!(refused, Err(ClientError::Unreadable { method: "scripted", .. })));
+}
+
+#[tokio::test]
+async fn a_transaction_is_sent_as_it_was_signed() {
+    let script = Script::start().await;
+    let one = signed(0);
+    assert_eq!(one.hash(), script.client().send(&one).await.unwrap());
+    assert_eq!(one.text(), script.received());
+}
+
+#[tokio::test]
+async fn another_hash_than_the_signed_one_is_an_error() {
+    let script = Script::start().await;
+    script.lie_about_hashes();
+    let refused = script.client().send(&signed(0)).await;
+    assert!(matches!(refused, Err(ClientError::WrongHash { answered: Hash::ZERO, .. })));
+}
+
+#[tokio::test]
+async fn one_refusal_in_an_array_leaves_the_others() {
+    let script = Script::start().await;
+    let three = [signed(0), signed(1), signed(2)];
+    script.refuse_place(1);
+    let outcomes = script.client().send_many(&three).await.unwrap();
+    assert_eq!(three[0].hash(), *outcomes[0].as_ref().unwrap());
+    assert_eq!(three[2].hash(), *outcomes[2].as_ref().unwrap());
+    assert!(
+        matches!(&outcomes[1], Err(ClientError::Refused(refusal)) if refusal.code == "POOL_FULL")
+    );
+}
+
+#[tokio::test]
+async fn waiting_goes_on_until_the_transaction_leaves_the_pool() {
+    let script = Script::start().await;
+    script.include_at_call(3);
+    let answer = script.client().wait(&Hash::ZERO, SOON).await.unwrap();
+    assert_eq!((Status::Included, Some(12)), (answer.status, answer.block_index));
+    let pending = script.client().wait(&Hash::ZERO, Duration::ZERO).await.unwrap();
+    assert_eq!(Status::Included, pending.status);
+}
+
+#[tokio::test]
+async fn a_wait_ends_in_time_with_the_last_state() {
+    let script = Script::start().await;
+    script.include_at_call(u64::MAX);
+    let answer = script.client().wait(&Hash::ZERO, Duration::ZERO).await.unwrap();
+    assert_eq!(Status::Pending, answer.status);
+}
+
+#[tokio::test]
+async fn absent_page_members_are_left_out() {
+    let script = Script::start().await;
+    let page = Page { cursor: Some("next".into()), limit: None };
+    script.client().blocks(Some(3), None, &page).await.unwrap();
+    assert_eq!(r#"[{"cursor":"next","from":3}]"#, script.received());
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_a_lost_connection_without_repeats() {
+    let script = Script::start().await;
+    script.drop_streams_after(3);
+    let client = script.client();
+    let mut events = client.subscribe(Kind::Chat, Map::new(), Some(5)).await.unwrap();
+    let mut numbers = Vec::new();
+    for _ in 0..7 {
+        let event = tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap();
+        numbers.push(event["number"].as_u64().unwrap());
+    }
+    assert_eq!(vec![0, 1, 2, 3, 4, 5, 6], numbers);
+    assert!(script.streams_opened() > 1);
+}

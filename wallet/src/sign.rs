@@ -1,0 +1,156 @@
+//! Signed transactions, and the nonce, time and chain id that go into them.
+
+use serde_json::value::RawValue;
+use types::build::Unsigned;
+use types::tx::AgentRequest;
+use types::{Amount, Body, Hash, Keypair, ids};
+
+pub use types::build::Envelope;
+
+use crate::{Client, ClientError};
+
+/// A signed transaction: the text to send, byte for byte as it was built, and its hash.
+#[derive(Clone, Debug)]
+pub struct Signed {
+    json: Box<RawValue>,
+    hash: Hash,
+}
+
+impl Signed {
+    /// Builds and signs a transaction from the key's own address.
+    ///
+    /// # Panics
+    /// Never: the builders write valid JSON.
+    #[must_use]
+    pub fn new(keypair: &Keypair, envelope: &Envelope, body: &Body) -> Self {
+        let from = keypair.address().to_string();
+        let unsigned = Unsigned::build(body, &from, &keypair.public_key(), envelope);
+        let json = RawValue::from_string(unsigned.sign(keypair))
+            .expect("the builders of transactions write valid JSON");
+        Self { json, hash: unsigned.hash() }
+    }
+
+    /// The transaction's hash.
+    #[must_use]
+    pub const fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// The signed object as text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.json.get()
+    }
+
+    /// The signed object for a JSON document, its text unchanged.
+    #[must_use]
+    pub fn json(&self) -> &RawValue {
+        &self.json
+    }
+}
+
+/// What a submitter chooses about a run; its id follows from the sender, the nonce and the prompt.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The conversation it belongs to.
+    pub conversation_id: Hash,
+    /// The question.
+    pub prompt: String,
+    /// Tools that the miner may use.
+    pub tools_whitelist: Vec<String>,
+    /// The escrow, micro-OMBRA.
+    pub max_fee: Amount,
+    /// The highest number of steps, 1 to 200.
+    pub max_steps: u64,
+    /// A finalised blob that continues the prompt.
+    pub prompt_blob_id: Option<String>,
+    /// The model wished for.
+    pub model_hint: Option<String>,
+}
+
+impl Request {
+    /// The transaction's body, with the run's id for this sender and nonce (docs/protocol.md section 5.2).
+    #[must_use]
+    pub fn into_body(self, keypair: &Keypair, nonce: u64) -> AgentRequest {
+        let from = keypair.address().to_string();
+        AgentRequest {
+            agent_run_id: ids::compute_agent_run_id(&from, nonce, &self.prompt),
+            conversation_id: self.conversation_id,
+            prompt: self.prompt,
+            tools_whitelist: self.tools_whitelist,
+            max_fee: self.max_fee,
+            max_steps: self.max_steps,
+            prompt_blob_id: self.prompt_blob_id,
+            model_hint: self.model_hint,
+        }
+    }
+}
+
+impl Client {
+    /// The next envelope of a key: the nonce after all pending transactions, and the chain's id.
+    ///
+    /// # Errors
+    /// When the node is not reachable.
+    pub async fn envelope(
+        &self,
+        keypair: &Keypair,
+        timestamp_ms: u64,
+    ) -> Result<Envelope, ClientError> {
+        let account = self.account(&keypair.address()).await?;
+        let chain = self.chain_info().await?;
+        Ok(Envelope {
+            nonce: account.pending_nonce,
+            timestamp: timestamp_ms,
+            chain_id: Some(chain.chain_id.clone()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The signed text is what the vectors say and is sent unchanged.
+
+    use types::tx::Transfer;
+    use types::{Amount, Body};
+
+    use super::{Envelope, Request, Signed};
+    use crate::Phrase;
+
+    const GOLDEN: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
+
+    fn golden() -> types::Keypair {
+        Phrase::parse(GOLDEN).unwrap().derive(0).unwrap()
+    }
+
+    #[test]
+    fn the_golden_transfer_has_the_published_hash_and_signature() {
+        let to = "5bb5c50f185363cf913f93a18c6837c20d720a69".parse().unwrap();
+        let transfer = Transfer::new(to, Amount::new(1_000_000), Amount::new(10_000));
+        let envelope = Envelope { nonce: 0, timestamp: 1_715_990_000_000, chain_id: None };
+        let signed = Signed::new(&golden(), &envelope, &Body::Transfer(transfer));
+        assert_eq!(
+            "eb884fc4e54391df6b40a9f96ef5a301d80da83e043b15006550881389220b83",
+            signed.hash().to_string()
+        );
+        let signature = "eaeba1e252185d7640de268c88755d61fdddf6d2a399ae57fd45984c94ceee93df9b36d933f50add8cee9f5e859477fb19b51a03a6db6bda64ccd18b935c6307";
+        assert!(signed.text().ends_with(&format!(r#""signature":"{signature}"}}"#)));
+        assert_eq!(signed.text(), serde_json::to_string(signed.json()).unwrap());
+    }
+
+    #[test]
+    fn a_request_names_the_run_that_follows_from_sender_nonce_and_prompt() {
+        let request = Request {
+            conversation_id: types::Hash::ZERO,
+            prompt: "What is my balance?".into(),
+            tools_whitelist: vec![],
+            max_fee: Amount::new(100),
+            max_steps: 1,
+            prompt_blob_id: None,
+            model_hint: None,
+        };
+        assert_eq!(
+            "731003a8a724720b12c81fa536adc996230f4a8f892df43cfba3c8696383b942",
+            request.into_body(&golden(), 7).agent_run_id.to_string()
+        );
+    }
+}
