@@ -1,0 +1,8 @@
+//! Where the crates meet: each file implements the ports of one crate over the others.
+
+pub(crate) mod consensus;
+pub(crate) mod events;
+pub(crate) mod operator;
+pub(crate) mod pool;
+pub(crate) mod reads;
+pub(crate) mod submit;

@@ -1,0 +1,95 @@
+//! The command line: one binary, `ombra`.
+
+pub mod client;
+mod config;
+mod db;
+mod demo;
+mod dev;
+mod genesis;
+mod home;
+mod version;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use client::{ClientCommand, CliError, Outcome};
+
+/// A chain on which people buy work from AI agents: the node, and its tools.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ombra",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, \
+                  3 node not reachable, 4 refused by the chain."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a whole chain for one person, with funded accounts
+    Dev(Box<dev::DevArgs>),
+    /// Run a chain and show one complete agent run on it
+    Demo(Box<demo::DemoArgs>),
+    /// Make a home: settings, keys, data folder
+    Init(home::InitArgs),
+    /// Run a node from its home
+    Start(home::StartArgs),
+    /// Write, check and print genesis files
+    #[command(subcommand)]
+    Genesis(genesis::GenesisCommand),
+    /// Look after the database of a stopped node
+    #[command(subcommand)]
+    Db(db::DbCommand),
+    /// Show and check the settings
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Print version, commit, protocol and database format
+    Version(version::VersionArgs),
+    #[command(flatten)]
+    Client(ClientCommand),
+}
+
+/// Reads the command line, carries the command out, and answers the exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = match runtime {
+        Ok(runtime) => runtime.block_on(Box::pin(run(cli.command))),
+        Err(source) => Err(CliError::File { what: "cannot start".to_owned(), source }),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !error.is_quiet() {
+                let mut stderr = std::io::stderr().lock();
+                drop(writeln!(stderr, "ombra: {error}"));
+            }
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+async fn run(command: Command) -> Outcome {
+    let mut stdout = std::io::stdout();
+    let out = &mut stdout;
+    match command {
+        Command::Dev(args) => dev::run(*args, out).await,
+        Command::Demo(args) => demo::run(*args, out).await,
+        Command::Init(args) => home::init(&args, out),
+        Command::Start(args) => home::start(&args, out).await,
+        Command::Genesis(command) => genesis::run(command, out),
+        Command::Db(command) => db::run(command, out),
+        Command::Config(command) => config::run(command, out),
+        Command::Version(args) => version::run(&args, out),
+        Command::Client(command) => client::run(command, out).await,
+    }
+}

@@ -1,0 +1,214 @@
+//! The node's settings, and where each value came from.
+//!
+//! A flag beats the environment (`OMBRA__SECTION__KEY`), which beats `config.toml`, which beats the
+//! default. A key that nobody knows is an error. Rules of consensus are never here: they are in
+//! genesis.
+
+mod layers;
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use layers::{ConfigError, Effective, FlagValue, Origin, load};
+
+/// The settings of a node. Every section belongs to the crate that reads it.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// JSON-RPC, WebSocket, health, metrics.
+    pub rpc: rpc::Config,
+    /// Peers.
+    pub p2p: P2p,
+    /// How long validators wait for each other.
+    pub consensus: Consensus,
+    /// The transaction pool.
+    pub txpool: txpool::Config,
+    /// The database.
+    pub storage: Storage,
+    /// Logs.
+    pub log: Log,
+    /// Stopping.
+    pub shutdown: Shutdown,
+}
+
+/// Whom the node talks to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct P2p {
+    /// Multiaddress to listen on.
+    pub listen: String,
+    /// Multiaddresses of the peers to stay connected to.
+    pub peers: Vec<String>,
+    /// Whether others than those peers may connect.
+    pub open: bool,
+}
+
+impl Default for P2p {
+    fn default() -> Self {
+        Self { listen: "/ip4/0.0.0.0/tcp/30777".to_owned(), peers: Vec::new(), open: false }
+    }
+}
+
+/// How long a step of a round may take, in milliseconds.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Consensus {
+    /// For a whole proposal to arrive.
+    pub timeout_propose_ms: u64,
+    /// For prevotes to agree.
+    pub timeout_prevote_ms: u64,
+    /// For precommits to agree.
+    pub timeout_precommit_ms: u64,
+    /// What each further round adds.
+    pub timeout_step_ms: u64,
+}
+
+impl Default for Consensus {
+    fn default() -> Self {
+        Self {
+            timeout_propose_ms: 1_000,
+            timeout_prevote_ms: 500,
+            timeout_precommit_ms: 500,
+            timeout_step_ms: 250,
+        }
+    }
+}
+
+/// The database.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Storage {
+    /// Memory for blocks read from disk, in bytes.
+    pub block_cache_bytes: u64,
+    /// Memory for writes that wait to be sorted to disk, in bytes.
+    pub write_buffer_bytes: u64,
+    /// Memory for the hot rows that execution reads, in bytes.
+    pub hot_cache_bytes: u64,
+    /// The node stops when the disk has less room than this, in bytes.
+    pub free_disk_bytes_min: u64,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self {
+            block_cache_bytes: 64 * 1024 * 1024,
+            write_buffer_bytes: 64 * 1024 * 1024,
+            hot_cache_bytes: 32 * 1024 * 1024,
+            free_disk_bytes_min: 256 * 1024 * 1024,
+        }
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Logs, on standard error.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// What is logged, as `level` or `target=level,…`.
+    pub filter: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { filter: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// Stopping.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Shutdown {
+    /// How long an ordered stop may take, in milliseconds.
+    pub time_ms: u64,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self { time_ms: 15_000 }
+    }
+}
+
+/// Where a node keeps its files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The home in this directory.
+    #[must_use]
+    pub const fn new(directory: PathBuf) -> Self {
+        Self(directory)
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub const fn directory(&self) -> &PathBuf {
+        &self.0
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn config(&self) -> PathBuf {
+        self.0.join("config.toml")
+    }
+
+    /// The chain's beginning.
+    #[must_use]
+    pub fn genesis(&self) -> PathBuf {
+        self.0.join("genesis.json")
+    }
+
+    /// The node's key on the network.
+    #[must_use]
+    pub fn node_key(&self) -> PathBuf {
+        self.0.join("keys/node.key")
+    }
+
+    /// The key that signs votes.
+    #[must_use]
+    pub fn validator_key(&self) -> PathBuf {
+        self.0.join("keys/validator.key")
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        self.0.join("data/db")
+    }
+
+    /// The engine's log and the record of signed votes.
+    #[must_use]
+    pub fn consensus(&self) -> PathBuf {
+        self.0.join("data/consensus")
+    }
+
+    /// The pool's journal.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("data/pool.journal")
+    }
+
+    /// The socket of the operator's methods, while the node runs.
+    #[must_use]
+    pub fn admin_socket(&self) -> PathBuf {
+        self.0.join("admin.sock")
+    }
+
+    /// The addresses of the node, while it runs.
+    #[must_use]
+    pub fn endpoints(&self) -> PathBuf {
+        self.0.join("endpoints.json")
+    }
+}

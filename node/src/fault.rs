@@ -1,0 +1,36 @@
+//! What can go wrong with the node itself. A fault stops the node.
+
+/// Our own trouble, never a client's or a peer's.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The database.
+    #[error(transparent)]
+    Storage(#[from] state::StorageError),
+    /// The engine or its loop.
+    #[error(transparent)]
+    Consensus(#[from] consensus::Fault),
+    /// Files and sockets.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What the node was doing.
+        doing: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The disk is nearly full.
+    #[error("the disk has {free} bytes left, fewer than the {min} that `storage.free_disk_bytes_min` asks for")]
+    DiskFull {
+        /// What is left.
+        free: u64,
+        /// What is asked for.
+        min: u64,
+    },
+}
+
+impl Fault {
+    /// The system refused something.
+    #[must_use]
+    pub const fn io(doing: &'static str, source: std::io::Error) -> Self {
+        Self::Io { doing, source }
+    }
+}

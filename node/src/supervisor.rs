@@ -1,0 +1,203 @@
+//! Starts the node's tasks in stages and stops them in the reverse order.
+//!
+//! ```text
+//! stage      tasks                                   stopped
+//! storage    journal (pool journal to disk)          last
+//! consensus  engine (BFT engine and its loop)        third
+//! pool       ingest (checks submissions in batches)  second
+//! rpc        rpc, metrics, admin                     first
+//! ```
+//!
+//! A task that ends, fails or panics while nobody asked it to stop takes the node down in order,
+//! with its name in the reason. Every stage has a share of the configured time; what has not
+//! stopped by then is named in the log and left behind.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use crate::fault::Fault;
+
+/// Why the node stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ShutdownReason {
+    /// Somebody asked: a signal, or the end of the work.
+    #[error("asked to stop: {0}")]
+    Asked(&'static str),
+    /// A task failed.
+    #[error("task {name} failed: {fault}")]
+    TaskFailed {
+        /// The task.
+        name: &'static str,
+        /// Its error.
+        fault: Fault,
+    },
+    /// A task ended although nobody asked it to.
+    #[error("task {name} ended by itself")]
+    TaskEnded {
+        /// The task.
+        name: &'static str,
+    },
+    /// A task panicked.
+    #[error("task {name} panicked: {message}")]
+    TaskPanicked {
+        /// The task.
+        name: &'static str,
+        /// The panic's message.
+        message: String,
+    },
+}
+
+impl ShutdownReason {
+    /// Whether the process should report failure.
+    #[must_use]
+    pub const fn is_failure(&self) -> bool {
+        !matches!(self, Self::Asked(_))
+    }
+}
+
+#[derive(Debug)]
+struct Stage {
+    name: &'static str,
+    stop: CancellationToken,
+    running: BTreeMap<Id, &'static str>,
+}
+
+/// The node's tasks, in stages.
+#[derive(Debug, Default)]
+pub struct Supervisor {
+    stages: Vec<Stage>,
+    tasks: JoinSet<Result<(), Fault>>,
+}
+
+impl Supervisor {
+    /// Opens the next stage; tasks spawned from now on belong to it. Answers its stop token.
+    pub fn stage(&mut self, name: &'static str) -> CancellationToken {
+        let stop = CancellationToken::new();
+        self.stages.push(Stage { name, stop: stop.clone(), running: BTreeMap::new() });
+        stop
+    }
+
+    /// Runs a task in the stage opened last.
+    pub fn spawn<F>(&mut self, name: &'static str, task: F)
+    where
+        F: Future<Output = Result<(), Fault>> + Send + 'static,
+    {
+        if self.stages.is_empty() {
+            let _token = self.stage("node");
+        }
+        let handle = self.tasks.spawn(task);
+        if let Some(stage) = self.stages.last_mut() {
+            stage.running.insert(handle.id(), name);
+        }
+    }
+
+    /// Waits until `asked` ends or a task fails, then stops everything within `time`.
+    pub async fn run(
+        mut self,
+        asked: impl Future<Output = &'static str>,
+        time: Duration,
+    ) -> ShutdownReason {
+        let reason = tokio::select! {
+            biased;
+            why = asked => ShutdownReason::Asked(why),
+            reason = self.first_end() => reason,
+        };
+        if reason.is_failure() {
+            error!(%reason, "stopping");
+        } else {
+            info!(%reason, "stopping");
+        }
+        self.stop(time).await;
+        reason
+    }
+
+    /// The first task that ends decides; with no tasks left this never answers.
+    async fn first_end(&mut self) -> ShutdownReason {
+        match self.tasks.join_next_with_id().await {
+            None => std::future::pending().await,
+            Some(Ok((id, outcome))) => {
+                let name = self.forget(id);
+                match outcome {
+                    Ok(()) => ShutdownReason::TaskEnded { name },
+                    Err(fault) => ShutdownReason::TaskFailed { name, fault },
+                }
+            }
+            Some(Err(error)) => {
+                let name = self.forget(error.id());
+                ShutdownReason::TaskPanicked { name, message: panic_message(error) }
+            }
+        }
+    }
+
+    fn forget(&mut self, id: Id) -> &'static str {
+        let mut stages = self.stages.iter_mut();
+        stages.find_map(|stage| stage.running.remove(&id)).unwrap_or("unknown")
+    }
+
+    async fn stop(&mut self, time: Duration) {
+        let stages = u32::try_from(self.stages.len().max(1)).unwrap_or(u32::MAX);
+        let share = time / stages;
+        for index in (0..self.stages.len()).rev() {
+            let Some(stage) = self.stages.get(index) else { continue };
+            stage.stop.cancel();
+            let name = stage.name;
+            if tokio::time::timeout(share, self.drain(index)).await.is_err() {
+                let left = self.stages.get(index).map(|stage| stage.running.values().copied());
+                let left: Vec<_> = left.into_iter().flatten().collect();
+                warn!(stage = name, tasks = ?left, "did not stop in time");
+            }
+        }
+        self.tasks.abort_all();
+    }
+
+    /// Waits until no task of the stage runs.
+    async fn drain(&mut self, index: usize) {
+        while self.stages.get(index).is_some_and(|stage| !stage.running.is_empty()) {
+            let Some(ended) = self.tasks.join_next_with_id().await else { return };
+            match ended {
+                Ok((id, outcome)) => {
+                    let name = self.forget(id);
+                    if let Err(fault) = outcome {
+                        error!(task = name, %fault, "failed while stopping");
+                    }
+                }
+                Err(error) => {
+                    let name = self.forget(error.id());
+                    error!(task = name, message = panic_message(error), "panicked while stopping");
+                }
+            }
+        }
+    }
+}
+
+fn panic_message(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(payload) => payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned()),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Ends with the first SIGTERM or ctrl-C.
+///
+/// # Errors
+/// [`std::io::Error`] if the process cannot listen to signals.
+pub fn asked_by_signal() -> Result<impl Future<Output = &'static str>, std::io::Error> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "ctrl-C",
+        }
+    })
+}

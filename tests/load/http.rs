@@ -1,0 +1,89 @@
+//! One keep-alive HTTP/1.1 connection: the least that a generator needs, so that it takes little of
+//! the machine that it shares with the node.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+pub(crate) struct Connection {
+    stream: BufReader<TcpStream>,
+    host: SocketAddr,
+}
+
+impl Connection {
+    pub(crate) fn open(host: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(host).with_context(|| format!("connecting to {host}"))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        Ok(Self { stream: BufReader::with_capacity(64 * 1024, stream), host })
+    }
+
+    /// Posts a body and answers the body of the response.
+    pub(crate) fn post(&mut self, body: &str) -> anyhow::Result<String> {
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            self.host,
+            body.len()
+        );
+        let mut request = head.into_bytes();
+        request.extend_from_slice(body.as_bytes());
+        self.stream.get_mut().write_all(&request)?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let status = line.trim_end().to_owned();
+        let mut length = 0;
+        loop {
+            line.clear();
+            self.stream.read_line(&mut line)?;
+            let header = line.trim_end();
+            if header.is_empty() {
+                break;
+            }
+            let lower = header.to_ascii_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
+                length = value.trim().parse()?;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body)?;
+        let body = String::from_utf8(body)?;
+        if !status.contains(" 200") {
+            bail!("{status}: {body}");
+        }
+        Ok(body)
+    }
+
+    /// Calls a method and answers its result.
+    pub(crate) fn call(
+        &mut self,
+        method: &str,
+        params: &serde_json::Value,
+    ) -> anyhow::Result<serde_json::Value> {
+        let call = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let mut answer: serde_json::Value = serde_json::from_str(&self.post(&call.to_string())?)?;
+        match answer.get_mut("result") {
+            Some(result) => Ok(result.take()),
+            None => bail!("{method}: {answer}"),
+        }
+    }
+}
+
+/// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.
+pub(crate) fn send_body(texts: &[String]) -> String {
+    let call = |(id, text): (usize, &String)| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ombra_sendTransaction\",\"params\":[{text}]}}")
+    };
+    let calls: Vec<String> = texts.iter().enumerate().map(call).collect();
+    match calls.as_slice() {
+        [single] => single.clone(),
+        _ => format!("[{}]", calls.join(",")),
+    }
+}
+
+/// The committed nonce of an account.
+pub(crate) fn account_nonce(connection: &mut Connection, address: &str) -> anyhow::Result<u64> {
+    let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
+    account.get("nonce").and_then(serde_json::Value::as_u64).context("an account without nonce")
+}

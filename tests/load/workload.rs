@@ -1,0 +1,180 @@
+//! The transactions of a load, signed in advance.
+
+use types::build::{self, Envelope};
+use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, ToolCall, Transfer};
+use types::{Amount, Hash, Keypair, ids};
+use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
+use wallet::mnemonic::Phrase;
+
+const STEPS: u64 = 8;
+const TOKENS_PER_STEP: u64 = 500;
+const MAX_FEE: u64 = 100_000;
+/// The time that wallets write; the chain does not compare it with blocks.
+const TIMESTAMP: u64 = 1_700_000_000_000;
+
+/// Signed texts by sender, each list in nonce order.
+pub(crate) struct Wave {
+    by_sender: Vec<Vec<String>>,
+}
+
+impl Wave {
+    /// Deals the senders out to `lanes` connections; in a lane, senders take turns.
+    pub(crate) fn into_lanes(self, lanes: usize) -> Vec<Vec<String>> {
+        let mut dealt: Vec<Vec<std::vec::IntoIter<String>>> = (0..lanes).map(|_| Vec::new()).collect();
+        for (index, texts) in self.by_sender.into_iter().enumerate() {
+            if let Some(lane) = dealt.get_mut(index % lanes) {
+                lane.push(texts.into_iter());
+            }
+        }
+        dealt.into_iter().map(take_turns).filter(|lane| !lane.is_empty()).collect()
+    }
+}
+
+/// One from each in turn until all are empty.
+fn take_turns(mut senders: Vec<std::vec::IntoIter<String>>) -> Vec<String> {
+    let mut lane = Vec::new();
+    loop {
+        let before = lane.len();
+        for sender in &mut senders {
+            lane.extend(sender.next());
+        }
+        if lane.len() == before {
+            return lane;
+        }
+    }
+}
+
+/// What is sent, wave after wave, and how to see that all of it is in the chain.
+pub(crate) struct Workload {
+    pub(crate) waves: Vec<Wave>,
+    pub(crate) runs: usize,
+    /// Address and final nonce of every sender.
+    pub(crate) nonces: Vec<(String, u64)>,
+}
+
+impl Workload {
+    pub(crate) fn len(&self) -> usize {
+        self.waves.iter().flat_map(|wave| &wave.by_sender).map(Vec::len).sum()
+    }
+
+    /// `txs` transfers, dealt out to the senders.
+    pub(crate) fn transfers(txs: usize, accounts: usize) -> anyhow::Result<Self> {
+        let keys = keys(accounts)?;
+        let mut by_sender = Vec::with_capacity(keys.len());
+        for (index, key) in keys.iter().enumerate() {
+            let count = txs / accounts + usize::from(index < txs % accounts);
+            let next = keys.get((index + 1) % keys.len()).unwrap_or(key).address();
+            let transfer = Transfer::new(next, Amount::new(1), Amount::new(1));
+            let texts = (0..u64::try_from(count)?)
+                .map(|nonce| build::build_transfer_tx(key, transfer.clone(), &envelope(nonce)))
+                .collect();
+            by_sender.push(texts);
+        }
+        let nonces = final_nonces(&keys, &by_sender)?;
+        Ok(Self { waves: vec![Wave { by_sender }], runs: 0, nonces })
+    }
+
+    /// `runs` whole runs: the first half of the accounts asks, the second half mines.
+    pub(crate) fn runs(runs: usize, accounts: usize) -> anyhow::Result<Self> {
+        let keys = keys(accounts.max(2))?;
+        let (submitters, miners) = keys.split_at(keys.len() / 2);
+        let mut requests = vec![Vec::new(); submitters.len()];
+        let mut work = vec![Vec::new(); miners.len()];
+        for index in 0..runs {
+            let (asks, mines) = (index % submitters.len(), index % miners.len());
+            let (Some(submitter), Some(miner)) = (submitters.get(asks), miners.get(mines)) else {
+                anyhow::bail!("too few accounts");
+            };
+            if let Some(texts) = requests.get_mut(asks) {
+                let (text, run) = request(submitter, u64::try_from(texts.len())?, index);
+                texts.push(text);
+                if let Some(texts) = work.get_mut(mines) {
+                    let nonce = u64::try_from(texts.len())?;
+                    texts.extend(mine(miner, nonce, run));
+                }
+            }
+        }
+        let mut nonces = final_nonces(submitters, &requests)?;
+        nonces.extend(final_nonces(miners, &work)?);
+        let waves = vec![Wave { by_sender: requests }, Wave { by_sender: work }];
+        Ok(Self { waves, runs, nonces })
+    }
+}
+
+fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
+    let phrase = Phrase::parse(DEVELOPMENT_MNEMONIC)?;
+    Ok(first_accounts(&phrase, u32::try_from(accounts)?)?)
+}
+
+const fn envelope(nonce: u64) -> Envelope {
+    Envelope { nonce, timestamp: TIMESTAMP, chain_id: None }
+}
+
+fn final_nonces(keys: &[Keypair], texts: &[Vec<String>]) -> anyhow::Result<Vec<(String, u64)>> {
+    keys.iter()
+        .zip(texts)
+        .filter(|(_, texts)| !texts.is_empty())
+        .map(|(key, texts)| Ok((key.address().to_string(), u64::try_from(texts.len())?)))
+        .collect()
+}
+
+fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
+    let prompt = format!("What is the balance of account {index}, and what has changed since the last block?");
+    let run = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
+    let fields = AgentRequest {
+        agent_run_id: run,
+        conversation_id: Hash::digest(prompt.as_bytes()),
+        prompt,
+        tools_whitelist: vec!["chain_get_balance".to_owned(), "now".to_owned()],
+        max_fee: Amount::new(MAX_FEE),
+        max_steps: 50,
+        prompt_blob_id: None,
+        model_hint: None,
+    };
+    (build::build_agent_request_tx(key, fields, &envelope(nonce)), run)
+}
+
+/// Claim, eight steps, finish.
+fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
+    let claim = AgentClaim {
+        agent_run_id: run,
+        miner_address: MinerAddress::from(key.address()),
+        model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
+        hardware_tier: "desktop".to_owned(),
+    };
+    let mut texts = vec![build::build_agent_claim_tx(key, claim, &envelope(nonce))];
+    for step_index in 0..STEPS {
+        let output = Hash::digest(format!("{run}{step_index}").as_bytes());
+        let call = ToolCall {
+            name: "chain_get_balance".to_owned(),
+            args_hash: output,
+            result_hash: run,
+            duration_ms: 87,
+            ok: true,
+        };
+        let step = AgentStep {
+            agent_run_id: run,
+            step_index,
+            output_tokens: TOKENS_PER_STEP,
+            output_hash: output,
+            thought_blob_id: None,
+            tool_calls: Some(vec![call]),
+            output_blob_id: None,
+        };
+        texts.push(build::build_agent_step_tx(key, step, &envelope(nonce + 1 + step_index)));
+    }
+    let tokens = STEPS * TOKENS_PER_STEP;
+    let fee = STEPS * 100;
+    let finish = AgentFinish {
+        agent_run_id: run,
+        total_tokens_out: tokens,
+        status: "completed".to_owned(),
+        miner_reward: Amount::new(tokens),
+        user_refund: Amount::new(MAX_FEE - tokens - fee),
+        network_fee: Amount::new(fee),
+        final_answer_inline: Some("The balance is 12.34 OMBRA; nothing changed.".to_owned()),
+        final_answer_blob_id: None,
+    };
+    texts.push(build::build_agent_finish_tx(key, finish, &envelope(nonce + 1 + STEPS)));
+    texts
+}
