@@ -85,7 +85,7 @@ impl Header {
     pub fn parse(payload: &[u8]) -> Result<Self, DecodeBlockError> {
         let refused = |e| Rejection::malformed("header", e, "a block header");
         let value = json::parse(payload, 1).map_err(refused).map_err(DecodeBlockError::Header)?;
-        let header = Fields::of(&value, "header.")
+        let header = Fields::of_named(&value, "header")
             .and_then(|fields| {
                 Ok(Self {
                     chain_id: fields.string("chainId")?,

@@ -25,15 +25,15 @@ const BATCH: usize = 256;
 /// transaction would get alone. Signatures are checked in batches.
 #[must_use]
 pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Result<CheckedTx, Rejection>> {
-    let early: Vec<Result<String, Rejection>> = txs
+    let early: Vec<Result<[u8; 64], Rejection>> = txs
         .iter()
-        .map(|tx| check_before_signature(tx, rules).map(|()| tx.hash().to_string()))
+        .map(|tx| check_before_signature(tx, rules).map(|()| tx.hash().to_hex()))
         .collect();
     let claims: Vec<Claim<'_>> = txs
         .iter()
         .zip(&early)
         .filter_map(|(tx, early)| {
-            let message = early.as_ref().ok()?.as_bytes();
+            let message = early.as_ref().ok()?;
             Some(Claim { key: tx.public_key(), signature: tx.signature(), message })
         })
         .collect();
@@ -58,7 +58,7 @@ pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Result<Chec
 /// The first failing check of docs/protocol.md section 9.
 pub fn verify_one(tx: Transaction, rules: &StaticRules<'_>) -> Result<CheckedTx, Rejection> {
     check_before_signature(&tx, rules)?;
-    if !tx.public_key().verify(tx.hash().to_string().as_bytes(), &tx.signature()) {
+    if !tx.public_key().verify(&tx.hash().to_hex(), &tx.signature()) {
         return Err(bad_signature(&tx));
     }
     check_after_signature(&tx, rules)?;

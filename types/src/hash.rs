@@ -49,6 +49,14 @@ impl Hash {
         decode_lower_hex(text, "64 lowercase hex characters").map(Self)
     }
 
+    /// The written form as bytes: what a transaction's signature is over.
+    #[must_use]
+    pub fn to_hex(&self) -> [u8; 64] {
+        let mut hex = [0_u8; 64];
+        const_hex::encode_to_slice(self.0, &mut hex).expect("64 characters spell 32 bytes");
+        hex
+    }
+
     /// The bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {

@@ -72,19 +72,14 @@ impl PublicKey {
     /// Whether `signature` is this key's over `message`: ZIP-215, and the key not of small order.
     #[must_use]
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
-        !self.is_small_order() && self.item(message, signature).verify_single().is_ok()
+        let claim = Claim { key: *self, signature: *signature, message };
+        !self.is_small_order() && claim.item().verify_single().is_ok()
     }
 
     fn is_small_order(&self) -> bool {
         let mut unsigned = self.0;
         unsigned[31] &= 0x7f;
         SMALL_ORDER.contains(&unsigned)
-    }
-
-    fn item(&self, message: &[u8], signature: &Signature) -> batch::Item {
-        let key = ed25519_zebra::VerificationKeyBytes::from(self.0);
-        let signature = ed25519_zebra::Signature::from_bytes(&signature.0);
-        batch::Item::from((key, signature, message))
     }
 }
 
@@ -99,50 +94,77 @@ pub struct Claim<'a> {
     pub message: &'a [u8],
 }
 
+/// Batches that are spoilt are halved down to this many signatures, which are checked one by one.
+const SINGLY_MAX: usize = 8;
+
 /// Checks many signatures with the rule of [`PublicKey::verify`]; the answers are in the order of
 /// the claims and equal the single answers.
 ///
 /// The batch equation needs random factors that a signer cannot foresee. They come from a
 /// generator seeded with the hash of everything in the batch, so this crate stays free of
-/// randomness. A batch that fails is halved, so one bad signature among `n` costs about
-/// `log2(n)` further batches and spoils none of the others.
+/// randomness.
+///
+/// One bad signature costs at most two further batches of the same size. When both halves of a
+/// spoilt part are spoilt, its signatures are checked one by one, so the worst that a sender of
+/// rubbish can do is to multiply the price of a batch by about four.
 #[must_use]
 pub fn verify_batch(claims: &[Claim<'_>]) -> Vec<bool> {
-    let items: Vec<Option<batch::Item>> = claims
-        .iter()
-        .map(|claim| {
-            (!claim.key.is_small_order()).then(|| claim.key.item(claim.message, &claim.signature))
-        })
-        .collect();
-    let mut seed = Sha256::new();
-    for claim in claims {
-        seed.update(claim.key.0);
-        seed.update(claim.signature.0);
-        seed.update(Sha256::digest(claim.message));
+    let mut answers: Vec<bool> = claims.iter().map(|claim| !claim.key.is_small_order()).collect();
+    let numbered = claims.iter().zip(&mut answers).filter(|(_, answer)| **answer);
+    let mut items: Vec<(batch::Item, &mut bool)> =
+        numbered.map(|(claim, answer)| (claim.item(), answer)).collect();
+    let mut factors = factors(claims);
+    if !batch_holds(&items, &mut factors) {
+        for (item, answer) in spoilt_part(&mut items, &mut factors) {
+            **answer = item.clone().verify_single().is_ok();
+        }
     }
-    let mut rng = ChaCha8Rng::from_seed(seed.finalize().into());
-    let mut answers = Vec::with_capacity(items.len());
-    verify_halves(&items, &mut rng, &mut answers);
     answers
 }
 
-fn verify_halves(items: &[Option<batch::Item>], rng: &mut ChaCha8Rng, answers: &mut Vec<bool>) {
-    if let [only] = items {
-        answers.push(only.clone().is_some_and(|item| item.verify_single().is_ok()));
-        return;
+/// The part of a batch that did not hold outside of which everything is good.
+fn spoilt_part<'a, 'b>(
+    mut items: &'a mut [(batch::Item, &'b mut bool)],
+    factors: &mut ChaCha8Rng,
+) -> &'a mut [(batch::Item, &'b mut bool)] {
+    while items.len() > SINGLY_MAX {
+        let middle = items.len() / 2;
+        let (left, right) = items.split_at(middle);
+        let is_left_spoilt = !batch_holds(left, factors);
+        if is_left_spoilt && !batch_holds(right, factors) {
+            break;
+        }
+        let (left, right) = items.split_at_mut(middle);
+        items = if is_left_spoilt { left } else { right };
     }
+    items
+}
+
+fn batch_holds(items: &[(batch::Item, &mut bool)], factors: &mut ChaCha8Rng) -> bool {
     let mut batch = batch::Verifier::new();
-    for item in items.iter().flatten() {
+    for (item, _) in items {
         batch.queue(item.clone());
     }
-    if items.iter().all(Option::is_some) && batch.verify(&mut *rng).is_ok() {
-        answers.extend(std::iter::repeat_n(true, items.len()));
-        return;
+    batch.verify(factors).is_ok()
+}
+
+/// The generator of a batch's random factors.
+fn factors(claims: &[Claim<'_>]) -> ChaCha8Rng {
+    let mut seed = Sha256::new();
+    for Claim { key, signature, message } in claims {
+        seed.update(key.0);
+        seed.update(signature.0);
+        seed.update(message.len().to_le_bytes());
+        seed.update(message);
     }
-    let (left, right) = items.split_at(items.len() / 2);
-    if !left.is_empty() {
-        verify_halves(left, rng, answers);
-        verify_halves(right, rng, answers);
+    ChaCha8Rng::from_seed(seed.finalize().into())
+}
+
+impl Claim<'_> {
+    fn item(&self) -> batch::Item {
+        let key = ed25519_zebra::VerificationKeyBytes::from(self.key.0);
+        let signature = ed25519_zebra::Signature::from_bytes(&self.signature.0);
+        batch::Item::from((key, signature, self.message))
     }
 }
 

@@ -164,6 +164,8 @@ pub struct Run {
 pub struct Step {
     /// The step's index.
     pub step_index: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
     /// The AGENT_STEP.
     pub tx: TxLocation,
     /// Block time in milliseconds.
@@ -219,8 +221,10 @@ pub struct Blob {
     pub total_chunks: u64,
     /// How many of them are there.
     pub received: u64,
-    /// SHA-256 of the bytes.
+    /// SHA-256 that the bytes must have.
     pub content_hash: Hash,
+    /// SHA-256 that they have, once every chunk is there.
+    pub received_hash: Option<Hash>,
     /// Whether it is finalised: immutable, may be referenced.
     pub is_final: bool,
     /// Block time of SOCIAL_BLOB_INIT.

@@ -41,8 +41,13 @@ pub(crate) fn decode_lower_hex<const N: usize>(
     expected: &'static str,
 ) -> Result<[u8; N], ParseTextError> {
     let mut bytes = [0_u8; N];
-    let lower = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if !lower || const_hex::decode_to_slice(text, &mut bytes).is_err() {
+    // Without an early exit the compiler looks at many bytes at once.
+    let is_lower = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let lower = text.bytes().fold(true, |lower, byte| lower & is_lower(byte));
+    if text.len() != N.saturating_mul(2)
+        || !lower
+        || const_hex::decode_to_slice(text, &mut bytes).is_err()
+    {
         return Err(ParseTextError::new(expected, text));
     }
     Ok(bytes)

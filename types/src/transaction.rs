@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::json::{self, Json, ObjectWriter};
+use crate::json::{self, Bounds, Json, ObjectWriter};
 use crate::params::JSON_DEPTH_MAX;
-use crate::tx::Body;
 use crate::tx::fields::Fields;
+use crate::tx::{BlobChunk, Body, Kind};
 use crate::{Address, Hash, Params, PublicKey, Rejection, Signature};
 
 /// A transaction that parsed. Its signature has not been looked at.
@@ -46,9 +46,24 @@ impl SizeLimits {
     /// The longest text that is looked at, whatever it holds.
     #[must_use]
     pub const fn wire_bytes_max(&self) -> usize {
-        let largest =
-            if self.chunk_tx_bytes > self.tx_bytes { self.chunk_tx_bytes } else { self.tx_bytes };
-        largest.saturating_mul(WIRE_FACTOR)
+        self.largest().saturating_mul(WIRE_FACTOR)
+    }
+
+    const fn largest(&self) -> usize {
+        if self.chunk_tx_bytes > self.tx_bytes { self.chunk_tx_bytes } else { self.tx_bytes }
+    }
+
+    /// The most JSON values in a text that may still be short enough in canonical form, where a
+    /// value and its comma take two bytes.
+    const fn values_max(&self) -> usize {
+        self.largest() / 2
+    }
+
+    /// Refuses a payload that is too long, once signed, for its kind.
+    fn check(&self, type_name: &str, payload: &str) -> Result<(), Rejection> {
+        let max = if type_name == BlobChunk::TYPE { self.chunk_tx_bytes } else { self.tx_bytes };
+        let bytes = payload.len().saturating_add(SEAL_BYTES);
+        if bytes > max { Err(too_large(bytes, max)) } else { Ok(()) }
     }
 }
 
@@ -86,7 +101,7 @@ impl Transaction {
     /// # Errors
     /// MALFORMED or UNSUPPORTED_TYPE.
     pub fn parse(text: &[u8], limits: &SizeLimits) -> Result<Self, Rejection> {
-        Self::read(text, limits, Seal::Required)
+        Self::read(text, limits, Need::Signed)
     }
 
     /// Reads a transaction whose `hash`, `signature` or both may be missing, for simulation.
@@ -94,45 +109,25 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::parse`].
     pub fn parse_unsigned(text: &[u8], limits: &SizeLimits) -> Result<Self, Rejection> {
-        Self::read(text, limits, Seal::Optional)
+        Self::read(text, limits, Need::Unsigned)
     }
 
-    fn read(text: &[u8], limits: &SizeLimits, seal: Seal) -> Result<Self, Rejection> {
-        if text.len() > limits.wire_bytes_max() {
-            return Err(too_large(text.len(), limits.wire_bytes_max()));
-        }
-        let value = json::parse(text, JSON_DEPTH_MAX)
-            .map_err(|e| Rejection::malformed("transaction", e, "one flat JSON object"))?;
-        let fields = Fields::of(&value, "")?;
-        let sealed = |key| seal == Seal::Required || fields.has(key);
-        let stated_hash = sealed("hash").then(|| fields.hash("hash")).transpose()?;
-        let signature = sealed("signature").then(|| fields.parsed("signature")).transpose()?;
-
-        let mut payload = String::with_capacity(text.len());
-        write_payload(&value, &mut payload);
-        let tx = Self::from_payload(payload, fields, stated_hash, signature)?;
-        let max = match tx.body {
-            Body::BlobChunk(_) => limits.chunk_tx_bytes,
-            Body::ChatTurn(_)
-            | Body::AgentRequest(_)
-            | Body::AgentClaim(_)
-            | Body::AgentStep(_)
-            | Body::AgentFinish(_)
-            | Body::AgentCancel(_)
-            | Body::Transfer(_)
-            | Body::MinerRegister(_)
-            | Body::BlobInit(_)
-            | Body::BlobFinalize(_) => limits.tx_bytes,
+    fn read(text: &[u8], limits: &SizeLimits, need: Need) -> Result<Self, Rejection> {
+        let (value, payload) = read_json(text, limits)?;
+        let fields = Fields::of(&value)?;
+        let wanted = |key| need == Need::Signed || fields.has(key);
+        let seal = Seal {
+            hash: wanted("hash").then(|| fields.hash("hash")).transpose()?,
+            signature: wanted("signature").then(|| fields.parsed("signature")).transpose()?,
         };
-        let bytes = tx.signed_bytes();
-        if bytes > max { Err(too_large(bytes, max)) } else { Ok(tx) }
+        Self::from_payload(payload, &fields, seal, limits)
     }
 
     fn from_payload(
         payload: String,
-        fields: Fields<'_, '_>,
-        stated_hash: Option<Hash>,
-        signature: Option<Signature>,
+        fields: &Fields<'_, '_>,
+        seal: Seal,
+        limits: &SizeLimits,
     ) -> Result<Self, Rejection> {
         let type_name = fields.text("type")?;
         let from_text = fields.text("from")?;
@@ -141,13 +136,14 @@ impl Transaction {
         let timestamp = fields.integer("timestamp")?;
         let public_key = fields.parsed("publicKey")?;
         let chain_id = fields.optional_string("chainId")?.map(String::into_boxed_str);
+        limits.check(type_name, &payload)?;
         let body = Body::read(type_name, fields)?;
         let hash = Hash::digest(payload.as_bytes());
         Ok(Self {
             payload: payload.into_boxed_str(),
             hash,
-            stated_hash: stated_hash.unwrap_or(hash),
-            signature: signature.unwrap_or(Signature::new([0; 64])),
+            stated_hash: seal.hash.unwrap_or(hash),
+            signature: seal.signature.unwrap_or(Signature::new([0; 64])),
             public_key,
             from,
             from_has_prefix: from_text.starts_with(Address::PREFIX),
@@ -173,22 +169,16 @@ impl Transaction {
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
         let (payload, rest) = rest.split_at_checked(length).ok_or_else(truncated)?;
         let (signature, rest) = rest.split_first_chunk::<64>().ok_or_else(truncated)?;
-        if payload.len() > limits.wire_bytes_max() {
-            return Err(DecodeTxError::Refused(too_large(payload.len(), limits.wire_bytes_max())));
-        }
 
-        let value = json::parse(payload, JSON_DEPTH_MAX).map_err(|e| {
-            DecodeTxError::Refused(Rejection::malformed("transaction", e, "one flat JSON object"))
-        })?;
-        let mut canonical = String::with_capacity(payload.len());
-        write_payload(&value, &mut canonical);
+        let (value, canonical) = read_json(payload, limits).map_err(DecodeTxError::Refused)?;
         if canonical.as_bytes() != payload {
             return Err(DecodeTxError::NotCanonical);
         }
-        let fields = Fields::of(&value, "").map_err(DecodeTxError::Refused)?;
-        let signature = Some(Signature::new(*signature));
-        let tx = Self::from_payload(canonical, fields, None, signature);
-        Ok((tx.map_err(DecodeTxError::Refused)?, rest))
+        let seal = Seal { hash: None, signature: Some(Signature::new(*signature)) };
+        let tx = Fields::of(&value)
+            .and_then(|fields| Self::from_payload(canonical, &fields, seal, limits))
+            .map_err(DecodeTxError::Refused)?;
+        Ok((tx, rest))
     }
 
     /// Appends the binary form that blocks and the database hold: the payload's length as `u32`
@@ -288,9 +278,28 @@ impl Transaction {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seal {
-    Required,
-    Optional,
+enum Need {
+    Signed,
+    Unsigned,
+}
+
+/// What signing added to the payload.
+struct Seal {
+    hash: Option<Hash>,
+    signature: Option<Signature>,
+}
+
+/// The members of `hash` and `signature` are no part of the payload.
+const SEAL_KEYS: &[&str] = &["hash", "signature"];
+
+/// The transaction as JSON, and its payload: its canonical form without the seal.
+fn read_json<'a>(text: &'a [u8], limits: &SizeLimits) -> Result<(Json<'a>, String), Rejection> {
+    if text.len() > limits.wire_bytes_max() {
+        return Err(too_large(text.len(), limits.wire_bytes_max()));
+    }
+    let bounds = Bounds { depth_max: JSON_DEPTH_MAX, values_max: limits.values_max() };
+    json::parse_canonical(text, bounds, SEAL_KEYS)
+        .map_err(|e| Rejection::malformed("transaction", e, "one flat JSON object"))
 }
 
 fn too_large(bytes: usize, max: usize) -> Rejection {
@@ -308,22 +317,6 @@ pub(crate) fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String 
     write!(text, "{open},\"hash\":\"{hash}\",\"signature\":\"{signature}\"}}")
         .expect("a string takes every write");
     text
-}
-
-/// The canonical form of an object without its members `hash` and `signature`.
-fn write_payload(value: &Json<'_>, out: &mut String) {
-    let Json::Object(members) = value else { return };
-    out.push('{');
-    let kept = members.iter().filter(|(key, _)| key != "hash" && key != "signature");
-    for (index, (key, value)) in kept.enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        json::write_string(key, out);
-        out.push(':');
-        value.write_to(out);
-    }
-    out.push('}');
 }
 
 /// A transaction that passed every check that needs no state: [`crate::check::verify`].

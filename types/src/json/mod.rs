@@ -6,6 +6,7 @@ mod write;
 
 use std::borrow::Cow;
 
+pub(crate) use parse::{Bounds, parse_canonical};
 pub use parse::{JsonError, parse};
 pub use write::{ObjectWriter, write_string};
 

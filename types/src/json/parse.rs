@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::Json;
+use super::write::write_character;
 
 /// Why a text is not acceptable JSON.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -36,6 +37,14 @@ pub enum JsonError {
         /// Offset in bytes.
         at: usize,
     },
+    /// There are more values than any acceptable text has.
+    #[error("more than {max} values at byte {at}")]
+    TooMany {
+        /// The limit.
+        max: usize,
+        /// Offset in bytes.
+        at: usize,
+    },
     /// An object has the same key twice.
     #[error("duplicate key {key:?}")]
     DuplicateKey {
@@ -44,8 +53,21 @@ pub enum JsonError {
     },
 }
 
+/// Room for the members of an ordinary transaction.
+const OUTERMOST_MEMBERS: usize = 16;
+
 /// Objects with more members than this are checked for duplicates by sorting.
 const LINEAR_DUPLICATE_CHECK_MAX: usize = 24;
+
+/// How much nesting and how many values a text may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Nested arrays and objects; the outermost is 1.
+    pub(crate) depth_max: usize,
+    /// Values of every kind, at any depth. A value takes at least two bytes of text and about
+    /// thirty of memory, so this bounds memory for texts that may be large.
+    pub(crate) values_max: usize,
+}
 
 /// Reads one JSON value and nothing after it but white space.
 ///
@@ -55,41 +77,106 @@ const LINEAR_DUPLICATE_CHECK_MAX: usize = 24;
 /// # Errors
 /// [`JsonError`] names what is wrong and where.
 pub fn parse(bytes: &[u8], depth_max: usize) -> Result<Json<'_>, JsonError> {
-    let text = std::str::from_utf8(bytes).map_err(|e| JsonError::Utf8 { at: e.valid_up_to() })?;
-    let mut parser = Parser { text, at: 0, depth: 0, depth_max };
-    parser.skip_space();
-    let value = parser.value()?;
-    parser.skip_space();
-    match parser.peek() {
-        None => Ok(value),
-        Some(_) => Err(parser.unexpected("the end of the text")),
-    }
+    let bounds = Bounds { depth_max, values_max: usize::MAX };
+    Parser::new(utf8(bytes)?, bounds, None).read_all().map(|(value, _)| value)
+}
+
+/// Reads one JSON value as [`parse`] does, and answers its canonical form as well, from which
+/// the members of the outermost object that `left_out` names are missing.
+///
+/// The canonical form is made while reading: spans of the text that are canonical already, which
+/// is all of it for most wallets, are copied as they stand.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_canonical<'a>(
+    bytes: &'a [u8],
+    bounds: Bounds,
+    left_out: &'static [&'static str],
+) -> Result<(Json<'a>, String), JsonError> {
+    let text = utf8(bytes)?;
+    let copied = String::with_capacity(text.len());
+    let canonical = Canonical { copied, from: 0, left_out };
+    Parser::new(text, bounds, Some(canonical)).read_all()
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(bytes).map_err(|e| JsonError::Utf8 { at: e.valid_up_to() })
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    depth_max: usize,
+    values: usize,
+    bounds: Bounds,
+    canonical: Option<Canonical>,
+}
+
+/// The canonical form of what has been read: `copied`, and then the text from `from` on.
+struct Canonical {
+    copied: String,
+    from: usize,
+    left_out: &'static [&'static str],
+}
+
+/// A state of [`Canonical`] to go back to.
+#[derive(Clone, Copy)]
+struct Mark {
+    copied: usize,
+    from: usize,
+    at: usize,
 }
 
 impl<'a> Parser<'a> {
+    const fn new(text: &'a str, bounds: Bounds, canonical: Option<Canonical>) -> Self {
+        Self { text, at: 0, depth: 0, values: 0, bounds, canonical }
+    }
+
+    fn read_all(mut self) -> Result<(Json<'a>, String), JsonError> {
+        self.skip_space();
+        let value = self.value()?;
+        self.skip_space();
+        if self.peek().is_some() {
+            return Err(self.unexpected("the end of the text"));
+        }
+        let canonical = self.canonical.map_or_else(String::new, |mut canonical| {
+            canonical.copied.push_str(self.text.get(canonical.from..).unwrap_or_default());
+            canonical.copied
+        });
+        Ok((value, canonical))
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn advance(&mut self, bytes: usize) {
+    const fn advance(&mut self, bytes: usize) {
         self.at = self.at.saturating_add(bytes);
     }
 
-    fn unexpected(&self, expected: &'static str) -> JsonError {
+    const fn unexpected(&self, expected: &'static str) -> JsonError {
         JsonError::Unexpected { expected, at: self.at }
     }
 
     fn skip_space(&mut self) {
+        let start = self.at;
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.advance(1);
         }
+        if self.at > start {
+            self.rewrite(start, None);
+        }
+    }
+
+    /// The text from `start` to the cursor stands for `character`, or for nothing.
+    fn rewrite(&mut self, start: usize, character: Option<char>) {
+        let Some(canonical) = &mut self.canonical else { return };
+        canonical.copied.push_str(self.text.get(canonical.from..start).unwrap_or_default());
+        if let Some(character) = character {
+            write_character(character, &mut canonical.copied);
+        }
+        canonical.from = self.at;
     }
 
     fn slice(&self, from: usize) -> &'a str {
@@ -97,6 +184,10 @@ impl<'a> Parser<'a> {
     }
 
     fn value(&mut self) -> Result<Json<'a>, JsonError> {
+        if self.values >= self.bounds.values_max {
+            return Err(JsonError::TooMany { max: self.bounds.values_max, at: self.at });
+        }
+        self.values = self.values.saturating_add(1);
         match self.peek() {
             Some(b'{') => self.object(),
             Some(b'[') => self.array(),
@@ -119,8 +210,9 @@ impl<'a> Parser<'a> {
     }
 
     fn enter(&mut self) -> Result<(), JsonError> {
-        if self.depth >= self.depth_max {
-            return Err(JsonError::Depth { max: self.depth_max, at: self.at });
+        let max = self.bounds.depth_max;
+        if self.depth >= max {
+            return Err(JsonError::Depth { max, at: self.at });
         }
         self.depth = self.depth.saturating_add(1);
         self.advance(1);
@@ -128,7 +220,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn leave(&mut self) {
+    const fn leave(&mut self) {
         self.depth = self.depth.saturating_sub(1);
         self.advance(1);
     }
@@ -159,29 +251,27 @@ impl<'a> Parser<'a> {
 
     fn object(&mut self) -> Result<Json<'a>, JsonError> {
         self.enter()?;
-        let mut members = Vec::new();
+        let is_outermost = self.depth == 1;
+        let mut members = Vec::with_capacity(if is_outermost { OUTERMOST_MEMBERS } else { 0 });
         if self.peek() == Some(b'}') {
             self.leave();
             return Ok(Json::Object(members));
         }
+        let mut kept = 0_usize;
         loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.unexpected("a key in double quotes"));
+            let before = self.mark();
+            if !members.is_empty() {
+                self.separator(is_outermost && kept == 0);
             }
-            let key = self.string()?;
-            self.skip_space();
-            if self.peek() != Some(b':') {
-                return Err(self.unexpected("':'"));
+            let (key, value) = self.member()?;
+            if is_outermost && self.leaves_out(&key) {
+                self.forget_since(before);
+            } else {
+                kept = kept.saturating_add(1);
             }
-            self.advance(1);
-            self.skip_space();
-            members.push((key, self.value()?));
-            self.skip_space();
+            members.push((key, value));
             match self.peek() {
-                Some(b',') => {
-                    self.advance(1);
-                    self.skip_space();
-                }
+                Some(b',') => {}
                 Some(b'}') => {
                     self.leave();
                     refuse_duplicates(&members)?;
@@ -190,6 +280,53 @@ impl<'a> Parser<'a> {
                 _ => return Err(self.unexpected("',' or '}'")),
             }
         }
+    }
+
+    /// Steps over the comma before a member; leaves it out if no member before it was kept.
+    fn separator(&mut self, is_left_out: bool) {
+        let comma = self.at;
+        self.advance(1);
+        if is_left_out {
+            self.rewrite(comma, None);
+        }
+        self.skip_space();
+    }
+
+    /// A key, its value, and the white space after it.
+    fn member(&mut self) -> Result<(Cow<'a, str>, Json<'a>), JsonError> {
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected("a key in double quotes"));
+        }
+        let key = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.unexpected("':'"));
+        }
+        self.advance(1);
+        self.skip_space();
+        let value = self.value()?;
+        self.skip_space();
+        Ok((key, value))
+    }
+
+    fn leaves_out(&self, key: &str) -> bool {
+        self.canonical.as_ref().is_some_and(|canonical| canonical.left_out.contains(&key))
+    }
+
+    fn mark(&self) -> Mark {
+        let (copied, from) = self
+            .canonical
+            .as_ref()
+            .map_or((0, 0), |canonical| (canonical.copied.len(), canonical.from));
+        Mark { copied, from, at: self.at }
+    }
+
+    /// Takes what was read since `mark` out of the canonical form.
+    fn forget_since(&mut self, mark: Mark) {
+        let Some(canonical) = &mut self.canonical else { return };
+        canonical.copied.truncate(mark.copied);
+        canonical.copied.push_str(self.text.get(mark.from..mark.at).unwrap_or_default());
+        canonical.from = self.at;
     }
 
     fn number(&mut self) -> Result<&'a str, JsonError> {
@@ -230,34 +367,50 @@ impl<'a> Parser<'a> {
         let mut start = self.at;
         let mut unescaped: Option<String> = None;
         loop {
+            self.skip_plain();
+            let plain = self.slice(start);
             match self.peek() {
                 Some(b'"') => {
-                    let tail = self.slice(start);
                     self.advance(1);
                     return Ok(match unescaped {
-                        None => Cow::Borrowed(tail),
+                        None => Cow::Borrowed(plain),
                         Some(mut text) => {
-                            text.push_str(tail);
+                            text.push_str(plain);
                             Cow::Owned(text)
                         }
                     });
                 }
                 Some(b'\\') => {
-                    let plain = self.slice(start);
+                    let escape = self.at;
                     let text = unescaped.get_or_insert_default();
                     text.push_str(plain);
                     let character = self.escape()?;
                     text.push(character);
+                    self.rewrite(escape, Some(character));
                     start = self.at;
                 }
-                None | Some(0..=0x1f) => {
+                _ => {
                     return Err(
                         self.unexpected("a string without raw control characters, ended by '\"'")
                     );
                 }
-                Some(_) => self.advance(1),
             }
         }
+    }
+
+    /// Moves over the bytes of a string that mean themselves: sixteen at a time, then one by one.
+    fn skip_plain(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let whole = rest
+            .as_chunks::<16>()
+            .0
+            .iter()
+            .take_while(|chunk| chunk.iter().fold(true, |plain, byte| plain & is_plain(*byte)))
+            .count()
+            .saturating_mul(16);
+        let tail = rest.get(whole..).unwrap_or_default();
+        self.advance(whole);
+        self.advance(tail.iter().take_while(|byte| is_plain(**byte)).count());
     }
 
     fn escape(&mut self) -> Result<char, JsonError> {
@@ -311,6 +464,11 @@ impl<'a> Parser<'a> {
             _ => Err(self.unexpected("four hex digits")),
         }
     }
+}
+
+/// Whether a byte within a string stands for itself.
+const fn is_plain(byte: u8) -> bool {
+    byte >= 0x20 && byte != b'"' && byte != b'\\'
 }
 
 fn refuse_duplicates(members: &[(Cow<'_, str>, Json<'_>)]) -> Result<(), JsonError> {

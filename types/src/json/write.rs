@@ -7,27 +7,31 @@ pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            0x08 => "\\b",
-            0x09 => "\\t",
-            0x0a => "\\n",
-            0x0c => "\\f",
-            0x0d => "\\r",
-            0x00..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(text.get(plain..at).unwrap_or_default());
-        if escape.is_empty() {
-            write!(out, "\\u{byte:04x}").expect("a string takes every write");
-        } else {
-            out.push_str(escape);
+        if byte < 0x20 || byte == b'"' || byte == b'\\' {
+            out.push_str(text.get(plain..at).unwrap_or_default());
+            write_character(char::from(byte), out);
+            plain = at.saturating_add(1);
         }
-        plain = at.saturating_add(1);
     }
     out.push_str(text.get(plain..).unwrap_or_default());
     out.push('"');
+}
+
+/// Appends one character as it stands within a JSON string.
+pub(super) fn write_character(character: char, out: &mut String) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\u{8}' => out.push_str("\\b"),
+        '\t' => out.push_str("\\t"),
+        '\n' => out.push_str("\\n"),
+        '\u{c}' => out.push_str("\\f"),
+        '\r' => out.push_str("\\r"),
+        '\0'..='\u{1f}' => {
+            write!(out, "\\u{:04x}", u32::from(character)).expect("a string takes every write");
+        }
+        _ => out.push(character),
+    }
 }
 
 /// Writes one flat JSON object in canonical form, member by member.

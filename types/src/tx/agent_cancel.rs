@@ -15,7 +15,7 @@ pub struct AgentCancel {
 impl Kind for AgentCancel {
     const TYPE: &'static str = "AGENT_CANCEL";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self { agent_run_id: fields.hash("agentRunId")? })
     }
 

@@ -39,7 +39,7 @@ impl From<Address> for MinerAddress {
 impl Kind for AgentClaim {
     const TYPE: &'static str = "AGENT_CLAIM";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             agent_run_id: fields.hash("agentRunId")?,
             miner_address: MinerAddress {

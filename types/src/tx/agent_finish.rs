@@ -33,7 +33,7 @@ pub struct AgentFinish {
 impl Kind for AgentFinish {
     const TYPE: &'static str = "AGENT_FINISH";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             agent_run_id: fields.hash("agentRunId")?,
             total_tokens_out: fields.integer("totalTokensOut")?,

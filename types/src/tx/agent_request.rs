@@ -30,7 +30,7 @@ pub struct AgentRequest {
 impl Kind for AgentRequest {
     const TYPE: &'static str = "AGENT_REQUEST";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             agent_run_id: fields.hash("agentRunId")?,
             conversation_id: fields.hash("conversationId")?,

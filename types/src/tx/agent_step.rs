@@ -45,8 +45,8 @@ pub struct ToolCall {
 impl Kind for AgentStep {
     const TYPE: &'static str = "AGENT_STEP";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
-        let tool_call = |item: Fields<'_, '_>| {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
+        let tool_call = |item: &Fields<'_, '_>| {
             Ok(ToolCall {
                 name: item.string("name")?,
                 args_hash: item.hash("argsHash")?,

@@ -22,7 +22,7 @@ pub struct BlobChunk {
 impl Kind for BlobChunk {
     const TYPE: &'static str = "SOCIAL_BLOB_CHUNK";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         let text = fields.text("chunkDataBase64")?;
         let chunk_data = STANDARD.decode(text).map_err(|_| {
             let got = format_args!("{} characters that are not", text.len());

@@ -15,7 +15,7 @@ pub struct BlobFinalize {
 impl Kind for BlobFinalize {
     const TYPE: &'static str = "SOCIAL_BLOB_FINALIZE";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self { blob_id: fields.string("blobId")? })
     }
 

@@ -24,7 +24,7 @@ pub struct BlobInit {
 impl Kind for BlobInit {
     const TYPE: &'static str = "SOCIAL_BLOB_INIT";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             blob_id: fields.string("blobId")?,
             content_type: fields.string("contentType")?,

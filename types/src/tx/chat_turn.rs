@@ -43,8 +43,8 @@ pub struct Attachment {
 impl Kind for ChatTurn {
     const TYPE: &'static str = "CHAT_TURN";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
-        let attachment = |item: Fields<'_, '_>| {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
+        let attachment = |item: &Fields<'_, '_>| {
             Ok(Attachment { kind: item.string("type")?, blob_id: item.string("blobId")? })
         };
         Ok(Self {

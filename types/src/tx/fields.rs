@@ -1,5 +1,7 @@
 //! Typed reading of a transaction's members. Every error is MALFORMED and names the field.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -9,34 +11,76 @@ use crate::text::ParseTextError;
 use crate::{Amount, Hash, Rejection};
 
 /// The members of one JSON object, by key.
-#[derive(Clone, Copy, Debug)]
+///
+/// Kinds ask for their members in the order of the protocol's table, in which most wallets write
+/// them, so a search begins behind the member that was found last.
+#[derive(Debug)]
 pub(crate) struct Fields<'a, 'b> {
-    members: &'a [(std::borrow::Cow<'b, str>, Json<'b>)],
-    /// Where the object is, for messages: empty, or `toolCalls[3].`.
-    path: &'a str,
+    members: &'a [(Cow<'b, str>, Json<'b>)],
+    path: Path<'a>,
+    /// Where the next search begins.
+    next: Cell<usize>,
+}
+
+/// Where an object is, for messages.
+#[derive(Clone, Copy, Debug)]
+enum Path<'a> {
+    /// Outermost: fields go by their own names.
+    Outermost,
+    /// An object of that name: `header.index`.
+    Named(&'a str),
+    /// An element of an array of that name: `toolCalls[3].ok`.
+    Element(&'a str, usize),
 }
 
 impl<'a, 'b> Fields<'a, 'b> {
-    pub(crate) fn of(value: &'a Json<'b>, path: &'a str) -> Result<Self, Rejection> {
+    /// The members of a transaction.
+    pub(crate) fn of(value: &'a Json<'b>) -> Result<Self, Rejection> {
+        Self::at(value, Path::Outermost)
+    }
+
+    /// The members of something else, which messages call `name`.
+    pub(crate) fn of_named(value: &'a Json<'b>, name: &'a str) -> Result<Self, Rejection> {
+        Self::at(value, Path::Named(name))
+    }
+
+    fn at(value: &'a Json<'b>, path: Path<'a>) -> Result<Self, Rejection> {
         match value {
-            Json::Object(members) => Ok(Self { members, path }),
+            Json::Object(members) => Ok(Self { members, path, next: Cell::new(0) }),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-                let field = if path.is_empty() { "transaction" } else { path };
-                Err(Rejection::malformed(
-                    field.trim_end_matches('.').to_owned(),
-                    value.kind(),
-                    "an object",
-                ))
+                let field = match path {
+                    Path::Outermost => "transaction".to_owned(),
+                    Path::Named(name) => name.to_owned(),
+                    Path::Element(name, index) => format!("{name}[{index}]"),
+                };
+                Err(Rejection::malformed(field, value.kind(), "an object"))
             }
         }
     }
 
+    fn position(&self, key: &str) -> Option<usize> {
+        let start = self.next.get().min(self.members.len());
+        let (before, after) = self.members.split_at(start);
+        let is_wanted = |(name, _): &(Cow<'b, str>, Json<'b>)| name == key;
+        match after.iter().position(is_wanted) {
+            Some(ahead) => Some(start.saturating_add(ahead)),
+            None => before.iter().position(is_wanted),
+        }
+    }
+
     fn find(&self, key: &str) -> Option<&'a Json<'b>> {
-        self.members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        let position = self.position(key)?;
+        self.next.set(position.saturating_add(1));
+        self.members.get(position).map(|(_, value)| value)
     }
 
     fn error(&self, key: &str, got: impl Display, expected: impl Display) -> Rejection {
-        Rejection::malformed(format!("{}{key}", self.path), got, expected)
+        let field = match self.path {
+            Path::Outermost => key.to_owned(),
+            Path::Named(name) => format!("{name}.{key}"),
+            Path::Element(name, index) => format!("{name}[{index}].{key}"),
+        };
+        Rejection::malformed(field, got, expected)
     }
 
     fn required(&self, key: &str, expected: &'static str) -> Result<&'a Json<'b>, Rejection> {
@@ -44,7 +88,7 @@ impl<'a, 'b> Fields<'a, 'b> {
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.find(key).is_some()
+        self.position(key).is_some()
     }
 
     pub(crate) fn text(&self, key: &str) -> Result<&'a str, Rejection> {
@@ -122,21 +166,18 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.array(key)?.iter().map(read).collect()
     }
 
-    /// An optional array of objects; absent is empty.
+    /// An optional array of objects.
     pub(crate) fn optional_objects<T>(
         &self,
         key: &str,
-        read: impl Fn(Fields<'_, 'b>) -> Result<T, Rejection>,
+        read: impl Fn(&Fields<'_, 'b>) -> Result<T, Rejection>,
     ) -> Result<Option<Vec<T>>, Rejection> {
         if !self.has(key) {
             return Ok(None);
         }
         let items = self.array(key)?.iter().enumerate();
         items
-            .map(|(index, item)| {
-                let path = format!("{}{key}[{index}].", self.path);
-                read(Fields::of(item, &path)?)
-            })
+            .map(|(index, item)| read(&Fields::at(item, Path::Element(key, index))?))
             .collect::<Result<_, _>>()
             .map(Some)
     }

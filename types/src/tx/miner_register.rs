@@ -19,7 +19,7 @@ pub struct MinerRegister {
 impl Kind for MinerRegister {
     const TYPE: &'static str = "MINER_REGISTER";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             name: fields.string("name")?,
             capabilities: fields.strings("capabilities")?,

@@ -46,7 +46,7 @@ pub(crate) trait Kind: Sized {
     /// The text of the member `type`.
     const TYPE: &'static str;
     /// Reads the kind's own members. Errors are MALFORMED.
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection>;
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection>;
     /// Writes the members that stand before `nonce`, in the order of the protocol's table.
     fn write_required(&self, out: &mut ObjectWriter<'_>);
     /// Writes the optional members that are present, in the order of the protocol's table.
@@ -98,7 +98,7 @@ impl Body {
         BlobFinalize::TYPE,
     ];
 
-    pub(crate) fn read(type_name: &str, fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    pub(crate) fn read(type_name: &str, fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         match type_name {
             ChatTurn::TYPE => ChatTurn::read(fields).map(Self::ChatTurn),
             AgentRequest::TYPE => AgentRequest::read(fields).map(Self::AgentRequest),

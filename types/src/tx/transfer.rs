@@ -29,7 +29,7 @@ impl Transfer {
 impl Kind for Transfer {
     const TYPE: &'static str = "TRANSFER";
 
-    fn read(fields: Fields<'_, '_>) -> Result<Self, Rejection> {
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
             to: fields.parsed("to")?,
             to_text: fields.string("to")?,
