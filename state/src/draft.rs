@@ -1,29 +1,52 @@
 //! Writing: changes on top of a state, kept apart until they are committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use types::codec;
-
 use crate::error::StorageError;
-use crate::table::{Key, Table, TableId};
-use crate::view::{self, Range, RawRow, Read};
+use crate::table::{Key, Table, TableId, decode_value, encode_value};
+use crate::tables;
+use crate::view::{Range, RawRow, Read};
 
 /// New values by table and key; `None` deletes. Ordered, so that the same block gives the same
 /// bytes in the same order everywhere.
 pub type Changes = BTreeMap<TableId, BTreeMap<Vec<u8>, Option<Vec<u8>>>>;
 
+/// The place of a row: its table and its key.
+pub type RowId = (TableId, Vec<u8>);
+
 /// A state with uncommitted changes. Reads see them.
 pub struct Draft {
     base: Arc<dyn Read>,
     changes: Changes,
+    /// Rows of `changes` that the base does not have: deleting one leaves no trace.
+    fresh: BTreeMap<TableId, BTreeSet<Vec<u8>>>,
+    scope: Scope,
+}
+
+/// Which writes a draft keeps.
+enum Scope {
+    /// All of them.
+    Everything,
+    /// Those that a check may read, with a note of each row that was written.
+    Checks { written: Vec<RowId> },
 }
 
 impl Draft {
     /// An empty draft over `base`.
     #[must_use]
     pub fn new(base: Arc<dyn Read>) -> Self {
-        Self { base, changes: Changes::new() }
+        Self::with_scope(base, Scope::Everything)
+    }
+
+    /// An empty draft that keeps only what a check may read ([`tables::READ_BY_CHECKS`]): for the
+    /// pool, which checks transactions against each other and commits nothing.
+    pub(crate) fn for_checks(base: Arc<dyn Read>) -> Self {
+        Self::with_scope(base, Scope::Checks { written: Vec::new() })
+    }
+
+    const fn with_scope(base: Arc<dyn Read>, scope: Scope) -> Self {
+        Self { base, changes: Changes::new(), fresh: BTreeMap::new(), scope }
     }
 
     /// The value of a key, changes included.
@@ -31,27 +54,44 @@ impl Draft {
     /// # Errors
     /// [`StorageError`] if the database fails or the value does not decode.
     pub fn get<T: Table>(&self, key: &T::Key) -> Result<Option<T::Value>, StorageError> {
-        view::get::<T>(self, key)
+        let key = key.to_bytes();
+        match self.changed(T::ID, &key) {
+            Some(changed) => changed.as_deref().map(decode_value::<T>).transpose(),
+            None => self.base.get_raw(T::ID, &key)?.as_deref().map(decode_value::<T>).transpose(),
+        }
     }
 
     /// Sets a row.
     pub fn put<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
-        self.change(T::ID, key.to_bytes(), Some(codec::encode(value)));
+        if self.keeps(T::ID) {
+            self.change(T::ID, key.to_bytes(), Some(encode_value::<T>(value)));
+        }
+    }
+
+    /// Sets a row that the caller knows not to exist. If it is deleted again before the commit,
+    /// the database never hears of it.
+    pub fn insert<T: Table>(&mut self, key: &T::Key, value: &T::Value) {
+        if !self.keeps(T::ID) {
+            return;
+        }
+        let key = key.to_bytes();
+        if self.changed(T::ID, &key).is_none() {
+            self.fresh.entry(T::ID).or_default().insert(key.clone());
+        }
+        self.change(T::ID, key, Some(encode_value::<T>(value)));
     }
 
     /// Deletes a row.
     pub fn delete<T: Table>(&mut self, key: &T::Key) {
-        self.change(T::ID, key.to_bytes(), None);
-    }
-
-    fn change(&mut self, table: TableId, key: Vec<u8>, value: Option<Vec<u8>>) {
-        self.changes.entry(table).or_default().insert(key, value);
-    }
-
-    /// What was changed so far.
-    #[must_use]
-    pub const fn changes(&self) -> &Changes {
-        &self.changes
+        if !self.keeps(T::ID) {
+            return;
+        }
+        let key = key.to_bytes();
+        if self.fresh.get_mut(&T::ID).is_some_and(|rows| rows.remove(&key)) {
+            self.forget(&(T::ID, key));
+        } else {
+            self.change(T::ID, key, None);
+        }
     }
 
     /// What was changed, without the draft.
@@ -60,22 +100,43 @@ impl Draft {
         self.changes
     }
 
-    /// Puts the draft over another base and forgets the changes that the base now holds.
-    /// For the pool's draft after a commit.
-    ///
-    /// # Errors
-    /// [`StorageError`] if the database fails.
-    pub fn rebase(&mut self, base: Arc<dyn Read>, committed: &Changes) -> Result<(), StorageError> {
-        for (table, rows) in committed {
-            let Some(ours) = self.changes.get_mut(table) else { continue };
-            for (key, value) in rows {
-                if ours.get(key) == Some(value) {
-                    ours.remove(key);
-                }
-            }
-        }
+    /// Puts the draft over another state. What was changed stays changed.
+    pub(crate) fn set_base(&mut self, base: Arc<dyn Read>) {
         self.base = base;
-        Ok(())
+    }
+
+    /// Makes a row what the base has.
+    pub(crate) fn forget(&mut self, (table, key): &RowId) {
+        if let Some(rows) = self.changes.get_mut(table) {
+            rows.remove(key);
+        }
+    }
+
+    /// The rows written since the last call, each write once. Empty unless the draft is
+    /// [`Draft::for_checks`].
+    pub(crate) fn take_written(&mut self) -> Vec<RowId> {
+        match &mut self.scope {
+            Scope::Everything => Vec::new(),
+            Scope::Checks { written } => std::mem::take(written),
+        }
+    }
+
+    fn keeps(&self, table: TableId) -> bool {
+        match self.scope {
+            Scope::Everything => true,
+            Scope::Checks { .. } => tables::READ_BY_CHECKS.contains(&table),
+        }
+    }
+
+    fn changed(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+        self.changes.get(&table)?.get(key)
+    }
+
+    fn change(&mut self, table: TableId, key: Vec<u8>, value: Option<Vec<u8>>) {
+        if let Scope::Checks { written } = &mut self.scope {
+            written.push((table, key.clone()));
+        }
+        self.changes.entry(table).or_default().insert(key, value);
     }
 }
 
@@ -88,9 +149,16 @@ impl std::fmt::Debug for Draft {
 
 impl Read for Draft {
     fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
-        match self.changes.get(&table).and_then(|rows| rows.get(key)) {
+        match self.changed(table, key) {
             Some(changed) => Ok(changed.clone()),
             None => self.base.get_raw(table, key),
+        }
+    }
+
+    fn contains_raw(&self, table: TableId, key: &[u8]) -> Result<bool, StorageError> {
+        match self.changed(table, key) {
+            Some(changed) => Ok(changed.is_some()),
+            None => self.base.contains_raw(table, key),
         }
     }
 

@@ -18,6 +18,16 @@ pub enum StorageError {
         /// What is wrong with the bytes.
         source: DecodeError,
     },
+    /// A stored value was written by a version that this program does not know.
+    #[error("table {table}: a value has version {found}, this program knows {expected}")]
+    ValueVersion {
+        /// The table's name.
+        table: &'static str,
+        /// The version of the value.
+        found: u8,
+        /// The version that is written now.
+        expected: u8,
+    },
     /// Stored values contradict each other.
     #[error("state is inconsistent: {what}")]
     Inconsistent {

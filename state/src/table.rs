@@ -1,18 +1,59 @@
 //! What a table is: a name, a key with order-preserving bytes, a value with one binary form.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use types::codec::{self, DecodeError};
 use types::{Address, Hash};
 
-/// A typed table. Keys are stored big-endian, so that byte order is the order of the keys; values
-/// in the binary form of [`types::codec`].
+use crate::error::StorageError;
+
+/// A typed table. Keys are stored big-endian, so that byte order is the order of the keys; a value
+/// is one byte with its version, then the binary form of [`types::codec`].
 pub trait Table {
     /// Which table it is.
     const ID: TableId;
+    /// The version of the values that are written now. A record that gets a new field raises it
+    /// and reads the old form in [`Table::decode_earlier`]; old rows stay as they are.
+    const VERSION: u8 = 1;
     /// The key.
     type Key: Key;
     /// The value.
     type Value: Serialize + DeserializeOwned;
+
+    /// Reads a value that an earlier version wrote; `None` if there never was such a version.
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Self::Value, DecodeError>> {
+        let _ = (version, bytes);
+        None
+    }
+}
+
+/// The stored bytes of a value.
+#[must_use]
+pub fn encode_value<T: Table>(value: &T::Value) -> Vec<u8> {
+    codec::encode(&(T::VERSION, value))
+}
+
+/// The value of stored bytes.
+///
+/// # Errors
+/// [`StorageError`] if they are not a value of the table in a version that is known.
+pub fn decode_value<T: Table>(bytes: &[u8]) -> Result<T::Value, StorageError> {
+    let table = T::ID.name;
+    let Some((&version, rest)) = bytes.split_first() else {
+        return Err(StorageError::Inconsistent { what: "a stored value is empty" });
+    };
+    let value = if version == T::VERSION {
+        codec::decode(rest)
+    } else {
+        T::decode_earlier(version, rest).ok_or(StorageError::ValueVersion {
+            table,
+            found: version,
+            expected: T::VERSION,
+        })?
+    };
+    value.map_err(|source| StorageError::Decode { table, source })
 }
 
 /// Bytes of a key. Fixed-width parts keep their order; a text can only be the last part.
@@ -137,12 +178,50 @@ impl<A: Key, B: Key, C: Key> Key for (A, B, C) {
     }
 }
 
-/// The name of a table and how the database treats it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// The name of a table and how the database treats it. Two ids with the same number are the same
+/// table.
+#[derive(Clone, Copy, Debug)]
 pub struct TableId {
+    /// The table's place among all tables: cheap to compare. Below 64: tables of execution
+    /// ([`crate::tables`]); from 64: tables of the database alone.
+    pub number: u8,
     /// The column family.
     pub name: &'static str,
     /// Tables with a tag are authenticated: every row is a leaf of the state tree under
     /// `sha256(tag ‖ key)`, with `sha256(value)` bound to it.
     pub tag: Option<u8>,
+}
+
+impl TableId {
+    /// A table that is not authenticated.
+    #[must_use]
+    pub const fn plain(number: u8, name: &'static str) -> Self {
+        Self { number, name, tag: None }
+    }
+
+    /// A table whose rows are leaves of the state tree.
+    #[must_use]
+    pub const fn authenticated(number: u8, name: &'static str, tag: u8) -> Self {
+        Self { number, name, tag: Some(tag) }
+    }
+}
+
+impl PartialEq for TableId {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for TableId {}
+
+impl PartialOrd for TableId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for TableId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.number.cmp(&other.number)
+    }
 }

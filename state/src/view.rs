@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use types::codec;
-
 use crate::error::StorageError;
-use crate::table::{Key, Table, TableId};
+use crate::table::{Key, Table, TableId, decode_value};
 
 /// One row as bytes: key and value.
 pub type RawRow = (Vec<u8>, Vec<u8>);
@@ -28,6 +26,14 @@ pub trait Read: Send + Sync {
     /// # Errors
     /// [`StorageError`] if the database fails.
     fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Whether a key has a value.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    fn contains_raw(&self, table: TableId, key: &[u8]) -> Result<bool, StorageError> {
+        self.get_raw(table, key).map(|value| value.is_some())
+    }
 
     /// Rows of a range in ascending order of their keys.
     ///
@@ -77,6 +83,14 @@ pub fn get<T: Table>(source: &dyn Read, key: &T::Key) -> Result<Option<T::Value>
     decode_value::<T>(&bytes).map(Some)
 }
 
+/// Whether a key has a value.
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn contains<T: Table>(source: &dyn Read, key: &T::Key) -> Result<bool, StorageError> {
+    source.contains_raw(T::ID, &key.to_bytes())
+}
+
 /// Typed rows of a range in ascending order.
 ///
 /// # Errors
@@ -93,8 +107,4 @@ pub fn scan<T: Table>(
             Ok((key, decode_value::<T>(&value)?))
         })
         .collect()
-}
-
-fn decode_value<T: Table>(bytes: &[u8]) -> Result<T::Value, StorageError> {
-    codec::decode(bytes).map_err(|source| StorageError::Decode { table: T::ID.name, source })
 }

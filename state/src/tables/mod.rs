@@ -28,19 +28,11 @@ use types::{Account, Address, Blob, Hash, Miner, MinerFigures, Run, Step, Supply
 
 use crate::table::{Table, TableId};
 
-const fn plain(name: &'static str) -> TableId {
-    TableId { name, tag: None }
-}
-
-const fn authenticated(name: &'static str, tag: u8) -> TableId {
-    TableId { name, tag: Some(tag) }
-}
-
 /// Balance and nonce by address.
 #[derive(Debug)]
 pub struct Accounts;
 impl Table for Accounts {
-    const ID: TableId = authenticated("accounts", b'a');
+    const ID: TableId = TableId::authenticated(0, "accounts", b'a');
     type Key = Address;
     type Value = Account;
 }
@@ -49,7 +41,7 @@ impl Table for Accounts {
 #[derive(Debug)]
 pub struct Runs;
 impl Table for Runs {
-    const ID: TableId = authenticated("runs", b'r');
+    const ID: TableId = TableId::authenticated(1, "runs", b'r');
     type Key = Hash;
     type Value = Run;
 }
@@ -58,7 +50,7 @@ impl Table for Runs {
 #[derive(Debug)]
 pub struct Steps;
 impl Table for Steps {
-    const ID: TableId = plain("steps");
+    const ID: TableId = TableId::plain(2, "steps");
     type Key = (Hash, u64);
     type Value = Step;
 }
@@ -67,7 +59,7 @@ impl Table for Steps {
 #[derive(Debug)]
 pub struct Miners;
 impl Table for Miners {
-    const ID: TableId = authenticated("miners", b'm');
+    const ID: TableId = TableId::authenticated(3, "miners", b'm');
     type Key = Address;
     type Value = Miner;
 }
@@ -76,7 +68,7 @@ impl Table for Miners {
 #[derive(Debug)]
 pub struct MinerIds;
 impl Table for MinerIds {
-    const ID: TableId = plain("miner_ids");
+    const ID: TableId = TableId::plain(4, "miner_ids");
     type Key = Hash;
     type Value = Address;
 }
@@ -85,7 +77,7 @@ impl Table for MinerIds {
 #[derive(Debug)]
 pub struct Figures;
 impl Table for Figures {
-    const ID: TableId = plain("miner_figures");
+    const ID: TableId = TableId::plain(5, "miner_figures");
     type Key = Address;
     type Value = MinerFigures;
 }
@@ -94,7 +86,7 @@ impl Table for Figures {
 #[derive(Debug)]
 pub struct Blobs;
 impl Table for Blobs {
-    const ID: TableId = authenticated("blobs", b'b');
+    const ID: TableId = TableId::authenticated(6, "blobs", b'b');
     type Key = String;
     type Value = Blob;
 }
@@ -103,7 +95,7 @@ impl Table for Blobs {
 #[derive(Debug)]
 pub struct BlobChunks;
 impl Table for BlobChunks {
-    const ID: TableId = plain("blob_chunks");
+    const ID: TableId = TableId::plain(7, "blob_chunks");
     type Key = (u32, String);
     type Value = Vec<u8>;
 }
@@ -112,7 +104,7 @@ impl Table for BlobChunks {
 #[derive(Debug)]
 pub struct Supplies;
 impl Table for Supplies {
-    const ID: TableId = authenticated("supply", b's');
+    const ID: TableId = TableId::authenticated(8, "supply", b's');
     type Key = ();
     type Value = Supply;
 }
@@ -121,7 +113,7 @@ impl Table for Supplies {
 #[derive(Debug)]
 pub struct Deadlines;
 impl Table for Deadlines {
-    const ID: TableId = plain("deadlines");
+    const ID: TableId = TableId::plain(9, "deadlines");
     type Key = (u64, u8, String);
     type Value = ();
 }
@@ -146,7 +138,7 @@ pub struct TurnPlace {
 #[derive(Debug)]
 pub struct Turns;
 impl Table for Turns {
-    const ID: TableId = plain("turns");
+    const ID: TableId = TableId::plain(10, "turns");
     type Key = Hash;
     type Value = TurnPlace;
 }
@@ -155,7 +147,7 @@ impl Table for Turns {
 #[derive(Debug)]
 pub struct ConversationTurns;
 impl Table for ConversationTurns {
-    const ID: TableId = plain("conversation_turns");
+    const ID: TableId = TableId::plain(11, "conversation_turns");
     type Key = (Hash, u64, u32);
     type Value = Hash;
 }
@@ -165,7 +157,7 @@ impl Table for ConversationTurns {
 #[derive(Debug)]
 pub struct RunsByStatus;
 impl Table for RunsByStatus {
-    const ID: TableId = plain("runs_by_status");
+    const ID: TableId = TableId::plain(12, "runs_by_status");
     type Key = (u8, u64, u32);
     type Value = Hash;
 }
@@ -174,7 +166,7 @@ impl Table for RunsByStatus {
 #[derive(Debug)]
 pub struct RunsBySubmitter;
 impl Table for RunsBySubmitter {
-    const ID: TableId = plain("runs_by_submitter");
+    const ID: TableId = TableId::plain(13, "runs_by_submitter");
     type Key = (Address, u64, u32);
     type Value = Hash;
 }
@@ -183,7 +175,7 @@ impl Table for RunsBySubmitter {
 #[derive(Debug)]
 pub struct RunsByMiner;
 impl Table for RunsByMiner {
-    const ID: TableId = plain("runs_by_miner");
+    const ID: TableId = TableId::plain(14, "runs_by_miner");
     type Key = (Address, u64, u32);
     type Value = Hash;
 }
@@ -192,7 +184,7 @@ impl Table for RunsByMiner {
 #[derive(Debug)]
 pub struct RunsByConversation;
 impl Table for RunsByConversation {
-    const ID: TableId = plain("runs_by_conversation");
+    const ID: TableId = TableId::plain(15, "runs_by_conversation");
     type Key = (Hash, u64, u32);
     type Value = Hash;
 }
@@ -216,3 +208,7 @@ pub const ALL: [TableId; 16] = [
     RunsByMiner::ID,
     RunsByConversation::ID,
 ];
+
+/// The tables that a transaction's check reads: they alone decide whether it is accepted.
+pub const READ_BY_CHECKS: [TableId; 5] =
+    [Accounts::ID, Runs::ID, Blobs::ID, BlobChunks::ID, Turns::ID];
