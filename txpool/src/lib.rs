@@ -1,1 +1,51 @@
-//! placeholder
+//! The transaction pool: accepted transactions that wait for a block.
+//!
+//! ```text
+//! texts ─▶ Lane (parse, signature, limits) ─▶ Pool::submit ─▶ pending ─▶ Pool::candidates ─▶ block
+//!                                                  │             ▲             Pool::committed ◀─┘
+//!                                                  └─▶ queued ───┘ (a nonce gap closes)
+//!                                                          └─▶ dropped, with a reason
+//! ```
+//!
+//! - A transaction is *pending* (executable) when it was executed on the draft: the committed state
+//!   with everything pending applied. So spends of earlier pending transactions are reserved, a
+//!   claim, its steps and its finish can wait together, and the rules are those of block execution,
+//!   by the same code: the pool has no rules of the ledger of its own.
+//! - A transaction is *queued* when its sender's nonces before it are missing, within a window.
+//! - The order between senders is arrival; there is no fee market. While more waits than fits into
+//!   a block, no sender gets more than its share of it.
+//! - Every structure is bounded: see [`Config`]. Who makes room for whom is in `core/limits.rs`;
+//!   why a commit needs no new execution, in `core/commit.rs`.
+//!
+//! Entry points: [`Lane`], [`Pool`], [`ports`]. Rules: docs/protocol.md sections 4, 6 and 9.
+//!
+//! Not here: ledger rules, the database, the network, clocks (`now_ms` comes with each call),
+//! anything asynchronous. The one thing on disk is the journal.
+
+#![deny(clippy::arithmetic_side_effects, clippy::as_conversions, clippy::indexing_slicing)]
+
+mod config;
+mod core;
+mod dropped;
+mod entries;
+mod error;
+mod event;
+mod journal;
+pub mod lanes;
+mod order;
+mod pool;
+pub mod ports;
+mod senders;
+mod slab;
+mod subject;
+mod tally;
+
+pub use config::Config;
+pub use core::{Committed, Found, SenderContent, Touched};
+pub use error::{Fault, JournalError, RestoreError};
+pub use event::{Accepted, Dropped, PoolEvent, Standing};
+pub use journal::{Flushed, Restored};
+pub use lanes::Lane;
+pub use order::BlockLimits;
+pub use pool::{Pool, Ports};
+pub use tally::{Halves, Stats, Status, Volume};

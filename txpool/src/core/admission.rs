@@ -1,0 +1,168 @@
+//! How a transaction gets into the pool (docs/protocol.md section 9).
+
+use types::{CheckedTx, Code, Rejection};
+
+use super::Core;
+use super::limits::Newcomer;
+use crate::entries::Place;
+use crate::error::Fault;
+use crate::ports::{AdmitError, Chain};
+use crate::senders::SenderId;
+use crate::{Accepted, Standing};
+
+/// What the pool knows of a sender's nonces.
+#[derive(Clone, Copy)]
+struct Nonces {
+    /// The account's nonce in the committed state.
+    committed: u64,
+    /// The nonce after the last executable one.
+    next: u64,
+}
+
+impl Core {
+    /// Takes one transaction or says why not. A refused transaction changes nothing.
+    pub(crate) fn submit(
+        &mut self,
+        tx: &CheckedTx,
+        now_ms: u64,
+        chain: &dyn Chain,
+    ) -> Result<Accepted, AdmitError> {
+        let answer = match self.submit_once(tx, now_ms, chain) {
+            Err(AdmitError::Rejected(reason)) if self.may_only_lag(tx, &reason) => {
+                self.rebuild(now_ms)?;
+                self.submit_once(tx, now_ms, chain)
+            }
+            answer => answer,
+        };
+        if let Err(AdmitError::Rejected(reason)) = &answer {
+            self.tally.refused(reason.code());
+        }
+        answer
+    }
+
+    fn submit_once(
+        &mut self,
+        tx: &CheckedTx,
+        now_ms: u64,
+        chain: &dyn Chain,
+    ) -> Result<Accepted, AdmitError> {
+        let hash = tx.hash();
+        if let Some(entry) = self.entries.by_hash(hash) {
+            self.tally.known();
+            let standing = match entry.place {
+                Place::Pending(_) => Standing::Pending,
+                Place::Queued => Standing::Queued,
+            };
+            return Ok(Accepted { hash, standing, is_new: false });
+        }
+        let Nonces { committed, next } = self.nonces(tx)?;
+        let nonce = tx.nonce();
+        if nonce < committed && chain.is_included(hash)? {
+            self.tally.known();
+            return Ok(Accepted { hash, standing: Standing::Included, is_new: false });
+        }
+        if nonce < committed {
+            return Err(stale(nonce, committed).into());
+        }
+        if nonce < next {
+            return Err(taken(nonce, next).into());
+        }
+        let standing = if nonce == next {
+            self.admit_next(tx, now_ms)?;
+            Standing::Pending
+        } else {
+            self.enqueue(tx, next, now_ms)?;
+            Standing::Queued
+        };
+        Ok(Accepted { hash, standing, is_new: true })
+    }
+
+    fn nonces(&self, tx: &CheckedTx) -> Result<Nonces, Fault> {
+        if let Some((_, sender)) = self.senders.find(tx.from()) {
+            return Ok(Nonces { committed: sender.committed(), next: sender.next });
+        }
+        // Without anything of the sender in the pool, the draft's nonce is the committed one.
+        let nonce = self.ledger.account(tx.from())?.nonce;
+        Ok(Nonces { committed: nonce, next: nonce })
+    }
+
+    /// A transaction with the sender's next nonce: executed on the draft, or refused. The rules of
+    /// the ledger come before those of the pool.
+    fn admit_next(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
+        if let Err(refusal) = self.room_for(tx, Newcomer::Executable, now_ms) {
+            self.ledger.check(tx)?;
+            return Err(refusal.into());
+        }
+        self.ledger.admit(tx)?;
+        self.make_room(tx, now_ms);
+        let id = self.senders.open(tx.from(), tx.nonce());
+        self.insert_pending(tx, id);
+        self.promote(id, now_ms)?;
+        Ok(())
+    }
+
+    /// A transaction beyond the sender's next nonce: kept until the gap closes.
+    fn enqueue(&mut self, tx: &CheckedTx, next: u64, now_ms: u64) -> Result<(), AdmitError> {
+        let nonce = tx.nonce();
+        // The window counts from the last executable nonce, which is one below `next`.
+        if nonce.saturating_sub(next) >= self.config.nonce_window {
+            return Err(too_high(nonce, next, self.config.nonce_window).into());
+        }
+        if self.senders.find(tx.from()).is_some_and(|(_, s)| s.queued.contains_key(&nonce)) {
+            return Err(taken(nonce, next).into());
+        }
+        self.room_for(tx, Newcomer::Queued, now_ms)?;
+        self.make_room(tx, now_ms);
+        let id = self.senders.open(tx.from(), next);
+        self.insert_queued(tx, id);
+        Ok(())
+    }
+
+    /// Admits the queued transactions whose turn has come. One that is refused is dropped with its
+    /// reason; those after it stay queued, unless the reason loses them too.
+    pub(super) fn promote(&mut self, id: SenderId, now_ms: u64) -> Result<(), Fault> {
+        while let Some(sender) = self.senders.get(id)
+            && let Some(slot) = sender.queued.get(&sender.next).copied()
+            && let Some(entry) = self.entries.get(slot)
+        {
+            let tx = entry.tx.clone();
+            match self.ledger.admit(&tx) {
+                Ok(()) => self.make_pending(slot),
+                Err(AdmitError::Fault(fault)) => return Err(fault),
+                Err(AdmitError::Rejected(reason)) if self.may_only_lag(&tx, &reason) => {
+                    // Ends with a promotion of every queue, this one included.
+                    return self.rebuild(now_ms);
+                }
+                Err(AdmitError::Rejected(reason)) => {
+                    self.drop_dependents(id, &tx, &reason, now_ms);
+                    self.drop_queued(id, tx.nonce(), reason, now_ms);
+                }
+            }
+        }
+        self.senders.close_if_empty(id);
+        Ok(())
+    }
+
+    /// Whether a refusal may be wrong because the draft lacks a credit to the sender.
+    fn may_only_lag(&self, tx: &CheckedTx, reason: &Rejection) -> bool {
+        reason.code() == Code::InsufficientBalance && self.lagging.contains(&tx.from())
+    }
+}
+
+pub(super) fn stale(nonce: u64, committed: u64) -> Rejection {
+    Rejection::new(Code::NonceStale, "nonce", nonce, committed)
+        .with("tx", nonce)
+        .with("state", committed)
+}
+
+fn too_high(nonce: u64, next: u64, window: u64) -> Rejection {
+    Rejection::new(Code::NonceTooHigh, "nonce", nonce, next)
+        .with("tx", nonce)
+        .with("state", next)
+        .with("window", window)
+}
+
+fn taken(nonce: u64, next: u64) -> Rejection {
+    let expected = format_args!("a nonce that no pending transaction has, such as {next}");
+    Rejection::new(Code::NonceTaken, "nonce", nonce, expected).with("tx", nonce).with("next", next)
+}

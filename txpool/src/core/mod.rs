@@ -1,0 +1,215 @@
+//! The pool without its lock: what is in it, and the steps from which operations are made.
+//!
+//! `admission` lets transactions in, `limits` makes room, `commit` follows the chain, `query`
+//! answers.
+
+mod admission;
+mod commit;
+mod limits;
+mod query;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use types::{Address, CheckedTx, Rejection};
+
+pub use commit::{Committed, Touched};
+pub use query::{Found, SenderContent};
+
+use crate::dropped::DroppedRing;
+use crate::entries::{Entries, Entry, Place};
+use crate::error::Fault;
+use crate::journal::Written;
+use crate::order::{BlockLimits, Order, Ready};
+use crate::ports::PendingLedger;
+use crate::senders::{SenderId, Senders};
+use crate::slab::Slot;
+use crate::subject::{Subject, is_about_the_subject};
+use crate::tally::{Half, Tally};
+use crate::{Config, Dropped, PoolEvent, Standing};
+
+/// Everything behind the lock. Invariants:
+///
+/// 1. The draft of `ledger` is the committed state with the entries of `order` executed in order,
+///    but for credits to `lagging` accounts, by which the draft may have less.
+/// 2. A sender's `next` is the draft's nonce of its account.
+/// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
+pub(crate) struct Core {
+    pub(crate) config: Config,
+    pub(crate) max_clock_skew_ms: u64,
+    ledger: Box<dyn PendingLedger>,
+    pub(crate) entries: Entries,
+    senders: Senders,
+    order: Order,
+    pub(crate) tally: Tally,
+    dropped: DroppedRing,
+    /// Accounts that were credited by blocks since the last rebuild other than by transactions.
+    lagging: BTreeSet<Address>,
+    /// Transactions that left in blocks since the last rebuild.
+    advanced: usize,
+    pub(crate) written: Written,
+    events: Vec<PoolEvent>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        config: Config,
+        max_clock_skew_ms: u64,
+        ledger: Box<dyn PendingLedger>,
+    ) -> Self {
+        Self {
+            dropped: DroppedRing::new(&config),
+            config,
+            max_clock_skew_ms,
+            ledger,
+            entries: Entries::new(),
+            senders: Senders::new(),
+            order: Order::new(),
+            tally: Tally::default(),
+            lagging: BTreeSet::new(),
+            advanced: 0,
+            written: Written::default(),
+            events: Vec::new(),
+        }
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_events(&mut self) -> Vec<PoolEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(crate) fn pending_count(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The transactions for a block, in the order in which they are to be executed.
+    pub(crate) fn candidates(&self, limits: BlockLimits) -> Vec<CheckedTx> {
+        let slots = self.order.choose(limits, self.config.block_share, self.senders.bound());
+        slots.into_iter().filter_map(|slot| Some(self.entries.get(slot)?.tx.clone())).collect()
+    }
+
+    /// Drops everything for `reason`.
+    pub(crate) fn clear(&mut self, reason: &Rejection, now_ms: u64) -> Result<usize, Fault> {
+        let mut slots: Vec<Slot> = self.order.take().into_values().map(|r| r.slot).collect();
+        for id in self.senders.with_queue() {
+            let queued = self.senders.get(id).map(|s| s.queued.clone()).unwrap_or_default();
+            for (nonce, slot) in queued {
+                self.senders.dequeue(id, nonce);
+                slots.push(slot);
+            }
+        }
+        for slot in &slots {
+            let sender = self.entries.get(*slot).map(|entry| entry.sender);
+            self.discard(*slot, reason.clone(), now_ms);
+            if let Some(id) = sender {
+                self.senders.restart(id, 0);
+                self.senders.close_if_empty(id);
+            }
+        }
+        self.reset_ledger()?;
+        Ok(slots.len())
+    }
+
+    /// Records an executable transaction that the draft has taken.
+    fn insert_pending(&mut self, tx: &CheckedTx, sender: SenderId) {
+        let bytes = tx.encoded_bytes();
+        // The entry's slot is part of its place in the order, and the place part of the entry.
+        let slot = self.entries.insert(tx.clone(), sender, Place::Queued);
+        let seq = self.order.append(Ready { slot, sender, bytes });
+        self.set_place(slot, Place::Pending(seq));
+        self.senders.push_pending(sender, slot);
+        self.note_new(tx, slot, Half::Pending);
+    }
+
+    /// Records a transaction that waits for the nonces before it.
+    fn insert_queued(&mut self, tx: &CheckedTx, sender: SenderId) {
+        let slot = self.entries.insert(tx.clone(), sender, Place::Queued);
+        self.senders.enqueue(sender, tx.nonce(), slot);
+        self.note_new(tx, slot, Half::Queued);
+    }
+
+    fn note_new(&mut self, tx: &CheckedTx, slot: Slot, half: Half) {
+        self.tally.enter(tx, half);
+        self.tally.accepted();
+        self.dropped.forget(tx.hash());
+        if let Some(entry) = self.entries.get(slot) {
+            self.written.expect(slot, entry.arrival);
+        }
+        self.prune_notes();
+        let standing = match half {
+            Half::Pending => Standing::Pending,
+            Half::Queued => Standing::Queued,
+        };
+        self.events.push(PoolEvent::Accepted { tx: tx.clone(), standing });
+    }
+
+    fn set_place(&mut self, slot: Slot, place: Place) {
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.place = place;
+        }
+    }
+
+    /// Moves a transaction that the draft has taken from the queue to the executable ones.
+    fn make_pending(&mut self, slot: Slot) {
+        let Some(Entry { tx, sender, .. }) = self.entries.get(slot) else { return };
+        let (tx, sender) = (tx.clone(), *sender);
+        self.senders.dequeue(sender, tx.nonce());
+        let seq = self.order.append(Ready { slot, sender, bytes: tx.encoded_bytes() });
+        self.set_place(slot, Place::Pending(seq));
+        self.senders.push_pending(sender, slot);
+        self.tally.leave(&tx, Half::Queued);
+        self.tally.enter(&tx, Half::Pending);
+        self.events.push(PoolEvent::Promoted(tx));
+    }
+
+    /// Removes an entry that is in no other index any more.
+    fn remove_entry(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = self.entries.remove(slot)?;
+        let half = match entry.place {
+            Place::Pending(_) => Half::Pending,
+            Place::Queued => Half::Queued,
+        };
+        self.tally.leave(&entry.tx, half);
+        self.written.forget(entry.segment, entry.tx.encoded_bytes());
+        Some(entry)
+    }
+
+    /// Drops an entry that is in no other index any more.
+    fn discard(&mut self, slot: Slot, reason: Rejection, now_ms: u64) {
+        let Some(Entry { tx, .. }) = self.remove_entry(slot) else { return };
+        self.tally.dropped(reason.code());
+        let dropped = Arc::new(Dropped { tx, reason, at_ms: now_ms });
+        self.dropped.push(Arc::clone(&dropped));
+        self.events.push(PoolEvent::Dropped(dropped));
+    }
+
+    /// Drops a queued transaction.
+    fn drop_queued(&mut self, id: SenderId, nonce: u64, reason: Rejection, now_ms: u64) {
+        if let Some(slot) = self.senders.dequeue(id, nonce) {
+            self.discard(slot, reason, now_ms);
+        }
+    }
+
+    /// Drops what the sender has queued about the subject of a transaction that was dropped, if the
+    /// reason means that all of it is lost.
+    fn drop_dependents(&mut self, id: SenderId, lost: &CheckedTx, reason: &Rejection, now_ms: u64) {
+        let Some(subject) = Subject::of(lost.body()) else { return };
+        if !is_about_the_subject(reason.code()) {
+            return;
+        }
+        let Some(sender) = self.senders.get(id) else { return };
+        let nonces: Vec<u64> = sender
+            .queued
+            .iter()
+            .filter(|(nonce, _)| **nonce > lost.nonce())
+            .filter(|(_, slot)| {
+                let entry = self.entries.get(**slot);
+                entry.and_then(|entry| Subject::of(entry.tx.body())).as_ref() == Some(&subject)
+            })
+            .map(|(nonce, _)| *nonce)
+            .collect();
+        for nonce in nonces {
+            self.drop_queued(id, nonce, reason.clone().with("after", lost.hash()), now_ms);
+        }
+    }
+}

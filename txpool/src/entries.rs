@@ -1,0 +1,87 @@
+//! The pooled transactions themselves, by slot and by hash.
+
+#[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+use std::collections::HashMap;
+
+use types::{CheckedTx, Hash};
+
+use crate::order::Seq;
+use crate::senders::SenderId;
+use crate::slab::{Slab, Slot};
+
+/// Which of the two halves of the pool a transaction is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// Executable, at this place in the total order.
+    Pending(Seq),
+    /// Waiting for the nonces before it.
+    Queued,
+}
+
+/// One pooled transaction.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) tx: CheckedTx,
+    pub(crate) sender: SenderId,
+    pub(crate) place: Place,
+    /// A number that no other entry of this pool ever had: the order of acceptance.
+    pub(crate) arrival: u64,
+    /// The journal's segment that holds it.
+    pub(crate) segment: Option<u64>,
+}
+
+/// All pooled transactions.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    slab: Slab<Entry>,
+    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+    by_hash: HashMap<Hash, Slot>,
+    arrivals: u64,
+}
+
+impl Entries {
+    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+    pub(crate) fn new() -> Self {
+        Self { slab: Slab::new(), by_hash: HashMap::new(), arrivals: 0 }
+    }
+
+    pub(crate) fn insert(&mut self, tx: CheckedTx, sender: SenderId, place: Place) -> Slot {
+        self.arrivals = self.arrivals.saturating_add(1);
+        let hash = tx.hash();
+        let arrival = self.arrivals;
+        let slot = self.slab.insert(Entry { tx, sender, place, arrival, segment: None });
+        self.by_hash.insert(hash, slot);
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = self.slab.remove(slot)?;
+        self.by_hash.remove(&entry.tx.hash());
+        Some(entry)
+    }
+
+    pub(crate) fn slot(&self, hash: Hash) -> Option<Slot> {
+        self.by_hash.get(&hash).copied()
+    }
+
+    pub(crate) fn by_hash(&self, hash: Hash) -> Option<&Entry> {
+        self.slab.get(self.slot(hash)?)
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Entry> {
+        self.slab.get(slot)
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Entry> {
+        self.slab.get_mut(slot)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Entry)> {
+        self.slab.iter()
+    }
+
+    /// Arrivals from now on are greater than `arrival`.
+    pub(crate) fn start_after(&mut self, arrival: u64) {
+        self.arrivals = self.arrivals.max(arrival);
+    }
+}

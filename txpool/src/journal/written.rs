@@ -1,0 +1,127 @@
+//! Which pooled transactions are on disk, and where. Part of what the pool's lock guards.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use types::CheckedTx;
+
+use crate::core::Core;
+use crate::slab::Slot;
+
+/// A transaction on its way to disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    pub(super) slot: Slot,
+    pub(super) arrival: u64,
+    pub(super) tx: CheckedTx,
+}
+
+/// The notes of the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    is_on: bool,
+    /// Accepted and not on disk yet; what left the pool meanwhile is skipped later.
+    waiting: VecDeque<(Slot, u64)>,
+    /// Bytes of pooled transactions by segment.
+    live: BTreeMap<u64, usize>,
+}
+
+impl Written {
+    /// From now on transactions are noted.
+    pub(crate) const fn turn_on(&mut self) {
+        self.is_on = true;
+    }
+
+    /// A transaction was accepted.
+    pub(crate) fn expect(&mut self, slot: Slot, arrival: u64) {
+        if self.is_on {
+            self.waiting.push_back((slot, arrival));
+        }
+    }
+
+    /// Whether notes of transactions that left the pool outweigh what is in it.
+    fn is_overgrown(&self, pooled: usize) -> bool {
+        self.waiting.len() > pooled.saturating_mul(2).saturating_add(1_024)
+    }
+
+    /// A transaction left the pool.
+    pub(crate) fn forget(&mut self, segment: Option<u64>, bytes: usize) {
+        let Some(segment) = segment else { return };
+        if let Some(live) = self.live.get_mut(&segment) {
+            *live = live.saturating_sub(bytes);
+            if *live == 0 {
+                self.live.remove(&segment);
+            }
+        }
+    }
+
+    fn put(&mut self, segment: u64, bytes: usize) {
+        let live = self.live.entry(segment).or_default();
+        *live = live.saturating_add(bytes);
+    }
+
+    /// Bytes of pooled transactions in a segment.
+    pub(super) fn live_in(&self, segment: u64) -> usize {
+        self.live.get(&segment).copied().unwrap_or(0)
+    }
+
+    /// Bytes of pooled transactions in all segments.
+    pub(super) fn live(&self) -> usize {
+        self.live.values().copied().fold(0, usize::saturating_add)
+    }
+}
+
+impl Core {
+    /// Keeps the notes bounded if nobody flushes.
+    pub(crate) fn prune_notes(&mut self) {
+        if self.written.is_overgrown(self.tally.halves().total().count) {
+            let entries = &self.entries;
+            self.written.waiting.retain(|(slot, arrival)| {
+                entries.get(*slot).is_some_and(|entry| entry.arrival == *arrival)
+            });
+        }
+    }
+
+    /// Takes what waits for the disk, about `bytes_max` of it.
+    pub(super) fn take_waiting(&mut self, bytes_max: usize) -> Vec<Draft> {
+        let (mut drafts, mut bytes) = (Vec::new(), 0_usize);
+        while bytes < bytes_max
+            && let Some((slot, arrival)) = self.written.waiting.pop_front()
+        {
+            let entry = self.entries.get(slot).filter(|entry| entry.arrival == arrival);
+            if let Some(entry) = entry {
+                bytes = bytes.saturating_add(entry.tx.encoded_bytes());
+                drafts.push(Draft { slot, arrival, tx: entry.tx.clone() });
+            }
+        }
+        drafts
+    }
+
+    /// Puts back what could not be written.
+    pub(super) fn return_waiting(&mut self, drafts: &[Draft]) {
+        for draft in drafts.iter().rev() {
+            self.written.waiting.push_front((draft.slot, draft.arrival));
+        }
+    }
+
+    /// What of a segment is still in the pool.
+    pub(super) fn living_of(&self, segment: u64) -> Vec<Draft> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.segment == Some(segment))
+            .map(|(slot, entry)| Draft { slot, arrival: entry.arrival, tx: entry.tx.clone() })
+            .collect()
+    }
+
+    /// Notes where transactions were written.
+    pub(super) fn note_written(&mut self, drafts: &[Draft], segment: u64) {
+        for Draft { slot, arrival, tx } in drafts {
+            let entry = self.entries.get_mut(*slot).filter(|entry| entry.arrival == *arrival);
+            if let Some(entry) = entry {
+                let before = entry.segment.replace(segment);
+                let bytes = tx.encoded_bytes();
+                self.written.forget(before, bytes);
+                self.written.put(segment, bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The total order of executable transactions, and what of it goes into a block.
+
+use std::collections::BTreeMap;
+
+use crate::senders::SenderId;
+use crate::slab::Slot;
+
+/// A place in the order: transactions are executed from the lowest to the highest. A transaction
+/// gets its place when it becomes executable, so nonces of one sender ascend with it, and whatever
+/// a transaction builds on has a lower place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Seq(u64);
+
+/// What block building has to know of a transaction without looking at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) slot: Slot,
+    pub(crate) sender: SenderId,
+    pub(crate) bytes: usize,
+}
+
+/// How much may go into a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockLimits {
+    /// The sum of [`types::Transaction::encoded_bytes`].
+    pub bytes: usize,
+    /// The number of transactions.
+    pub count: usize,
+}
+
+/// Fewer bytes than any transaction has: with less room than this, a block is full.
+const TX_BYTES_MIN: usize = 256;
+
+/// A share of a block is never fewer transactions than this, if their bytes allow.
+const SHARE_COUNT_MIN: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct Order {
+    by_seq: BTreeMap<Seq, Ready>,
+    last: u64,
+}
+
+impl Order {
+    pub(crate) const fn new() -> Self {
+        Self { by_seq: BTreeMap::new(), last: 0 }
+    }
+
+    /// Appends a transaction that became executable.
+    pub(crate) fn append(&mut self, ready: Ready) -> Seq {
+        self.last = self.last.saturating_add(1);
+        let seq = Seq(self.last);
+        self.by_seq.insert(seq, ready);
+        seq
+    }
+
+    /// Puts back a transaction that was taken out by [`Order::take`].
+    pub(crate) fn keep(&mut self, seq: Seq, ready: Ready) {
+        self.by_seq.insert(seq, ready);
+    }
+
+    pub(crate) fn remove(&mut self, seq: Seq) {
+        self.by_seq.remove(&seq);
+    }
+
+    /// Takes everything out, in order.
+    pub(crate) fn take(&mut self) -> BTreeMap<Seq, Ready> {
+        std::mem::take(&mut self.by_seq)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_seq.len()
+    }
+
+    /// The slots in order.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.by_seq.values().map(|ready| ready.slot)
+    }
+
+    /// Chooses for a block.
+    ///
+    /// First everybody gets a share: in order, each sender at most one part in `shares` of the
+    /// bytes and of the count (but always one transaction, and 64 if their bytes allow). Room that
+    /// is left then goes to the others in order. Of each sender the chosen ones are the lowest
+    /// nonces; the answer is in order.
+    pub(crate) fn choose(
+        &self,
+        limits: BlockLimits,
+        shares: usize,
+        senders_bound: usize,
+    ) -> Vec<Slot> {
+        let mut choice = Choice::new(limits, shares, senders_bound);
+        let mut later = Vec::new();
+        let mut later_bytes = 0_usize;
+        for (seq, ready) in &self.by_seq {
+            if choice.is_full() {
+                break;
+            }
+            if !choice.try_share(*seq, ready) && later_bytes < limits.bytes {
+                later_bytes = later_bytes.saturating_add(ready.bytes);
+                later.push((*seq, *ready));
+            }
+        }
+        choice.reopen();
+        for (seq, ready) in &later {
+            if choice.is_full() {
+                break;
+            }
+            choice.try_rest(*seq, ready);
+        }
+        choice.in_order()
+    }
+}
+
+/// What one sender has in the block so far.
+#[derive(Clone, Copy, Default)]
+struct Used {
+    bytes: usize,
+    count: usize,
+    /// One of its transactions was left out: so are all with higher nonces.
+    is_closed: bool,
+}
+
+struct Choice {
+    room: BlockLimits,
+    share: BlockLimits,
+    used: Vec<Used>,
+    chosen: Vec<(Seq, Slot)>,
+}
+
+impl Choice {
+    fn new(limits: BlockLimits, shares: usize, senders_bound: usize) -> Self {
+        let shares = shares.max(1);
+        let share = BlockLimits {
+            bytes: limits.bytes / shares,
+            count: (limits.count / shares).max(SHARE_COUNT_MIN),
+        };
+        let used = vec![Used::default(); senders_bound];
+        Self { room: limits, share, used, chosen: Vec::new() }
+    }
+
+    const fn is_full(&self) -> bool {
+        self.room.count == 0 || self.room.bytes < TX_BYTES_MIN
+    }
+
+    const fn fits(&self, ready: &Ready) -> bool {
+        self.room.count > 0 && ready.bytes <= self.room.bytes
+    }
+
+    /// Takes the transaction if it is within its sender's share.
+    fn try_share(&mut self, seq: Seq, ready: &Ready) -> bool {
+        let fits = self.fits(ready);
+        let share = self.share;
+        let Some(used) = self.used.get_mut(ready.sender) else { return false };
+        let within = used.count == 0
+            || (used.count < share.count && used.bytes.saturating_add(ready.bytes) <= share.bytes);
+        if used.is_closed || !within || !fits {
+            used.is_closed = true;
+            return false;
+        }
+        self.take(seq, ready);
+        true
+    }
+
+    /// The shares are given out: from now on room is all that counts.
+    fn reopen(&mut self) {
+        for used in &mut self.used {
+            used.is_closed = false;
+        }
+    }
+
+    fn try_rest(&mut self, seq: Seq, ready: &Ready) {
+        let fits = self.fits(ready);
+        let Some(used) = self.used.get_mut(ready.sender) else { return };
+        if used.is_closed || !fits {
+            used.is_closed = true;
+        } else {
+            self.take(seq, ready);
+        }
+    }
+
+    fn take(&mut self, seq: Seq, ready: &Ready) {
+        self.room.bytes = self.room.bytes.saturating_sub(ready.bytes);
+        self.room.count = self.room.count.saturating_sub(1);
+        if let Some(used) = self.used.get_mut(ready.sender) {
+            used.bytes = used.bytes.saturating_add(ready.bytes);
+            used.count = used.count.saturating_add(1);
+        }
+        self.chosen.push((seq, ready.slot));
+    }
+
+    fn in_order(mut self) -> Vec<Slot> {
+        self.chosen.sort_unstable();
+        self.chosen.into_iter().map(|(_, slot)| slot).collect()
+    }
+}

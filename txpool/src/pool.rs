@@ -1,0 +1,210 @@
+//! The pool as the node holds it: one lock, and the journal beside it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use types::{Account, Address, CheckedTx, Code, Hash, Rejection, Transaction};
+
+use crate::core::{Committed, Core, Found, SenderContent};
+use crate::error::{Fault, JournalError};
+use crate::journal::Journal;
+use crate::order::BlockLimits;
+use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
+use crate::tally::{Stats, Status};
+use crate::{Accepted, Config};
+
+/// What the pool works with.
+pub struct Ports {
+    /// The draft over the committed state.
+    pub ledger: Box<dyn PendingLedger>,
+    /// The committed chain.
+    pub chain: Arc<dyn Chain>,
+    /// Where events go.
+    pub events: Arc<dyn EventSink>,
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
+
+/// The transaction pool. Every method may be called from any thread.
+pub struct Pool {
+    core: Mutex<Core>,
+    chain: Arc<dyn Chain>,
+    events: Arc<dyn EventSink>,
+    pending: AtomicUsize,
+    pub(crate) journal: Option<Mutex<Journal>>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pending = self.pending.load(Ordering::Relaxed);
+        f.debug_struct("Pool").field("pending", &pending).finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// An empty pool without a journal. `max_clock_skew_ms` is the genesis parameter
+    /// `maxClockSkewMs`.
+    #[must_use]
+    pub fn new(config: Config, max_clock_skew_ms: u64, ports: Ports) -> Self {
+        let Ports { ledger, chain, events } = ports;
+        Self {
+            core: Mutex::new(Core::new(config, max_clock_skew_ms, ledger)),
+            chain,
+            events,
+            pending: AtomicUsize::new(0),
+            journal: None,
+        }
+    }
+
+    /// An empty pool with a journal in the directory `journal`, which is made if it is missing.
+    /// Follow with [`Pool::restore`] before anything is submitted.
+    ///
+    /// # Errors
+    /// [`JournalError`] if the directory cannot be made or read.
+    pub fn with_journal(
+        config: Config,
+        max_clock_skew_ms: u64,
+        ports: Ports,
+        journal: &Path,
+    ) -> Result<Self, JournalError> {
+        let journal = Some(Mutex::new(Journal::open(journal)?));
+        Ok(Self { journal, ..Self::new(config, max_clock_skew_ms, ports) })
+    }
+
+    /// Takes transactions, or says of each why not; the answers are in the order of `txs`, and each
+    /// is the one that the transaction would get if they came one by one. `now_ms` is the node's
+    /// clock, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger failed; transactions before the failure may have been taken.
+    pub fn submit(
+        &self,
+        txs: &[CheckedTx],
+        now_ms: u64,
+    ) -> Result<Vec<Result<Accepted, Rejection>>, Fault> {
+        self.operate(|core| {
+            let mut answers = Vec::with_capacity(txs.len());
+            for tx in txs {
+                answers.push(match core.submit(tx, now_ms, self.chain.as_ref()) {
+                    Ok(accepted) => Ok(accepted),
+                    Err(AdmitError::Rejected(reason)) => Err(reason),
+                    Err(AdmitError::Fault(fault)) => return Err(fault),
+                });
+            }
+            Ok(answers)
+        })
+    }
+
+    /// Follows a block that was committed: removes what it holds, drops what became invalid, and
+    /// promotes what became executable. To be called once for every block, in order, after the
+    /// state that [`PendingLedger`] reads has moved.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger failed.
+    pub fn committed(&self, block: &Committed<'_>, now_ms: u64) -> Result<(), Fault> {
+        self.operate(|core| core.committed(block, now_ms))
+    }
+
+    /// Transactions for the next block, in the order in which they are to be executed, within
+    /// `limits`. While there are more than fit, no sender gets more than its share
+    /// ([`Config::block_share`]). They stay in the pool until [`Pool::committed`]; one that fails on
+    /// the block's draft (because it builds on one that is not in the block) is simply left out of
+    /// the block.
+    #[must_use]
+    pub fn candidates(&self, limits: BlockLimits) -> Vec<CheckedTx> {
+        self.core().candidates(limits)
+    }
+
+    /// How many transactions are executable. Takes no lock.
+    #[must_use]
+    pub fn pending_count(&self) -> usize {
+        self.pending.load(Ordering::Acquire)
+    }
+
+    /// What the pool knows of a transaction.
+    #[must_use]
+    pub fn find(&self, hash: Hash) -> Option<Found> {
+        self.core().find(hash)
+    }
+
+    /// A pooled transaction.
+    #[must_use]
+    pub fn lookup(&self, hash: Hash) -> Option<CheckedTx> {
+        self.core().entries.by_hash(hash).map(|entry| entry.tx.clone())
+    }
+
+    /// Which of the transactions of a block are in the pool, with the same signature: these need no
+    /// check. The others are given back for [`types::check::verify`].
+    #[must_use]
+    pub fn recognise(&self, txs: Vec<Transaction>) -> Vec<Result<CheckedTx, Transaction>> {
+        let core = self.core();
+        txs.into_iter().map(|tx| core.recognise(&tx).ok_or(tx)).collect()
+    }
+
+    /// The account with everything executable applied: its nonce is the next to use, its balance
+    /// what can still be spent.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger failed.
+    pub fn account(&self, address: Address, now_ms: u64) -> Result<Account, Fault> {
+        self.operate(|core| core.account(address, now_ms))
+    }
+
+    /// Counts and bytes, in total and by type.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.core().status()
+    }
+
+    /// Figures for monitoring.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.core().stats()
+    }
+
+    /// The transactions of at most `senders_max` senders, by address, from the first sender after
+    /// `after`.
+    #[must_use]
+    pub fn content(&self, after: Option<Address>, senders_max: usize) -> Vec<SenderContent> {
+        self.core().content(after, senders_max)
+    }
+
+    /// The transactions of one sender.
+    #[must_use]
+    pub fn content_from(&self, address: Address) -> SenderContent {
+        self.core().content_from(address)
+    }
+
+    /// Drops everything, for an operator; answers how much it was.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger failed.
+    pub fn clear(&self, now_ms: u64) -> Result<usize, Fault> {
+        let (got, expected) = ("emptied by the operator", "the transaction to be sent again");
+        let reason = Rejection::new(Code::PoolFull, "pool", got, expected);
+        self.operate(|core| core.clear(&reason, now_ms))
+    }
+
+    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
+        self.core.lock()
+    }
+
+    /// Runs an operation under the lock and publishes what it did.
+    fn operate<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> T {
+        let mut core = self.core.lock();
+        let answer = operation(&mut core);
+        self.pending.store(core.pending_count(), Ordering::Release);
+        let events = core.take_events();
+        if !events.is_empty() {
+            self.events.publish(events);
+        }
+        answer
+    }
+}

@@ -1,0 +1,73 @@
+//! What the pool needs from the rest of the node, in its own words.
+
+use types::{Account, Address, CheckedTx, Hash, Rejection};
+
+use crate::PoolEvent;
+use crate::error::Fault;
+
+/// Why the ledger did not take a transaction.
+#[derive(Debug, thiserror::Error)]
+pub enum AdmitError {
+    /// The transaction's fault.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// Our fault.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// The ledger with everything pending applied to it: a draft over the latest committed state.
+///
+/// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
+/// this trait may change the draft.
+pub trait PendingLedger: Send {
+    /// The account after everything admitted so far. An unknown account is a zero account.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn account(&self, address: Address) -> Result<Account, Fault>;
+
+    /// What [`PendingLedger::admit`] would answer; the draft stays as it is.
+    ///
+    /// # Errors
+    /// As [`PendingLedger::admit`].
+    fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError>;
+
+    /// Executes on the draft, with every rule of block execution: the nonce must be the draft's,
+    /// the draft's balance must suffice, and so on. A refusal leaves the draft as it was.
+    ///
+    /// # Errors
+    /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].
+    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError>;
+
+    /// The base is now the newly committed state and the draft's content is still right. Entries
+    /// that equal the base may be forgotten.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn advance(&mut self) -> Result<(), Fault>;
+
+    /// Forgets the draft: back to the newly committed state.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn reset(&mut self) -> Result<(), Fault>;
+}
+
+/// The committed chain.
+pub trait Chain: Send + Sync {
+    /// Whether a block holds the transaction. Asked only for a nonce that is used up, so it is
+    /// not on the fast path.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn is_included(&self, hash: Hash) -> Result<bool, Fault>;
+}
+
+/// Where events go.
+pub trait EventSink: Send + Sync {
+    /// Takes what one operation of the pool did, in order. It is called under the pool's lock, so
+    /// that the order is total: it must neither block nor call the pool. A sink that is full
+    /// counts what it loses.
+    fn publish(&self, events: Vec<PoolEvent>);
+}

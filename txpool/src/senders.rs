@@ -1,0 +1,149 @@
+//! The senders that have something in the pool, and what, by nonce.
+
+#[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use types::Address;
+
+use crate::slab::{Slab, Slot};
+
+/// The number of a sender, valid while the sender has something in the pool.
+pub(crate) type SenderId = usize;
+
+/// One sender's transactions. Always: every queued nonce is greater than `next`.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) address: Address,
+    /// The nonce after the last executable one: the draft's nonce of the account.
+    pub(crate) next: u64,
+    /// The executable transactions: the nonces just below `next`, in order.
+    pub(crate) pending: VecDeque<Slot>,
+    /// The waiting ones by nonce.
+    pub(crate) queued: BTreeMap<u64, Slot>,
+}
+
+impl Sender {
+    /// The account's nonce in the committed state.
+    pub(crate) fn committed(&self) -> u64 {
+        let pending = u64::try_from(self.pending.len()).unwrap_or(u64::MAX);
+        self.next.saturating_sub(pending)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.pending.len().saturating_add(self.queued.len())
+    }
+}
+
+/// All senders, and who has the longest queue.
+#[derive(Debug)]
+pub(crate) struct Senders {
+    slab: Slab<Sender>,
+    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+    by_address: HashMap<Address, SenderId>,
+    /// (length of the queue, sender) of everybody who has a queue.
+    queues: BTreeSet<(usize, SenderId)>,
+}
+
+impl Senders {
+    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+    pub(crate) fn new() -> Self {
+        Self { slab: Slab::new(), by_address: HashMap::new(), queues: BTreeSet::new() }
+    }
+
+    pub(crate) fn find(&self, address: Address) -> Option<(SenderId, &Sender)> {
+        let id = *self.by_address.get(&address)?;
+        Some((id, self.slab.get(id)?))
+    }
+
+    pub(crate) fn get(&self, id: SenderId) -> Option<&Sender> {
+        self.slab.get(id)
+    }
+
+    /// The sender's number; a sender that was not known has `next` as its next nonce.
+    pub(crate) fn open(&mut self, address: Address, next: u64) -> SenderId {
+        if let Some(id) = self.by_address.get(&address) {
+            return *id;
+        }
+        let (pending, queued) = (VecDeque::new(), BTreeMap::new());
+        let id = self.slab.insert(Sender { address, next, pending, queued });
+        self.by_address.insert(address, id);
+        id
+    }
+
+    /// Forgets the sender if it has nothing left.
+    pub(crate) fn close_if_empty(&mut self, id: SenderId) {
+        if self.slab.get(id).is_some_and(|sender| sender.count() == 0)
+            && let Some(sender) = self.slab.remove(id)
+        {
+            self.by_address.remove(&sender.address);
+        }
+    }
+
+    /// Appends an executable transaction.
+    pub(crate) fn push_pending(&mut self, id: SenderId, slot: Slot) {
+        if let Some(sender) = self.slab.get_mut(id) {
+            sender.pending.push_back(slot);
+            sender.next = sender.next.saturating_add(1);
+        }
+    }
+
+    /// Takes the executable transaction with the lowest nonce if it is in `slot`.
+    pub(crate) fn pop_included(&mut self, id: SenderId, slot: Slot) -> bool {
+        let Some(sender) = self.slab.get_mut(id) else { return false };
+        let is_first = sender.pending.front() == Some(&slot);
+        if is_first {
+            sender.pending.pop_front();
+        }
+        is_first
+    }
+
+    /// Starts the sender again from a committed nonce, with nothing executable.
+    pub(crate) fn restart(&mut self, id: SenderId, next: u64) {
+        if let Some(sender) = self.slab.get_mut(id) {
+            sender.pending.clear();
+            sender.next = next;
+        }
+    }
+
+    pub(crate) fn enqueue(&mut self, id: SenderId, nonce: u64, slot: Slot) {
+        if let Some(sender) = self.slab.get_mut(id) {
+            let before = sender.queued.len();
+            sender.queued.insert(nonce, slot);
+            let after = sender.queued.len();
+            self.queues.remove(&(before, id));
+            self.queues.insert((after, id));
+        }
+    }
+
+    pub(crate) fn dequeue(&mut self, id: SenderId, nonce: u64) -> Option<Slot> {
+        let sender = self.slab.get_mut(id)?;
+        let before = sender.queued.len();
+        let slot = sender.queued.remove(&nonce)?;
+        let after = sender.queued.len();
+        self.queues.remove(&(before, id));
+        if after > 0 {
+            self.queues.insert((after, id));
+        }
+        Some(slot)
+    }
+
+    /// The sender with the most queued transactions, with their number.
+    pub(crate) fn longest_queue(&self) -> Option<(usize, SenderId)> {
+        self.queues.last().copied()
+    }
+
+    /// Every sender with a queue.
+    pub(crate) fn with_queue(&self) -> Vec<SenderId> {
+        self.queues.iter().map(|(_, id)| *id).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SenderId, &Sender)> {
+        self.slab.iter()
+    }
+
+    /// One more than the largest number in use.
+    pub(crate) const fn bound(&self) -> usize {
+        self.slab.bound()
+    }
+}
