@@ -1,2 +1,3 @@
-//! placeholder
-fn main() {}
+//! The tests that need several crates, or the whole repository. One module per suite.
+
+mod tidy;

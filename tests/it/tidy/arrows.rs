@@ -1,0 +1,142 @@
+//! Which crate may depend on which, and which crate alone may use a library.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use super::root;
+
+/// The arrows: a crate, and the crates of this workspace that it may know.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("types", &[]),
+    ("state", &["types"]),
+    ("genesis", &["types", "state"]),
+    ("txpool", &["types"]),
+    ("consensus", &["types"]),
+    ("rpc", &["types"]),
+    ("wallet", &["types"]),
+    ("node", &["types", "state", "genesis", "txpool", "consensus", "rpc", "wallet"]),
+    ("tests", &["types", "state", "genesis", "txpool", "consensus", "rpc", "wallet", "node"]),
+];
+
+/// Libraries with one user, or a few: the library, its users, and why.
+const USERS: &[(&str, &[&str], &str)] = &[
+    ("rocksdb", &["state"], "nobody above the tables sees raw keys"),
+    ("jmt", &["state"], "the authenticated state has one home"),
+    ("bincode", &["types"], "types/src/codec.rs is the one place that knows the binary form"),
+    ("ed25519-dalek", &["types"], "keys are made and used in types/src/keys.rs"),
+    ("ed25519-zebra", &["types"], "there is one signature rule"),
+    (
+        "sha2",
+        &["types", "state"],
+        "hashing is Hash::digest; the state tree wants the hasher itself",
+    ),
+    ("borsh", &["consensus"], "what validators sign and send is the engine's concern"),
+    ("axum", &["rpc", "node"], "HTTP is served by rpc; node serves metrics"),
+    ("clap", &["node"], "the command line is in the binary"),
+    ("tracing-subscriber", &["node"], "libraries emit, the binary decides where to"),
+    ("anyhow", &["node", "state"], "libraries have error enums; jmt's traits want anyhow"),
+    ("bip39", &["wallet"], "mnemonics are the wallet's"),
+    ("bip32", &["wallet"], "derivation is the wallet's"),
+    ("aes-gcm", &["wallet"], "encrypted files are the wallet's"),
+    ("pbkdf2", &["wallet"], "encrypted files are the wallet's"),
+];
+
+/// What a crate must never depend on, directly.
+const NEVER: &[(&str, &[&str], &str)] = &[
+    ("types", &["tokio", "rocksdb", "getrandom", "rand", "tracing"], "no I/O, clock or randomness"),
+    ("state", &["tokio", "futures", "async-trait", "getrandom", "rand"], "sync and deterministic"),
+    ("genesis", &["tokio", "futures", "async-trait"], "sync"),
+    ("txpool", &["tokio", "rocksdb", "jsonrpsee", "libp2p"], "the pool's core is sync"),
+];
+
+fn packages() -> Vec<Package> {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(root().join("Cargo.toml")).no_deps();
+    command.exec().expect("cargo metadata runs in the repository").packages
+}
+
+/// Names of direct dependencies; those for tests only if `with_tests`.
+fn dependencies(package: &Package, with_tests: bool) -> BTreeSet<String> {
+    let counts = |kind| with_tests || kind != DependencyKind::Development;
+    let all = package.dependencies.iter();
+    all.filter(|dependency| counts(dependency.kind)).map(|found| found.name.to_string()).collect()
+}
+
+#[test]
+fn the_crates_know_each_other_only_along_the_arrows() {
+    let allowed: BTreeMap<_, _> = ARROWS.iter().copied().collect();
+    let packages = packages();
+    let members: BTreeSet<_> = packages.iter().map(|package| package.name.to_string()).collect();
+    let listed: BTreeSet<_> = allowed.keys().map(|name| (*name).to_owned()).collect();
+    assert_eq!(listed, members, "the list of arrows names every crate of the workspace");
+
+    for package in &packages {
+        let may = allowed[package.name.as_str()];
+        for other in dependencies(package, true).intersection(&members) {
+            assert!(may.contains(&other.as_str()), "{} may not depend on {other}", package.name);
+        }
+    }
+}
+
+#[test]
+fn a_library_is_used_only_by_its_users() {
+    for package in packages().iter().filter(|package| package.name.as_str() != "tests") {
+        let direct = dependencies(package, false);
+        for (library, users, reason) in USERS {
+            assert!(
+                !direct.contains(*library) || users.contains(&package.name.as_str()),
+                "{} may not use {library}: {reason}",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_engine_is_known_only_to_consensus() {
+    for package in packages().iter().filter(|package| package.name.as_str() != "consensus") {
+        for name in dependencies(package, false) {
+            assert!(!name.contains("malachitebft"), "{} may not use {name}", package.name);
+        }
+    }
+}
+
+#[test]
+fn the_json_rpc_server_is_only_in_rpc() {
+    for package in packages().iter().filter(|package| package.name.as_str() != "rpc") {
+        let normal = package.dependencies.iter().filter(|it| it.kind == DependencyKind::Normal);
+        for dependency in normal.filter(|it| it.name == "jsonrpsee") {
+            let server = dependency.features.iter().any(|feature| feature == "server");
+            assert!(!server, "{} may not serve JSON-RPC", package.name);
+        }
+    }
+}
+
+#[test]
+fn a_crate_does_without_what_is_foreign_to_it() {
+    for package in packages() {
+        let direct = dependencies(&package, false);
+        let rules = NEVER.iter().filter(|(name, _, _)| *name == package.name.as_str());
+        for (_, libraries, reason) in rules {
+            for library in *libraries {
+                assert!(!direct.contains(*library), "{} has {library}: {reason}", package.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn versions_of_libraries_stand_in_the_workspace() {
+    for package in packages() {
+        let text = super::read(&format!("{}/Cargo.toml", folder(&package)));
+        for line in text.lines().filter(|line| line.contains("version = \"")) {
+            panic!("{}: {line:?} belongs into [workspace.dependencies]", package.name);
+        }
+    }
+}
+
+fn folder(package: &Package) -> String {
+    let parent = package.manifest_path.parent().expect("a manifest is in a folder");
+    parent.file_name().expect("the folder has a name").to_owned()
+}

@@ -1,0 +1,122 @@
+//! What a source file looks like.
+
+use super::{Source, assert_none, files};
+
+/// The most lines of a source file, its tests not counted.
+const LINES_MAX: usize = 500;
+
+/// Serde attributes that break the binary form: bincode writes such values, and cannot read them
+/// back or reads something else.
+const BANNED_SERDE: &[&str] = &["flatten", "untagged", "skip_serializing_if", "tag =", "content ="];
+
+/// Crates whose types are stored.
+const STORED: &[&str] = &["types", "state"];
+
+/// Where tests find the helpers that wait for a condition with a deadline, and the load program.
+const HELPERS: &[&str] = &["tests/support/", "tests/load/"];
+
+/// The lines before the file's test module.
+fn code_lines(source: &Source) -> usize {
+    let tests = source.text.find("#[cfg(test)]\nmod tests {");
+    source.text[..tests.unwrap_or(source.text.len())].lines().count()
+}
+
+#[test]
+fn a_source_file_has_at_most_500_lines_of_code() {
+    let faults: Vec<_> = files(&[".rs"])
+        .iter()
+        .filter(|source| !source.is_test())
+        .map(|source| (source, code_lines(source)))
+        .filter(|(_, lines)| *lines > LINES_MAX)
+        .map(|(source, lines)| format!("{}: {lines}", source.path))
+        .collect();
+    assert_none(&faults, "files that are too long; split them by what they hold");
+}
+
+#[test]
+fn a_source_file_begins_by_saying_what_it_holds() {
+    let faults: Vec<_> = files(&[".rs"])
+        .iter()
+        .filter(|source| !says_what_it_holds(&source.text))
+        .map(|source| source.path.clone())
+        .collect();
+    assert_none(&faults, "files whose first line is not `//!` and a text");
+}
+
+/// An inner attribute may stand before the text.
+fn says_what_it_holds(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.starts_with("#!["));
+    first.is_some_and(|line| line.strip_prefix("//! ").is_some_and(|words| words.len() > 3))
+}
+
+#[test]
+fn stored_types_have_no_serde_attribute_that_breaks_the_binary_form() {
+    let mut faults = Vec::new();
+    for source in files(&[".rs"]).iter().filter(|source| STORED.contains(&source.folder())) {
+        for (number, line) in source.text.lines().enumerate() {
+            let Some((_, attribute)) = line.split_once("#[serde(") else { continue };
+            for banned in BANNED_SERDE.iter().filter(|banned| attribute.contains(**banned)) {
+                faults.push(format!("{}:{}: {banned}", source.path, number + 1));
+            }
+        }
+    }
+    assert_none(&faults, "serde attributes that bincode cannot carry");
+}
+
+#[test]
+fn nothing_is_left_for_later_or_switched_off() {
+    let marks = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("#[ign", "ore"),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+    ];
+    let mut faults = Vec::new();
+    for source in files(&[".rs", ".sh", ".toml", ".md", "run"]) {
+        for (number, line) in source.text.lines().enumerate() {
+            for mark in marks.iter().filter(|mark| line.contains(**mark)) {
+                faults.push(format!("{}:{}: {mark}", source.path, number + 1));
+            }
+        }
+    }
+    assert_none(&faults, "unfinished or switched off");
+}
+
+#[test]
+fn tests_wait_for_conditions_and_not_for_time() {
+    let sleeps = [concat!("thread::sl", "eep"), concat!("time::sl", "eep")];
+    let waits = |source: &&Source| {
+        source.is_test() && !HELPERS.iter().any(|folder| source.path.starts_with(folder))
+    };
+    let mut faults = Vec::new();
+    for source in files(&[".rs"]).iter().filter(waits) {
+        let mut above = "";
+        for (number, line) in source.text.lines().enumerate() {
+            let pauses = sleeps.iter().any(|sleep| line.contains(sleep));
+            if pauses && !above.trim_start().starts_with("//") {
+                faults.push(format!("{}:{}", source.path, number + 1));
+            }
+            above = line;
+        }
+    }
+    assert_none(&faults, "pauses in tests without a comment right above that says why");
+}
+
+#[test]
+fn one_lint_configuration_rules_the_workspace() {
+    let nested: Vec<_> = files(&["clippy.toml", "rustfmt.toml"])
+        .into_iter()
+        .map(|source| source.path)
+        .filter(|path| path.contains('/'))
+        .collect();
+    assert_none(&nested, "a nested file replaces the one at the top, it does not extend it");
+    let mut faults = Vec::new();
+    for manifest in files(&["Cargo.toml"]) {
+        let is_member = manifest.path != "Cargo.toml" && manifest.folder() != "fuzz";
+        if is_member && !manifest.text.contains("[lints]\nworkspace = true") {
+            faults.push(manifest.path);
+        }
+    }
+    assert_none(&faults, "crates that do not take the workspace's lints");
+}
