@@ -40,3 +40,24 @@ fn the_protocol_lists_the_parameters_with_their_defaults() {
     let defaults = serde_json::to_value(Params::default()).expect("parameters are plain data");
     assert_eq!(defaults, serde_json::Value::Object(documented));
 }
+
+/// The names of the fields of a struct in a source file, in order.
+fn fields_of(source: &str, name: &str) -> Vec<String> {
+    let start = source.find(&format!("pub struct {name} {{")).expect("the record exists");
+    let body = source[start..].split("\n}").next().unwrap_or_default();
+    let fields = body.lines().filter_map(|line| line.strip_prefix("    pub "));
+    fields.filter_map(|line| line.split(':').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_protocol_lists_the_fields_of_authenticated_records() {
+    let protocol = read("docs/protocol.md");
+    let records = read("types/src/records.rs");
+    let rows = table_rows(section(&protocol, "### 14.2 "));
+    assert!(rows.len() >= 7, "section 14.2 lists the records");
+    for row in rows {
+        let [name, fields] = row[..] else { panic!("two cells: {row:?}") };
+        let name = name.trim_matches('`');
+        assert_eq!(fields_of(&records, name), code_spans(fields), "{name}");
+    }
+}
