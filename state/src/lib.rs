@@ -9,12 +9,34 @@
     clippy::float_arithmetic
 )]
 
+pub mod block;
+pub mod chain;
 pub mod draft;
 pub mod error;
+pub mod execute;
+pub mod invariants;
+mod ledger;
+pub mod memory;
+pub mod pending;
+mod runs;
+pub mod settlement;
+pub mod simulate;
+pub mod store;
+pub mod sweep;
 pub mod table;
 pub mod tables;
+pub mod tree;
+mod tx;
 pub mod view;
 
+pub use block::{BlockBuilder, BlockError, Executed, Parent, PushError, check_clock, execute_block};
+pub use chain::{Chain, Context, Forks};
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
+pub use execute::{check, execute};
+pub use ledger::supply;
+pub use memory::Memory;
+pub use pending::Pending;
+pub use settlement::{Totals, settlement};
+pub use simulate::{Effects, simulate};
 pub use view::{Read, View};

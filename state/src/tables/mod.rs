@@ -24,7 +24,9 @@
 //! The `height | position` of a run is that of its AGENT_REQUEST.
 
 use serde::{Deserialize, Serialize};
-use types::{Account, Address, Blob, Hash, Miner, MinerFigures, Run, Step, Supply, TxLocation};
+use types::{
+    Account, Address, Blob, Hash, Miner, MinerFigures, Run, RunStatus, Step, Supply, TxLocation,
+};
 
 use crate::table::{Table, TableId};
 
@@ -160,6 +162,23 @@ impl Table for RunsByStatus {
     const ID: TableId = TableId::plain(12, "runs_by_status");
     type Key = (u8, u64, u32);
     type Value = Hash;
+}
+
+impl RunsByStatus {
+    /// The first part of the key: the status's place in [`RunStatus::ALL`].
+    #[must_use]
+    pub const fn place(status: RunStatus) -> u8 {
+        match status {
+            RunStatus::Pending => 0,
+            RunStatus::Claimed => 1,
+            RunStatus::Running => 2,
+            RunStatus::Completed => 3,
+            RunStatus::Failed => 4,
+            RunStatus::Timeout => 5,
+            RunStatus::InsufficientFunds => 6,
+            RunStatus::Cancelled => 7,
+        }
+    }
 }
 
 /// Runs by submitter, in the order of their requests.

@@ -1,0 +1,346 @@
+//! Blocks: building one from candidates, and executing one that somebody else built or that was
+//! stored (docs/protocol.md section 6). Both go through the same [`Execution`].
+
+use std::sync::Arc;
+
+use types::block::merkle_root;
+use types::{Address, Amount, Block, CheckedTx, Hash, Header, Params, Rejection, Sweep};
+
+use crate::chain::{Chain, Context};
+use crate::draft::{Changes, Draft};
+use crate::error::{StorageError, TxError};
+use crate::execute::execute;
+use crate::ledger;
+use crate::sweep::sweep;
+use crate::view::Read;
+
+/// The end of the chain, on which the next block stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parent {
+    /// Its index; 0 for genesis.
+    pub height: u64,
+    /// Its hash; the genesis hash for genesis.
+    pub hash: Hash,
+    /// Its timestamp in milliseconds; the genesis time for genesis.
+    pub timestamp: u64,
+    /// Root of the state after it: what the next header carries.
+    pub state_root: Hash,
+}
+
+impl Parent {
+    /// The timestamp of a block that is made at `now_ms`: later than the parent's in any case.
+    #[must_use]
+    pub const fn next_timestamp(&self, now_ms: u64) -> u64 {
+        let least = self.timestamp.saturating_add(1);
+        if now_ms > least { now_ms } else { least }
+    }
+}
+
+/// A block and everything that it does.
+#[derive(Debug)]
+pub struct Executed {
+    /// The block.
+    pub block: Block,
+    /// The rows that it changes.
+    pub changes: Changes,
+    /// What its sweep did, in order.
+    pub sweeps: Vec<Sweep>,
+}
+
+/// Why a block is not valid on top of its parent.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// A member of the header is not what the chain or the content demands.
+    #[error("{field} is {got}, expected {expected}")]
+    Header {
+        /// The member.
+        field: &'static str,
+        /// What it is.
+        got: String,
+        /// What it must be.
+        expected: String,
+    },
+    /// There are more bytes of payloads and signatures than a block may have.
+    #[error("the transactions have {bytes} bytes, at most {max} are allowed")]
+    TooLarge {
+        /// How many there are.
+        bytes: u64,
+        /// `maxBlockBytes`.
+        max: u64,
+    },
+    /// A transaction is not valid at its place.
+    #[error("transaction {position}: {rejection}")]
+    Transaction {
+        /// Its place, from 0.
+        position: u32,
+        /// The rule that it breaks.
+        rejection: Box<Rejection>,
+    },
+    /// Our fault, not the block's.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a transaction does not come into the block that is being built.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The block has no room for it; a smaller one may fit.
+    #[error("the block has room for {room} more bytes, the transaction has {bytes}")]
+    Full {
+        /// Bytes of its payload and signature.
+        bytes: u64,
+        /// What is left of `maxBlockBytes`.
+        room: u64,
+    },
+    /// It is not valid at this place.
+    #[error("{0}")]
+    Rejected(Box<Rejection>),
+    /// Our fault.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Makes a block out of transactions that are tried one after the other.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    parent: Parent,
+    execution: Execution,
+}
+
+impl BlockBuilder {
+    /// An empty block on top of `parent`, whose state is `base`. The timestamp is raised to the
+    /// least that is allowed if it is not later than the parent's.
+    ///
+    /// # Errors
+    /// [`StorageError`] if `base` has no state.
+    pub fn new(
+        chain: Arc<Chain>,
+        base: Arc<dyn Read>,
+        parent: Parent,
+        proposer: Address,
+        now_ms: u64,
+    ) -> Result<Self, StorageError> {
+        let place = Place {
+            height: parent.height.checked_add(1).ok_or(LAST_HEIGHT)?,
+            timestamp: parent.next_timestamp(now_ms),
+            proposer,
+        };
+        Ok(Self { parent, execution: Execution::new(chain, base, place)? })
+    }
+
+    /// Executes a transaction as the block's next one. One that is refused changes nothing.
+    ///
+    /// # Errors
+    /// [`PushError::Full`] if it is too large for the rest of the block, [`PushError::Rejected`]
+    /// if it is not valid here.
+    pub fn push(&mut self, tx: &CheckedTx) -> Result<(), PushError> {
+        self.execution.push(tx)
+    }
+
+    /// How many transactions the block has.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.execution.transactions.len()
+    }
+
+    /// Whether the block has no transaction.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.execution.transactions.is_empty()
+    }
+
+    /// What is left of `maxBlockBytes`.
+    #[must_use]
+    pub fn room(&self) -> u64 {
+        self.execution.room()
+    }
+
+    /// Sweeps, pays the reward and writes the header.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the state contradicts itself.
+    pub fn finish(self) -> Result<Executed, StorageError> {
+        let Self { parent, execution } = self;
+        let Place { height, timestamp, proposer } = execution.place;
+        let chain_id = execution.chain.chain_id.clone();
+        let Outcome { transactions, tokens_burned, changes, sweeps } = execution.finish()?;
+        let header = Header {
+            chain_id,
+            index: height,
+            previous_hash: parent.hash,
+            timestamp,
+            proposer,
+            tx_root: tx_root(&transactions),
+            state_root: parent.state_root,
+            tokens_burned,
+            tx_count: u64::try_from(transactions.len()).unwrap_or(u64::MAX),
+        };
+        Ok(Executed { block: Block { header, transactions }, changes, sweeps })
+    }
+}
+
+/// Validates a block by executing it on the state after its parent: a proposal of another
+/// validator, a block of another node, or a stored block that is verified again. The clock is not
+/// looked at ([`check_clock`]), nor whose turn it was to propose.
+///
+/// # Errors
+/// [`BlockError`] with the first rule that the block breaks.
+pub fn execute_block(
+    chain: &Arc<Chain>,
+    base: Arc<dyn Read>,
+    parent: &Parent,
+    block: Block,
+) -> Result<Executed, BlockError> {
+    let Block { header, transactions } = block;
+    check_header(chain, parent, &header, &transactions)?;
+    let Header { index, timestamp, proposer, .. } = header;
+    let place = Place { height: index, timestamp, proposer };
+    let mut execution = Execution::new(Arc::clone(chain), base, place)?;
+    let bytes = transactions.iter().map(|tx| content_bytes(tx)).fold(0, u64::saturating_add);
+    let max = u64::from(chain.params.max_block_bytes);
+    if bytes > max {
+        return Err(BlockError::TooLarge { bytes, max });
+    }
+    for tx in &transactions {
+        let position = execution.position();
+        execution.push(tx).map_err(|error| match error {
+            PushError::Full { .. } => BlockError::TooLarge { bytes, max },
+            PushError::Rejected(rejection) => BlockError::Transaction { position, rejection },
+            PushError::Storage(fault) => BlockError::Storage(fault),
+        })?;
+    }
+    let Outcome { transactions, tokens_burned, changes, sweeps } = execution.finish()?;
+    require("tokensBurned", &header.tokens_burned, &tokens_burned)?;
+    Ok(Executed { block: Block { header, transactions }, changes, sweeps })
+}
+
+/// Whether a proposal's timestamp is at most `maxClockSkewMs` ahead of this node's clock. Not a
+/// rule for blocks that are final.
+///
+/// # Errors
+/// [`BlockError::Header`] if it is further ahead.
+pub fn check_clock(timestamp: u64, now_ms: u64, params: &Params) -> Result<(), BlockError> {
+    let latest = now_ms.saturating_add(params.max_clock_skew_ms);
+    if timestamp <= latest {
+        return Ok(());
+    }
+    let expected = format!("at most {latest}, the clock and maxClockSkewMs");
+    Err(BlockError::Header { field: "timestamp", got: timestamp.to_string(), expected })
+}
+
+const LAST_HEIGHT: StorageError = StorageError::Inconsistent { what: "the height overflows" };
+
+fn tx_root(transactions: &[CheckedTx]) -> Hash {
+    merkle_root(&transactions.iter().map(|tx| tx.hash()).collect::<Vec<_>>())
+}
+
+/// Bytes that count towards `maxBlockBytes`: the payload and the signature.
+fn content_bytes(tx: &CheckedTx) -> u64 {
+    let bytes = tx.payload().len().saturating_add(64);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+fn check_header(
+    chain: &Chain,
+    parent: &Parent,
+    header: &Header,
+    transactions: &[CheckedTx],
+) -> Result<(), BlockError> {
+    let index = parent.height.checked_add(1).ok_or(LAST_HEIGHT)?;
+    require("chainId", &header.chain_id, &chain.chain_id)?;
+    require("index", &header.index, &index)?;
+    require("previousHash", &header.previous_hash, &parent.hash)?;
+    if header.timestamp <= parent.timestamp {
+        let expected = format!("more than {}, the previous block's", parent.timestamp);
+        let got = header.timestamp.to_string();
+        return Err(BlockError::Header { field: "timestamp", got, expected });
+    }
+    require("stateRoot", &header.state_root, &parent.state_root)?;
+    let count = u64::try_from(transactions.len()).unwrap_or(u64::MAX);
+    require("txCount", &header.tx_count, &count)?;
+    require("txRoot", &header.tx_root, &tx_root(transactions))
+}
+
+fn require<T: PartialEq + std::fmt::Display>(
+    field: &'static str,
+    got: &T,
+    expected: &T,
+) -> Result<(), BlockError> {
+    if got == expected {
+        return Ok(());
+    }
+    Err(BlockError::Header { field, got: got.to_string(), expected: expected.to_string() })
+}
+
+/// Where and when a block is executed.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    height: u64,
+    timestamp: u64,
+    proposer: Address,
+}
+
+/// A block being executed.
+#[derive(Debug)]
+struct Execution {
+    chain: Arc<Chain>,
+    place: Place,
+    draft: Draft,
+    burned_before: Amount,
+    transactions: Vec<CheckedTx>,
+    bytes: u64,
+}
+
+/// What an execution gives.
+struct Outcome {
+    transactions: Vec<CheckedTx>,
+    tokens_burned: Amount,
+    changes: Changes,
+    sweeps: Vec<Sweep>,
+}
+
+impl Execution {
+    fn new(chain: Arc<Chain>, base: Arc<dyn Read>, place: Place) -> Result<Self, StorageError> {
+        let draft = Draft::new(base);
+        let burned_before = ledger::supply(&draft)?.burned;
+        Ok(Self { chain, place, draft, burned_before, transactions: Vec::new(), bytes: 0 })
+    }
+
+    fn position(&self) -> u32 {
+        u32::try_from(self.transactions.len()).unwrap_or(u32::MAX)
+    }
+
+    fn room(&self) -> u64 {
+        u64::from(self.chain.params.max_block_bytes).saturating_sub(self.bytes)
+    }
+
+    fn push(&mut self, tx: &CheckedTx) -> Result<(), PushError> {
+        let (bytes, room) = (content_bytes(tx), self.room());
+        if bytes > room {
+            return Err(PushError::Full { bytes, room });
+        }
+        let Place { height, timestamp, proposer } = self.place;
+        let position = self.position();
+        let ctx = Context { chain: &self.chain, height, timestamp, proposer, position };
+        execute(tx, &mut self.draft, &ctx).map_err(|error| match error {
+            TxError::Rejected(rejection) => PushError::Rejected(rejection),
+            TxError::Storage(fault) => PushError::Storage(fault),
+        })?;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.transactions.push(tx.clone());
+        Ok(())
+    }
+
+    /// The end of the block: deadlines, then the reward.
+    fn finish(mut self) -> Result<Outcome, StorageError> {
+        const UNBURNED: StorageError =
+            StorageError::Inconsistent { what: "a block took burned money back" };
+        let params = &self.chain.params;
+        let sweeps = sweep(&mut self.draft, params, self.place.timestamp)?;
+        ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?;
+        let burned = ledger::supply(&self.draft)?.burned;
+        let tokens_burned = burned.checked_sub(self.burned_before).ok_or(UNBURNED)?;
+        let changes = self.draft.into_changes();
+        Ok(Outcome { transactions: self.transactions, tokens_burned, changes, sweeps })
+    }
+}

@@ -1,0 +1,82 @@
+//! Moving money. Every amount that leaves an account is credited, burned or held in escrow in the
+//! same transaction, and the supply row counts the last two (docs/protocol.md section 10).
+
+use types::{Address, Amount, Supply};
+
+use crate::draft::Draft;
+use crate::error::StorageError;
+use crate::tables::{Accounts, Supplies};
+use crate::view::{self, Read};
+
+const OVERFLOW: StorageError = StorageError::Inconsistent { what: "a sum of money overflows" };
+const NO_SUPPLY: StorageError = StorageError::Inconsistent { what: "there is no supply row" };
+
+/// The money of the chain.
+///
+/// # Errors
+/// [`StorageError`] if the database fails or has no genesis state.
+pub fn supply(state: &dyn Read) -> Result<Supply, StorageError> {
+    view::get::<Supplies>(state, &())?.ok_or(NO_SUPPLY)
+}
+
+/// Credits an account. A credit of nothing makes no account.
+pub(crate) fn credit(draft: &mut Draft, to: Address, amount: Amount) -> Result<(), StorageError> {
+    if amount.is_zero() {
+        return Ok(());
+    }
+    let mut account = draft.get::<Accounts>(&to)?.unwrap_or_default();
+    account.balance = account.balance.checked_add(amount).ok_or(OVERFLOW)?;
+    draft.put::<Accounts>(&to, &account);
+    Ok(())
+}
+
+/// Counts money that left an account for ever.
+pub(crate) fn burn(draft: &mut Draft, amount: Amount) -> Result<(), StorageError> {
+    change_supply(draft, amount, |supply| {
+        supply.burned = supply.burned.checked_add(amount)?;
+        Some(())
+    })
+}
+
+/// Counts money that left an account for a run's escrow.
+pub(crate) fn hold(draft: &mut Draft, amount: Amount) -> Result<(), StorageError> {
+    change_supply(draft, amount, |supply| {
+        supply.escrowed = supply.escrowed.checked_add(amount)?;
+        Some(())
+    })
+}
+
+/// Counts money that left a run's escrow; the caller credits or burns it.
+pub(crate) fn release(draft: &mut Draft, amount: Amount) -> Result<(), StorageError> {
+    change_supply(draft, amount, |supply| {
+        supply.escrowed = supply.escrowed.checked_sub(amount)?;
+        Some(())
+    })
+}
+
+/// Credits new money, as far as genesis and minted money together stay within 64 bits.
+pub(crate) fn mint(draft: &mut Draft, to: Address, amount: Amount) -> Result<(), StorageError> {
+    let Supply { genesis, minted, .. } = supply(draft)?;
+    let so_far = genesis.checked_add(minted).ok_or(OVERFLOW)?;
+    let room = Amount::MAX.checked_sub(so_far).ok_or(OVERFLOW)?;
+    let amount = amount.min(room);
+    change_supply(draft, amount, |supply| {
+        supply.minted = supply.minted.checked_add(amount)?;
+        Some(())
+    })?;
+    credit(draft, to, amount)
+}
+
+fn change_supply(
+    draft: &mut Draft,
+    amount: Amount,
+    change: impl FnOnce(&mut Supply) -> Option<()>,
+) -> Result<(), StorageError> {
+    if amount.is_zero() {
+        return Ok(());
+    }
+    let mut supply = supply(draft)?;
+    change(&mut supply).ok_or(OVERFLOW)?;
+    draft.put::<Supplies>(&(), &supply);
+    Ok(())
+}

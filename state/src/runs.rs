@@ -1,0 +1,113 @@
+//! What the kinds of a run and the sweep have in common: a run's row and the rows that follow it.
+
+use types::{Address, Code, Hash, MinerFigures, Rejection, Run, RunStatus, Settlement, TxLocation};
+
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::tables::{Deadlines, Figures, Runs, RunsByStatus};
+use crate::view::{self, Read};
+
+/// The run of that id, or RUN_NOT_FOUND.
+pub(crate) fn find(state: &dyn Read, id: &Hash) -> Result<Run, TxError> {
+    view::get::<Runs>(state, id)?.ok_or_else(|| not_found(id).into())
+}
+
+/// RUN_NOT_FOUND.
+pub(crate) fn not_found(id: &Hash) -> Rejection {
+    Rejection::new(Code::RunNotFound, "agentRunId", id, "the id of a requested run")
+}
+
+/// RUN_NOT_PENDING unless the run waits for a miner.
+pub(crate) fn require_pending(run: &Run) -> Result<(), Rejection> {
+    if run.status == RunStatus::Pending {
+        return Ok(());
+    }
+    Err(wrong_status(Code::RunNotPending, run, "pending"))
+}
+
+/// RUN_NOT_ACTIVE unless a miner works on the run, NOT_RUN_MINER unless it is `sender`.
+pub(crate) fn require_worker(run: &Run, sender: Address) -> Result<(), Rejection> {
+    let Some(miner) = run.miner.filter(|_| run.status.is_active()) else {
+        return Err(wrong_status(Code::RunNotActive, run, "claimed or running"));
+    };
+    if sender == miner {
+        return Ok(());
+    }
+    Err(Rejection::new(Code::NotRunMiner, "from", sender, miner)
+        .with("agentRunId", run.agent_run_id))
+}
+
+fn wrong_status(code: Code, run: &Run, expected: &'static str) -> Rejection {
+    Rejection::new(code, "status", run.status.as_str(), expected)
+        .with("agentRunId", run.agent_run_id)
+}
+
+/// Writes the run with a new status and deadline, and moves its rows in the indexes of both.
+pub(crate) fn save(draft: &mut Draft, mut run: Run, status: RunStatus, deadline_at: Option<u64>) {
+    let id = run.agent_run_id;
+    if run.status != status {
+        draft.delete::<RunsByStatus>(&status_key(run.status, run.request));
+        draft.insert::<RunsByStatus>(&status_key(status, run.request), &id);
+    }
+    if run.deadline_at != deadline_at {
+        if let Some(old) = run.deadline_at {
+            draft.delete::<Deadlines>(&deadline_key(old, &id));
+        }
+        if let Some(new) = deadline_at {
+            draft.insert::<Deadlines>(&deadline_key(new, &id), &());
+        }
+    }
+    run.status = status;
+    run.deadline_at = deadline_at;
+    draft.put::<Runs>(&id, &run);
+}
+
+/// The key of a run among those of its status.
+pub(crate) const fn status_key(status: RunStatus, request: TxLocation) -> (u8, u64, u32) {
+    (RunsByStatus::place(status), request.height, request.position)
+}
+
+/// The key of a run's deadline.
+pub(crate) fn deadline_key(deadline: u64, id: &Hash) -> (u64, u8, String) {
+    (deadline, Deadlines::RUN, id.to_string())
+}
+
+/// When something that starts at `start` is over.
+pub(crate) fn deadline(start: u64, ttl_ms: u64) -> Result<u64, StorageError> {
+    const FAR: StorageError = StorageError::Inconsistent { what: "a deadline overflows" };
+    start.checked_add(ttl_ms).ok_or(FAR)
+}
+
+/// Divides the escrow and ends the run.
+pub(crate) fn end(
+    draft: &mut Draft,
+    mut run: Run,
+    status: RunStatus,
+    settlement: Settlement,
+    timestamp: u64,
+) -> Result<(), StorageError> {
+    let Settlement { miner_reward, user_refund, network_fee } = settlement;
+    ledger::release(draft, run.max_fee)?;
+    if let Some(miner) = run.miner {
+        ledger::credit(draft, miner, miner_reward)?;
+    }
+    ledger::credit(draft, run.submitter, user_refund)?;
+    ledger::burn(draft, network_fee)?;
+    run.settlement = Some(settlement);
+    run.finished_at = Some(timestamp);
+    save(draft, run, status, None);
+    Ok(())
+}
+
+/// Changes what is counted about a miner. The counters stop at 2^64−1.
+pub(crate) fn count(
+    draft: &mut Draft,
+    miner: Address,
+    change: impl FnOnce(&mut MinerFigures),
+) -> Result<(), StorageError> {
+    let mut figures = draft.get::<Figures>(&miner)?.unwrap_or_default();
+    change(&mut figures);
+    draft.put::<Figures>(&miner, &figures);
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! AGENT_CANCEL: the submitter takes a pending run back (docs/protocol.md section 5.6).
+//!
+//! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, NOT_SUBMITTER, in this order.
+
+use types::tx::AgentCancel;
+use types::{Code, Rejection, Run, RunStatus, Transaction};
+
+use super::Kind;
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::view::Read;
+use crate::{runs, settlement};
+
+/// The run as it was.
+pub(crate) struct Plan {
+    run: Run,
+}
+
+impl Kind for AgentCancel {
+    type Plan = Plan;
+
+    fn active_from(chain: &Chain) -> u64 {
+        chain.forks.v6
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let run = runs::find(state, &self.agent_run_id)?;
+        runs::require_pending(&run)?;
+        let (sender, submitter) = (tx.from(), run.submitter);
+        if sender != submitter {
+            return Err(Rejection::new(Code::NotSubmitter, "from", sender, submitter)
+                .with("agentRunId", run.agent_run_id)
+                .into());
+        }
+        Ok(Plan { run })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { mut run } = plan;
+        let refund = settlement::refund(&run)?;
+        run.finish = Some(ctx.location());
+        runs::end(draft, run, RunStatus::Cancelled, refund, ctx.timestamp)
+    }
+}

@@ -1,0 +1,54 @@
+//! AGENT_CLAIM: a miner takes a pending run (docs/protocol.md section 5.3).
+//!
+//! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, MINER_EXCLUDED, in this order.
+
+use types::tx::AgentClaim;
+use types::{Address, Code, Rejection, Run, RunStatus, Transaction};
+
+use super::Kind;
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::runs;
+use crate::tables::RunsByMiner;
+use crate::view::Read;
+
+/// The run as it was, and who takes it.
+pub(crate) struct Plan {
+    run: Run,
+    miner: Address,
+}
+
+impl Kind for AgentClaim {
+    type Plan = Plan;
+
+    fn active_from(chain: &Chain) -> u64 {
+        chain.forks.v6
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let run = runs::find(state, &self.agent_run_id)?;
+        runs::require_pending(&run)?;
+        let miner = tx.from();
+        if run.excluded_miners.contains(&miner) {
+            let expected = "a miner whose claim of this run has not lapsed";
+            return Err(Rejection::new(Code::MinerExcluded, "minerAddress", miner, expected)
+                .with("agentRunId", run.agent_run_id)
+                .into());
+        }
+        Ok(Plan { run, miner })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { mut run, miner } = plan;
+        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.claim_ttl_ms)?;
+        run.miner = Some(miner);
+        run.claimed_at = Some(ctx.timestamp);
+        run.claim = Some(ctx.location());
+        let place = (miner, run.request.height, run.request.position);
+        draft.put::<RunsByMiner>(&place, &run.agent_run_id);
+        runs::count(draft, miner, |figures| figures.claimed = figures.claimed.saturating_add(1))?;
+        runs::save(draft, run, RunStatus::Claimed, Some(deadline));
+        Ok(())
+    }
+}

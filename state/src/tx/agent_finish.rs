@@ -1,0 +1,105 @@
+//! AGENT_FINISH: the miner settles the run (docs/protocol.md section 5.5).
+//!
+//! Refused with RUN_NOT_FOUND, RUN_NOT_ACTIVE, NOT_RUN_MINER, SETTLEMENT_MISMATCH, BLOB_NOT_FOUND,
+//! BLOB_NOT_FINAL, in this order.
+
+use types::tx::AgentFinish;
+use types::{Address, Amount, Code, Rejection, Run, RunStatus, Settlement, Transaction};
+
+use super::{Kind, blobs};
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::runs;
+use crate::settlement::{Totals, settlement};
+use crate::view::Read;
+
+/// The run as it was, and how it ends.
+pub(crate) struct Plan {
+    run: Run,
+    miner: Address,
+    status: RunStatus,
+    settlement: Settlement,
+}
+
+impl Kind for AgentFinish {
+    type Plan = Plan;
+
+    fn active_from(chain: &Chain) -> u64 {
+        chain.forks.v6
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let run = runs::find(state, &self.agent_run_id)?;
+        runs::require_worker(&run, tx.from())?;
+        let totals = settlement(&run)?;
+        check_sum(self, &run, &totals)?;
+        check_parts(self, &totals)?;
+        let blob = self.final_answer_blob_id.iter().map(|id| ("finalAnswerBlobId", id));
+        blobs::require_final(state, &blob.collect::<Vec<_>>())?;
+        let status = RunStatus::parse(&self.status).filter(|status| status.is_terminal());
+        let status = status.ok_or_else(|| {
+            Rejection::invalid("status", &self.status, "a status in which a run ends")
+        })?;
+        Ok(Plan { run, miner: tx.from(), status, settlement: totals.settlement })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { mut run, miner, status, settlement } = plan;
+        run.finish = Some(ctx.location());
+        runs::count(draft, miner, |figures| {
+            let ended = if status == RunStatus::Completed {
+                &mut figures.completed
+            } else {
+                &mut figures.failed
+            };
+            *ended = ended.saturating_add(1);
+            let earnings = figures.earnings.checked_add(settlement.miner_reward);
+            figures.earnings = earnings.unwrap_or(Amount::MAX);
+        })?;
+        runs::end(draft, run, status, settlement, ctx.timestamp)
+    }
+}
+
+/// The published rule comes first: the three parts sum up to the escrow.
+fn check_sum(body: &AgentFinish, run: &Run, totals: &Totals) -> Result<(), Rejection> {
+    let sum = body
+        .miner_reward
+        .checked_add(body.user_refund)
+        .and_then(|sum| sum.checked_add(body.network_fee));
+    if sum == Some(run.max_fee) {
+        return Ok(());
+    }
+    let got = sum.map_or_else(|| "more than 18446744073709551615".to_owned(), |s| s.to_string());
+    Err(mismatch("minerReward + userRefund + networkFee", &got, &run.max_fee.to_string(), totals))
+}
+
+/// The amounts are those that the recorded steps give.
+fn check_parts(body: &AgentFinish, totals: &Totals) -> Result<(), Rejection> {
+    let Settlement { miner_reward, user_refund, network_fee } = totals.settlement;
+    if body.total_tokens_out != totals.total_tokens_out {
+        let (got, expected) = (body.total_tokens_out, totals.total_tokens_out);
+        return Err(mismatch("totalTokensOut", &got.to_string(), &expected.to_string(), totals));
+    }
+    let amounts = [
+        ("networkFee", body.network_fee, network_fee),
+        ("minerReward", body.miner_reward, miner_reward),
+        ("userRefund", body.user_refund, user_refund),
+    ];
+    match amounts.into_iter().find(|(_, got, expected)| got != expected) {
+        None => Ok(()),
+        Some((field, got, expected)) => {
+            Err(mismatch(field, &got.to_string(), &expected.to_string(), totals))
+        }
+    }
+}
+
+fn mismatch(field: &'static str, got: &str, expected: &str, totals: &Totals) -> Rejection {
+    let Totals { total_tokens_out, step_count, settlement } = totals;
+    Rejection::new(Code::SettlementMismatch, field, got, expected)
+        .with("totalTokensOut", total_tokens_out)
+        .with("stepCount", step_count)
+        .with("minerReward", settlement.miner_reward)
+        .with("userRefund", settlement.user_refund)
+        .with("networkFee", settlement.network_fee)
+}

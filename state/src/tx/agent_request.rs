@@ -1,0 +1,99 @@
+//! AGENT_REQUEST: escrow a fee and ask for a run (docs/protocol.md section 5.2).
+//!
+//! Refused with RUN_ID_MISMATCH, RUN_EXISTS, BLOB_NOT_FOUND, BLOB_NOT_FINAL, in this order.
+
+use types::ids::compute_agent_run_id;
+use types::tx::AgentRequest;
+use types::{Address, Amount, Code, Hash, Rejection, Run, RunStatus, Transaction};
+
+use super::{Cost, Kind, blobs};
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::tables::{Deadlines, Runs, RunsByConversation, RunsByStatus, RunsBySubmitter};
+use crate::view::{self, Read};
+use crate::{ledger, runs};
+
+/// The run to be created.
+pub(crate) struct Plan {
+    agent_run_id: Hash,
+    conversation_id: Hash,
+    submitter: Address,
+    max_fee: Amount,
+    max_steps: u64,
+}
+
+impl Kind for AgentRequest {
+    type Plan = Plan;
+
+    fn active_from(chain: &Chain) -> u64 {
+        chain.forks.v6
+    }
+
+    fn cost(&self, _: &Chain) -> Cost {
+        Cost { field: "maxFee", total: Some(self.max_fee) }
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let id = self.agent_run_id;
+        let derived = compute_agent_run_id(&tx.from_text(), tx.nonce(), &self.prompt);
+        if id != derived {
+            return Err(Rejection::new(Code::RunIdMismatch, "agentRunId", id, derived).into());
+        }
+        if view::contains::<Runs>(state, &id)? {
+            return Err(Rejection::new(Code::RunExists, "agentRunId", id, "a new id").into());
+        }
+        let blob = self.prompt_blob_id.iter().map(|id| ("promptBlobId", id));
+        blobs::require_final(state, &blob.collect::<Vec<_>>())?;
+        Ok(Plan {
+            agent_run_id: id,
+            conversation_id: self.conversation_id,
+            submitter: tx.from(),
+            max_fee: self.max_fee,
+            max_steps: self.max_steps,
+        })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.pending_ttl_ms)?;
+        let run = plan.into_run(ctx, deadline);
+        let (id, request) = (run.agent_run_id, run.request);
+        ledger::hold(draft, run.max_fee)?;
+        draft.put::<Runs>(&id, &run);
+        draft.insert::<RunsByStatus>(&runs::status_key(run.status, request), &id);
+        draft.insert::<Deadlines>(&runs::deadline_key(deadline, &id), &());
+        let place = (request.height, request.position);
+        draft.put::<RunsBySubmitter>(&(run.submitter, place.0, place.1), &id);
+        draft.put::<RunsByConversation>(&(run.conversation_id, place.0, place.1), &id);
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn into_run(self, ctx: &Context<'_>, deadline: u64) -> Run {
+        let Self { agent_run_id, conversation_id, submitter, max_fee, max_steps } = self;
+        Run {
+            agent_run_id,
+            conversation_id,
+            submitter,
+            max_fee,
+            max_steps,
+            status: RunStatus::Pending,
+            miner: None,
+            step_count: 0,
+            last_step_index: None,
+            tokens_out: 0,
+            steps_digest: Hash::ZERO,
+            settlement: None,
+            submitted_at: ctx.timestamp,
+            claimed_at: None,
+            finished_at: None,
+            deadline_at: Some(deadline),
+            reopens: 0,
+            excluded_miners: Vec::new(),
+            request: ctx.location(),
+            claim: None,
+            finish: None,
+        }
+    }
+}

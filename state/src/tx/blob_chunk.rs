@@ -1,0 +1,97 @@
+//! SOCIAL_BLOB_CHUNK: one piece of a blob (docs/protocol.md section 5.10).
+//!
+//! Refused with BLOB_NOT_FOUND, BLOB_CHUNK, NOT_BLOB_OWNER, in this order.
+
+use sha2::{Digest, Sha256};
+use types::params::BLOB_CHUNK_BYTES;
+use types::tx::BlobChunk;
+use types::{Amount, Blob, Code, Hash, Rejection, Transaction};
+
+use super::{Cost, Kind, blobs};
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::tables::{BlobChunks, Blobs};
+use crate::view::{self, Read};
+
+/// The blob as it was, the new piece and what it costs.
+pub(crate) struct Plan {
+    blob: Blob,
+    index: u32,
+    data: Vec<u8>,
+    fee: Amount,
+}
+
+impl Kind for BlobChunk {
+    type Plan = Plan;
+
+    fn cost(&self, chain: &Chain) -> Cost {
+        Cost { field: "balance", total: Some(chain.params.blob_fee_per_chunk) }
+    }
+
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Plan, TxError> {
+        let blob = blobs::find(state, "blobId", &self.blob_id)?;
+        let index = check_index(self, &blob)?;
+        if view::contains::<BlobChunks>(state, &(index, blob.blob_id.clone()))? {
+            let expected = "a chunk that is not there yet";
+            return Err(Rejection::new(Code::BlobChunk, "chunkIndex", index, expected).into());
+        }
+        check_size(self, &blob)?;
+        blobs::require_owner(&blob, tx.from())?;
+        let (data, fee) = (self.chunk_data.clone(), ctx.chain.params.blob_fee_per_chunk);
+        Ok(Plan { blob, index, data, fee })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, _: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { mut blob, index, data, fee } = plan;
+        const MANY: StorageError = StorageError::Inconsistent { what: "a blob's chunks overflow" };
+        ledger::burn(draft, fee)?;
+        draft.put::<BlobChunks>(&(index, blob.blob_id.clone()), &data);
+        blob.received = blob.received.checked_add(1).ok_or(MANY)?;
+        if blob.received == blob.total_chunks {
+            blob.received_hash = Some(hash_chunks(draft, &blob)?);
+        }
+        draft.put::<Blobs>(&blob.blob_id, &blob);
+        Ok(())
+    }
+}
+
+fn check_index(body: &BlobChunk, blob: &Blob) -> Result<u32, Rejection> {
+    match u32::try_from(body.chunk_index) {
+        Ok(index) if body.chunk_index < blob.total_chunks => Ok(index),
+        _ => {
+            let expected = format_args!("less than {}, the blob's totalChunks", blob.total_chunks);
+            Err(Rejection::new(Code::BlobChunk, "chunkIndex", body.chunk_index, expected))
+        }
+    }
+}
+
+fn check_size(body: &BlobChunk, blob: &Blob) -> Result<(), Rejection> {
+    let before = body.chunk_index.saturating_mul(BLOB_CHUNK_BYTES);
+    let expected = blob.total_bytes.saturating_sub(before).min(BLOB_CHUNK_BYTES);
+    let got = body.chunk_data.len();
+    if u64::try_from(got).ok() == Some(expected) {
+        return Ok(());
+    }
+    let (got, expected) = (format_args!("{got} bytes"), format_args!("{expected} bytes"));
+    Err(Rejection::new(Code::BlobChunk, "chunkDataBase64", got, expected))
+}
+
+/// SHA-256 of all chunks. Taken once, when the last one arrives, so that SOCIAL_BLOB_FINALIZE
+/// costs nothing, however often it is refused.
+fn hash_chunks(draft: &Draft, blob: &Blob) -> Result<Hash, StorageError> {
+    const GAP: StorageError = StorageError::Inconsistent { what: "a chunk of a blob is missing" };
+    let mut hasher = Sha256::new();
+    for index in 0..blob.total_chunks {
+        let index = u32::try_from(index).map_err(|_| GAP)?;
+        let chunk = draft.get::<BlobChunks>(&(index, blob.blob_id.clone()))?.ok_or(GAP)?;
+        hasher.update(&chunk);
+    }
+    Ok(Hash::new(hasher.finalize().into()))
+}

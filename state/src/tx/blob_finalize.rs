@@ -1,0 +1,51 @@
+//! SOCIAL_BLOB_FINALIZE: close a blob (docs/protocol.md section 5.10).
+//!
+//! Refused with BLOB_NOT_FOUND, BLOB_EXISTS (it is final already), BLOB_CHUNK, BLOB_HASH,
+//! NOT_BLOB_OWNER, in this order.
+
+use types::tx::BlobFinalize;
+use types::{Blob, Code, Rejection, Transaction};
+
+use super::{Kind, blobs};
+use crate::chain::Context;
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::runs;
+use crate::tables::{Blobs, Deadlines};
+use crate::view::Read;
+
+/// The blob as it was.
+pub(crate) struct Plan {
+    blob: Blob,
+}
+
+impl Kind for BlobFinalize {
+    type Plan = Plan;
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let blob = blobs::find(state, "blobId", &self.blob_id)?;
+        if blob.is_final {
+            let expected = "a blob that is not final yet";
+            return Err(Rejection::new(Code::BlobExists, "blobId", &self.blob_id, expected).into());
+        }
+        let Some(received) = blob.received_hash else {
+            let (got, expected) = (blob.received, format_args!("all {}", blob.total_chunks));
+            return Err(Rejection::new(Code::BlobChunk, "totalChunks", got, expected).into());
+        };
+        if received != blob.content_hash {
+            let expected = blob.content_hash;
+            return Err(Rejection::new(Code::BlobHash, "contentHash", received, expected).into());
+        }
+        blobs::require_owner(&blob, tx.from())?;
+        Ok(Plan { blob })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { mut blob } = plan;
+        let deadline = runs::deadline(blob.created_at, ctx.chain.params.blob_ttl_ms)?;
+        draft.delete::<Deadlines>(&(deadline, Deadlines::BLOB, blob.blob_id.clone()));
+        blob.is_final = true;
+        draft.put::<Blobs>(&blob.blob_id, &blob);
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! The kinds of transactions: one file each, with its rules in order of precedence and its effects.
+//!
+//! A kind says here what it does to the state; its fields and the limits that need no state are in
+//! the file of the same name in the crate `types`. CONTRIBUTING.md has the recipe for a new one.
+
+mod agent_cancel;
+mod agent_claim;
+mod agent_finish;
+mod agent_request;
+mod agent_step;
+mod blob_chunk;
+mod blob_finalize;
+mod blob_init;
+mod blobs;
+mod chat_turn;
+pub(crate) mod envelope;
+mod miner_register;
+mod transfer;
+
+#[cfg(test)]
+mod made_up;
+
+use types::{Amount, Transaction};
+
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::view::Read;
+
+/// What every kind provides. Fork, nonce and balance are checked by the [`envelope`] before the
+/// kind is asked, and the kind's cost has left the sender's account before it is applied.
+pub(crate) trait Kind {
+    /// What `check` found out and `apply` will write: amounts to move, never final balances,
+    /// because sender, receiver, submitter, miner and proposer may be the same account.
+    type Plan;
+
+    /// The first block in which the kind is valid (docs/protocol.md section 8).
+    fn active_from(chain: &Chain) -> u64 {
+        let _ = chain;
+        1
+    }
+
+    /// What the transaction takes from its sender.
+    fn cost(&self, chain: &Chain) -> Cost {
+        let _ = chain;
+        Cost::NOTHING
+    }
+
+    /// The rules that need state, in the order of docs/protocol.md section 9.
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Self::Plan, TxError>;
+
+    /// Writes what was planned. Cannot refuse.
+    fn apply(plan: Self::Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError>;
+}
+
+/// What a transaction takes from its sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    /// The field that says so.
+    pub(crate) field: &'static str,
+    /// The sum; none if it is over 2^64−1, which nobody has.
+    pub(crate) total: Option<Amount>,
+}
+
+impl Cost {
+    pub(crate) const NOTHING: Self = Self { field: "balance", total: Some(Amount::ZERO) };
+}

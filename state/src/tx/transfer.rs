@@ -1,0 +1,37 @@
+//! TRANSFER: move money between accounts (docs/protocol.md section 5.8).
+
+use types::tx::Transfer;
+use types::{Address, Amount, Transaction};
+
+use super::{Cost, Kind};
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::view::Read;
+
+/// What moves.
+pub(crate) struct Plan {
+    to: Address,
+    amount: Amount,
+    fee: Amount,
+}
+
+impl Kind for Transfer {
+    type Plan = Plan;
+
+    fn cost(&self, _: &Chain) -> Cost {
+        Cost { field: "amount", total: self.amount.checked_add(self.fee) }
+    }
+
+    fn check(&self, _: &Transaction, _: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let Self { to, to_text: _, amount, fee } = self;
+        Ok(Plan { to: *to, amount: *amount, fee: *fee })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { to, amount, fee } = plan;
+        ledger::credit(draft, to, amount)?;
+        ledger::credit(draft, ctx.proposer, fee)
+    }
+}
