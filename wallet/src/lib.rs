@@ -33,3 +33,6 @@ pub use mnemonic::{DerivedKeys, Phrase, WordCount};
 pub use owner::Wallet;
 pub use sign::{Envelope, Signed};
 pub use store::{KeyStore, StoredWallet, read_wallet_file, write_wallet_file};
+
+/// Wiped from memory when it is dropped.
+pub use zeroize::Zeroizing;

@@ -104,7 +104,9 @@ impl Client {
 const METHOD: &str = "ombra_subscribe";
 
 impl Events {
-    /// The next event. A lost connection is opened again for up to a minute.
+    /// The next event. A lost connection is opened again for up to a minute; events that the node
+    /// dropped because this client was slow are asked for again. Events of the pool have no past: what
+    /// is lost of them stays lost, and an event with the member `lagged` says how many they are.
     ///
     /// # Errors
     /// When the node stays away, refuses, or sends something that is not JSON.
@@ -115,8 +117,10 @@ impl Events {
                 continue;
             };
             let text = text.map_err(|source| ClientError::Unreadable { method: METHOD, source })?;
-            let event = Answer::read(METHOD, text)?;
-            if self.is_new(&event) {
+            let event: Answer = Answer::read(METHOD, text)?;
+            if event["lagged"].is_u64() && self.from_block().is_some() {
+                self.resume().await?;
+            } else if self.is_new(&event) {
                 return Ok(event);
             }
         }
@@ -143,9 +147,19 @@ impl Events {
         true
     }
 
+    /// The block from which a resumed stream starts; none if it cannot be resumed without a gap.
+    fn from_block(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Pool => None,
+            Kind::Blocks | Kind::Transactions | Kind::AgentRuns | Kind::Chat => {
+                self.place.map(|place| place.block).or(self.from_block)
+            }
+        }
+    }
+
     /// Opens the stream again where it was lost.
     async fn resume(&mut self) -> Result<(), ClientError> {
-        let from_block = self.place.map(|place| place.block).or(self.from_block);
+        let from_block = self.from_block();
         let deadline = Instant::now() + RESUME_TIMEOUT;
         let mut pause = PAUSE_MIN;
         loop {
@@ -154,7 +168,8 @@ impl Events {
             match self.client.open_stream(self.kind, &self.filter, from_block).await {
                 Ok(stream) => {
                     self.stream = stream;
-                    self.skip = self.place.map_or(0, |place| place.seen);
+                    let repeats = self.place.filter(|_| from_block.is_some());
+                    self.skip = repeats.map_or(0, |place| place.seen);
                     return Ok(());
                 }
                 Err(ClientError::Unreachable { .. } | ClientError::NotServing { .. })

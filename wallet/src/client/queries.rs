@@ -121,7 +121,7 @@ impl Client {
     }
 
     /// What a signed or unsigned transaction would do now; nothing is kept. `tx` is its JSON object.
-    pub async fn simulate<T: Serialize + Sync>(&self, tx: &T) -> Result<Value> {
+    pub async fn simulate<T: Serialize + ?Sized + Sync>(&self, tx: &T) -> Result<Value> {
         self.call("ombra_simulateTransaction", [tx]).await
     }
 }

@@ -28,7 +28,7 @@ fn the_golden_mnemonic_gives_the_golden_keys() {
 
 #[test]
 fn a_mnemonic_of_24_words_gives_the_key_that_the_python_sdk_derives() {
-    let words = format!("{} art", vec!["abandon"; 23].join(" "));
+    let words = format!("{} art", ["abandon"; 23].join(" "));
     let third = phrase(&words).derive(2).unwrap();
     assert_eq!("a6d9d3e4d55f482bbf05e1846dd7f3d8b7d9ce83", third.address().to_string());
 }
@@ -41,12 +41,12 @@ fn white_space_around_and_between_words_does_not_matter() {
 
 #[test]
 fn wrong_words_are_refused() {
-    let bad_checksum = vec!["abandon"; 12].join(" ");
+    let bad_checksum = ["abandon"; 12].join(" ");
     let unknown_word = GOLDEN.replace("about", "ombra");
     for text in [bad_checksum.as_str(), unknown_word.as_str(), "", "abandon"] {
         assert!(matches!(Phrase::parse(text), Err(WalletError::BadMnemonic(_))), "{text}");
     }
-    let fifteen = format!("{} address", vec!["abandon"; 14].join(" "));
+    let fifteen = format!("{} address", ["abandon"; 14].join(" "));
     assert!(matches!(Phrase::parse(&fifteen), Err(WalletError::WordCount(15))));
 }
 

@@ -1,0 +1,62 @@
+//! The commands that talk to a node: keys, transactions, runs, conversations, queries.
+//!
+//! Every command writes its answer to the given writer; prompts go to the terminal, and nothing is
+//! asked for when standard input is not one. Private keys never leave this process.
+
+pub mod chat;
+mod error;
+mod input;
+pub mod keys;
+pub mod options;
+mod output;
+pub mod query;
+pub mod run;
+pub mod scenario;
+pub mod tx;
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+pub use error::CliError;
+
+/// Where a command writes its answer.
+pub type Out<'a> = &'a mut (dyn Write + Send);
+
+/// What a command ends with.
+pub type Outcome = Result<(), CliError>;
+
+/// The commands of wallets, users and scripts.
+#[derive(Debug, Subcommand)]
+pub enum ClientCommand {
+    /// Make, keep and use wallets in encrypted files
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// Build, sign and send one transaction, and wait until it is in a block
+    #[command(subcommand)]
+    Tx(Box<tx::TxCommand>),
+    /// Ask for an agent run and follow it until it is settled
+    Run(Box<run::RunArgs>),
+    /// Read and write a conversation
+    Chat(Box<chat::ChatArgs>),
+    /// Ask the node
+    #[command(subcommand)]
+    Query(Box<query::QueryCommand>),
+}
+
+/// Carries out a command.
+///
+/// # Errors
+/// [`CliError`], which knows the exit code.
+pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
+    match command {
+        ClientCommand::Keys(command) => keys::run(command, out),
+        ClientCommand::Tx(command) => Box::pin(tx::run(*command, out)).await,
+        ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
+        ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
+        ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Options that several commands share: the node, the signing key, the password.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use types::Keypair;
+use wallet::accounts::development_account;
+use wallet::client::DEFAULT_URL;
+use wallet::{Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
+
+use super::{CliError, input};
+
+/// Which node to ask, and how to print its answer.
+#[derive(Args, Clone, Debug)]
+pub struct NodeArgs {
+    /// The node's JSON-RPC address
+    #[arg(long, value_name = "URL", env = "OMBRA_RPC", default_value = DEFAULT_URL)]
+    pub rpc: String,
+    /// Print JSON on one line instead of text for people
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl NodeArgs {
+    /// The client of that node.
+    pub(super) fn client(&self) -> Result<Client, CliError> {
+        Ok(Client::new(&self.rpc)?)
+    }
+}
+
+/// Where a password comes from.
+#[derive(Args, Clone, Debug)]
+pub struct PasswordArgs {
+    /// File whose first line is the wallet's password; without it the terminal is asked
+    #[arg(long, value_name = "FILE", env = "OMBRA_PASSWORD_FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
+impl PasswordArgs {
+    /// The password of an existing wallet.
+    pub(super) fn existing(&self, wallet: &str) -> Result<Zeroizing<String>, CliError> {
+        self.ask(&format!("Password of {wallet}: "))
+    }
+
+    /// A password for a new file, typed twice when the terminal is asked.
+    pub(super) fn new_password(&self) -> Result<Zeroizing<String>, CliError> {
+        let first = self.ask("New password: ")?;
+        if self.password_file.is_none() && *self.ask("The same again: ")? != *first {
+            return Err(CliError::Usage("the two passwords differ".into()));
+        }
+        Ok(first)
+    }
+
+    fn ask(&self, prompt: &str) -> Result<Zeroizing<String>, CliError> {
+        match &self.password_file {
+            Some(path) => input::first_line(path),
+            None => {
+                ask_secret(prompt, "a password is needed: --password-file or OMBRA_PASSWORD_FILE")
+            }
+        }
+    }
+}
+
+/// Asks the terminal for a secret; without a terminal it is wrong usage.
+pub(super) fn ask_secret(prompt: &str, missing: &str) -> Result<Zeroizing<String>, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Err(CliError::Usage(missing.to_owned()));
+    }
+    rpassword::prompt_password(prompt)
+        .map(Zeroizing::new)
+        .map_err(|source| CliError::file("terminal", source))
+}
+
+/// Where wallets are kept.
+#[derive(Args, Clone, Debug)]
+pub struct StoreArgs {
+    /// Folder of the key store [default: ~/.ombra/keys]
+    #[arg(long, value_name = "DIR", env = "OMBRA_KEYS_DIR")]
+    pub keys_dir: Option<PathBuf>,
+}
+
+impl StoreArgs {
+    /// The key store.
+    pub(super) fn store(&self) -> Result<KeyStore, CliError> {
+        let folder = match (&self.keys_dir, std::env::var_os("HOME")) {
+            (Some(folder), _) => folder.clone(),
+            (None, Some(home)) => Path::new(&home).join(".ombra/keys"),
+            (None, None) => {
+                return Err(CliError::Usage("HOME is not set: give --keys-dir".into()));
+            }
+        };
+        Ok(KeyStore::at(folder))
+    }
+
+    /// Opens a wallet by its file, or by its name in the key store.
+    pub(super) fn open(&self, wallet: &str, password: &PasswordArgs) -> Result<Wallet, CliError> {
+        let path = Path::new(wallet);
+        if path.is_file() {
+            return Ok(read_wallet_file(path, &password.existing(wallet)?)?);
+        }
+        let store = self.store()?;
+        store.find(wallet)?;
+        Ok(store.open(wallet, &password.existing(wallet)?)?)
+    }
+}
+
+/// Which key signs.
+#[derive(Args, Clone, Debug)]
+pub struct SignerArgs {
+    /// Sign with this wallet: a file, or a name in the key store
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "dev", env = "OMBRA_WALLET")]
+    pub wallet: Option<String>,
+    /// Sign with development account N; its key is public, so for test chains only
+    #[arg(long, value_name = "N")]
+    pub dev: Option<u32>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its fields are documented")]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "its fields are documented")]
+    pub password: PasswordArgs,
+}
+
+impl SignerArgs {
+    /// The key, if one was named.
+    pub(super) fn keypair_if_given(&self) -> Result<Option<Keypair>, CliError> {
+        match (&self.wallet, self.dev) {
+            (Some(wallet), _) => {
+                Ok(Some(self.store.open(wallet, &self.password)?.keypair().clone()))
+            }
+            (None, Some(index)) => Ok(Some(development_account(index)?)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The key that signs.
+    pub(super) fn keypair(&self) -> Result<Keypair, CliError> {
+        self.keypair_if_given()?.ok_or_else(|| {
+            CliError::Usage(
+                "which key signs? give --wallet FILE (or a name of `ombra keys list`), \
+                 or --dev N on a test chain"
+                    .into(),
+            )
+        })
+    }
+}

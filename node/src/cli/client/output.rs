@@ -1,0 +1,119 @@
+//! Text for people: amounts, times, tables.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+use types::Amount;
+
+/// `1.500000 OMBRA`.
+pub(super) fn ombra(amount: Amount) -> String {
+    format!("{} OMBRA", amount.ombra())
+}
+
+/// The decimal string of an answer as OMBRA; `-` when it is absent.
+pub(super) fn ombra_of(value: &Value) -> String {
+    match value.as_str().map(Amount::parse) {
+        Some(Ok(amount)) => ombra(amount),
+        Some(Err(_)) | None => "-".to_owned(),
+    }
+}
+
+/// A scalar of an answer without quotes; `-` when it is absent.
+pub(super) fn scalar(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => printable(text),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// A text of a stranger without control characters, which could drive the reader's terminal.
+pub(super) fn printable(text: &str) -> String {
+    let plain = |character: char| match character {
+        '\n' | '\t' => character,
+        other if other.is_control() => '\u{fffd}',
+        other => other,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// One line of at most `chars_max` characters.
+pub(super) fn one_line(text: &str, chars_max: usize) -> String {
+    let line: String = printable(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= chars_max {
+        return line;
+    }
+    let kept: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Unix milliseconds as `2026-11-21 23:24:44.123 UTC`.
+pub(super) fn time(unix_ms: u64) -> String {
+    let (seconds, millis) = (unix_ms / 1000, unix_ms % 1000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03} UTC")
+}
+
+/// The Gregorian date of a number of days since 1970-01-01: years begin in March, so that the leap day is last.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    (year, month, day)
+}
+
+/// Unix milliseconds of an answer; `-` when absent.
+pub(super) fn time_of(value: &Value) -> String {
+    value.as_u64().map_or_else(|| "-".to_owned(), time)
+}
+
+/// A table without lines, so that other programs can cut it.
+pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header);
+    table
+}
+
+/// Two columns: names and values.
+pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(rows: I) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    for (name, value) in rows {
+        table.add_row([name.to_owned(), value]);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    //! Dates, and texts that must not reach a terminal as they are.
+
+    use super::{one_line, printable, time};
+
+    #[test]
+    fn times_are_gregorian_dates() {
+        for (unix_ms, text) in [
+            (0, "1970-01-01 00:00:00.000 UTC"),
+            (951_782_400_000, "2000-02-29 00:00:00.000 UTC"),
+            (1_715_990_000_123, "2024-05-17 23:53:20.123 UTC"),
+            (4_107_542_399_999, "2100-02-28 23:59:59.999 UTC"),
+            (4_107_542_400_000, "2100-03-01 00:00:00.000 UTC"),
+        ] {
+            assert_eq!(text, time(unix_ms));
+        }
+    }
+
+    #[test]
+    fn strangers_texts_cannot_drive_the_terminal() {
+        assert_eq!("\u{fffd}[31mred\u{fffd}\n", printable("\u{1b}[31mred\u{7}\n"));
+        assert_eq!("a b…", one_line(" a \n b c d", 4));
+    }
+}

@@ -1,0 +1,110 @@
+//! Lists as tables; where a list goes on, its cursor stands below.
+
+use comfy_table::Table;
+use serde_json::Value;
+
+use super::single::names;
+use crate::cli::client::output::{ombra_of, one_line, scalar, table, time_of};
+
+const PROMPT_CHARS_MAX: usize = 50;
+const CONTENT_CHARS_MAX: usize = 100;
+
+pub(super) fn runs(answer: &Value) -> String {
+    let header = ["RUN", "STATUS", "STEPS", "TOKENS", "ESCROW", "REQUESTED", "PROMPT"];
+    paged(answer, table(header), |run| {
+        vec![
+            scalar(&run["agentRunId"]),
+            scalar(&run["status"]),
+            scalar(&run["stepCount"]),
+            scalar(&run["totalTokensOut"]),
+            ombra_of(&run["maxFee"]),
+            time_of(&run["submittedAt"]),
+            one_line(run["prompt"].as_str().unwrap_or_default(), PROMPT_CHARS_MAX),
+        ]
+    })
+}
+
+pub(super) fn steps(answer: &Value) -> String {
+    paged(answer, table(["STEP", "TOKENS", "BLOCK", "TX", "TOOLS"]), |step| {
+        let calls = step["toolCalls"].as_array().into_iter().flatten();
+        let tools: Vec<String> = calls.map(|call| scalar(&call["name"])).collect();
+        vec![
+            scalar(&step["stepIndex"]),
+            scalar(&step["outputTokens"]),
+            scalar(&step["blockIndex"]),
+            scalar(&step["tx"]),
+            tools.join(", "),
+        ]
+    })
+}
+
+pub(super) fn turns(answer: &Value) -> String {
+    paged(answer, table(["TIME", "FROM", "ROLE", "TURN", "CONTENT"]), |turn| {
+        vec![
+            time_of(&turn["timestamp"]),
+            scalar(&turn["from"]),
+            scalar(&turn["role"]),
+            scalar(&turn["hash"]),
+            one_line(turn["content"].as_str().unwrap_or_default(), CONTENT_CHARS_MAX),
+        ]
+    })
+}
+
+pub(super) fn account_transactions(answer: &Value) -> String {
+    paged(answer, table(["BLOCK", "TIME", "TYPE", "DIRECTION", "HASH"]), |item| {
+        vec![
+            scalar(&item["blockIndex"]),
+            time_of(&item["timestamp"]),
+            scalar(&item["type"]),
+            scalar(&item["direction"]),
+            scalar(&item["hash"]),
+        ]
+    })
+}
+
+pub(super) fn miners(answer: &Value) -> String {
+    let header = ["NAME", "ADDRESS", "CAPABILITIES", "MODEL", "CLAIMED", "COMPLETED", "EARNED"];
+    paged(answer, table(header), |miner| {
+        vec![
+            scalar(&miner["name"]),
+            scalar(&miner["address"]),
+            names(&miner["capabilities"]),
+            one_line(miner["modelInfo"].as_str().unwrap_or_default(), PROMPT_CHARS_MAX),
+            scalar(&miner["runsClaimed"]),
+            scalar(&miner["runsCompleted"]),
+            ombra_of(&miner["earnings"]),
+        ]
+    })
+}
+
+pub(super) fn validators(answer: &Value) -> String {
+    let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED"]);
+    for item in answer.as_array().into_iter().flatten() {
+        let keys = ["address", "publicKey", "power", "proposed", "missed"];
+        rows.add_row(keys.map(|key| scalar(&item[key])));
+    }
+    rows.to_string()
+}
+
+pub(super) fn peers(answer: &Value) -> String {
+    let mut rows = table(["PEER", "ADDRESS", "DIRECTION", "HEIGHT", "LATENCY MS", "SCORE"]);
+    for item in answer.as_array().into_iter().flatten() {
+        let keys = ["peerId", "address", "direction", "height", "latencyMs", "score"];
+        rows.add_row(keys.map(|key| scalar(&item[key])));
+    }
+    if rows.row_count() == 0 { "no peers".to_owned() } else { rows.to_string() }
+}
+
+/// The items of a page, and how to ask for the next one.
+fn paged(answer: &Value, mut rows: Table, row: impl Fn(&Value) -> Vec<String>) -> String {
+    for item in answer["items"].as_array().into_iter().flatten() {
+        rows.add_row(row(item));
+    }
+    if rows.row_count() == 0 {
+        return "none".to_owned();
+    }
+    match answer["nextCursor"].as_str() {
+        Some(cursor) => format!("{rows}\n\nmore: --cursor {cursor}"),
+        None => rows.to_string(),
+    }
+}

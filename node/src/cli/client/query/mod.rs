@@ -1,0 +1,272 @@
+//! `ombra query`: the node's answers as tables, or as the JSON that the node sent.
+
+mod lists;
+mod single;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use types::{Address, Hash};
+use wallet::{Client, Page};
+
+use super::options::NodeArgs;
+use super::{CliError, Out, Outcome, input};
+
+/// What to ask.
+#[derive(Debug, Subcommand)]
+pub enum QueryCommand {
+    /// The chain and its newest block
+    #[command(after_help = "Example: ombra query chain --json")]
+    Chain(PlainArgs),
+    /// A block with its transactions
+    #[command(after_help = "Example: ombra query block latest")]
+    Block(BlockArgs),
+    /// A transaction, and where it is
+    #[command(after_help = "Example: ombra query tx HASH")]
+    Tx(TxArgs),
+    /// An account's balance and nonce
+    #[command(after_help = "Example: ombra query account dev:0 --transactions")]
+    Account(AccountArgs),
+    /// An agent run
+    #[command(after_help = "Example: ombra query run RUN")]
+    Run(RunArgs),
+    /// Agent runs, newest first
+    #[command(after_help = "Example: ombra query runs --status pending --limit 10")]
+    Runs(RunsArgs),
+    /// The steps of an agent run
+    #[command(after_help = "Example: ombra query steps RUN")]
+    Steps(StepsArgs),
+    /// The turns of a conversation
+    #[command(after_help = "Example: ombra query conversation ID")]
+    Conversation(ConversationArgs),
+    /// The miner directory
+    #[command(after_help = "Example: ombra query miners")]
+    Miners(MinersArgs),
+    /// All OMBRA: made, burned, in escrow, in circulation
+    #[command(after_help = "Example: ombra query supply")]
+    Supply(PlainArgs),
+    /// The validators
+    #[command(after_help = "Example: ombra query validators")]
+    Validators(PlainArgs),
+    /// The node's peers
+    #[command(after_help = "Example: ombra query peers")]
+    Peers(PlainArgs),
+}
+
+/// A question without parameters.
+#[derive(Args, Debug)]
+pub struct PlainArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which block.
+#[derive(Args, Debug)]
+pub struct BlockArgs {
+    /// 'latest', an index, or a hash
+    #[arg(default_value = "latest", value_parser = which_block)]
+    block: Value,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which transaction.
+#[derive(Args, Debug)]
+pub struct TxArgs {
+    /// Hash of the transaction
+    hash: Hash,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which account.
+#[derive(Args, Debug)]
+pub struct AccountArgs {
+    /// 40 hex characters, 'ox' and 40 hex characters, or dev:N
+    #[arg(value_parser = input::address)]
+    address: Address,
+    /// List its transactions instead, newest first
+    #[arg(long)]
+    transactions: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which run.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// The run's id
+    run: Hash,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which runs.
+#[derive(Args, Debug)]
+pub struct RunsArgs {
+    /// Only runs of this status: pending, claimed, running, completed, failed, timeout, …
+    #[arg(long)]
+    status: Option<String>,
+    /// Only runs of this submitter
+    #[arg(long, value_name = "ADDRESS", value_parser = input::address)]
+    submitter: Option<Address>,
+    /// Only runs of this miner
+    #[arg(long, value_name = "ADDRESS", value_parser = input::address)]
+    miner: Option<Address>,
+    /// Only runs of this conversation
+    #[arg(long, value_name = "ID")]
+    conversation: Option<Hash>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Whose steps.
+#[derive(Args, Debug)]
+pub struct StepsArgs {
+    /// The run's id
+    run: Hash,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which conversation.
+#[derive(Args, Debug)]
+pub struct ConversationArgs {
+    /// The conversation's id
+    conversation: Hash,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which miners.
+#[derive(Args, Debug)]
+pub struct MinersArgs {
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Which part of a list.
+#[derive(Args, Debug)]
+pub struct PageArgs {
+    /// At most so many items, up to 500
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: u32,
+    /// Go on after this cursor of the page before
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+impl PageArgs {
+    fn page(&self) -> Page {
+        Page { cursor: self.cursor.clone(), limit: Some(self.limit) }
+    }
+}
+
+/// Carries out `ombra query`.
+///
+/// # Errors
+/// [`CliError`].
+pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
+    match command {
+        QueryCommand::Chain(PlainArgs { node }) => {
+            let chain = node.client()?.chain_info().await?;
+            show(&node, chain.text(), out, |value| single::chain(value).to_string())
+        }
+        QueryCommand::Block(args) => {
+            let block = args.node.client()?.block(&args.block).await?;
+            show(&args.node, block.text(), out, single::block)
+        }
+        QueryCommand::Tx(args) => {
+            let status = args.node.client()?.transaction(&args.hash).await?;
+            show(&args.node, status.text(), out, single::transaction)
+        }
+        QueryCommand::Account(args) => account(&args, out).await,
+        QueryCommand::Run(args) => {
+            let run = args.node.client()?.run(&args.run).await?;
+            show(&args.node, run.text(), out, single::run)
+        }
+        QueryCommand::Runs(args) => runs(&args, out).await,
+        QueryCommand::Steps(args) => {
+            let steps = args.node.client()?.steps(&args.run, &args.page.page()).await?;
+            show(&args.node, steps.text(), out, lists::steps)
+        }
+        QueryCommand::Conversation(args) => {
+            let page = args.page.page();
+            let turns = args.node.client()?.conversation(&args.conversation, &page).await?;
+            show(&args.node, turns.text(), out, lists::turns)
+        }
+        QueryCommand::Miners(args) => {
+            let miners = args.node.client()?.miners(&args.page.page()).await?;
+            show(&args.node, miners.text(), out, lists::miners)
+        }
+        QueryCommand::Supply(PlainArgs { node }) => {
+            let supply = node.client()?.supply().await?;
+            show(&node, supply.text(), out, |value| single::supply(value).to_string())
+        }
+        QueryCommand::Validators(PlainArgs { node }) => {
+            let validators = node.client()?.validators().await?;
+            show(&node, validators.text(), out, lists::validators)
+        }
+        QueryCommand::Peers(PlainArgs { node }) => {
+            let peers = node.client()?.peers().await?;
+            show(&node, peers.text(), out, lists::peers)
+        }
+    }
+}
+
+async fn account(args: &AccountArgs, out: Out<'_>) -> Outcome {
+    let client: Client = args.node.client()?;
+    if args.transactions {
+        let items = client.account_transactions(&args.address, &args.page.page()).await?;
+        return show(&args.node, items.text(), out, lists::account_transactions);
+    }
+    let account = client.account(&args.address).await?;
+    show(&args.node, account.text(), out, |value| single::account(value).to_string())
+}
+
+async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
+    let mut filter = Map::new();
+    let members = [
+        ("status", args.status.as_ref().map(|status| json!(status))),
+        ("submitter", args.submitter.map(|address| json!(address))),
+        ("miner", args.miner.map(|address| json!(address))),
+        ("conversationId", args.conversation.map(|id| json!(id))),
+    ];
+    for (key, value) in members {
+        filter.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    let runs = args.node.client()?.runs(&filter, &args.page.page()).await?;
+    show(&args.node, runs.text(), out, lists::runs)
+}
+
+/// The node's own text, or what `human` makes of it.
+fn show(node: &NodeArgs, text: &str, out: Out<'_>, human: fn(&Value) -> String) -> Outcome {
+    if node.json {
+        writeln!(out, "{text}")?;
+        return Ok(());
+    }
+    let value = serde_json::from_str(text)
+        .map_err(|error| CliError::Failed(format!("the node's answer cannot be read: {error}")))?;
+    writeln!(out, "{}", human(&value))?;
+    Ok(())
+}
+
+/// `latest`, an index or a hash, as the interface wants it.
+fn which_block(text: &str) -> Result<Value, String> {
+    if let Ok(index) = text.parse::<u64>() {
+        return Ok(json!(index));
+    }
+    if text == "latest" || text.parse::<Hash>().is_ok() {
+        return Ok(json!(text));
+    }
+    Err(format!("{text:?}: expected 'latest', an index, or a hash of 64 hex characters"))
+}

@@ -1,0 +1,139 @@
+//! One thing as names and values.
+
+use comfy_table::Table;
+use serde_json::Value;
+
+use crate::cli::client::output::{facts, ombra_of, one_line, printable, scalar, table, time_of};
+
+/// Long texts of strangers are cut in tables; `--json` has them whole.
+const TEXT_CHARS_MAX: usize = 200;
+
+pub(super) fn chain(chain: &Value) -> Table {
+    facts([
+        ("chain", scalar(&chain["chainId"])),
+        ("genesis", scalar(&chain["genesisHash"])),
+        ("height", scalar(&chain["height"])),
+        ("newest block", scalar(&chain["latestBlockHash"])),
+        ("its time", time_of(&chain["latestBlockTime"])),
+        ("syncing", scalar(&chain["syncing"])),
+        ("validators", count(&chain["validators"])),
+        ("peers", count(&chain["peers"])),
+        ("fork v6 from", scalar(&chain["forks"]["v6"])),
+        ("node version", scalar(&chain["version"])),
+    ])
+}
+
+pub(super) fn block(block: &Value) -> String {
+    let head = facts([
+        ("block", scalar(&block["index"])),
+        ("hash", scalar(&block["hash"])),
+        ("previous", scalar(&block["previousHash"])),
+        ("time", time_of(&block["timestamp"])),
+        ("proposer", scalar(&block["proposer"])),
+        ("transactions root", scalar(&block["txRoot"])),
+        ("state root", scalar(&block["stateRoot"])),
+        ("burned", ombra_of(&block["tokensBurned"])),
+        ("transactions", scalar(&block["txCount"])),
+    ]);
+    let mut rows = table(["TYPE", "FROM", "NONCE", "HASH"]);
+    let transactions = block["transactions"].as_array().into_iter().flatten();
+    for tx in transactions {
+        rows.add_row(["type", "from", "nonce", "hash"].map(|key| scalar(&tx[key])));
+    }
+    if rows.row_count() == 0 { head.to_string() } else { format!("{head}\n\n{rows}") }
+}
+
+pub(super) fn transaction(status: &Value) -> String {
+    let mut lines =
+        vec![("transaction", scalar(&status["hash"])), ("status", scalar(&status["status"]))];
+    if !status["blockIndex"].is_null() {
+        lines.push(("block", scalar(&status["blockIndex"])));
+        lines.push(("block hash", scalar(&status["blockHash"])));
+        lines.push(("position", scalar(&status["position"])));
+        lines.push(("block time", time_of(&status["timestamp"])));
+    }
+    if !status["dropped"].is_null() {
+        lines.push(("dropped", scalar(&status["dropped"]["code"])));
+        lines.push(("because", scalar(&status["dropped"]["message"])));
+    }
+    format!("{}\n\n{}", facts(lines), members(&status["tx"]))
+}
+
+pub(super) fn account(account: &Value) -> Table {
+    facts([
+        ("address", scalar(&account["address"])),
+        ("balance", ombra_of(&account["balance"])),
+        ("nonce", scalar(&account["nonce"])),
+        ("balance, pending counted", ombra_of(&account["pendingBalance"])),
+        ("nonce, pending counted", scalar(&account["pendingNonce"])),
+        ("miner", scalar(&account["isMiner"])),
+    ])
+}
+
+pub(super) fn run(run: &Value) -> String {
+    let optional = |name, key: &str, value: fn(&Value) -> String| {
+        (!run[key].is_null()).then(|| (name, value(&run[key])))
+    };
+    let text = |value: &Value| one_line(value.as_str().unwrap_or_default(), TEXT_CHARS_MAX);
+    let always = [
+        ("run", scalar(&run["agentRunId"])),
+        ("status", scalar(&run["status"])),
+        ("conversation", scalar(&run["conversationId"])),
+        ("submitter", scalar(&run["submitter"])),
+        ("prompt", text(&run["prompt"])),
+        ("tools", names(&run["toolsWhitelist"])),
+        ("escrow", ombra_of(&run["maxFee"])),
+        ("steps", format!("{} of {}", scalar(&run["stepCount"]), scalar(&run["maxSteps"]))),
+        ("tokens", scalar(&run["totalTokensOut"])),
+        ("requested", time_of(&run["submittedAt"])),
+    ];
+    let sometimes = [
+        optional("model wished", "modelHint", scalar),
+        optional("miner", "minerAddress", scalar),
+        optional("model", "modelInfo", scalar),
+        optional("machine", "hardwareTier", scalar),
+        optional("claimed", "claimedAt", time_of),
+        optional("finished", "finishedAt", time_of),
+        optional("deadline", "deadlineAt", time_of),
+        optional("to miner", "minerReward", ombra_of),
+        optional("burned", "networkFee", ombra_of),
+        optional("back", "userRefund", ombra_of),
+        optional("answer in blob", "finalAnswerBlobId", scalar),
+    ];
+    let head = facts(always.into_iter().chain(sometimes.into_iter().flatten()));
+    match run["finalAnswerInline"].as_str() {
+        Some(answer) => format!("{head}\n\n{}", printable(answer)),
+        None => head.to_string(),
+    }
+}
+
+pub(super) fn supply(supply: &Value) -> Table {
+    facts([
+        ("genesis", ombra_of(&supply["genesis"])),
+        ("minted", ombra_of(&supply["minted"])),
+        ("burned", ombra_of(&supply["burned"])),
+        ("in escrow", ombra_of(&supply["escrowed"])),
+        ("circulating", ombra_of(&supply["circulating"])),
+    ])
+}
+
+/// The members of a transaction, long texts cut.
+fn members(object: &Value) -> Table {
+    let mut rows = table(["FIELD", "VALUE"]);
+    for (key, value) in object.as_object().into_iter().flatten() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        rows.add_row([printable(key), one_line(&text, TEXT_CHARS_MAX)]);
+    }
+    rows
+}
+
+/// A number, or the length of a list.
+fn count(value: &Value) -> String {
+    value.as_array().map_or_else(|| scalar(value), |items| items.len().to_string())
+}
+
+/// A list of names, separated by commas; `-` when it is empty.
+pub(super) fn names(value: &Value) -> String {
+    let names: Vec<String> = value.as_array().into_iter().flatten().map(scalar).collect();
+    if names.is_empty() { "-".to_owned() } else { names.join(", ") }
+}

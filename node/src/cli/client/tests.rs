@@ -1,0 +1,190 @@
+//! The commands parse as documented, and failures have their exit codes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use clap::{CommandFactory, Parser};
+
+use super::{CliError, ClientCommand, run};
+
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(subcommand)]
+    command: ClientCommand,
+}
+
+/// Runs a command and gives its output.
+async fn ombra(arguments: &[&str]) -> Result<String, CliError> {
+    let all = ["ombra"].iter().chain(arguments);
+    let cli = Cli::try_parse_from(all).map_err(|error| CliError::Usage(error.to_string()))?;
+    let mut out = Vec::new();
+    run(cli.command, &mut out).await?;
+    Ok(String::from_utf8(out).unwrap())
+}
+
+/// A folder with a password file, and the arguments that name both.
+struct Keys(tempfile::TempDir);
+
+impl Keys {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("pw"), "secret\n").unwrap();
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    async fn run(&self, arguments: &[&str]) -> Result<String, CliError> {
+        let (store, password) = (self.path("keys"), self.path("pw"));
+        let mut all = vec!["keys"];
+        all.extend(arguments);
+        all.extend(["--keys-dir", &store]);
+        if arguments.first() != Some(&"list") {
+            all.extend(["--password-file", &password]);
+        }
+        ombra(&all).await
+    }
+}
+
+#[test]
+fn the_command_definitions_are_sound() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_has_an_example() {
+    let root = Cli::command();
+    for group in root.get_subcommands() {
+        let leaves: Vec<_> = match group.get_subcommands().count() {
+            0 => vec![group],
+            _ => group.get_subcommands().collect(),
+        };
+        for leaf in leaves {
+            let help = leaf.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let name = format!("ombra {}", group.get_name());
+            assert!(help.contains(&name), "{} {}", group.get_name(), leaf.get_name());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_wallet_can_be_listed_shown_exported_and_imported() {
+    let keys = Keys::new();
+    let made = keys.run(&["new", "alice", "--json"]).await.unwrap();
+    let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+    let address = made["address"].as_str().unwrap();
+    assert!(keys.run(&["list"]).await.unwrap().contains(address));
+    assert!(keys.run(&["show", "alice"]).await.unwrap().contains(address));
+
+    let file = keys.path("copy.json");
+    keys.run(&["export", "alice", "--out", &file]).await.unwrap();
+    let copied = keys.run(&["import", "copy", "--file", &file]).await.unwrap();
+    assert!(copied.contains(address));
+
+    let words = keys.run(&["export", "alice", "--secret", "mnemonic"]).await.unwrap();
+    assert_eq!(made["mnemonic"].as_str().unwrap(), words.trim());
+    let words = keys.write("words", &words);
+    let again = keys.run(&["import", "again", "--mnemonic-file", &words]).await.unwrap();
+    assert!(again.contains(address));
+}
+
+#[tokio::test]
+async fn the_golden_accounts_are_derived() {
+    let development = ombra(&["keys", "derive", "--dev", "--count", "2"]).await.unwrap();
+    assert!(development.contains("de133ca6f509c74f6e2e849403cc461d2d5b3e3c"));
+    assert!(development.contains("69779141b27f1fb5062164ab88e27a4d00e34862"));
+
+    let keys = Keys::new();
+    let golden = format!("{} about", ["abandon"; 11].join(" "));
+    let words = keys.write("words", &golden);
+    let saved = ["derive", "--mnemonic-file", &words, "--index", "1", "--save", "second"];
+    let saved = keys.run(&saved).await.unwrap();
+    assert!(saved.contains("0412c31884ffd42ec7e31b02e36ecac168b0a59b"));
+}
+
+#[tokio::test]
+async fn a_signed_transaction_can_be_printed_without_a_node() {
+    let printed = ombra(&[
+        "tx",
+        "transfer",
+        "dev:1",
+        "1.5ombra",
+        "--dev",
+        "0",
+        "--print",
+        "--nonce",
+        "7",
+        "--timestamp",
+        "1715990000000",
+        "--chain-id",
+        "here",
+        "--rpc",
+        "http://127.0.0.1:1",
+    ])
+    .await
+    .unwrap();
+    let limits = types::SizeLimits::from(&types::Params::default());
+    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    assert_eq!((7, Some("here")), (parsed.nonce(), parsed.chain_id()));
+}
+
+#[tokio::test]
+async fn wrong_usage_is_2() {
+    let cases: [&[&str]; 8] = [
+        &["tx", "transfer", "nobody", "1", "--dev", "0"],
+        &["tx", "transfer", "dev:1", "1.5", "--dev", "0"],
+        &["tx", "transfer", "dev:1", "1"],
+        &["tx", "chat", "--dev", "0"],
+        &["query", "tx", "12"],
+        &["query", "block", "newest"],
+        &["run"],
+        &["query", "chain", "--rpc", "127.0.0.1:8777"],
+    ];
+    for arguments in cases {
+        let error = ombra(arguments).await.unwrap_err();
+        assert_eq!(2, error.exit_code(), "{arguments:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_there_is_3() {
+    for arguments in [&["query", "chain"][..], &["tx", "cancel", &"0".repeat(64), "--dev", "0"]] {
+        let mut all = arguments.to_vec();
+        all.extend(["--rpc", "http://127.0.0.1:1"]);
+        let error = ombra(&all).await.unwrap_err();
+        assert_eq!(3, error.exit_code(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_words_and_passwords_are_1() {
+    let keys = Keys::new();
+    keys.run(&["new", "alice"]).await.unwrap();
+    let other = keys.write("other", "another\n");
+    let store = keys.path("keys");
+    let show = ["keys", "show", "alice", "--keys-dir", &store, "--password-file", &other];
+    assert_eq!(1, ombra(&show).await.unwrap_err().exit_code());
+    let words = keys.write("words", "abandon abandon");
+    let import = keys.run(&["import", "bob", "--mnemonic-file", &words]).await;
+    assert_eq!(1, import.unwrap_err().exit_code());
+    assert!(Path::new(&store).join("..").exists());
+}
+
+#[test]
+fn a_refusal_is_4_and_a_closed_pipe_is_quiet() {
+    let refused = CliError::Refused { code: "NONCE_STALE".into(), message: "m".into() };
+    assert_eq!(4, refused.exit_code());
+    assert!(refused.to_string().contains("NONCE_STALE: m"));
+    let closed = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
+    assert_eq!((0, true), (closed.exit_code(), closed.is_quiet()));
+    let full = CliError::from(io::Error::from(io::ErrorKind::StorageFull));
+    assert_eq!((1, false), (full.exit_code(), full.is_quiet()));
+}

@@ -1,0 +1,197 @@
+//! What happens to a signed transaction: printed, simulated, or sent and waited for.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use types::{Body, Hash, Keypair};
+use wallet::client::records::{Status, TransactionStatus};
+use wallet::{Answer, Client, Envelope, Signed};
+
+use super::SendArgs;
+use crate::cli::client::output::{ombra_of, printable};
+use crate::cli::client::{CliError, Out, Outcome};
+use crate::clock::now_ms;
+
+/// A transaction in its block.
+pub(in crate::cli::client) type Included = Answer<TransactionStatus>;
+
+/// One key that sends transactions to one node.
+pub(in crate::cli::client) struct Sender {
+    /// The node.
+    pub(in crate::cli::client) client: Client,
+    /// The key.
+    pub(in crate::cli::client) keypair: Keypair,
+}
+
+impl Sender {
+    /// Signs with the next nonce and sends; answers when the transaction is in a block.
+    pub(in crate::cli::client) async fn include(
+        &self,
+        body: &Body,
+        timeout: Duration,
+    ) -> Result<Included, CliError> {
+        let envelope = self.client.envelope(&self.keypair, now_ms()).await?;
+        let signed = Signed::new(&self.keypair, &envelope, body);
+        self.include_signed(&signed, timeout).await
+    }
+
+    /// Sends and answers when the transaction is in a block.
+    pub(in crate::cli::client) async fn include_signed(
+        &self,
+        signed: &Signed,
+        timeout: Duration,
+    ) -> Result<Included, CliError> {
+        let hash = self.client.send(signed).await?;
+        included(self.client.wait(&hash, timeout).await?, timeout)
+    }
+}
+
+/// The inclusion of a transaction, or why there is none.
+fn included(answer: Included, timeout: Duration) -> Result<Included, CliError> {
+    match (answer.status, &answer.dropped) {
+        (Status::Included, _) => Ok(answer),
+        (Status::Dropped, Some(dropped)) => {
+            Err(CliError::Refused { code: dropped.code.clone(), message: dropped.message.clone() })
+        }
+        (Status::Dropped, None) => Err(CliError::Failed(format!("{} was dropped", answer.hash))),
+        (Status::Pending, _) => Err(CliError::Failed(format!(
+            "{hash} is still pending after {} s; ask again with: ombra query tx {hash}",
+            timeout.as_secs(),
+            hash = answer.hash
+        ))),
+    }
+}
+
+/// A command's transactions: opened from its options.
+pub(super) struct Delivery {
+    pub(super) sender: Sender,
+    args: SendArgs,
+}
+
+impl Delivery {
+    /// Opens the key; the node is not asked yet.
+    pub(super) fn open(args: SendArgs) -> Result<Self, CliError> {
+        let sender = Sender { client: args.node.client()?, keypair: args.signer.keypair()? };
+        Ok(Self { sender, args })
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.sender.client
+    }
+
+    /// The next nonce, the time and the chain, as far as the command line does not say them.
+    pub(super) async fn envelope(&self) -> Result<Envelope, CliError> {
+        let given = &self.args.envelope;
+        let timestamp = given.timestamp.unwrap_or_else(now_ms);
+        let mut envelope = match given.nonce {
+            Some(nonce) if self.args.print => Envelope { nonce, timestamp, chain_id: None },
+            _ => self.client().envelope(&self.sender.keypair, timestamp).await?,
+        };
+        envelope.nonce = given.nonce.unwrap_or(envelope.nonce);
+        envelope.chain_id = given.chain_id.clone().or(envelope.chain_id);
+        Ok(envelope)
+    }
+
+    /// Signs a body and does with it what the options say.
+    pub(super) async fn deliver(&self, body: &Body, out: Out<'_>) -> Outcome {
+        let envelope = self.envelope().await?;
+        self.deliver_with(&envelope, body, out).await
+    }
+
+    /// The same with an envelope that the body depends on.
+    pub(super) async fn deliver_with(
+        &self,
+        envelope: &Envelope,
+        body: &Body,
+        out: Out<'_>,
+    ) -> Outcome {
+        let signed = Signed::new(&self.sender.keypair, envelope, body);
+        if self.args.print {
+            writeln!(out, "{}", signed.text())?;
+        } else if self.args.dry_run {
+            self.simulate(&signed, out).await?;
+        } else if self.args.wait.no_wait {
+            let hash = self.client().send(&signed).await?;
+            self.print_sent(body, &hash, out)?;
+        } else {
+            let included = self.sender.include_signed(&signed, self.timeout()).await?;
+            self.print_included(body, &included, out)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.args.wait.timeout)
+    }
+
+    pub(super) fn sends(&self) -> bool {
+        !self.args.print && !self.args.dry_run
+    }
+
+    pub(super) fn simulates(&self) -> bool {
+        self.args.dry_run
+    }
+
+    pub(super) fn prints_json(&self) -> bool {
+        self.args.node.json
+    }
+
+    fn print_sent(&self, body: &Body, hash: &Hash, out: Out<'_>) -> Outcome {
+        if self.prints_json() {
+            writeln!(out, "{}", json!({ "hash": hash }))?;
+        } else {
+            writeln!(out, "{} {hash}", body.type_name())?;
+            writeln!(out, "  accepted by the pool, not waited for")?;
+        }
+        Ok(())
+    }
+
+    fn print_included(&self, body: &Body, included: &Included, out: Out<'_>) -> Outcome {
+        if self.prints_json() {
+            writeln!(out, "{included}")?;
+        } else {
+            writeln!(out, "{} {}", body.type_name(), included.hash)?;
+            writeln!(out, "  in block {}", block_of(included))?;
+        }
+        Ok(())
+    }
+
+    /// Prints what the transaction would do; that the chain would refuse it is a refusal.
+    async fn simulate(&self, signed: &Signed, out: Out<'_>) -> Outcome {
+        let answer = self.client().simulate(signed.json()).await?;
+        if self.prints_json() {
+            writeln!(out, "{answer}")?;
+        } else if answer["valid"] == json!(true) {
+            print_effects(&answer["effects"], out)?;
+        }
+        if answer["valid"] == json!(true) {
+            return Ok(());
+        }
+        let error = &answer["error"];
+        let code = error["data"]["code"].as_str().unwrap_or("REFUSED");
+        let message = error["message"].as_str().unwrap_or("no reason given");
+        Err(CliError::Refused { code: code.to_owned(), message: printable(message) })
+    }
+}
+
+/// `12 (hash …)`.
+pub(in crate::cli::client) fn block_of(included: &TransactionStatus) -> String {
+    match (included.block_index, included.block_hash) {
+        (Some(index), Some(hash)) => format!("{index} ({hash})"),
+        (Some(index), None) => index.to_string(),
+        (None, _) => "-".to_owned(),
+    }
+}
+
+fn print_effects(effects: &Value, out: Out<'_>) -> Outcome {
+    writeln!(out, "valid; nothing was sent. It would do this:")?;
+    for (address, balance) in effects["balances"].as_object().into_iter().flatten() {
+        let (before, after) = (ombra_of(&balance["before"]), ombra_of(&balance["after"]));
+        writeln!(out, "  {} {before} -> {after}", printable(address))?;
+    }
+    if let Some(status) = effects["run"]["status"].as_str() {
+        writeln!(out, "  run {}", printable(status))?;
+    }
+    writeln!(out, "  burned {}", ombra_of(&effects["burned"]))?;
+    Ok(())
+}

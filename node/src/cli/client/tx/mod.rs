@@ -1,0 +1,118 @@
+//! `ombra tx`: one transaction of any kind, built, signed here, sent and waited for.
+
+mod blob;
+mod deliver;
+mod kinds;
+
+use clap::{Args, Subcommand};
+
+use super::options::{NodeArgs, SignerArgs};
+use super::{Out, Outcome};
+
+pub use blob::BlobArgs;
+pub use kinds::{
+    CancelArgs, ChatArgs, ClaimArgs, FinishArgs, RegisterArgs, RequestArgs, StepArgs,
+    StepOutputArgs, TermsArgs, TransferArgs,
+};
+
+pub(super) use deliver::{Included, Sender, block_of};
+
+/// Which transaction.
+#[derive(Debug, Subcommand)]
+pub enum TxCommand {
+    /// Write a turn of a conversation (costs 100 micro)
+    #[command(after_help = "Example: ombra tx chat \"Hello\" --conversation ID --dev 0")]
+    Chat(ChatArgs),
+    /// Ask for an agent run and put its fee into escrow
+    #[command(
+        after_help = "Example: ombra tx request \"What is my balance?\" --max-fee 1ombra --tools chain_get_balance --dev 0"
+    )]
+    Request(RequestArgs),
+    /// Take a pending run as its miner
+    #[command(
+        after_help = "Example: ombra tx claim RUN --model-info my-model --tier desktop --dev 1"
+    )]
+    Claim(ClaimArgs),
+    /// Record a step of a claimed run
+    #[command(after_help = "Example: ombra tx step RUN --tokens 120 --output \"thinking\" --dev 1")]
+    Step(StepArgs),
+    /// Settle a run; the amounts follow from its recorded steps
+    #[command(after_help = "Example: ombra tx finish RUN --answer \"12 OMBRA\" --dev 1")]
+    Finish(FinishArgs),
+    /// Take back the escrow of a run that no miner has claimed
+    #[command(after_help = "Example: ombra tx cancel RUN --dev 0")]
+    Cancel(CancelArgs),
+    /// Send OMBRA to an address
+    #[command(after_help = "Example: ombra tx transfer dev:3 1.5ombra --dev 0")]
+    Transfer(TransferArgs),
+    /// Put the sender into the miner directory
+    #[command(
+        after_help = "Example: ombra tx register my-miner --capabilities chat,code --model-info llama --dev 1"
+    )]
+    Register(RegisterArgs),
+    /// Store a file on the chain: announces it, sends its chunks, seals it
+    #[command(after_help = "Example: ombra tx blob picture.png --content-type image/png --dev 0")]
+    Blob(BlobArgs),
+}
+
+/// What every transaction needs: a node, a key, and what to do with the result.
+#[derive(Args, Clone, Debug)]
+pub struct SendArgs {
+    #[command(flatten)]
+    pub(super) node: NodeArgs,
+    #[command(flatten)]
+    pub(super) signer: SignerArgs,
+    #[command(flatten)]
+    pub(super) envelope: EnvelopeArgs,
+    #[command(flatten)]
+    pub(super) wait: WaitArgs,
+    /// Ask the node what the transaction would do, and send nothing
+    #[arg(long, conflicts_with = "print")]
+    pub(super) dry_run: bool,
+    /// Print the signed transaction, and send nothing; with --nonce the node is not asked anything
+    #[arg(long)]
+    pub(super) print: bool,
+}
+
+/// Nonce, time and chain, where the defaults do not fit.
+#[derive(Args, Clone, Debug)]
+pub struct EnvelopeArgs {
+    /// Nonce [default: the next one, pending transactions counted]
+    #[arg(long, value_name = "N")]
+    pub(super) nonce: Option<u64>,
+    /// Unix milliseconds [default: now]
+    #[arg(long, value_name = "MS")]
+    pub(super) timestamp: Option<u64>,
+    /// Chain that the transaction is bound to [default: the node's]
+    #[arg(long, value_name = "ID")]
+    pub(super) chain_id: Option<String>,
+}
+
+/// How long to wait for the block.
+#[derive(Args, Clone, Debug)]
+pub struct WaitArgs {
+    /// Return as soon as the node has accepted the transaction
+    #[arg(long)]
+    pub(super) no_wait: bool,
+    /// Seconds to wait for inclusion
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(super) timeout: u64,
+}
+
+/// Carries out `ombra tx`.
+///
+/// # Errors
+/// [`super::CliError`].
+pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
+    match command {
+        TxCommand::Chat(args) => kinds::chat(args, out).await,
+        TxCommand::Request(args) => kinds::request(args, out).await,
+        TxCommand::Claim(args) => kinds::claim(args, out).await,
+        TxCommand::Step(args) => kinds::step(args, out).await,
+        TxCommand::Finish(args) => kinds::finish(args, out).await,
+        TxCommand::Cancel(args) => kinds::cancel(args, out).await,
+        TxCommand::Transfer(args) => kinds::transfer(args, out).await,
+        TxCommand::Register(args) => kinds::register(args, out).await,
+        TxCommand::Blob(args) => blob::run(args, out).await,
+    }
+}
