@@ -100,11 +100,6 @@ impl Draft {
         self.changes
     }
 
-    /// Puts the draft over another state. What was changed stays changed.
-    pub(crate) fn set_base(&mut self, base: Arc<dyn Read>) {
-        self.base = base;
-    }
-
     /// Makes a row what the base has.
     pub(crate) fn forget(&mut self, (table, key): &RowId) {
         if let Some(rows) = self.changes.get_mut(table) {

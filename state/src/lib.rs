@@ -36,7 +36,7 @@ pub use error::{StorageError, TxError};
 pub use execute::{check, execute};
 pub use ledger::supply;
 pub use memory::Memory;
-pub use pending::Pending;
+pub use pending::PendingState;
 pub use settlement::{Totals, settlement};
 pub use simulate::{Effects, simulate};
 pub use view::{Read, View};

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Account, Address, CheckedTx, Hash};
+use types::{Account, Address, CheckedTx, Hash, Run};
 
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
-use crate::execute::execute;
-use crate::tables::Accounts;
-use crate::view::{self, Read};
+use crate::execute::{check, execute};
+use crate::simulate::{Effects, simulate};
+use crate::tables::{Accounts, Runs};
+use crate::view::Read;
 
 /// A draft that lives as long as the pool. When a block commits some of its transactions, the rows
 /// that only they wrote are forgotten: the committed state has them. A row that a waiting
@@ -20,49 +21,40 @@ use crate::view::{self, Read};
 /// That is right as long as the block's transactions were all admitted here, those that touch
 /// the same row in a way that does not commute were executed in the order of their admission
 /// (which nonces and the rules of runs see to), and no sweep changed a row that stays. In every
-/// other case: [`Pending::reset`], and admit again.
-pub struct Pending {
+/// other case: [`PendingState::reset`], and admit again.
+pub struct PendingState {
     chain: Arc<Chain>,
-    base: Arc<dyn Read>,
-    draft: Draft,
-    next: Next,
+    draft: Arc<Draft>,
     /// The rows that each admitted transaction wrote, by transaction hash.
     writes: BTreeMap<Hash, Vec<RowId>>,
     /// How many admitted transactions wrote each row.
     writers: BTreeMap<RowId, u32>,
 }
 
-/// Height and earliest timestamp of the block that comes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Next {
-    /// The block's index.
-    pub height: u64,
-    /// A lower bound of its timestamp, in milliseconds. No check depends on it.
-    pub timestamp: u64,
-}
-
-impl Pending {
-    /// Nothing pending on top of `base`.
+impl PendingState {
+    /// Nothing pending on top of `base`, which is the latest state at any time: it moves on with
+    /// every block.
     #[must_use]
-    pub fn new(chain: Arc<Chain>, base: Arc<dyn Read>, next: Next) -> Self {
-        let draft = Draft::for_checks(Arc::clone(&base));
-        Self { chain, base, draft, next, writes: BTreeMap::new(), writers: BTreeMap::new() }
-    }
-
-    /// An account in the committed state.
-    ///
-    /// # Errors
-    /// [`StorageError`] if the database fails.
-    pub fn committed(&self, address: Address) -> Result<Account, StorageError> {
-        Ok(view::get::<Accounts>(&*self.base, &address)?.unwrap_or_default())
+    pub fn new(base: Arc<dyn Read>, chain: Arc<Chain>) -> Self {
+        let draft = Arc::new(Draft::for_checks(base));
+        Self { chain, draft, writes: BTreeMap::new(), writers: BTreeMap::new() }
     }
 
     /// An account after everything admitted so far.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
-    pub fn pending(&self, address: Address) -> Result<Account, StorageError> {
+    pub fn account(&self, address: Address) -> Result<Account, StorageError> {
         Ok(self.draft.get::<Accounts>(&address)?.unwrap_or_default())
+    }
+
+    /// A run after everything admitted so far. Its places in the chain and its times are those of
+    /// no block.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, StorageError> {
+        self.draft.get::<Runs>(agent_run_id)
     }
 
     /// How many transactions are admitted.
@@ -77,18 +69,27 @@ impl Pending {
         self.writes.is_empty()
     }
 
+    /// Whether a transaction could be admitted now.
+    ///
+    /// # Errors
+    /// As [`check`].
+    pub fn check(&self, tx: &CheckedTx) -> Result<(), TxError> {
+        check(tx, &*self.draft, &self.context())
+    }
+
     /// Executes a transaction after all that were admitted before it. A refused one changes
-    /// nothing. Fees of pending transfers are credited to nobody, because nobody knows the
-    /// proposer yet.
+    /// nothing. The fork was checked with the signature, for the block that comes next.
     ///
     /// # Errors
     /// As [`execute`].
+    ///
+    /// # Panics
+    /// Never: no simulation outlives its call.
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
-        let Next { height, timestamp } = self.next;
-        let proposer = Address::default();
-        let ctx = Context { chain: &self.chain, height, timestamp, proposer, position: 0 };
-        execute(tx, &mut self.draft, &ctx)?;
-        let mut rows = self.draft.take_written();
+        let ctx = context(&self.chain);
+        let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
+        execute(tx, draft, &ctx)?;
+        let mut rows = draft.take_written();
         rows.sort_unstable();
         rows.dedup();
         for row in &rows {
@@ -99,46 +100,59 @@ impl Pending {
         Ok(())
     }
 
-    /// Whether the transaction is admitted.
-    #[must_use]
-    pub fn contains(&self, hash: &Hash) -> bool {
-        self.writes.contains_key(hash)
+    /// What a transaction would do after everything admitted so far, in a block of this height and
+    /// timestamp.
+    ///
+    /// # Errors
+    /// As [`execute`].
+    pub fn simulate(
+        &self,
+        tx: &CheckedTx,
+        height: u64,
+        timestamp: u64,
+    ) -> Result<Effects, TxError> {
+        let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
+        let ctx = Context { height, timestamp, ..self.context() };
+        simulate(tx, &base, &ctx)
     }
 
-    /// Moves on to the state after a block. `committed` are the hashes of its transactions.
-    pub fn advance(
-        &mut self,
-        base: Arc<dyn Read>,
-        next: Next,
-        committed: impl IntoIterator<Item = Hash>,
-    ) {
-        self.draft.set_base(Arc::clone(&base));
-        self.base = base;
-        self.next = next;
-        for hash in committed {
-            for row in self.writes.remove(&hash).unwrap_or_default() {
-                self.release(row);
+    /// The base has moved on by a block with these transactions.
+    ///
+    /// # Panics
+    /// Never: no simulation outlives its call.
+    pub fn advance(&mut self, committed: &[CheckedTx]) {
+        let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
+        for tx in committed {
+            for row in self.writes.remove(&tx.hash()).unwrap_or_default() {
+                let Some(writers) = self.writers.get_mut(&row) else { continue };
+                *writers = writers.saturating_sub(1);
+                if *writers == 0 {
+                    self.writers.remove(&row);
+                    draft.forget(&row);
+                }
             }
         }
     }
 
-    fn release(&mut self, row: RowId) {
-        let Some(writers) = self.writers.get_mut(&row) else { return };
-        *writers = writers.saturating_sub(1);
-        if *writers == 0 {
-            self.writers.remove(&row);
-            self.draft.forget(&row);
-        }
+    /// Forgets everything that was admitted and starts on top of `base`.
+    pub fn reset(&mut self, base: Arc<dyn Read>) {
+        *self = Self::new(base, Arc::clone(&self.chain));
     }
 
-    /// Forgets everything that was admitted and starts on top of `base`.
-    pub fn reset(&mut self, base: Arc<dyn Read>, next: Next) {
-        *self = Self::new(Arc::clone(&self.chain), base, next);
+    fn context(&self) -> Context<'_> {
+        context(&self.chain)
     }
 }
 
-impl std::fmt::Debug for Pending {
+/// No check depends on height, time and place, and none on the proposer: the fees of pending
+/// transfers go to nobody, because nobody knows who will make the block.
+fn context(chain: &Chain) -> Context<'_> {
+    let proposer = Address::default();
+    Context { chain, height: u64::MAX, timestamp: 0, proposer, position: 0 }
+}
+
+impl std::fmt::Debug for PendingState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pending({} transactions)", self.writes.len())
+        write!(f, "PendingState({} transactions)", self.writes.len())
     }
 }
