@@ -1,5 +1,9 @@
 //! The lists in the documents are the lists in the code.
 
+use std::collections::BTreeSet;
+
+use clap::CommandFactory;
+use rpc::registry::Registry;
 use types::{Body, Code, Params};
 
 use super::{code_spans, read, section, table_rows};
@@ -59,5 +63,58 @@ fn the_protocol_lists_the_fields_of_authenticated_records() {
         let [name, fields] = row[..] else { panic!("two cells: {row:?}") };
         let name = name.trim_matches('`');
         assert_eq!(fields_of(&records, name), code_spans(fields), "{name}");
+    }
+}
+
+/// The methods that a document describes, each under a heading of its own.
+fn described_methods(document: &str) -> BTreeSet<&str> {
+    let headings = document.lines().filter_map(|line| line.strip_prefix("### `"));
+    headings.filter_map(|rest| rest.strip_suffix('`')).collect()
+}
+
+#[test]
+fn every_method_is_described_and_nothing_else() {
+    let (public, admin) = (Registry::public(), Registry::admin());
+    let served: BTreeSet<_> =
+        public.methods().chain(admin.methods()).map(|method| method.name).collect();
+    let document = read("docs/rpc.md");
+    assert_eq!(served, described_methods(&document));
+}
+
+#[test]
+fn every_method_has_parameters_result_and_an_example() {
+    let document = read("docs/rpc.md");
+    let (public, admin) = (Registry::public(), Registry::admin());
+    for method in public.methods().chain(admin.methods()) {
+        let text = section(&document, &format!("### `{}`", method.name));
+        for wanted in ["Parameters:", "Result:", "```sh"] {
+            assert!(text.contains(wanted), "{} says {wanted}", method.name);
+        }
+        for param in &method.params {
+            let is_named = text.contains(&format!("`{}`", param.name));
+            let is_spread = param.members.iter().all(|member| text.contains(member.as_str()));
+            let is_envelope = matches!(param.name, "envelope" | "fields");
+            assert!(is_envelope || is_named || is_spread, "{}: {}", method.name, param.name);
+        }
+    }
+}
+
+#[test]
+fn every_table_is_described_in_the_order_of_the_schema() {
+    let document = read("docs/storage.md");
+    let described: Vec<_> = ["## 2. ", "## 3. "]
+        .into_iter()
+        .flat_map(|heading| first_cells(section(&document, heading)))
+        .collect();
+    let tables: Vec<_> = state::store::tables::all().map(|table| table.name).collect();
+    assert_eq!(tables, described);
+}
+
+#[test]
+fn the_readme_lists_every_command() {
+    let readme = read("README.md");
+    let program = node::cli::Cli::command();
+    for command in program.get_subcommands().map(clap::Command::get_name) {
+        assert!(readme.contains(&format!("`ombra {command}`")), "README.md has ombra {command}");
     }
 }
