@@ -31,7 +31,11 @@ const USERS: &[(&str, &[&str], &str)] = &[
         &["types", "state"],
         "hashing is Hash::digest; the state tree wants the hasher itself",
     ),
-    ("borsh", &["consensus"], "what validators sign and send is the engine's concern"),
+    (
+        "borsh",
+        &["consensus", "state"],
+        "validators' messages have this form, and so do the tree library's inner nodes",
+    ),
     ("axum", &["rpc", "node"], "HTTP is served by rpc; node serves metrics"),
     ("clap", &["node"], "the command line is in the binary"),
     ("tracing-subscriber", &["node"], "libraries emit, the binary decides where to"),
