@@ -1,1 +1,184 @@
-//! placeholder
+//! The beginning of a chain: its file, its hash, its first state.
+//!
+//! ```text
+//! text ──Genesis::parse──▶ Genesis ──hash──▶ the chain's identity
+//!                             │────state──▶ the rows of height 0
+//! fields ──Genesis::new──────▶│────chain──▶ the rules that execution follows
+//! ```
+//!
+//! Whatever makes a [`Genesis`] reports every fault of its input at once, each with its place in
+//! the file. Holding one is the proof that it is right.
+//!
+//! Not here: files, the network, clocks.
+
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::float_arithmetic
+)]
+
+mod dev;
+mod fault;
+mod params;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+
+use state::tables::{Accounts, Supplies};
+use state::{Chain, Changes, Draft, Forks, Memory};
+use types::{Account, Address, Amount, Hash, Params, PublicKey, Supply};
+
+pub use dev::DevError;
+pub use fault::{FAULTS_MAX, Fault, Faults};
+pub use params::{ParamError, param_names, set_param};
+
+/// The most validators.
+pub const VALIDATORS_MAX: usize = 64;
+/// The most voting power of one validator.
+pub const POWER_MAX: u64 = 1 << 48;
+/// The most funded accounts.
+pub const ACCOUNTS_MAX: usize = 100_000;
+
+/// A validator of the first set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Validator {
+    /// The key that its votes are signed with.
+    pub public_key: PublicKey,
+    /// Its voting power, 1 to [`POWER_MAX`].
+    pub power: u64,
+    /// A name for people.
+    pub name: Option<String>,
+}
+
+/// What a genesis file says, before it is checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Spec {
+    /// The chain's name.
+    pub chain_id: String,
+    /// The time of height 0 in milliseconds since 1970.
+    pub genesis_time: u64,
+    /// The first validators, in any order.
+    pub validators: Vec<Validator>,
+    /// The first balances, in any order.
+    pub accounts: Vec<(Address, Amount)>,
+    /// From which heights on later rules hold.
+    pub forks: Forks,
+    /// The numbers of the protocol.
+    pub params: Params,
+}
+
+/// A chain's beginning that was checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Genesis {
+    chain: Chain,
+    time: u64,
+    validators: Vec<Validator>,
+    accounts: BTreeMap<Address, Amount>,
+    supply: Amount,
+}
+
+impl Genesis {
+    /// Reads a genesis file.
+    ///
+    /// # Errors
+    /// [`Faults`]: everything that is wrong with it.
+    pub fn parse(text: &[u8]) -> Result<Self, Faults> {
+        read::genesis(text)
+    }
+
+    /// Checks what a genesis file would say.
+    ///
+    /// # Errors
+    /// [`Faults`]: everything that is wrong with it.
+    pub fn new(spec: Spec) -> Result<Self, Faults> {
+        let mut faults = Faults::default();
+        let genesis = Self::check(read::Parts::from(spec), &mut faults);
+        faults.into_result(genesis)
+    }
+
+    /// Adds what is wrong to `faults` and answers what is left without it.
+    fn check(parts: read::Parts, faults: &mut Faults) -> Self {
+        let read::Parts { chain_id, genesis_time, validators, accounts, forks, params } = parts;
+        read::check_chain_id(&chain_id, faults);
+        read::check_time(genesis_time, faults);
+        read::check_validators(&validators, faults);
+        let (accounts, supply) = read::sum_accounts(accounts, faults);
+        read::check_forks(forks, faults);
+        params::check(&params, faults);
+        let mut validators: Vec<_> = validators.into_iter().map(|(_, entry)| entry).collect();
+        validators.sort_by_key(|validator| validator.public_key.address());
+        let chain = Chain { chain_id, params, forks };
+        Self { chain, time: genesis_time, validators, accounts, supply }
+    }
+
+    /// The rules that execution follows.
+    #[must_use]
+    pub fn chain(&self) -> Chain {
+        self.chain.clone()
+    }
+
+    /// The chain's name.
+    #[must_use]
+    pub fn chain_id(&self) -> &str {
+        &self.chain.chain_id
+    }
+
+    /// The time of height 0 in milliseconds since 1970.
+    #[must_use]
+    pub const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// The first validators, sorted by address.
+    #[must_use]
+    pub fn validators(&self) -> &[Validator] {
+        &self.validators
+    }
+
+    /// The first balances.
+    #[must_use]
+    pub const fn accounts(&self) -> &BTreeMap<Address, Amount> {
+        &self.accounts
+    }
+
+    /// The sum of the first balances.
+    #[must_use]
+    pub const fn supply(&self) -> Amount {
+        self.supply
+    }
+
+    /// The text that is hashed: one line of JSON without spaces, keys in the order of the file's
+    /// table in docs/protocol.md, validators and accounts sorted by address, every parameter
+    /// written out. Files that mean the same have the same canonical text.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        write::canonical(self)
+    }
+
+    /// The same content as [`Genesis::canonical`], indented for people, as a file holds it.
+    #[must_use]
+    pub fn to_file(&self) -> String {
+        write::indented(&self.canonical())
+    }
+
+    /// SHA-256 of [`Genesis::canonical`]: the chain's identity, and the `previousHash` of its
+    /// first block.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        Hash::digest(self.canonical().as_bytes())
+    }
+
+    /// The rows of height 0: the funded accounts and the supply.
+    #[must_use]
+    pub fn state(&self) -> Changes {
+        let mut draft = Draft::new(std::sync::Arc::new(Memory::default()));
+        for (address, balance) in &self.accounts {
+            draft.put::<Accounts>(address, &Account { balance: *balance, nonce: 0 });
+        }
+        let supply = Supply { genesis: self.supply, ..Supply::default() };
+        draft.put::<Supplies>(&(), &supply);
+        draft.into_changes()
+    }
+}

@@ -107,6 +107,14 @@ impl<'a> ObjectWriter<'a> {
         self.out.push(']');
     }
 
+    /// A member whose value is an object, written by `members`.
+    pub fn object(&mut self, key: &str, members: impl FnOnce(&mut ObjectWriter<'_>)) {
+        self.key(key);
+        let mut object = ObjectWriter::new(self.out);
+        members(&mut object);
+        object.end();
+    }
+
     /// Closes the object.
     pub fn end(self) {
         self.out.push('}');

@@ -1,0 +1,256 @@
+//! The parameters by name: how each is written, which values it may have, and rules between them.
+//! One table, used to read a file, to write one and to set a parameter from the command line.
+
+use types::json::{Json, ObjectWriter};
+use types::{Amount, Params};
+
+use crate::fault::Faults;
+
+/// One parameter.
+pub(crate) struct Field {
+    /// Its key under `params`.
+    pub(crate) name: &'static str,
+    access: Access,
+}
+
+enum Access {
+    /// A decimal string of micro-OMBRA.
+    Amount { least: u64, read: fn(&Params) -> Amount, write: fn(&mut Params, Amount) },
+    /// A JSON integer.
+    Integer { least: u64, most: u64, read: fn(&Params) -> u64, write: fn(&mut Params, u64) },
+    /// `true` or `false`.
+    Switch { read: fn(&Params) -> bool, write: fn(&mut Params, bool) },
+}
+
+/// Ten years, the longest time that a parameter may name.
+const LONG_MS: u64 = 315_360_000_000;
+const DAY_MS: u64 = 86_400_000;
+const MIB: u64 = 1024 * 1024;
+/// No transaction and no block may be limited to less.
+const BYTES_LEAST: u64 = 4_096;
+
+/// Every parameter, in the order of the file.
+pub(crate) const FIELDS: [Field; 18] = [
+    amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
+    integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
+    integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
+    integer("stepTtlMs", (1, LONG_MS), |p| p.step_ttl_ms, |p, v| p.step_ttl_ms = v),
+    integer("maxReopens", (0, 1_000), |p| p.max_reopens.into(), |p, v| p.max_reopens = small(v)),
+    integer(
+        "maxExpiriesPerBlock",
+        (1, 1_000_000),
+        |p| p.max_expiries_per_block.into(),
+        |p, v| p.max_expiries_per_block = small(v),
+    ),
+    integer(
+        "maxOutputTokensPerStep",
+        (1, 1 << 32),
+        |p| p.max_output_tokens_per_step,
+        |p, v| p.max_output_tokens_per_step = v,
+    ),
+    integer(
+        "maxTxBytes",
+        (BYTES_LEAST, 4 * MIB),
+        |p| p.max_tx_bytes.into(),
+        |p, v| p.max_tx_bytes = small(v),
+    ),
+    integer(
+        "maxChunkTxBytes",
+        (BYTES_LEAST, 4 * MIB),
+        |p| p.max_chunk_tx_bytes.into(),
+        |p, v| p.max_chunk_tx_bytes = small(v),
+    ),
+    integer("maxBlobBytes", (1, 1_024 * MIB), |p| p.max_blob_bytes, |p, v| p.max_blob_bytes = v),
+    amount("blobFeePerChunk", 0, |p| p.blob_fee_per_chunk, |p, v| p.blob_fee_per_chunk = v),
+    integer("blobTtlMs", (1, LONG_MS), |p| p.blob_ttl_ms, |p, v| p.blob_ttl_ms = v),
+    amount("blockReward", 0, |p| p.block_reward, |p, v| p.block_reward = v),
+    integer("heartbeatMs", (1, DAY_MS), |p| p.heartbeat_ms, |p, v| p.heartbeat_ms = v),
+    integer(
+        "minBlockIntervalMs",
+        (0, DAY_MS),
+        |p| p.min_block_interval_ms,
+        |p, v| p.min_block_interval_ms = v,
+    ),
+    integer(
+        "maxBlockBytes",
+        (BYTES_LEAST, 64 * MIB),
+        |p| p.max_block_bytes.into(),
+        |p, v| p.max_block_bytes = small(v),
+    ),
+    integer("maxClockSkewMs", (1, DAY_MS), |p| p.max_clock_skew_ms, |p, v| p.max_clock_skew_ms = v),
+    Field {
+        name: "requireChainId",
+        access: Access::Switch {
+            read: |p| p.require_chain_id,
+            write: |p, v| p.require_chain_id = v,
+        },
+    },
+];
+
+const fn amount(
+    name: &'static str,
+    least: u64,
+    read: fn(&Params) -> Amount,
+    write: fn(&mut Params, Amount),
+) -> Field {
+    Field { name, access: Access::Amount { least, read, write } }
+}
+
+const fn integer(
+    name: &'static str,
+    (least, most): (u64, u64),
+    read: fn(&Params) -> u64,
+    write: fn(&mut Params, u64),
+) -> Field {
+    Field { name, access: Access::Integer { least, most, read, write } }
+}
+
+/// For parameters whose range fits 32 bits.
+fn small(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl Field {
+    /// What a value must be, for messages.
+    fn expected(&self) -> String {
+        match self.access {
+            Access::Amount { least, .. } => {
+                format!("a decimal string of at least {least} micro-OMBRA")
+            }
+            Access::Integer { least, most, .. } => format!("an integer from {least} to {most}"),
+            Access::Switch { .. } => "true or false".to_owned(),
+        }
+    }
+
+    /// The value as a file writes it.
+    fn text(&self, params: &Params) -> String {
+        match self.access {
+            Access::Amount { read, .. } => read(params).to_string(),
+            Access::Integer { read, .. } => read(params).to_string(),
+            Access::Switch { read, .. } => read(params).to_string(),
+        }
+    }
+
+    /// Whether the value is in its range.
+    fn holds(&self, params: &Params) -> bool {
+        match self.access {
+            Access::Amount { least, read, .. } => read(params).get() >= least,
+            Access::Integer { least, most, read, .. } => (least..=most).contains(&read(params)),
+            Access::Switch { .. } => true,
+        }
+    }
+
+    /// Sets the parameter to what the digits or the word say, if it may have that value.
+    fn set(&self, params: &mut Params, text: &str) -> Result<(), String> {
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match self.access {
+            Access::Amount { least, write, .. } => {
+                let value = Amount::parse(text).ok().filter(|value| value.get() >= least);
+                write(params, value.ok_or_else(|| self.expected())?);
+            }
+            Access::Integer { least, most, write, .. } => {
+                let value = text.parse().ok().filter(|value| (least..=most).contains(value));
+                write(params, value.filter(|_| plain).ok_or_else(|| self.expected())?);
+            }
+            Access::Switch { write, .. } => {
+                write(params, text.parse().map_err(|_| self.expected())?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the parameter to a value of a file, which must also have the right JSON type.
+    pub(crate) fn read(&self, value: &Json<'_>, params: &mut Params, faults: &mut Faults) {
+        let path = format!("params.{}", self.name);
+        let text = match (&self.access, value) {
+            (Access::Amount { .. }, Json::String(text)) => Some(text.as_ref()),
+            (Access::Integer { .. }, Json::Number(literal)) => Some(*literal),
+            (Access::Switch { .. }, Json::Bool(true)) => Some("true"),
+            (Access::Switch { .. }, Json::Bool(false)) => Some("false"),
+            (Access::Amount { .. } | Access::Integer { .. } | Access::Switch { .. }, _) => None,
+        };
+        match text {
+            None => faults.add(path, value.kind(), self.expected()),
+            Some(text) => {
+                if let Err(expected) = self.set(params, text) {
+                    faults.add(path, text, expected);
+                }
+            }
+        }
+    }
+
+    /// Writes the parameter as a member.
+    pub(crate) fn write(&self, params: &Params, object: &mut ObjectWriter<'_>) {
+        match self.access {
+            Access::Amount { read, .. } => object.display(self.name, &read(params)),
+            Access::Integer { read, .. } => object.integer(self.name, read(params)),
+            Access::Switch { read, .. } => object.boolean(self.name, read(params)),
+        }
+    }
+}
+
+/// Checks each value's range and the rules between values.
+pub(crate) fn check(params: &Params, faults: &mut Faults) {
+    for field in FIELDS.iter().filter(|field| !field.holds(params)) {
+        let path = format!("params.{}", field.name);
+        faults.add(path, field.text(params), field.expected());
+    }
+    let largest = params.max_tx_bytes.max(params.max_chunk_tx_bytes);
+    if params.max_block_bytes < largest {
+        let expected = format!("at least {largest}, the largest transaction");
+        faults.add("params.maxBlockBytes", params.max_block_bytes, expected);
+    }
+    if params.heartbeat_ms < params.min_block_interval_ms {
+        let expected = format!("at least {}, minBlockIntervalMs", params.min_block_interval_ms);
+        faults.add("params.heartbeatMs", params.heartbeat_ms, expected);
+    }
+}
+
+/// Why a parameter cannot be set.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParamError {
+    /// There is no parameter of that name.
+    #[error("there is no parameter {name:?}; the parameters are {}", param_names().join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The parameter cannot have that value.
+    #[error("{name} is {got:?}, expected {expected}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// The value.
+        got: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// The text is not `name=value`.
+    #[error("{text:?} is not NAME=VALUE")]
+    Form {
+        /// The text.
+        text: String,
+    },
+}
+
+/// The names of all parameters, in the order of the file.
+#[must_use]
+pub fn param_names() -> Vec<&'static str> {
+    FIELDS.iter().map(|field| field.name).collect()
+}
+
+/// Sets the parameter that a text `name=value` names: `claimTtlMs=5000`, `requireChainId=true`.
+///
+/// # Errors
+/// [`ParamError`] says what is wrong; the parameters are then what they were.
+pub fn set_param(params: &mut Params, text: &str) -> Result<(), ParamError> {
+    let form = || ParamError::Form { text: text.to_owned() };
+    let (name, value) = text.split_once('=').ok_or_else(form)?;
+    let field = FIELDS.iter().find(|field| field.name == name);
+    let field = field.ok_or_else(|| ParamError::Unknown { name: name.to_owned() })?;
+    field.set(params, value).map_err(|expected| ParamError::Value {
+        name: field.name,
+        got: value.to_owned(),
+        expected,
+    })
+}

@@ -1,0 +1,295 @@
+//! Reading a genesis file, and the rules about its parts.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use state::Forks;
+use types::json::{self, Json};
+use types::params::INTEGER_MAX;
+use types::text::ParseTextError;
+use types::{Address, Amount, Params, PublicKey};
+
+use crate::fault::Faults;
+use crate::params::FIELDS;
+use crate::{ACCOUNTS_MAX, Genesis, POWER_MAX, Spec, VALIDATORS_MAX, Validator};
+
+/// The file, a list, an entry, a value in it.
+const DEPTH_MAX: usize = 4;
+/// The longest file that is read, in bytes.
+const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The longest chain id and validator name, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+/// The latest genesis time and fork height: half of what an integer can hold, so that times and
+/// heights have room to grow.
+const LATEST: u64 = INTEGER_MAX / 2;
+
+type Members<'a, 'b> = &'a [(Cow<'b, str>, Json<'b>)];
+
+/// [`Spec`] with each entry's place in its list, which faults name.
+pub(crate) struct Parts {
+    pub(crate) chain_id: String,
+    pub(crate) genesis_time: u64,
+    pub(crate) validators: Vec<(usize, Validator)>,
+    pub(crate) accounts: Vec<(usize, (Address, Amount))>,
+    pub(crate) forks: Forks,
+    pub(crate) params: Params,
+}
+
+impl From<Spec> for Parts {
+    fn from(spec: Spec) -> Self {
+        let Spec { chain_id, genesis_time, validators, accounts, forks, params } = spec;
+        let validators = validators.into_iter().enumerate().collect();
+        let accounts = accounts.into_iter().enumerate().collect();
+        Self { chain_id, genesis_time, validators, accounts, forks, params }
+    }
+}
+
+/// Reads and checks the text of a genesis file.
+pub(crate) fn genesis(text: &[u8]) -> Result<Genesis, Faults> {
+    let mut faults = Faults::default();
+    if text.len() > FILE_BYTES_MAX {
+        let got = format_args!("{} bytes", text.len());
+        faults.add("", got, format_args!("at most {FILE_BYTES_MAX} bytes"));
+        return Err(faults);
+    }
+    let value = match json::parse(text, DEPTH_MAX) {
+        Ok(value) => value,
+        Err(error) => {
+            faults.add("", error, "one JSON object");
+            return Err(faults);
+        }
+    };
+    let parts = Reader { faults: &mut faults }.parts(&value);
+    // A part that could not be read is a default by now, and not worth a second fault.
+    let mut more = Faults::default();
+    let genesis = Genesis::check(parts, &mut more);
+    faults.add_unless_told(more);
+    faults.into_result(genesis)
+}
+
+/// Collects faults while it reads; what is missing or wrong becomes a default.
+struct Reader<'f> {
+    faults: &'f mut Faults,
+}
+
+impl Reader<'_> {
+    fn parts(&mut self, value: &Json<'_>) -> Parts {
+        const KEYS: [&str; 6] =
+            ["chainId", "genesisTime", "validators", "accounts", "forks", "params"];
+        let members = self.object(value, "", &KEYS);
+        Parts {
+            chain_id: self.text(members, "", "chainId").unwrap_or_default().to_owned(),
+            genesis_time: self.integer(members, "", "genesisTime").unwrap_or_default(),
+            validators: self.list(members, "validators", VALIDATORS_MAX, Self::validator),
+            accounts: self.list(members, "accounts", ACCOUNTS_MAX, Self::account),
+            forks: find(members, "forks").map(|value| self.forks(value)).unwrap_or_default(),
+            params: find(members, "params").map(|value| self.params(value)).unwrap_or_default(),
+        }
+    }
+
+    fn validator(&mut self, value: &Json<'_>, path: &str) -> Option<Validator> {
+        let members = self.object(value, path, &["publicKey", "power", "name"]);
+        let public_key = self.parsed::<PublicKey>(members, path, "publicKey");
+        let power = self.integer(members, path, "power");
+        let has_name = find(members, "name").is_some();
+        let name = has_name.then(|| self.text(members, path, "name")).flatten();
+        let name = name.map(str::to_owned);
+        Some(Validator { public_key: public_key?, power: power?, name })
+    }
+
+    fn account(&mut self, value: &Json<'_>, path: &str) -> Option<(Address, Amount)> {
+        let members = self.object(value, path, &["address", "balance"]);
+        let address = self.parsed(members, path, "address");
+        let balance = self.parsed(members, path, "balance");
+        Some((address?, balance?))
+    }
+
+    fn forks(&mut self, value: &Json<'_>) -> Forks {
+        let members = self.object(value, "forks", &["v6"]);
+        let has_v6 = find(members, "v6").is_some();
+        let v6 = has_v6.then(|| self.integer(members, "forks", "v6")).flatten();
+        Forks { v6: v6.unwrap_or_default() }
+    }
+
+    fn params(&mut self, value: &Json<'_>) -> Params {
+        let mut params = Params::default();
+        let names: Vec<&str> = FIELDS.iter().map(|field| field.name).collect();
+        let members = self.object(value, "params", &names);
+        for field in &FIELDS {
+            if let Some(value) = find(members, field.name) {
+                field.read(value, &mut params, self.faults);
+            }
+        }
+        params
+    }
+
+    /// The members of an object that has no key but these.
+    fn object<'a, 'b>(
+        &mut self,
+        value: &'a Json<'b>,
+        path: &str,
+        keys: &[&str],
+    ) -> Members<'a, 'b> {
+        let Some(members) = members(value) else {
+            self.faults.add(path, value.kind(), "an object");
+            return &[];
+        };
+        for (key, _) in members.iter().filter(|(key, _)| !keys.contains(&key.as_ref())) {
+            let expected = format!("one of {}", keys.join(", "));
+            self.faults.add(join(path, key), "an unknown key", expected);
+        }
+        members
+    }
+
+    fn list<T>(
+        &mut self,
+        in_members: Members<'_, '_>,
+        key: &'static str,
+        most: usize,
+        mut read: impl FnMut(&mut Self, &Json<'_>, &str) -> Option<T>,
+    ) -> Vec<(usize, T)> {
+        let items = match find(in_members, key) {
+            Some(Json::Array(items)) => items.as_slice(),
+            other => {
+                let got = other.map_or("missing", Json::kind);
+                self.faults.add(key, got, "an array");
+                return Vec::new();
+            }
+        };
+        if items.len() > most {
+            let got = format_args!("{} entries", items.len());
+            self.faults.add(key, got, format_args!("at most {most} entries"));
+            return Vec::new();
+        }
+        let items = items.iter().enumerate();
+        items
+            .filter_map(|(at, item)| Some((at, read(self, item, &format!("{key}[{at}]"))?)))
+            .collect()
+    }
+
+    fn text<'a>(&mut self, members: Members<'a, '_>, path: &str, key: &str) -> Option<&'a str> {
+        match find(members, key) {
+            Some(Json::String(text)) => Some(text.as_ref()),
+            other => {
+                self.faults.add(join(path, key), other.map_or("missing", Json::kind), "a string");
+                None
+            }
+        }
+    }
+
+    fn parsed<T: FromStr<Err = ParseTextError>>(
+        &mut self,
+        members: Members<'_, '_>,
+        path: &str,
+        key: &str,
+    ) -> Option<T> {
+        let text = self.text(members, path, key)?;
+        let fault = |error: ParseTextError| {
+            self.faults.add(join(path, key), format_args!("{:?}", error.got), error.expected);
+        };
+        text.parse().map_err(fault).ok()
+    }
+
+    fn integer(&mut self, members: Members<'_, '_>, path: &str, key: &str) -> Option<u64> {
+        const EXPECTED: &str = "an integer in plain digits";
+        let got = match find(members, key) {
+            Some(Json::Number(literal)) => {
+                let plain = literal.bytes().all(|byte| byte.is_ascii_digit());
+                match literal.parse() {
+                    Ok(value) if plain => return Some(value),
+                    _ => *literal,
+                }
+            }
+            other => other.map_or("missing", Json::kind),
+        };
+        self.faults.add(join(path, key), got, EXPECTED);
+        None
+    }
+}
+
+fn members<'a, 'b>(value: &'a Json<'b>) -> Option<Members<'a, 'b>> {
+    match value {
+        Json::Object(members) => Some(members),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => None,
+    }
+}
+
+fn find<'a, 'b>(members: Members<'a, 'b>, key: &str) -> Option<&'a Json<'b>> {
+    members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// 1 to 64 characters that need no escape anywhere.
+pub(crate) fn check_chain_id(chain_id: &str, faults: &mut Faults) {
+    let fits = (1..=NAME_BYTES_MAX).contains(&chain_id.len());
+    let plain = chain_id.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+    if !fits || !plain {
+        let expected = "1 to 64 characters of [A-Za-z0-9._-]";
+        faults.add("chainId", format_args!("{chain_id:?}"), expected);
+    }
+}
+
+pub(crate) fn check_time(time: u64, faults: &mut Faults) {
+    if time > LATEST {
+        let expected = format_args!("at most {LATEST} milliseconds since 1970");
+        faults.add("genesisTime", time, expected);
+    }
+}
+
+pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
+    if forks.v6 > LATEST {
+        faults.add("forks.v6", forks.v6, format_args!("a height of at most {LATEST}"));
+    }
+}
+
+pub(crate) fn check_validators(validators: &[(usize, Validator)], faults: &mut Faults) {
+    if validators.is_empty() || validators.len() > VALIDATORS_MAX {
+        let got = format_args!("{} validators", validators.len());
+        faults.add("validators", got, format_args!("1 to {VALIDATORS_MAX} validators"));
+    }
+    let mut seen = BTreeSet::new();
+    for (at, Validator { public_key, power, name }) in validators {
+        if !seen.insert(*public_key) {
+            let path = format!("validators[{at}].publicKey");
+            faults.add(path, public_key, "a key that no other validator has");
+        }
+        if !(1..=POWER_MAX).contains(power) {
+            let path = format!("validators[{at}].power");
+            faults.add(path, power, format_args!("an integer from 1 to {POWER_MAX}"));
+        }
+        if let Some(name) = name.as_ref().filter(|name| name.len() > NAME_BYTES_MAX) {
+            let path = format!("validators[{at}].name");
+            let got = format_args!("{} bytes", name.len());
+            faults.add(path, got, format_args!("at most {NAME_BYTES_MAX} bytes"));
+        }
+    }
+}
+
+/// The balances by address, and their sum.
+pub(crate) fn sum_accounts(
+    accounts: Vec<(usize, (Address, Amount))>,
+    faults: &mut Faults,
+) -> (BTreeMap<Address, Amount>, Amount) {
+    if accounts.len() > ACCOUNTS_MAX {
+        let got = format_args!("{} entries", accounts.len());
+        faults.add("accounts", got, format_args!("at most {ACCOUNTS_MAX} entries"));
+    }
+    let mut balances = BTreeMap::new();
+    let mut sum = Some(Amount::ZERO);
+    for (at, (address, balance)) in accounts {
+        if balances.insert(address, balance).is_some() {
+            let path = format!("accounts[{at}].address");
+            faults.add(path, address, "an account that no other entry funds");
+        }
+        sum = sum.and_then(|sum| sum.checked_add(balance));
+    }
+    if sum.is_none() {
+        let expected = format_args!("a sum of at most {} micro-OMBRA", Amount::MAX);
+        faults.add("accounts", "balances with a greater sum", expected);
+    }
+    (balances, sum.unwrap_or_default())
+}
