@@ -4,23 +4,23 @@ use types::{Body, Code, Hash};
 
 /// The run or the blob that a transaction works on. A transaction that merely mentions one (a turn)
 /// has no subject.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Subject {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject<'a> {
     Run(Hash),
-    Blob(String),
+    Blob(&'a str),
 }
 
-impl Subject {
-    pub(crate) fn of(body: &Body) -> Option<Self> {
+impl<'a> Subject<'a> {
+    pub(crate) fn of(body: &'a Body) -> Option<Self> {
         match body {
             Body::AgentRequest(_)
             | Body::AgentClaim(_)
             | Body::AgentStep(_)
             | Body::AgentFinish(_)
             | Body::AgentCancel(_) => body.agent_run_id().map(Self::Run),
-            Body::BlobInit(blob) => Some(Self::Blob(blob.blob_id.clone())),
-            Body::BlobChunk(blob) => Some(Self::Blob(blob.blob_id.clone())),
-            Body::BlobFinalize(blob) => Some(Self::Blob(blob.blob_id.clone())),
+            Body::BlobInit(blob) => Some(Self::Blob(&blob.blob_id)),
+            Body::BlobChunk(blob) => Some(Self::Blob(&blob.blob_id)),
+            Body::BlobFinalize(blob) => Some(Self::Blob(&blob.blob_id)),
             Body::ChatTurn(_) | Body::Transfer(_) | Body::MinerRegister(_) => None,
         }
     }

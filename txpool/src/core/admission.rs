@@ -27,6 +27,9 @@ impl Core {
         now_ms: u64,
         chain: &dyn Chain,
     ) -> Result<Accepted, AdmitError> {
+        if self.drift.is_subject_of(tx) {
+            self.rebuild(now_ms)?;
+        }
         let answer = match self.submit_once(tx, now_ms, chain) {
             Err(AdmitError::Rejected(reason)) if self.may_only_lag(tx, &reason) => {
                 self.rebuild(now_ms)?;
@@ -126,11 +129,14 @@ impl Core {
             && let Some(entry) = self.entries.get(slot)
         {
             let tx = entry.tx.clone();
+            if self.drift.is_subject_of(&tx) {
+                // Ends with a promotion of every queue, this one included.
+                return self.rebuild(now_ms);
+            }
             match self.ledger.admit(&tx) {
                 Ok(()) => self.make_pending(slot),
                 Err(AdmitError::Fault(fault)) => return Err(fault),
                 Err(AdmitError::Rejected(reason)) if self.may_only_lag(&tx, &reason) => {
-                    // Ends with a promotion of every queue, this one included.
                     return self.rebuild(now_ms);
                 }
                 Err(AdmitError::Rejected(reason)) => {
@@ -145,7 +151,7 @@ impl Core {
 
     /// Whether a refusal may be wrong because the draft lacks a credit to the sender.
     fn may_only_lag(&self, tx: &CheckedTx, reason: &Rejection) -> bool {
-        reason.code() == Code::InsufficientBalance && self.lagging.contains(&tx.from())
+        reason.code() == Code::InsufficientBalance && self.drift.accounts.contains(&tx.from())
     }
 }
 

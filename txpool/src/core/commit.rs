@@ -22,10 +22,12 @@
 //! hold must be reported in [`Touched`] by whoever calls [`crate::Pool::committed`]; a property test
 //! compares the pool with a naive one that executes everything again.
 //!
-//! What a block does beyond its transactions is in [`Touched`]. A run or blob that a sweep changed
-//! and that an executable transaction is about makes the pool build its draft anew. Credits
-//! (refunds of sweeps, fees and rewards of the proposer) only make the draft's balance too low: the
-//! account is noted, and the draft built anew when that would show.
+//! What a block does beyond its transactions is in [`Touched`], and the draft knows nothing of it. If
+//! an executable transaction is about a run or blob that a sweep changed, the draft is built anew at
+//! once, and what became invalid is dropped. Otherwise the change is noted (`drift`), and the draft
+//! built anew when it would show: before a transaction about a noted run or blob is executed, when a
+//! noted account is asked for, and when its balance seems too low for a transaction (what blocks do
+//! to accounts beyond transactions is only ever a credit: refunds, fees, rewards).
 //!
 //! The draft is also built anew when a block holds a transaction that was not executable here, when
 //! nothing executable got into a block (so that a transaction that wrongly counts as executable
@@ -86,11 +88,28 @@ impl Touched {
         touched
     }
 
-    fn has(&self, subject: &Subject) -> bool {
-        match subject {
-            Subject::Run(id) => self.runs.contains(id),
-            Subject::Blob(id) => self.blobs.contains(id),
+    /// Whether the transaction is about one of the runs or blobs.
+    pub(super) fn is_subject_of(&self, tx: &CheckedTx) -> bool {
+        if self.runs.is_empty() && self.blobs.is_empty() {
+            return false;
         }
+        match Subject::of(tx.body()) {
+            Some(Subject::Run(id)) => self.runs.contains(&id),
+            Some(Subject::Blob(id)) => self.blobs.contains(id),
+            None => false,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        let Self { runs, blobs, accounts } = other;
+        self.runs.extend(runs);
+        self.blobs.extend(blobs.iter().cloned());
+        self.accounts.extend(accounts);
+    }
+
+    fn len(&self) -> usize {
+        let subjects = self.runs.len().saturating_add(self.blobs.len());
+        self.accounts.len().saturating_add(subjects)
     }
 }
 
@@ -99,8 +118,8 @@ impl Touched {
 const ADVANCED_MAX: usize = 50_000;
 const ADVANCED_FACTOR: usize = 8;
 
-/// So many accounts may be noted as credited.
-const LAGGING_MAX: usize = 10_000;
+/// So many changes may be noted that the draft does not know.
+const DRIFT_MAX: usize = 10_000;
 
 impl Core {
     /// Follows a committed block.
@@ -113,7 +132,7 @@ impl Core {
             all_ours &= is_ours;
         }
         self.dropped.expire(now_ms);
-        self.lagging.extend(&block.touched.accounts);
+        self.drift.add(block.touched);
         self.advanced = self.advanced.saturating_add(block.included.len());
 
         let executable = self.order.len();
@@ -121,7 +140,7 @@ impl Core {
         let is_right = all_ours
             && (progress || executable == 0)
             && self.advanced <= advanced_max
-            && self.lagging.len() <= LAGGING_MAX
+            && self.drift.len() <= DRIFT_MAX
             && !self.is_hit(block.touched);
         if !is_right {
             return self.rebuild(now_ms);
@@ -158,10 +177,8 @@ impl Core {
         if touched.runs.is_empty() && touched.blobs.is_empty() {
             return false;
         }
-        self.order
-            .slots()
-            .filter_map(|slot| self.entries.get(slot))
-            .any(|entry| Subject::of(entry.tx.body()).is_some_and(|subject| touched.has(&subject)))
+        let mut entries = self.order.slots().filter_map(|slot| self.entries.get(slot));
+        entries.any(|entry| touched.is_subject_of(&entry.tx))
     }
 
     /// Builds the draft anew: executes what is executable again, in order, drops what is refused
@@ -192,7 +209,7 @@ impl Core {
 
     /// The draft is the committed state.
     pub(super) fn reset_ledger(&mut self) -> Result<(), Fault> {
-        self.lagging.clear();
+        self.drift = Touched::default();
         self.advanced = 0;
         self.ledger.reset()
     }
@@ -262,7 +279,7 @@ impl Core {
 
     /// The account with everything executable applied.
     pub(crate) fn account(&mut self, address: Address, now_ms: u64) -> Result<Account, Fault> {
-        if self.lagging.contains(&address) {
+        if self.drift.accounts.contains(&address) {
             self.rebuild(now_ms)?;
         }
         self.ledger.account(address)

@@ -8,10 +8,9 @@ mod commit;
 mod limits;
 mod query;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use types::{Address, CheckedTx, Rejection};
+use types::{CheckedTx, Rejection};
 
 pub use commit::{Committed, Touched};
 pub use query::{Found, SenderContent};
@@ -31,7 +30,7 @@ use crate::{Config, Dropped, PoolEvent, Standing};
 /// Everything behind the lock. Invariants:
 ///
 /// 1. The draft of `ledger` is the committed state with the entries of `order` executed in order,
-///    but for credits to `lagging` accounts, by which the draft may have less.
+///    but for what blocks did to the runs, blobs and accounts of `drift` beyond transactions.
 /// 2. A sender's `next` is the draft's nonce of its account.
 /// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
 pub(crate) struct Core {
@@ -43,8 +42,8 @@ pub(crate) struct Core {
     order: Order,
     pub(crate) tally: Tally,
     dropped: DroppedRing,
-    /// Accounts that were credited by blocks since the last rebuild other than by transactions.
-    lagging: BTreeSet<Address>,
+    /// What blocks changed beyond their transactions since the draft was last built anew.
+    drift: Touched,
     /// Transactions that left in blocks since the last rebuild.
     advanced: usize,
     pub(crate) written: Written,
@@ -66,7 +65,7 @@ impl Core {
             senders: Senders::new(),
             order: Order::new(),
             tally: Tally::default(),
-            lagging: BTreeSet::new(),
+            drift: Touched::default(),
             advanced: 0,
             written: Written::default(),
             events: Vec::new(),
@@ -204,7 +203,7 @@ impl Core {
             .filter(|(nonce, _)| **nonce > lost.nonce())
             .filter(|(_, slot)| {
                 let entry = self.entries.get(**slot);
-                entry.and_then(|entry| Subject::of(entry.tx.body())).as_ref() == Some(&subject)
+                entry.and_then(|entry| Subject::of(entry.tx.body())) == Some(subject)
             })
             .map(|(nonce, _)| *nonce)
             .collect();

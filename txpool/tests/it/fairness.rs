@@ -1,0 +1,84 @@
+//! What goes into a block.
+
+use txpool::BlockLimits;
+use types::CheckedTx;
+
+use crate::support::{Wallet, World};
+
+const fn of_count(count: usize) -> BlockLimits {
+    BlockLimits { bytes: usize::MAX, count }
+}
+
+fn senders(txs: &[CheckedTx], wallet: &Wallet) -> usize {
+    txs.iter().filter(|tx| tx.from() == wallet.address()).count()
+}
+
+/// One wallet has sent 200 transactions before two others sent 10 each.
+fn crowded() -> (World, [Wallet; 3]) {
+    let (world, [a, b, c]) = World::of_three();
+    for nonce in 0..200 {
+        world.pending(&[&a.at(nonce).transfer(&b, 1)]);
+    }
+    for nonce in 0..10 {
+        world.pending(&[&b.at(nonce).transfer(&a, 1), &c.at(nonce).transfer(&a, 1)]);
+    }
+    (world, [a, b, c])
+}
+
+#[test]
+fn a_sender_with_much_does_not_keep_others_out() {
+    let (world, [a, b, c]) = crowded();
+    let block = world.pool.candidates(of_count(100));
+    assert_eq!((80, 10, 10), (senders(&block, &a), senders(&block, &b), senders(&block, &c)));
+}
+
+#[test]
+fn room_that_nobody_else_wants_is_not_wasted() {
+    let (world, [a, b, _]) = crowded();
+    let block = world.pool.candidates(of_count(210));
+    assert_eq!((190, 10), (senders(&block, &a), senders(&block, &b)));
+}
+
+#[test]
+fn candidates_are_in_the_order_of_arrival() {
+    let (world, _) = crowded();
+    let all = world.order();
+    let block = world.pool.candidates(of_count(100));
+    let places: Vec<usize> =
+        block.iter().map(|tx| all.iter().position(|hash| *hash == tx.hash()).unwrap()).collect();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn a_block_holds_no_more_bytes_than_allowed_and_no_nonce_gap() {
+    let (world, [a, b, _]) = World::of_three();
+    let small = a.at(0).transfer(&b, 1);
+    let big = a.at(2).chunk("x", 5_000);
+    world.pending(&[&small, &a.at(1).blob("x"), &big, &a.at(3).transfer(&b, 1)]);
+    world.pending(&[&b.at(0).transfer(&a, 1)]);
+    let bytes = 4 * small.encoded_bytes() + 400;
+    let block = world.pool.candidates(BlockLimits { bytes, count: usize::MAX });
+    let found: Vec<_> = block.iter().map(|tx| (tx.from() == a.address(), tx.nonce())).collect();
+    assert_eq!(vec![(true, 0), (true, 1), (false, 0)], found);
+    assert!(block.iter().map(|tx| tx.encoded_bytes()).sum::<usize>() <= bytes);
+}
+
+#[test]
+fn a_transaction_larger_than_a_share_still_gets_in() {
+    let (world, [a, b, _]) = World::of_three();
+    let big = a.at(1).chunk("x", 50_000);
+    world.pending(&[&a.at(0).blob("x"), &big]);
+    world.commit(&[&a.at(0).blob("x")]);
+    for nonce in 0..200 {
+        world.pending(&[&b.at(nonce).transfer(&a, 1)]);
+    }
+    let limits = BlockLimits { bytes: big.encoded_bytes() + 5_000, count: usize::MAX };
+    assert!(world.pool.candidates(limits).contains(&big));
+}
+
+#[test]
+fn an_empty_block_takes_nothing() {
+    let (world, _) = crowded();
+    assert!(world.pool.candidates(of_count(0)).is_empty());
+    assert!(world.pool.candidates(BlockLimits { bytes: 0, count: 10 }).is_empty());
+}

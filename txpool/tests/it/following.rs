@@ -1,0 +1,207 @@
+//! What a committed block does to the pool.
+
+use txpool::Touched;
+use types::{Amount, CheckedTx, Code, Hash, Settlement, Sweep};
+
+use crate::support::make::run_of;
+use crate::support::world::Block;
+use crate::support::{Wallet, World};
+
+fn hashes(txs: &[&CheckedTx]) -> Vec<Hash> {
+    txs.iter().map(|tx| tx.hash()).collect()
+}
+
+#[test]
+fn included_transactions_leave_and_the_rest_needs_no_new_execution() {
+    let (world, [a, b, _]) = World::of_three();
+    let txs: Vec<_> = (0..3).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
+    world.pending(&[&txs[0], &txs[1], &txs[2]]);
+    let before = world.admits();
+    world.commit(&[&txs[0], &txs[1]]);
+    assert_eq!(hashes(&[&txs[2]]), world.order());
+    assert_eq!(before, world.admits());
+    assert_eq!(3, world.account(&a).nonce);
+    assert_eq!(None, world.drop_code(&txs[0]));
+}
+
+#[test]
+fn a_block_may_take_senders_in_another_order() {
+    let (world, [a, b, c]) = World::of_three();
+    let txs = [a.at(0).transfer(&b, 10), b.at(0).transfer(&c, 10), c.at(0).transfer(&a, 10)];
+    world.pending(&txs.each_ref());
+    let before = world.admits();
+    world.commit(&[&txs[2], &txs[1]]);
+    assert_eq!(hashes(&[&txs[0]]), world.order());
+    assert_eq!(before, world.admits());
+    world.commit(&[&txs[0]]);
+    assert_eq!(world.chain.state.lock().account(a.address()), world.account(&a));
+}
+
+#[test]
+fn a_claim_lost_to_another_miner_is_dropped_at_once_with_all_that_hangs_on_it() {
+    let (world, [a, b, c]) = World::of_three();
+    let request = a.at(0).request();
+    let run = run_of(&request);
+    world.pending(&[&request]);
+    world.commit(&[&request]);
+    let (claim, step, finish) = (b.at(0).claim(run), b.at(1).step(run, 0), b.at(2).finish(run));
+    let other = b.at(3).transfer(&a, 5);
+    world.pending(&[&claim, &step, &finish, &other]);
+    world.events();
+    world.commit(&[&c.at(0).claim(run)]);
+    for tx in [&claim, &step, &finish] {
+        assert_eq!(Some(Code::RunNotPending), world.drop_code(tx));
+    }
+    assert!(world.is_queued(&other));
+    let lost = world.events();
+    assert!(
+        lost.contains(&("dropped", finish.hash())) && lost.contains(&("demoted", other.hash()))
+    );
+    // The miner goes on with the nonces that are free again.
+    let turns: Vec<_> = (0..3).map(|nonce| b.at(nonce).turn(None)).collect();
+    world.pending(&[&turns[0], &turns[1], &turns[2]]);
+    assert!(world.is_pending(&other));
+}
+
+#[test]
+fn a_foreign_transaction_with_our_nonce_makes_ours_stale() {
+    let (world, [a, b, _]) = World::of_three();
+    let (ours, next) = (a.at(0).transfer(&b, 10), a.at(1).transfer(&b, 20));
+    world.pending(&[&ours, &next]);
+    world.commit(&[&a.at(0).transfer(&b, 11)]);
+    assert_eq!(Some(Code::NonceStale), world.drop_code(&ours));
+    assert_eq!(hashes(&[&next]), world.order());
+}
+
+#[test]
+fn a_foreign_transaction_closes_a_gap() {
+    let (world, [a, b, _]) = World::of_three();
+    let (stale, waiting) = (a.at(1).transfer(&b, 10), a.at(2).transfer(&b, 10));
+    world.queued(&[&stale, &waiting]);
+    world.commit(&[&a.at(0).transfer(&b, 1), &a.at(1).transfer(&b, 1)]);
+    assert_eq!(Some(Code::NonceStale), world.drop_code(&stale));
+    assert_eq!(hashes(&[&waiting]), world.order());
+}
+
+#[test]
+fn a_queued_transaction_that_another_node_included_leaves_quietly() {
+    let (world, [a, b, _]) = World::of_three();
+    let queued = a.at(1).transfer(&b, 10);
+    world.queued(&[&queued]);
+    world.commit(&[&a.at(0).transfer(&b, 1), &queued]);
+    assert_eq!(None, world.pool.find(queued.hash()));
+    assert_eq!(0, world.pool.stats().senders);
+}
+
+#[test]
+fn a_foreign_spend_drops_what_cannot_be_paid_any_more() {
+    let (a, b) = (Wallet::new(1), Wallet::new(2));
+    let world = World::new(txpool::Config::default(), &[(&a, 100)]);
+    let (ours, after) = (a.at(1).transfer(&b, 60), a.at(2).transfer(&b, 10));
+    world.queued(&[&ours, &after]);
+    world.commit(&[&a.at(0).transfer(&b, 50)]);
+    assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&ours));
+    assert!(world.is_queued(&after));
+}
+
+#[test]
+fn a_sweep_of_a_run_drops_what_is_pending_about_it() {
+    let (world, [a, b, _]) = World::of_three();
+    let (request, claim) = (a.at(0).request(), b.at(0).claim(run_of(&a.at(0).request())));
+    let run = run_of(&request);
+    world.pending(&[&request, &claim]);
+    world.commit(&[&request, &claim]);
+    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run));
+    world.pending(&[&step, &finish]);
+    world.commit_time_out(run);
+    assert_eq!(Some(Code::RunNotActive), world.drop_code(&step));
+    assert_eq!(Some(Code::RunNotActive), world.drop_code(&finish));
+}
+
+#[test]
+fn a_refund_by_a_sweep_can_be_spent_although_other_things_are_pending() {
+    let (a, b) = (Wallet::new(1), Wallet::new(2));
+    let world = World::new(txpool::Config::default(), &[(&a, 1_000), (&b, 1_000)]);
+    let request = a.at(0).request();
+    world.pending(&[&request]);
+    world.commit(&[&request]);
+    let (kept, included) = (b.at(1).transfer(&a, 1), b.at(0).transfer(&a, 1));
+    world.pending(&[&included, &kept]);
+    // The block takes one of ours, so the draft would be kept but for the refund.
+    world.chain.state.lock().execute(&included).unwrap();
+    let submitter = world.chain.state.lock().time_out(run_of(&request)).unwrap();
+    let mut touched = Touched::by_sweeps(&[]);
+    touched.accounts.insert(submitter);
+    world.commit_block(&Block { included: vec![included], touched });
+    world.pending(&[&a.at(1).transfer(&b, 1_002)]);
+    assert_eq!(Amount::ZERO, world.account(&a).balance);
+}
+
+#[test]
+fn a_run_that_a_sweep_ended_is_over_although_other_things_are_pending() {
+    let (world, [a, b, c]) = World::of_three();
+    let request = a.at(0).request();
+    let run = run_of(&request);
+    let others: Vec<_> = (0..3).map(|nonce| c.at(nonce).turn(None)).collect();
+    world.pending(&[&request, &b.at(0).claim(run), &others[0], &others[1], &others[2]]);
+    world.commit(&[&request, &b.at(0).claim(run)]);
+    // One of ours is in the block of the sweep, so nothing is executed again yet.
+    let admits = world.admits();
+    world.chain.state.lock().execute(&others[0]).unwrap();
+    world.chain.state.lock().time_out(run).unwrap();
+    let mut touched = Touched::default();
+    touched.runs.insert(run);
+    world.commit_block(&Block { included: vec![others[0].clone()], touched });
+    assert_eq!(admits, world.admits());
+    assert_eq!(Code::RunNotActive, world.refusal(&b.at(1).step(run, 0)));
+}
+
+#[test]
+fn a_credited_account_shows_its_whole_balance() {
+    let (world, [a, b, c]) = World::of_three();
+    let (included, kept) = (b.at(0).transfer(&c, 1), b.at(1).transfer(&c, 1));
+    world.pending(&[&included, &kept]);
+    world.chain.state.lock().execute(&included).unwrap();
+    world.chain.state.lock().credit(a.address(), 7);
+    let mut touched = Touched::default();
+    touched.accounts.insert(a.address());
+    world.commit_block(&Block { included: vec![included], touched });
+    assert_eq!(Amount::new(1_000_007), world.account(&a).balance);
+}
+
+#[test]
+fn what_never_gets_into_a_block_is_looked_at_again() {
+    let (world, [a, b, _]) = World::of_three();
+    let tx = a.at(0).transfer(&b, 10);
+    world.pending(&[&tx]);
+    // The state changes behind the pool's back, and nobody says so.
+    world.chain.state.lock().accounts.clear();
+    world.commit_block(&Block::default());
+    assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&tx));
+}
+
+#[test]
+fn a_dropped_transaction_can_be_accepted_again() {
+    let (world, [a, b, _]) = World::of_three();
+    let tx = a.at(0).transfer(&b, 10);
+    world.pending(&[&tx]);
+    world.pool.clear(crate::support::world::NOW).unwrap();
+    assert_eq!(Some(Code::PoolFull), world.drop_code(&tx));
+    world.pending(&[&tx]);
+    assert!(world.is_pending(&tx));
+}
+
+#[test]
+fn sweeps_say_which_runs_and_blobs_they_touched() {
+    let (run, miner) = (Hash::digest(b"run"), Wallet::new(1).address());
+    let none = Amount::ZERO;
+    let settlement = Settlement { miner_reward: none, user_refund: none, network_fee: none };
+    let sweeps = [
+        Sweep::Reopened { agent_run_id: Hash::ZERO, miner },
+        Sweep::TimedOut { agent_run_id: run, settlement },
+        Sweep::BlobDropped { blob_id: "x".to_owned() },
+    ];
+    let touched = Touched::by_sweeps(&sweeps);
+    assert_eq!(vec![Hash::ZERO.min(run), Hash::ZERO.max(run)], Vec::from_iter(touched.runs));
+    assert_eq!(vec!["x".to_owned()], Vec::from_iter(touched.blobs));
+}

@@ -1,0 +1,13 @@
+//! The pool against a small ledger written for these tests.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+
+mod admission;
+mod fairness;
+mod following;
+mod journal;
+mod lanes;
+mod limits;
+mod model;
+mod queries;
+mod support;

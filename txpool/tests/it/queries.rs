@@ -1,0 +1,84 @@
+//! What the pool answers about itself.
+
+use txpool::{Found, Halves, Volume};
+use types::{CheckedTx, Code, Signature};
+
+use crate::support::World;
+use crate::support::make::trusted;
+use crate::support::world::NOW;
+
+#[test]
+fn status_counts_by_type_and_half() {
+    let (world, [a, b, _]) = World::of_three();
+    let (turn, transfer) = (a.at(0).turn(None), a.at(2).transfer(&b, 1));
+    world.pending(&[&turn]);
+    world.queued(&[&transfer]);
+    let one = |tx: &CheckedTx| Volume { count: 1, bytes: tx.encoded_bytes() };
+    let status = world.pool.status();
+    assert_eq!(Halves { pending: one(&turn), queued: one(&transfer) }, status.total);
+    assert_eq!(one(&turn), status.by_type["CHAT_TURN"].pending);
+    assert_eq!(one(&transfer), status.by_type["TRANSFER"].queued);
+    world.pool.clear(NOW).unwrap();
+    assert_eq!(Halves::default(), world.pool.status().total);
+    assert!(world.pool.status().by_type.values().all(|halves| *halves == Halves::default()));
+}
+
+#[test]
+fn content_is_by_sender_and_nonce_in_pages() {
+    let (world, wallets) = World::of_three();
+    let mut sorted = wallets.clone();
+    sorted.sort_by_key(|wallet| wallet.address());
+    let [a, b, c] = &sorted;
+    world.queued(&[&a.at(5).transfer(b, 1), &a.at(3).transfer(b, 1)]);
+    world.pending(&[&a.at(0).transfer(b, 1), &b.at(0).transfer(c, 1), &c.at(0).transfer(a, 1)]);
+    let first = world.pool.content(None, 2);
+    assert_eq!(vec![a.address(), b.address()], first.iter().map(|s| s.address).collect::<Vec<_>>());
+    let nonces = |txs: &[CheckedTx]| txs.iter().map(|tx| tx.nonce()).collect::<Vec<_>>();
+    assert_eq!((vec![0], vec![3, 5]), (nonces(&first[0].pending), nonces(&first[0].queued)));
+    let second = world.pool.content(Some(b.address()), 2);
+    assert_eq!(vec![c.address()], second.iter().map(|s| s.address).collect::<Vec<_>>());
+    assert_eq!(first[0], world.pool.content_from(a.address()));
+}
+
+#[test]
+fn a_block_recognises_a_pooled_transaction_only_with_its_signature() {
+    let (world, [a, b, _]) = World::of_three();
+    let tx = a.at(0).transfer(&b, 1);
+    world.pending(&[&tx]);
+    let text = tx.to_json();
+    let forged = text.replace(&tx.signature().to_string(), &Signature::new([7; 64]).to_string());
+    let same = (*trusted(&text)).clone();
+    let other = (*trusted(&forged)).clone();
+    assert_eq!(tx.hash(), other.hash());
+    assert_eq!(vec![Ok(tx.clone()), Err(other.clone())], world.pool.recognise(vec![same, other]));
+    assert_eq!(Some(tx.clone()), world.pool.lookup(tx.hash()));
+}
+
+#[test]
+fn a_dropped_transaction_is_kept_with_its_reason_and_time() {
+    let (world, [a, b, _]) = World::of_three();
+    let tx = a.at(0).transfer(&b, 1);
+    world.pending(&[&tx]);
+    world.commit(&[&a.at(0).transfer(&b, 2)]);
+    let Some(Found::Dropped(dropped)) = world.pool.find(tx.hash()) else {
+        panic!("not dropped");
+    };
+    assert_eq!("Nonce stale: tx=0, state=1", dropped.reason.message());
+    assert_eq!((NOW, tx), (dropped.at_ms, dropped.tx.clone()));
+}
+
+#[test]
+fn stats_count_what_happened() {
+    let (world, [a, b, _]) = World::of_three();
+    let (first, second) = (a.at(0).transfer(&b, 1), a.at(1).transfer(&b, 1));
+    world.pending(&[&first, &second]);
+    assert_eq!(Code::NonceTaken, world.refusal(&a.at(1).transfer(&b, 2)));
+    world.commit(&[&first, &a.at(1).transfer(&b, 3)]);
+    let stats = world.pool.stats();
+    assert_eq!(
+        (2, 1, 0, 0),
+        (stats.accepted_total, stats.included_total, stats.pending, stats.bytes)
+    );
+    assert_eq!(vec![(Code::NonceTaken, 1)], Vec::from_iter(stats.refused_total));
+    assert_eq!(vec![(Code::NonceStale, 1)], Vec::from_iter(stats.dropped_total));
+}

@@ -1,0 +1,154 @@
+//! Wallets, and transactions in one line each.
+
+use types::build::{Envelope, build_tx};
+use types::ids::compute_agent_run_id;
+use types::tx::{
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
+    Transfer,
+};
+use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
+
+use super::ledger::MAX_FEE;
+
+/// A key whose transactions are made by [`Make`].
+#[derive(Clone, Debug)]
+pub(crate) struct Wallet(pub(crate) Keypair);
+
+impl Wallet {
+    pub(crate) fn new(number: u8) -> Self {
+        Self(Keypair::from_seed(&[number; 32]))
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        self.0.address()
+    }
+
+    /// A transaction with this nonce.
+    pub(crate) fn at(&self, nonce: u64) -> Make<'_> {
+        Make { key: &self.0, nonce, timestamp: 1_000_000 }
+    }
+}
+
+/// Nonce and time of a transaction to be made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Make<'a> {
+    key: &'a Keypair,
+    nonce: u64,
+    timestamp: u64,
+}
+
+/// The transaction of a signed text, taken as checked.
+pub(crate) fn trusted(text: &str) -> CheckedTx {
+    let limits = SizeLimits::from(&Params::default());
+    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap())
+}
+
+impl Make<'_> {
+    /// Another time, and so another hash.
+    pub(crate) const fn time(self, timestamp: u64) -> Self {
+        Self { timestamp, ..self }
+    }
+
+    pub(crate) fn text(self, body: &Body) -> String {
+        let Self { key, nonce, timestamp } = self;
+        build_tx(key, body, &Envelope { nonce, timestamp, chain_id: None })
+    }
+
+    fn tx(self, body: &Body) -> CheckedTx {
+        trusted(&self.text(body))
+    }
+
+    pub(crate) fn transfer(self, to: &Wallet, amount: u64) -> CheckedTx {
+        let fields = Transfer::new(to.address(), Amount::new(amount), Amount::ZERO);
+        self.tx(&Body::Transfer(fields))
+    }
+
+    pub(crate) fn request(self) -> CheckedTx {
+        let prompt = "why".to_owned();
+        let from = self.key.address().to_string();
+        self.tx(&Body::AgentRequest(AgentRequest {
+            agent_run_id: compute_agent_run_id(&from, self.nonce, &prompt),
+            conversation_id: Hash::ZERO,
+            prompt,
+            tools_whitelist: Vec::new(),
+            max_fee: Amount::new(MAX_FEE),
+            max_steps: 10,
+            prompt_blob_id: None,
+            model_hint: None,
+        }))
+    }
+
+    pub(crate) fn claim(self, run: Hash) -> CheckedTx {
+        self.tx(&Body::AgentClaim(AgentClaim {
+            agent_run_id: run,
+            miner_address: self.key.address().into(),
+            model_info: "m".to_owned(),
+            hardware_tier: "laptop".to_owned(),
+        }))
+    }
+
+    pub(crate) fn step(self, run: Hash, step_index: u64) -> CheckedTx {
+        self.tx(&Body::AgentStep(AgentStep {
+            agent_run_id: run,
+            step_index,
+            output_tokens: 1,
+            output_hash: Hash::ZERO,
+            thought_blob_id: None,
+            tool_calls: None,
+            output_blob_id: None,
+        }))
+    }
+
+    pub(crate) fn finish(self, run: Hash) -> CheckedTx {
+        self.tx(&Body::AgentFinish(AgentFinish {
+            agent_run_id: run,
+            total_tokens_out: 1,
+            status: "completed".to_owned(),
+            miner_reward: Amount::new(MAX_FEE / 2),
+            user_refund: Amount::new(MAX_FEE / 4),
+            network_fee: Amount::new(MAX_FEE / 4),
+            final_answer_inline: None,
+            final_answer_blob_id: None,
+        }))
+    }
+
+    pub(crate) fn cancel(self, run: Hash) -> CheckedTx {
+        self.tx(&Body::AgentCancel(AgentCancel { agent_run_id: run }))
+    }
+
+    pub(crate) fn turn(self, parent: Option<Hash>) -> CheckedTx {
+        self.tx(&Body::ChatTurn(ChatTurn {
+            conversation_id: Hash::ZERO,
+            role: "user".to_owned(),
+            content: "hello".to_owned(),
+            content_blob_id: None,
+            parent_turn_hash: parent,
+            agent_run_id: None,
+            attachments: None,
+        }))
+    }
+
+    pub(crate) fn blob(self, blob_id: &str) -> CheckedTx {
+        self.tx(&Body::BlobInit(BlobInit {
+            blob_id: blob_id.to_owned(),
+            content_type: "text/plain".to_owned(),
+            total_bytes: 1,
+            total_chunks: 1,
+            content_hash: Hash::ZERO,
+        }))
+    }
+
+    /// A chunk of so many bytes.
+    pub(crate) fn chunk(self, blob_id: &str, bytes: usize) -> CheckedTx {
+        self.tx(&Body::BlobChunk(BlobChunk {
+            blob_id: blob_id.to_owned(),
+            chunk_index: 0,
+            chunk_data: vec![0; bytes],
+        }))
+    }
+}
+
+/// The run of a request.
+pub(crate) fn run_of(request: &CheckedTx) -> Hash {
+    request.body().agent_run_id().unwrap()
+}

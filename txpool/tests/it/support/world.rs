@@ -1,0 +1,174 @@
+//! A pool, its chain, and what it published.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use txpool::ports::EventSink;
+use txpool::{
+    Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
+};
+use types::{Account, CheckedTx, Code, Hash, Rejection};
+
+use super::ledger::{Ledger, TestChain, TestDraft};
+use super::make::Wallet;
+
+pub(crate) const NOW: u64 = 2_000_000;
+pub(crate) const SKEW: u64 = 120_000;
+const NO_LIMITS: BlockLimits = BlockLimits { bytes: usize::MAX, count: usize::MAX };
+
+/// Keeps every event.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder(Mutex<Vec<PoolEvent>>);
+
+impl EventSink for Recorder {
+    fn publish(&self, events: Vec<PoolEvent>) {
+        self.0.lock().extend(events);
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) pool: Pool,
+    pub(crate) chain: Arc<TestChain>,
+    recorder: Arc<Recorder>,
+}
+
+/// A block of the test chain.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) included: Vec<CheckedTx>,
+    pub(crate) touched: Touched,
+}
+
+fn ports(chain: &Arc<TestChain>, recorder: &Arc<Recorder>) -> Ports {
+    let ledger = Box::new(TestDraft::new(Arc::clone(chain)));
+    let (chain, events) = (Arc::clone(chain), Arc::clone(recorder));
+    Ports { ledger, chain, events }
+}
+
+impl World {
+    /// A pool over a chain on which each wallet has so much.
+    pub(crate) fn new(config: Config, balances: &[(&Wallet, u64)]) -> Self {
+        let mut ledger = Ledger::default();
+        for (wallet, balance) in balances {
+            ledger.credit(wallet.address(), *balance);
+        }
+        let chain = Arc::new(TestChain::default());
+        *chain.state.lock() = ledger;
+        let recorder = Arc::new(Recorder::default());
+        let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
+        Self { pool, chain, recorder }
+    }
+
+    /// Rich wallets 1, 2, 3 and a pool with default limits.
+    pub(crate) fn of_three() -> (Self, [Wallet; 3]) {
+        Self::of_three_with(Config::default())
+    }
+
+    pub(crate) fn of_three_with(config: Config) -> (Self, [Wallet; 3]) {
+        let wallets = [1, 2, 3].map(Wallet::new);
+        let [a, b, c] = &wallets;
+        let rich = 1_000_000;
+        (Self::new(config, &[(a, rich), (b, rich), (c, rich)]), wallets)
+    }
+
+    /// The node starts again: the same chain, another pool, with a journal.
+    pub(crate) fn restarted(&self, config: Config, journal: &Path) -> Self {
+        let (chain, recorder) = (Arc::clone(&self.chain), Arc::new(Recorder::default()));
+        let pool = Pool::with_journal(config, SKEW, ports(&chain, &recorder), journal).unwrap();
+        Self { pool, chain, recorder }
+    }
+
+    pub(crate) fn submit(&self, tx: &CheckedTx) -> Result<Accepted, Rejection> {
+        let mut answers = self.pool.submit(std::slice::from_ref(tx), NOW).unwrap();
+        answers.remove(0)
+    }
+
+    /// Submits all; each must be accepted so.
+    pub(crate) fn accept(&self, standing: Standing, txs: &[&CheckedTx]) {
+        for tx in txs {
+            let expected = Accepted { hash: tx.hash(), standing, is_new: true };
+            assert_eq!(Ok(expected), self.submit(tx), "nonce {}", tx.nonce());
+        }
+    }
+
+    pub(crate) fn pending(&self, txs: &[&CheckedTx]) {
+        self.accept(Standing::Pending, txs);
+    }
+
+    pub(crate) fn queued(&self, txs: &[&CheckedTx]) {
+        self.accept(Standing::Queued, txs);
+    }
+
+    pub(crate) fn refusal(&self, tx: &CheckedTx) -> Code {
+        self.submit(tx).unwrap_err().code()
+    }
+
+    /// All executable transactions in order.
+    pub(crate) fn order(&self) -> Vec<Hash> {
+        self.pool.candidates(NO_LIMITS).iter().map(|tx| tx.hash()).collect()
+    }
+
+    pub(crate) fn account(&self, wallet: &Wallet) -> Account {
+        self.pool.account(wallet.address(), NOW).unwrap()
+    }
+
+    /// Executes the transactions, which must be valid, and commits them as a block.
+    pub(crate) fn commit(&self, txs: &[&CheckedTx]) {
+        let included: Vec<CheckedTx> = txs.iter().map(|tx| (*tx).clone()).collect();
+        for tx in &included {
+            self.chain.state.lock().execute(tx).unwrap();
+        }
+        self.commit_block(&Block { included, touched: Touched::default() });
+    }
+
+    /// The state has moved already: tells the pool.
+    pub(crate) fn commit_block(&self, block: &Block) {
+        let Block { included, touched } = block;
+        self.chain.included.lock().extend(included.iter().map(|tx| tx.hash()));
+        self.pool.committed(&Committed { included, touched }, NOW).unwrap();
+    }
+
+    /// A block without transactions whose sweep ends a run.
+    pub(crate) fn commit_time_out(&self, run: Hash) {
+        let submitter = self.chain.state.lock().time_out(run).unwrap();
+        let mut touched = Touched::default();
+        touched.runs.insert(run);
+        touched.accounts.insert(submitter);
+        self.commit_block(&Block { included: Vec::new(), touched });
+    }
+
+    /// The code for which the transaction was dropped.
+    pub(crate) fn drop_code(&self, tx: &CheckedTx) -> Option<Code> {
+        match self.pool.find(tx.hash()) {
+            Some(Found::Dropped(dropped)) => Some(dropped.reason.code()),
+            Some(Found::Pending(_) | Found::Queued(_)) | None => None,
+        }
+    }
+
+    pub(crate) fn is_pending(&self, tx: &CheckedTx) -> bool {
+        matches!(self.pool.find(tx.hash()), Some(Found::Pending(_)))
+    }
+
+    pub(crate) fn is_queued(&self, tx: &CheckedTx) -> bool {
+        matches!(self.pool.find(tx.hash()), Some(Found::Queued(_)))
+    }
+
+    pub(crate) fn admits(&self) -> usize {
+        self.chain.admits.load(Ordering::SeqCst)
+    }
+
+    /// What happened since the last call, in words.
+    pub(crate) fn events(&self) -> Vec<(&'static str, Hash)> {
+        let events = std::mem::take(&mut *self.recorder.0.lock());
+        let word = |event: &PoolEvent| match event {
+            PoolEvent::Accepted { tx, standing: Standing::Queued } => ("queued", tx.hash()),
+            PoolEvent::Accepted { tx, .. } => ("pending", tx.hash()),
+            PoolEvent::Promoted(tx) => ("promoted", tx.hash()),
+            PoolEvent::Demoted(tx) => ("demoted", tx.hash()),
+            PoolEvent::Dropped(dropped) => ("dropped", dropped.tx.hash()),
+        };
+        events.iter().map(word).collect()
+    }
+}
