@@ -1,0 +1,155 @@
+//! The chain, its blocks, its money, its rules.
+
+use jsonrpsee::proc_macros::rpc;
+use types::{Hash, Run};
+
+use super::Api;
+use crate::cursor;
+use crate::error::RpcError;
+use crate::ports::{ProofTarget, Tip};
+use crate::wire::{
+    BlockSelector, BlockSummary, BlockView, BlocksQuery, ChainInfo, FeeSchedule, Forks, PageOf,
+    ProofQuery, ProofView, SupplyView, ValidatorView,
+};
+
+/// The rules that this node follows.
+const PROTOCOL: &str = "ombra-v6";
+
+/// The chain and its blocks.
+#[rpc(server, namespace = "ombra")]
+pub trait ChainRpc {
+    /// What chain this is and where it stands.
+    #[method(name = "chainInfo", blocking)]
+    fn chain_info(&self) -> Result<ChainInfo, RpcError>;
+
+    /// One block, with its transactions as objects or as hashes.
+    #[method(name = "getBlock", blocking)]
+    fn block(&self, block: BlockSelector, full: Option<bool>) -> Result<BlockView, RpcError>;
+
+    /// Summaries of blocks, newest first.
+    #[method(name = "getBlocks", blocking)]
+    fn blocks(&self, query: Option<BlocksQuery>) -> Result<PageOf<BlockSummary>, RpcError>;
+
+    /// The counters of the supply.
+    #[method(name = "getSupply", blocking)]
+    fn supply(&self) -> Result<SupplyView, RpcError>;
+
+    /// What sets prices and limits.
+    #[method(name = "feeSchedule")]
+    fn fee_schedule(&self) -> Result<FeeSchedule, RpcError>;
+
+    /// The validators of a height; of the latest block if none is given.
+    #[method(name = "getValidators", blocking)]
+    fn validators(&self, height: Option<u64>) -> Result<Vec<ValidatorView>, RpcError>;
+
+    /// A Merkle proof that can be checked without the node.
+    #[method(name = "getProof", blocking)]
+    fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError>;
+}
+
+impl ChainRpcServer for Api {
+    fn chain_info(&self) -> Result<ChainInfo, RpcError> {
+        let Tip { height, hash, timestamp } = self.ports.chain.tip();
+        let validators = self.ports.chain.validators(height.max(1))?;
+        Ok(ChainInfo {
+            chain_id: self.facts.chain_id.clone(),
+            protocol: PROTOCOL.to_owned(),
+            genesis_hash: self.facts.genesis_hash,
+            height,
+            latest_block_hash: hash,
+            latest_block_time: timestamp,
+            syncing: self.ports.network.is_syncing(),
+            peers: self.ports.network.peers().len(),
+            validators: validators.map_or(0, |all| all.len()),
+            forks: Forks { v6: self.facts.v6_height },
+            params: self.facts.params.clone(),
+            version: self.facts.version.clone(),
+        })
+    }
+
+    fn block(&self, block: BlockSelector, full: Option<bool>) -> Result<BlockView, RpcError> {
+        let (height, name) = self.resolve(block)?;
+        let committed = height.map(|height| self.ports.chain.block(height)).transpose()?.flatten();
+        let committed = committed.ok_or_else(|| RpcError::not_found("block", name))?;
+        let certificate = self.ports.chain.certificate(committed.block.header.index)?;
+        Ok(BlockView::new(&committed, certificate, full.unwrap_or(true)))
+    }
+
+    fn blocks(&self, query: Option<BlocksQuery>) -> Result<PageOf<BlockSummary>, RpcError> {
+        let BlocksQuery { from, to, cursor, limit } = query.unwrap_or_default();
+        let lowest = from.unwrap_or(1).max(1);
+        let highest = to.unwrap_or(u64::MAX).min(self.ports.chain.tip().height);
+        let before: Option<u64> = cursor.as_deref().map(cursor::decode).transpose()?;
+        let start = before.map_or(highest, |before| highest.min(before.saturating_sub(1)));
+
+        let limit = limit.unwrap_or_default().get();
+        let wanted = usize::try_from(start.saturating_add(1).saturating_sub(lowest));
+        let headers = match wanted.unwrap_or(usize::MAX).min(limit) {
+            0 => Vec::new(),
+            count => self.ports.history.headers(start, count)?,
+        };
+        let last = headers.last().map(|(_, header)| header.index);
+        let items = headers.iter().map(|(hash, header)| BlockSummary::new(*hash, header)).collect();
+        let next = last.filter(|last| *last > lowest);
+        Ok(PageOf { items, next_cursor: next.as_ref().map(cursor::encode) })
+    }
+
+    fn supply(&self) -> Result<SupplyView, RpcError> {
+        let supply = self.ports.accounts.supply()?;
+        SupplyView::new(&supply).ok_or_else(|| {
+            tracing::error!(?supply, "the counters of the supply contradict each other");
+            RpcError::Internal
+        })
+    }
+
+    fn fee_schedule(&self) -> Result<FeeSchedule, RpcError> {
+        Ok(FeeSchedule::from(&self.facts.params))
+    }
+
+    fn validators(&self, height: Option<u64>) -> Result<Vec<ValidatorView>, RpcError> {
+        let height = height.unwrap_or_else(|| self.ports.chain.tip().height).max(1);
+        let validators = self.ports.chain.validators(height)?;
+        let validators = validators.ok_or_else(|| RpcError::not_found("height", height))?;
+        Ok(validators.into_iter().map(ValidatorView::from).collect())
+    }
+
+    fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {
+        let target = match of {
+            ProofQuery { account: Some(address), agent_run: None } => {
+                ProofTarget::Account(address.0)
+            }
+            ProofQuery { account: None, agent_run: Some(id) } => ProofTarget::AgentRun(id.0),
+            ProofQuery { account, .. } => {
+                let got = if account.is_some() { "both" } else { "neither" };
+                return Err(RpcError::invalid("of", got, "either account or agentRun"));
+            }
+        };
+        let proof = self.ports.proofs.prove(&target)?;
+        proof.map(ProofView::from).ok_or_else(|| RpcError::not_found("proof", "latest state"))
+    }
+}
+
+impl Api {
+    /// The height of a block, and how the client named it.
+    fn resolve(&self, block: BlockSelector) -> Result<(Option<u64>, String), RpcError> {
+        Ok(match block {
+            BlockSelector::Index(index) => {
+                (Some(index).filter(|index| *index > 0), index.to_string())
+            }
+            BlockSelector::Hash(hash) => (self.ports.chain.height_of(&hash)?, hash.to_string()),
+            BlockSelector::Latest => {
+                let height = self.ports.chain.tip().height;
+                (Some(height).filter(|height| *height > 0), "latest".to_owned())
+            }
+        })
+    }
+
+    pub(super) fn run_record(&self, agent_run_id: Hash) -> Result<Run, RpcError> {
+        let run = self.ports.runs.run(&agent_run_id)?;
+        run.ok_or_else(|| RpcError::not_found("agent run", agent_run_id))
+    }
+
+    pub(super) fn page_bytes_max(&self) -> usize {
+        usize::try_from(self.limits.page_bytes_max).unwrap_or(usize::MAX)
+    }
+}

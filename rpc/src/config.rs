@@ -1,0 +1,124 @@
+//! Settings of the interfaces. Every duration is in milliseconds, every size in bytes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the node listens and how much it takes from clients.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// JSON-RPC, WebSocket, `/healthz` and `/readyz`. Port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// Prometheus metrics at `/metrics`. Port 0 picks a free one.
+    pub metrics_listen: SocketAddr,
+    /// Whether the metrics listener is opened.
+    pub metrics: bool,
+    /// How much clients may send and hold.
+    pub limits: Limits,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8777)),
+            metrics_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9777)),
+            metrics: true,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Bounds on what clients may send and hold, so that no client can exhaust the node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Open connections of all kinds; a further one is answered 503 and closed.
+    pub connections_max: u32,
+    /// Of these, upgraded to WebSocket.
+    pub websockets_max: u32,
+    /// The largest body of a POST.
+    pub request_bytes_max: u32,
+    /// The largest message on a WebSocket; must hold one SOCIAL_BLOB_CHUNK.
+    pub websocket_message_bytes_max: u32,
+    /// All bodies that are being read or answered at the same time, together.
+    pub request_memory_bytes_max: u32,
+    /// The largest answer; a larger one becomes error −32008 (−32011 for a batch).
+    pub response_bytes_max: u32,
+    /// Texts in one page of a list: a page ends early when it is full.
+    pub page_bytes_max: u32,
+    /// Calls in one JSON-RPC array.
+    pub batch_calls_max: u32,
+    /// Calls of one WebSocket connection that are executed at the same time.
+    pub websocket_calls_max: u32,
+    /// Answers and notifications that wait to be sent on one WebSocket connection.
+    pub websocket_queue_max: u32,
+    /// Subscriptions of one WebSocket connection.
+    pub subscriptions_max: u32,
+    /// `ombra_waitForTransaction` calls of all clients that wait at the same time.
+    pub waiting_calls_max: u32,
+    /// Pool events kept for a subscriber that reads slowly; beyond, the oldest are lost and
+    /// the subscriber is told how many.
+    pub pool_events_max: u32,
+    /// Blocks that a live subscriber may fall behind the tip before its subscription is closed.
+    pub subscription_lag_blocks_max: u64,
+    /// How long a request's head may take, and how long a connection may stay idle.
+    pub head_timeout_ms: u64,
+    /// How long a request's body may take.
+    pub body_timeout_ms: u64,
+    /// How long a client may refuse to take what the node sends.
+    pub write_timeout_ms: u64,
+    /// How often a WebSocket is pinged; one that does not answer within twice this is closed.
+    pub ping_interval_ms: u64,
+    /// How long open requests may take to end at shutdown.
+    pub shutdown_timeout_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 512,
+            websockets_max: 128,
+            request_bytes_max: 16 * 1024 * 1024,
+            websocket_message_bytes_max: 2 * 1024 * 1024,
+            request_memory_bytes_max: 64 * 1024 * 1024,
+            response_bytes_max: 32 * 1024 * 1024,
+            page_bytes_max: 4 * 1024 * 1024,
+            batch_calls_max: 1_000,
+            websocket_calls_max: 64,
+            websocket_queue_max: 256,
+            subscriptions_max: 64,
+            waiting_calls_max: 4_096,
+            pool_events_max: 4_096,
+            subscription_lag_blocks_max: 1_000,
+            head_timeout_ms: 30_000,
+            body_timeout_ms: 30_000,
+            write_timeout_ms: 30_000,
+            ping_interval_ms: 20_000,
+            shutdown_timeout_ms: 3_000,
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) const fn head_timeout(&self) -> Duration {
+        Duration::from_millis(self.head_timeout_ms)
+    }
+
+    pub(crate) const fn body_timeout(&self) -> Duration {
+        Duration::from_millis(self.body_timeout_ms)
+    }
+
+    pub(crate) const fn write_timeout(&self) -> Duration {
+        Duration::from_millis(self.write_timeout_ms)
+    }
+
+    pub(crate) const fn ping_interval(&self) -> Duration {
+        Duration::from_millis(self.ping_interval_ms)
+    }
+
+    pub(crate) const fn shutdown_timeout(&self) -> Duration {
+        Duration::from_millis(self.shutdown_timeout_ms)
+    }
+}

@@ -1,0 +1,93 @@
+//! Which events a subscriber wants.
+
+use types::{Address, Body, Hash, RunStatus};
+
+use super::derive::Keys;
+use crate::api::runs::parse_status;
+use crate::error::RpcError;
+use crate::wire::{EventFilter, EventKind};
+
+/// What a subscriber asked for, checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Filter {
+    pub(crate) kind: EventKind,
+    pub(crate) from_block: Option<u64>,
+    address: Option<Address>,
+    tx_type: Option<&'static str>,
+    agent_run_id: Option<Hash>,
+    submitter: Option<Address>,
+    miner: Option<Address>,
+    status: Option<RunStatus>,
+    conversation_id: Option<Hash>,
+}
+
+impl Filter {
+    /// Refuses conditions that events of the kind cannot meet.
+    pub(crate) fn new(kind: EventKind, filter: EventFilter) -> Result<Self, RpcError> {
+        let given = [
+            ("fromBlock", filter.from_block.is_some()),
+            ("address", filter.address.is_some()),
+            ("type", filter.kind.is_some()),
+            ("agentRunId", filter.agent_run_id.is_some()),
+            ("submitter", filter.submitter.is_some()),
+            ("miner", filter.miner.is_some()),
+            ("status", filter.status.is_some()),
+            ("conversationId", filter.conversation_id.is_some()),
+        ];
+        let allowed = conditions(kind);
+        if let Some((name, _)) = given.iter().find(|(name, set)| *set && !allowed.contains(name)) {
+            let expected = match allowed {
+                [] => "no filter for this kind".to_owned(),
+                names => format!("for this kind only {}", names.join(", ")),
+            };
+            return Err(RpcError::invalid(format!("filter.{name}"), "given", expected));
+        }
+        Ok(Self {
+            kind,
+            from_block: filter.from_block,
+            address: filter.address.map(|address| address.0),
+            tx_type: filter.kind.as_deref().map(parse_type).transpose()?,
+            agent_run_id: filter.agent_run_id.map(|id| id.0),
+            submitter: filter.submitter.map(|address| address.0),
+            miner: filter.miner.map(|address| address.0),
+            status: filter.status.as_deref().map(parse_status).transpose()?,
+            conversation_id: filter.conversation_id.map(|id| id.0),
+        })
+    }
+
+    /// Whether an event with these keys is wanted.
+    pub(crate) fn wants(&self, keys: &Keys) -> bool {
+        let address_fits = self
+            .address
+            .is_none_or(|address| keys.from == Some(address) || keys.to == Some(address));
+        let type_fits = self.tx_type.is_none_or(|name| keys.tx_type == Some(name));
+        address_fits
+            && type_fits
+            && fits(self.agent_run_id, keys.agent_run_id)
+            && fits(self.submitter, keys.submitter)
+            && fits(self.miner, keys.miner)
+            && fits(self.status, keys.status)
+            && fits(self.conversation_id, keys.conversation_id)
+    }
+}
+
+fn fits<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
+    wanted.is_none() || wanted == found
+}
+
+const fn conditions(kind: EventKind) -> &'static [&'static str] {
+    match kind {
+        EventKind::Blocks => &["fromBlock"],
+        EventKind::Transactions => &["fromBlock", "address", "type"],
+        EventKind::Pool => &["address", "type"],
+        EventKind::AgentRuns => &["fromBlock", "agentRunId", "submitter", "miner", "status"],
+        EventKind::Chat => &["fromBlock", "conversationId"],
+    }
+}
+
+fn parse_type(name: &str) -> Result<&'static str, RpcError> {
+    Body::TYPES.into_iter().find(|known| *known == name).ok_or_else(|| {
+        let expected = format!("one of {}", Body::TYPES.join(", "));
+        RpcError::invalid("filter.type", name, expected)
+    })
+}

@@ -1,0 +1,265 @@
+//! The latest blocks with their events, and the calls that wait for a transaction.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use types::{Hash, TxLocation};
+
+use super::derive::{Item, derive};
+use crate::error::RpcError;
+use crate::ports::{CommittedBlock, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
+use crate::wire::{EventKind, TxView};
+
+/// Blocks whose events are kept for subscribers that are close to the tip.
+const BLOCKS_KEPT: usize = 32;
+/// After a longer jump of the tip, waiting calls are looked up one by one instead.
+const BLOCKS_WALKED_MAX: u64 = 64;
+
+/// A committed block with its events, derived when first asked for.
+pub(crate) struct BlockEvents {
+    pub(crate) committed: Arc<CommittedBlock>,
+    derived: [OnceLock<Arc<[Item]>>; 5],
+}
+
+impl BlockEvents {
+    fn new(committed: Arc<CommittedBlock>) -> Self {
+        Self { committed, derived: std::array::from_fn(|_| OnceLock::new()) }
+    }
+
+    /// The events of one kind, in order.
+    pub(crate) fn items(&self, kind: EventKind, ports: &Ports) -> Result<Arc<[Item]>, Fault> {
+        let [blocks, transactions, pool, agent_runs, chat] = &self.derived;
+        let cell = match kind {
+            EventKind::Blocks => blocks,
+            EventKind::Transactions => transactions,
+            EventKind::Pool => pool,
+            EventKind::AgentRuns => agent_runs,
+            EventKind::Chat => chat,
+        };
+        if let Some(items) = cell.get() {
+            return Ok(Arc::clone(items));
+        }
+        let items = derive(kind, &self.committed, ports)?.into();
+        Ok(Arc::clone(cell.get_or_init(|| items)))
+    }
+}
+
+/// The meeting point of what happens and who wants to know.
+pub(crate) struct Hub {
+    ports: Ports,
+    latest: Mutex<VecDeque<(u64, Arc<BlockEvents>)>>,
+    waiting: Mutex<BTreeMap<(Hash, u64), oneshot::Sender<TxView>>>,
+    waiting_max: usize,
+    next_ticket: AtomicU64,
+}
+
+impl Hub {
+    /// `waiting_max` calls may wait at the same time.
+    pub(crate) fn new(ports: Ports, waiting_max: u32) -> Self {
+        Self {
+            ports,
+            latest: Mutex::default(),
+            waiting: Mutex::default(),
+            waiting_max: usize::try_from(waiting_max).unwrap_or(usize::MAX),
+            next_ticket: AtomicU64::new(0),
+        }
+    }
+
+    /// The block at `height` with its events; none if it is not committed.
+    pub(crate) fn block(&self, height: u64) -> Result<Option<Arc<BlockEvents>>, Fault> {
+        let kept = |latest: &VecDeque<(u64, Arc<BlockEvents>)>| {
+            latest.iter().find(|(at, _)| *at == height).map(|(_, events)| Arc::clone(events))
+        };
+        if let Some(events) = kept(&self.latest.lock()) {
+            return Ok(Some(events));
+        }
+        let Some(committed) = self.ports.chain.block(height)? else { return Ok(None) };
+        let events = Arc::new(BlockEvents::new(committed));
+        let mut latest = self.latest.lock();
+        if let Some(events) = kept(&latest) {
+            return Ok(Some(events));
+        }
+        let newest = latest.back().map_or(0, |(at, _)| *at);
+        if height > newest {
+            latest.push_back((height, Arc::clone(&events)));
+            if latest.len() > BLOCKS_KEPT {
+                latest.pop_front();
+            }
+        }
+        Ok(Some(events))
+    }
+
+    /// A transaction and what became of it, wherever it is.
+    pub(crate) fn find(&self, hash: &Hash) -> Result<Option<TxView>, RpcError> {
+        if let Some(included) = self.ports.history.by_hash(hash)? {
+            return Ok(Some(TxView::from(&included)));
+        }
+        let pooled = self.ports.pool.find(hash);
+        if let Some(waiting @ PoolTx::Waiting(_)) = &pooled {
+            return Ok(Some(TxView::from(waiting)));
+        }
+        // It may have left the pool for a block between the two looks.
+        if let Some(included) = self.ports.history.by_hash(hash)? {
+            return Ok(Some(TxView::from(&included)));
+        }
+        Ok(pooled.as_ref().map(TxView::from))
+    }
+
+    /// Waits for the transaction to be included or dropped from now on. Look it up after this, so
+    /// that nothing falls between.
+    pub(crate) fn wait(self: &Arc<Self>, hash: Hash) -> Result<Waiter, RpcError> {
+        let (sender, answer) = oneshot::channel();
+        let key = (hash, self.next_ticket.fetch_add(1, Ordering::Relaxed));
+        let mut waiting = self.waiting.lock();
+        if waiting.len() >= self.waiting_max {
+            let message = format!("{} calls wait already", waiting.len());
+            return Err(RpcError::busy("TOO_MANY_WAITING", message, 1_000));
+        }
+        waiting.insert(key, sender);
+        Ok(Waiter { hub: Arc::clone(self), key, answer })
+    }
+
+    /// Answers waiting calls until `shutdown`.
+    pub(crate) async fn run(self: Arc<Self>, shutdown: CancellationToken) {
+        let mut committed = self.ports.events.committed();
+        let mut pool = self.ports.events.pool();
+        let mut last = *committed.borrow_and_update();
+        loop {
+            let outcome = tokio::select! {
+                () = shutdown.cancelled() => return,
+                change = next_height(&mut committed) => match change {
+                    None => return,
+                    Some(height) => {
+                        let outcome = self.committed(last, height);
+                        last = height;
+                        outcome
+                    }
+                },
+                event = pool.recv() => match event {
+                    Ok(event) => {
+                        self.pool_event(&event);
+                        Ok(())
+                    }
+                    Err(RecvError::Lagged(_)) => self.look_up_all(),
+                    Err(RecvError::Closed) => return,
+                },
+            };
+            if let Err(error) = outcome {
+                tracing::error!(%error, "waiting calls were not told of a change");
+            }
+        }
+    }
+
+    fn committed(&self, last: u64, height: u64) -> Result<(), RpcError> {
+        if self.waiting.lock().is_empty() {
+            return Ok(());
+        }
+        if height.saturating_sub(last) > BLOCKS_WALKED_MAX {
+            return self.look_up_all();
+        }
+        for height in last.saturating_add(1)..=height {
+            if let Some(events) = self.block(height)? {
+                self.included(&events.committed);
+            }
+        }
+        Ok(())
+    }
+
+    fn included(&self, committed: &CommittedBlock) {
+        let header = &committed.block.header;
+        for (position, tx) in (0..).zip(&committed.block.transactions) {
+            let senders = self.take(&tx.hash());
+            if senders.is_empty() {
+                continue;
+            }
+            let view = TxView::from(&IncludedTx {
+                tx: tx.clone(),
+                location: TxLocation { height: header.index, position },
+                block_hash: committed.hash,
+                timestamp: header.timestamp,
+            });
+            answer(senders, &view);
+        }
+    }
+
+    fn pool_event(&self, event: &PoolEvent) {
+        match event {
+            PoolEvent::Accepted(_) => {}
+            PoolEvent::Dropped(dropped) => {
+                let senders = self.take(&dropped.tx.hash());
+                if !senders.is_empty() {
+                    answer(senders, &TxView::from(&PoolTx::Dropped(Arc::clone(dropped))));
+                }
+            }
+        }
+    }
+
+    /// For when events were lost: asks for every transaction that is waited for.
+    fn look_up_all(&self) -> Result<(), RpcError> {
+        let hashes: Vec<Hash> = self.waiting.lock().keys().map(|(hash, _)| *hash).collect();
+        for hash in hashes {
+            if let Some(view) = self.find(&hash)? {
+                if view.block_index.is_some() || view.dropped.is_some() {
+                    answer(self.take(&hash), &view);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Who waits for the transaction; they wait no longer.
+    fn take(&self, hash: &Hash) -> Vec<oneshot::Sender<TxView>> {
+        let mut waiting = self.waiting.lock();
+        let keys: Vec<_> =
+            waiting.range((*hash, 0)..=(*hash, u64::MAX)).map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| waiting.remove(key)).collect()
+    }
+
+    /// Heights of committed blocks.
+    pub(crate) fn heights(&self) -> watch::Receiver<u64> {
+        self.ports.events.committed()
+    }
+
+    /// Events of the pool from now on.
+    pub(crate) fn pool_events(&self) -> broadcast::Receiver<PoolEvent> {
+        self.ports.events.pool()
+    }
+}
+
+fn answer(senders: Vec<oneshot::Sender<TxView>>, view: &TxView) {
+    for sender in senders {
+        // Fails only if the caller has gone.
+        drop(sender.send(view.clone()));
+    }
+}
+
+/// The next height, or none when there will be no more.
+pub(crate) async fn next_height(committed: &mut watch::Receiver<u64>) -> Option<u64> {
+    committed.changed().await.ok()?;
+    Some(*committed.borrow_and_update())
+}
+
+/// A call that waits for a transaction.
+pub(crate) struct Waiter {
+    hub: Arc<Hub>,
+    key: (Hash, u64),
+    answer: oneshot::Receiver<TxView>,
+}
+
+impl Waiter {
+    /// The transaction, once it is included or dropped; none if the hub stops.
+    pub(crate) async fn decided(mut self) -> Option<TxView> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.hub.waiting.lock().remove(&self.key);
+    }
+}

@@ -1,0 +1,21 @@
+//! What happens on the chain, for waiting calls and subscribers.
+//!
+//! ```text
+//! Events::committed (a height) ──▶ Hub: latest blocks with their derived events
+//!                                   ├─▶ waiting calls, answered by hash
+//!                                   └─▶ subscriptions, each reading block after block
+//! Events::pool ────────────────────────▶ subscriptions of kind `pool`
+//! ```
+//!
+//! A subscription pulls: it walks from its next block to the tip and then waits for the tip to
+//! move. Replay and live are therefore the same loop, in order, without a gap or a repeat, and a
+//! slow subscriber holds nothing but its own place.
+
+mod derive;
+mod filter;
+mod hub;
+mod stream;
+
+pub(crate) use filter::Filter;
+pub(crate) use hub::Hub;
+pub(crate) use stream::serve;

@@ -1,0 +1,191 @@
+//! What every call passes before and after its method: is it in the right place, are its
+//! parameters right, how long did it take. Submissions in one batch are joined here.
+
+mod batch;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jsonrpsee::MethodResponse;
+use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
+use jsonrpsee::types::{ErrorObjectOwned, Request};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tower::Layer;
+
+use crate::error::RpcError;
+use crate::metrics::{Metrics, UNKNOWN_METHOD};
+use crate::ports::Submit;
+use crate::registry::{Kind, Method, Registry, bind};
+
+/// Parameters of a call that submits nothing need not be larger.
+const PLAIN_PARAMS_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) registry: Registry,
+    pub(crate) metrics: Metrics,
+    pub(crate) submit: Arc<dyn Submit>,
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) response_bytes_max: usize,
+}
+
+/// What kind of connection calls come from.
+#[derive(Clone)]
+pub(crate) enum Place {
+    /// One request, one answer.
+    Http,
+    /// Many calls at the same time, as many as there are permits.
+    WebSocket(Arc<Semaphore>),
+}
+
+/// Wraps the service of one connection.
+#[derive(Clone)]
+pub(crate) struct Checks {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) place: Place,
+}
+
+impl<S> Layer<S> for Checks {
+    type Service = Checked<S>;
+
+    fn layer(&self, inner: S) -> Checked<S> {
+        Checked { inner, checks: self.clone() }
+    }
+}
+
+/// A service whose calls are checked.
+#[derive(Clone)]
+pub(crate) struct Checked<S> {
+    inner: S,
+    checks: Checks,
+}
+
+/// Whether a call came alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Company {
+    Alone,
+    InBatch,
+}
+
+impl<S> RpcServiceT for Checked<S>
+where
+    S: RpcServiceT<
+            MethodResponse = MethodResponse,
+            NotificationResponse = MethodResponse,
+            BatchResponse = MethodResponse,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+{
+    type MethodResponse = MethodResponse;
+    type NotificationResponse = MethodResponse;
+    type BatchResponse = MethodResponse;
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let this = self.clone();
+        async move { this.answer(request, Company::Alone).await }
+    }
+
+    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let this = self.clone();
+        async move { this.answer_batch(batch).await }
+    }
+
+    fn notification<'a>(
+        &self,
+        notification: Notification<'a>,
+    ) -> impl Future<Output = MethodResponse> + Send + 'a {
+        self.inner.notification(notification)
+    }
+}
+
+impl<S> Checked<S>
+where
+    S: RpcServiceT<MethodResponse = MethodResponse> + Sync,
+{
+    async fn answer(&self, request: Request<'_>, company: Company) -> MethodResponse {
+        let Shared { registry, metrics, .. } = &*self.checks.shared;
+        let Some(method) = registry.method(&request.method) else {
+            let response = self.inner.call(request).await;
+            metrics.count(UNKNOWN_METHOD, response.as_error_code().unwrap_or_default(), 1);
+            return response;
+        };
+        let started = Instant::now();
+        let response = self.answer_known(method, request, company).await;
+        metrics.observe(method.name, started.elapsed());
+        metrics.count(method.name, response.as_error_code().unwrap_or_default(), 1);
+        response
+    }
+
+    async fn answer_known(
+        &self,
+        method: &Method,
+        mut request: Request<'_>,
+        company: Company,
+    ) -> MethodResponse {
+        let id = request.id.clone();
+        let permit = match self.admit(method, &request, company) {
+            Ok(permit) => permit,
+            Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
+        };
+        request.params = match bind(method, request.params.take()) {
+            Ok(params) => params,
+            Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
+        };
+        let response = self.inner.call(request).await;
+        drop(permit);
+        response
+    }
+
+    /// Whether the call may be made here and now.
+    fn admit(
+        &self,
+        method: &Method,
+        request: &Request<'_>,
+        company: Company,
+    ) -> Result<Option<OwnedSemaphorePermit>, RpcError> {
+        if self.checks.shared.shutdown.is_cancelled() {
+            return Err(RpcError::ShuttingDown);
+        }
+        self.placed_right(method, company)?;
+        let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
+        if bytes > PLAIN_PARAMS_BYTES_MAX && !takes_transactions(method) {
+            let message = format!("parameters of {bytes} bytes, at most {PLAIN_PARAMS_BYTES_MAX}");
+            return Err(RpcError::too_large("TOO_LARGE", message));
+        }
+        match &self.checks.place {
+            Place::Http => Ok(None),
+            Place::WebSocket(calls) => {
+                Arc::clone(calls).try_acquire_owned().map(Some).map_err(|_| {
+                    let message = "too many calls of this connection at the same time";
+                    RpcError::busy("TOO_MANY_CALLS", message, 100)
+                })
+            }
+        }
+    }
+
+    fn placed_right(&self, method: &Method, company: Company) -> Result<(), RpcError> {
+        let name = method.name;
+        let waits = match method.kind {
+            Kind::Plain | Kind::Submit => false,
+            Kind::Wait | Kind::Subscription => true,
+        };
+        if waits && company == Company::InBatch {
+            let message = format!("{name} cannot be called inside a batch: call it alone");
+            return Err(RpcError::Misplaced { code: "NOT_IN_BATCH", message });
+        }
+        if method.kind == Kind::Subscription && matches!(self.checks.place, Place::Http) {
+            let message = format!("{name} needs a WebSocket: open one on the same address");
+            return Err(RpcError::Misplaced { code: "WEBSOCKET_ONLY", message });
+        }
+        Ok(())
+    }
+}
+
+/// Whether transactions are among the parameters, which may be large.
+fn takes_transactions(method: &Method) -> bool {
+    method.kind == Kind::Submit || method.name == "ombra_sendTransactions"
+}

@@ -1,0 +1,664 @@
+//! What this crate needs from the rest of the node. The crate `node` implements each port over
+//! `state`, `txpool` and `consensus`, and hands them over in [`Ports`].
+//!
+//! Reading ports show the latest committed state. They are called on threads that may block; a
+//! cost is stated where it is more than a few point reads. Lists take a typed position and a
+//! limit; a [`Slice`] says where the next one begins.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use tokio::sync::{broadcast, watch};
+use types::{
+    Account, Address, Amount, Blob, Block, CheckedTx, Hash, Header, Miner, MinerFigures, Params,
+    PublicKey, Rejection, Run, RunStatus, Settlement, Signature, Step, Supply, Sweep, TxLocation,
+};
+
+/// Everything that the interfaces are served from.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "ports are opaque")]
+pub struct Ports {
+    /// Blocks and validators.
+    pub chain: Arc<dyn Chain>,
+    /// Included transactions, headers, turns.
+    pub history: Arc<dyn History>,
+    /// Accounts and supply.
+    pub accounts: Arc<dyn Accounts>,
+    /// Agent runs.
+    pub runs: Arc<dyn Runs>,
+    /// Miners and blobs.
+    pub directory: Arc<dyn Directory>,
+    /// Merkle proofs.
+    pub proofs: Arc<dyn Proofs>,
+    /// Taking transactions in.
+    pub submit: Arc<dyn Submit>,
+    /// The state with everything pending applied.
+    pub projection: Arc<dyn Projection>,
+    /// The pool's content.
+    pub pool: Arc<dyn Pool>,
+    /// Peers.
+    pub network: Arc<dyn Network>,
+    /// What happens, as it happens.
+    pub events: Arc<dyn Events>,
+    /// Health.
+    pub readiness: Arc<dyn Readiness>,
+    /// The operator's levers.
+    pub admin: Arc<dyn Admin>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What never changes while the node runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChainFacts {
+    /// The chain's name.
+    pub chain_id: String,
+    /// The hash of genesis: the `previousHash` of block 1.
+    pub genesis_hash: Hash,
+    /// The height from which the fork `v6` is active.
+    pub v6_height: u64,
+    /// The chain's parameters.
+    pub params: Params,
+    /// The program's version.
+    pub version: String,
+}
+
+/// A fault of this node (storage, a broken invariant): logged, never shown to clients.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{doing}")]
+pub struct Fault {
+    /// What the node was doing.
+    pub doing: &'static str,
+    /// Why it failed.
+    #[source]
+    pub source: Arc<dyn Error + Send + Sync>,
+}
+
+impl Fault {
+    /// `source` happened while `doing`.
+    pub fn new(doing: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { doing, source: Arc::new(source) }
+    }
+}
+
+/// Part of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slice<T, P> {
+    /// At most as many as asked for. May be fewer, even none, although there are more: an
+    /// implementation may bound how many entries it looks at.
+    pub items: Vec<T>,
+    /// The position to ask with next, or none at the end. Must lie beyond the position that was
+    /// asked with.
+    pub next: Option<P>,
+}
+
+/// A committed block with what goes with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommittedBlock {
+    /// The header and the transactions.
+    pub block: Block,
+    /// The header's hash.
+    pub hash: Hash,
+    /// What the block's end swept, in order.
+    pub sweeps: Vec<Sweep>,
+}
+
+/// The latest committed block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tip {
+    /// Its index; 0 before the first block.
+    pub height: u64,
+    /// Its hash; the genesis hash before the first block.
+    pub hash: Hash,
+    /// Its timestamp; the genesis time before the first block.
+    pub timestamp: u64,
+}
+
+/// The precommits that made a block final.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Certificate {
+    /// The block's index.
+    pub height: u64,
+    /// The round that decided it.
+    pub round: u32,
+    /// The block.
+    pub block_hash: Hash,
+    /// Who signed, in order of addresses.
+    pub signatures: Vec<(Address, Signature)>,
+}
+
+/// A validator at some height.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Validator {
+    /// Its account.
+    pub address: Address,
+    /// Its key.
+    pub public_key: PublicKey,
+    /// Its voting power.
+    pub power: u64,
+    /// Blocks that it proposed.
+    pub proposed: u64,
+    /// Blocks whose certificate lacks its signature.
+    pub missed: u64,
+}
+
+/// Blocks, certificates, validators.
+pub trait Chain: Send + Sync {
+    /// The latest committed block.
+    fn tip(&self) -> Tip;
+
+    /// The block at `height`, which is at least 1; none if it is not committed. Called once for
+    /// each new block by the subscriptions, so the latest blocks should be held in memory.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault>;
+
+    /// The index of the block with this hash.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault>;
+
+    /// The certificate of the block at `height`; none if the block is not committed.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault>;
+
+    /// The validators of the block at `height`, in order of addresses; none if that block is
+    /// later than the next one.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault>;
+}
+
+/// A transaction in a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IncludedTx {
+    /// The transaction.
+    pub tx: CheckedTx,
+    /// Where it stands.
+    pub location: TxLocation,
+    /// The block.
+    pub block_hash: Hash,
+    /// The block's timestamp.
+    pub timestamp: u64,
+}
+
+/// What stands in blocks, by name, by place and by conversation.
+pub trait History: Send + Sync {
+    /// The included transaction with this hash.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, Fault>;
+
+    /// The transactions at these places, in the order asked for; a place that does not exist is
+    /// a fault, because positions come from records. At most 1,500 places, often several in one
+    /// block.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault>;
+
+    /// Headers with their hashes from `from` downwards, at most `limit`, ending with block 1.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault>;
+
+    /// Where the CHAT_TURNs of a conversation are, in chain order, after `after`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn turns(
+        &self,
+        conversation_id: &Hash,
+        after: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
+}
+
+/// Accounts and the supply.
+pub trait Accounts: Send + Sync {
+    /// The account; zeros if it does not exist.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn account(&self, address: &Address) -> Result<Account, Fault>;
+
+    /// Where the account's transactions are (sent by it, or moving money to it), newest first,
+    /// before `before`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn transactions(
+        &self,
+        address: &Address,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
+
+    /// The counters of the supply.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn supply(&self) -> Result<Supply, Fault>;
+}
+
+/// Which runs to list. Conditions that are given must all hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RunFilter {
+    /// The run's status now.
+    pub status: Option<RunStatus>,
+    /// Who asked.
+    pub submitter: Option<Address>,
+    /// Who claimed it.
+    pub miner: Option<Address>,
+    /// Its conversation.
+    pub conversation_id: Option<Hash>,
+}
+
+/// Agent runs.
+pub trait Runs: Send + Sync {
+    /// The run's record.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault>;
+
+    /// The run's steps by ascending index, after the step `after`; empty for an unknown run.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn steps(
+        &self,
+        agent_run_id: &Hash,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Slice<Step, u64>, Fault>;
+
+    /// Runs that fit the filter, newest request first, with requests before `before`. A filter
+    /// with several conditions may have to look at many runs: bound it and answer short.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn list(
+        &self,
+        filter: &RunFilter,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<Run, TxLocation>, Fault>;
+}
+
+/// An entry of the miner directory with what the miner has done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MinerEntry {
+    /// The entry.
+    pub miner: Miner,
+    /// Its figures.
+    pub figures: MinerFigures,
+}
+
+/// Miners and blobs.
+pub trait Directory: Send + Sync {
+    /// Registered miners in order of addresses, after `after`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn miners(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Slice<MinerEntry, Address>, Fault>;
+
+    /// The entry of an account.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault>;
+
+    /// The entry with this `minerId`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault>;
+
+    /// The blob's record.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault>;
+}
+
+/// What a proof is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProofTarget {
+    /// An account.
+    Account(Address),
+    /// A run.
+    AgentRun(Hash),
+}
+
+/// That a key has a value, or none, in an authenticated state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proof {
+    /// The key in the tree.
+    pub key: Hash,
+    /// The authenticated bytes at the key; none proves absence.
+    pub value: Option<Vec<u8>>,
+    /// The key and value hash of the leaf that the path ends in, if it ends in one.
+    pub leaf: Option<(Hash, Hash)>,
+    /// Hashes of the siblings on the path, from the leaf to the root.
+    pub siblings: Vec<Hash>,
+    /// The root that the path leads to.
+    pub state_root: Hash,
+    /// The header that carries the root.
+    pub header: Header,
+    /// The certificate of that header.
+    pub certificate: Certificate,
+}
+
+/// Merkle proofs.
+pub trait Proofs: Send + Sync {
+    /// A proof in the newest state whose root a committed header carries; none if there is no
+    /// such header yet.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault>;
+}
+
+/// Why a transaction was not taken.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The chain or the pool refuses it.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// The node is catching up.
+    #[error("the node is catching up with the chain")]
+    Syncing,
+    /// The node is stopping.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+    /// Too many submissions wait already.
+    #[error("too many submissions at the same time")]
+    Busy {
+        /// When to try again, in milliseconds.
+        retry_after_ms: u64,
+    },
+    /// A fault of this node.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Taking transactions in.
+#[async_trait]
+pub trait Submit: Send + Sync {
+    /// Parses, checks and stores signed transactions, each text exactly as its signer wrote it.
+    /// The answers are in the order of the texts and as many; one bad text never affects
+    /// another. A transaction that is pending or included already is answered with its hash.
+    /// At most [`crate::SUBMIT_ITEMS_MAX`] texts. Concurrent calls may be joined, so that
+    /// signatures are checked in batches.
+    async fn submit(&self, texts: Vec<Box<RawValue>>) -> Vec<Result<Hash, SubmitError>>;
+}
+
+/// An account with everything pending applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PendingAccount {
+    /// The nonce that its next transaction must have.
+    pub nonce: u64,
+    /// What its next transaction may spend.
+    pub balance: Amount,
+}
+
+/// What an AGENT_FINISH must state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SettlementNow {
+    /// The sum of the steps' tokens.
+    pub total_tokens_out: u64,
+    /// The number of steps.
+    pub step_count: u64,
+    /// How the escrow is divided.
+    pub fees: Settlement,
+}
+
+/// What a transaction would do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Effects {
+    /// Balances that change, before and after, in order of addresses.
+    pub balances: Vec<(Address, Amount, Amount)>,
+    /// The run that it is about, as it would be; positions in it that are not yet known are 0.
+    pub run: Option<Run>,
+    /// What it burns.
+    pub burned: Amount,
+}
+
+/// The latest state with everything pending applied.
+pub trait Projection: Send + Sync {
+    /// The account.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn account(&self, address: &Address) -> Result<PendingAccount, Fault>;
+
+    /// What an AGENT_FINISH of the run must state after everything pending; how it was settled
+    /// if it has ended; none for an unknown run.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault>;
+
+    /// What the transaction would do after everything pending. `hash` and `signature` may be
+    /// missing; what is there is checked. Nothing is kept.
+    ///
+    /// # Errors
+    /// [`SubmitError`] as [`Submit::submit`].
+    fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError>;
+}
+
+/// A transaction that the pool knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PoolTx {
+    /// Waits for a block (executable or for an earlier nonce).
+    Waiting(CheckedTx),
+    /// Was dropped; remembered for a while.
+    Dropped(Arc<DroppedTx>),
+}
+
+/// A transaction that the pool dropped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DroppedTx {
+    /// The transaction.
+    pub tx: CheckedTx,
+    /// Why.
+    pub reason: Rejection,
+    /// When, in milliseconds since 1970.
+    pub at: u64,
+}
+
+/// Waiting transactions of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PoolCount {
+    /// How many are executable.
+    pub pending: u64,
+    /// How many wait for an earlier nonce.
+    pub queued: u64,
+    /// Bytes of payloads and signatures, of both.
+    pub bytes: u64,
+}
+
+/// What one sender has waiting, each list by ascending nonce.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SenderContent {
+    /// The sender.
+    pub sender: Address,
+    /// Executable transactions.
+    pub pending: Vec<CheckedTx>,
+    /// Transactions that wait for an earlier nonce.
+    pub queued: Vec<CheckedTx>,
+}
+
+/// The pool's content.
+pub trait Pool: Send + Sync {
+    /// The transaction with this hash, if the pool knows it.
+    fn find(&self, hash: &Hash) -> Option<PoolTx>;
+
+    /// Counts by kind of transaction, in any order; kinds without any may be left out.
+    fn counts(&self) -> Vec<(&'static str, PoolCount)>;
+
+    /// Senders with their transactions in order of addresses, after `after`. `limit` counts
+    /// senders.
+    fn content(&self, after: Option<Address>, limit: usize) -> Slice<SenderContent, Address>;
+
+    /// What one sender has waiting.
+    fn content_from(&self, sender: &Address) -> SenderContent;
+}
+
+/// A connected peer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Peer {
+    /// Its peer id.
+    pub peer_id: String,
+    /// The address that it is reached at.
+    pub address: String,
+    /// The height that it told last.
+    pub height: Option<u64>,
+    /// The last round trip.
+    pub latency_ms: Option<u64>,
+    /// How it behaves; 0 is neutral.
+    pub score: Option<f64>,
+    /// Whether the peer opened the connection.
+    pub is_inbound: bool,
+}
+
+/// This node in the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its peer id.
+    pub peer_id: String,
+    /// Addresses that it listens on.
+    pub listen_addresses: Vec<String>,
+}
+
+/// Peers.
+pub trait Network: Send + Sync {
+    /// This node.
+    fn identity(&self) -> Identity;
+
+    /// Connected peers.
+    fn peers(&self) -> Vec<Peer>;
+
+    /// Whether the node is behind the chain and catching up.
+    fn is_syncing(&self) -> bool;
+}
+
+/// What happened to a transaction in the pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PoolEvent {
+    /// It was taken in.
+    Accepted(CheckedTx),
+    /// It was dropped. Inclusion in a block is not an event of the pool.
+    Dropped(Arc<DroppedTx>),
+}
+
+/// What happens, as it happens. Neither channel ever makes its sender wait.
+pub trait Events: Send + Sync {
+    /// The height of the latest committed block, sent once [`Chain::block`] can answer it.
+    fn committed(&self) -> watch::Receiver<u64>;
+
+    /// Events of the pool from now on. A receiver that falls behind loses the oldest.
+    fn pool(&self) -> broadcast::Receiver<PoolEvent>;
+}
+
+/// One check of `/readyz`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// `peers`, `lag`, `tipAge`, `disk`, `database`.
+    pub name: &'static str,
+    /// Whether it passed.
+    pub is_ok: bool,
+    /// What was measured, for people.
+    pub detail: String,
+}
+
+/// Health.
+pub trait Readiness: Send + Sync {
+    /// Every check with its outcome. Takes at most a few milliseconds.
+    fn checks(&self) -> Vec<Check>;
+}
+
+/// What an operator asks for cannot be done.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The argument is not acceptable.
+    #[error("{field} {got:?} is not acceptable: {expected}")]
+    Invalid {
+        /// Which argument.
+        field: &'static str,
+        /// Its value.
+        got: String,
+        /// What would be.
+        expected: String,
+    },
+    /// A fault of this node.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// The operator's levers, served on the Unix socket only.
+#[async_trait]
+pub trait Admin: Send + Sync {
+    /// The log filter in force.
+    fn log_filter(&self) -> String;
+
+    /// Replaces the log filter.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    fn set_log_filter(&self, filter: &str) -> Result<(), AdminError>;
+
+    /// Drops every waiting transaction; answers how many.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    fn flush_pool(&self) -> Result<u64, AdminError>;
+
+    /// Connects to a peer, or forgets one.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    async fn change_peer(&self, change: PeerChange) -> Result<(), AdminError>;
+}
+
+/// A change of the peers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeerChange {
+    /// Connect to this multiaddress.
+    Add(String),
+    /// Disconnect from this peer id.
+    Remove(String),
+}
+
+/// The time.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+}
+
+/// Addresses that the interfaces are bound to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoints {
+    /// JSON-RPC and the rest of the network port.
+    pub rpc: SocketAddr,
+    /// Prometheus metrics, if served.
+    pub metrics: Option<SocketAddr>,
+    /// The operator's socket, if served.
+    pub admin: Option<PathBuf>,
+}

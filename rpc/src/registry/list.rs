@@ -1,0 +1,259 @@
+//! The methods. A test compares this list with what is registered.
+
+use super::{Kind, Method, Param};
+use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
+use crate::wire::{
+    AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
+    BlocksQuery, BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest,
+    BuildAgentStep, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn, BuildEnvelope,
+    BuildMinerRegister, BuildTransfer, Built, ChainInfo, ConversationId, EventFilter, EventKind,
+    FeeSchedule, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf, PeerQuery, PeerView,
+    PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView, SendAnswer, SendItem,
+    SenderPool, SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject,
+    TxView, ValidatorView, WaitOptions,
+};
+
+/// What the network port serves.
+pub(super) fn public() -> Vec<Method> {
+    [chain(), submission(), accounts(), runs(), computed(), builders(), pool(), events()].concat()
+}
+
+/// What the operator's socket serves.
+pub(super) fn admin() -> Vec<Method> {
+    vec![
+        Method::new::<String>("admin_logFilter", "The log filter in force."),
+        Method::new::<String>("admin_setLogFilter", "Replaces the log filter.")
+            .param(Param::required::<String>("filter", "directives like info,rpc=debug")),
+        Method::new::<u64>("admin_flushPool", "Drops every waiting transaction; answers how many."),
+        Method::new::<Vec<PeerView>>("admin_peers", "The connected peers."),
+        Method::new::<Vec<PeerView>>("admin_changePeer", "Connects to a peer or disconnects.")
+            .param(Param::required::<PeerQuery>("change", "add or remove").spread()),
+    ]
+}
+
+fn page() -> Param {
+    Param::optional::<Page>("page", "which part of the list").spread()
+}
+
+fn hash(name: &'static str, summary: &'static str) -> Param {
+    Param::required::<HashText>(name, summary)
+}
+
+fn address() -> Param {
+    Param::required::<AddressText>("address", "an account's address")
+}
+
+fn chain() -> Vec<Method> {
+    vec![
+        Method::new::<ChainInfo>("ombra_chainInfo", "What chain this is and where it stands."),
+        Method::new::<BlockView>("ombra_getBlock", "One block.")
+            .param(
+                Param::required::<BlockSelector>("block", "a block index, a hash, or \"latest\"")
+                    .or_named(&["index", "hash"]),
+            )
+            .param(Param::optional::<bool>("full", "transactions as objects (default) or hashes"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<BlockSummary>>("ombra_getBlocks", "Blocks, newest first.")
+            .param(Param::optional::<BlocksQuery>("query", "which blocks").spread()),
+        Method::new::<SupplyView>("ombra_getSupply", "The counters of the supply."),
+        Method::new::<FeeSchedule>("ombra_feeSchedule", "What sets prices and limits."),
+        Method::new::<Vec<ValidatorView>>("ombra_getValidators", "The validators of a height.")
+            .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
+            .param(Param::required::<ProofQuery>("of", "either account or agentRun").spread())
+            .errors(&[NOT_FOUND]),
+        Method::new::<serde_json::Map<String, serde_json::Value>>(
+            "rpc.discover",
+            "The OpenRPC document of every method.",
+        ),
+        Method::new::<NetInfo>("net_info", "This node's peer id and addresses."),
+        Method::new::<Vec<PeerView>>("net_peers", "The connected peers."),
+    ]
+}
+
+fn submission() -> Vec<Method> {
+    vec![
+        Method::new::<SendAnswer>("ombra_sendTransaction", "Takes a signed transaction.")
+            .kind(Kind::Submit)
+            .param(Param::required::<TxObject>("tx", "a signed transaction object"))
+            .errors(&[REJECTED, UNAVAILABLE, LIMITED]),
+        Method::new::<Vec<SendItem>>("ombra_sendTransactions", "Takes up to 1,000 transactions.")
+            .param(Param::required::<Vec<TxObject>>("txs", "an array of signed transactions"))
+            .errors(&[UNAVAILABLE, LIMITED]),
+        Method::new::<SendAnswer>("ombra_sendSigned", "Joins a built transaction and a signature.")
+            .param(Param::required::<SignedParts>("signed", "tx and signature").spread())
+            .errors(&[REJECTED, UNAVAILABLE, LIMITED]),
+        Method::new::<Simulation>("ombra_simulateTransaction", "What a transaction would do.")
+            .param(Param::required::<TxObject>("tx", "a transaction, signed or not"))
+            .errors(&[UNAVAILABLE]),
+        Method::new::<TxView>("ombra_getTransaction", "A transaction and what became of it.")
+            .param(hash("hash", "a transaction's hash"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<TxView>(
+            "ombra_waitForTransaction",
+            "The same, as soon as it is included or dropped.",
+        )
+        .kind(Kind::Wait)
+        .param(hash("hash", "a transaction's hash"))
+        .param(Param::optional::<WaitOptions>("options", "how long to wait").spread())
+        .errors(&[NOT_FOUND, UNAVAILABLE, LIMITED]),
+    ]
+}
+
+fn accounts() -> Vec<Method> {
+    vec![
+        Method::new::<AccountView>("ombra_getAccount", "An account; zeros if it does not exist.")
+            .param(address()),
+        Method::new::<PageOf<AccountTx>>(
+            "ombra_getAccountTransactions",
+            "The transactions of an account, newest first.",
+        )
+        .param(address())
+        .param(page()),
+        Method::new::<PageOf<MinerView>>("ombra_listMiners", "Miners, in order of addresses.")
+            .param(page()),
+        Method::new::<MinerView>("ombra_getMiner", "A miner by address or id.")
+            .param(
+                Param::required::<MinerSelector>("miner", "an address or a minerId")
+                    .or_named(&["address", "minerId"]),
+            )
+            .errors(&[NOT_FOUND]),
+        Method::new::<BlobView>("ombra_getBlob", "A blob's record.")
+            .param(Param::required::<String>("blobId", "a blob's id"))
+            .errors(&[NOT_FOUND]),
+    ]
+}
+
+fn runs() -> Vec<Method> {
+    vec![
+        Method::new::<RunView>("ombra_getAgentRun", "A run.")
+            .param(hash("agentRunId", "a run's id"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<StepView>>("ombra_getAgentSteps", "The steps of a run, by index.")
+            .param(hash("agentRunId", "a run's id"))
+            .param(page())
+            .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<RunView>>("ombra_listAgentRuns", "Runs, newest first.")
+            .param(Param::optional::<RunQuery>("filter", "which runs").spread())
+            .param(page()),
+        Method::new::<PageOf<TurnView>>("ombra_getConversation", "Turns, in chain order.")
+            .param(hash("conversationId", "a conversation's id"))
+            .param(page()),
+        Method::new::<TurnView>("ombra_getChatTurn", "A turn.")
+            .param(hash("hash", "a CHAT_TURN's hash"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<SettlementView>("ombra_settlement", "What an AGENT_FINISH must state now.")
+            .param(hash("agentRunId", "a run's id"))
+            .errors(&[NOT_FOUND]),
+    ]
+}
+
+fn computed() -> Vec<Method> {
+    vec![
+        Method::new::<HashText>("ombra_computeAgentRunId", "The id of a run to be asked for.")
+            .param(Param::required::<String>("from", "the submitter, as written"))
+            .param(Param::required::<u64>("nonce", "the nonce of the AGENT_REQUEST"))
+            .param(Param::required::<String>("prompt", "the prompt")),
+        Method::new::<ConversationId>("ombra_computeConversationId", "The id of a conversation.")
+            .param(Param::required::<String>("creator", "the creator's address, as written"))
+            .param(Param::optional::<String>("seed", "any text"))
+            .param(Param::optional::<u64>("now", "milliseconds since 1970; now if not given")),
+        Method::new::<HashText>("ombra_computeContentHash", "The hash of a content.")
+            .param(Param::required::<String>("content", "the content")),
+    ]
+}
+
+fn builder(name: &'static str, summary: &'static str, fields: Param) -> Method {
+    let envelope =
+        Param::required::<BuildEnvelope>("envelope", "from, publicKey, nonce, timestamp");
+    Method::new::<Built>(name, summary)
+        .param(envelope.spread())
+        .param(fields.spread())
+        .errors(&[REJECTED])
+}
+
+fn builders() -> Vec<Method> {
+    const FIELDS: &str = "the members of the kind";
+    vec![
+        builder(
+            "ombra_buildChatTurn",
+            "An unsigned CHAT_TURN.",
+            Param::required::<BuildChatTurn>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildAgentRequest",
+            "An unsigned AGENT_REQUEST; the run's id is filled in.",
+            Param::required::<BuildAgentRequest>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildAgentClaim",
+            "An unsigned AGENT_CLAIM.",
+            Param::required::<BuildAgentClaim>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildAgentStep",
+            "An unsigned AGENT_STEP.",
+            Param::required::<BuildAgentStep>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildAgentFinish",
+            "An unsigned AGENT_FINISH; the amounts are filled in.",
+            Param::required::<BuildAgentFinish>("fields", FIELDS),
+        )
+        .errors(&[REJECTED, NOT_FOUND]),
+        builder(
+            "ombra_buildAgentCancel",
+            "An unsigned AGENT_CANCEL.",
+            Param::required::<BuildAgentCancel>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildTransfer",
+            "An unsigned TRANSFER.",
+            Param::required::<BuildTransfer>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildMinerRegister",
+            "An unsigned MINER_REGISTER.",
+            Param::required::<BuildMinerRegister>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildBlobInit",
+            "An unsigned SOCIAL_BLOB_INIT.",
+            Param::required::<BuildBlobInit>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildBlobChunk",
+            "An unsigned SOCIAL_BLOB_CHUNK.",
+            Param::required::<BuildBlobChunk>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildBlobFinalize",
+            "An unsigned SOCIAL_BLOB_FINALIZE.",
+            Param::required::<BuildBlobFinalize>("fields", FIELDS),
+        ),
+    ]
+}
+
+fn pool() -> Vec<Method> {
+    vec![
+        Method::new::<PoolStatus>("txpool_status", "Counts and bytes, together and by type."),
+        Method::new::<PoolContent>("txpool_content", "What waits, by sender and nonce.")
+            .param(page()),
+        Method::new::<SenderPool>("txpool_contentFrom", "What one sender has waiting, by nonce.")
+            .param(address()),
+    ]
+}
+
+fn events() -> Vec<Method> {
+    vec![
+        Method::new::<String>("ombra_subscribe", "Notifications of one kind of event.")
+            .kind(Kind::Subscription)
+            .param(Param::required::<EventKind>("kind", "what to be told of"))
+            .param(Param::optional::<EventFilter>("filter", "which events").spread())
+            .errors(&[UNAVAILABLE]),
+        Method::new::<bool>("ombra_unsubscribe", "Ends a subscription.")
+            .kind(Kind::Subscription)
+            .param(Param::required::<String>("subscription", "what ombra_subscribe answered")),
+    ]
+}

@@ -1,0 +1,136 @@
+//! One parameter of a method.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use crate::error::RpcError;
+
+/// A parameter: its name, its type, and how it may be given by name.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its name in a call by name.
+    pub name: &'static str,
+    /// What it is, in one sentence.
+    pub summary: &'static str,
+    /// Whether it must be given.
+    pub is_required: bool,
+    /// Further names, for parameters that are known under several.
+    pub aliases: &'static [&'static str],
+    /// For an object: its members, which a call by name may give directly.
+    pub members: Vec<String>,
+    schema: fn(&mut SchemaGenerator) -> Schema,
+    check: fn(&str) -> Option<(String, String)>,
+}
+
+impl Param {
+    /// A parameter that must be given.
+    #[must_use]
+    pub fn required<T: JsonSchema + DeserializeOwned>(
+        name: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            is_required: true,
+            aliases: &[],
+            members: Vec::new(),
+            schema: SchemaGenerator::subschema_for::<T>,
+            check: fault::<T>,
+        }
+    }
+
+    /// A parameter that may be left out or null.
+    #[must_use]
+    pub fn optional<T: JsonSchema + DeserializeOwned>(
+        name: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self { is_required: false, ..Self::required::<T>(name, summary) }
+    }
+
+    /// Whose members a call by name may give directly.
+    #[must_use]
+    pub(super) fn spread(self) -> Self {
+        let mut generator = SchemaGenerator::default();
+        (self.schema)(&mut generator);
+        let members = generator
+            .take_definitions(true)
+            .into_iter()
+            .filter_map(|(_, schema)| {
+                let properties = schema.get("properties")?.as_object()?;
+                Some(properties.keys().cloned().collect::<Vec<_>>())
+            })
+            .max_by_key(Vec::len)
+            .unwrap_or_default();
+        Self { members, ..self }
+    }
+
+    /// Known under further names.
+    #[must_use]
+    pub(super) fn or_named(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    pub(super) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
+    pub(super) fn has_member(&self, name: &str) -> bool {
+        self.members.iter().any(|member| member == name)
+    }
+
+    /// Checks a given value.
+    pub(super) fn check(&self, value: &str) -> Result<(), RpcError> {
+        if value == "null" && !self.is_required {
+            return Ok(());
+        }
+        match (self.check)(value) {
+            None => Ok(()),
+            Some((path, expected)) => {
+                let field = match (path.as_str(), self.members.is_empty()) {
+                    (".", _) => self.name.to_owned(),
+                    (_, true) => format!("{}.{path}", self.name),
+                    (_, false) => path.clone(),
+                };
+                Err(RpcError::invalid(field, found(value, &path), expected))
+            }
+        }
+    }
+}
+
+/// Where `text` is not a `T`, and what would be.
+fn fault<T: DeserializeOwned>(text: &str) -> Option<(String, String)> {
+    if serde_json::from_str::<T>(text).is_ok() {
+        return None;
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
+    let path = error.path().to_string();
+    Some((path, expectation(&error.inner().to_string())))
+}
+
+/// The part of the value at `path`, as far as it can be followed.
+fn found(value: &str, path: &str) -> String {
+    let Ok(mut value) = serde_json::from_str::<serde_json::Value>(value) else {
+        return value.to_owned();
+    };
+    for key in path.split('.').filter(|key| !key.is_empty()) {
+        match value.get_mut(key) {
+            Some(inner) => value = inner.take(),
+            None => break,
+        }
+    }
+    value.to_string()
+}
+
+/// serde's message, reduced to what was expected.
+fn expectation(message: &str) -> String {
+    let message = message.rsplit_once(" at line ").map_or(message, |(text, _)| text);
+    let wanted = message.split_once("expected ").map_or(message, |(_, wanted)| wanted);
+    wanted.split_once(", got ").map_or(wanted, |(wanted, _)| wanted).to_owned()
+}

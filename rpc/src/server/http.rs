@@ -1,0 +1,214 @@
+//! Routes and what answers them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use http_body_util::Full;
+use jsonrpsee::Methods;
+use jsonrpsee::core::middleware::RpcServiceBuilder;
+use jsonrpsee::server::{
+    BatchRequestConfig, ConnectionState, HttpRequest, PingConfig, RandomStringIdProvider,
+    Server as JsonRpcServer, ServerConfig, ServerConfigBuilder, StopHandle, TowerServiceBuilder,
+    ws,
+};
+use jsonrpsee::types::ErrorObjectOwned;
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tower::Service;
+use tower::layer::util::Identity;
+
+use super::body::{BodyError, BodyReader, ReadBody};
+use crate::config::Limits;
+use crate::error::RpcError;
+use crate::metrics::MetricsText;
+use crate::middleware::{Checks, Place, Shared};
+use crate::ports::{Check, Readiness};
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A set of methods, served over HTTP and WebSocket.
+#[derive(Clone)]
+pub(super) struct Interface(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    methods: Methods,
+    http: ServerConfig,
+    websockets: TowerServiceBuilder<Identity, Identity>,
+    websocket_calls_max: usize,
+    bodies: BodyReader,
+    batch_calls_max: usize,
+    requests: Arc<Semaphore>,
+    next_connection: AtomicU32,
+    stop: StopHandle,
+}
+
+impl Interface {
+    pub(super) fn new(shared: Shared, methods: Methods, limits: &Limits, stop: StopHandle) -> Self {
+        let size = |count: u32| usize::try_from(count).unwrap_or(Semaphore::MAX_PERMITS);
+        let http = config(limits).max_request_body_size(limits.request_bytes_max).build();
+        let ping = PingConfig::new()
+            .ping_interval(limits.ping_interval())
+            .inactive_limit(limits.ping_interval().saturating_mul(2));
+        let websocket = config(limits)
+            .max_request_body_size(limits.websocket_message_bytes_max)
+            .max_connections(limits.websockets_max)
+            .max_subscriptions_per_connection(limits.subscriptions_max)
+            .set_message_buffer_capacity(limits.websocket_queue_max.max(1))
+            .set_id_provider(RandomStringIdProvider::new(16))
+            .enable_ws_ping(ping)
+            .ws_only()
+            .build();
+        Self(Arc::new(Inner {
+            shared: Arc::new(shared),
+            methods,
+            http,
+            websockets: JsonRpcServer::builder().set_config(websocket).to_service_builder(),
+            websocket_calls_max: size(limits.websocket_calls_max),
+            bodies: BodyReader::new(limits),
+            batch_calls_max: size(limits.batch_calls_max),
+            requests: Arc::new(Semaphore::new(size(limits.connections_max).saturating_mul(2))),
+            next_connection: AtomicU32::new(0),
+            stop,
+        }))
+    }
+}
+
+fn config(limits: &Limits) -> ServerConfigBuilder {
+    ServerConfig::builder()
+        .max_response_body_size(limits.response_bytes_max)
+        .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_calls_max))
+}
+
+/// JSON-RPC and health, on the network port.
+pub(super) fn public_routes(interface: Interface, readiness: Arc<dyn Readiness>) -> Router {
+    let health = Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .with_state(readiness);
+    Router::new().route("/", post(call).get(upgrade)).with_state(interface).merge(health)
+}
+
+/// JSON-RPC only, on the operator's socket.
+pub(super) fn admin_routes(interface: Interface) -> Router {
+    Router::new().route("/", post(call)).with_state(interface)
+}
+
+/// Prometheus metrics.
+pub(super) fn metrics_routes(text: Arc<dyn MetricsText>) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(text)
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> Response {
+    let checks = match tokio::task::spawn_blocking(move || readiness.checks()).await {
+        Ok(checks) => checks,
+        Err(_) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    };
+    let is_ready = checks.iter().all(|check| check.is_ok);
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let check = |Check { name, is_ok, detail }: &Check| json!({ "name": name, "ok": is_ok, "detail": detail });
+    let checks: Vec<_> = checks.iter().map(check).collect();
+    (status, Json(json!({ "ready": is_ready, "checks": checks }))).into_response()
+}
+
+async fn metrics(State(text): State<Arc<dyn MetricsText>>) -> Response {
+    ([(header::CONTENT_TYPE, OPENMETRICS)], text.text()).into_response()
+}
+
+/// A JSON-RPC request or batch.
+async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let ReadBody { bytes, memory } = match inner.bodies.read(&parts.headers, body).await {
+        Ok(read) => read,
+        Err(error) => {
+            inner.shared.metrics.request_refused();
+            return refused(error, inner.bodies.bytes_max());
+        }
+    };
+    if has_more_elements(&bytes, inner.batch_calls_max) {
+        let message = format!("at most {} calls in a batch", inner.batch_calls_max);
+        return error_response(StatusCode::OK, RpcError::too_large("TOO_MANY_CALLS", message));
+    }
+    let Ok(permit) = Arc::clone(&inner.requests).try_acquire_owned() else {
+        let busy = RpcError::busy("BUSY", "too many requests at the same time", 100);
+        return error_response(StatusCode::SERVICE_UNAVAILABLE, busy);
+    };
+
+    let mut request = HttpRequest::new(Full::new(bytes));
+    *request.method_mut() = parts.method;
+    *request.headers_mut() = parts.headers;
+    let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
+    let connection = ConnectionState::new(inner.stop.clone(), connection_id, permit);
+    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::Http };
+    let response = jsonrpsee::server::http::call_with_service_builder(
+        request,
+        inner.http.clone(),
+        connection,
+        inner.methods.clone(),
+        RpcServiceBuilder::new().layer(checks),
+    )
+    .await;
+    drop(memory);
+    response.map(Body::new)
+}
+
+/// The start of a WebSocket.
+async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) -> Response {
+    if !ws::is_upgrade_request(&request) {
+        let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
+        return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
+    }
+    let calls = Arc::new(Semaphore::new(inner.websocket_calls_max));
+    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::WebSocket(calls) };
+    let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
+    let mut service = inner
+        .websockets
+        .clone()
+        .connection_id(connection_id)
+        .set_rpc_middleware(RpcServiceBuilder::new().layer(checks))
+        .build(inner.methods.clone(), inner.stop.clone());
+    match service.call(request).await {
+        Ok(response) => response.map(Body::new),
+        Err(error) => {
+            tracing::debug!(%error, "a WebSocket was not opened");
+            StatusCode::BAD_REQUEST.into_response()
+        }
+    }
+}
+
+const UPGRADE: (HeaderName, &str) = (header::UPGRADE, "websocket");
+
+/// Whether a large body is an array of more than `max` elements. Small ones are not looked at:
+/// they cannot cost much.
+fn has_more_elements(body: &[u8], max: usize) -> bool {
+    const LARGE: usize = 256 * 1024;
+    body.len() > LARGE && crate::registry::count_elements(body, max) > max
+}
+
+fn refused(error: BodyError, bytes_max: usize) -> Response {
+    let told = match error {
+        BodyError::TooLarge => {
+            let limit = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+            return jsonrpsee::server::http::response::too_large(limit).map(Body::new);
+        }
+        BodyError::TooSlow => RpcError::too_large("TOO_SLOW", "the body did not come in time"),
+        BodyError::NoMemory => RpcError::busy("BUSY", "too many large requests", 500),
+        BodyError::Broken => RpcError::too_large("BROKEN", "the body ended early"),
+    };
+    error_response(error.status(), told)
+}
+
+fn error_response(status: StatusCode, error: RpcError) -> Response {
+    let error = ErrorObjectOwned::from(error);
+    (status, Json(json!({ "jsonrpc": "2.0", "id": null, "error": error }))).into_response()
+}

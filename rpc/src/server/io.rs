@@ -1,0 +1,111 @@
+//! A connection's bytes, guarded: a peer that takes nothing for too long is cut off, and the
+//! connection's place is free again when the bytes end, whoever holds them.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, Sleep};
+
+use crate::metrics::Metrics;
+
+/// One of the places for connections.
+#[derive(Debug)]
+pub(super) struct Place {
+    metrics: Metrics,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    pub(super) fn new(permit: OwnedSemaphorePermit, metrics: Metrics) -> Self {
+        metrics.connection_opened();
+        Self { metrics, _permit: permit }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.metrics.connection_closed();
+    }
+}
+
+/// A stream with a time-out on writing and a place that it occupies.
+#[derive(Debug)]
+pub(super) struct GuardedIo<T> {
+    inner: T,
+    write_timeout: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+    _place: Place,
+}
+
+impl<T> GuardedIo<T> {
+    pub(super) const fn new(inner: T, write_timeout: Duration, place: Place) -> Self {
+        Self { inner, write_timeout, stalled: None, _place: place }
+    }
+
+    /// Passes the outcome of a write on, unless writes have made no progress for too long.
+    fn watch<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        outcome: Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            return outcome;
+        }
+        let deadline = self.stalled.get_or_insert_with(|| {
+            Box::pin(tokio::time::sleep_until(Instant::now() + self.write_timeout))
+        });
+        match deadline.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(cx, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for GuardedIo<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        self.watch(cx, outcome)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.inner).poll_flush(cx);
+        self.watch(cx, outcome)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outcome = Pin::new(&mut self.inner).poll_shutdown(cx);
+        self.watch(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.inner).poll_write_vectored(cx, buffers);
+        self.watch(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}

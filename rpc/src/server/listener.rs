@@ -1,0 +1,140 @@
+//! Accepting connections and serving HTTP/1.1 on them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::{Request, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
+
+use super::io::{GuardedIo, Place};
+use crate::config::Limits;
+use crate::metrics::Metrics;
+
+/// Members of a request's head.
+const HEADERS_MAX: usize = 64;
+/// Bytes of a request's head, and of one read of a body.
+const HEAD_BYTES_MAX: usize = 128 * 1024;
+/// How long to pause when the system has no more file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a refused client is given to take its answer.
+const REFUSE_TIMEOUT: Duration = Duration::from_millis(100);
+
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/json\r\ncontent-length: 143\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32053,\"message\":\"too many \
+    connections\",\"data\":{\"code\":\"TOO_MANY_CONNECTIONS\",\"retryAfterMs\":1000}}}";
+
+/// What every connection of the node needs.
+#[derive(Clone)]
+pub(super) struct Context {
+    pub(super) limits: Limits,
+    pub(super) shutdown: CancellationToken,
+    pub(super) connections: TaskTracker,
+}
+
+/// A bound TCP port.
+pub(super) struct Listener {
+    listener: TcpListener,
+    places: Arc<Semaphore>,
+    metrics: Metrics,
+}
+
+impl Listener {
+    pub(super) fn new(listener: TcpListener, limits: &Limits, metrics: Metrics) -> Self {
+        let places = usize::try_from(limits.connections_max).unwrap_or(Semaphore::MAX_PERMITS);
+        Self { listener, places: Arc::new(Semaphore::new(places)), metrics }
+    }
+
+    /// Serves until the node stops; open connections are left to the context's tracker.
+    pub(super) async fn serve(self, routes: Router, context: Context) {
+        loop {
+            let accepted = tokio::select! {
+                () = context.shutdown.cancelled() => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            match Arc::clone(&self.places).try_acquire_owned() {
+                Ok(permit) => {
+                    let place = Place::new(permit, self.metrics.clone());
+                    let connection = serve_tcp(stream, place, routes.clone(), context.clone());
+                    context.connections.spawn(connection);
+                }
+                Err(_) => {
+                    self.metrics.connection_refused();
+                    refuse(stream).await;
+                }
+            }
+        }
+    }
+}
+
+async fn refuse(mut stream: TcpStream) {
+    // The client may have gone; there is nobody to tell.
+    drop(tokio::time::timeout(REFUSE_TIMEOUT, stream.write_all(REFUSAL)).await);
+}
+
+async fn serve_tcp(stream: TcpStream, place: Place, routes: Router, context: Context) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection ended at once");
+        return;
+    }
+    serve_connection(stream, place, routes, context).await;
+}
+
+/// Serves HTTP/1.1 until the client or the node ends it.
+pub(super) async fn serve_connection<T>(stream: T, place: Place, routes: Router, context: Context)
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Context { limits, shutdown, .. } = context;
+    let io = TokioIo::new(GuardedIo::new(stream, limits.write_timeout(), place));
+    let service = service_fn(move |request: Request<Incoming>| {
+        let routes = routes.clone();
+        async move { Ok::<_, Infallible>(answer(routes, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout())
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(io, service)
+        .with_upgrades();
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = shutdown.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            let ended = tokio::time::timeout(limits.shutdown_timeout(), connection).await;
+            ended.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+async fn answer(routes: Router, request: Request<Incoming>) -> axum::response::Response {
+    match routes.oneshot(request.map(Body::new)).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,242 @@
+//! Listeners: binding, serving, stopping in order.
+
+mod admin_socket;
+mod body;
+mod http;
+mod io;
+mod listener;
+
+use std::io::Error as IoError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use jsonrpsee::server::{ServerHandle, stop_channel};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api::Api;
+use crate::config::{Config, Limits};
+use crate::events::Hub;
+use crate::metrics::{Metrics, MetricsText};
+use crate::middleware::Shared;
+use crate::ports::{ChainFacts, Endpoints, Ports};
+use crate::registry::Registry;
+use admin_socket::AdminSocket;
+use http::Interface;
+use listener::Listener;
+
+/// What a server is made of.
+#[expect(missing_debug_implementations, reason = "ports are opaque")]
+pub struct Parts {
+    /// Settings.
+    pub config: Config,
+    /// What never changes.
+    pub facts: ChainFacts,
+    /// Where answers come from.
+    pub ports: Ports,
+    /// What is measured.
+    pub metrics: Metrics,
+    /// What `/metrics` answers.
+    pub metrics_text: Arc<dyn MetricsText>,
+    /// Further routes of the network port.
+    pub routes: Router,
+    /// Where the operator's socket is made; none for no such socket.
+    pub admin_socket: Option<PathBuf>,
+    /// Cancelled when the node stops.
+    pub shutdown: CancellationToken,
+}
+
+/// Why the interfaces cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// A port cannot be opened.
+    #[error("{purpose} cannot listen on {address}")]
+    Listen {
+        /// `rpc` or `metrics`.
+        purpose: &'static str,
+        /// The address in the configuration.
+        address: SocketAddr,
+        /// Why.
+        source: IoError,
+    },
+    /// The operator's socket cannot be made.
+    #[error("the admin socket cannot be made at {path}")]
+    AdminSocket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: IoError,
+    },
+    /// A part of the server ended without being asked to.
+    #[error("the part {part} of the interfaces ended")]
+    Ended {
+        /// Which.
+        part: &'static str,
+    },
+}
+
+/// Bound listeners that wait to be served.
+#[expect(missing_debug_implementations, reason = "ports are opaque")]
+pub struct Server {
+    endpoints: Endpoints,
+    rpc: Listener,
+    rpc_routes: Router,
+    metrics: Option<(Listener, Router)>,
+    admin: Option<(AdminSocket, Router)>,
+    counts: Metrics,
+    hub: Arc<Hub>,
+    limits: Limits,
+    shutdown: CancellationToken,
+    websockets: ServerHandle,
+}
+
+impl Server {
+    /// Opens the ports and the socket. Nothing is answered before [`Server::run`].
+    ///
+    /// # Errors
+    /// [`ServeError`] names what cannot be opened.
+    pub async fn bind(parts: Parts) -> Result<Self, ServeError> {
+        let Parts {
+            config: Config { listen, metrics_listen, metrics: serves_metrics, limits },
+            facts,
+            ports,
+            metrics,
+            metrics_text,
+            routes,
+            admin_socket,
+            shutdown,
+        } = parts;
+        let (rpc_listener, rpc_address) = open("rpc", listen).await?;
+        let metrics_listener = match serves_metrics {
+            true => Some(open("metrics", metrics_listen).await?),
+            false => None,
+        };
+        let admin = admin_socket.map(AdminSocket::bind).transpose()?;
+        let endpoints = Endpoints {
+            rpc: rpc_address,
+            metrics: metrics_listener.as_ref().map(|(_, address)| *address),
+            admin: admin.as_ref().map(|socket| socket.path().to_owned()),
+        };
+
+        let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
+        let (stop, websockets) = stop_channel();
+        let api = Api {
+            facts: Arc::new(facts),
+            ports: ports.clone(),
+            limits: limits.clone(),
+            hub: Arc::clone(&hub),
+            shutdown: shutdown.clone(),
+        };
+        let interface = |registry, methods| {
+            let shared = Shared {
+                registry,
+                metrics: metrics.clone(),
+                submit: Arc::clone(&ports.submit),
+                shutdown: shutdown.clone(),
+                response_bytes_max: usize::try_from(limits.response_bytes_max)
+                    .unwrap_or(usize::MAX),
+            };
+            Interface::new(shared, methods, &limits, stop.clone())
+        };
+        let public = interface(Registry::public(), api.public_methods());
+        let operator = interface(Registry::admin(), api.admin_methods());
+        let listener = |listener| Listener::new(listener, &limits, metrics.clone());
+        Ok(Self {
+            rpc: listener(rpc_listener),
+            rpc_routes: http::public_routes(public, Arc::clone(&ports.readiness)).merge(routes),
+            metrics: metrics_listener
+                .map(|(bound, _)| (listener(bound), http::metrics_routes(metrics_text))),
+            admin: admin.map(|socket| (socket, http::admin_routes(operator))),
+            endpoints,
+            counts: metrics,
+            hub,
+            limits,
+            shutdown,
+            websockets,
+        })
+    }
+
+    /// The addresses that are bound.
+    #[must_use]
+    pub const fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// Serves until the node stops. Then no connection is accepted any more, waiting calls and
+    /// subscriptions are told, and open requests may end within the configured time.
+    ///
+    /// # Errors
+    /// [`ServeError::Ended`] if a part of the server ends before that.
+    pub async fn run(self) -> Result<(), ServeError> {
+        let Self {
+            rpc, rpc_routes, metrics, admin, counts, hub, limits, shutdown, websockets, ..
+        } = self;
+        let connections = TaskTracker::new();
+        let mut parts: JoinSet<&'static str> = JoinSet::new();
+        let context = listener::Context {
+            limits: limits.clone(),
+            shutdown: shutdown.clone(),
+            connections: connections.clone(),
+        };
+        spawn(&mut parts, "rpc", rpc.serve(rpc_routes, context.clone()));
+        if let Some((listener, routes)) = metrics {
+            spawn(&mut parts, "metrics", listener.serve(routes, context.clone()));
+        }
+        if let Some((socket, routes)) = admin {
+            spawn(&mut parts, "admin", socket.serve(routes, counts, context.clone()));
+        }
+        spawn(&mut parts, "events", hub.run(shutdown.clone()));
+
+        let ended = tokio::select! {
+            () = shutdown.cancelled() => None,
+            ended = parts.join_next() => ended,
+        };
+        if let Some(ended) = ended.filter(|_| !shutdown.is_cancelled()) {
+            let part = ended.unwrap_or("of a panicked task");
+            return Err(ServeError::Ended { part });
+        }
+        connections.close();
+        if websockets.stop().is_err() {
+            tracing::debug!("no WebSocket is open");
+        }
+        let drained = async {
+            while parts.join_next().await.is_some() {}
+            connections.wait().await;
+            websockets.stopped().await;
+        };
+        finish_within(limits.shutdown_timeout(), drained).await;
+        Ok(())
+    }
+}
+
+fn spawn(
+    parts: &mut JoinSet<&'static str>,
+    name: &'static str,
+    part: impl Future<Output = ()> + Send + 'static,
+) {
+    parts.spawn(async move {
+        part.await;
+        name
+    });
+}
+
+async fn finish_within(deadline: Duration, drained: impl Future<Output = ()>) {
+    if tokio::time::timeout(deadline, drained).await.is_err() {
+        tracing::warn!(?deadline, "connections were still open at shutdown and are cut");
+    }
+}
+
+async fn open(
+    purpose: &'static str,
+    address: SocketAddr,
+) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |source| ServeError::Listen { purpose, address, source };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
+}

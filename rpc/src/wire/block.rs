@@ -1,0 +1,188 @@
+//! Blocks.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use types::{Address, Amount, Hash, Header, Signature};
+
+use super::{AddressText, AmountText, HashText, SignatureText, TxObject, tx_object};
+use crate::ports::{Certificate, CommittedBlock};
+
+/// A header, in the order in which it is hashed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeaderView {
+    /// The chain's name.
+    pub chain_id: String,
+    /// The height.
+    pub index: u64,
+    /// The hash of the block before; the genesis hash for block 1.
+    #[schemars(with = "HashText")]
+    pub previous_hash: Hash,
+    /// Block time.
+    pub timestamp: u64,
+    /// The validator that made the block.
+    #[schemars(with = "AddressText")]
+    pub proposer: Address,
+    /// Merkle root over the transactions' hashes.
+    #[schemars(with = "HashText")]
+    pub tx_root: Hash,
+    /// Root of the authenticated state after the previous block.
+    #[schemars(with = "HashText")]
+    pub state_root: Hash,
+    /// What the block burned.
+    #[schemars(with = "AmountText")]
+    pub tokens_burned: Amount,
+    /// How many transactions it has.
+    pub tx_count: u64,
+}
+
+impl From<&Header> for HeaderView {
+    fn from(header: &Header) -> Self {
+        let Header {
+            chain_id,
+            index,
+            previous_hash,
+            timestamp,
+            proposer,
+            tx_root,
+            state_root,
+            tokens_burned,
+            tx_count,
+        } = header;
+        Self {
+            chain_id: chain_id.clone(),
+            index: *index,
+            previous_hash: *previous_hash,
+            timestamp: *timestamp,
+            proposer: *proposer,
+            tx_root: *tx_root,
+            state_root: *state_root,
+            tokens_burned: *tokens_burned,
+            tx_count: *tx_count,
+        }
+    }
+}
+
+/// The certificate that made a block final.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Commit {
+    /// The block's index.
+    pub height: u64,
+    /// The round that decided it.
+    pub round: u32,
+    /// The block.
+    #[schemars(with = "HashText")]
+    pub block_hash: Hash,
+    /// Precommits, in order of addresses.
+    pub signatures: Vec<CommitEntry>,
+}
+
+/// One validator's precommit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitEntry {
+    /// The validator.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// Its signature.
+    #[schemars(with = "SignatureText")]
+    pub signature: Signature,
+}
+
+impl From<Certificate> for Commit {
+    fn from(certificate: Certificate) -> Self {
+        let Certificate { height, round, block_hash, signatures } = certificate;
+        let signatures = signatures
+            .into_iter()
+            .map(|(address, signature)| CommitEntry { address, signature })
+            .collect();
+        Self { height, round, block_hash, signatures }
+    }
+}
+
+/// The transactions of a block.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BlockTransactions {
+    /// Signed objects.
+    Full(#[schemars(with = "Vec<TxObject>")] Vec<Box<RawValue>>),
+    /// Their hashes.
+    Hashes(#[schemars(with = "Vec<HashText>")] Vec<Hash>),
+}
+
+/// A block.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockView {
+    /// The header's members.
+    #[serde(flatten)]
+    pub header: HeaderView,
+    /// The header's hash: the block's name.
+    #[schemars(with = "HashText")]
+    pub hash: Hash,
+    /// Objects or hashes, in order of execution.
+    pub transactions: BlockTransactions,
+    /// The certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Commit>,
+}
+
+impl BlockView {
+    /// The view of a committed block.
+    #[must_use]
+    pub fn new(
+        committed: &CommittedBlock,
+        certificate: Option<Certificate>,
+        with_objects: bool,
+    ) -> Self {
+        let txs = committed.block.transactions.iter();
+        Self {
+            header: HeaderView::from(&committed.block.header),
+            hash: committed.hash,
+            transactions: if with_objects {
+                BlockTransactions::Full(txs.map(|tx| tx_object(tx)).collect())
+            } else {
+                BlockTransactions::Hashes(txs.map(|tx| tx.hash()).collect())
+            },
+            commit: certificate.map(Commit::from),
+        }
+    }
+}
+
+/// A block in a list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockSummary {
+    /// The height.
+    pub index: u64,
+    /// Its name.
+    #[schemars(with = "HashText")]
+    pub hash: Hash,
+    /// Block time.
+    pub timestamp: u64,
+    /// The validator that made it.
+    #[schemars(with = "AddressText")]
+    pub proposer: Address,
+    /// How many transactions it has.
+    pub tx_count: u64,
+    /// What it burned.
+    #[schemars(with = "AmountText")]
+    pub tokens_burned: Amount,
+}
+
+impl BlockSummary {
+    /// The summary of a header with its hash.
+    #[must_use]
+    pub const fn new(hash: Hash, header: &Header) -> Self {
+        Self {
+            index: header.index,
+            hash,
+            timestamp: header.timestamp,
+            proposer: header.proposer,
+            tx_count: header.tx_count,
+            tokens_burned: header.tokens_burned,
+        }
+    }
+}

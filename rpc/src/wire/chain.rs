@@ -1,0 +1,225 @@
+//! The chain as a whole, its money, its validators and peers.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::params::{
+    AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN, BLOB_CHUNK_BYTES, CHAT_TURN_FEE,
+    INLINE_TEXT_BYTES_MAX, MAX_STEPS_MAX,
+};
+use types::{Address, Amount, Hash, Params, PublicKey, Supply};
+
+use super::{AddressText, AmountText, HashText, PublicKeyText};
+use crate::ports::{Identity, Peer, Validator};
+
+/// What `ombra_chainInfo` answers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainInfo {
+    /// The chain's name.
+    pub chain_id: String,
+    /// The rules that the node follows.
+    pub protocol: String,
+    /// The hash of genesis.
+    #[schemars(with = "HashText")]
+    pub genesis_hash: Hash,
+    /// The index of the latest block; 0 before the first one.
+    pub height: u64,
+    /// The hash of the latest block; the genesis hash before the first one.
+    #[schemars(with = "HashText")]
+    pub latest_block_hash: Hash,
+    /// The time of the latest block.
+    pub latest_block_time: u64,
+    /// Whether the node is behind the chain.
+    pub syncing: bool,
+    /// How many peers are connected.
+    pub peers: usize,
+    /// How many validators there are.
+    pub validators: usize,
+    /// From which heights forks are active.
+    pub forks: Forks,
+    /// The parameters that genesis set.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub params: Params,
+    /// The program's version.
+    pub version: String,
+}
+
+/// From which heights forks are active.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Forks {
+    /// CHAT_TURN and AGENT transactions.
+    pub v6: u64,
+}
+
+/// Constants and parameters that set prices and limits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeSchedule {
+    /// Earned per output token.
+    #[schemars(with = "AmountText")]
+    pub agent_reward_per_token: Amount,
+    /// Burned per AGENT_STEP.
+    #[schemars(with = "AmountText")]
+    pub agent_network_fee_per_step: Amount,
+    /// Burned per CHAT_TURN.
+    #[schemars(with = "AmountText")]
+    pub chat_turn_fee: Amount,
+    /// Burned per SOCIAL_BLOB_CHUNK.
+    #[schemars(with = "AmountText")]
+    pub blob_fee_per_chunk: Amount,
+    /// The least escrow of an AGENT_REQUEST.
+    #[schemars(with = "AmountText")]
+    pub min_max_fee: Amount,
+    /// The least fee of a TRANSFER.
+    #[schemars(with = "AmountText")]
+    pub min_transfer_fee: Amount,
+    /// The most steps of a run.
+    pub max_steps: u64,
+    /// The most output tokens of a step.
+    pub max_output_tokens_per_step: u64,
+    /// Bytes of a prompt, a turn or an inline answer.
+    pub max_inline_text_bytes: usize,
+    /// Bytes of every chunk of a blob but the last.
+    pub blob_chunk_bytes: u64,
+    /// The largest blob.
+    pub max_blob_bytes: u64,
+    /// The largest transaction as canonical signed JSON.
+    pub max_tx_bytes: u32,
+    /// The same for SOCIAL_BLOB_CHUNK.
+    pub max_chunk_tx_bytes: u32,
+    /// How long a run waits for a claim, in milliseconds.
+    pub pending_ttl_ms: u64,
+    /// How long a claimed run waits for its first step, in milliseconds.
+    pub claim_ttl_ms: u64,
+    /// How long a running run waits for its next step, in milliseconds.
+    pub step_ttl_ms: u64,
+}
+
+impl From<&Params> for FeeSchedule {
+    fn from(params: &Params) -> Self {
+        Self {
+            agent_reward_per_token: Amount::new(AGENT_REWARD_PER_TOKEN),
+            agent_network_fee_per_step: Amount::new(AGENT_NETWORK_FEE_PER_STEP),
+            chat_turn_fee: CHAT_TURN_FEE,
+            blob_fee_per_chunk: params.blob_fee_per_chunk,
+            min_max_fee: params.min_max_fee,
+            min_transfer_fee: Amount::ZERO,
+            max_steps: MAX_STEPS_MAX,
+            max_output_tokens_per_step: params.max_output_tokens_per_step,
+            max_inline_text_bytes: INLINE_TEXT_BYTES_MAX,
+            blob_chunk_bytes: BLOB_CHUNK_BYTES,
+            max_blob_bytes: params.max_blob_bytes,
+            max_tx_bytes: params.max_tx_bytes,
+            max_chunk_tx_bytes: params.max_chunk_tx_bytes,
+            pending_ttl_ms: params.pending_ttl_ms,
+            claim_ttl_ms: params.claim_ttl_ms,
+            step_ttl_ms: params.step_ttl_ms,
+        }
+    }
+}
+
+/// The money of the chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SupplyView {
+    /// Σ balances in genesis.
+    #[schemars(with = "AmountText")]
+    pub genesis: Amount,
+    /// Σ block rewards.
+    #[schemars(with = "AmountText")]
+    pub minted: Amount,
+    /// Σ burned fees.
+    #[schemars(with = "AmountText")]
+    pub burned: Amount,
+    /// Σ escrows of runs that have not ended.
+    #[schemars(with = "AmountText")]
+    pub escrowed: Amount,
+    /// What accounts hold.
+    #[schemars(with = "AmountText")]
+    pub circulating: Amount,
+}
+
+impl SupplyView {
+    /// The view; none if the counters contradict each other.
+    #[must_use]
+    pub fn new(supply: &Supply) -> Option<Self> {
+        let circulating = supply.circulating()?;
+        let Supply { genesis, minted, burned, escrowed } = *supply;
+        Some(Self { genesis, minted, burned, escrowed, circulating })
+    }
+}
+
+/// A validator.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValidatorView {
+    /// Its account.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// Its key.
+    #[schemars(with = "PublicKeyText")]
+    pub public_key: PublicKey,
+    /// Its voting power.
+    pub power: u64,
+    /// Blocks that it proposed.
+    pub proposed: u64,
+    /// Blocks whose certificate lacks its signature.
+    pub missed: u64,
+}
+
+impl From<Validator> for ValidatorView {
+    fn from(validator: Validator) -> Self {
+        let Validator { address, public_key, power, proposed, missed } = validator;
+        Self { address, public_key, power, proposed, missed }
+    }
+}
+
+/// This node in the network.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetInfo {
+    /// Its peer id.
+    pub peer_id: String,
+    /// Addresses that it listens on.
+    pub listen_addresses: Vec<String>,
+    /// How many peers are connected.
+    pub peers: usize,
+}
+
+impl NetInfo {
+    /// The view of this node with `peers` peers.
+    #[must_use]
+    pub fn new(identity: Identity, peers: usize) -> Self {
+        let Identity { peer_id, listen_addresses } = identity;
+        Self { peer_id, listen_addresses, peers }
+    }
+}
+
+/// A connected peer.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerView {
+    /// Its peer id.
+    pub peer_id: String,
+    /// The address that it is reached at.
+    pub address: String,
+    /// The height that it told last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub height: Option<u64>,
+    /// The last round trip, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+    /// How it behaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// `inbound` or `outbound`.
+    pub direction: &'static str,
+}
+
+impl From<Peer> for PeerView {
+    fn from(peer: Peer) -> Self {
+        let Peer { peer_id, address, height, latency_ms, score, is_inbound } = peer;
+        let direction = if is_inbound { "inbound" } else { "outbound" };
+        Self { peer_id, address, height, latency_ms, score, direction }
+    }
+}

@@ -1,0 +1,118 @@
+//! Miners and blobs.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::{Address, Amount, Blob, Hash, Miner, MinerFigures};
+
+use super::{AddressText, AmountText, HashText};
+use crate::ports::MinerEntry;
+
+/// A miner with what it has done.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MinerView {
+    /// Fixed by the first registration.
+    #[schemars(with = "HashText")]
+    pub miner_id: Hash,
+    /// The account.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// As registered last.
+    pub name: String,
+    /// As registered last.
+    pub capabilities: Vec<String>,
+    /// As registered last.
+    pub model_info: String,
+    /// Block time of the last registration.
+    pub registered_at: u64,
+    /// Runs claimed.
+    pub runs_claimed: u64,
+    /// Runs finished as completed.
+    pub runs_completed: u64,
+    /// Runs finished by the miner otherwise.
+    pub runs_failed: u64,
+    /// Claims that lapsed and runs that timed out.
+    pub runs_timed_out: u64,
+    /// Output tokens of recorded steps.
+    pub tokens: u64,
+    /// Rewards received.
+    #[schemars(with = "AmountText")]
+    pub earnings: Amount,
+}
+
+impl From<MinerEntry> for MinerView {
+    fn from(entry: MinerEntry) -> Self {
+        let MinerEntry { miner, figures } = entry;
+        let Miner { miner_id, address, name, capabilities, model_info, registered_at } = miner;
+        let MinerFigures { claimed, completed, failed, timed_out, tokens, earnings } = figures;
+        Self {
+            miner_id,
+            address,
+            name,
+            capabilities,
+            model_info,
+            registered_at,
+            runs_claimed: claimed,
+            runs_completed: completed,
+            runs_failed: failed,
+            runs_timed_out: timed_out,
+            tokens,
+            earnings,
+        }
+    }
+}
+
+/// A blob's record.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlobView {
+    /// Its id.
+    pub blob_id: String,
+    /// Who may add chunks.
+    #[schemars(with = "AddressText")]
+    pub owner: Address,
+    /// As the owner says.
+    pub content_type: String,
+    /// The size.
+    pub total_bytes: u64,
+    /// How many chunks make it.
+    pub total_chunks: u64,
+    /// How many of them are there.
+    pub received: u64,
+    /// SHA-256 of the bytes.
+    #[schemars(with = "HashText")]
+    pub content_hash: Hash,
+    /// Whether it is finalised.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// Block time of SOCIAL_BLOB_INIT.
+    pub created_at: u64,
+}
+
+impl From<Blob> for BlobView {
+    fn from(blob: Blob) -> Self {
+        let Blob {
+            blob_id,
+            owner,
+            content_type,
+            total_bytes,
+            total_chunks,
+            received,
+            content_hash,
+            is_final,
+            created_at,
+            ..
+        } = blob;
+        Self {
+            blob_id,
+            owner,
+            content_type,
+            total_bytes,
+            total_chunks,
+            received,
+            content_hash,
+            is_final,
+            created_at,
+        }
+    }
+}

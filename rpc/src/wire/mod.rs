@@ -1,0 +1,65 @@
+//! The shapes of the public interface: what is read from parameters and written into results.
+//!
+//! Field names are camelCase, amounts decimal strings, hashes and addresses lowercase hex, times
+//! integer milliseconds. An optional member that is absent is left out.
+
+mod account;
+mod block;
+mod build;
+mod chain;
+mod directory;
+mod event;
+mod params;
+mod pool;
+mod proof;
+mod run;
+mod schema;
+mod transaction;
+mod turn;
+
+pub use account::{AccountTx, AccountView, Direction};
+pub use block::{BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView};
+pub use build::{
+    BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest, BuildAgentStep,
+    BuildAttachment, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn,
+    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, Built, SignedParts,
+};
+pub use chain::{ChainInfo, FeeSchedule, Forks, NetInfo, PeerView, SupplyView, ValidatorView};
+pub use directory::{BlobView, MinerView};
+pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
+pub use params::{
+    BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, Page, PageLimit, PeerQuery,
+    ProofQuery, RunQuery, TxTexts, WaitOptions,
+};
+pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
+pub use proof::{ProofLeaf, ProofView};
+pub(crate) use run::RunTexts;
+pub use run::{
+    ConversationId, FeeSplit, RunState, RunView, SettlementView, StepView, ToolCallView,
+};
+pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, TxObject};
+pub use transaction::{
+    BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
+    TxView,
+};
+pub use turn::{AttachmentView, Relation, TurnView};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use types::Transaction;
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageOf<T> {
+    /// The entries.
+    pub items: Vec<T>,
+    /// What to ask with for the next page; null at the end.
+    pub next_cursor: Option<String>,
+}
+
+/// The signed transaction as a JSON value with the signer's text.
+pub(crate) fn tx_object(tx: &Transaction) -> Box<RawValue> {
+    RawValue::from_string(tx.to_json()).expect("a transaction's text is JSON")
+}

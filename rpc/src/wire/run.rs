@@ -1,0 +1,280 @@
+//! Agent runs and their steps.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, ToolCall};
+use types::{Address, Amount, Hash, Run, Settlement, Step};
+
+use super::{AddressText, AmountText, HashText};
+
+/// A run as far as its record tells, without the texts of its transactions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunState {
+    /// The run's id.
+    #[schemars(with = "HashText")]
+    pub agent_run_id: Hash,
+    /// The conversation.
+    #[schemars(with = "HashText")]
+    pub conversation_id: Hash,
+    /// Who asked and paid.
+    #[schemars(with = "AddressText")]
+    pub submitter: Address,
+    /// The escrow at the start.
+    #[schemars(with = "AmountText")]
+    pub max_fee: Amount,
+    /// The most steps.
+    pub max_steps: u64,
+    /// `pending`, `claimed`, `running`, `completed`, `failed`, `timeout`, `insufficient_funds` or
+    /// `cancelled`.
+    pub status: &'static str,
+    /// Who claimed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AddressText>")]
+    pub miner_address: Option<Address>,
+    /// Recorded steps.
+    pub step_count: u64,
+    /// The sum of their output tokens.
+    pub total_tokens_out: u64,
+    /// How the escrow was divided.
+    #[serde(flatten)]
+    pub fees: Option<FeeSplit>,
+    /// Block time of the request.
+    pub submitted_at: u64,
+    /// Block time of the standing claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_at: Option<u64>,
+    /// Block time of the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_at: Option<u64>,
+    /// When the chain acts if nobody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<u64>,
+    /// How often a claim lapsed.
+    pub reopens: u32,
+    /// Miners whose claim lapsed.
+    #[schemars(with = "Vec<AddressText>")]
+    pub excluded_miners: Vec<Address>,
+}
+
+/// How an escrow is divided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeSplit {
+    /// To the miner.
+    #[schemars(with = "AmountText")]
+    pub miner_reward: Amount,
+    /// Back to the submitter.
+    #[schemars(with = "AmountText")]
+    pub user_refund: Amount,
+    /// Burned.
+    #[schemars(with = "AmountText")]
+    pub network_fee: Amount,
+}
+
+impl From<Settlement> for FeeSplit {
+    fn from(settlement: Settlement) -> Self {
+        let Settlement { miner_reward, user_refund, network_fee } = settlement;
+        Self { miner_reward, user_refund, network_fee }
+    }
+}
+
+impl From<&Run> for RunState {
+    fn from(run: &Run) -> Self {
+        Self {
+            agent_run_id: run.agent_run_id,
+            conversation_id: run.conversation_id,
+            submitter: run.submitter,
+            max_fee: run.max_fee,
+            max_steps: run.max_steps,
+            status: run.status.as_str(),
+            miner_address: run.miner,
+            step_count: run.step_count,
+            total_tokens_out: run.tokens_out,
+            fees: run.settlement.map(FeeSplit::from),
+            submitted_at: run.submitted_at,
+            claimed_at: run.claimed_at,
+            finished_at: run.finished_at,
+            deadline_at: run.deadline_at,
+            reopens: run.reopens,
+            excluded_miners: run.excluded_miners.clone(),
+        }
+    }
+}
+
+/// A run with the texts of its transactions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// The record.
+    #[serde(flatten)]
+    pub state: RunState,
+    /// What was asked.
+    pub prompt: String,
+    /// A blob with a longer prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_blob_id: Option<String>,
+    /// Tools that the miner may use.
+    pub tools_whitelist: Vec<String>,
+    /// The model that the submitter would like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_hint: Option<String>,
+    /// The miner's model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_info: Option<String>,
+    /// The miner's hardware.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware_tier: Option<String>,
+    /// The answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_answer_inline: Option<String>,
+    /// A blob with the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_answer_blob_id: Option<String>,
+    /// The block of the request.
+    pub block_index: u64,
+    /// The AGENT_REQUEST.
+    #[schemars(with = "HashText")]
+    pub request_tx: Hash,
+    /// The standing AGENT_CLAIM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub claim_tx: Option<Hash>,
+    /// The AGENT_FINISH or AGENT_CANCEL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub finish_tx: Option<Hash>,
+}
+
+/// The transactions that a run's texts are in, with their hashes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunTexts<'a> {
+    pub(crate) request: (Hash, &'a AgentRequest),
+    pub(crate) claim: Option<(Hash, &'a AgentClaim)>,
+    /// The body is none for an AGENT_CANCEL.
+    pub(crate) finish: Option<(Hash, Option<&'a AgentFinish>)>,
+}
+
+impl RunView {
+    pub(crate) fn new(run: &Run, texts: RunTexts<'_>) -> Self {
+        let RunTexts { request: (request_tx, request), claim, finish } = texts;
+        let answer = finish.and_then(|(_, body)| body);
+        Self {
+            state: RunState::from(run),
+            prompt: request.prompt.clone(),
+            prompt_blob_id: request.prompt_blob_id.clone(),
+            tools_whitelist: request.tools_whitelist.clone(),
+            model_hint: request.model_hint.clone(),
+            model_info: claim.map(|(_, body)| body.model_info.clone()),
+            hardware_tier: claim.map(|(_, body)| body.hardware_tier.clone()),
+            final_answer_inline: answer.and_then(|body| body.final_answer_inline.clone()),
+            final_answer_blob_id: answer.and_then(|body| body.final_answer_blob_id.clone()),
+            block_index: run.request.height,
+            request_tx,
+            claim_tx: claim.map(|(hash, _)| hash),
+            finish_tx: finish.map(|(hash, _)| hash),
+        }
+    }
+}
+
+/// A recorded step.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepView {
+    /// The step's index.
+    pub step_index: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
+    /// SHA-256 of the output's text.
+    #[schemars(with = "HashText")]
+    pub output_hash: Hash,
+    /// A blob with the model's reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought_blob_id: Option<String>,
+    /// The tools that were called.
+    pub tool_calls: Vec<ToolCallView>,
+    /// A blob with the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_blob_id: Option<String>,
+    /// Block time.
+    pub timestamp: u64,
+    /// The block.
+    pub block_index: u64,
+    /// The AGENT_STEP.
+    #[schemars(with = "HashText")]
+    pub tx: Hash,
+}
+
+impl StepView {
+    /// The view of a step that the transaction `tx` with `body` reported.
+    #[must_use]
+    pub fn new(step: &Step, tx: Hash, body: &AgentStep) -> Self {
+        let calls = body.tool_calls.as_deref().unwrap_or_default();
+        Self {
+            step_index: step.step_index,
+            output_tokens: body.output_tokens,
+            output_hash: body.output_hash,
+            thought_blob_id: body.thought_blob_id.clone(),
+            tool_calls: calls.iter().map(ToolCallView::from).collect(),
+            output_blob_id: body.output_blob_id.clone(),
+            timestamp: step.timestamp,
+            block_index: step.tx.height,
+            tx,
+        }
+    }
+}
+
+/// One call of a tool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallView {
+    /// The tool.
+    pub name: String,
+    /// SHA-256 of the arguments.
+    #[schemars(with = "HashText")]
+    pub args_hash: Hash,
+    /// SHA-256 of the result.
+    #[schemars(with = "HashText")]
+    pub result_hash: Hash,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// Whether it succeeded.
+    pub ok: bool,
+}
+
+impl From<&ToolCall> for ToolCallView {
+    fn from(call: &ToolCall) -> Self {
+        let ToolCall { name, args_hash, result_hash, duration_ms, ok } = call;
+        Self {
+            name: name.clone(),
+            args_hash: *args_hash,
+            result_hash: *result_hash,
+            duration_ms: *duration_ms,
+            ok: *ok,
+        }
+    }
+}
+
+/// What AGENT_FINISH must state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SettlementView {
+    /// The sum of the recorded steps' tokens.
+    pub total_tokens_out: u64,
+    /// Recorded steps.
+    pub step_count: u64,
+    /// How the escrow is divided.
+    #[serde(flatten)]
+    pub fees: FeeSplit,
+}
+
+/// A computed conversation id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversationId {
+    /// The id.
+    #[schemars(with = "HashText")]
+    pub conversation_id: Hash,
+    /// The time that it was computed with.
+    pub now: u64,
+}

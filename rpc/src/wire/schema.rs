@@ -1,0 +1,115 @@
+//! The texts of the protocol with their JSON schemas.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use types::{Address, Amount, Hash, PublicKey, Signature};
+
+/// A hash, run id or conversation id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HashText(pub Hash);
+
+/// An address in either written form; printed as 40 hex characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AddressText(pub Address);
+
+/// An amount of micro-OMBRA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AmountText(pub Amount);
+
+/// An Ed25519 public key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PublicKeyText(pub PublicKey);
+
+/// An Ed25519 signature.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SignatureText(pub Signature);
+
+/// A transaction as a flat JSON object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TxObject;
+
+impl<'de> Deserialize<'de> for TxObject {
+    /// Takes anything: what a transaction is, is told by [`types::Transaction::parse`].
+    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(reader).map(|_| Self)
+    }
+}
+
+fn hex_schema(characters: u32) -> Schema {
+    json_schema!({ "type": "string", "pattern": format!("^[0-9a-f]{{{characters}}}$") })
+}
+
+impl JsonSchema for HashText {
+    fn schema_name() -> Cow<'static, str> {
+        "Hash".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        hex_schema(64)
+    }
+}
+
+impl JsonSchema for AddressText {
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(ox)?[0-9a-f]{40}$" })
+    }
+}
+
+impl JsonSchema for AmountText {
+    fn schema_name() -> Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(0|[1-9][0-9]{0,19})$",
+            "description": "micro-OMBRA, at most 18446744073709551615"
+        })
+    }
+}
+
+impl JsonSchema for PublicKeyText {
+    fn schema_name() -> Cow<'static, str> {
+        "PublicKey".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        hex_schema(64)
+    }
+}
+
+impl JsonSchema for SignatureText {
+    fn schema_name() -> Cow<'static, str> {
+        "Signature".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        hex_schema(128)
+    }
+}
+
+impl JsonSchema for TxObject {
+    fn schema_name() -> Cow<'static, str> {
+        "Transaction".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "a flat transaction object, docs/protocol.md sections 3 and 5",
+            "required": ["type", "from", "nonce", "timestamp", "publicKey"]
+        })
+    }
+}
