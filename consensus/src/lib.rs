@@ -1,1 +1,62 @@
-//! placeholder
+//! Agreement: the BFT engine, and the loop between it and the ledger.
+//!
+//! The engine is Malachite (Tendermint's algorithm as a library) with its own network, log and
+//! block sync. This crate gives it this chain's types and keys, and connects it to whoever keeps
+//! the chain through three small ports.
+//!
+//! ```text
+//!            peers                                     Pace: is a block due?
+//!              │                                             │
+//!        ┌─────┴─────┐  messages   ┌──────────┐  start next  │
+//!        │  engine   ├────────────►│   app    │◄─────────────┘
+//!        │ (actors)  │◄────────────┤  (loop)  ├──────► Ledger: propose, validate, commit
+//!        └──┬─────┬──┘   answers   └──────────┘ ─────► Archive: kept undecided blocks
+//!           │     └─► Signer ─► Guard: last-signed record
+//!           └─► write-ahead log of the open height
+//! ```
+//!
+//! # When blocks are made
+//! The engine starts the next height when its `Finalized` message is answered. The loop keeps
+//! that answer back until [`Pace`] says that a block is due, and goes on serving meanwhile. It
+//! answers at once when the first part of another validator's proposal for the next height, or a
+//! vote for it, arrives: someone else found a block due. Followers never wait. An idle chain so
+//! costs nothing but a heartbeat block.
+//!
+//! # Invariants
+//! 1. A body is durable before the engine hears of its hash; a vote for it leaves only after the
+//!    ledger executed it ([`Ledger::propose`], [`Ledger::validate`]).
+//! 2. A commit is durable before the next height starts, else the engine's log could be reset
+//!    for a height that is not committed, and this node might sign twice.
+//! 3. The engine is never asked to restart a height: that wipes its log.
+//! 4. A key signs at most one message for each height, round and kind, also when the log is lost
+//!    ([`guard`]).
+//! 5. Clock rules decide votes on live proposals only, never commits or synced blocks
+//!    ([`Origin`]).
+//!
+//! # Not here
+//! What a valid block is, how it is stored, and clocks: the node gives these through the ports.
+//! The engine reads the time for its timeouts only.
+
+mod app;
+mod certificate;
+mod config;
+mod engine;
+mod error;
+mod guard;
+mod metrics;
+mod parts;
+mod ports;
+pub mod sign_bytes;
+mod start;
+mod validators;
+
+pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
+pub use config::{Config, Identity, Network, Timeouts};
+pub use error::{Fault, LedgerFault, StartError};
+pub use guard::GuardError;
+pub use metrics::{Counters, engine_metrics};
+pub use ports::{
+    Archive, Candidate, Decided, Ledger, Origin, Pace, Proposed, Tip, Undecided, Verdict,
+};
+pub use start::{Handle, Peer, PeerError, Ports, peer_id, start};
+pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

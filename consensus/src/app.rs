@@ -1,0 +1,246 @@
+//! The loop between the engine and the ledger: one task, messages handled in order, each
+//! answered.
+//!
+//! Answers that take a decision of the ledger are awaited in place, on a blocking thread: the
+//! engine waits for most of them anyway, and order is what makes the loop easy to reason about.
+//! The one answer that may take seconds, when to start the next height, is kept in
+//! [`waiting::Waiting`] while the loop goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use malachitebft_app::events::RxEvent;
+use malachitebft_app_channel::{AppMsg, NetworkMsg};
+use malachitebft_core_types::{HeightParams, LinearTimeouts, Round};
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+use types::Address;
+
+use crate::engine::context::{Ctx, Height, Validators};
+use crate::engine::signing::{Signer, Verifier};
+use crate::parts::assembler::{Assembler, Limits};
+use crate::{Counters, Fault, LedgerFault, Ports, Tip};
+
+mod bodies;
+mod decide;
+mod propose;
+mod sync;
+mod waiting;
+
+use bodies::Bodies;
+use waiting::Waiting;
+
+/// The longest that a validator of a larger set waits for a due block when it starts. Until its
+/// first height starts, the engine keeps messages of others back, so nothing could wake it.
+const START_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// Bodies that are put together at a time: a few rounds of the open height and the next.
+const STREAMS_MAX: usize = 8;
+
+/// Chunks kept of a body whose head has not come yet.
+const EARLY_CHUNKS_MAX: usize = 4;
+
+/// What the loop needs, apart from its channels.
+pub(crate) struct Setup {
+    pub(crate) ports: Ports,
+    pub(crate) signer: Option<Signer>,
+    pub(crate) verifier: Verifier,
+    pub(crate) timeouts: LinearTimeouts,
+    /// Whether bodies are sent to others.
+    pub(crate) publishes: bool,
+    pub(crate) network: mpsc::Sender<NetworkMsg<Ctx>>,
+    pub(crate) counters: Counters,
+    pub(crate) block_bytes_max: usize,
+    pub(crate) tip: Tip,
+}
+
+/// The loop's state.
+pub(crate) struct App {
+    ports: Ports,
+    signer: Option<Signer>,
+    verifier: Verifier,
+    timeouts: LinearTimeouts,
+    publishes: bool,
+    network: mpsc::Sender<NetworkMsg<Ctx>>,
+    counters: Counters,
+    block_bytes_max: usize,
+    /// The last commit; what comes next is judged against it.
+    tip: Tip,
+    /// The round of the open height that has started last.
+    round: u32,
+    bodies: Bodies,
+    waiting: Option<Waiting>,
+}
+
+/// How the loop ended without being asked.
+pub(crate) enum Ended {
+    /// Something failed here.
+    Fault(Fault),
+    /// The engine closed its channel.
+    EngineGone,
+}
+
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+enum Step {
+    Stop,
+    Message(Option<AppMsg<Ctx>>),
+    Due(Result<(), Fault>),
+    Event(Result<malachitebft_engine::util::events::Event<Ctx>, broadcast::error::RecvError>),
+}
+
+impl App {
+    pub(crate) fn new(setup: Setup) -> Self {
+        let Setup {
+            ports,
+            signer,
+            verifier,
+            timeouts,
+            publishes,
+            network,
+            counters,
+            block_bytes_max,
+            tip,
+        } = setup;
+        let limits = Limits {
+            body_bytes_max: block_bytes_max,
+            streams_max: STREAMS_MAX,
+            early_chunks_max: EARLY_CHUNKS_MAX,
+        };
+        Self {
+            ports,
+            signer,
+            verifier,
+            timeouts,
+            publishes,
+            network,
+            counters,
+            block_bytes_max,
+            tip,
+            round: 0,
+            bodies: Bodies::new(Assembler::new(limits)),
+            waiting: None,
+        }
+    }
+
+    /// Serves the engine until `stop`, a fault, or the end of the engine.
+    ///
+    /// Order of the branches: stop first; then messages, which carry deadlines; then what can
+    /// wait a moment.
+    pub(crate) async fn run(
+        &mut self,
+        messages: &mut mpsc::Receiver<AppMsg<Ctx>>,
+        mut events: Option<RxEvent<Ctx>>,
+        stop: &CancellationToken,
+    ) -> Result<(), Ended> {
+        loop {
+            let listens = self.waiting.is_some();
+            let step = tokio::select! {
+                biased;
+                () = stop.cancelled() => Step::Stop,
+                message = messages.recv() => Step::Message(message),
+                due = waiting::due(self.waiting.as_mut()) => Step::Due(due),
+                event = waiting::next_event(events.as_mut()), if listens => Step::Event(event),
+            };
+            match step {
+                Step::Stop => return Ok(()),
+                Step::Message(None) => return Err(Ended::EngineGone),
+                Step::Message(Some(message)) => self.handle(message).await?,
+                Step::Due(due) => {
+                    due?;
+                    self.start_height();
+                }
+                Step::Event(event) => self.on_event(event),
+            }
+        }
+    }
+
+    async fn handle(&mut self, message: AppMsg<Ctx>) -> Result<(), Fault> {
+        match message {
+            AppMsg::ConsensusReady { reply } => self.on_ready(reply).await?,
+            AppMsg::StartedRound { height, round, reply_value, .. } => {
+                let values = self.on_started_round(height, round).await?;
+                send(reply_value, values);
+            }
+            AppMsg::GetValue { height, round, reply, .. } => {
+                self.on_get_value(height, round, reply).await?;
+            }
+            AppMsg::ReceivedProposalPart { from, published_by, part, reply } => {
+                let value = self.on_part(published_by.unwrap_or(from), part).await?;
+                send(reply, value);
+            }
+            AppMsg::RestreamProposal { height, value_id, .. } => {
+                self.on_restream(height, value_id).await?;
+            }
+            AppMsg::Decided { certificate, reply, .. } => {
+                self.commit(certificate).await?;
+                send(reply, ());
+            }
+            AppMsg::Finalized { certificate, evidence, reply, .. } => {
+                self.on_finalized(certificate, &evidence, reply).await?;
+            }
+            AppMsg::GetDecidedValues { range, reply } => {
+                let values = self.on_get_decided(range).await?;
+                send(reply, values);
+            }
+            AppMsg::GetHistoryMinHeight { reply } => {
+                let archive = Arc::clone(&self.ports.archive);
+                let earliest = self.blocking(move || archive.earliest()).await?;
+                send(reply, Height(earliest));
+            }
+            AppMsg::ProcessSyncedValue { height, round, proposer, value_bytes, reply } => {
+                let outcome = self.on_synced(height, round, proposer, value_bytes).await?;
+                send(reply, outcome);
+            }
+            AppMsg::ExtendVote { reply, .. } => send(reply, None),
+            AppMsg::VerifyVoteExtensions { extensions, reply, .. } => {
+                send(reply, sync::refuse_extensions(extensions));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a call of the ledger on a blocking thread.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> Result<T, LedgerFault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        match tokio::task::spawn_blocking(call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(source)) => Err(Fault::Ledger { height: self.open_height(), source }),
+            Err(panic) => Err(Fault::Panic(panic.to_string())),
+        }
+    }
+
+    /// The height that is being decided, or will be next.
+    const fn open_height(&self) -> u64 {
+        self.tip.height.saturating_add(1)
+    }
+
+    /// Our address, if we may vote on the open height.
+    fn own_turn_address(&self) -> Option<Address> {
+        let address = self.signer.as_ref()?.address();
+        self.tip.validators.by_address(&address).map(|validator| validator.address)
+    }
+
+    fn height_params(&self) -> (Height, HeightParams<Ctx>) {
+        let validators = Validators::from(&self.tip.validators);
+        (Height(self.open_height()), HeightParams::new(validators, self.timeouts, None))
+    }
+}
+
+/// Answers the engine. It is gone only while it stops, and then nobody needs the answer.
+fn send<T>(reply: tokio::sync::oneshot::Sender<T>, answer: T) {
+    if reply.send(answer).is_err() {
+        tracing::debug!("the engine no longer waits for an answer");
+    }
+}
+
+/// A round as the ledger counts it. Rounds of messages are always defined.
+fn number(round: Round) -> u32 {
+    round.as_u32().unwrap_or(0)
+}

@@ -1,0 +1,115 @@
+//! Decided blocks: given to nodes that are behind, and taken when this node is.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use malachitebft_app::consensus::{VoteExtensionError, VoteExtensionVerdicts};
+use malachitebft_app::engine::host::SyncedValueOutcome;
+use malachitebft_app::types::ProposedValue;
+use malachitebft_app::types::sync::RawDecidedValue;
+use malachitebft_core_types::{CommitCertificate, CommitSignature, Round, Validity};
+
+use super::{App, number};
+use crate::engine::codec::extended;
+use crate::engine::context::{Address, Ctx, Height, Value};
+use crate::engine::settings;
+use crate::{Candidate, Certificate, Fault, LedgerFault, Origin, Verdict};
+
+impl App {
+    /// Reads blocks for a peer, up to the first that is not there or does not fit.
+    pub(super) async fn on_get_decided(
+        &self,
+        range: RangeInclusive<Height>,
+    ) -> Result<Vec<RawDecidedValue<Ctx>>, Fault> {
+        let ledger = Arc::clone(&self.ports.ledger);
+        let bytes_max = settings::response_bytes_max(self.block_bytes_max);
+        let (first, last) = (range.start().0, range.end().0.min(self.tip.height));
+        self.blocking(move || {
+            let mut values = Vec::new();
+            let mut bytes = 0_usize;
+            for height in first..=last {
+                let Some(block) = ledger.decided(height)? else { break };
+                bytes = bytes.saturating_add(block.bytes.len());
+                if bytes > bytes_max && !values.is_empty() {
+                    break;
+                }
+                let certificate =
+                    Certificate::decode(&block.certificate).map_err(LedgerFault::new)?;
+                let certificate = extended(to_engine(&certificate));
+                values.push(RawDecidedValue::new(block.bytes, certificate));
+            }
+            Ok(values)
+        })
+        .await
+    }
+
+    /// Executes a block that others decided; the engine has verified its certificate.
+    pub(super) async fn on_synced(
+        &self,
+        height: Height,
+        round: Round,
+        proposer: Address,
+        bytes: Bytes,
+    ) -> Result<SyncedValueOutcome<Ctx>, Fault> {
+        if height.0 != self.open_height() {
+            tracing::debug!(%height, open = self.open_height(), "a synced block is not the next");
+            return Ok(SyncedValueOutcome::LocalTransientError);
+        }
+        if bytes.len() > self.block_bytes_max {
+            return Ok(SyncedValueOutcome::PeerFault);
+        }
+        let candidate = Candidate {
+            height: height.0,
+            round: number(round),
+            proposer: proposer.get(),
+            seal: None,
+            bytes,
+            origin: Origin::Synced,
+        };
+        let ledger = Arc::clone(&self.ports.ledger);
+        let (hash, validity) = match self.blocking(move || ledger.validate(candidate)).await? {
+            Verdict::Valid(hash) => (hash, Validity::Valid),
+            Verdict::Invalid { hash, reason } => {
+                // If this is the decided block, this node's rules differ from the quorum's.
+                tracing::error!(%height, %hash, reason, "a synced block breaks a rule here");
+                (hash, Validity::Invalid)
+            }
+            Verdict::Undecodable { reason } => {
+                tracing::warn!(%height, reason, "a synced block cannot be read");
+                return Ok(SyncedValueOutcome::PeerFault);
+            }
+        };
+        let value = Value::from(hash);
+        let valid_round = Round::Nil;
+        Ok(SyncedValueOutcome::Verdict(ProposedValue {
+            height,
+            round,
+            valid_round,
+            proposer,
+            value,
+            validity,
+        }))
+    }
+}
+
+/// No vote extension is acceptable on this chain.
+pub(super) fn refuse_extensions(extensions: Vec<(Address, Vec<u8>)>) -> VoteExtensionVerdicts<Ctx> {
+    extensions
+        .into_iter()
+        .map(|(address, _)| (address, Err(VoteExtensionError::InvalidVoteExtension)))
+        .collect()
+}
+
+fn to_engine(certificate: &Certificate) -> CommitCertificate<Ctx> {
+    let Certificate { height, round, block_hash, signatures } = certificate;
+    CommitCertificate {
+        height: Height(*height),
+        round: Round::new(*round),
+        value_id: Value::from(*block_hash),
+        commit_signatures: signatures
+            .iter()
+            .map(|entry| CommitSignature::new(entry.address.into(), entry.signature.into()))
+            .collect(),
+    }
+}

@@ -1,0 +1,152 @@
+//! When the next height starts.
+//!
+//! The engine asks twice: `ConsensusReady`, once after its start, and `Finalized`, after each
+//! height. Both answers say which height to start; the loop gives them when a block is due.
+//!
+//! * A follower answers at once: it can only wait for others.
+//! * A validator waits for [`Pace`](crate::Pace); a part of a proposal for the open height from
+//!   its rightful proposer, or a vote for it, ends the wait. The engine keeps votes for the next
+//!   height until that starts, so none is lost.
+//! * After a start, the only validator waits for the pace unless it has a proposal from before
+//!   the restart, which it then finishes; a validator among others waits no longer than
+//!   [`START_WAIT_MAX`](super::START_WAIT_MAX).
+//!
+//! Votes are seen through the engine's event channel, which may drop events under load. Then the
+//! next vote, the proposal or at last the heartbeat wakes the validator.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use malachitebft_app::engine::host::{HeightParams, Next};
+use malachitebft_app::events::RxEvent;
+use malachitebft_app::types::{MisbehaviorEvidence, SignedConsensusMsg};
+use malachitebft_core_types::CommitCertificate;
+use malachitebft_engine::util::events::Event;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{App, START_WAIT_MAX, send};
+use crate::Fault;
+use crate::engine::context::{Ctx, Height};
+
+/// The engine's question, to be answered with the open height.
+pub(super) enum Reply {
+    /// After the engine's start.
+    Ready(oneshot::Sender<(Height, HeightParams<Ctx>)>),
+    /// After a height.
+    Next(oneshot::Sender<Next<Ctx>>),
+}
+
+/// A question that is kept until a block is due.
+pub(super) struct Waiting {
+    reply: Reply,
+    due: AbortOnDropHandle<()>,
+}
+
+/// Resolves when the wait is over; never without one.
+pub(super) async fn due(waiting: Option<&mut Waiting>) -> Result<(), Fault> {
+    match waiting {
+        Some(waiting) => (&mut waiting.due).await.map_err(|panic| Fault::Panic(panic.to_string())),
+        None => pending().await,
+    }
+}
+
+/// The engine's next event; never if nobody listens.
+pub(super) async fn next_event(events: Option<&mut RxEvent<Ctx>>) -> Result<Event<Ctx>, RecvError> {
+    match events {
+        Some(events) => events.recv().await,
+        None => pending().await,
+    }
+}
+
+impl App {
+    pub(super) async fn on_ready(
+        &mut self,
+        reply: oneshot::Sender<(Height, HeightParams<Ctx>)>,
+    ) -> Result<(), Fault> {
+        let height = self.open_height();
+        let archive = Arc::clone(&self.ports.archive);
+        let kept = self.blocking(move || archive.undecided(height)).await?;
+        let unfinished = !kept.is_empty();
+        self.wait(Reply::Ready(reply), unfinished);
+        Ok(())
+    }
+
+    pub(super) async fn on_finalized(
+        &mut self,
+        certificate: CommitCertificate<Ctx>,
+        evidence: &MisbehaviorEvidence<Ctx>,
+        reply: oneshot::Sender<Next<Ctx>>,
+    ) -> Result<(), Fault> {
+        self.report(evidence);
+        self.commit(certificate).await?;
+        self.wait(Reply::Next(reply), false);
+        Ok(())
+    }
+
+    /// Keeps the answer until the open height is due; `at_once` if it is already.
+    fn wait(&mut self, reply: Reply, at_once: bool) {
+        let height = self.open_height();
+        let votes = self.own_turn_address();
+        let pace = Arc::clone(&self.ports.pace);
+        let after_start = matches!(reply, Reply::Ready(_));
+        let is_only = votes.is_some_and(|own| self.tip.validators.is_only(&own));
+        let due = tokio::spawn(async move {
+            if votes.is_none() || at_once {
+                return;
+            }
+            if is_only || !after_start {
+                return pace.due(height).await;
+            }
+            if tokio::time::timeout(START_WAIT_MAX, pace.due(height)).await.is_err() {
+                tracing::debug!(height, "starts to vote although no block is due here");
+            }
+        });
+        let due = AbortOnDropHandle::new(due);
+        self.waiting = Some(Waiting { reply, due });
+    }
+
+    /// Starts the open height, if the engine waits for that.
+    pub(super) fn start_height(&mut self) {
+        let Some(Waiting { reply, .. }) = self.waiting.take() else { return };
+        let (height, params) = self.height_params();
+        if let Some(signer) = &self.signer {
+            signer.set_alone(self.tip.validators.is_only(&signer.address()));
+        }
+        match reply {
+            Reply::Ready(reply) => send(reply, (height, params)),
+            Reply::Next(reply) => send(reply, Next::Start(height, params)),
+        }
+    }
+
+    /// Starts the open height if the event is another validator's vote for it.
+    pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>) {
+        let Ok(Event::Received(SignedConsensusMsg::Vote(vote))) = event else { return };
+        let fields = vote.message.fields();
+        let Some(voter) = self.tip.validators.by_address(&fields.validator) else { return };
+        if fields.height == self.open_height()
+            && self.verifier.is_vote(&fields, &voter.public_key, &vote.signature.get())
+        {
+            tracing::debug!(height = fields.height, voter = %fields.validator, "others vote");
+            self.start_height();
+        }
+    }
+
+    /// Logs and counts what contradicting messages others sent. Which of them are seen depends
+    /// on timing, so nothing is decided from it.
+    fn report(&self, evidence: &MisbehaviorEvidence<Ctx>) {
+        for (address, pairs) in evidence.proposals.iter() {
+            tracing::warn!(%address, pairs = pairs.len(), "a validator proposed twice");
+            self.count_equivocations(pairs.len());
+        }
+        for (address, pairs) in evidence.votes.iter() {
+            tracing::warn!(%address, pairs = pairs.len(), "a validator voted twice");
+            self.count_equivocations(pairs.len());
+        }
+    }
+
+    fn count_equivocations(&self, pairs: usize) {
+        self.counters.equivocations.inc_by(u64::try_from(pairs).unwrap_or(u64::MAX));
+    }
+}

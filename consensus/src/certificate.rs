@@ -1,0 +1,292 @@
+//! The proof that a block is final: precommits of more than two thirds of the voting power.
+//!
+//! ```text
+//! certificate bytes (borsh: integers little-endian)
+//!   height      8 bytes
+//!   round       4 bytes
+//!   block hash  32 bytes
+//!   count       4 bytes
+//!   count times, addresses strictly ascending
+//!     address   20 bytes
+//!     signature 64 bytes
+//! ```
+//!
+//! To check one without this program: for each entry build the precommit bytes described in
+//! [`sign_bytes`](crate::sign_bytes), verify the signature with the validator's public key, add
+//! up the powers, and ask for more than two thirds of the set's total.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use serde::{Deserialize, Serialize};
+use types::{Address, Hash, Signature};
+
+use crate::ValidatorSet;
+use crate::sign_bytes::{self, VoteFields, VoteKind};
+use crate::validators::VALIDATORS_MAX;
+
+/// The precommits that made a block final. In JSON: `{"height", "round", "blockHash",
+/// "signatures": [{"address", "signature"}]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Certificate {
+    /// The decided height.
+    pub height: u64,
+    /// The round it was decided in.
+    pub round: u32,
+    /// The decided block.
+    pub block_hash: Hash,
+    /// One precommit of each validator that is counted, sorted by address.
+    pub signatures: Vec<CommitSignature>,
+}
+
+/// One validator's precommit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitSignature {
+    /// Who signed.
+    pub address: Address,
+    /// The signature over the precommit.
+    pub signature: Signature,
+}
+
+/// Why bytes do not prove that a block is final.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CertificateError {
+    /// Not the canonical encoding of a certificate.
+    #[error("the certificate bytes are not canonical")]
+    Encoding,
+    /// The certificate is for another height or block.
+    #[error("the certificate is for block {block_hash} at height {height}")]
+    OtherBlock {
+        /// The height it is for.
+        height: u64,
+        /// The block it is for.
+        block_hash: Hash,
+    },
+    /// A signer is not in the set.
+    #[error("{address} is not a validator of this height")]
+    Stranger {
+        /// The signer.
+        address: Address,
+    },
+    /// A signature does not verify.
+    #[error("the signature of validator {address} is wrong")]
+    Signature {
+        /// The signer.
+        address: Address,
+    },
+    /// Two thirds or less signed.
+    #[error("validators with power {signed} of {total} signed, more than two thirds must")]
+    Quorum {
+        /// Power of the signers.
+        signed: u64,
+        /// Power of all.
+        total: u64,
+    },
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Wire {
+    height: u64,
+    round: u32,
+    block_hash: [u8; 32],
+    signatures: Vec<([u8; 20], [u8; 64])>,
+}
+
+impl Certificate {
+    /// The canonical bytes, as kept with the block.
+    ///
+    /// # Panics
+    /// Never: writing to memory does not fail.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { height, round, block_hash, signatures } = self;
+        let mut entries: Vec<_> = signatures
+            .iter()
+            .map(|entry| (*entry.address.as_bytes(), *entry.signature.as_bytes()))
+            .collect();
+        entries.sort_unstable();
+        let wire = Wire {
+            height: *height,
+            round: *round,
+            block_hash: *block_hash.as_bytes(),
+            signatures: entries,
+        };
+        borsh::to_vec(&wire).expect("writing to a vector cannot fail")
+    }
+
+    /// Reads canonical bytes; nothing is verified.
+    ///
+    /// # Errors
+    /// [`CertificateError::Encoding`] for short, long, unsorted or oversized input.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
+        let wire: Wire = borsh::from_slice(bytes).map_err(|_| CertificateError::Encoding)?;
+        let ascending = wire.signatures.windows(2).all(|pair| match pair {
+            [(first, _), (second, _)] => first < second,
+            _ => true,
+        });
+        if !ascending || wire.signatures.len() > VALIDATORS_MAX {
+            return Err(CertificateError::Encoding);
+        }
+        let signatures = wire
+            .signatures
+            .into_iter()
+            .map(|(address, signature)| CommitSignature {
+                address: Address::new(address),
+                signature: Signature::new(signature),
+            })
+            .collect();
+        let block_hash = Hash::new(wire.block_hash);
+        Ok(Self { height: wire.height, round: wire.round, block_hash, signatures })
+    }
+
+    /// Checks every signature and the quorum. A certificate with a wrong or a stranger's
+    /// signature is refused as a whole, even if the others would do.
+    ///
+    /// # Errors
+    /// [`CertificateError`], first failing check.
+    pub fn verify(&self, chain_id: &str, set: &ValidatorSet) -> Result<(), CertificateError> {
+        let mut signed = 0_u64;
+        let mut previous: Option<Address> = None;
+        for CommitSignature { address, signature } in &self.signatures {
+            if previous.is_some_and(|before| before >= *address) {
+                return Err(CertificateError::Encoding);
+            }
+            previous = Some(*address);
+            let Some(validator) = set.by_address(address) else {
+                return Err(CertificateError::Stranger { address: *address });
+            };
+            let vote = VoteFields {
+                kind: VoteKind::Precommit,
+                height: self.height,
+                round: i64::from(self.round),
+                value: Some(self.block_hash),
+                validator: *address,
+            };
+            let message = sign_bytes::vote(chain_id, &vote);
+            if !validator.public_key.verify(&message, signature) {
+                return Err(CertificateError::Signature { address: *address });
+            }
+            signed += validator.power;
+        }
+        if !set.is_quorum(signed) {
+            return Err(CertificateError::Quorum { signed, total: set.total_power() });
+        }
+        Ok(())
+    }
+}
+
+/// Checks that `bytes` prove block `block_hash` final at `height` on chain `chain_id`, `set`
+/// being the validators of that height.
+///
+/// # Errors
+/// [`CertificateError`], first failing check.
+pub fn verify_certificate(
+    chain_id: &str,
+    set: &ValidatorSet,
+    height: u64,
+    block_hash: &Hash,
+    bytes: &[u8],
+) -> Result<Certificate, CertificateError> {
+    let certificate = Certificate::decode(bytes)?;
+    if certificate.height != height || certificate.block_hash != *block_hash {
+        return Err(CertificateError::OtherBlock {
+            height: certificate.height,
+            block_hash: certificate.block_hash,
+        });
+    }
+    certificate.verify(chain_id, set)?;
+    Ok(certificate)
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Keypair;
+
+    use super::*;
+
+    const CHAIN: &str = "ombra-test";
+    const BLOCK: Hash = Hash::new([7; 32]);
+
+    fn keys() -> Vec<Keypair> {
+        (1..=4).map(|seed| Keypair::from_seed(&[seed; 32])).collect()
+    }
+
+    fn set() -> ValidatorSet {
+        ValidatorSet::new(keys().iter().map(|key| (key.public_key(), 10))).expect("a set")
+    }
+
+    fn signed_by(keys: &[Keypair]) -> Certificate {
+        let mut signatures: Vec<CommitSignature> = keys
+            .iter()
+            .map(|key| {
+                let vote = VoteFields {
+                    kind: VoteKind::Precommit,
+                    height: 5,
+                    round: 2,
+                    value: Some(BLOCK),
+                    validator: key.address(),
+                };
+                let signature = key.sign(&sign_bytes::vote(CHAIN, &vote));
+                CommitSignature { address: key.address(), signature }
+            })
+            .collect();
+        signatures.sort_by_key(|entry| entry.address);
+        Certificate { height: 5, round: 2, block_hash: BLOCK, signatures }
+    }
+
+    #[test]
+    fn three_of_four_prove_a_block_and_two_do_not() {
+        let bytes = signed_by(&keys()[..3]).encode();
+        assert_eq!(
+            verify_certificate(CHAIN, &set(), 5, &BLOCK, &bytes),
+            Ok(signed_by(&keys()[..3]))
+        );
+        let two = signed_by(&keys()[..2]).encode();
+        assert_eq!(
+            verify_certificate(CHAIN, &set(), 5, &BLOCK, &two),
+            Err(CertificateError::Quorum { signed: 20, total: 40 })
+        );
+    }
+
+    #[test]
+    fn another_block_chain_or_signer_is_refused() {
+        let certificate = signed_by(&keys());
+        let bytes = certificate.encode();
+        let other = CertificateError::OtherBlock { height: 5, block_hash: BLOCK };
+        assert_eq!(verify_certificate(CHAIN, &set(), 6, &BLOCK, &bytes), Err(other.clone()));
+        assert_eq!(verify_certificate(CHAIN, &set(), 5, &Hash::ZERO, &bytes), Err(other));
+        let first = certificate.signatures[0].address;
+        assert_eq!(
+            verify_certificate("ombra-other", &set(), 5, &BLOCK, &bytes),
+            Err(CertificateError::Signature { address: first })
+        );
+        let stranger = Keypair::from_seed(&[9; 32]);
+        assert_eq!(
+            signed_by(&[stranger.clone()]).verify(CHAIN, &set()),
+            Err(CertificateError::Stranger { address: stranger.address() })
+        );
+    }
+
+    #[test]
+    fn one_signer_is_not_counted_twice() {
+        let mut certificate = signed_by(&keys()[..1]);
+        let only = certificate.signatures[0].clone();
+        certificate.signatures = vec![only.clone(), only.clone(), only];
+        assert_eq!(certificate.verify(CHAIN, &set()), Err(CertificateError::Encoding));
+        let bytes = certificate.encode();
+        assert_eq!(Certificate::decode(&bytes), Err(CertificateError::Encoding));
+    }
+
+    #[test]
+    fn bytes_are_canonical() {
+        let certificate = signed_by(&keys());
+        let bytes = certificate.encode();
+        assert_eq!(bytes.len(), 8 + 4 + 32 + 4 + 4 * 84);
+        assert_eq!(Certificate::decode(&bytes), Ok(certificate));
+        let mut long = bytes.clone();
+        long.push(0);
+        assert_eq!(Certificate::decode(&long), Err(CertificateError::Encoding));
+        for length in 0..bytes.len() {
+            assert_eq!(Certificate::decode(&bytes[..length]), Err(CertificateError::Encoding));
+        }
+    }
+}

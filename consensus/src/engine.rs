@@ -1,0 +1,11 @@
+//! The BFT engine (Malachite) with this chain's types: the only place that names its generics.
+//!
+//! * [`context`]: heights, votes, proposals, validators as the engine wants them.
+//! * [`codec`]: how they travel and how the engine's log keeps them (borsh).
+//! * [`signing`]: the scheme over this project's keys, the guarded signer, the verifier.
+//! * [`settings`]: the engine's configuration made of ours.
+
+pub(crate) mod codec;
+pub(crate) mod context;
+pub(crate) mod settings;
+pub(crate) mod signing;

@@ -1,0 +1,148 @@
+//! The engine's configuration, made of ours.
+
+use std::fmt::Debug;
+use std::str::FromStr;
+use std::time::Duration;
+
+use malachitebft_app::config::{
+    ConsensusConfig, DiscoveryConfig, NodeConfig, P2pConfig, ProtocolNames, PubSubProtocol,
+    ValuePayload, ValueSyncConfig,
+};
+use malachitebft_app::net::Multiaddr;
+use malachitebft_core_types::LinearTimeouts;
+use types::Hash;
+
+use crate::{Config, Network, StartError, Timeouts};
+
+/// Room for what surrounds a block in a message.
+const ENVELOPE_BYTES: usize = 1024 * 1024;
+
+/// Largest gossip message: a chunk of a body with its envelope, or a certificate of all votes.
+const GOSSIP_BYTES_MAX: usize = 256 * 1024;
+
+/// How often nodes tell each other how far they are. A node that missed blocks learns of them no
+/// later than this.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Blocks asked for in one sync request; the answer is also bounded in bytes.
+const SYNC_BATCH: usize = 20;
+
+/// The engine's configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    moniker: String,
+    consensus: ConsensusConfig,
+    sync: ValueSyncConfig,
+}
+
+impl Settings {
+    pub(crate) fn new(config: &Config) -> Result<Self, StartError> {
+        let response_bytes = response_bytes_max(config.block_bytes_max);
+        let mut p2p = P2pConfig {
+            protocol: PubSubProtocol::default(),
+            discovery: DiscoveryConfig {
+                enabled: false,
+                // Validators of a test network share one address; both ends of a pair dial.
+                max_connections_per_ip: 64,
+                ip_throttle_duration: Duration::ZERO,
+                ..DiscoveryConfig::default()
+            },
+            protocol_names: protocol_names(&config.chain_id),
+            ..P2pConfig::default()
+        };
+        p2p.pubsub_max_size = size(GOSSIP_BYTES_MAX);
+        p2p.rpc_max_size = size(response_bytes);
+        match &config.network {
+            Network::Alone => {
+                p2p.listen_addr = multiaddr("/ip4/127.0.0.1/tcp/0")?;
+                p2p.persistent_peers_only = true;
+            }
+            Network::Peers { listen, peers, open } => {
+                p2p.listen_addr = multiaddr(listen)?;
+                p2p.persistent_peers =
+                    peers.iter().map(|peer| multiaddr(peer)).collect::<Result<_, _>>()?;
+                p2p.persistent_peers_only = !open;
+            }
+        }
+        let mut sync = ValueSyncConfig {
+            enabled: config.network != Network::Alone,
+            status_update_interval: STATUS_INTERVAL,
+            batch_size: SYNC_BATCH,
+            ..ValueSyncConfig::default()
+        };
+        sync.max_response_size = size(response_bytes);
+        let consensus = ConsensusConfig {
+            enabled: true,
+            p2p,
+            value_payload: ValuePayload::ProposalAndParts,
+            ..ConsensusConfig::default()
+        };
+        Ok(Self { moniker: config.moniker.clone(), consensus, sync })
+    }
+}
+
+impl NodeConfig for Settings {
+    fn moniker(&self) -> &str {
+        &self.moniker
+    }
+
+    fn consensus(&self) -> &ConsensusConfig {
+        &self.consensus
+    }
+
+    fn consensus_mut(&mut self) -> &mut ConsensusConfig {
+        &mut self.consensus
+    }
+
+    fn value_sync(&self) -> &ValueSyncConfig {
+        &self.sync
+    }
+
+    fn value_sync_mut(&mut self) -> &mut ValueSyncConfig {
+        &mut self.sync
+    }
+}
+
+/// Largest answer to a sync request: at least two full blocks.
+pub(crate) fn response_bytes_max(block_bytes_max: usize) -> usize {
+    block_bytes_max.saturating_mul(2).saturating_add(ENVELOPE_BYTES)
+}
+
+/// The engine's timeouts.
+pub(crate) fn timeouts(timeouts: &Timeouts) -> LinearTimeouts {
+    let Timeouts { propose, prevote, precommit, step } = *timeouts;
+    LinearTimeouts {
+        propose,
+        propose_delta: step,
+        prevote,
+        prevote_delta: step,
+        precommit,
+        precommit_delta: step,
+        rebroadcast: propose.saturating_add(prevote).saturating_add(precommit),
+        ..LinearTimeouts::default()
+    }
+}
+
+/// Reads a multiaddress.
+pub(crate) fn multiaddr(text: &str) -> Result<Multiaddr, StartError> {
+    text.parse().map_err(|_| StartError::Multiaddr { text: text.to_owned() })
+}
+
+/// Protocol names that hold the chain: nodes of another chain are turned away at once.
+fn protocol_names(chain_id: &str) -> ProtocolNames {
+    let digest = Hash::digest(chain_id.as_bytes()).to_string();
+    let chain = digest.get(..16).unwrap_or_default();
+    let name = |protocol: &str| format!("/ombra/{chain}/{protocol}/1");
+    ProtocolNames {
+        consensus: name("consensus"),
+        discovery_kad: name("kad"),
+        discovery_regres: name("discovery"),
+        sync: name("sync"),
+        validator_proof: name("validator-proof"),
+    }
+}
+
+/// A number of bytes in the engine's own type for sizes, which it does not re-export.
+fn size<Size: FromStr<Err: Debug>>(bytes: usize) -> Size {
+    format!("{bytes}B").parse().expect("a plain number of bytes is a size")
+}

@@ -1,0 +1,314 @@
+//! Signatures: the scheme, the verifier, and the signer that asks the guard first.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use borsh::{BorshDeserialize, BorshSerialize};
+use malachitebft_core_types::{SignedMessage, SigningScheme, ValidatorProof, VoteExtensionScope};
+use malachitebft_signing::{Error, VerificationResult};
+use parking_lot::Mutex;
+use types::{Hash, Keypair};
+
+use super::context::{Ctx, Proposal, Vote};
+use crate::Counters;
+use crate::guard::{Guard, GuardError, Kind};
+use crate::sign_bytes::{self, BodyFields, VoteFields, VoteKind};
+
+/// Ed25519 with the rule of docs/protocol.md section 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scheme;
+
+/// A public key as the engine keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PublicKey(types::PublicKey);
+
+/// A signature as the engine keeps and sends it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Signature(types::Signature);
+
+/// Bytes of the wrong length.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("{got} bytes instead of {expected}")]
+pub(crate) struct LengthError {
+    expected: usize,
+    got: usize,
+}
+
+/// What the engine would use to sign by itself; it never does, since signing is behind
+/// [`Signer`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoPrivateKey;
+
+impl SigningScheme for Scheme {
+    type DecodingError = LengthError;
+    type Signature = Signature;
+    type PublicKey = PublicKey;
+    type PrivateKey = NoPrivateKey;
+
+    fn decode_signature(bytes: &[u8]) -> Result<Signature, LengthError> {
+        let bytes = exact::<64>(bytes)?;
+        Ok(Signature(types::Signature::new(bytes)))
+    }
+
+    fn encode_signature(signature: &Signature) -> Vec<u8> {
+        signature.0.as_bytes().to_vec()
+    }
+
+    fn decode_public_key(bytes: &[u8]) -> Result<PublicKey, LengthError> {
+        let bytes = exact::<32>(bytes)?;
+        Ok(PublicKey(types::PublicKey::new(bytes)))
+    }
+
+    fn encode_public_key(public_key: &PublicKey) -> Vec<u8> {
+        public_key.0.as_bytes().to_vec()
+    }
+}
+
+fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], LengthError> {
+    bytes.try_into().map_err(|_| LengthError { expected: N, got: bytes.len() })
+}
+
+impl From<types::PublicKey> for PublicKey {
+    fn from(key: types::PublicKey) -> Self {
+        Self(key)
+    }
+}
+
+impl From<types::Signature> for Signature {
+    fn from(signature: types::Signature) -> Self {
+        Self(signature)
+    }
+}
+
+impl Signature {
+    pub(crate) const fn get(self) -> types::Signature {
+        self.0
+    }
+}
+
+impl BorshSerialize for Signature {
+    fn serialize<W: borsh::io::Write>(&self, writer: &mut W) -> borsh::io::Result<()> {
+        self.0.as_bytes().serialize(writer)
+    }
+}
+
+impl BorshDeserialize for Signature {
+    fn deserialize_reader<R: borsh::io::Read>(reader: &mut R) -> borsh::io::Result<Self> {
+        <[u8; 64]>::deserialize_reader(reader).map(|bytes| Self(types::Signature::new(bytes)))
+    }
+}
+
+/// Checks signatures of validators on this chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Verifier {
+    chain_id: Arc<str>,
+}
+
+impl Verifier {
+    pub(crate) const fn new(chain_id: Arc<str>) -> Self {
+        Self { chain_id }
+    }
+
+    /// Whether a proposer sealed this body.
+    pub(crate) fn is_sealed(
+        &self,
+        body: &BodyFields,
+        key: &types::PublicKey,
+        seal: &types::Signature,
+    ) -> bool {
+        key.verify(&sign_bytes::body(&self.chain_id, body), seal)
+    }
+
+    /// Whether a validator signed this vote.
+    pub(crate) fn is_vote(
+        &self,
+        vote: &VoteFields,
+        key: &types::PublicKey,
+        signature: &types::Signature,
+    ) -> bool {
+        key.verify(&sign_bytes::vote(&self.chain_id, vote), signature)
+    }
+}
+
+fn checked(key: &PublicKey, message: &[u8], signature: &Signature) -> VerificationResult {
+    VerificationResult::from_bool(key.0.verify(message, &signature.0))
+}
+
+#[async_trait]
+impl malachitebft_signing::Verifier<Ctx> for Verifier {
+    async fn verify_signed_vote(
+        &self,
+        vote: &Vote,
+        signature: &Signature,
+        public_key: &PublicKey,
+    ) -> Result<VerificationResult, Error> {
+        let message = sign_bytes::vote(&self.chain_id, &vote.fields());
+        Ok(checked(public_key, &message, signature))
+    }
+
+    async fn verify_signed_proposal(
+        &self,
+        proposal: &Proposal,
+        signature: &Signature,
+        public_key: &PublicKey,
+    ) -> Result<VerificationResult, Error> {
+        let message = sign_bytes::proposal(&self.chain_id, &proposal.fields());
+        Ok(checked(public_key, &message, signature))
+    }
+
+    /// Vote extensions are not used on this chain: none is valid.
+    async fn verify_signed_vote_extension(
+        &self,
+        _: &VoteExtensionScope<Ctx>,
+        _: &Vec<u8>,
+        _: &Signature,
+        _: &PublicKey,
+    ) -> Result<VerificationResult, Error> {
+        Ok(VerificationResult::Invalid)
+    }
+
+    async fn verify_validator_proof(
+        &self,
+        proof: &ValidatorProof<Ctx>,
+    ) -> Result<VerificationResult, Error> {
+        let Ok(key) = proof.decoded_public_key() else {
+            return Ok(VerificationResult::Invalid);
+        };
+        Ok(checked(&key, &proof.preimage(), &proof.signature))
+    }
+}
+
+/// Signs for one validator on one chain, never against itself.
+#[derive(Clone)]
+pub(crate) struct Signer {
+    chain_id: Arc<str>,
+    keypair: Keypair,
+    guard: Arc<Guard>,
+    /// Whether this validator is the whole set of the height that is being decided.
+    alone: Arc<AtomicBool>,
+    counters: Counters,
+    /// Why the guard refused first, if it did.
+    refusal: Arc<Mutex<Option<GuardError>>>,
+}
+
+impl Signer {
+    pub(crate) fn new(
+        chain_id: Arc<str>,
+        keypair: Keypair,
+        guard: Guard,
+        counters: Counters,
+    ) -> Self {
+        let alone = Arc::new(AtomicBool::new(false));
+        let refusal = Arc::new(Mutex::new(None));
+        Self { chain_id, keypair, guard: Arc::new(guard), alone, counters, refusal }
+    }
+
+    /// Takes the reason of a refusal, once.
+    pub(crate) fn take_refusal(&self) -> Option<GuardError> {
+        self.refusal.lock().take()
+    }
+
+    pub(crate) fn address(&self) -> types::Address {
+        self.keypair.address()
+    }
+
+    pub(crate) fn public_key(&self) -> types::PublicKey {
+        self.keypair.public_key()
+    }
+
+    /// To be told before a height starts.
+    pub(crate) fn set_alone(&self, alone: bool) {
+        self.alone.store(alone, Ordering::Release);
+    }
+
+    /// Seals a body of a proposal of our own. Needs no guard: a seal is no vote, and
+    /// contradicting ones harm nobody.
+    pub(crate) fn seal(&self, body: &BodyFields) -> types::Signature {
+        self.keypair.sign(&sign_bytes::body(&self.chain_id, body))
+    }
+
+    /// Asks the guard on a blocking thread (it syncs to disk).
+    async fn ask(
+        &self,
+        question: impl FnOnce(&Guard) -> Result<(), GuardError> + Send + 'static,
+    ) -> Result<(), Error> {
+        let guard = Arc::clone(&self.guard);
+        match tokio::task::spawn_blocking(move || question(&guard)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refusal)) => {
+                tracing::error!(%refusal, "the guard refuses to sign");
+                self.counters.refusals.inc();
+                let error = Error::from_source(refusal.to_string());
+                self.refusal.lock().get_or_insert(refusal);
+                Err(error)
+            }
+            Err(panic) => Err(Error::from_source(panic)),
+        }
+    }
+}
+
+#[async_trait]
+impl malachitebft_signing::Signer<Ctx> for Signer {
+    async fn sign_vote(&self, vote: Vote) -> Result<SignedMessage<Ctx, Vote>, Error> {
+        let fields = vote.fields();
+        let message = sign_bytes::vote(&self.chain_id, &fields);
+        let digest = Hash::digest(&message);
+        let kind = match fields.kind {
+            VoteKind::Prevote => Kind::Prevote,
+            VoteKind::Precommit => Kind::Precommit,
+        };
+        self.ask(move |guard| guard.permit(fields.height, fields.round, kind, digest)).await?;
+        self.counters.votes.inc();
+        Ok(SignedMessage::new(vote, self.keypair.sign(&message).into()))
+    }
+
+    async fn sign_proposal(
+        &self,
+        proposal: Proposal,
+    ) -> Result<SignedMessage<Ctx, Proposal>, Error> {
+        let fields = proposal.fields();
+        let message = sign_bytes::proposal(&self.chain_id, &fields);
+        let digest = Hash::digest(&message);
+        if self.alone.load(Ordering::Acquire) && fields.valid_round < 0 {
+            let [prevote, precommit] = [VoteKind::Prevote, VoteKind::Precommit].map(|kind| {
+                let vote = VoteFields {
+                    kind,
+                    height: fields.height,
+                    round: fields.round,
+                    value: Some(fields.value),
+                    validator: fields.validator,
+                };
+                Hash::digest(&sign_bytes::vote(&self.chain_id, &vote))
+            });
+            let digests = [digest, prevote, precommit];
+            self.ask(move |guard| guard.permit_alone(fields.height, fields.round, digests)).await?;
+        } else {
+            self.ask(move |guard| {
+                guard.permit(fields.height, fields.round, Kind::Proposal, digest)
+            })
+            .await?;
+        }
+        self.counters.proposals.inc();
+        Ok(SignedMessage::new(proposal, self.keypair.sign(&message).into()))
+    }
+
+    /// Vote extensions are not used on this chain.
+    async fn sign_vote_extension(
+        &self,
+        _: VoteExtensionScope<Ctx>,
+        _: Vec<u8>,
+    ) -> Result<SignedMessage<Ctx, Vec<u8>>, Error> {
+        Err(Error::new())
+    }
+
+    async fn sign_validator_proof(
+        &self,
+        public_key: Vec<u8>,
+        peer_id: Vec<u8>,
+    ) -> Result<ValidatorProof<Ctx>, Error> {
+        let message = ValidatorProof::<Ctx>::signing_bytes(&public_key, &peer_id);
+        let signature = self.keypair.sign(&message).into();
+        Ok(ValidatorProof::new(public_key, peer_id, signature))
+    }
+}

@@ -1,0 +1,104 @@
+//! Why consensus did not start, or stopped.
+
+use std::path::PathBuf;
+use std::{fmt, io};
+
+use crate::guard::GuardError;
+
+/// Trouble inside the ledger: storage, or an invariant that does not hold. Never the fault of a
+/// peer, and never something to go on after.
+pub struct LedgerFault(Box<dyn std::error::Error + Send + Sync>);
+
+impl LedgerFault {
+    /// Wraps the ledger's own error.
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Debug for LedgerFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LedgerFault({:?})", self.0)
+    }
+}
+
+impl fmt::Display for LedgerFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for LedgerFault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// Why consensus stopped although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The ledger failed.
+    #[error("the ledger failed at height {height}: {source}")]
+    Ledger {
+        /// The height that was being worked on.
+        height: u64,
+        /// What the ledger said.
+        source: LedgerFault,
+    },
+    /// The guard refused to sign: this key has signed something else, or later, before. Do not
+    /// restart automatically.
+    #[error("refused to sign: {0}")]
+    Guard(GuardError),
+    /// The engine stopped its actors because its log cannot be written or read. Do not restart
+    /// automatically: it could sign twice.
+    #[error("the consensus engine stopped for safety: its log cannot be trusted")]
+    Safety,
+    /// The engine stopped; a restart may help.
+    #[error("the consensus engine stopped")]
+    Engine,
+    /// A task of this crate panicked.
+    #[error("a consensus task panicked: {0}")]
+    Panic(String),
+}
+
+impl Fault {
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        match self {
+            Self::Guard(_) | Self::Safety => true,
+            Self::Ledger { .. } | Self::Engine | Self::Panic(_) => false,
+        }
+    }
+}
+
+/// Why consensus did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A directory of the engine cannot be made.
+    #[error("cannot create {path}: {source}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The guard's record cannot be used.
+    #[error("the record of signed votes cannot be used: {0}")]
+    Guard(#[from] GuardError),
+    /// An address to listen on or to dial is not a multiaddress.
+    #[error("{text:?} is not a multiaddress such as /ip4/127.0.0.1/tcp/7100")]
+    Multiaddr {
+        /// What was written.
+        text: String,
+    },
+    /// The node key seed gives no key.
+    #[error("the node key is not usable")]
+    NodeKey,
+    /// The ledger failed.
+    #[error("the ledger failed: {0}")]
+    Ledger(LedgerFault),
+    /// The engine did not start.
+    #[error("the consensus engine did not start: {0}")]
+    Engine(String),
+}

@@ -1,0 +1,126 @@
+//! The guard over restarts, torn writes and strange files.
+
+use types::Keypair;
+
+use super::*;
+
+const A: Hash = Hash::new([1; 32]);
+const B: Hash = Hash::new([2; 32]);
+const C: Hash = Hash::new([3; 32]);
+
+struct Desk {
+    directory: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().expect("a directory") }
+    }
+
+    fn open(&self) -> Guard {
+        self.try_open("chain", 1).expect("a guard")
+    }
+
+    fn try_open(&self, chain: &str, seed: u8) -> Result<Guard, GuardError> {
+        let key = Keypair::from_seed(&[seed; 32]).public_key();
+        Guard::open(self.directory.path(), chain, &key)
+    }
+
+    fn file(&self) -> File {
+        let path = self.directory.path().join(FILE_NAME);
+        OpenOptions::new().read(true).write(true).open(path).expect("the record")
+    }
+}
+
+fn conflicts(result: Result<(), GuardError>) -> bool {
+    matches!(result, Err(GuardError::Conflict { .. }))
+}
+
+fn older(result: Result<(), GuardError>) -> bool {
+    matches!(result, Err(GuardError::Older { .. }))
+}
+
+#[test]
+fn a_conflicting_vote_is_refused_after_a_restart() {
+    let desk = Desk::new();
+    desk.open().permit(5, 0, Kind::Prevote, A).expect("first vote");
+
+    let guard = desk.open();
+    assert!(conflicts(guard.permit(5, 0, Kind::Prevote, B)));
+    guard.permit(5, 0, Kind::Prevote, A).expect("the same vote again");
+    guard.permit(5, 0, Kind::Precommit, B).expect("another kind");
+    assert!(conflicts(guard.permit(5, 0, Kind::Precommit, A)));
+}
+
+#[test]
+fn nothing_below_the_last_position_is_signed() {
+    let desk = Desk::new();
+    desk.open().permit(5, 3, Kind::Precommit, A).expect("first vote");
+    let guard = desk.open();
+    assert!(older(guard.permit(5, 2, Kind::Precommit, A)));
+    assert!(older(guard.permit(4, 9, Kind::Prevote, B)));
+    guard.permit(5, 4, Kind::Prevote, B).expect("a later round");
+    guard.permit(6, 0, Kind::Prevote, B).expect("a later height");
+    assert!(older(guard.permit(5, 4, Kind::Precommit, A)));
+}
+
+#[test]
+fn one_record_covers_a_whole_round_of_the_only_validator() {
+    let desk = Desk::new();
+    {
+        let guard = desk.open();
+        guard.permit_alone(9, 0, [A, B, C]).expect("proposal");
+        let before = guard.state.lock().record.sequence;
+        guard.permit(9, 0, Kind::Prevote, B).expect("the reserved prevote");
+        guard.permit(9, 0, Kind::Precommit, C).expect("the reserved precommit");
+        assert_eq!(guard.state.lock().record.sequence, before, "nothing was written");
+        assert!(conflicts(guard.permit(9, 0, Kind::Prevote, C)));
+    }
+    let guard = desk.open();
+    assert!(conflicts(guard.permit(9, 0, Kind::Precommit, A)));
+    guard.permit_alone(9, 0, [A, B, C]).expect("the same again");
+    assert!(conflicts(guard.permit_alone(9, 0, [B, B, C])));
+}
+
+#[test]
+fn a_reservation_can_be_replaced_until_it_is_used_or_the_process_ends() {
+    let desk = Desk::new();
+    let guard = desk.open();
+    guard.permit_alone(9, 0, [A, B, C]).expect("proposal");
+    guard.permit(9, 0, Kind::Prevote, A).expect("prevote nil instead");
+    assert!(conflicts(guard.permit(9, 0, Kind::Prevote, B)));
+    drop(guard);
+    let guard = desk.open();
+    assert!(conflicts(guard.permit(9, 0, Kind::Precommit, A)));
+    guard.permit(9, 0, Kind::Precommit, C).expect("as reserved");
+}
+
+#[test]
+fn a_torn_write_leaves_the_record_before_it() {
+    let desk = Desk::new();
+    let last = {
+        let guard = desk.open();
+        guard.permit(1, 0, Kind::Prevote, A).expect("vote");
+        guard.permit(2, 0, Kind::Prevote, A).expect("vote");
+        guard.state.lock().record.sequence
+    };
+    let torn = SLOT_OFFSETS[usize::from(!last.is_multiple_of(2))];
+    desk.file().write_all_at(&[0xff; 100], torn + 50).expect("damage");
+    let guard = desk.open();
+    assert!(older(guard.permit(0, 9, Kind::Prevote, A)));
+    assert!(conflicts(guard.permit(1, 0, Kind::Prevote, B)));
+    guard.permit(2, 0, Kind::Prevote, A).expect("the torn vote was never released");
+}
+
+#[test]
+fn a_damaged_foreign_or_busy_record_is_an_error() {
+    let desk = Desk::new();
+    let guard = desk.open();
+    assert!(matches!(desk.try_open("chain", 1), Err(GuardError::InUse { .. })));
+    guard.permit(1, 0, Kind::Prevote, A).expect("vote");
+    drop(guard);
+    assert!(matches!(desk.try_open("other", 1), Err(GuardError::Owner { .. })));
+    assert!(matches!(desk.try_open("chain", 2), Err(GuardError::Owner { .. })));
+    desk.file().write_all_at(&[0xff; 1024], 0).expect("damage");
+    assert!(matches!(desk.try_open("chain", 1), Err(GuardError::Damaged { .. })));
+}

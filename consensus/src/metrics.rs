@@ -1,0 +1,63 @@
+//! What consensus did so far, as numbers.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// Numbers about this node's part in consensus. Clones share the numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// The height that is being decided, or was decided last.
+    pub height: Gauge,
+    /// The round of that height.
+    pub round: Gauge,
+    /// Blocks committed since the start.
+    pub commits: Counter,
+    /// Proposals signed since the start.
+    pub proposals: Counter,
+    /// Votes signed since the start.
+    pub votes: Counter,
+    /// Times that the guard refused to sign. Anything but 0 needs an operator.
+    pub refusals: Counter,
+    /// Proposals of others that were judged invalid.
+    pub invalid_proposals: Counter,
+    /// Bodies of proposals that arrived whole.
+    pub bodies: Counter,
+    /// Pairs of contradicting messages of other validators that were seen.
+    pub equivocations: Counter,
+}
+
+impl Counters {
+    /// Registers all numbers, for Prometheus, as `consensus_…`.
+    pub fn register(&self, registry: &mut Registry) {
+        let Self {
+            height,
+            round,
+            commits,
+            proposals,
+            votes,
+            refusals,
+            invalid_proposals,
+            bodies,
+            equivocations,
+        } = self.clone();
+        let registry = registry.sub_registry_with_prefix("consensus");
+        registry.register("height", "Height that is being decided", height);
+        registry.register("round", "Round of that height", round);
+        registry.register("commits", "Blocks committed", commits);
+        registry.register("proposals_signed", "Proposals signed", proposals);
+        registry.register("votes_signed", "Votes signed", votes);
+        registry.register("sign_refusals", "Times the guard refused to sign", refusals);
+        registry.register("proposals_invalid", "Invalid proposals of others", invalid_proposals);
+        registry.register("bodies", "Bodies of proposals received whole", bodies);
+        registry.register("equivocations", "Contradicting messages of others", equivocations);
+    }
+}
+
+/// The engine's own metrics in the Prometheus text format, those of every engine in this process.
+#[must_use]
+pub fn engine_metrics() -> String {
+    let mut text = String::new();
+    malachitebft_app::metrics::export(&mut text);
+    text
+}

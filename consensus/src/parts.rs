@@ -1,0 +1,108 @@
+//! Block bodies on their way to the other validators, cut into parts.
+//!
+//! A body is announced by a [`Head`], sealed by its proposer, and followed by chunks of
+//! [`CHUNK_BYTES`]. The head says how many bytes will come and what they hash to, so a receiver
+//! knows before it keeps a byte whether the body is wanted, from whom, and how large it is; and
+//! nobody can pass other bytes off as the proposer's.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+use malachitebft_app::types::streaming::{StreamId, StreamMessage};
+use malachitebft_engine::util::streaming::StreamContent;
+use malachitebft_core_types::ProposalPart;
+use types::{Address, Hash, Signature};
+
+use crate::engine::context::Ctx;
+use crate::sign_bytes::BodyFields;
+
+pub(crate) mod assembler;
+
+/// Bytes of a body in one part.
+pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
+
+/// One message of a stream.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Part {
+    /// What is coming; always number 0 of its stream.
+    Head(Head),
+    /// Bytes; numbers 1 and up.
+    Chunk(Vec<u8>),
+}
+
+/// The announcement of a body.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Head {
+    height: u64,
+    round: u32,
+    proposer: [u8; 20],
+    value: [u8; 32],
+    size: u32,
+    digest: [u8; 32],
+    seal: [u8; 64],
+}
+
+impl Head {
+    pub(crate) fn new(fields: &BodyFields, seal: &Signature) -> Self {
+        let BodyFields { height, round, proposer, value, size, digest } = *fields;
+        Self {
+            height,
+            round,
+            proposer: *proposer.as_bytes(),
+            value: *value.as_bytes(),
+            size,
+            digest: *digest.as_bytes(),
+            seal: *seal.as_bytes(),
+        }
+    }
+
+    /// What the seal is over.
+    pub(crate) fn fields(&self) -> BodyFields {
+        BodyFields {
+            height: self.height,
+            round: self.round,
+            proposer: Address::new(self.proposer),
+            value: Hash::new(self.value),
+            size: self.size,
+            digest: Hash::new(self.digest),
+        }
+    }
+
+    pub(crate) const fn seal(&self) -> Signature {
+        Signature::new(self.seal)
+    }
+}
+
+impl ProposalPart<Ctx> for Part {
+    fn is_first(&self) -> bool {
+        matches!(self, Self::Head(_))
+    }
+
+    /// Unknown from one part alone; the head says how many follow.
+    fn is_last(&self) -> bool {
+        false
+    }
+}
+
+/// What is sealed of a body; nothing if it is larger than any block may be.
+pub(crate) fn describe(
+    height: u64,
+    round: u32,
+    proposer: Address,
+    value: Hash,
+    bytes: &[u8],
+) -> Option<BodyFields> {
+    let size = u32::try_from(bytes.len()).ok()?;
+    Some(BodyFields { height, round, proposer, value, size, digest: Hash::digest(bytes) })
+}
+
+/// Cuts a body into the messages of one stream.
+pub(crate) fn cut(
+    stream: &StreamId,
+    head: Head,
+    bytes: &Bytes,
+) -> impl Iterator<Item = StreamMessage<Part>> {
+    let chunks = bytes.chunks(CHUNK_BYTES).map(|chunk| Part::Chunk(chunk.to_vec()));
+    std::iter::once(Part::Head(head)).chain(chunks).zip(0..).map(|(part, sequence)| {
+        StreamMessage::new(stream.clone(), sequence, StreamContent::Data(part))
+    })
+}

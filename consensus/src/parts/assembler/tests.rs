@@ -1,0 +1,126 @@
+//! Bodies arrive in any order, some parts twice, some from liars.
+
+use malachitebft_engine::util::streaming::StreamContent::{Data, Fin};
+use types::{Address, Keypair};
+
+use super::*;
+use crate::parts::{cut, describe};
+
+const LIMITS: Limits =
+    Limits { body_bytes_max: 4 * CHUNK_BYTES, streams_max: 3, early_chunks_max: 2 };
+
+fn body(size: usize) -> Bytes {
+    (0..size).map(|at| u8::try_from(at % 251).unwrap_or(0)).collect()
+}
+
+fn head(height: u64, bytes: &[u8]) -> Head {
+    let fields = describe(height, 0, Address::new([1; 20]), Hash::new([2; 32]), bytes);
+    let seal = Keypair::from_seed(&[1; 32]).sign(b"not looked at here");
+    Head::new(&fields.expect("a small body"), &seal)
+}
+
+fn messages(id: u8, height: u64, bytes: &Bytes) -> Vec<StreamMessage<Part>> {
+    let stream = StreamId::new(Bytes::copy_from_slice(&[id]));
+    cut(&stream, head(height, bytes), bytes).collect()
+}
+
+/// Adds messages and returns the bodies that came out.
+fn add_all(
+    assembler: &mut Assembler,
+    from: PeerId,
+    messages: impl IntoIterator<Item = StreamMessage<Part>>,
+) -> Vec<Body> {
+    messages.into_iter().filter_map(|message| assembler.add(from, message, |_| true)).collect()
+}
+
+#[test]
+fn a_body_comes_together_in_any_order() {
+    for size in [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES] {
+        let bytes = body(size);
+        let whole = vec![Body { head: head(1, &bytes), bytes: bytes.clone() }];
+        let peer = PeerId::random();
+        let mut forward = Assembler::new(LIMITS);
+        assert_eq!(add_all(&mut forward, peer, messages(1, 1, &bytes)), whole, "{size}");
+        let mut shuffled = messages(1, 1, &bytes);
+        shuffled.rotate_left(1);
+        let mut turned = Assembler::new(LIMITS);
+        assert_eq!(add_all(&mut turned, peer, shuffled.clone()), whole, "{size}");
+        let twice = shuffled.iter().flat_map(|message| [message.clone(), message.clone()]);
+        let once = add_all(&mut Assembler::new(LIMITS), peer, twice);
+        assert_eq!(once.first(), whole.first(), "{size}");
+    }
+}
+
+#[test]
+fn parts_of_another_publisher_do_not_mix() {
+    let bytes = body(2 * CHUNK_BYTES);
+    let mut assembler = Assembler::new(LIMITS);
+    let all = messages(1, 1, &bytes);
+    let (honest, liar) = (PeerId::random(), PeerId::random());
+    assert!(add_all(&mut assembler, honest, all[..2].to_vec()).is_empty());
+    assert!(add_all(&mut assembler, liar, all[2..].to_vec()).is_empty());
+    assert_eq!(add_all(&mut assembler, honest, all[2..].to_vec()).len(), 1);
+}
+
+#[test]
+fn other_bytes_than_the_sealed_ones_come_to_nothing() {
+    let bytes = body(CHUNK_BYTES);
+    let mut forged = messages(1, 1, &bytes);
+    forged[1].content = Data(Part::Chunk(vec![0; CHUNK_BYTES]));
+    let mut assembler = Assembler::new(LIMITS);
+    let peer = PeerId::random();
+    assert!(add_all(&mut assembler, peer, forged).is_empty());
+    assert_eq!(add_all(&mut assembler, peer, messages(1, 1, &bytes)).len(), 1);
+}
+
+#[test]
+fn unwanted_or_oversized_bodies_keep_no_memory() {
+    let mut assembler = Assembler::new(LIMITS);
+    let peer = PeerId::random();
+    let unwanted = messages(1, 1, &body(CHUNK_BYTES)).swap_remove(0);
+    assert!(assembler.add(peer, unwanted, |_| false).is_none());
+    let large = body(5 * CHUNK_BYTES);
+    let first = messages(2, 1, &large).swap_remove(0);
+    assert!(assembler.add(peer, first, |_| true).is_none());
+    let stream = StreamId::new(Bytes::copy_from_slice(&[3; STREAM_ID_BYTES_MAX + 1]));
+    let long_id = StreamMessage::new(stream.clone(), 1, Data(Part::Chunk(vec![1])));
+    assert!(assembler.add(peer, long_id, |_| true).is_none());
+    let misplaced = StreamMessage::new(stream, 0, Data(Part::Chunk(vec![1])));
+    assert!(assembler.add(peer, misplaced, |_| true).is_none());
+    assert!(assembler.streams.is_empty());
+}
+
+#[test]
+fn early_chunks_and_streams_are_bounded() {
+    let mut assembler = Assembler::new(LIMITS);
+    let peer = PeerId::random();
+    let wanted = messages(9, 1, &body(2 * CHUNK_BYTES));
+    assert!(add_all(&mut assembler, peer, wanted[..1].to_vec()).is_empty());
+    for id in 0..8_u8 {
+        let stream = StreamId::new(Bytes::copy_from_slice(&[id]));
+        for number in 1..10 {
+            let chunk = StreamMessage::new(stream.clone(), number, Data(Part::Chunk(vec![0; 9])));
+            assert!(assembler.add(peer, chunk, |_| true).is_none());
+        }
+    }
+    assert_eq!(assembler.streams.len(), LIMITS.streams_max);
+    assert!(
+        assembler.streams.values().all(|stream| stream.chunks.len() <= LIMITS.early_chunks_max)
+    );
+    assert_eq!(add_all(&mut assembler, peer, wanted[1..].to_vec()).len(), 1, "it was kept");
+}
+
+#[test]
+fn old_heights_are_forgotten() {
+    let mut assembler = Assembler::new(LIMITS);
+    let peer = PeerId::random();
+    for (id, height) in [(1, 1), (2, 2), (3, 3)] {
+        let first = messages(id, height, &body(CHUNK_BYTES)).swap_remove(0);
+        assert!(assembler.add(peer, first, |_| true).is_none());
+    }
+    assembler.prune(2);
+    assert_eq!(assembler.streams.len(), 1);
+    let end = StreamMessage::new(StreamId::new(Bytes::from_static(b"x")), 1, Fin);
+    assert!(assembler.add(peer, end, |_| true).is_none());
+    assert_eq!(assembler.streams.len(), 1);
+}

@@ -1,0 +1,352 @@
+//! Starting the engine and the loop, and what is left in the caller's hands.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use malachitebft_app::net::PeerId;
+use malachitebft_app::types::Keypair as NodeKeypair;
+use malachitebft_app::types::codec::Codec;
+use malachitebft_app_channel::{
+    AppMsg, Channels, ConsensusContext, EngineHandle, NetworkContext, NetworkIdentity,
+    NetworkRequest, RequestContext, SyncContext, WalContext, start_engine,
+};
+use malachitebft_signing::Signer as _;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, Ended, Setup};
+use crate::engine::codec::Borsh;
+use crate::engine::context::Ctx;
+use crate::engine::settings::{self, Settings};
+use crate::engine::signing::{Signer, Verifier};
+use crate::guard::Guard;
+use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError};
+
+/// Name of the engine's log in its directory.
+const LOG_NAME: &str = "consensus.wal";
+
+/// Requests to the engine that may wait. Only operators make them.
+const REQUESTS_MAX: usize = 16;
+
+/// How long the engine's actors may take to stop, and its log to be let go.
+const STOP_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// How often is looked whether the log was let go.
+const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// The node's side of consensus.
+#[derive(Clone)]
+pub struct Ports {
+    /// The chain.
+    pub ledger: Arc<dyn Ledger>,
+    /// Kept undecided blocks, and how far back history reaches.
+    pub archive: Arc<dyn Archive>,
+    /// When blocks are due.
+    pub pace: Arc<dyn Pace>,
+}
+
+impl std::fmt::Debug for Ports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
+
+/// Running consensus. Dropping it stops consensus, without waiting for that.
+#[derive(Debug)]
+pub struct Handle {
+    task: JoinHandle<Result<(), Fault>>,
+    stop: CancellationToken,
+    requests: mpsc::Sender<NetworkRequest>,
+    counters: Counters,
+    peer_id: String,
+}
+
+/// A connected node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its libp2p peer id.
+    pub peer_id: String,
+    /// Its address as a multiaddress.
+    pub address: String,
+    /// The name it gives itself.
+    pub moniker: String,
+    /// Its validator address, if it proved to be one of the current set.
+    pub validator: Option<String>,
+}
+
+/// Why peers could not be listed or changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PeerError {
+    /// Not a multiaddress.
+    #[error("{text:?} is not a multiaddress such as /ip4/127.0.0.1/tcp/7100")]
+    Multiaddr {
+        /// What was written.
+        text: String,
+    },
+    /// The engine refused, or is stopping.
+    #[error("the consensus network does not answer: {reason}")]
+    Network {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Starts consensus. It goes on until `stop`, the end of the handle, or a fault; then
+/// [`Handle::finished`] resolves.
+///
+/// # Errors
+/// [`StartError`] when the directory, the record of signed votes, the addresses, the ledger or
+/// the engine cannot be used.
+pub async fn start(
+    config: Config,
+    identity: Identity,
+    ports: Ports,
+    stop: CancellationToken,
+) -> Result<Handle, StartError> {
+    let settings = Settings::new(&config)?;
+    std::fs::create_dir_all(&config.directory)
+        .map_err(|source| StartError::Directory { path: config.directory.clone(), source })?;
+    let chain_id: Arc<str> = config.chain_id.as_str().into();
+    let counters = Counters::default();
+    let signer = match identity.validator {
+        None => None,
+        Some(keypair) => {
+            let guard = Guard::open(&config.directory, &chain_id, &keypair.public_key())?;
+            Some(Signer::new(Arc::clone(&chain_id), keypair, guard, counters.clone()))
+        }
+    };
+    let verifier = Verifier::new(chain_id);
+    let node_key =
+        NodeKeypair::ed25519_from_bytes(identity.node_key).map_err(|_| StartError::NodeKey)?;
+    let peer_id = node_key.public().to_peer_id();
+    let network = network_identity(&config, node_key, peer_id, signer.as_ref()).await?;
+    let ledger = Arc::clone(&ports.ledger);
+    let tip = tokio::task::spawn_blocking(move || ledger.tip())
+        .await
+        .map_err(|panic| StartError::Engine(panic.to_string()))?
+        .map_err(StartError::Ledger)?;
+    let log = config.directory.join(LOG_NAME);
+    let voting: Box<dyn malachitebft_signing::Verifier<Ctx>> = Box::new(verifier.clone());
+    let consensus = match &signer {
+        Some(signer) => ConsensusContext::new_validator(
+            signer.address().into(),
+            voting,
+            Box::new(signer.clone()),
+        ),
+        None => ConsensusContext::new_full_node(types::Address::default().into(), voting),
+    };
+    let (channels, engine) = start_engine(
+        Ctx,
+        settings,
+        WalContext::new(log.clone(), Borsh),
+        NetworkContext::new(network, Borsh),
+        consensus,
+        SyncContext::new(Borsh),
+        RequestContext::new(REQUESTS_MAX),
+    )
+    .await
+    .map_err(|report| StartError::Engine(format!("{report:#}")))?;
+    let listens = signer.is_some() && config.network != Network::Alone;
+    let app = App::new(Setup {
+        ports,
+        signer: signer.clone(),
+        verifier,
+        timeouts: settings::timeouts(&config.timeouts),
+        publishes: listens,
+        network: channels.network.clone(),
+        counters: counters.clone(),
+        block_bytes_max: config.block_bytes_max,
+        tip,
+    });
+    let requests = channels.net_requests.clone();
+    let stop = stop.child_token();
+    let runner = Runner { app, signer, engine, log, listens, stop: stop.clone() };
+    let task = tokio::spawn(runner.run(channels));
+    Ok(Handle { task, stop, requests, counters, peer_id: peer_id.to_string() })
+}
+
+/// The libp2p peer id of a node key, for peer lists.
+///
+/// # Errors
+/// [`StartError::NodeKey`] when the seed gives no key.
+pub fn peer_id(node_key: &[u8; 32]) -> Result<String, StartError> {
+    node_keypair(node_key).map(|key| key.public().to_peer_id().to_string())
+}
+
+fn node_keypair(seed: &[u8; 32]) -> Result<NodeKeypair, StartError> {
+    NodeKeypair::ed25519_from_bytes(*seed).map_err(|_| StartError::NodeKey)
+}
+
+async fn network_identity(
+    config: &Config,
+    node_key: NodeKeypair,
+    peer_id: PeerId,
+    signer: Option<&Signer>,
+) -> Result<NetworkIdentity, StartError> {
+    let moniker = config.moniker.clone();
+    let Some(signer) = signer else {
+        return Ok(NetworkIdentity::new(moniker, node_key, None));
+    };
+    let proof = signer
+        .sign_validator_proof(signer.public_key().as_bytes().to_vec(), peer_id.to_bytes())
+        .await
+        .map_err(|error| StartError::Engine(error.to_string()))?;
+    let proof = Borsh.encode(&proof).map_err(|error| StartError::Engine(error.to_string()))?;
+    let address = signer.address().to_string();
+    Ok(NetworkIdentity::new_validator(moniker, node_key, address, proof))
+}
+
+/// The one task of this crate.
+struct Runner {
+    app: App,
+    signer: Option<Signer>,
+    engine: EngineHandle,
+    log: PathBuf,
+    /// Whether votes of others are watched for.
+    listens: bool,
+    stop: CancellationToken,
+}
+
+impl Runner {
+    async fn run(mut self, channels: Channels<Ctx>) -> Result<(), Fault> {
+        let Channels { consensus: mut messages, events, .. } = channels;
+        let events = self.listens.then(|| events.subscribe());
+        let ended = self.app.run(&mut messages, events, &self.stop).await;
+        let outcome = match ended {
+            Ok(()) => Ok(()),
+            Err(Ended::Fault(fault)) => Err(fault),
+            Err(Ended::EngineGone) => Err(self.engine_fault().await),
+        };
+        if let Err(fault) = &outcome {
+            tracing::error!(%fault, "consensus stops");
+        }
+        self.stop_engine(messages).await;
+        outcome
+    }
+
+    /// Why the engine closed its channel.
+    async fn engine_fault(&mut self) -> Fault {
+        if let Some(refusal) = self.signer.as_ref().and_then(Signer::take_refusal) {
+            return Fault::Guard(refusal);
+        }
+        // After a failure that a restart can heal, the engine ends; after one that makes its log
+        // untrustworthy, it stops its actors and stays, on purpose.
+        match tokio::time::timeout(STOP_WAIT_MAX, &mut self.engine.handle).await {
+            Ok(_) => Fault::Engine,
+            Err(_) => Fault::Safety,
+        }
+    }
+
+    /// Stops the engine's actors and waits until its log is free for the next start.
+    async fn stop_engine(self, messages: mpsc::Receiver<AppMsg<Ctx>>) {
+        let Self { app, engine, log, .. } = self;
+        // Questions that nobody will answer must not keep an actor.
+        drop((messages, app));
+        engine.actor.stop_children_and_wait(None, Some(STOP_WAIT_MAX)).await;
+        engine.actor.stop(None);
+        let mut task = engine.handle;
+        if !task.is_finished() && tokio::time::timeout(STOP_WAIT_MAX, &mut task).await.is_err() {
+            tracing::warn!("the consensus engine did not stop in time");
+            task.abort();
+        }
+        let free = async {
+            while is_locked(&log) {
+                tokio::time::sleep(LOCK_POLL).await;
+            }
+        };
+        if tokio::time::timeout(STOP_WAIT_MAX, free).await.is_err() {
+            tracing::warn!("the consensus engine did not let go of its log in time");
+        }
+    }
+}
+
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_err())
+}
+
+impl Handle {
+    /// Resolves when consensus has stopped: with `Ok` because it was asked to.
+    ///
+    /// # Errors
+    /// The [`Fault`] that stopped it.
+    pub async fn finished(&mut self) -> Result<(), Fault> {
+        match (&mut self.task).await {
+            Ok(outcome) => outcome,
+            Err(panic) => Err(Fault::Panic(panic.to_string())),
+        }
+    }
+
+    /// What happened so far, in numbers.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// This node's libp2p peer id, for others' peer lists.
+    #[must_use]
+    pub fn peer_id(&self) -> &str {
+        &self.peer_id
+    }
+
+    /// The connected nodes, by peer id.
+    ///
+    /// # Errors
+    /// [`PeerError::Network`] when the engine does not answer.
+    pub async fn peers(&self) -> Result<Vec<Peer>, PeerError> {
+        let dump = NetworkRequest::dump_state(&self.requests).await.map_err(network_error)?;
+        let Some(dump) = dump else { return Ok(Vec::new()) };
+        let mut peers: Vec<Peer> = dump
+            .peers
+            .into_iter()
+            .map(|(peer_id, peer)| Peer {
+                peer_id: peer_id.to_string(),
+                address: peer.address.to_string(),
+                moniker: peer.moniker,
+                validator: peer.consensus_address,
+            })
+            .collect();
+        peers.sort_by(|a, b| a.peer_id.cmp(&b.peer_id));
+        Ok(peers)
+    }
+
+    /// Stays connected to one more node, until the process ends.
+    ///
+    /// # Errors
+    /// [`PeerError`] for a bad address, or when the engine refuses.
+    pub async fn add_peer(&self, address: &str) -> Result<(), PeerError> {
+        let address = multiaddr(address)?;
+        NetworkRequest::add_persistent_peer(&self.requests, address)
+            .await
+            .map_err(network_error)?
+            .map_err(network_error)
+    }
+
+    /// No longer stays connected to a node.
+    ///
+    /// # Errors
+    /// [`PeerError`] for a bad address, or when the engine refuses.
+    pub async fn remove_peer(&self, address: &str) -> Result<(), PeerError> {
+        let address = multiaddr(address)?;
+        NetworkRequest::remove_persistent_peer(&self.requests, address)
+            .await
+            .map_err(network_error)?
+            .map_err(network_error)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn multiaddr(text: &str) -> Result<malachitebft_app::net::Multiaddr, PeerError> {
+    settings::multiaddr(text).map_err(|_| PeerError::Multiaddr { text: text.to_owned() })
+}
+
+fn network_error(error: impl std::fmt::Display) -> PeerError {
+    PeerError::Network { reason: error.to_string() }
+}

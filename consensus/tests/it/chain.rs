@@ -1,0 +1,296 @@
+//! A small ledger in memory that outlives its node, a pace that tests control, and nodes made of
+//! them.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+use consensus::{
+    Archive, Candidate, Config, Decided, Fault, Handle, Identity, Ledger, LedgerFault, Network,
+    Origin, Pace, Ports, Proposed, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use types::{Address, Hash, Keypair};
+
+pub(crate) const CHAIN: &str = "ombra-consensus-test";
+
+/// How long anything may take before a test fails. Generous: machines may be busy.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
+struct TestBlock {
+    height: u64,
+    round: u32,
+    previous: [u8; 32],
+    proposer: [u8; 20],
+    filling: Vec<u8>,
+}
+
+/// What a node's disk holds. Clones are copies: a backup.
+#[derive(Clone, Default)]
+pub(crate) struct Content {
+    undecided: BTreeMap<u64, Vec<(Undecided, Bytes)>>,
+    decided: BTreeMap<u64, (Hash, Decided)>,
+}
+
+/// A ledger. It stays when its node stops.
+pub(crate) struct Disk {
+    content: Mutex<Content>,
+    tip: watch::Sender<u64>,
+    validators: ValidatorSet,
+    own: Address,
+    /// Bytes that make each block large.
+    filling: usize,
+    /// From this height on, commits fail.
+    broken_from: Mutex<Option<u64>>,
+}
+
+impl Disk {
+    pub(crate) fn new(validators: ValidatorSet, own: Address, filling: usize) -> Arc<Self> {
+        Arc::new(Self {
+            content: Mutex::default(),
+            tip: watch::Sender::new(0),
+            validators,
+            own,
+            filling,
+            broken_from: Mutex::new(None),
+        })
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().expect("no test thread panicked")
+    }
+
+    pub(crate) fn backup(&self) -> Content {
+        self.content().clone()
+    }
+
+    pub(crate) fn restore(&self, backup: Content) {
+        let height = backup.decided.keys().next_back().copied().unwrap_or(0);
+        *self.content() = backup;
+        self.tip.send_replace(height);
+    }
+
+    pub(crate) fn break_from(&self, height: u64) {
+        *self.broken_from.lock().expect("no test thread panicked") = Some(height);
+    }
+
+    pub(crate) fn height(&self) -> u64 {
+        *self.tip.borrow()
+    }
+
+    /// Waits until the chain has this height.
+    pub(crate) async fn reaches(&self, height: u64) {
+        let mut tip = self.tip.subscribe();
+        let wait = tip.wait_for(|tip| *tip >= height);
+        let reached = tokio::time::timeout(DEADLINE, wait).await;
+        assert!(reached.is_ok(), "the chain stays at height {}, not {height}", self.height());
+    }
+
+    pub(crate) fn block(&self, height: u64) -> (Hash, Decided) {
+        self.content().decided.get(&height).cloned().expect("a decided block")
+    }
+
+    pub(crate) fn proposer(&self, height: u64) -> Address {
+        let (_, decided) = self.block(height);
+        let block: TestBlock = borsh::from_slice(&decided.bytes).expect("a block");
+        Address::new(block.proposer)
+    }
+
+    fn previous(content: &Content) -> Hash {
+        content.decided.values().next_back().map_or(Hash::ZERO, |(hash, _)| *hash)
+    }
+}
+
+impl Ledger for Disk {
+    fn tip(&self) -> Result<Tip, LedgerFault> {
+        let hash = Self::previous(&self.content());
+        Ok(Tip { height: self.height(), hash, validators: self.validators.clone() })
+    }
+
+    fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault> {
+        assert_eq!(height, self.height() + 1);
+        let mut content = self.content();
+        let kept = content.undecided.entry(height).or_default();
+        let known =
+            kept.iter().find(|(block, _)| block.round == round && block.proposer == self.own);
+        if let Some((block, bytes)) = known {
+            return Ok(Proposed { hash: block.hash, bytes: bytes.clone() });
+        }
+        let block = TestBlock {
+            height,
+            round,
+            previous: *Self::previous(&content).as_bytes(),
+            proposer: *self.own.as_bytes(),
+            filling: vec![7; self.filling],
+        };
+        let bytes = Bytes::from(borsh::to_vec(&block).expect("encoding"));
+        let hash = Hash::digest(&bytes);
+        let undecided = Undecided { round, proposer: self.own, seal: None, hash };
+        content.undecided.entry(height).or_default().push((undecided, bytes.clone()));
+        Ok(Proposed { hash, bytes })
+    }
+
+    fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
+        assert_eq!(candidate.height, self.height() + 1);
+        assert_eq!(candidate.seal.is_some(), candidate.origin == Origin::Live);
+        let mut content = self.content();
+        let Ok(block) = borsh::from_slice::<TestBlock>(&candidate.bytes) else {
+            return Ok(Verdict::Undecodable { reason: "borsh".to_owned() });
+        };
+        let hash = Hash::digest(&candidate.bytes);
+        if block.previous != *Self::previous(&content).as_bytes() {
+            return Ok(Verdict::Invalid { hash, reason: "previous hash".to_owned() });
+        }
+        let Candidate { height, round, proposer, seal, bytes, .. } = candidate;
+        let undecided = Undecided { round, proposer, seal, hash };
+        content.undecided.entry(height).or_default().push((undecided, bytes));
+        Ok(Verdict::Valid(hash))
+    }
+
+    fn commit(&self, height: u64, hash: Hash, certificate: Bytes) -> Result<(), LedgerFault> {
+        if height <= self.height() {
+            return Ok(());
+        }
+        let broken_from = *self.broken_from.lock().expect("no test thread panicked");
+        if broken_from.is_some_and(|from| height >= from) {
+            return Err(LedgerFault::new("the disk is full"));
+        }
+        let mut content = self.content();
+        let kept = content.undecided.remove(&height).unwrap_or_default();
+        let (_, bytes) = kept
+            .into_iter()
+            .find(|(block, _)| block.hash == hash)
+            .expect("a decided block was kept before");
+        content.decided.insert(height, (hash, Decided { bytes, certificate }));
+        drop(content);
+        self.tip.send_replace(height);
+        Ok(())
+    }
+
+    fn decided(&self, height: u64) -> Result<Option<Decided>, LedgerFault> {
+        Ok(self.content().decided.get(&height).map(|(_, decided)| decided.clone()))
+    }
+}
+
+impl Archive for Disk {
+    fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
+        let content = self.content();
+        let kept = content.undecided.get(&height).into_iter().flatten();
+        Ok(kept.map(|(block, _)| block.clone()).collect())
+    }
+
+    fn body(&self, height: u64, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let content = self.content();
+        let mut kept = content.undecided.get(&height).into_iter().flatten();
+        Ok(kept.find(|(block, _)| block.hash == *hash).map(|(_, bytes)| bytes.clone()))
+    }
+
+    fn earliest(&self) -> Result<u64, LedgerFault> {
+        Ok(1)
+    }
+}
+
+/// Blocks are due up to a height that the test sets.
+pub(crate) struct Goal(watch::Sender<u64>);
+
+impl Goal {
+    pub(crate) fn new(height: u64) -> Arc<Self> {
+        Arc::new(Self(watch::Sender::new(height)))
+    }
+
+    pub(crate) fn set(&self, height: u64) {
+        self.0.send_replace(height);
+    }
+}
+
+#[async_trait]
+impl Pace for Goal {
+    async fn due(&self, height: u64) {
+        let mut goal = self.0.subscribe();
+        goal.wait_for(|goal| *goal >= height).await.expect("the goal outlives its waiters");
+    }
+}
+
+/// What a node is made of, but for its directory.
+#[derive(Clone)]
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    pub(crate) seed: u8,
+    pub(crate) votes: bool,
+    pub(crate) network: Network,
+    pub(crate) disk: Arc<Disk>,
+    pub(crate) goal: Arc<Goal>,
+}
+
+/// A running node.
+pub(crate) struct Node {
+    pub(crate) handle: Handle,
+    stop: CancellationToken,
+}
+
+impl Node {
+    pub(crate) async fn start(plan: &Plan, directory: &Path) -> Self {
+        let stop = CancellationToken::new();
+        let config = Config {
+            chain_id: CHAIN.to_owned(),
+            moniker: plan.name.clone(),
+            directory: directory.join(&plan.name),
+            network: plan.network.clone(),
+            block_bytes_max: 1024 * 1024,
+            timeouts: Timeouts {
+                propose: Duration::from_millis(1000),
+                prevote: Duration::from_millis(500),
+                precommit: Duration::from_millis(500),
+                step: Duration::from_millis(200),
+            },
+        };
+        let identity = Identity {
+            node_key: node_key(plan.seed),
+            validator: plan.votes.then(|| key(plan.seed)),
+        };
+        let ledger: Arc<dyn Ledger> = plan.disk.clone();
+        let archive: Arc<dyn Archive> = plan.disk.clone();
+        let ports = Ports { ledger, archive, pace: plan.goal.clone() };
+        let handle = consensus::start(config, identity, ports, stop.clone()).await;
+        Self { handle: handle.expect("consensus starts"), stop }
+    }
+
+    /// Stops it in order.
+    pub(crate) async fn stop(mut self) {
+        self.stop.cancel();
+        let finished = tokio::time::timeout(DEADLINE, self.handle.finished()).await;
+        finished.expect("it stops in time").expect("it stops without a fault");
+    }
+
+    /// Waits for its fault.
+    pub(crate) async fn fault(mut self) -> Fault {
+        let finished = tokio::time::timeout(DEADLINE, self.handle.finished()).await;
+        finished.expect("it ends in time").expect_err("it ends with a fault")
+    }
+}
+
+pub(crate) fn key(seed: u8) -> Keypair {
+    Keypair::from_seed(&[seed; 32])
+}
+
+pub(crate) fn node_key(seed: u8) -> [u8; 32] {
+    [seed ^ 0xff; 32]
+}
+
+pub(crate) fn set(seeds: impl IntoIterator<Item = u8>) -> ValidatorSet {
+    ValidatorSet::new(seeds.into_iter().map(|seed| (key(seed).public_key(), 10))).expect("a set")
+}
+
+/// An address on loopback that nobody uses, for libp2p.
+pub(crate) fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    format!("/ip4/127.0.0.1/tcp/{port}")
+}

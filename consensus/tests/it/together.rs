@@ -1,0 +1,165 @@
+//! Several validators, and a follower.
+
+use std::sync::Arc;
+
+use consensus::{Network, ValidatorSet, peer_id, verify_certificate};
+use tempfile::TempDir;
+
+use crate::chain::{CHAIN, Disk, Goal, Node, Plan, free_address, key, node_key, set};
+
+/// A body of several parts.
+const FILLING: usize = 300_000;
+
+struct Town {
+    directory: TempDir,
+    plans: Vec<Plan>,
+    nodes: Vec<Option<Node>>,
+    validators: ValidatorSet,
+}
+
+impl Town {
+    /// Validators and one follower, each with a goal of its own.
+    async fn new(name: &str, validator_count: u8, follower_count: u8) -> Self {
+        let validators = set(1..=validator_count);
+        let seeds: Vec<u8> = (1..=validator_count + follower_count).collect();
+        let addresses: Vec<String> = seeds.iter().map(|_| free_address()).collect();
+        let peers: Vec<String> = seeds
+            .iter()
+            .zip(&addresses)
+            .map(|(seed, address)| {
+                format!("{address}/p2p/{}", peer_id(&node_key(*seed)).expect("a key"))
+            })
+            .collect();
+        let plans = seeds
+            .iter()
+            .enumerate()
+            .map(|(at, seed)| {
+                let others = peers.iter().enumerate().filter(|(other, _)| *other != at);
+                Plan {
+                    name: format!("{name}-{seed}"),
+                    seed: *seed,
+                    votes: *seed <= validator_count,
+                    network: Network::Peers {
+                        listen: addresses[at].clone(),
+                        peers: others.map(|(_, peer)| peer.clone()).collect(),
+                        open: false,
+                    },
+                    disk: Disk::new(validators.clone(), key(*seed).address(), FILLING),
+                    goal: Goal::new(0),
+                }
+            })
+            .collect();
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut town = Self { directory, plans, nodes: Vec::new(), validators };
+        for at in 0..seeds.len() {
+            town.nodes.push(None);
+            town.start(at).await;
+        }
+        town
+    }
+
+    async fn start(&mut self, at: usize) {
+        self.nodes[at] = Some(Node::start(&self.plans[at], self.directory.path()).await);
+    }
+
+    async fn stop(&mut self, at: usize) {
+        self.nodes[at].take().expect("a running node").stop().await;
+    }
+
+    async fn stop_all(mut self) -> Vec<Arc<Disk>> {
+        for node in self.nodes.iter_mut().filter_map(Option::take) {
+            node.stop().await;
+        }
+        self.plans.iter().map(|plan| Arc::clone(&plan.disk)).collect()
+    }
+
+    fn set_goal(&self, height: u64) {
+        for plan in &self.plans {
+            plan.goal.set(height);
+        }
+    }
+
+    /// Waits until all running nodes have the height.
+    async fn reaches(&self, height: u64) {
+        for (plan, node) in self.plans.iter().zip(&self.nodes) {
+            if node.is_some() {
+                plan.disk.reaches(height).await;
+            }
+        }
+    }
+
+    /// Checks that all nodes that have a block have the same one, and that it is certified.
+    fn agree_up_to(&self, height: u64) {
+        for height in 1..=height {
+            let mut blocks = self.plans.iter().map(|plan| plan.disk.block(height));
+            let (hash, _) = blocks.next().expect("a node");
+            for (other, decided) in blocks {
+                assert_eq!(hash, other, "height {height}");
+                let checked = verify_certificate(
+                    CHAIN,
+                    &self.validators,
+                    height,
+                    &hash,
+                    &decided.certificate,
+                );
+                checked.expect("a valid certificate");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_validators_and_a_follower_agree() {
+    let town = Town::new("agree", 4, 1).await;
+    town.set_goal(8);
+    town.reaches(8).await;
+    town.agree_up_to(8);
+    let disk = &town.plans[0].disk;
+    let mut proposers: Vec<_> = (1..=8).map(|height| disk.proposer(height)).collect();
+    proposers.sort();
+    proposers.dedup();
+    assert!(proposers.len() > 1, "turns go round");
+    let peers = town.nodes[0].as_ref().expect("a node").handle.peers().await.expect("peers");
+    assert_eq!(peers.len(), 4);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_of_four_go_on_and_the_fourth_catches_up() {
+    let mut town = Town::new("catch-up", 4, 0).await;
+    town.set_goal(3);
+    town.reaches(3).await;
+    town.stop(1).await;
+    town.set_goal(8);
+    town.reaches(8).await;
+    assert!(town.plans[1].disk.height() < 8);
+    town.start(1).await;
+    town.reaches(8).await;
+    town.set_goal(10);
+    town.reaches(10).await;
+    town.agree_up_to(10);
+    let nodes = town.nodes.iter().flatten();
+    assert_eq!(nodes.map(|node| node.handle.counters().refusals.get()).sum::<u64>(), 0);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_validator_that_finds_a_block_due_wakes_the_others() {
+    let town = Town::new("wake", 4, 0).await;
+    town.set_goal(2);
+    town.reaches(2).await;
+    town.plans[2].goal.set(5);
+    town.reaches(5).await;
+    town.agree_up_to(5);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_has_every_block_of_a_single_validator() {
+    let town = Town::new("follow", 1, 1).await;
+    town.plans[0].goal.set(6);
+    town.reaches(6).await;
+    town.agree_up_to(6);
+    let disks = town.stop_all().await;
+    assert_eq!(disks[1].height(), 6);
+}
