@@ -96,3 +96,6 @@ impl<'de> Deserialize<'de> for Address {
         crate::text::deserialize(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests;

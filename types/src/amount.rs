@@ -147,3 +147,6 @@ impl Visitor<'_> for AmountVisitor {
         Amount::parse(text).map_err(E::custom)
     }
 }
+
+#[cfg(test)]
+mod tests;

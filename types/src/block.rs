@@ -179,14 +179,21 @@ impl UncheckedBlock {
 /// The binary Merkle root of RFC 6962 section 2.1 over 32-byte leaves.
 #[must_use]
 pub fn merkle_root(leaves: &[Hash]) -> Hash {
+    root(leaves, |leaf| leaf.as_bytes())
+}
+
+fn root<T>(leaves: &[T], bytes: fn(&T) -> &[u8]) -> Hash {
     match leaves {
         [] => Hash::digest(&[]),
-        [leaf] => Hash::digest_parts(&[&[0], leaf.as_bytes()]),
+        [leaf] => Hash::digest_parts(&[&[0], bytes(leaf)]),
         _ => {
             let half = leaves.len().next_power_of_two() / 2;
             let (left, right) = leaves.split_at(half);
-            let (left, right) = (merkle_root(left), merkle_root(right));
+            let (left, right) = (root(left, bytes), root(right, bytes));
             Hash::digest_parts(&[&[1], left.as_bytes(), right.as_bytes()])
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

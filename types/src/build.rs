@@ -147,3 +147,6 @@ pub fn build_blob_chunk_tx(key: &Keypair, fields: BlobChunk, envelope: &Envelope
 pub fn build_blob_finalize_tx(key: &Keypair, fields: BlobFinalize, envelope: &Envelope) -> String {
     build_tx(key, &Body::BlobFinalize(fields), envelope)
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,3 +109,6 @@ fn check_after_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<()
     }
     tx.body().check_static(&StaticView { params: rules.params, signer: tx.from() })
 }
+
+#[cfg(test)]
+mod tests;

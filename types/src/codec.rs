@@ -47,3 +47,6 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
         extra => Err(DecodeError::Trailing { extra }),
     }
 }
+
+#[cfg(test)]
+mod tests;

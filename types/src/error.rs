@@ -244,6 +244,13 @@ impl Rejection {
         self
     }
 
+    /// The same refusal for a field within an object at `place`: `ok` becomes `toolCalls[3].ok`.
+    #[must_use]
+    pub fn within(mut self, place: impl fmt::Display) -> Self {
+        self.field = Cow::Owned(format!("{place}.{}", self.field));
+        self
+    }
+
     /// The fixed code.
     #[must_use]
     pub const fn code(&self) -> Code {

@@ -48,3 +48,6 @@ fn prompt_prefix(prompt: &str) -> (&str, bool) {
     }
     (prompt, false)
 }
+
+#[cfg(test)]
+mod tests;

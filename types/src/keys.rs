@@ -307,3 +307,6 @@ impl<'de> Deserialize<'de> for Signature {
         crate::text::deserialize(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests;

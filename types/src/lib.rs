@@ -36,6 +36,9 @@ pub mod text;
 pub mod transaction;
 pub mod tx;
 
+#[cfg(test)]
+mod testing;
+
 pub use address::Address;
 pub use amount::Amount;
 pub use block::{Block, Header, UncheckedBlock};

@@ -278,3 +278,6 @@ pub enum Sweep {
         blob_id: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,7 +36,7 @@ pub struct SizeLimits {
 }
 
 /// `,"hash":"…","signature":"…"`: what signing adds to the payload.
-const SEAL_BYTES: usize = 10 + 64 + 15 + 128 + 1;
+const SEAL_BYTES: usize = 9 + 64 + 15 + 128 + 1;
 
 /// Escapes and white space may make a text on the wire longer than its canonical form, by at most
 /// this factor.
@@ -369,3 +369,6 @@ pub(crate) fn build_payload(
     object.end();
     payload
 }
+
+#[cfg(test)]
+mod tests;

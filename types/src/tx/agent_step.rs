@@ -95,8 +95,9 @@ impl Kind for AgentStep {
     fn check_static(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
         let calls = self.tool_calls.as_deref().unwrap_or_default();
         limits::items_at_most("toolCalls", calls, TOOL_CALLS_MAX)?;
-        for call in calls {
-            limits::label("toolCalls.name", &call.name)?;
+        for (index, call) in calls.iter().enumerate() {
+            limits::label("name", &call.name)
+                .map_err(|refusal| refusal.within(format_args!("toolCalls[{index}]")))?;
         }
         limits::optional_blob_id("thoughtBlobId", self.thought_blob_id.as_ref())?;
         limits::optional_blob_id("outputBlobId", self.output_blob_id.as_ref())

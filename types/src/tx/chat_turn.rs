@@ -91,9 +91,10 @@ impl Kind for ChatTurn {
         limits::optional_blob_id("contentBlobId", self.content_blob_id.as_ref())?;
         let attachments = self.attachments.as_deref().unwrap_or_default();
         limits::items_at_most("attachments", attachments, ATTACHMENTS_MAX)?;
-        for Attachment { kind, blob_id } in attachments {
-            limits::one_of("attachments.type", kind, ATTACHMENT_TYPES)?;
-            limits::blob_id("attachments.blobId", blob_id)?;
+        for (index, Attachment { kind, blob_id }) in attachments.iter().enumerate() {
+            limits::one_of("type", kind, ATTACHMENT_TYPES)
+                .and_then(|()| limits::blob_id("blobId", blob_id))
+                .map_err(|refusal| refusal.within(format_args!("attachments[{index}]")))?;
         }
         Ok(())
     }

@@ -222,3 +222,6 @@ impl Body {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Golden bytes of headers, blocks and Merkle roots.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Block, DecodeBlockError, Header, UncheckedBlock, merkle_root, root};
+use crate::testing::{Draft, bodies, limits};
+use crate::{Address, Amount, CheckedTx, Hash};
+
+fn header(tx_count: u64) -> Header {
+    Header {
+        chain_id: "ombra-ț".to_owned(),
+        index: 7,
+        previous_hash: Hash::new([1; 32]),
+        timestamp: 1_715_990_000_000,
+        proposer: Address::new([2; 20]),
+        tx_root: Hash::new([3; 32]),
+        state_root: Hash::new([4; 32]),
+        tokens_burned: Amount::new(100),
+        tx_count,
+    }
+}
+
+fn block(kinds: &[usize]) -> Block {
+    let bodies = bodies();
+    let draft = |kind: &usize| Draft::of(&bodies[*kind]).parse().unwrap();
+    let transactions: Vec<_> = kinds.iter().map(draft).map(CheckedTx::trust).collect();
+    Block { header: header(u64::try_from(kinds.len()).unwrap()), transactions }
+}
+
+const HEADER: &str = "{\"chainId\":\"ombra-ț\",\"index\":7,\
+    \"previousHash\":\"0101010101010101010101010101010101010101010101010101010101010101\",\
+    \"timestamp\":1715990000000,\"proposer\":\"0202020202020202020202020202020202020202\",\
+    \"txRoot\":\"0303030303030303030303030303030303030303030303030303030303030303\",\
+    \"stateRoot\":\"0404040404040404040404040404040404040404040404040404040404040404\",\
+    \"tokensBurned\":\"100\",\"txCount\":2}";
+
+#[test]
+fn a_header_is_canonical_json_and_its_hash_is_the_blocks_name() {
+    assert_eq!(header(2).payload(), HEADER);
+    let name = "bea2d708d8e3571bd693a65e1a940736278a933661114cc12ca9e235b5c18252";
+    assert_eq!(header(2).hash().to_string(), name);
+    assert_eq!(Header::parse(HEADER.as_bytes()).unwrap(), header(2));
+    assert_eq!(block(&[5, 6]).hash().to_string(), name);
+}
+
+#[test]
+fn a_header_has_one_written_form() {
+    let not_canonical = [
+        HEADER.replace(':', ": "),
+        HEADER.replace('ț', "\\u021b"),
+        HEADER.replace("{\"chainId\":\"ombra-ț\",", "{").replace('}', ",\"chainId\":\"ombra-ț\"}"),
+        HEADER.replace('}', ",\"extra\":1}"),
+        HEADER.replace("\"02020", "\"ox02020"),
+    ];
+    for text in not_canonical {
+        let error = Header::parse(text.as_bytes()).unwrap_err();
+        assert!(matches!(error, DecodeBlockError::NotCanonical), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_header_is_refused_by_field() {
+    let cases = [
+        (HEADER.replace("\"index\":7,", ""), "header.index", "missing"),
+        (HEADER.replace("\"index\":7", "\"index\":7.0"), "header.index", "7.0"),
+        (
+            HEADER.replace("\"index\":7", "\"index\":9007199254740992"),
+            "header.index",
+            "9007199254740992",
+        ),
+        (HEADER.replace("\"100\"", "\"0100\""), "header.tokensBurned", "0100"),
+        (HEADER.replace("\"100\"", "100"), "header.tokensBurned", "a number"),
+        (HEADER.replace("0303", "03"), "header.txRoot", "03"),
+        ("[]".to_owned(), "header", "an array"),
+        (String::new(), "header", "expected a JSON value at byte 0"),
+        (HEADER.replace('7', "[[]]"), "header", "nesting deeper than 1 at byte 30"),
+    ];
+    for (text, field, got) in cases {
+        match Header::parse(text.as_bytes()) {
+            Err(DecodeBlockError::Header(refusal)) => {
+                assert_eq!(refusal.field(), field);
+                assert!(refusal.got().starts_with(got), "{refusal}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_block_is_its_header_and_its_transactions_one_after_the_other() {
+    let block = block(&[5, 6]);
+    let bytes = block.encode();
+    let mut expected = u32::try_from(HEADER.len()).unwrap().to_le_bytes().to_vec();
+    expected.extend_from_slice(HEADER.as_bytes());
+    for tx in &block.transactions {
+        tx.encode(&mut expected);
+    }
+    assert_eq!(bytes, expected);
+
+    let decoded = UncheckedBlock::decode(&bytes, &limits()).unwrap();
+    assert_eq!(decoded.header, block.header);
+    assert!(decoded.transactions.iter().eq(block.transactions.iter().map(|tx| &**tx)));
+}
+
+#[test]
+fn bytes_that_are_no_whole_block_are_refused() {
+    let bytes = block(&[5, 6, 0]).encode();
+    for length in 0..bytes.len() {
+        let error = UncheckedBlock::decode(&bytes[..length], &limits()).unwrap_err();
+        let is_known = match error {
+            DecodeBlockError::Length { bytes } => bytes == length,
+            DecodeBlockError::Transaction { position, .. } => position < 3,
+            DecodeBlockError::Header(_) | DecodeBlockError::NotCanonical => false,
+        };
+        assert!(is_known, "{length}");
+    }
+    for extra in [vec![0], vec![0; 68], vec![0xff; 100]] {
+        let longer = [bytes.clone(), extra].concat();
+        let error = UncheckedBlock::decode(&longer, &limits()).unwrap_err();
+        assert!(matches!(error, DecodeBlockError::Transaction { position: 3, .. }), "{error}");
+    }
+}
+
+#[test]
+fn the_header_says_how_many_transactions_there_are() {
+    for claimed in [0, 1, 3, u64::from(u32::MAX)] {
+        let block = Block { header: header(claimed), ..block(&[5, 6]) };
+        let error = UncheckedBlock::decode(&block.encode(), &limits()).unwrap_err();
+        assert!(matches!(error, DecodeBlockError::Length { .. }), "{error}");
+    }
+}
+
+#[test]
+fn merkle_roots_are_those_of_certificate_transparency() {
+    let leaves = [
+        "",
+        "00",
+        "10",
+        "2021",
+        "3031",
+        "40414243",
+        "5051525354555657",
+        "606162636465666768696a6b6c6d6e6f",
+    ]
+    .map(|leaf| const_hex::decode(leaf).unwrap());
+    let roots = [
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+        "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+        "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+        "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+        "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+        "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+        "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+        "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+    ];
+    for (count, expected) in roots.iter().enumerate() {
+        assert_eq!(root(&leaves[..count], Vec::as_slice).to_string(), *expected, "{count}");
+    }
+}
+
+#[test]
+fn the_order_and_number_of_leaves_matter() {
+    let [a, b, c] = [1, 2, 3].map(|byte| Hash::new([byte; 32]));
+    let lists: [&[Hash]; 8] =
+        [&[], &[a], &[a, a], &[a, b], &[b, a], &[a, b, c], &[a, b, c, c], &[a, c, b]];
+    let mut roots: Vec<_> = lists.iter().map(|leaves| merkle_root(leaves)).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    assert_eq!(roots.len(), lists.len());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_block_or_refused(bytes in any::<Vec<u8>>()) {
+        drop(UncheckedBlock::decode(&bytes, &limits()));
+    }
+
+    #[test]
+    fn a_spoilt_block_is_refused_or_encodes_to_the_same_bytes(
+        kinds in vec(0..11_usize, 0..4), at in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let mut bytes = block(&kinds).encode();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(UncheckedBlock { header, transactions }) = UncheckedBlock::decode(&bytes, &limits()) {
+            let transactions = transactions.into_iter().map(CheckedTx::trust).collect();
+            prop_assert_eq!(Block { header, transactions }.encode(), bytes);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What builders write: the order of the protocol's table, and signatures made elsewhere.
+
+use super::{
+    Envelope, Unsigned, build_agent_cancel_tx, build_agent_claim_tx, build_agent_finish_tx,
+    build_agent_request_tx, build_agent_step_tx, build_blob_chunk_tx, build_blob_finalize_tx,
+    build_blob_init_tx, build_chat_turn_tx, build_miner_register_tx, build_transfer_tx, build_tx,
+};
+use crate::json::{self, Json};
+use crate::testing::{bodies, golden_key, limits};
+use crate::{Body, Transaction};
+
+fn envelope() -> Envelope {
+    Envelope { nonce: 6, timestamp: 1_715_990_000_000, chain_id: None }
+}
+
+fn keys(text: &str) -> Vec<String> {
+    let Json::Object(members) = json::parse(text.as_bytes(), 8).unwrap() else { panic!("{text}") };
+    members.into_iter().map(|(key, _)| key.into_owned()).collect()
+}
+
+/// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
+const TABLE: [(&str, &str); 11] = [
+    (
+        "CHAT_TURN",
+        "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
+    ),
+    (
+        "AGENT_REQUEST",
+        "agentRunId conversationId prompt toolsWhitelist maxFee maxSteps nonce timestamp promptBlobId modelHint",
+    ),
+    ("AGENT_CLAIM", "agentRunId minerAddress modelInfo hardwareTier nonce timestamp"),
+    (
+        "AGENT_STEP",
+        "agentRunId stepIndex outputTokens outputHash nonce timestamp thoughtBlobId toolCalls outputBlobId",
+    ),
+    (
+        "AGENT_FINISH",
+        "agentRunId totalTokensOut status minerReward userRefund networkFee nonce timestamp finalAnswerInline finalAnswerBlobId",
+    ),
+    ("AGENT_CANCEL", "agentRunId nonce timestamp"),
+    ("TRANSFER", "to amount fee nonce timestamp"),
+    ("MINER_REGISTER", "name capabilities modelInfo nonce timestamp"),
+    ("SOCIAL_BLOB_INIT", "blobId contentType totalBytes totalChunks contentHash nonce timestamp"),
+    ("SOCIAL_BLOB_CHUNK", "blobId chunkIndex chunkDataBase64 nonce timestamp"),
+    ("SOCIAL_BLOB_FINALIZE", "blobId nonce timestamp"),
+];
+
+#[test]
+fn members_stand_in_the_order_of_the_protocols_table() {
+    for (body, (name, own)) in bodies().iter().zip(TABLE) {
+        assert_eq!(body.type_name(), name);
+        let text = build_tx(&golden_key(), body, &envelope());
+        let expected = format!("type from {own} publicKey hash signature");
+        assert_eq!(keys(&text).join(" "), expected);
+
+        let chain_id = Some("test".to_owned());
+        let text = build_tx(&golden_key(), body, &Envelope { chain_id, ..envelope() });
+        let expected = format!("type from {own} chainId publicKey hash signature");
+        assert_eq!(keys(&text).join(" "), expected);
+    }
+}
+
+#[test]
+fn absent_optional_members_are_left_out() {
+    for mut body in bodies() {
+        match &mut body {
+            Body::ChatTurn(turn) => {
+                turn.content_blob_id = None;
+                turn.parent_turn_hash = None;
+                turn.agent_run_id = None;
+                turn.attachments = None;
+            }
+            Body::AgentRequest(request) => {
+                request.prompt_blob_id = None;
+                request.model_hint = None;
+            }
+            Body::AgentStep(step) => {
+                step.thought_blob_id = None;
+                step.tool_calls = None;
+                step.output_blob_id = None;
+            }
+            Body::AgentFinish(finish) => {
+                finish.final_answer_inline = None;
+                finish.final_answer_blob_id = None;
+            }
+            _ => continue,
+        }
+        let text = build_tx(&golden_key(), &body, &envelope());
+        let after =
+            keys(&text).split_off(keys(&text).iter().position(|key| key == "timestamp").unwrap());
+        assert_eq!(after, ["timestamp", "publicKey", "hash", "signature"]);
+        let tx = Transaction::parse(text.as_bytes(), &limits()).unwrap();
+        assert_eq!(tx.body(), &body, "absent and empty are different things");
+    }
+}
+
+#[test]
+fn each_kind_has_its_builder() {
+    let (key, envelope) = (golden_key(), envelope());
+    for body in bodies() {
+        let expected = build_tx(&key, &body, &envelope);
+        let built = match body {
+            Body::ChatTurn(fields) => build_chat_turn_tx(&key, fields, &envelope),
+            Body::AgentRequest(fields) => build_agent_request_tx(&key, fields, &envelope),
+            Body::AgentClaim(fields) => build_agent_claim_tx(&key, fields, &envelope),
+            Body::AgentStep(fields) => build_agent_step_tx(&key, fields, &envelope),
+            Body::AgentFinish(fields) => build_agent_finish_tx(&key, fields, &envelope),
+            Body::AgentCancel(fields) => build_agent_cancel_tx(&key, fields, &envelope),
+            Body::Transfer(fields) => build_transfer_tx(&key, fields, &envelope),
+            Body::MinerRegister(fields) => build_miner_register_tx(&key, fields, &envelope),
+            Body::BlobInit(fields) => build_blob_init_tx(&key, fields, &envelope),
+            Body::BlobChunk(fields) => build_blob_chunk_tx(&key, fields, &envelope),
+            Body::BlobFinalize(fields) => build_blob_finalize_tx(&key, fields, &envelope),
+        };
+        assert_eq!(built, expected);
+    }
+}
+
+#[test]
+fn a_signature_made_elsewhere_can_be_attached() {
+    let key = golden_key();
+    for body in bodies() {
+        let from = format!("ox{}", key.address());
+        let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope());
+        assert_eq!(unsigned.signing_message(), unsigned.hash().to_string());
+        let signature = key.sign(unsigned.signing_message().as_bytes());
+        let text = unsigned.attach(&signature);
+        assert_eq!(text, unsigned.sign(&key));
+        let tx = Transaction::parse(text.as_bytes(), &limits()).unwrap();
+        assert_eq!((tx.payload(), tx.from_text()), (unsigned.payload(), from));
+    }
+}

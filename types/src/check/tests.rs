@@ -1,0 +1,194 @@
+//! The order of the checks that need no state, with code and message of each.
+
+use super::{StaticRules, verify, verify_one, verify_unsigned};
+use crate::testing::{Draft, bodies, body, golden_key, limits};
+use crate::{Code, Keypair, Params, Rejection, Transaction};
+
+const CHAIN: &str = "test-chain";
+
+fn rules(params: &Params) -> StaticRules<'_> {
+    StaticRules { chain_id: CHAIN, params, v6_height: 10, height: 10 }
+}
+
+fn refusal(draft: &Draft, rules: &StaticRules<'_>) -> Rejection {
+    let tx = draft.parse().unwrap();
+    let refusal = verify_one(tx.clone(), rules).unwrap_err();
+    assert_eq!(verify(vec![tx], rules).remove(0).unwrap_err(), refusal, "alone as in a batch");
+    refusal
+}
+
+#[test]
+fn the_first_failing_check_wins() {
+    let params = Params { require_chain_id: true, ..Params::default() };
+    let late = rules(&params);
+    let early = StaticRules { height: 9, ..late };
+    let (other, golden) = (Keypair::from_seed(&[1; 32]), golden_key().address());
+    let other_hash = "ab".repeat(32);
+    let other_signature = "ab".repeat(64);
+
+    // Everything is wrong; then what was refused is mended, and the next check speaks.
+    let draft = Draft::of(&body("AGENT_REQUEST"))
+        .with("from", &format!("\"{}\"", other.address()))
+        .with("hash", &format!("\"{other_hash}\""))
+        .with("signature", &format!("\"{other_signature}\""))
+        .with("maxSteps", "0");
+    let at_height = refusal(&draft, &early);
+    assert_eq!(at_height.code(), Code::ForkNotActive);
+    let expected = "Fork not active: type is AGENT_REQUEST in block 9, expected block 10 or later";
+    assert_eq!(at_height.message(), expected);
+
+    let address = refusal(&draft, &late);
+    assert_eq!(address.code(), Code::AddressMismatch);
+    let expected = format!(
+        "Address mismatch: from is {}, expected {golden}, the address of publicKey",
+        other.address()
+    );
+    assert_eq!(address.message(), expected);
+
+    let draft = draft.with("from", &format!("\"ox{golden}\""));
+    let hash = refusal(&draft, &late);
+    let computed = draft.parse().unwrap().hash();
+    assert_eq!(hash.code(), Code::HashMismatch);
+    let expected = format!("Hash mismatch: hash is {other_hash}, expected {computed}");
+    assert_eq!(hash.message(), expected);
+    assert!(hash.extra().eq([("computed", computed.to_string().as_str())]));
+
+    let draft = draft.with("hash", &format!("\"{computed}\""));
+    let signature = refusal(&draft, &late);
+    assert_eq!(signature.code(), Code::BadSignature);
+    let expected = format!(
+        "Bad signature: signature is {}…, expected an Ed25519 signature by publicKey over the 64 \
+         characters of hash",
+        &other_signature[..80]
+    );
+    assert_eq!(signature.message(), expected);
+
+    let right = golden_key().sign(&computed.to_hex());
+    let draft = draft.with("signature", &format!("\"{right}\""));
+    let chain = refusal(&draft, &late);
+    assert_eq!(chain.code(), Code::ChainIdMismatch);
+    let expected = format!("Chain id mismatch: chainId is missing, expected {CHAIN}");
+    assert_eq!(chain.message(), expected);
+
+    let named =
+        Draft::of(&body("AGENT_REQUEST")).with("maxSteps", "0").with("chainId", "\"other\"");
+    let chain = refusal(&named, &late);
+    assert_eq!((chain.code(), chain.got()), (Code::ChainIdMismatch, "other"));
+
+    let named = named.with("chainId", &format!("\"{CHAIN}\""));
+    let field = refusal(&named, &late);
+    assert_eq!(field.code(), Code::InvalidField);
+    assert_eq!(field.message(), "Invalid field: maxSteps is 0, expected 1 to 200");
+
+    let good = named.with("maxSteps", "1").parse().unwrap();
+    assert_eq!(*verify_one(good.clone(), &late).unwrap(), good);
+}
+
+#[test]
+fn codes_are_listed_in_the_order_of_the_checks() {
+    let is_sorted = Code::ALL.windows(2).all(|pair| pair[0] < pair[1]);
+    assert!(is_sorted);
+    let texts: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(
+        texts.join(" "),
+        "MALFORMED UNSUPPORTED_TYPE FORK_NOT_ACTIVE ADDRESS_MISMATCH HASH_MISMATCH BAD_SIGNATURE \
+         CHAIN_ID_MISMATCH INVALID_FIELD NONCE_STALE NONCE_TOO_HIGH NONCE_TAKEN \
+         INSUFFICIENT_BALANCE RUN_ID_MISMATCH RUN_EXISTS RUN_NOT_FOUND RUN_NOT_PENDING \
+         RUN_NOT_ACTIVE NOT_RUN_MINER NOT_SUBMITTER MINER_EXCLUDED STEP_OUT_OF_ORDER STEP_LIMIT \
+         TOKENS_LIMIT ESCROW_EXHAUSTED SETTLEMENT_MISMATCH BLOB_NOT_FOUND BLOB_NOT_FINAL \
+         BLOB_EXISTS BLOB_CHUNK BLOB_HASH NOT_BLOB_OWNER TURN_NOT_FOUND POOL_FULL SENDER_LIMIT \
+         CLOCK_SKEW"
+    );
+    assert_eq!(
+        Rejection::new(Code::NonceStale, "nonce", 4, 5).message(),
+        "Nonce stale: tx=4, state=5"
+    );
+}
+
+#[test]
+fn the_fork_gates_turns_and_runs_and_nothing_else() {
+    let params = Params::default();
+    for body in bodies() {
+        let tx = Draft::of(&body).parse().unwrap();
+        let is_gated = body.type_name() == "CHAT_TURN" || body.type_name().starts_with("AGENT_");
+        let early = StaticRules { v6_height: 5, height: 4, ..rules(&params) };
+        let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
+        assert_eq!(refused, is_gated.then_some(Code::ForkNotActive), "{}", body.type_name());
+        let at_fork = StaticRules { height: 5, ..early };
+        assert!(verify_one(tx, &at_fork).is_ok(), "{}", body.type_name());
+    }
+}
+
+#[test]
+fn a_chain_id_is_optional_unless_genesis_wants_it() {
+    let draft = Draft::of(&body("TRANSFER"));
+    let named = draft.clone().with("chainId", &format!("\"{CHAIN}\""));
+    for (require_chain_id, draft, is_good) in
+        [(false, &draft, true), (false, &named, true), (true, &draft, false), (true, &named, true)]
+    {
+        let params = Params { require_chain_id, ..Params::default() };
+        assert_eq!(verify_one(draft.parse().unwrap(), &rules(&params)).is_ok(), is_good);
+    }
+    let empty = draft.with("chainId", "\"\"");
+    assert_eq!(refusal(&empty, &rules(&Params::default())).code(), Code::ChainIdMismatch);
+}
+
+#[test]
+fn a_key_of_small_order_signs_nothing() {
+    let key = format!("01{}", "00".repeat(31));
+    let address = crate::Hash::digest(&const_hex::decode(&key).unwrap()).to_string();
+    let draft = Draft::of(&body("TRANSFER"))
+        .with("publicKey", &format!("\"{key}\""))
+        .with("from", &format!("\"{}\"", &address[..40]))
+        .with("signature", &format!("\"{key}{}\"", "00".repeat(32)));
+    assert_eq!(refusal(&draft, &rules(&Params::default())).code(), Code::BadSignature);
+}
+
+#[test]
+fn each_of_many_gets_the_answer_that_it_would_get_alone() {
+    let params = Params { require_chain_id: false, ..Params::default() };
+    let wrong = format!("\"{}\"", "cd".repeat(64));
+    let drafts: Vec<Draft> = (0..600_u32)
+        .map(|number| {
+            let draft =
+                Draft::of(&bodies()[number as usize % 11]).with("nonce", &number.to_string());
+            match number % 13 {
+                3 => draft.with("signature", &wrong),
+                5 => draft.with("hash", &format!("\"{}\"", "ef".repeat(32))),
+                7 => draft.with("chainId", "\"elsewhere\""),
+                11 => draft.with("from", &format!("\"{}\"", "0".repeat(40))),
+                _ => draft,
+            }
+        })
+        .collect();
+    let txs: Vec<Transaction> = drafts.iter().map(|draft| draft.parse().unwrap()).collect();
+    let alone: Vec<_> = txs.iter().map(|tx| verify_one(tx.clone(), &rules(&params))).collect();
+    let together = verify(txs, &rules(&params));
+    assert_eq!(together, alone);
+    let bad = |code| {
+        alone
+            .iter()
+            .flat_map(|answer| answer.as_ref().err())
+            .filter(|refusal| refusal.code() == code)
+            .count()
+    };
+    assert!(bad(Code::BadSignature) >= 46 && bad(Code::HashMismatch) >= 46);
+    assert!(bad(Code::ChainIdMismatch) >= 46 && bad(Code::AddressMismatch) >= 46);
+    assert!(verify(Vec::new(), &rules(&params)).is_empty());
+}
+
+#[test]
+fn simulation_checks_everything_but_the_signature() {
+    let params = Params::default();
+    let spoilt =
+        Draft::of(&body("TRANSFER")).with("signature", &format!("\"{}\"", "00".repeat(64)));
+    let tx = spoilt.parse().unwrap();
+    assert!(verify_unsigned(tx.clone(), &rules(&params)).is_ok());
+    assert_eq!(refusal(&spoilt, &rules(&params)).code(), Code::BadSignature);
+
+    let invalid = Draft::of(&body("AGENT_REQUEST")).with("maxSteps", "201").parse().unwrap();
+    let code = verify_unsigned(invalid, &rules(&params)).unwrap_err().code();
+    assert_eq!(code, Code::InvalidField);
+    let payload = Transaction::parse_unsigned(tx.payload().as_bytes(), &limits()).unwrap();
+    assert!(verify_unsigned(payload, &rules(&params)).is_ok());
+}

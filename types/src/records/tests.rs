@@ -1,0 +1,207 @@
+//! Golden bytes of what the state stores: changing one of these changes databases and roots.
+
+use super::{
+    Account, Blob, Miner, MinerFigures, Run, RunStatus, Settlement, Step, Supply, Sweep, TxLocation,
+};
+use crate::codec::{decode, encode};
+use crate::{Address, Amount, Hash};
+
+/// Asserts that a record has these bytes, given as hex with spaces between fields.
+fn assert_bytes<T>(record: &T, hex: &str)
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let hex: String = hex.split_whitespace().collect();
+    assert_eq!(const_hex::encode(encode(record)), hex, "{record:?}");
+    assert_eq!(&decode::<T>(&const_hex::decode(hex).unwrap()).unwrap(), record);
+}
+
+fn number(value: u8) -> String {
+    format!("{value:02x}00000000000000")
+}
+
+fn location(height: u8) -> String {
+    format!("{} {height:02x}000000", number(height))
+}
+
+const fn at(height: u32) -> TxLocation {
+    TxLocation { height: height as u64, position: height }
+}
+
+fn run() -> Run {
+    Run {
+        agent_run_id: Hash::new([0xa1; 32]),
+        conversation_id: Hash::new([0xa2; 32]),
+        submitter: Address::new([0xa3; 20]),
+        max_fee: Amount::new(1),
+        max_steps: 2,
+        status: RunStatus::Completed,
+        miner: Some(Address::new([0xa4; 20])),
+        step_count: 3,
+        last_step_index: Some(4),
+        tokens_out: 5,
+        steps_digest: Hash::new([0xa5; 32]),
+        settlement: Some(Settlement {
+            miner_reward: Amount::new(6),
+            user_refund: Amount::new(7),
+            network_fee: Amount::new(8),
+        }),
+        submitted_at: 9,
+        claimed_at: Some(10),
+        finished_at: Some(11),
+        deadline_at: Some(12),
+        reopens: 13,
+        excluded_miners: vec![Address::new([0xa6; 20])],
+        request: at(14),
+        claim: Some(at(15)),
+        finish: Some(at(16)),
+    }
+}
+
+#[test]
+fn accounts_and_locations() {
+    let account = Account { balance: Amount::new(258), nonce: 7 };
+    assert_bytes(&account, "0201000000000000 0700000000000000");
+    assert_bytes(&at(5), &location(5));
+}
+
+#[test]
+fn runs() {
+    let id = |byte: &str| byte.repeat(32);
+    let address = |byte: &str| byte.repeat(20);
+    let some = |value: u8| format!("01 {}", number(value));
+    let expected = [
+        id("a1"),
+        id("a2"),
+        address("a3"),
+        number(1),
+        number(2),
+        "03000000".to_owned(),
+        format!("01 {}", address("a4")),
+        number(3),
+        some(4),
+        number(5),
+        id("a5"),
+        format!("01 {} {} {}", number(6), number(7), number(8)),
+        number(9),
+        some(10),
+        some(11),
+        some(12),
+        "0d000000".to_owned(),
+        format!("{} {}", number(1), address("a6")),
+        location(14),
+        format!("01 {}", location(15)),
+        format!("01 {}", location(16)),
+    ];
+    assert_bytes(&run(), &expected.join(" "));
+
+    let pending = Run {
+        miner: None,
+        last_step_index: None,
+        settlement: None,
+        claimed_at: None,
+        finished_at: None,
+        deadline_at: None,
+        excluded_miners: Vec::new(),
+        claim: None,
+        finish: None,
+        ..run()
+    };
+    assert_eq!(decode::<Run>(&encode(&pending)).unwrap(), pending);
+}
+
+#[test]
+fn statuses_are_numbers_in_the_order_of_a_runs_life_and_words_in_json() {
+    let words = [
+        "pending",
+        "claimed",
+        "running",
+        "completed",
+        "failed",
+        "timeout",
+        "insufficient_funds",
+        "cancelled",
+    ];
+    for ((number, status), word) in (0_u8..).zip(RunStatus::ALL).zip(words) {
+        assert_bytes(&status, &format!("{number:02x}000000"));
+        assert_eq!(status.as_str(), word);
+        assert_eq!(RunStatus::parse(word), Some(status));
+        assert_eq!(status.is_active(), ["claimed", "running"].contains(&word));
+        assert_eq!(status.is_terminal(), number >= 3);
+    }
+    assert_eq!(RunStatus::parse("Pending"), None);
+    assert!(decode::<RunStatus>(&[8, 0, 0, 0]).is_err());
+}
+
+#[test]
+fn steps_miners_and_their_figures() {
+    let step = Step { step_index: 1, output_tokens: 4, tx: at(2), timestamp: 3 };
+    assert_bytes(&step, &[number(1), number(4), location(2), number(3)].join(" "));
+
+    let miner = Miner {
+        miner_id: Hash::new([0xa1; 32]),
+        address: Address::new([0xa2; 20]),
+        name: "ab".to_owned(),
+        capabilities: vec!["c".to_owned(), String::new()],
+        model_info: "d".to_owned(),
+        registered_at: 9,
+    };
+    let (id, address) = ("a1".repeat(32), "a2".repeat(20));
+    let texts = [
+        format!("{} 6162", number(2)),
+        format!("{} {} 63 {}", number(2), number(1), number(0)),
+        format!("{} 64", number(1)),
+    ];
+    assert_bytes(&miner, &format!("{id} {address} {} {}", texts.join(" "), number(9)));
+
+    let figures = MinerFigures {
+        claimed: 1,
+        completed: 2,
+        failed: 3,
+        timed_out: 4,
+        tokens: 5,
+        earnings: Amount::new(6),
+    };
+    let expected: Vec<_> = (1..=6).map(number).collect();
+    assert_bytes(&figures, &expected.join(" "));
+}
+
+#[test]
+fn blobs_supply_and_sweeps() {
+    let blob = Blob {
+        blob_id: "b".to_owned(),
+        owner: Address::new([0xa1; 20]),
+        content_type: "c".to_owned(),
+        total_bytes: 1,
+        total_chunks: 2,
+        received: 3,
+        content_hash: Hash::new([0xa2; 32]),
+        received_hash: Some(Hash::new([0xa3; 32])),
+        is_final: true,
+        created_at: 4,
+    };
+    let (owner, hash, received) = ("a1".repeat(20), "a2".repeat(32), "a3".repeat(32));
+    let head = format!("{} 62 {owner} {} 63", number(1), number(1));
+    let sizes = [number(1), number(2), number(3)].join(" ");
+    assert_bytes(&blob, &format!("{head} {sizes} {hash} 01 {received} 01 {}", number(4)));
+
+    let [genesis, minted, burned, escrowed] = [10, 5, 3, 2].map(Amount::new);
+    let supply = Supply { genesis, minted, burned, escrowed };
+    assert_bytes(&supply, &[10, 5, 3, 2].map(number).join(" "));
+    assert_eq!(supply.circulating(), Some(Amount::new(10)));
+    assert_eq!(Supply { burned: Amount::new(16), ..supply }.circulating(), None);
+    assert_eq!(Supply { genesis: Amount::MAX, ..supply }.circulating(), None);
+
+    let agent_run_id = Hash::new([0xa1; 32]);
+    let run = "a1".repeat(32);
+    let reopened = Sweep::Reopened { agent_run_id, miner: Address::new([0xa2; 20]) };
+    assert_bytes(&reopened, &format!("00000000 {run} {}", "a2".repeat(20)));
+    let settlement = Settlement { miner_reward: genesis, user_refund: minted, network_fee: burned };
+    let amounts = [10, 5, 3].map(number).join(" ");
+    assert_bytes(
+        &Sweep::TimedOut { agent_run_id, settlement },
+        &format!("01000000 {run} {amounts}"),
+    );
+    let dropped = Sweep::BlobDropped { blob_id: "b".to_owned() };
+    assert_bytes(&dropped, &format!("02000000 {} 62", number(1)));
+}

@@ -1,0 +1,377 @@
+//! What the tests of this crate share: the golden wallet, one body of each kind, generators, and a
+//! draft of a transaction that can be spoilt member by member.
+
+use std::fmt::Write as _;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::build::{Envelope, Unsigned};
+use crate::json::{self, Json};
+use crate::tx::{
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
+    BlobFinalize, BlobInit, ChatTurn, MinerAddress, MinerRegister, ToolCall, Transfer,
+};
+use crate::{Address, Amount, Body, Hash, Keypair, Params, Rejection, SizeLimits, Transaction};
+
+/// The published vectors.
+pub(crate) const VECTORS: &str = include_str!("../vectors.json");
+/// What JavaScript and Python clients send.
+pub(crate) const CLIENTS: &str = include_str!("../fixtures/clients.json");
+
+/// The limits of a chain with default parameters.
+pub(crate) fn limits() -> SizeLimits {
+    SizeLimits::from(&Params::default())
+}
+
+/// Reads a fixture.
+pub(crate) fn fixture(text: &'static str) -> Json<'static> {
+    json::parse(text.as_bytes(), 16).unwrap()
+}
+
+/// The member of an object, by key.
+pub(crate) fn member<'a, 'b>(value: &'a Json<'b>, key: &str) -> &'a Json<'b> {
+    let Json::Object(members) = value else { panic!("no object: {value:?}") };
+    let found = members.iter().find(|(name, _)| name == key);
+    found.map(|(_, value)| value).unwrap_or_else(|| panic!("no member {key}"))
+}
+
+/// The text of a string.
+pub(crate) fn text<'a>(value: &'a Json<'_>) -> &'a str {
+    let Json::String(text) = value else { panic!("no string: {value:?}") };
+    text
+}
+
+/// The text of a string member.
+pub(crate) fn text_of<'a>(value: &'a Json<'_>, key: &str) -> &'a str {
+    text(member(value, key))
+}
+
+/// The items of an array.
+pub(crate) fn items<'a, 'b>(value: &'a Json<'b>) -> &'a [Json<'b>] {
+    let Json::Array(items) = value else { panic!("no array: {value:?}") };
+    items
+}
+
+/// The canonical form of a value.
+pub(crate) fn written(value: &Json<'_>) -> String {
+    let mut text = String::new();
+    value.write_to(&mut text);
+    text
+}
+
+/// The key of the golden wallet, index 0.
+pub(crate) fn golden_key() -> Keypair {
+    let vectors = fixture(VECTORS);
+    let seed = text_of(member(member(&vectors, "wallet"), "index0"), "privateKey");
+    Keypair::from_seed(Hash::parse(seed).unwrap().as_bytes())
+}
+
+/// A transaction as JSON members that can be changed one by one.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    members: Vec<(String, String)>,
+    hash: Option<String>,
+    signature: Option<String>,
+}
+
+impl Draft {
+    /// The builder's members for `body`, from the golden wallet with nonce 6.
+    pub(crate) fn of(body: &Body) -> Self {
+        let key = golden_key();
+        let envelope = Envelope { nonce: 6, timestamp: 1_715_990_000_000, chain_id: None };
+        let from = key.address().to_string();
+        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
+        let value = json::parse(unsigned.payload().as_bytes(), 8).unwrap();
+        let Json::Object(members) = value else { panic!("no object") };
+        let members = members.iter().map(|(key, value)| (key.to_string(), written(value)));
+        Self { members: members.collect(), hash: None, signature: None }
+    }
+
+    /// Sets a member to raw JSON text; a new one goes to the end.
+    pub(crate) fn with(mut self, key: &str, raw: &str) -> Self {
+        match (key, self.members.iter_mut().find(|(name, _)| name == key)) {
+            ("hash", _) => self.hash = Some(raw.to_owned()),
+            ("signature", _) => self.signature = Some(raw.to_owned()),
+            (_, Some((_, value))) => *value = raw.to_owned(),
+            (_, None) => self.members.push((key.to_owned(), raw.to_owned())),
+        }
+        self
+    }
+
+    /// Removes a member of the payload.
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        self.members.retain(|(name, _)| name != key);
+        self
+    }
+
+    fn payload(&self) -> String {
+        let mut payload = String::from("{");
+        for (index, (key, value)) in self.members.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(payload, "{comma}\"{key}\":{value}").unwrap();
+        }
+        payload + "}"
+    }
+
+    /// The text with the golden wallet's hash and signature, unless they were set.
+    pub(crate) fn text(&self) -> String {
+        let payload = self.payload();
+        let hash = Hash::digest(payload.as_bytes());
+        let signature = golden_key().sign(&hash.to_hex());
+        let hash = self.hash.clone().unwrap_or_else(|| format!("\"{hash}\""));
+        let signature = self.signature.clone().unwrap_or_else(|| format!("\"{signature}\""));
+        let open = payload.strip_suffix('}').unwrap();
+        format!("{open},\"hash\":{hash},\"signature\":{signature}}}")
+    }
+
+    pub(crate) fn parse(&self) -> Result<Transaction, Rejection> {
+        Transaction::parse(self.text().as_bytes(), &limits())
+    }
+}
+
+/// One body of each kind, with every optional member.
+pub(crate) fn bodies() -> Vec<Body> {
+    let [run, conversation, hash] = [1, 2, 3].map(|byte| Hash::new([byte; 32]));
+    let some = |text: &str| Some(text.to_owned());
+    let address = golden_key().address();
+    vec![
+        Body::ChatTurn(ChatTurn {
+            conversation_id: conversation,
+            role: "tool".to_owned(),
+            content: "țară 😀".to_owned(),
+            content_blob_id: some("content-blob"),
+            parent_turn_hash: Some(hash),
+            agent_run_id: Some(run),
+            attachments: Some(vec![Attachment {
+                kind: "image".to_owned(),
+                blob_id: "picture_1".to_owned(),
+            }]),
+        }),
+        Body::AgentRequest(AgentRequest {
+            agent_run_id: run,
+            conversation_id: conversation,
+            prompt: "What is my balance?".to_owned(),
+            tools_whitelist: vec!["chain_get_balance".to_owned(), "now".to_owned()],
+            max_fee: Amount::new(1_000_000),
+            max_steps: 50,
+            prompt_blob_id: some("prompt-blob"),
+            model_hint: some("small"),
+        }),
+        Body::AgentClaim(AgentClaim {
+            agent_run_id: run,
+            miner_address: MinerAddress { address, text: format!("ox{address}") },
+            model_info: "llama".to_owned(),
+            hardware_tier: "desktop".to_owned(),
+        }),
+        Body::AgentStep(AgentStep {
+            agent_run_id: run,
+            step_index: 3,
+            output_tokens: 500,
+            output_hash: hash,
+            thought_blob_id: some("thought"),
+            tool_calls: Some(vec![ToolCall {
+                name: "now".to_owned(),
+                args_hash: hash,
+                result_hash: run,
+                duration_ms: 87,
+                ok: true,
+            }]),
+            output_blob_id: some("output"),
+        }),
+        Body::AgentFinish(AgentFinish {
+            agent_run_id: run,
+            total_tokens_out: 5_000,
+            status: "completed".to_owned(),
+            miner_reward: Amount::new(5_000),
+            user_refund: Amount::new(994_200),
+            network_fee: Amount::new(800),
+            final_answer_inline: some("12.34 OMBRA"),
+            final_answer_blob_id: some("answer"),
+        }),
+        Body::AgentCancel(AgentCancel { agent_run_id: run }),
+        Body::Transfer(Transfer::new(Address::new([9; 20]), Amount::MAX, Amount::ZERO)),
+        Body::MinerRegister(MinerRegister {
+            name: "my-miner".to_owned(),
+            capabilities: vec!["chat".to_owned()],
+            model_info: "llama".to_owned(),
+        }),
+        Body::BlobInit(BlobInit {
+            blob_id: "blob".to_owned(),
+            content_type: "text/plain".to_owned(),
+            total_bytes: 400_001,
+            total_chunks: 2,
+            content_hash: hash,
+        }),
+        Body::BlobChunk(BlobChunk {
+            blob_id: "blob".to_owned(),
+            chunk_index: 1,
+            chunk_data: vec![0, 127, 255, 1],
+        }),
+        Body::BlobFinalize(BlobFinalize { blob_id: "blob".to_owned() }),
+    ]
+}
+
+/// The body of that kind in [`bodies`].
+pub(crate) fn body(type_name: &str) -> Body {
+    bodies().into_iter().find(|body| body.type_name() == type_name).unwrap()
+}
+
+/// Any body whose members have their types, whether within the limits or not.
+pub(crate) fn any_body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        any_turn().prop_map(Body::ChatTurn),
+        any_request().prop_map(Body::AgentRequest),
+        any_step().prop_map(Body::AgentStep),
+        any_finish().prop_map(Body::AgentFinish),
+        any_small_body(),
+        any_blob_body(),
+    ]
+}
+
+fn any_hash() -> impl Strategy<Value = Hash> {
+    any::<[u8; 32]>().prop_map(Hash::new)
+}
+
+fn any_integer() -> impl Strategy<Value = u64> {
+    0..=crate::params::INTEGER_MAX
+}
+
+fn any_amount() -> impl Strategy<Value = Amount> {
+    any::<u64>().prop_map(Amount::new)
+}
+
+fn any_address() -> impl Strategy<Value = (Address, String)> {
+    (any::<[u8; 20]>(), any::<bool>()).prop_map(|(bytes, has_prefix)| {
+        let address = Address::new(bytes);
+        (address, format!("{}{address}", if has_prefix { "ox" } else { "" }))
+    })
+}
+
+fn any_turn() -> impl Strategy<Value = ChatTurn> {
+    let attachment =
+        (any::<String>(), any::<String>()).prop_map(|(kind, blob_id)| Attachment { kind, blob_id });
+    (
+        (any_hash(), any::<String>(), any::<String>(), any::<Option<String>>()),
+        (option::of(any_hash()), option::of(any_hash()), option::of(vec(attachment, 0..3))),
+    )
+        .prop_map(|((conversation_id, role, content, content_blob_id), rest)| ChatTurn {
+            conversation_id,
+            role,
+            content,
+            content_blob_id,
+            parent_turn_hash: rest.0,
+            agent_run_id: rest.1,
+            attachments: rest.2,
+        })
+}
+
+fn any_request() -> impl Strategy<Value = AgentRequest> {
+    (
+        (any_hash(), any_hash(), any::<String>(), any::<Vec<String>>()),
+        (any_amount(), any_integer(), any::<Option<String>>(), any::<Option<String>>()),
+    )
+        .prop_map(|((agent_run_id, conversation_id, prompt, tools_whitelist), rest)| {
+            AgentRequest {
+                agent_run_id,
+                conversation_id,
+                prompt,
+                tools_whitelist,
+                max_fee: rest.0,
+                max_steps: rest.1,
+                prompt_blob_id: rest.2,
+                model_hint: rest.3,
+            }
+        })
+}
+
+fn any_step() -> impl Strategy<Value = AgentStep> {
+    let call = (any::<String>(), any_hash(), any_hash(), any_integer(), any::<bool>()).prop_map(
+        |(name, args_hash, result_hash, duration_ms, ok)| ToolCall {
+            name,
+            args_hash,
+            result_hash,
+            duration_ms,
+            ok,
+        },
+    );
+    (
+        (any_hash(), any_integer(), any_integer(), any_hash()),
+        (any::<Option<String>>(), option::of(vec(call, 0..3)), any::<Option<String>>()),
+    )
+        .prop_map(|((agent_run_id, step_index, output_tokens, output_hash), rest)| AgentStep {
+            agent_run_id,
+            step_index,
+            output_tokens,
+            output_hash,
+            thought_blob_id: rest.0,
+            tool_calls: rest.1,
+            output_blob_id: rest.2,
+        })
+}
+
+fn any_finish() -> impl Strategy<Value = AgentFinish> {
+    (
+        (any_hash(), any_integer(), any::<String>()),
+        (any_amount(), any_amount(), any_amount()),
+        (any::<Option<String>>(), any::<Option<String>>()),
+    )
+        .prop_map(|((agent_run_id, total_tokens_out, status), amounts, answers)| AgentFinish {
+            agent_run_id,
+            total_tokens_out,
+            status,
+            miner_reward: amounts.0,
+            user_refund: amounts.1,
+            network_fee: amounts.2,
+            final_answer_inline: answers.0,
+            final_answer_blob_id: answers.1,
+        })
+}
+
+fn any_small_body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        (any_hash(), any_address(), any::<String>(), any::<String>()).prop_map(
+            |(agent_run_id, (address, text), model_info, hardware_tier)| {
+                let miner_address = MinerAddress { address, text };
+                Body::AgentClaim(AgentClaim {
+                    agent_run_id,
+                    miner_address,
+                    model_info,
+                    hardware_tier,
+                })
+            }
+        ),
+        any_hash().prop_map(|agent_run_id| Body::AgentCancel(AgentCancel { agent_run_id })),
+        (any_address(), any_amount(), any_amount()).prop_map(|((to, to_text), amount, fee)| {
+            Body::Transfer(Transfer { to, to_text, amount, fee })
+        }),
+        (any::<String>(), any::<Vec<String>>(), any::<String>()).prop_map(
+            |(name, capabilities, model_info)| {
+                Body::MinerRegister(MinerRegister { name, capabilities, model_info })
+            }
+        ),
+    ]
+}
+
+fn any_blob_body() -> impl Strategy<Value = Body> {
+    prop_oneof![
+        (any::<String>(), any::<String>(), any_integer(), any_integer(), any_hash()).prop_map(
+            |(blob_id, content_type, total_bytes, total_chunks, content_hash)| {
+                Body::BlobInit(BlobInit {
+                    blob_id,
+                    content_type,
+                    total_bytes,
+                    total_chunks,
+                    content_hash,
+                })
+            }
+        ),
+        (any::<String>(), any_integer(), any::<Vec<u8>>()).prop_map(
+            |(blob_id, chunk_index, chunk_data)| {
+                Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data })
+            }
+        ),
+        any::<String>().prop_map(|blob_id| Body::BlobFinalize(BlobFinalize { blob_id })),
+    ]
+}

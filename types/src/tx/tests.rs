@@ -1,0 +1,231 @@
+//! The limits of each kind: the last value that passes, the first that does not, and the message.
+
+use crate::check::{StaticRules, verify_unsigned};
+use crate::testing::{Draft, bodies, body, golden_key};
+use crate::{Amount, Code, Params, Rejection};
+
+fn check(draft: &Draft) -> Result<(), Rejection> {
+    let params = Params::default();
+    let rules = StaticRules { chain_id: "test", params: &params, v6_height: 0, height: 1 };
+    verify_unsigned(draft.parse().unwrap(), &rules).map(|_| ())
+}
+
+fn draft(kind: &str) -> Draft {
+    Draft::of(&body(kind))
+}
+
+#[track_caller]
+fn assert_invalid(draft: &Draft, field: &str, got: &str, expected: &str) {
+    let refusal = check(draft).unwrap_err();
+    assert_eq!(refusal.code(), Code::InvalidField, "{refusal}");
+    assert_eq!((refusal.field(), refusal.got(), refusal.expected()), (field, got, expected));
+    assert_eq!(refusal.message(), format!("Invalid field: {field} is {got}, expected {expected}"));
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+fn array(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn one_of_each_kind_is_within_its_limits() {
+    for body in bodies() {
+        assert_eq!(check(&Draft::of(&body)), Ok(()), "{}", body.type_name());
+    }
+}
+
+#[test]
+fn words_are_those_of_the_protocol() {
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("CHAT_TURN", "role", &["user", "assistant", "system", "tool"]),
+        ("AGENT_CLAIM", "hardwareTier", &["laptop", "desktop", "workstation", "server", "cluster"]),
+        (
+            "AGENT_FINISH",
+            "status",
+            &["completed", "failed", "timeout", "insufficient_funds", "cancelled"],
+        ),
+    ];
+    for (kind, field, words) in cases {
+        for word in words {
+            assert_eq!(check(&draft(kind).with(field, &quoted(word))), Ok(()));
+        }
+        let expected = format!("one of {}", words.join(", "));
+        for word in ["", "User", "pending", "user "] {
+            assert_invalid(
+                &draft(kind).with(field, &quoted(word)),
+                field,
+                &format!("{word:?}"),
+                &expected,
+            );
+        }
+    }
+}
+
+#[test]
+fn inline_texts_have_16384_bytes() {
+    for (kind, field) in [
+        ("CHAT_TURN", "content"),
+        ("AGENT_REQUEST", "prompt"),
+        ("AGENT_FINISH", "finalAnswerInline"),
+    ] {
+        let with = |text: String| draft(kind).with(field, &quoted(&text));
+        assert_eq!(check(&with("a".repeat(16_384))), Ok(()));
+        assert_eq!(check(&with("ț".repeat(8_192))), Ok(()));
+        assert_invalid(&with("a".repeat(16_385)), field, "16385 bytes", "at most 16384 bytes");
+        let wide = with("ț".repeat(8_192) + "a");
+        assert_invalid(&wide, field, "16385 bytes", "at most 16384 bytes");
+    }
+}
+
+#[test]
+fn content_may_be_empty_only_beside_a_blob() {
+    let empty = draft("CHAT_TURN").with("content", "\"\"");
+    assert_eq!(check(&empty), Ok(()));
+    let expected = "some text, or a contentBlobId";
+    assert_invalid(&empty.without("contentBlobId"), "content", "empty", expected);
+    let prompt = draft("AGENT_REQUEST").with("prompt", "\"\"");
+    assert_invalid(&prompt, "prompt", "empty", "1 to 16384 bytes");
+}
+
+#[test]
+fn labels_have_256_bytes() {
+    for (kind, field) in [
+        ("AGENT_REQUEST", "modelHint"),
+        ("AGENT_CLAIM", "modelInfo"),
+        ("MINER_REGISTER", "name"),
+        ("MINER_REGISTER", "modelInfo"),
+        ("SOCIAL_BLOB_INIT", "contentType"),
+    ] {
+        let with = |bytes| draft(kind).with(field, &quoted(&"a".repeat(bytes)));
+        assert_eq!(check(&with(256)), Ok(()));
+        assert_invalid(&with(257), field, "257 bytes", "at most 256 bytes");
+    }
+}
+
+#[test]
+fn lists_of_names_have_64_entries_of_64_bytes_each_once() {
+    for (kind, field) in [("AGENT_REQUEST", "toolsWhitelist"), ("MINER_REGISTER", "capabilities")] {
+        let names = |count: usize| array((0..count).map(|number| format!("\"n{number}\"")));
+        let with = |raw: &str| draft(kind).with(field, raw);
+        assert_eq!(check(&with("[]")), Ok(()));
+        assert_eq!(check(&with(&names(64))), Ok(()));
+        assert_invalid(&with(&names(65)), field, "65 entries", "at most 64 entries");
+        assert_eq!(check(&with(&array([quoted(&"a".repeat(64))]))), Ok(()));
+        let long = with(&array([quoted(&"a".repeat(65))]));
+        assert_invalid(&long, field, "65 bytes", "at most 64 bytes");
+        let twice = with("[\"a\",\"b\",\"a\"]");
+        assert_invalid(&twice, field, "\"a\" twice", "each entry once");
+    }
+}
+
+#[test]
+fn blob_ids_have_128_plain_characters() {
+    let expected = "1 to 128 characters of [A-Za-z0-9_-]";
+    for (kind, field) in [
+        ("CHAT_TURN", "contentBlobId"),
+        ("AGENT_REQUEST", "promptBlobId"),
+        ("AGENT_STEP", "thoughtBlobId"),
+        ("AGENT_STEP", "outputBlobId"),
+        ("AGENT_FINISH", "finalAnswerBlobId"),
+        ("SOCIAL_BLOB_INIT", "blobId"),
+        ("SOCIAL_BLOB_CHUNK", "blobId"),
+        ("SOCIAL_BLOB_FINALIZE", "blobId"),
+    ] {
+        let with = |id: &str| draft(kind).with(field, &quoted(id));
+        for id in ["a", "AZaz09_-", &"x".repeat(128)] {
+            assert_eq!(check(&with(id)), Ok(()));
+        }
+        for id in ["", "a b", "a.b", "a/b", "é", "a\u{7f}"] {
+            assert_invalid(&with(id), field, &format!("{id:?}"), expected);
+        }
+        let long = format!("\"{}…", "x".repeat(79));
+        assert_invalid(&with(&"x".repeat(129)), field, &long, expected);
+    }
+}
+
+#[test]
+fn a_turn_has_16_attachments_of_three_kinds() {
+    let attachment = |kind: &str, id: &str| format!("{{\"type\":\"{kind}\",\"blobId\":\"{id}\"}}");
+    let with = |raw: String| draft("CHAT_TURN").with("attachments", &raw);
+    for kind in ["image", "audio", "file"] {
+        assert_eq!(check(&with(array(vec![attachment(kind, "a"); 16]))), Ok(()));
+    }
+    let many = with(array(vec![attachment("file", "a"); 17]));
+    assert_invalid(&many, "attachments", "17 entries", "at most 16 entries");
+    let kind = with(array([attachment("file", "a"), attachment("video", "a")]));
+    assert_invalid(&kind, "attachments[1].type", "\"video\"", "one of image, audio, file");
+    let id = with(array([attachment("file", "")]));
+    let expected = "1 to 128 characters of [A-Za-z0-9_-]";
+    assert_invalid(&id, "attachments[0].blobId", "\"\"", expected);
+}
+
+#[test]
+fn a_step_has_64_tool_calls() {
+    let call = |name: &str| {
+        let hash = "0".repeat(64);
+        format!(
+            "{{\"name\":\"{name}\",\"argsHash\":\"{hash}\",\"resultHash\":\"{hash}\",\
+             \"durationMs\":0,\"ok\":true}}"
+        )
+    };
+    let with = |raw: String| draft("AGENT_STEP").with("toolCalls", &raw);
+    assert_eq!(check(&with("[]".to_owned())), Ok(()));
+    assert_eq!(check(&with(array(vec![call("a"); 64]))), Ok(()));
+    let many = with(array(vec![call("a"); 65]));
+    assert_invalid(&many, "toolCalls", "65 entries", "at most 64 entries");
+    let long = with(array([call("a"), call(&"n".repeat(257))]));
+    assert_invalid(&long, "toolCalls[1].name", "257 bytes", "at most 256 bytes");
+}
+
+#[test]
+fn a_request_has_1_to_200_steps_and_pays_for_one() {
+    for steps in ["1", "200"] {
+        assert_eq!(check(&draft("AGENT_REQUEST").with("maxSteps", steps)), Ok(()));
+    }
+    for steps in ["0", "201", "9007199254740991"] {
+        let request = draft("AGENT_REQUEST").with("maxSteps", steps);
+        assert_invalid(&request, "maxSteps", steps, "1 to 200");
+    }
+    assert_eq!(check(&draft("AGENT_REQUEST").with("maxFee", "\"100\"")), Ok(()));
+    for fee in ["0", "99"] {
+        let request = draft("AGENT_REQUEST").with("maxFee", &quoted(fee));
+        assert_invalid(&request, "maxFee", fee, "at least 100");
+    }
+    let max = quoted(&Amount::MAX.to_string());
+    assert_eq!(check(&draft("AGENT_REQUEST").with("maxFee", &max)), Ok(()));
+}
+
+#[test]
+fn a_claim_names_its_sender_in_either_form() {
+    let address = golden_key().address();
+    for text in [format!("{address}"), format!("ox{address}")] {
+        assert_eq!(check(&draft("AGENT_CLAIM").with("minerAddress", &quoted(&text))), Ok(()));
+    }
+    let other = "0".repeat(40);
+    let claim = draft("AGENT_CLAIM").with("minerAddress", &quoted(&other));
+    assert_invalid(&claim, "minerAddress", &other, &format!("the sender {address}"));
+}
+
+#[test]
+fn a_blob_has_its_number_of_chunks() {
+    let with = |bytes: u64, chunks: u64| {
+        draft("SOCIAL_BLOB_INIT")
+            .with("totalBytes", &bytes.to_string())
+            .with("totalChunks", &chunks.to_string())
+    };
+    for (bytes, chunks) in
+        [(1, 1), (399_999, 1), (400_000, 1), (400_001, 2), (800_000, 2), (16_777_216, 42)]
+    {
+        assert_eq!(check(&with(bytes, chunks)), Ok(()));
+        for wrong in [chunks - 1, chunks + 1] {
+            let blob = with(bytes, wrong);
+            assert_invalid(&blob, "totalChunks", &wrong.to_string(), &chunks.to_string());
+        }
+    }
+    for bytes in [0, 16_777_217, crate::params::INTEGER_MAX] {
+        assert_invalid(&with(bytes, 1), "totalBytes", &bytes.to_string(), "1 to 16777216");
+    }
+}
