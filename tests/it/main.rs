@@ -1,3 +1,4 @@
 //! The tests that need several crates, or the whole repository. One module per suite.
 
+#[cfg(test)]
 mod tidy;

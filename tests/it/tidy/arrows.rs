@@ -132,12 +132,13 @@ fn a_crate_does_without_what_is_foreign_to_it() {
 
 #[test]
 fn versions_of_libraries_stand_in_the_workspace() {
+    let mut faults = Vec::new();
     for package in packages() {
         let text = super::read(&format!("{}/Cargo.toml", folder(&package)));
-        for line in text.lines().filter(|line| line.contains("version = \"")) {
-            panic!("{}: {line:?} belongs into [workspace.dependencies]", package.name);
-        }
+        let own = text.lines().filter(|line| line.contains("version = \""));
+        faults.extend(own.map(|line| format!("{}: {line}", package.name)));
     }
+    super::assert_none(&faults, "versions that belong into [workspace.dependencies]");
 }
 
 fn folder(package: &Package) -> String {

@@ -38,11 +38,6 @@ impl Source {
         self.name() == "tests.rs"
             || self.path.split('/').any(|part| matches!(part, "tests" | "benches" | "examples"))
     }
-
-    /// Whether the file is for people: its extension says Markdown.
-    fn is_document(&self) -> bool {
-        self.path.ends_with(".md")
-    }
 }
 
 /// Reads one file of the repository.
