@@ -53,6 +53,29 @@ pub enum StorageError {
         /// The genesis hash of the configuration.
         expected: types::Hash,
     },
+    /// Another process has the database open.
+    #[error("the database in {} is in use by another process", path.display())]
+    Locked {
+        /// The folder.
+        path: std::path::PathBuf,
+    },
+    /// There is no database.
+    #[error("there is no database in {}", path.display())]
+    Missing {
+        /// The folder.
+        path: std::path::PathBuf,
+    },
+    /// The database has no genesis yet.
+    #[error("the database is empty: no genesis was written")]
+    Empty,
+    /// A block does not follow the tip.
+    #[error("a block of height {found} was to be committed, the next height is {expected}")]
+    Height {
+        /// The block's height.
+        found: u64,
+        /// The height after the tip.
+        expected: u64,
+    },
     /// A stored block does not decode.
     #[error("block {height}: {source}")]
     Block {

@@ -1,0 +1,133 @@
+//! What recent blocks changed, in memory.
+//!
+//! Written through and never read through: only a commit puts values here, after the database has
+//! them. A reader that put in what it had read could put an old value over a newer one.
+
+use bytes::Bytes;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::draft::Changes;
+use crate::table::{Table, TableId};
+use crate::tables::{Accounts, Blobs, Figures, Miners, Runs, Supplies};
+
+/// The tables whose rows execution reads again and again.
+const HOT: [TableId; 6] =
+    [Accounts::ID, Runs::ID, Supplies::ID, Figures::ID, Miners::ID, Blobs::ID];
+
+/// A value larger than this is not worth its place.
+const VALUE_BYTES_MAX: usize = 16 << 10;
+
+/// What an entry costs beyond its bytes: an estimate.
+const OVERHEAD_BYTES: usize = 96;
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Box<[u8]>, Option<Bytes>> for Weight {
+    fn weight(&self, key: &Box<[u8]>, value: &Option<Bytes>) -> u64 {
+        weigh(key.len(), value.as_ref().map_or(0, Bytes::len))
+    }
+}
+
+impl Weighter<Box<[u8]>, Bytes> for Weight {
+    fn weight(&self, key: &Box<[u8]>, value: &Bytes) -> u64 {
+        weigh(key.len(), value.len())
+    }
+}
+
+fn weigh(key: usize, value: usize) -> u64 {
+    let bytes = key.saturating_add(value).saturating_add(OVERHEAD_BYTES);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// How many entries of a common size fill so many bytes.
+fn entries(bytes: u64) -> usize {
+    usize::try_from(bytes / 256).unwrap_or(usize::MAX)
+}
+
+/// Values of hot tables; `None` is a row that is known not to exist.
+pub(super) struct HotValues {
+    /// A row is kept under its table's number and its key.
+    values: Cache<Box<[u8]>, Option<Bytes>, Weight>,
+}
+
+impl HotValues {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self { values: Cache::with_weighter(entries(bytes), bytes, Weight) }
+    }
+
+    /// The value of a row, if it is known: the outer `None` is "ask the database".
+    pub(super) fn get(&self, table: TableId, key: &[u8]) -> Option<Option<Bytes>> {
+        if !HOT.contains(&table) {
+            return None;
+        }
+        let mut buffer = [0_u8; 64];
+        match place(table, key, &mut buffer) {
+            Some(place) => self.values.get(place),
+            None => self.values.get(long_place(table, key).as_slice()),
+        }
+    }
+
+    /// Takes over what a commit wrote.
+    pub(super) fn update(&self, changes: &Changes) {
+        for (table, rows) in changes {
+            if !HOT.contains(table) {
+                continue;
+            }
+            for (key, value) in rows {
+                let place = long_place(*table, key);
+                match value {
+                    Some(value) if value.len() > VALUE_BYTES_MAX => {
+                        drop(self.values.remove(place.as_slice()));
+                    }
+                    Some(value) => {
+                        let value = Some(Bytes::copy_from_slice(value));
+                        self.values.insert(place.into_boxed_slice(), value);
+                    }
+                    None => self.values.insert(place.into_boxed_slice(), None),
+                }
+            }
+        }
+    }
+}
+
+/// The key in the cache, without an allocation; `None` if it is too long for that.
+fn place<'a>(table: TableId, key: &[u8], buffer: &'a mut [u8; 64]) -> Option<&'a [u8]> {
+    let length = key.len().checked_add(1)?;
+    let place = buffer.get_mut(..length)?;
+    let (number, rest) = place.split_first_mut()?;
+    *number = table.number;
+    rest.copy_from_slice(key);
+    Some(place)
+}
+
+fn long_place(table: TableId, key: &[u8]) -> Vec<u8> {
+    let mut place = Vec::with_capacity(key.len().saturating_add(1));
+    place.push(table.number);
+    place.extend_from_slice(key);
+    place
+}
+
+/// Nodes of the newest version of the state tree. A node never changes, so reads may fill it too.
+pub(super) struct Nodes {
+    nodes: Cache<Box<[u8]>, Bytes, Weight>,
+}
+
+impl Nodes {
+    pub(super) fn new(bytes: u64) -> Self {
+        Self { nodes: Cache::with_weighter(entries(bytes), bytes, Weight) }
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<Bytes> {
+        self.nodes.get(key)
+    }
+
+    pub(super) fn insert(&self, key: &[u8], node: Bytes) {
+        self.nodes.insert(key.into(), node);
+    }
+
+    pub(super) fn remove(&self, key: &[u8]) {
+        drop(self.nodes.remove(key));
+    }
+}

@@ -1,0 +1,281 @@
+//! One block, one write.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use types::{Address, Block, Hash, Sweep, TxLocation, codec};
+
+use super::rocks::{Batch, Rocks};
+use super::tables::{
+    AccountHistory, BODIES, BlockIds, COMMITS, HeaderRow, Headers, META, Sweeps, TREE_NODES,
+    TREE_STALE, TxIndex, TxKey, ValidatorFigures,
+};
+use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
+use super::{bodies, history, undecided};
+use crate::draft::Changes;
+use crate::error::StorageError;
+use crate::table::{Key, Table, decode_value, encode_value};
+use crate::tree::{self, TreeUpdate};
+
+/// How many heights' stale nodes one commit removes at most. One is added per commit, so anything
+/// above one catches up.
+const PRUNED_HEIGHTS_MAX: usize = 4;
+
+/// A block with everything that it did.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitBlock<'a> {
+    /// The block.
+    pub block: &'a Block,
+    /// The rows that it changed, sweep and block reward included.
+    pub changes: &'a Changes,
+    /// What the sweep at its end did.
+    pub sweeps: &'a [Sweep],
+    /// The validators that were to propose in the rounds of this height that decided nothing.
+    pub missed: &'a [Address],
+}
+
+/// A block that is ready to be written.
+pub struct Prepared {
+    batch: Batch,
+    tip: Tip,
+    tree: TreeUpdate,
+    changes: Changes,
+}
+
+impl Prepared {
+    /// The root of the state after the block: what the next header carries.
+    #[must_use]
+    pub const fn state_root(&self) -> Hash {
+        self.tip.state_root
+    }
+
+    /// The block's height.
+    #[must_use]
+    pub const fn height(&self) -> u64 {
+        self.tip.height
+    }
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = self.batch.bytes();
+        write!(f, "Prepared({:?}, {} nodes, {bytes} bytes)", self.tip, self.tree.nodes.len())
+    }
+}
+
+impl Store {
+    /// Everything about a commit that does not need the decision: computes the next state root and
+    /// encodes all rows. Writes nothing, so it can be done for a block that is only proposed.
+    ///
+    /// # Errors
+    /// [`StorageError::Height`] if the block does not follow the tip.
+    pub fn prepare(&self, input: &CommitBlock<'_>) -> Result<Prepared, StorageError> {
+        let CommitBlock { block, changes, .. } = *input;
+        let header = &block.header;
+        let expected = self.tip()?.height.saturating_add(1);
+        if header.index != expected {
+            return Err(StorageError::Height { found: header.index, expected });
+        }
+        let tree = tree::update(&*self.0, header.index, changes)?;
+        let payload = header.payload();
+        let hash = Hash::digest(payload.as_bytes());
+        let tip =
+            Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
+        let mut writer = Writer { rocks: &self.0.rocks, batch: Batch::default() };
+        writer.state(changes, &tree, &tip)?;
+        writer.typed::<Headers>(&header.index, &HeaderRow { hash, payload })?;
+        writer.typed::<BlockIds>(&hash, &header.index)?;
+        writer.block(block, changes)?;
+        if !input.sweeps.is_empty() {
+            writer.typed::<Sweeps>(&header.index, &input.sweeps.to_vec())?;
+        }
+        self.count_proposers(&mut writer, header.proposer, input.missed)?;
+        Ok(Prepared { batch: writer.batch, tip, tree, changes: changes.clone() })
+    }
+
+    /// Writes a prepared block with its certificate, synced to the disk, and answers the new tip.
+    /// After a crash all of it is there or nothing.
+    ///
+    /// # Errors
+    /// [`StorageError::Height`] if another block of that height was committed since.
+    pub fn commit(&self, prepared: Prepared, certificate: &[u8]) -> Result<Tip, StorageError> {
+        let Prepared { batch, tip, tree, changes } = prepared;
+        let _writing = self.0.writer.lock();
+        let expected = self.tip()?.height.saturating_add(1);
+        if tip.height != expected {
+            return Err(StorageError::Height { found: tip.height, expected });
+        }
+        let rocks = &self.0.rocks;
+        let mut writer = Writer { rocks, batch };
+        let height = tip.height.to_be_bytes();
+        rocks.put(&mut writer.batch, COMMITS, &height, certificate)?;
+        undecided::delete(rocks, &rocks.live(), &mut writer.batch, tip.height)?;
+        let pruned = self.prune(&mut writer, tip.height)?;
+        self.write(writer.batch, tip, &tree, &changes)?;
+        self.0.oldest_stale.store(pruned, Ordering::Relaxed);
+        Ok(tip)
+    }
+
+    /// [`Store::prepare`] and [`Store::commit`] in one.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn commit_block(
+        &self,
+        input: &CommitBlock<'_>,
+        certificate: &[u8],
+    ) -> Result<Tip, StorageError> {
+        self.commit(self.prepare(input)?, certificate)
+    }
+
+    pub(super) fn commit_genesis(&self, genesis: &GenesisState<'_>) -> Result<Tip, StorageError> {
+        let GenesisState { hash, timestamp, changes } = *genesis;
+        let _writing = self.0.writer.lock();
+        let tree = tree::update(&*self.0, 0, changes)?;
+        let tip = Tip { height: 0, hash, timestamp, state_root: tree.root };
+        let mut writer = Writer { rocks: &self.0.rocks, batch: Batch::default() };
+        writer.state(changes, &tree, &tip)?;
+        writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
+        writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
+        self.write(writer.batch, tip, &tree, changes)?;
+        Ok(tip)
+    }
+
+    /// The one write of a commit, and what memory has to learn from it.
+    fn write(
+        &self,
+        batch: Batch,
+        tip: Tip,
+        tree: &TreeUpdate,
+        changes: &Changes,
+    ) -> Result<(), StorageError> {
+        let inner = &*self.0;
+        inner.floor.before_write(changes);
+        inner.rocks.write(batch)?;
+        inner.hot.update(changes);
+        inner.floor.after_write();
+        for (key, node) in &tree.nodes {
+            inner.nodes.insert(key, Bytes::copy_from_slice(node));
+        }
+        for key in &tree.stale {
+            inner.nodes.remove(key);
+        }
+        *inner.tip.write() = Some(tip);
+        Ok(())
+    }
+
+    /// Removes nodes that only heights before the provable ones need; answers the lowest height
+    /// whose stale nodes are still there.
+    fn prune(&self, writer: &mut Writer<'_>, height: u64) -> Result<u64, StorageError> {
+        let mut oldest = self.0.oldest_stale.load(Ordering::Relaxed);
+        let Some(end) = height.checked_sub(self.0.options.provable_heights) else {
+            return Ok(oldest);
+        };
+        for _ in 0..PRUNED_HEIGHTS_MAX {
+            if oldest > end {
+                break;
+            }
+            let key = oldest.to_be_bytes();
+            if let Some(list) = self.0.rocks.live().get(TREE_STALE, &key)? {
+                for node in TreeUpdate::stale_keys(&list)? {
+                    self.0.rocks.delete_once_written(&mut writer.batch, TREE_NODES, node)?;
+                }
+                self.0.rocks.delete(&mut writer.batch, TREE_STALE, &key)?;
+            }
+            oldest = oldest.saturating_add(1);
+        }
+        Ok(oldest)
+    }
+
+    fn count_proposers(
+        &self,
+        writer: &mut Writer<'_>,
+        proposer: Address,
+        missed: &[Address],
+    ) -> Result<(), StorageError> {
+        let mut all = missed.to_vec();
+        all.push(proposer);
+        all.sort_unstable();
+        all.dedup();
+        for address in all {
+            let key = address.to_bytes();
+            let row = self.0.rocks.live().get(ValidatorFigures::ID, &key)?;
+            let row = row.as_deref().map(decode_value::<ValidatorFigures>).transpose()?;
+            let mut figures = row.unwrap_or_default();
+            let rounds = missed.iter().filter(|missed| **missed == address).count();
+            let rounds = u64::try_from(rounds).unwrap_or(u64::MAX);
+            figures.missed = figures.missed.saturating_add(rounds);
+            figures.proposed = figures.proposed.saturating_add(u64::from(address == proposer));
+            writer.typed::<ValidatorFigures>(&address, &figures)?;
+        }
+        Ok(())
+    }
+}
+
+/// A batch in the making.
+struct Writer<'a> {
+    rocks: &'a Rocks,
+    batch: Batch,
+}
+
+impl Writer<'_> {
+    fn raw(
+        &mut self,
+        table: crate::table::TableId,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), StorageError> {
+        self.rocks.put(&mut self.batch, table, key, value)
+    }
+
+    fn typed<T: Table>(&mut self, key: &T::Key, value: &T::Value) -> Result<(), StorageError> {
+        self.raw(T::ID, &key.to_bytes(), &encode_value::<T>(value))
+    }
+
+    /// Rows of execution, nodes of the tree, the tip.
+    fn state(
+        &mut self,
+        changes: &Changes,
+        tree: &TreeUpdate,
+        tip: &Tip,
+    ) -> Result<(), StorageError> {
+        for (table, rows) in changes {
+            for (key, value) in rows {
+                match value {
+                    Some(value) => self.raw(*table, key, value)?,
+                    None => self.rocks.delete(&mut self.batch, *table, key)?,
+                }
+            }
+        }
+        for (key, node) in &tree.nodes {
+            self.raw(TREE_NODES, key, node)?;
+        }
+        if !tree.stale.is_empty() {
+            self.raw(TREE_STALE, &tip.height.to_be_bytes(), &tree.stale_value())?;
+        }
+        self.raw(META, TIP_CELL, &codec::encode(tip))
+    }
+
+    /// The block's transactions and their indexes, each table in the order of its keys: RocksDB
+    /// finds the place of a row faster beside the one before.
+    fn block(&mut self, block: &Block, changes: &Changes) -> Result<(), StorageError> {
+        let height = block.header.index;
+        for (first, bytes) in bodies::segments(block) {
+            self.raw(BODIES, &(height, first).to_bytes(), &bytes)?;
+        }
+        let mut index: Vec<(TxKey, u32)> = block
+            .transactions
+            .iter()
+            .zip(0_u32..)
+            .map(|(tx, position)| (TxKey::of(&tx.hash()), position))
+            .collect();
+        index.sort_unstable();
+        for (key, position) in index {
+            self.typed::<TxIndex>(&key, &TxLocation { height, position })?;
+        }
+        for (address, positions) in history::positions(block, changes)? {
+            self.typed::<AccountHistory>(&(address, height), &positions)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Accounts, their history, and the supply.
+
+use types::{Account, Address, Supply, TxLocation};
+
+use super::StoredTx;
+use crate::error::StorageError;
+use crate::store::tables::AccountHistory;
+use crate::store::{Snapshot, bodies};
+use crate::table::Key;
+use crate::tables::{Accounts, Supplies};
+
+impl Snapshot<'_> {
+    /// An account; one that does not exist has zeros.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the row does not decode.
+    pub fn account(&self, address: &Address) -> Result<Account, StorageError> {
+        Ok(self.get::<Accounts>(address)?.unwrap_or_default())
+    }
+
+    /// The transactions that concern an account, newest first: those below `before`, at most
+    /// `limit`. It sent them, a TRANSFER names it, or an AGENT_FINISH settles its run.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn account_transactions(
+        &self,
+        address: &Address,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Vec<StoredTx>, StorageError> {
+        let mut places = Vec::new();
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        // A row holds a whole block, so the block of the mark itself has to be looked at as well.
+        let below =
+            before.map(|mark| TxLocation { height: mark.height.saturating_add(1), position: 0 });
+        self.walk_back::<AccountHistory>(&address.to_bytes(), below, |(_, height), positions| {
+            let here =
+                positions.iter().rev().map(|position| TxLocation { height, position: *position });
+            places.extend(here.filter(|place| before.is_none_or(|mark| *place < mark)));
+            Ok(places.len() < limit)
+        })?;
+        places.truncate(limit);
+        let txs = bodies::at(&self.source, &places)?;
+        Ok(places.into_iter().zip(txs).map(|(location, tx)| StoredTx { location, tx }).collect())
+    }
+
+    /// The money of the chain.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the row does not decode.
+    pub fn supply(&self) -> Result<Supply, StorageError> {
+        Ok(self.get::<Supplies>(&())?.unwrap_or_default())
+    }
+}

@@ -1,0 +1,17 @@
+//! Every query of the public interface, on a [`super::Snapshot`]: one file for each subject.
+
+mod accounts;
+mod blobs;
+mod blocks;
+mod conversations;
+mod miners;
+mod proofs;
+mod runs;
+mod transactions;
+
+pub use blocks::StoredHeader;
+pub use conversations::TurnDetail;
+pub use miners::MinerDetail;
+pub use proofs::StateProof;
+pub use runs::{RunDetail, RunFilter, RunPage, StepDetail};
+pub use transactions::StoredTx;

@@ -1,0 +1,46 @@
+//! Transactions by hash and by place.
+
+use types::{CheckedTx, Hash, TxLocation};
+
+use crate::error::StorageError;
+use crate::store::tables::{TxIndex, TxKey};
+use crate::store::{Snapshot, bodies};
+
+/// A transaction of the chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StoredTx {
+    /// Where it is.
+    pub location: TxLocation,
+    /// The transaction.
+    pub tx: CheckedTx,
+}
+
+impl Snapshot<'_> {
+    /// Where a transaction is; none if it is in no block.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn location(&self, hash: &Hash) -> Result<Option<TxLocation>, StorageError> {
+        Ok(self.transaction(hash)?.map(|stored| stored.location))
+    }
+
+    /// A transaction by its hash.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn transaction(&self, hash: &Hash) -> Result<Option<StoredTx>, StorageError> {
+        let Some(location) = self.get::<TxIndex>(&TxKey::of(hash))? else { return Ok(None) };
+        let tx = bodies::at(&self.source, &[location])?.pop();
+        // The index has half of the hash.
+        let tx = tx.filter(|tx| tx.hash() == *hash);
+        Ok(tx.map(|tx| StoredTx { location, tx }))
+    }
+
+    /// The transactions at `places`, in that order. Neighbours cost one read together.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or one of them is not there.
+    pub fn transactions(&self, places: &[TxLocation]) -> Result<Vec<CheckedTx>, StorageError> {
+        bodies::at(&self.source, places)
+    }
+}

@@ -1,0 +1,69 @@
+//! Snapshots of a database, and databases made from them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use types::Hash;
+
+use super::ToolError;
+use crate::error::StorageError;
+use crate::store::{Options, Store, Tip};
+
+/// Makes a copy of the database in the folder `to`, which must not exist. Most of its files are
+/// hard links, so it is quick and small as long as both are on one disk.
+///
+/// # Errors
+/// [`ToolError::Exists`] if the folder is there; [`ToolError::Storage`] if the database fails.
+pub fn snapshot(store: &Store, to: &Path) -> Result<(), ToolError> {
+    if to.exists() {
+        return Err(ToolError::Exists { path: to.to_path_buf() });
+    }
+    store.0.rocks.checkpoint(to)?;
+    Ok(())
+}
+
+/// Makes a database in the folder `to`, which must not exist or be empty, out of a snapshot of the
+/// chain `genesis`. Answers its tip. What is in `to` afterwards is whole, or not there.
+///
+/// # Errors
+/// [`StorageError::Genesis`] if the snapshot is of another chain; [`ToolError`] else.
+pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Result<Tip, ToolError> {
+    let file = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| ToolError::File { path, source }
+    };
+    let tip = {
+        let snapshot = Store::open_read_only(from, options)?;
+        let found = snapshot.genesis_hash()?.ok_or(StorageError::Empty)?;
+        if found != genesis {
+            return Err(StorageError::Genesis { found, expected: genesis }.into());
+        }
+        snapshot.tip()?
+    };
+    if to.exists() {
+        // Only an empty folder can be removed this way.
+        fs::remove_dir(to).map_err(|_| ToolError::Exists { path: to.to_path_buf() })?;
+    }
+    let partial = beside(to, "partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial).map_err(file(&partial))?;
+    }
+    fs::create_dir_all(&partial).map_err(file(&partial))?;
+    for entry in fs::read_dir(from).map_err(file(from))? {
+        let entry = entry.map_err(file(from))?;
+        if entry.file_name() == "LOCK" {
+            continue;
+        }
+        fs::copy(entry.path(), partial.join(entry.file_name())).map_err(file(&entry.path()))?;
+    }
+    fs::rename(&partial, to).map_err(file(to))?;
+    Ok(tip)
+}
+
+/// `path` with a suffix to its last part: a folder beside it, on the same disk.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".");
+    name.push(suffix);
+    path.with_file_name(name)
+}

@@ -1,0 +1,159 @@
+//! Work on the database of a stopped node.
+//!
+//! | tool | needs |
+//! |---|---|
+//! | [`stats`], [`compact`] | the database |
+//! | [`snapshot`], [`restore`] | the database; a snapshot shares its files until they change |
+//! | [`export`], [`import`] | a file; importing executes every block |
+//! | [`rebuild`], [`verify`], [`rollback`] | room for a second database; they execute every block |
+//!
+//! The database keeps no undo records: they would cost every commit for something that is almost
+//! never done. So `rollback` executes the chain anew up to the block before the tip, and `verify`
+//! does the same up to the tip and compares the two databases row by row. Execution itself is
+//! given by the caller as a [`Replay`].
+
+mod archive;
+mod copies;
+mod replay;
+mod size;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use types::{Address, Block, Hash, Rejection, Sweep, UncheckedBlock};
+
+use super::Tip;
+use crate::draft::Changes;
+use crate::error::StorageError;
+use crate::view::Read;
+
+pub use archive::{export, import};
+pub use copies::{restore, snapshot};
+pub use replay::{rebuild, rollback, verify};
+pub use size::{TableStats, compact, stats};
+
+/// How far a tool is; called often, cheap to ignore.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// A block that was executed again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replayed {
+    /// The block, its transactions checked.
+    pub block: Block,
+    /// The rows that it changed.
+    pub changes: Changes,
+    /// What its sweep did.
+    pub sweeps: Vec<Sweep>,
+    /// The validators that missed their round before it.
+    pub missed: Vec<Address>,
+}
+
+/// What a tool needs from execution.
+pub trait Replay {
+    /// The rows of height 0.
+    fn genesis(&self) -> (Hash, u64, Changes);
+
+    /// Checks a block as if a stranger had sent it (signatures, header, certificate) and executes
+    /// it over `base`, the state after `parent`.
+    ///
+    /// # Errors
+    /// [`ReplayError`] if the block breaks a rule, or the database fails.
+    fn replay(
+        &self,
+        base: Arc<dyn Read>,
+        parent: &Tip,
+        block: UncheckedBlock,
+        certificate: &[u8],
+    ) -> Result<Replayed, ReplayError>;
+}
+
+/// Why a block was not executed again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// A transaction is refused.
+    #[error("transaction {position}: {rejection}")]
+    Transaction {
+        /// Its place in the block.
+        position: usize,
+        /// Why.
+        rejection: Box<Rejection>,
+    },
+    /// The block breaks a rule: which, for people.
+    #[error("{reason}")]
+    Block {
+        /// The rule, in the words of execution or consensus.
+        reason: String,
+    },
+    /// Our fault.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// Why a tool gave up.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The database failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A file or folder could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The place for the result is taken.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A block could not be executed again.
+    #[error("block {height}: {source}")]
+    Replay {
+        /// The block's index.
+        height: u64,
+        /// Why.
+        source: ReplayError,
+    },
+    /// A block that should be there is not.
+    #[error("block {height} is missing")]
+    Missing {
+        /// The block's index.
+        height: u64,
+    },
+    /// A hash or root is not what it must be.
+    #[error("block {height}: {what} is {found}, expected {expected}")]
+    Mismatch {
+        /// The block's index.
+        height: u64,
+        /// Which value.
+        what: &'static str,
+        /// What was found.
+        found: Hash,
+        /// What it must be.
+        expected: Hash,
+    },
+    /// A row differs from what the blocks give.
+    #[error("table {table}: the row with key {key} {what}")]
+    Row {
+        /// The table.
+        table: &'static str,
+        /// The row's key, in hex.
+        key: String,
+        /// How it differs.
+        what: &'static str,
+    },
+    /// A file is not an export, or was damaged.
+    #[error("{}: {what}", path.display())]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// There is no block to take back.
+    #[error("the chain is at genesis: there is no block to roll back")]
+    AtGenesis,
+}

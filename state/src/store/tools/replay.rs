@@ -1,0 +1,186 @@
+//! Executing the chain again.
+
+use std::fs;
+use std::path::Path;
+
+use types::UncheckedBlock;
+use types::transaction::SizeLimits;
+
+use super::copies::beside;
+use super::{Progress, Replay, Replayed, ToolError};
+use crate::error::StorageError;
+use crate::store::tables::{self, TREE_NODES, TREE_STALE, UNDECIDED};
+use crate::store::{CommitBlock, GenesisState, Options, Store, Tip};
+use crate::table::TableId;
+
+/// What the database holds was accepted once, whatever its size.
+const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
+
+/// Executes the blocks of `source` up to `height` into `target`, which may have the first of them
+/// already. Every hash, root and rule is checked on the way. Answers the target's tip.
+///
+/// # Errors
+/// [`ToolError`] says which block is wrong, and how.
+pub fn rebuild(
+    source: &Store,
+    target: &Store,
+    height: u64,
+    replay: &dyn Replay,
+    progress: Progress<'_>,
+) -> Result<Tip, ToolError> {
+    let (hash, timestamp, changes) = replay.genesis();
+    let mut tip = target.init(&GenesisState { hash, timestamp, changes: &changes })?;
+    while tip.height < height {
+        let next = tip.height.saturating_add(1);
+        progress(tip.height, height);
+        let snapshot = source.snapshot();
+        let bytes = snapshot.block_bytes(next)?.ok_or(ToolError::Missing { height: next })?;
+        let certificate = snapshot.certificate(next)?.ok_or(ToolError::Missing { height: next })?;
+        let stored = snapshot.header(next)?.ok_or(ToolError::Missing { height: next })?;
+        drop(snapshot);
+        tip = step(target, &tip, &bytes, &certificate, replay)?;
+        if tip.hash != stored.hash {
+            let (found, expected) = (stored.hash, tip.hash);
+            return Err(ToolError::Mismatch {
+                height: next,
+                what: "the stored hash",
+                found,
+                expected,
+            });
+        }
+    }
+    progress(height, height);
+    Ok(tip)
+}
+
+/// Executes one encoded block over the tip of `target` and commits it.
+pub(super) fn step(
+    target: &Store,
+    parent: &Tip,
+    bytes: &[u8],
+    certificate: &[u8],
+    replay: &dyn Replay,
+) -> Result<Tip, ToolError> {
+    let height = parent.height.saturating_add(1);
+    let block = UncheckedBlock::decode(bytes, &ANY_SIZE)
+        .map_err(|source| StorageError::Block { height, source })?;
+    let header = &block.header;
+    for (what, found, expected) in [
+        ("previousHash", header.previous_hash, parent.hash),
+        ("stateRoot", header.state_root, parent.state_root),
+    ] {
+        if found != expected {
+            return Err(ToolError::Mismatch { height, what, found, expected });
+        }
+    }
+    let replayed = replay.replay(target.latest(), parent, block, certificate);
+    let replayed = replayed.map_err(|source| ToolError::Replay { height, source })?;
+    let Replayed { block, changes, sweeps, missed } = &replayed;
+    let input = CommitBlock { block, changes, sweeps, missed };
+    Ok(target.commit_block(&input, certificate)?)
+}
+
+/// Executes the whole chain into a database in the folder `scratch`, which must not exist, and
+/// compares: every block, every root, every row of the state and of the indexes. The folder is
+/// removed again.
+///
+/// # Errors
+/// [`ToolError`] says what differs first.
+pub fn verify(
+    store: &Store,
+    scratch: &Path,
+    replay: &dyn Replay,
+    progress: Progress<'_>,
+) -> Result<Tip, ToolError> {
+    if scratch.exists() {
+        return Err(ToolError::Exists { path: scratch.to_path_buf() });
+    }
+    let answer = compare_with_replay(store, scratch, replay, progress);
+    let removed = fs::remove_dir_all(scratch);
+    let tip = answer?;
+    removed.map_err(|source| ToolError::File { path: scratch.to_path_buf(), source })?;
+    Ok(tip)
+}
+
+fn compare_with_replay(
+    store: &Store,
+    scratch: &Path,
+    replay: &dyn Replay,
+    progress: Progress<'_>,
+) -> Result<Tip, ToolError> {
+    let expected = store.tip()?;
+    let copy = Store::open(scratch, store.0.options)?;
+    let tip = rebuild(store, &copy, expected.height, replay, progress)?;
+    if tip.state_root != expected.state_root {
+        let (height, found) = (tip.height, expected.state_root);
+        let expected = tip.state_root;
+        return Err(ToolError::Mismatch { height, what: "the stored state root", found, expected });
+    }
+    // Proposals are of the next height; how far stale nodes are pruned is a setting.
+    let history = [UNDECIDED, TREE_NODES, TREE_STALE];
+    for table in tables::all().filter(|table| !history.contains(table)) {
+        compare(store, &copy, table)?;
+    }
+    Ok(tip)
+}
+
+/// Compares a table of two databases without holding either in memory.
+fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError> {
+    let (ours, theirs) = (store.0.rocks.snapshot(), copy.0.rocks.snapshot());
+    let mut ours = ours.rows(table)?;
+    let mut theirs = theirs.rows(table)?;
+    loop {
+        let (key, what) = match (ours.item(), theirs.item()) {
+            (None, None) => break,
+            (Some(one), Some(other)) if one == other => {
+                ours.next();
+                theirs.next();
+                continue;
+            }
+            (Some((key, _)), Some((other, _))) if key == other => (key, "has another value"),
+            (Some((key, _)), Some((other, _))) if key < other => (key, "should not exist"),
+            (Some((key, _)), None) => (key, "should not exist"),
+            (_, Some((other, _))) => (other, "is missing"),
+        };
+        let key = key.iter().map(|byte| format!("{byte:02x}")).collect();
+        return Err(ToolError::Row { table: table.name, key, what });
+    }
+    ours.status()?;
+    theirs.status()?;
+    Ok(())
+}
+
+/// Takes the last block back: builds the chain up to the block before it in a new database, which
+/// then takes the place of the one in the folder `path`. The old one is kept beside it, with the
+/// suffix `before-rollback`.
+///
+/// # Errors
+/// [`ToolError::AtGenesis`] if there is no block; [`ToolError::Exists`] if an earlier rollback left
+/// its copy; else what [`rebuild`] says. The database in `path` is untouched unless all went well.
+pub fn rollback(
+    path: &Path,
+    options: Options,
+    replay: &dyn Replay,
+    progress: Progress<'_>,
+) -> Result<Tip, ToolError> {
+    let (kept, fresh) = (beside(path, "before-rollback"), beside(path, "rollback"));
+    if kept.exists() {
+        return Err(ToolError::Exists { path: kept });
+    }
+    let tip = {
+        let store = Store::open(path, options)?;
+        let height = store.tip()?.height.checked_sub(1).ok_or(ToolError::AtGenesis)?;
+        if fresh.exists() {
+            // An earlier attempt that was interrupted.
+            let removed = fs::remove_dir_all(&fresh);
+            removed.map_err(|source| ToolError::File { path: fresh.clone(), source })?;
+        }
+        let target = Store::open(&fresh, options)?;
+        rebuild(&store, &target, height, replay, progress)?
+    };
+    for (from, to) in [(path, kept.as_path()), (fresh.as_path(), path)] {
+        let moved = fs::rename(from, to);
+        moved.map_err(|source| ToolError::File { path: from.to_path_buf(), source })?;
+    }
+    Ok(tip)
+}

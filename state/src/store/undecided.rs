@@ -1,0 +1,137 @@
+//! Proposed blocks of the height that is being decided.
+//!
+//! Consensus votes on hashes and its log holds nothing else, so a proposed block must be on the
+//! disk before a vote for it leaves. Rows go one by one when their height is committed: a range
+//! deletion per commit would leave a mark that every later read has to step over.
+
+use serde::{Deserialize, Serialize};
+use types::{Address, Hash, Signature, codec};
+
+use super::rocks::{Batch, Rocks};
+use super::tables::UNDECIDED;
+use super::{Source, Store};
+use crate::error::StorageError;
+use crate::table::Key;
+
+/// A proposed block of an open height.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Undecided {
+    /// The round in which it was proposed.
+    pub round: u32,
+    /// Who proposed it.
+    pub proposer: Address,
+    /// The block's hash.
+    pub hash: Hash,
+    /// The proposer's signature over the proposal; none for one of our own or one fetched later.
+    pub seal: Option<Signature>,
+    /// The encoded block.
+    pub bytes: Vec<u8>,
+}
+
+/// The front of a row; the block follows.
+#[derive(Serialize, Deserialize)]
+struct Front {
+    proposer: Address,
+    seal: Option<Signature>,
+}
+
+impl Store {
+    /// Keeps a proposed block and returns when it is on the disk.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn put_undecided(&self, height: u64, proposal: &Undecided) -> Result<(), StorageError> {
+        let Undecided { round, proposer, hash, seal, bytes } = proposal;
+        let front = codec::encode(&Front { proposer: *proposer, seal: *seal });
+        let mut value =
+            Vec::with_capacity(front.len().saturating_add(bytes.len()).saturating_add(1));
+        value.push(u8::try_from(front.len()).unwrap_or(u8::MAX));
+        value.extend_from_slice(&front);
+        value.extend_from_slice(bytes);
+        let mut batch = Batch::default();
+        self.0.rocks.put(&mut batch, UNDECIDED, &(height, *round, *hash).to_bytes(), &value)?;
+        self.0.rocks.write(batch)
+    }
+
+    /// The proposed blocks of a height, in the order of their rounds.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn undecided(&self, height: u64) -> Result<Vec<Undecided>, StorageError> {
+        let mut rows = Vec::new();
+        self.walk_undecided(height, |row| {
+            rows.push(row);
+            true
+        })?;
+        Ok(rows)
+    }
+
+    /// One proposed block of a height.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn undecided_by_hash(
+        &self,
+        height: u64,
+        hash: &Hash,
+    ) -> Result<Option<Undecided>, StorageError> {
+        let mut found = None;
+        self.walk_undecided(height, |row| {
+            if row.hash == *hash {
+                found = Some(row);
+            }
+            found.is_none()
+        })?;
+        Ok(found)
+    }
+
+    fn walk_undecided(
+        &self,
+        height: u64,
+        mut visit: impl FnMut(Undecided) -> bool,
+    ) -> Result<(), StorageError> {
+        let (from, to) = bounds(height);
+        let mut fault = None;
+        self.0.rocks.live().walk(UNDECIDED, &from, Some(&to), |key, value| {
+            match decode(key, value) {
+                Ok(row) => visit(row),
+                Err(error) => {
+                    fault = Some(error);
+                    false
+                }
+            }
+        })?;
+        fault.map_or(Ok(()), Err)
+    }
+}
+
+/// Adds the deletion of every proposal of a height. Looks at that height alone: what earlier
+/// heights left behind is tombstones.
+pub(super) fn delete(
+    rocks: &Rocks,
+    source: &Source<'_>,
+    batch: &mut Batch,
+    height: u64,
+) -> Result<(), StorageError> {
+    let (from, to) = bounds(height);
+    let mut keys = Vec::new();
+    source.walk(UNDECIDED, &from, Some(&to), |key, _| {
+        keys.push(key.to_vec());
+        true
+    })?;
+    keys.iter().try_for_each(|key| rocks.delete(batch, UNDECIDED, key))
+}
+
+fn bounds(height: u64) -> ([u8; 8], [u8; 8]) {
+    (height.to_be_bytes(), height.saturating_add(1).to_be_bytes())
+}
+
+fn decode(key: &[u8], value: &[u8]) -> Result<Undecided, StorageError> {
+    let broken = || StorageError::Inconsistent { what: "an undecided proposal is malformed" };
+    let (_, round, hash) = <(u64, u32, Hash)>::from_bytes(key).ok_or_else(broken)?;
+    let (&length, rest) = value.split_first().ok_or_else(broken)?;
+    let (front, bytes) = rest.split_at_checked(usize::from(length)).ok_or_else(broken)?;
+    let Front { proposer, seal } = codec::decode(front)
+        .map_err(|source| StorageError::Decode { table: UNDECIDED.name, source })?;
+    Ok(Undecided { round, proposer, hash, seal, bytes: bytes.to_vec() })
+}
