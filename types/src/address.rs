@@ -42,9 +42,8 @@ impl Address {
     /// [`ParseTextError`] for anything else.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
         let digits = text.strip_prefix(Self::PREFIX).unwrap_or(text);
-        decode_lower_hex(digits, EXPECTED)
-            .map(Self)
-            .map_err(|_| ParseTextError::new(EXPECTED, text))
+        let bytes = decode_lower_hex(digits).ok_or_else(|| ParseTextError::new(EXPECTED, text))?;
+        Ok(Self(bytes))
     }
 
     /// The bytes.

@@ -284,13 +284,10 @@ impl Rejection {
     #[must_use]
     pub fn message(&self) -> String {
         let title = self.code.title();
-        match self.code {
-            Code::NonceStale | Code::NonceTooHigh => {
-                format!("{title}: tx={}, state={}", self.got, self.expected)
-            }
-            #[expect(clippy::wildcard_enum_match_arm, reason = "only nonces are worded specially")]
-            _ => format!("{title}: {} is {}, expected {}", self.field, self.got, self.expected),
+        if matches!(self.code, Code::NonceStale | Code::NonceTooHigh) {
+            return format!("{title}: tx={}, state={}", self.got, self.expected);
         }
+        format!("{title}: {} is {}, expected {}", self.field, self.got, self.expected)
     }
 }
 

@@ -46,15 +46,15 @@ impl Hash {
     /// # Errors
     /// [`ParseTextError`] on any other length, an upper-case or a non-hex character.
     pub fn parse(text: &str) -> Result<Self, ParseTextError> {
-        decode_lower_hex(text, "64 lowercase hex characters").map(Self)
+        decode_lower_hex(text)
+            .map(Self)
+            .ok_or_else(|| ParseTextError::new("64 lowercase hex characters", text))
     }
 
     /// The written form as bytes: what a transaction's signature is over.
     #[must_use]
     pub fn to_hex(&self) -> [u8; 64] {
-        let mut hex = [0_u8; 64];
-        const_hex::encode_to_slice(self.0, &mut hex).expect("64 characters spell 32 bytes");
-        hex
+        *const_hex::Buffer::<32>::new().const_format(&self.0).as_byte_array()
     }
 
     /// The bytes.

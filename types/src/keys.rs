@@ -252,7 +252,9 @@ impl FromStr for PublicKey {
     type Err = ParseTextError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        decode_lower_hex(text, "64 lowercase hex characters").map(Self)
+        decode_lower_hex(text)
+            .map(Self)
+            .ok_or_else(|| ParseTextError::new("64 lowercase hex characters", text))
     }
 }
 
@@ -260,7 +262,9 @@ impl FromStr for Signature {
     type Err = ParseTextError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        decode_lower_hex(text, "128 lowercase hex characters").map(Self)
+        decode_lower_hex(text)
+            .map(Self)
+            .ok_or_else(|| ParseTextError::new("128 lowercase hex characters", text))
     }
 }
 

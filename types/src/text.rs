@@ -36,21 +36,16 @@ pub fn shorten(text: &str) -> String {
 }
 
 /// Reads exactly `N` bytes of lowercase hex.
-pub(crate) fn decode_lower_hex<const N: usize>(
-    text: &str,
-    expected: &'static str,
-) -> Result<[u8; N], ParseTextError> {
-    let mut bytes = [0_u8; N];
+pub(crate) fn decode_lower_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     // Without an early exit the compiler looks at many bytes at once.
     let is_lower = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let lower = text.bytes().fold(true, |lower, byte| lower & is_lower(byte));
-    if text.len() != N.saturating_mul(2)
-        || !lower
-        || const_hex::decode_to_slice(text, &mut bytes).is_err()
-    {
-        return Err(ParseTextError::new(expected, text));
+    if text.len() != N.saturating_mul(2) || !lower {
+        return None;
     }
-    Ok(bytes)
+    let mut bytes = [0_u8; N];
+    const_hex::decode_to_slice(text, &mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// `N` bytes with a written form.

@@ -22,12 +22,36 @@ pub enum Json<'a> {
     /// A string, unescaped.
     String(Cow<'a, str>),
     /// An array.
-    Array(Vec<Json<'a>>),
+    Array(Vec<Self>),
     /// An object: members in the order of the text, keys unescaped and distinct.
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    Object(Vec<(Cow<'a, str>, Self)>),
 }
 
-impl Json<'_> {
+impl<'a> Json<'a> {
+    /// The text of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        if let Self::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The literal text of a number.
+    #[must_use]
+    pub const fn as_number(&self) -> Option<&'a str> {
+        if let Self::Number(literal) = self { Some(literal) } else { None }
+    }
+
+    /// The value of a boolean.
+    #[must_use]
+    pub const fn as_bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self { Some(*value) } else { None }
+    }
+
+    /// The items of an array.
+    #[must_use]
+    pub const fn as_array(&self) -> Option<&[Self]> {
+        if let Self::Array(items) = self { Some(items.as_slice()) } else { None }
+    }
+
     /// The name of the JSON type, for messages.
     #[must_use]
     pub const fn kind(&self) -> &'static str {

@@ -24,8 +24,8 @@ impl Kind for BlobChunk {
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         let text = fields.text("chunkDataBase64")?;
-        let chunk_data = STANDARD.decode(text).map_err(|_| {
-            let got = format_args!("{} characters that are not", text.len());
+        let chunk_data = STANDARD.decode(text).map_err(|e| {
+            let got = format_args!("{} characters with a fault: {e}", text.len());
             Rejection::malformed("chunkDataBase64", got, "standard base64 with padding")
         })?;
         Ok(Self {

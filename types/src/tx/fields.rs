@@ -91,11 +91,20 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.position(key).is_some()
     }
 
+    /// A required member, as what `read` makes of it; else the error says that `expected` was
+    /// wanted.
+    fn typed<T>(
+        &self,
+        key: &str,
+        expected: &'static str,
+        read: impl FnOnce(&'a Json<'b>) -> Option<T>,
+    ) -> Result<T, Rejection> {
+        let value = self.required(key, expected)?;
+        read(value).ok_or_else(|| self.error(key, value.kind(), expected))
+    }
+
     pub(crate) fn text(&self, key: &str) -> Result<&'a str, Rejection> {
-        match self.required(key, "a string")? {
-            Json::String(text) => Ok(text),
-            other => Err(self.error(key, other.kind(), "a string")),
-        }
+        self.typed(key, "a string", Json::as_str)
     }
 
     pub(crate) fn string(&self, key: &str) -> Result<String, Rejection> {
@@ -129,10 +138,7 @@ impl<'a, 'b> Fields<'a, 'b> {
     /// An integer from 0 to 2^53−1, written in plain digits.
     pub(crate) fn integer(&self, key: &str) -> Result<u64, Rejection> {
         const EXPECTED: &str = "an integer from 0 to 9007199254740991 in plain digits";
-        let literal = match self.required(key, EXPECTED)? {
-            Json::Number(literal) => *literal,
-            other => return Err(self.error(key, other.kind(), EXPECTED)),
-        };
+        let literal = self.typed(key, EXPECTED, Json::as_number)?;
         let plain = literal.bytes().all(|byte| byte.is_ascii_digit());
         match literal.parse() {
             Ok(value) if plain && value <= INTEGER_MAX => Ok(value),
@@ -141,27 +147,19 @@ impl<'a, 'b> Fields<'a, 'b> {
     }
 
     pub(crate) fn boolean(&self, key: &str) -> Result<bool, Rejection> {
-        match self.required(key, "true or false")? {
-            Json::Bool(value) => Ok(*value),
-            other => Err(self.error(key, other.kind(), "true or false")),
-        }
+        self.typed(key, "true or false", Json::as_bool)
     }
 
     pub(crate) fn array(&self, key: &str) -> Result<&'a [Json<'b>], Rejection> {
-        match self.required(key, "an array")? {
-            Json::Array(items) => Ok(items),
-            other => Err(self.error(key, other.kind(), "an array")),
-        }
+        self.typed(key, "an array", Json::as_array)
     }
 
     pub(crate) fn strings(&self, key: &str) -> Result<Vec<String>, Rejection> {
-        let read = |item: &Json<'_>| match item {
-            Json::String(text) => Ok(text.clone().into_owned()),
-            other => Err(self.error(
-                key,
-                format_args!("an array with {}", other.kind()),
-                "an array of strings",
-            )),
+        let read = |item: &Json<'_>| {
+            item.as_str().map(str::to_owned).ok_or_else(|| {
+                let got = format_args!("an array with {}", item.kind());
+                self.error(key, got, "an array of strings")
+            })
         };
         self.array(key)?.iter().map(read).collect()
     }
