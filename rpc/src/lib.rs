@@ -10,10 +10,10 @@
 //!   checks of place and parameters, metrics ◀──────┘                  │
 //!           │                    │                                    │
 //!   api: one trait per group     │                                    │
-//!           └────────▶ ports ◀───┘                              MetricsText
+//!           └────────▶ ports ◀───┘                              metrics
 //! ```
 //!
-//! Entry points: [`Server::bind`] and [`Server::run`]; [`ports`] for what the node must provide;
+//! Entry points: [`start`] and [`Server::finished`]; [`ports`] for what the node must provide;
 //! [`registry`] for what is served; [`error`] for what can go wrong.
 //!
 //! Not here: rules of the ledger, the database, the pool, consensus. A transaction's text passes
@@ -24,7 +24,7 @@ pub mod config;
 mod cursor;
 pub mod error;
 mod events;
-pub mod metrics;
+mod metrics;
 mod middleware;
 pub mod ports;
 pub mod registry;
@@ -32,9 +32,8 @@ mod server;
 pub mod wire;
 
 pub use config::{Config, Limits};
-pub use metrics::{Metrics, MetricsText};
 pub use ports::{ChainFacts, Endpoints, Ports};
-pub use server::{Parts, ServeError, Server};
+pub use server::{Server, StartError, start};
 
 /// The most transactions of one `ombra_sendTransactions`.
 pub const SUBMIT_ITEMS_MAX: usize = 1_000;

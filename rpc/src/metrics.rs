@@ -9,23 +9,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Gives the text that `/metrics` answers.
-pub trait MetricsText: Send + Sync {
-    /// The text in OpenMetrics format.
-    fn text(&self) -> String;
-}
-
-impl MetricsText for Registry {
-    fn text(&self) -> String {
-        let mut text = String::with_capacity(64 * 1024);
-        match prometheus_client::encoding::text::encode(&mut text, self) {
-            Ok(()) => text,
-            Err(std::fmt::Error) => {
-                tracing::error!("a metric could not be written");
-                String::from("# EOF\n")
-            }
-        }
+/// Everything in the registry in OpenMetrics format.
+pub(crate) fn text(registry: &Registry) -> String {
+    let mut text = String::with_capacity(64 * 1024);
+    if prometheus_client::encoding::text::encode(&mut text, registry).is_err() {
+        tracing::error!("a metric could not be written");
     }
+    text
 }
 
 /// The label of a method that is not one.
@@ -45,7 +35,7 @@ struct OutcomeLabels {
 
 /// Counters and histograms of the interfaces. Clones count together.
 #[derive(Clone, Debug)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     calls: Family<OutcomeLabels, Counter>,
     seconds: Family<MethodLabel, Histogram, fn() -> Histogram>,
     connections: Gauge,
@@ -55,8 +45,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Registers everything that this crate measures, without a prefix of its own.
-    #[must_use]
-    pub fn register(registry: &mut Registry) -> Self {
+    pub(crate) fn register(registry: &mut Registry) -> Self {
         let metrics = Self {
             calls: Family::default(),
             seconds: Family::new_with_constructor(latency_histogram),

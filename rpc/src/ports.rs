@@ -25,7 +25,7 @@ pub struct Ports {
     /// Blocks and validators.
     pub chain: Arc<dyn Chain>,
     /// Included transactions, headers, turns.
-    pub history: Arc<dyn History>,
+    pub transactions: Arc<dyn Transactions>,
     /// Accounts and supply.
     pub accounts: Arc<dyn Accounts>,
     /// Agent runs.
@@ -192,7 +192,7 @@ pub struct IncludedTx {
 }
 
 /// What stands in blocks, by name, by place and by conversation.
-pub trait History: Send + Sync {
+pub trait Transactions: Send + Sync {
     /// The included transaction with this hash.
     ///
     /// # Errors

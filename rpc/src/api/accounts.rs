@@ -53,7 +53,7 @@ impl AccountsRpcServer for Api {
         let before = page.position()?;
         let Slice { items, next } =
             self.ports.accounts.transactions(&address, before, page.limit())?;
-        let items = self.ports.history.at(&items)?;
+        let items = self.ports.transactions.at(&items)?;
         let slice = Slice { items, next };
         Ok(paging::page(slice, |included| AccountTx::new(&included, address)))
     }

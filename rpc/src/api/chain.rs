@@ -86,7 +86,7 @@ impl ChainRpcServer for Api {
         let wanted = usize::try_from(start.saturating_add(1).saturating_sub(lowest));
         let headers = match wanted.unwrap_or(usize::MAX).min(limit) {
             0 => Vec::new(),
-            count => self.ports.history.headers(start, count)?,
+            count => self.ports.transactions.headers(start, count)?,
         };
         let last = headers.last().map(|(_, header)| header.index);
         let items = headers.iter().map(|(hash, header)| BlockSummary::new(*hash, header)).collect();

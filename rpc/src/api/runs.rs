@@ -69,7 +69,7 @@ impl RunsRpcServer for Api {
         self.run_record(agent_run_id)?;
         let Slice { items, next } = self.ports.runs.steps(&agent_run_id, after, page.limit())?;
         let locations: Vec<_> = items.iter().map(|step| step.tx).collect();
-        let included = self.ports.history.at(&locations)?;
+        let included = self.ports.transactions.at(&locations)?;
         let entries = items.iter().zip(&included).map(|(step, included)| {
             let Body::AgentStep(body) = included.tx.body() else {
                 return Err(wrong_kind(&included.tx, "AGENT_STEP"));
@@ -105,8 +105,8 @@ impl RunsRpcServer for Api {
         let page = page.unwrap_or_default();
         let after = page.position()?;
         let Slice { items, next } =
-            self.ports.history.turns(&conversation_id, after, page.limit())?;
-        let included = self.ports.history.at(&items)?;
+            self.ports.transactions.turns(&conversation_id, after, page.limit())?;
+        let included = self.ports.transactions.at(&items)?;
         let entries = included.iter().map(|included| {
             Ok(Entry {
                 item: self.turn_view(included)?.ok_or(RpcError::Internal)?,
@@ -119,7 +119,7 @@ impl RunsRpcServer for Api {
     }
 
     fn chat_turn(&self, hash: Hash) -> Result<TurnView, RpcError> {
-        let included = self.ports.history.by_hash(&hash)?;
+        let included = self.ports.transactions.by_hash(&hash)?;
         let view = included.map(|included| self.turn_view(&included)).transpose()?.flatten();
         view.ok_or_else(|| RpcError::not_found("turn", hash))
     }
@@ -147,7 +147,7 @@ impl Api {
             .flat_map(|run| [Some(run.request), run.claim, run.finish])
             .flatten()
             .collect();
-        let mut included = self.ports.history.at(&locations)?.into_iter();
+        let mut included = self.ports.transactions.at(&locations)?.into_iter();
         let mut next = move || included.next().ok_or(RpcError::Internal);
         runs.into_iter()
             .map(|run| {

@@ -96,7 +96,7 @@ impl Hub {
 
     /// A transaction and what became of it, wherever it is.
     pub(crate) fn find(&self, hash: &Hash) -> Result<Option<TxView>, RpcError> {
-        if let Some(included) = self.ports.history.by_hash(hash)? {
+        if let Some(included) = self.ports.transactions.by_hash(hash)? {
             return Ok(Some(TxView::from(&included)));
         }
         let pooled = self.ports.pool.find(hash);
@@ -104,7 +104,7 @@ impl Hub {
             return Ok(Some(TxView::from(waiting)));
         }
         // It may have left the pool for a block between the two looks.
-        if let Some(included) = self.ports.history.by_hash(hash)? {
+        if let Some(included) = self.ports.transactions.by_hash(hash)? {
             return Ok(Some(TxView::from(&included)));
         }
         Ok(pooled.as_ref().map(TxView::from))

@@ -10,7 +10,7 @@ use axum::Router;
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 
-use super::ServeError;
+use super::StartError;
 use super::io::Place;
 use super::listener::{Context, serve_connection};
 use crate::metrics::Metrics;
@@ -26,10 +26,10 @@ pub(super) struct AdminSocket {
 
 impl AdminSocket {
     /// Makes the socket with mode 0600, in place of a stale one.
-    pub(super) fn bind(path: PathBuf) -> Result<Self, ServeError> {
+    pub(super) fn bind(path: PathBuf) -> Result<Self, StartError> {
         match make(&path) {
             Ok(listener) => Ok(Self { listener, path }),
-            Err(source) => Err(ServeError::AdminSocket { path, source }),
+            Err(source) => Err(StartError::AdminSocket { path, source }),
         }
     }
 

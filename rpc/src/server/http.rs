@@ -18,6 +18,7 @@ use jsonrpsee::server::{
     ws,
 };
 use jsonrpsee::types::ErrorObjectOwned;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tower::Service;
@@ -26,7 +27,7 @@ use tower::layer::util::Identity;
 use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
 use crate::error::RpcError;
-use crate::metrics::MetricsText;
+use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness};
 
@@ -101,8 +102,8 @@ pub(super) fn admin_routes(interface: Interface) -> Router {
 }
 
 /// Prometheus metrics.
-pub(super) fn metrics_routes(text: Arc<dyn MetricsText>) -> Router {
-    Router::new().route("/metrics", get(metrics)).with_state(text)
+pub(super) fn metrics_routes(registry: Arc<Registry>) -> Router {
+    Router::new().route("/metrics", get(metrics_text)).with_state(registry)
 }
 
 async fn healthz() -> &'static str {
@@ -121,8 +122,8 @@ async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> Response {
     (status, Json(json!({ "ready": is_ready, "checks": checks }))).into_response()
 }
 
-async fn metrics(State(text): State<Arc<dyn MetricsText>>) -> Response {
-    ([(header::CONTENT_TYPE, OPENMETRICS)], text.text()).into_response()
+async fn metrics_text(State(registry): State<Arc<Registry>>) -> Response {
+    ([(header::CONTENT_TYPE, OPENMETRICS)], metrics::text(&registry)).into_response()
 }
 
 /// A JSON-RPC request or batch.

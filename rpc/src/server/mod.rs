@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use axum::Router;
 use jsonrpsee::server::{ServerHandle, stop_channel};
+use prometheus_client::registry::Registry as MetricsRegistry;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::api::Api;
 use crate::config::{Config, Limits};
 use crate::events::Hub;
-use crate::metrics::{Metrics, MetricsText};
+use crate::metrics::Metrics;
 use crate::middleware::Shared;
 use crate::ports::{ChainFacts, Endpoints, Ports};
 use crate::registry::Registry;
@@ -30,30 +31,9 @@ use admin_socket::AdminSocket;
 use http::Interface;
 use listener::Listener;
 
-/// What a server is made of.
-#[expect(missing_debug_implementations, reason = "ports are opaque")]
-pub struct Parts {
-    /// Settings.
-    pub config: Config,
-    /// What never changes.
-    pub facts: ChainFacts,
-    /// Where answers come from.
-    pub ports: Ports,
-    /// What is measured.
-    pub metrics: Metrics,
-    /// What `/metrics` answers.
-    pub metrics_text: Arc<dyn MetricsText>,
-    /// Further routes of the network port.
-    pub routes: Router,
-    /// Where the operator's socket is made; none for no such socket.
-    pub admin_socket: Option<PathBuf>,
-    /// Cancelled when the node stops.
-    pub shutdown: CancellationToken,
-}
-
 /// Why the interfaces cannot be served.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub enum StartError {
     /// A port cannot be opened.
     #[error("{purpose} cannot listen on {address}")]
     Listen {
@@ -72,20 +52,78 @@ pub enum ServeError {
         /// Why.
         source: IoError,
     },
-    /// A part of the server ended without being asked to.
-    #[error("the part {part} of the interfaces ended")]
-    Ended {
-        /// Which.
-        part: &'static str,
-    },
+}
+
+/// Opens the ports and, unless `admin_socket` is none, the operator's socket. Nothing is answered
+/// before [`Server::finished`] is awaited.
+///
+/// What is measured here is added to `registry`, and `/metrics` answers with all of it. The node
+/// cancels `shutdown` when it stops.
+///
+/// # Errors
+/// [`StartError`] names what cannot be opened.
+pub async fn start(
+    config: Config,
+    facts: ChainFacts,
+    ports: Ports,
+    mut registry: MetricsRegistry,
+    admin_socket: impl Into<Option<PathBuf>>,
+    shutdown: CancellationToken,
+) -> Result<Server, StartError> {
+    let Config { listen, metrics_listen, metrics: serves_metrics, limits } = config;
+    let (rpc_listener, rpc_address) = open("rpc", listen).await?;
+    let metrics_listener =
+        if serves_metrics { Some(open("metrics", metrics_listen).await?) } else { None };
+    let admin = admin_socket.into().map(AdminSocket::bind).transpose()?;
+    let endpoints = Endpoints {
+        rpc: rpc_address,
+        metrics: metrics_listener.as_ref().map(|(_, address)| *address),
+        admin: admin.as_ref().map(|socket| socket.path().to_owned()),
+    };
+
+    let counts = Metrics::register(&mut registry);
+    let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
+    let (stop, websockets) = stop_channel();
+    let api = Api {
+        facts: Arc::new(facts),
+        ports: ports.clone(),
+        limits: limits.clone(),
+        hub: Arc::clone(&hub),
+        shutdown: shutdown.clone(),
+    };
+    let interface = |registry, methods| {
+        let shared = Shared {
+            registry,
+            metrics: counts.clone(),
+            submit: Arc::clone(&ports.submit),
+            shutdown: shutdown.clone(),
+            response_bytes_max: usize::try_from(limits.response_bytes_max).unwrap_or(usize::MAX),
+        };
+        Interface::new(shared, methods, &limits, stop.clone())
+    };
+    let public = interface(Registry::public(), api.public_methods());
+    let operator = interface(Registry::admin(), api.admin_methods());
+    let listener = |bound| Listener::new(bound, &limits, counts.clone());
+    let metrics = metrics_listener
+        .map(|(bound, _)| (listener(bound), http::metrics_routes(Arc::new(registry))));
+    Ok(Server {
+        rpc: (listener(rpc_listener), http::public_routes(public, Arc::clone(&ports.readiness))),
+        metrics,
+        admin: admin.map(|socket| (socket, http::admin_routes(operator))),
+        endpoints,
+        counts,
+        hub,
+        limits,
+        shutdown,
+        websockets,
+    })
 }
 
 /// Bound listeners that wait to be served.
 #[expect(missing_debug_implementations, reason = "ports are opaque")]
 pub struct Server {
     endpoints: Endpoints,
-    rpc: Listener,
-    rpc_routes: Router,
+    rpc: (Listener, Router),
     metrics: Option<(Listener, Router)>,
     admin: Option<(AdminSocket, Router)>,
     counts: Metrics,
@@ -96,71 +134,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the ports and the socket. Nothing is answered before [`Server::run`].
-    ///
-    /// # Errors
-    /// [`ServeError`] names what cannot be opened.
-    pub async fn bind(parts: Parts) -> Result<Self, ServeError> {
-        let Parts {
-            config: Config { listen, metrics_listen, metrics: serves_metrics, limits },
-            facts,
-            ports,
-            metrics,
-            metrics_text,
-            routes,
-            admin_socket,
-            shutdown,
-        } = parts;
-        let (rpc_listener, rpc_address) = open("rpc", listen).await?;
-        let metrics_listener = match serves_metrics {
-            true => Some(open("metrics", metrics_listen).await?),
-            false => None,
-        };
-        let admin = admin_socket.map(AdminSocket::bind).transpose()?;
-        let endpoints = Endpoints {
-            rpc: rpc_address,
-            metrics: metrics_listener.as_ref().map(|(_, address)| *address),
-            admin: admin.as_ref().map(|socket| socket.path().to_owned()),
-        };
-
-        let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
-        let (stop, websockets) = stop_channel();
-        let api = Api {
-            facts: Arc::new(facts),
-            ports: ports.clone(),
-            limits: limits.clone(),
-            hub: Arc::clone(&hub),
-            shutdown: shutdown.clone(),
-        };
-        let interface = |registry, methods| {
-            let shared = Shared {
-                registry,
-                metrics: metrics.clone(),
-                submit: Arc::clone(&ports.submit),
-                shutdown: shutdown.clone(),
-                response_bytes_max: usize::try_from(limits.response_bytes_max)
-                    .unwrap_or(usize::MAX),
-            };
-            Interface::new(shared, methods, &limits, stop.clone())
-        };
-        let public = interface(Registry::public(), api.public_methods());
-        let operator = interface(Registry::admin(), api.admin_methods());
-        let listener = |listener| Listener::new(listener, &limits, metrics.clone());
-        Ok(Self {
-            rpc: listener(rpc_listener),
-            rpc_routes: http::public_routes(public, Arc::clone(&ports.readiness)).merge(routes),
-            metrics: metrics_listener
-                .map(|(bound, _)| (listener(bound), http::metrics_routes(metrics_text))),
-            admin: admin.map(|socket| (socket, http::admin_routes(operator))),
-            endpoints,
-            counts: metrics,
-            hub,
-            limits,
-            shutdown,
-            websockets,
-        })
-    }
-
     /// The addresses that are bound.
     #[must_use]
     pub const fn endpoints(&self) -> &Endpoints {
@@ -171,11 +144,9 @@ impl Server {
     /// subscriptions are told, and open requests may end within the configured time.
     ///
     /// # Errors
-    /// [`ServeError::Ended`] if a part of the server ends before that.
-    pub async fn run(self) -> Result<(), ServeError> {
-        let Self {
-            rpc, rpc_routes, metrics, admin, counts, hub, limits, shutdown, websockets, ..
-        } = self;
+    /// If a part of the server ends before that.
+    pub async fn finished(self) -> Result<(), IoError> {
+        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, .. } = self;
         let connections = TaskTracker::new();
         let mut parts: JoinSet<&'static str> = JoinSet::new();
         let context = listener::Context {
@@ -183,7 +154,7 @@ impl Server {
             shutdown: shutdown.clone(),
             connections: connections.clone(),
         };
-        spawn(&mut parts, "rpc", rpc.serve(rpc_routes, context.clone()));
+        spawn(&mut parts, "rpc", rpc.0.serve(rpc.1, context.clone()));
         if let Some((listener, routes)) = metrics {
             spawn(&mut parts, "metrics", listener.serve(routes, context.clone()));
         }
@@ -198,7 +169,7 @@ impl Server {
         };
         if let Some(ended) = ended.filter(|_| !shutdown.is_cancelled()) {
             let part = ended.unwrap_or("of a panicked task");
-            return Err(ServeError::Ended { part });
+            return Err(IoError::other(format!("the part {part} of the interfaces ended")));
         }
         connections.close();
         if websockets.stop().is_err() {
@@ -234,8 +205,8 @@ async fn finish_within(deadline: Duration, drained: impl Future<Output = ()>) {
 async fn open(
     purpose: &'static str,
     address: SocketAddr,
-) -> Result<(TcpListener, SocketAddr), ServeError> {
-    let failed = |source| ServeError::Listen { purpose, address, source };
+) -> Result<(TcpListener, SocketAddr), StartError> {
+    let failed = |source| StartError::Listen { purpose, address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     Ok((listener, bound))
