@@ -145,3 +145,32 @@ fn folder(package: &Package) -> String {
     let parent = package.manifest_path.parent().expect("a manifest is in a folder");
     parent.file_name().expect("the folder has a name").to_owned()
 }
+
+/// The most methods of a port.
+const PORT_METHODS_MAX: usize = 5;
+
+#[test]
+fn a_port_has_at_most_five_methods() {
+    let mut faults = Vec::new();
+    let mut seen = 0;
+    for source in super::files(&[".rs"]) {
+        if !source.path.contains("/src/ports") {
+            continue;
+        }
+        for port in source.text.split("\npub trait ").skip(1) {
+            seen += 1;
+            let body = port.split("\n}").next().unwrap_or_default();
+            let is_method = |line: &&str| {
+                let line = line.trim_start();
+                line.starts_with("fn ") || line.starts_with("async fn ")
+            };
+            let methods = body.lines().filter(is_method).count();
+            if methods > PORT_METHODS_MAX {
+                let name = port.split([':', ' ', '{']).next().unwrap_or_default();
+                faults.push(format!("{}: {name} has {methods}", source.path));
+            }
+        }
+    }
+    assert!(seen >= 3, "ports are in ports.rs of the crate that needs them");
+    super::assert_none(&faults, "ports with too many methods");
+}
