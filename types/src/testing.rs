@@ -131,27 +131,34 @@ impl Draft {
     }
 }
 
-/// One body of each kind, with every optional member.
+/// One body of each kind, with every optional member, in the order of the protocol's table.
 pub(crate) fn bodies() -> Vec<Body> {
-    let [run, conversation, hash] = [1, 2, 3].map(|byte| Hash::new([byte; 32]));
+    [agent_bodies(), other_bodies()].concat()
+}
+
+const RUN: Hash = Hash::new([1; 32]);
+const CONVERSATION: Hash = Hash::new([2; 32]);
+const HASH: Hash = Hash::new([3; 32]);
+
+fn agent_bodies() -> Vec<Body> {
     let some = |text: &str| Some(text.to_owned());
     let address = golden_key().address();
     vec![
         Body::ChatTurn(ChatTurn {
-            conversation_id: conversation,
+            conversation_id: CONVERSATION,
             role: "tool".to_owned(),
             content: "țară 😀".to_owned(),
             content_blob_id: some("content-blob"),
-            parent_turn_hash: Some(hash),
-            agent_run_id: Some(run),
+            parent_turn_hash: Some(HASH),
+            agent_run_id: Some(RUN),
             attachments: Some(vec![Attachment {
                 kind: "image".to_owned(),
                 blob_id: "picture_1".to_owned(),
             }]),
         }),
         Body::AgentRequest(AgentRequest {
-            agent_run_id: run,
-            conversation_id: conversation,
+            agent_run_id: RUN,
+            conversation_id: CONVERSATION,
             prompt: "What is my balance?".to_owned(),
             tools_whitelist: vec!["chain_get_balance".to_owned(), "now".to_owned()],
             max_fee: Amount::new(1_000_000),
@@ -160,28 +167,28 @@ pub(crate) fn bodies() -> Vec<Body> {
             model_hint: some("small"),
         }),
         Body::AgentClaim(AgentClaim {
-            agent_run_id: run,
+            agent_run_id: RUN,
             miner_address: MinerAddress { address, text: format!("ox{address}") },
             model_info: "llama".to_owned(),
             hardware_tier: "desktop".to_owned(),
         }),
         Body::AgentStep(AgentStep {
-            agent_run_id: run,
+            agent_run_id: RUN,
             step_index: 3,
             output_tokens: 500,
-            output_hash: hash,
+            output_hash: HASH,
             thought_blob_id: some("thought"),
             tool_calls: Some(vec![ToolCall {
                 name: "now".to_owned(),
-                args_hash: hash,
-                result_hash: run,
+                args_hash: HASH,
+                result_hash: RUN,
                 duration_ms: 87,
                 ok: true,
             }]),
             output_blob_id: some("output"),
         }),
         Body::AgentFinish(AgentFinish {
-            agent_run_id: run,
+            agent_run_id: RUN,
             total_tokens_out: 5_000,
             status: "completed".to_owned(),
             miner_reward: Amount::new(5_000),
@@ -190,7 +197,12 @@ pub(crate) fn bodies() -> Vec<Body> {
             final_answer_inline: some("12.34 OMBRA"),
             final_answer_blob_id: some("answer"),
         }),
-        Body::AgentCancel(AgentCancel { agent_run_id: run }),
+        Body::AgentCancel(AgentCancel { agent_run_id: RUN }),
+    ]
+}
+
+fn other_bodies() -> Vec<Body> {
+    vec![
         Body::Transfer(Transfer::new(Address::new([9; 20]), Amount::MAX, Amount::ZERO)),
         Body::MinerRegister(MinerRegister {
             name: "my-miner".to_owned(),
@@ -202,7 +214,7 @@ pub(crate) fn bodies() -> Vec<Body> {
             content_type: "text/plain".to_owned(),
             total_bytes: 400_001,
             total_chunks: 2,
-            content_hash: hash,
+            content_hash: HASH,
         }),
         Body::BlobChunk(BlobChunk {
             blob_id: "blob".to_owned(),

@@ -63,27 +63,24 @@ fn members_stand_in_the_order_of_the_protocols_table() {
 #[test]
 fn absent_optional_members_are_left_out() {
     for mut body in bodies() {
-        match &mut body {
-            Body::ChatTurn(turn) => {
-                turn.content_blob_id = None;
-                turn.parent_turn_hash = None;
-                turn.agent_run_id = None;
-                turn.attachments = None;
-            }
-            Body::AgentRequest(request) => {
-                request.prompt_blob_id = None;
-                request.model_hint = None;
-            }
-            Body::AgentStep(step) => {
-                step.thought_blob_id = None;
-                step.tool_calls = None;
-                step.output_blob_id = None;
-            }
-            Body::AgentFinish(finish) => {
-                finish.final_answer_inline = None;
-                finish.final_answer_blob_id = None;
-            }
-            _ => continue,
+        if let Body::ChatTurn(turn) = &mut body {
+            turn.content_blob_id = None;
+            turn.parent_turn_hash = None;
+            turn.agent_run_id = None;
+            turn.attachments = None;
+        }
+        if let Body::AgentRequest(request) = &mut body {
+            request.prompt_blob_id = None;
+            request.model_hint = None;
+        }
+        if let Body::AgentStep(step) = &mut body {
+            step.thought_blob_id = None;
+            step.tool_calls = None;
+            step.output_blob_id = None;
+        }
+        if let Body::AgentFinish(finish) = &mut body {
+            finish.final_answer_inline = None;
+            finish.final_answer_blob_id = None;
         }
         let text = build_tx(&golden_key(), &body, &envelope());
         let after =

@@ -24,8 +24,8 @@ fn location(height: u8) -> String {
     format!("{} {height:02x}000000", number(height))
 }
 
-const fn at(height: u32) -> TxLocation {
-    TxLocation { height: height as u64, position: height }
+fn at(height: u32) -> TxLocation {
+    TxLocation { height: height.into(), position: height }
 }
 
 fn run() -> Run {

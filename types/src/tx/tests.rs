@@ -7,7 +7,7 @@ use crate::{Amount, Code, Params, Rejection};
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
     let rules = StaticRules { chain_id: "test", params: &params, v6_height: 0, height: 1 };
-    verify_unsigned(draft.parse().unwrap(), &rules).map(|_| ())
+    draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }
 
 fn draft(kind: &str) -> Draft {

@@ -27,10 +27,7 @@ fn every_wire_form_means_the_payload_that_was_signed() {
 #[test]
 fn run_ids_are_those_of_javascript() {
     let clients = fixture(CLIENTS);
-    let has_prompt = |case: &&Json<'_>| match case {
-        Json::Object(members) => members.iter().any(|(key, _)| key == "prompt"),
-        _ => false,
-    };
+    let has_prompt = |case: &&Json<'_>| matches!(case, Json::Object(members) if members.iter().any(|(key, _)| key == "prompt"));
     let requests: Vec<_> = items(&clients).iter().filter(has_prompt).collect();
     assert_eq!(requests.len(), 6);
     for case in requests {

@@ -22,67 +22,63 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
     assert_eq!(refusal.message(), message);
 }
 
-/// The members of a kind: required, then optional, with what each must be.
-fn members(
-    type_name: &str,
-) -> (Vec<(&'static str, &'static str)>, Vec<(&'static str, &'static str)>) {
-    let (run, text, list) = (("agentRunId", HEX_64), "a string", "an array");
-    match type_name {
-        "CHAT_TURN" => (
-            vec![("conversationId", HEX_64), ("role", text), ("content", text)],
-            vec![("contentBlobId", text), ("parentTurnHash", HEX_64), run, ("attachments", list)],
-        ),
-        "AGENT_REQUEST" => (
-            vec![
-                run,
-                ("conversationId", HEX_64),
-                ("prompt", text),
-                ("toolsWhitelist", list),
-                ("maxFee", AMOUNT),
-                ("maxSteps", INTEGER),
-            ],
-            vec![("promptBlobId", text), ("modelHint", text)],
-        ),
-        "AGENT_CLAIM" => (
-            vec![run, ("minerAddress", ADDRESS), ("modelInfo", text), ("hardwareTier", text)],
-            vec![],
-        ),
-        "AGENT_STEP" => (
-            vec![run, ("stepIndex", INTEGER), ("outputTokens", INTEGER), ("outputHash", HEX_64)],
-            vec![("thoughtBlobId", text), ("toolCalls", list), ("outputBlobId", text)],
-        ),
-        "AGENT_FINISH" => (
-            vec![
-                run,
-                ("totalTokensOut", INTEGER),
-                ("status", text),
-                ("minerReward", AMOUNT),
-                ("userRefund", AMOUNT),
-                ("networkFee", AMOUNT),
-            ],
-            vec![("finalAnswerInline", text), ("finalAnswerBlobId", text)],
-        ),
-        "AGENT_CANCEL" => (vec![run], vec![]),
-        "TRANSFER" => (vec![("to", ADDRESS), ("amount", AMOUNT), ("fee", AMOUNT)], vec![]),
-        "MINER_REGISTER" => {
-            (vec![("name", text), ("capabilities", list), ("modelInfo", text)], vec![])
-        }
-        "SOCIAL_BLOB_INIT" => (
-            vec![
-                ("blobId", text),
-                ("contentType", text),
-                ("totalBytes", INTEGER),
-                ("totalChunks", INTEGER),
-                ("contentHash", HEX_64),
-            ],
-            vec![],
-        ),
-        "SOCIAL_BLOB_CHUNK" => {
-            (vec![("blobId", text), ("chunkIndex", INTEGER), ("chunkDataBase64", text)], vec![])
-        }
-        "SOCIAL_BLOB_FINALIZE" => (vec![("blobId", text)], vec![]),
+/// A member and what it must be.
+type Member = (&'static str, &'static str);
+
+/// The members of each kind, required | optional, with what each must be.
+const TABLE: [(&str, &str); 11] = [
+    (
+        "CHAT_TURN",
+        "conversationId:hash role:text content:text \
+         | contentBlobId:text parentTurnHash:hash agentRunId:hash attachments:list",
+    ),
+    (
+        "AGENT_REQUEST",
+        "agentRunId:hash conversationId:hash prompt:text toolsWhitelist:list maxFee:amount \
+         maxSteps:integer | promptBlobId:text modelHint:text",
+    ),
+    ("AGENT_CLAIM", "agentRunId:hash minerAddress:address modelInfo:text hardwareTier:text |"),
+    (
+        "AGENT_STEP",
+        "agentRunId:hash stepIndex:integer outputTokens:integer outputHash:hash \
+         | thoughtBlobId:text toolCalls:list outputBlobId:text",
+    ),
+    (
+        "AGENT_FINISH",
+        "agentRunId:hash totalTokensOut:integer status:text minerReward:amount userRefund:amount \
+         networkFee:amount | finalAnswerInline:text finalAnswerBlobId:text",
+    ),
+    ("AGENT_CANCEL", "agentRunId:hash |"),
+    ("TRANSFER", "to:address amount:amount fee:amount |"),
+    ("MINER_REGISTER", "name:text capabilities:list modelInfo:text |"),
+    (
+        "SOCIAL_BLOB_INIT",
+        "blobId:text contentType:text totalBytes:integer totalChunks:integer contentHash:hash |",
+    ),
+    ("SOCIAL_BLOB_CHUNK", "blobId:text chunkIndex:integer chunkDataBase64:text |"),
+    ("SOCIAL_BLOB_FINALIZE", "blobId:text |"),
+];
+
+/// The members of a kind: required, then optional.
+fn members(type_name: &str) -> (Vec<Member>, Vec<Member>) {
+    let (_, row) = TABLE.iter().find(|(name, _)| *name == type_name).unwrap();
+    let (required, optional) = row.split_once('|').unwrap();
+    let read = |half: &'static str| half.split_whitespace().map(member).collect();
+    (read(required), read(optional))
+}
+
+fn member(text: &'static str) -> Member {
+    let (key, kind) = text.split_once(':').unwrap();
+    let rule = match kind {
+        "hash" => HEX_64,
+        "text" => "a string",
+        "list" => "an array",
+        "integer" => INTEGER,
+        "amount" => AMOUNT,
+        "address" => ADDRESS,
         other => panic!("{other}"),
-    }
+    };
+    (key, rule)
 }
 
 /// Members that every transaction has.
