@@ -37,7 +37,7 @@ fn the_protocol_lists_the_parameters_with_their_defaults() {
     let protocol = read("docs/protocol.md");
     let mut documented = serde_json::Map::new();
     for row in table_rows(section(&protocol, "## 13. ")) {
-        let [name, default, _] = row[..] else { continue };
+        let [name, default, _, _] = row[..] else { continue };
         let default = serde_json::from_str(default.trim_matches('`'));
         documented.insert(name.trim_matches('`').to_owned(), default.expect("a JSON value"));
     }
