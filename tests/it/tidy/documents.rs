@@ -1,6 +1,6 @@
 //! The lists in the documents are the lists in the code.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::CommandFactory;
 use rpc::registry::Registry;
@@ -116,5 +116,41 @@ fn the_readme_lists_every_command() {
     let program = node::cli::Cli::command();
     for command in program.get_subcommands().map(clap::Command::get_name) {
         assert!(readme.contains(&format!("`ombra {command}`")), "README.md has ombra {command}");
+    }
+}
+
+/// Every setting with its default, its sections joined with dots.
+fn settings(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, String>) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (key, value) in members {
+                let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                settings(&name, value, out);
+            }
+        }
+        other => drop(out.insert(prefix.to_owned(), other.to_string())),
+    }
+}
+
+#[test]
+fn every_setting_is_described_with_its_default() {
+    let config = serde_json::to_value(node::config::Config::default()).expect("plain data");
+    let mut known = BTreeMap::new();
+    settings("", &config, &mut known);
+    let (limits, known): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        known.into_iter().partition(|(name, _)| name.starts_with("rpc.limits."));
+
+    let document = read("docs/operating.md");
+    let described: BTreeMap<_, _> = table_rows(section(&document, "## 2. "))
+        .into_iter()
+        .map(|row| [row[0], row[1]].map(|cell| cell.trim_matches('`').to_owned()))
+        .map(|[name, default]| (name, default))
+        .collect();
+    assert_eq!(known, described);
+
+    let document = read("docs/rpc.md");
+    let described = first_cells(section(&document, "### 2.4 "));
+    for name in limits.keys().filter_map(|name| name.strip_prefix("rpc.limits.")) {
+        assert!(described.iter().any(|described| described == name), "docs/rpc.md lists {name}");
     }
 }
