@@ -1,1 +1,172 @@
-fn main() {}
+//! What the pool itself costs per transaction, beside executing it: submit, candidates, commit,
+//! journal. The ledger here does almost nothing, so that the figures are the pool's own.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
+#![expect(clippy::disallowed_types, reason = "a ledger for keyed look-ups only")]
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use txpool::lanes::{Lane, Rules};
+use txpool::ports::{AdmitError, Chain, EventSink, PendingLedger};
+use txpool::{BlockLimits, Committed, Config, Fault, Pool, PoolEvent, Ports, Touched};
+use types::build::{Envelope, build_transfer_tx};
+use types::tx::Transfer;
+use types::{Account, Address, Amount, CheckedTx, Hash, Keypair, Params};
+
+const SENDERS: u32 = 2_000;
+const PER_SENDER: u64 = 50;
+const BATCH: usize = 50;
+const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: usize::MAX };
+
+/// Counts nonces and nothing else.
+#[derive(Default)]
+struct Nonces(HashMap<Address, u64>);
+
+impl PendingLedger for Nonces {
+    fn account(&self, address: Address) -> Result<Account, Fault> {
+        let nonce = self.0.get(&address).copied().unwrap_or(0);
+        Ok(Account { balance: Amount::MAX, nonce })
+    }
+
+    fn check(&self, _: &CheckedTx) -> Result<(), AdmitError> {
+        Ok(())
+    }
+
+    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
+        self.0.insert(tx.from(), tx.nonce() + 1);
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+struct Nothing;
+
+impl Chain for Nothing {
+    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+impl EventSink for Nothing {
+    fn publish(&self, _: Vec<PoolEvent>) {}
+}
+
+fn ports() -> Ports {
+    Ports {
+        ledger: Box::new(Nonces::default()),
+        chain: Arc::new(Nothing),
+        events: Arc::new(Nothing),
+    }
+}
+
+/// Signed transfers, the senders in turn.
+fn texts() -> Vec<String> {
+    let keys: Vec<Keypair> = (0..SENDERS)
+        .map(|number| Keypair::from_seed(Hash::digest(&number.to_le_bytes()).as_bytes()))
+        .collect();
+    let to = Address::new([7; 20]);
+    let text = |nonce, key| {
+        let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
+        build_transfer_tx(key, Transfer::new(to, Amount::new(nonce), Amount::ZERO), &envelope)
+    };
+    (0..PER_SENDER).flat_map(|nonce| keys.iter().map(move |key| text(nonce, key))).collect()
+}
+
+fn report(what: &str, count: usize, time: Duration) {
+    let micros = time.as_secs_f64() * 1e6 / f64::from(u32::try_from(count).unwrap());
+    println!("{what:<44} {micros:>8.3} us/tx   ({count} transactions)");
+}
+
+/// Time that this thread spent on a processor, so that a busy machine does not spoil the figures;
+/// where the system does not say, time.
+struct Clock {
+    started: Instant,
+    on_processor: Option<Duration>,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self { started: Instant::now(), on_processor: on_processor() }
+    }
+
+    fn elapsed(&self) -> Duration {
+        match (on_processor(), self.on_processor) {
+            (Some(now), Some(before)) => now.saturating_sub(before),
+            _ => self.started.elapsed(),
+        }
+    }
+}
+
+fn on_processor() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
+fn resident_bytes() -> Option<u64> {
+    let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+    statm.split(' ').nth(1)?.parse::<u64>().ok()?.checked_mul(4096)
+}
+
+fn main() {
+    let rules = Rules { chain_id: "bench".to_owned(), params: Params::default(), v6_height: 0 };
+    let before = resident_bytes();
+    let texts = texts();
+    let count = texts.len();
+    for threads in [1, 2] {
+        let lane = Lane::new(rules.clone(), NonZeroUsize::new(threads).unwrap()).unwrap();
+        let start = Instant::now();
+        let clock = Clock::start();
+        let valid: usize = texts
+            .chunks(1_000)
+            .map(|batch| lane.check(batch.to_vec(), 1).iter().flatten().count())
+            .sum();
+        assert_eq!(count, valid);
+        let elapsed = if threads == 1 { clock.elapsed() } else { start.elapsed() };
+        report(&format!("lane: parse and verify, {threads} threads"), count, elapsed);
+    }
+
+    let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
+    let txs: Vec<CheckedTx> = lane.check(texts, 1).into_iter().map(Result::unwrap).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let pool = Pool::with_journal(Config::default(), 0, ports(), directory.path()).unwrap();
+    pool.restore(&lane, 1, 1).unwrap();
+
+    let start = Clock::start();
+    for batch in txs.chunks(BATCH) {
+        assert!(pool.submit(batch, 1).unwrap().iter().all(Result::is_ok));
+    }
+    report("pool: submit in batches of 50", count, start.elapsed());
+    if let (Some(before), Some(after)) = (before, resident_bytes()) {
+        let each = after.saturating_sub(before) / u64::try_from(count).unwrap();
+        let bytes = pool.stats().bytes / count;
+        println!("memory: at most {each} bytes per pooled transaction of {bytes} bytes");
+    }
+
+    let start = Clock::start();
+    let written = pool.flush_journal().unwrap().written;
+    report("pool: journal flush", written, start.elapsed());
+
+    drop(txs);
+    let (mut choosing, mut committing) = (Duration::ZERO, Duration::ZERO);
+    let touched = Touched::default();
+    while pool.pending_count() > 0 {
+        let start = Clock::start();
+        let included = pool.candidates(BLOCK);
+        choosing += start.elapsed();
+        let start = Clock::start();
+        pool.committed(&Committed { included: &included, touched: &touched }, 1).unwrap();
+        committing += start.elapsed();
+    }
+    report("pool: candidates of 4 MiB blocks", count, choosing);
+    report("pool: committed", count, committing);
+}

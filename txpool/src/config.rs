@@ -24,7 +24,7 @@ pub struct Config {
     pub dropped_bytes_max: usize,
     /// How long a dropped transaction is remembered.
     pub dropped_age_max_ms: u64,
-    /// The hint in POOL_FULL and SENDER_LIMIT: when to try again.
+    /// The hint in `POOL_FULL` and `SENDER_LIMIT`: when to try again.
     pub retry_after_ms: u64,
 }
 

@@ -129,11 +129,9 @@ struct Choice {
 
 impl Choice {
     fn new(limits: BlockLimits, shares: usize, senders_bound: usize) -> Self {
-        let shares = shares.max(1);
-        let share = BlockLimits {
-            bytes: limits.bytes / shares,
-            count: (limits.count / shares).max(SHARE_COUNT_MIN),
-        };
+        let part = |whole: usize| whole.checked_div(shares).unwrap_or(whole);
+        let count = part(limits.count).max(SHARE_COUNT_MIN);
+        let share = BlockLimits { bytes: part(limits.bytes), count };
         let used = vec![Used::default(); senders_bound];
         Self { room: limits, share, used, chosen: Vec::new() }
     }

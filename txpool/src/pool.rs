@@ -141,11 +141,11 @@ impl Pool {
     }
 
     /// Which of the transactions of a block are in the pool, with the same signature: these need no
-    /// check. The others are given back for [`types::check::verify`].
+    /// check by [`types::check::verify`]. The answers are in the order of `txs`.
     #[must_use]
-    pub fn recognise(&self, txs: Vec<Transaction>) -> Vec<Result<CheckedTx, Transaction>> {
+    pub fn recognise(&self, txs: &[Transaction]) -> Vec<Option<CheckedTx>> {
         let core = self.core();
-        txs.into_iter().map(|tx| core.recognise(&tx).ok_or(tx)).collect()
+        txs.iter().map(|tx| core.recognise(tx)).collect()
     }
 
     /// The account with everything executable applied: its nonce is the next to use, its balance

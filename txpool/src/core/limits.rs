@@ -18,7 +18,8 @@ pub(super) enum Newcomer {
 }
 
 impl Core {
-    /// Whether the pool's own rules let the transaction in: POOL_FULL, SENDER_LIMIT, CLOCK_SKEW.
+    /// Whether the pool's own rules let the transaction in: `POOL_FULL`, `SENDER_LIMIT`,
+    /// `CLOCK_SKEW`.
     pub(super) fn room_for(
         &self,
         tx: &CheckedTx,

@@ -9,8 +9,10 @@ pub(super) const HEADER_OF_ANY_VERSION: &[u8] = b"ombra-pool-log-";
 
 const MARK: &[u8; 4] = b"\x00TX\n";
 const CHECKSUM_BYTES: usize = 8;
-/// Mark, checksum, length, arrival.
-const HEAD_BYTES: usize = 4 + CHECKSUM_BYTES + 4 + 8;
+/// Mark and checksum: what the checksum does not cover.
+const UNCOVERED_BYTES: usize = MARK.len() + CHECKSUM_BYTES;
+/// Length and arrival, which stand before the transaction.
+const COVERED_BYTES: usize = 4 + 8;
 /// No record is longer: the largest transaction there can be, with room to spare.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -23,7 +25,7 @@ pub(super) fn write(tx: &CheckedTx, arrival: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&arrival.to_le_bytes());
     tx.encode(out);
-    let covered = start.saturating_add(MARK.len() + CHECKSUM_BYTES);
+    let covered = start.saturating_add(UNCOVERED_BYTES);
     let checksum = checksum(out.get(covered..).unwrap_or_default());
     let place = out.get_mut(start.saturating_add(MARK.len())..covered);
     if let Some(place) = place {
@@ -63,7 +65,7 @@ pub(super) fn scan(segment: &[u8]) -> Scan {
     let mut at = HEADER.len().min(segment.len());
     while let Some(rest) = segment.get(at..).filter(|rest| !rest.is_empty()) {
         if let Some((arrival, bytes)) = read(rest) {
-            let body = at.saturating_add(HEAD_BYTES);
+            let body = at.saturating_add(UNCOVERED_BYTES + COVERED_BYTES);
             let offset = u64::try_from(body).unwrap_or(u64::MAX);
             found.records.push(Located { arrival, offset, bytes });
             at = body.saturating_add(bytes);
@@ -86,7 +88,7 @@ fn read(bytes: &[u8]) -> Option<(u64, usize)> {
     if length > BODY_BYTES_MAX || length > after.len() {
         return None;
     }
-    let covered = covered.get(..length.saturating_add(12))?;
+    let covered = covered.get(..length.saturating_add(COVERED_BYTES))?;
     (checksum(covered) == *stated).then(|| (u64::from_le_bytes(*arrival), length))
 }
 

@@ -1,6 +1,7 @@
 //! The pool against a small ledger written for these tests.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+#![expect(clippy::unwrap_in_result, reason = "in a test, a panic is the assertion")]
 
 mod admission;
 mod fairness;

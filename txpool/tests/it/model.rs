@@ -112,7 +112,7 @@ impl Naive {
         if self.queued.get(&key) == Some(tx) {
             return Ok(Standing::Queued);
         }
-        let draft = self.draft(&committed);
+        let mut draft = self.draft(&committed);
         let next = draft.account(tx.from()).nonce;
         if tx.nonce() < committed.account(tx.from()).nonce {
             let is_included = world.chain.included.lock().contains(&tx.hash());
@@ -132,7 +132,7 @@ impl Naive {
             self.queued.insert(key, tx.clone());
             return Ok(Standing::Queued);
         }
-        draft.clone().execute(tx).map_err(|rejection| rejection.code())?;
+        draft.execute(tx).map_err(|rejection| rejection.code())?;
         self.dropped.remove(&tx.hash());
         self.pending.push(tx.clone());
         self.promote(&committed, tx.from());
@@ -217,9 +217,8 @@ impl Naive {
 }
 
 fn is_about_the_same(one: &CheckedTx, other: &CheckedTx) -> bool {
-    let blob = |tx: &CheckedTx| match tx.body() {
-        Body::BlobInit(body) => Some(body.blob_id.clone()),
-        _ => None,
+    let blob = |tx: &CheckedTx| {
+        if let Body::BlobInit(body) = tx.body() { Some(body.blob_id.clone()) } else { None }
     };
     let run = one.body().agent_run_id();
     (run.is_some() && run == other.body().agent_run_id())

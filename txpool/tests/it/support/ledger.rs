@@ -75,6 +75,10 @@ impl Ledger {
                 self.accounts.entry(from).or_default().nonce = nonce + 1;
             }
         }
+        self.apply_body(tx, from)
+    }
+
+    fn apply_body(&mut self, tx: &CheckedTx, from: Address) -> Result<(), Rejection> {
         match tx.body() {
             Body::Transfer(body) => {
                 self.spend(from, body.amount.checked_add(body.fee).unwrap())?;
