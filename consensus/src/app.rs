@@ -12,7 +12,7 @@ use std::time::Duration;
 use malachitebft_app::events::RxEvent;
 use malachitebft_app_channel::{AppMsg, NetworkMsg};
 use malachitebft_core_types::{HeightParams, LinearTimeouts, Round};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use types::Address;
 
@@ -34,11 +34,14 @@ use waiting::Waiting;
 /// first height starts, the engine keeps messages of others back, so nothing could wake it.
 const START_WAIT_MAX: Duration = Duration::from_secs(3);
 
+/// How long the engine may take until it listens for others.
+const READY_WAIT_MAX: Duration = Duration::from_secs(30);
+
 /// Bodies that are put together at a time: a few rounds of the open height and the next.
 const STREAMS_MAX: usize = 8;
 
 /// Chunks kept of a body whose head has not come yet.
-const EARLY_CHUNKS_MAX: usize = 4;
+const EARLY_CHUNKS_MAX: usize = 16;
 
 /// What the loop needs, apart from its channels.
 pub(crate) struct Setup {
@@ -86,13 +89,6 @@ impl From<Fault> for Ended {
     }
 }
 
-enum Step {
-    Stop,
-    Message(Option<AppMsg<Ctx>>),
-    Due(Result<(), Fault>),
-    Event(Result<malachitebft_engine::util::events::Event<Ctx>, broadcast::error::RecvError>),
-}
-
 impl App {
     pub(crate) fn new(setup: Setup) -> Self {
         let Setup {
@@ -137,24 +133,30 @@ impl App {
         mut events: Option<RxEvent<Ctx>>,
         stop: &CancellationToken,
     ) -> Result<(), Ended> {
+        let first = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            first = tokio::time::timeout(READY_WAIT_MAX, messages.recv()) => first,
+        };
+        match first {
+            Ok(Some(message)) => self.handle(message).await?,
+            Ok(None) => return Err(Ended::EngineGone),
+            Err(_elapsed) => return Err(Fault::NotReady.into()),
+        }
         loop {
             let listens = self.waiting.is_some();
-            let step = tokio::select! {
+            tokio::select! {
                 biased;
-                () = stop.cancelled() => Step::Stop,
-                message = messages.recv() => Step::Message(message),
-                due = waiting::due(self.waiting.as_mut()) => Step::Due(due),
-                event = waiting::next_event(events.as_mut()), if listens => Step::Event(event),
-            };
-            match step {
-                Step::Stop => return Ok(()),
-                Step::Message(None) => return Err(Ended::EngineGone),
-                Step::Message(Some(message)) => self.handle(message).await?,
-                Step::Due(due) => {
+                () = stop.cancelled() => return Ok(()),
+                message = messages.recv() => match message {
+                    Some(message) => self.handle(message).await?,
+                    None => return Err(Ended::EngineGone),
+                },
+                due = waiting::due(self.waiting.as_mut()) => {
                     due?;
                     self.start_height();
                 }
-                Step::Event(event) => self.on_event(event),
+                event = waiting::next_event(events.as_mut()), if listens => self.on_event(event),
             }
         }
     }

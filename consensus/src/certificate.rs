@@ -118,7 +118,8 @@ impl Certificate {
     /// # Errors
     /// [`CertificateError::Encoding`] for short, long, unsorted or oversized input.
     pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
-        let wire: Wire = borsh::from_slice(bytes).map_err(|_| CertificateError::Encoding)?;
+        let wire: Wire =
+            borsh::from_slice(bytes).map_err(|_unreadable| CertificateError::Encoding)?;
         let ascending = wire.signatures.windows(2).all(|pair| match pair {
             [(first, _), (second, _)] => first < second,
             _ => true,

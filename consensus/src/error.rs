@@ -56,6 +56,9 @@ pub enum Fault {
     /// The engine stopped; a restart may help.
     #[error("the consensus engine stopped")]
     Engine,
+    /// The engine did not come up in time: most likely it cannot listen on its address.
+    #[error("the consensus engine does not listen; is its address free?")]
+    NotReady,
     /// A task of this crate panicked.
     #[error("a consensus task panicked: {0}")]
     Panic(String),
@@ -67,7 +70,7 @@ impl Fault {
     pub const fn forbids_restart(&self) -> bool {
         match self {
             Self::Guard(_) | Self::Safety => true,
-            Self::Ledger { .. } | Self::Engine | Self::Panic(_) => false,
+            Self::Ledger { .. } | Self::Engine | Self::NotReady | Self::Panic(_) => false,
         }
     }
 }

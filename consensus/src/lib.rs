@@ -58,5 +58,5 @@ pub use metrics::{Counters, engine_metrics};
 pub use ports::{
     Archive, Candidate, Decided, Ledger, Origin, Pace, Proposed, Tip, Undecided, Verdict,
 };
-pub use start::{Handle, Peer, PeerError, Ports, peer_id, start};
+pub use start::{Control, Handle, Peer, PeerError, Ports, peer_id, start};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

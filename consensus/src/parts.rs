@@ -8,8 +8,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use malachitebft_app::types::streaming::{StreamId, StreamMessage};
-use malachitebft_engine::util::streaming::StreamContent;
 use malachitebft_core_types::ProposalPart;
+use malachitebft_engine::util::streaming::StreamContent;
 use types::{Address, Hash, Signature};
 
 use crate::engine::context::Ctx;

@@ -59,8 +59,14 @@ impl std::fmt::Debug for Ports {
 pub struct Handle {
     task: JoinHandle<Result<(), Fault>>,
     stop: CancellationToken,
-    requests: mpsc::Sender<NetworkRequest>,
     counters: Counters,
+    control: Control,
+}
+
+/// A hold on the engine's network: to look at its peers and change them. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Control {
+    requests: mpsc::Sender<NetworkRequest>,
     peer_id: String,
 }
 
@@ -119,8 +125,7 @@ pub async fn start(
         }
     };
     let verifier = Verifier::new(chain_id);
-    let node_key =
-        NodeKeypair::ed25519_from_bytes(identity.node_key).map_err(|_| StartError::NodeKey)?;
+    let node_key = node_keypair(&identity.node_key)?;
     let peer_id = node_key.public().to_peer_id();
     let network = network_identity(&config, node_key, peer_id, signer.as_ref()).await?;
     let ledger = Arc::clone(&ports.ledger);
@@ -165,7 +170,8 @@ pub async fn start(
     let stop = stop.child_token();
     let runner = Runner { app, signer, engine, log, listens, stop: stop.clone() };
     let task = tokio::spawn(runner.run(channels));
-    Ok(Handle { task, stop, requests, counters, peer_id: peer_id.to_string() })
+    let control = Control { requests, peer_id: peer_id.to_string() };
+    Ok(Handle { task, stop, counters, control })
 }
 
 /// The libp2p peer id of a node key, for peer lists.
@@ -177,7 +183,7 @@ pub fn peer_id(node_key: &[u8; 32]) -> Result<String, StartError> {
 }
 
 fn node_keypair(seed: &[u8; 32]) -> Result<NodeKeypair, StartError> {
-    NodeKeypair::ed25519_from_bytes(*seed).map_err(|_| StartError::NodeKey)
+    NodeKeypair::ed25519_from_bytes(*seed).map_err(|_unreadable| StartError::NodeKey)
 }
 
 async fn network_identity(
@@ -285,6 +291,14 @@ impl Handle {
         &self.counters
     }
 
+    /// The engine's network.
+    #[must_use]
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+}
+
+impl Control {
     /// This node's libp2p peer id, for others' peer lists.
     #[must_use]
     pub fn peer_id(&self) -> &str {
@@ -344,7 +358,7 @@ impl Drop for Handle {
 }
 
 fn multiaddr(text: &str) -> Result<malachitebft_app::net::Multiaddr, PeerError> {
-    settings::multiaddr(text).map_err(|_| PeerError::Multiaddr { text: text.to_owned() })
+    settings::multiaddr(text).map_err(|_unreadable| PeerError::Multiaddr { text: text.to_owned() })
 }
 
 fn network_error(error: impl std::fmt::Display) -> PeerError {

@@ -137,6 +137,9 @@ impl ValidatorSet {
     /// falls on share `(turn * stride) mod W` of the shares laid out in address order, `stride`
     /// being coprime to `W` and near `0.618 W`. So in any `W` successive turns every validator
     /// proposes exactly as often as its power says, and turns of one are spread, not in a row.
+    ///
+    /// # Panics
+    /// Never: a set is not empty.
     #[must_use]
     pub fn proposer(&self, height: u64, round: u32) -> &Validator {
         let shares = u128::from(self.total_power / self.unit);

@@ -8,7 +8,7 @@ use malachitebft_app::types::streaming::StreamId;
 use malachitebft_app_channel::NetworkMsg;
 use malachitebft_core_types::Round;
 use tokio::sync::oneshot;
-use types::{Address, Hash, Signature};
+use types::Hash;
 
 use super::{App, number, send};
 use crate::engine::context::{Ctx, Height, Value};
@@ -33,7 +33,9 @@ impl App {
         let block = self.blocking(move || ledger.propose(at, turn)).await?;
         send(reply, LocallyProposedValue::new(height, round, Value::from(block.hash)));
         if let Some(signer) = &self.signer {
-            self.publish(at, turn, signer.address(), None, block.hash, &block.bytes).await;
+            let proposer = signer.address();
+            let kept = Undecided { round: turn, proposer, seal: None, hash: block.hash };
+            self.publish(at, kept, &block.bytes).await;
         }
         Ok(())
     }
@@ -43,9 +45,7 @@ impl App {
         let archive = Arc::clone(&self.ports.archive);
         let (at, hash) = (height.0, value.hash());
         let kept = self.blocking(move || archive.undecided(at)).await?;
-        let Some(Undecided { round, proposer, seal, .. }) =
-            kept.into_iter().find(|block| block.hash == hash)
-        else {
+        let Some(kept) = kept.into_iter().find(|block| block.hash == hash) else {
             tracing::warn!(%height, %hash, "asked to send a body that is not kept");
             return Ok(());
         };
@@ -54,20 +54,13 @@ impl App {
             tracing::warn!(%height, %hash, "asked to send a body that is not kept");
             return Ok(());
         };
-        self.publish(at, round, proposer, seal, hash, &bytes).await;
+        self.publish(at, kept, &bytes).await;
         Ok(())
     }
 
     /// Sends a body. Without a seal it must be ours, and is sealed here.
-    async fn publish(
-        &self,
-        height: u64,
-        round: u32,
-        proposer: Address,
-        seal: Option<Signature>,
-        hash: Hash,
-        bytes: &Bytes,
-    ) {
+    async fn publish(&self, height: u64, block: Undecided, bytes: &Bytes) {
+        let Undecided { round, proposer, seal, hash } = block;
         if !self.publishes {
             return;
         }

@@ -125,7 +125,7 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> LinearTimeouts {
 
 /// Reads a multiaddress.
 pub(crate) fn multiaddr(text: &str) -> Result<Multiaddr, StartError> {
-    text.parse().map_err(|_| StartError::Multiaddr { text: text.to_owned() })
+    text.parse().map_err(|_unreadable| StartError::Multiaddr { text: text.to_owned() })
 }
 
 /// Protocol names that hold the chain: nodes of another chain are turned away at once.

@@ -66,7 +66,7 @@ impl SigningScheme for Scheme {
 }
 
 fn exact<const N: usize>(bytes: &[u8]) -> Result<[u8; N], LengthError> {
-    bytes.try_into().map_err(|_| LengthError { expected: N, got: bytes.len() })
+    bytes.try_into().map_err(|_unreadable| LengthError { expected: N, got: bytes.len() })
 }
 
 impl From<types::PublicKey> for PublicKey {

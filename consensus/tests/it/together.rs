@@ -119,7 +119,8 @@ async fn four_validators_and_a_follower_agree() {
     proposers.sort();
     proposers.dedup();
     assert!(proposers.len() > 1, "turns go round");
-    let peers = town.nodes[0].as_ref().expect("a node").handle.peers().await.expect("peers");
+    let peers =
+        town.nodes[0].as_ref().expect("a node").handle.control().peers().await.expect("peers");
     assert_eq!(peers.len(), 4);
     town.stop_all().await;
 }

@@ -2,11 +2,11 @@
 
 use malachitebft_app::types::PeerId;
 use malachitebft_app::types::streaming::StreamId;
-use malachitebft_engine::util::streaming::StreamContent;
 use malachitebft_core_types::{
     CommitSignature, Context, NilOrVal, PolkaSignature, Round, RoundCertificate,
     RoundCertificateType, RoundSignature, SignedMessage, Validity, VoteType,
 };
+use malachitebft_engine::util::streaming::StreamContent;
 use malachitebft_sync::ValueRequest;
 use types::Hash;
 
@@ -17,6 +17,13 @@ const ROUND: Round = Round::new(3);
 
 fn address(byte: u8) -> Address {
     types::Address::new([byte; 20]).into()
+}
+
+/// A peer id: a SHA-256 multihash of its key.
+fn peer(byte: u8) -> PeerId {
+    let mut bytes = vec![byte; 34];
+    bytes[..2].copy_from_slice(&[0x12, 32]);
+    PeerId::from_bytes(&bytes).expect("a peer id")
 }
 
 fn value(byte: u8) -> Value {
@@ -121,7 +128,7 @@ fn network_messages_survive() {
     survives(&StreamMessage::new(stream.clone(), 2, StreamContent::Data(part)));
     survives(&StreamMessage::<Part>::new(stream, 3, StreamContent::Fin));
     survives(&Status::<Ctx> {
-        peer_id: PeerId::random(),
+        peer_id: peer(1),
         tip_height: Height(9),
         history_min_height: Height(1),
     });
