@@ -76,7 +76,8 @@ impl Wallet {
     /// The private key as 64 lowercase hexadecimal characters. This is a secret.
     #[must_use]
     pub fn expose_private_key(&self) -> Zeroizing<String> {
-        Zeroizing::new(const_hex::encode(self.keypair.seed()))
+        let seed = Zeroizing::new(self.keypair.seed());
+        Zeroizing::new(const_hex::encode(seed.as_ref()))
     }
 }
 

@@ -27,6 +27,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_FEE: Amount = Amount::new(100_000);
 const MAX_STEPS: u64 = 10;
 const MODEL: &str = "none: this program looks facts up on the chain";
+/// Said first when the question names no fact that a tool can find.
+const NO_TOOL: &str = "No tool of this run can answer that; what they tell is this.";
 const QUOTED_CHARS_MAX: usize = 120;
 
 /// Drives a run from question to settlement, and writes each transaction with its hash and block.
@@ -161,15 +163,19 @@ impl Scene {
     /// One step for each tool that the question needs, and one for the answer.
     async fn work(&self, run: Hash, question: &str, out: Out<'_>) -> Result<String, CliError> {
         let asker = self.requester.keypair.address();
-        let mut facts = Vec::new();
-        for (index, tool) in (0_u64..).zip(tools::chosen(question)) {
+        let (tools, preface) = match tools::asked_for(question) {
+            tools if tools.is_empty() => (Tool::ALL.to_vec(), Some(NO_TOOL)),
+            tools => (tools, None),
+        };
+        let mut facts: Vec<String> = preface.into_iter().map(str::to_owned).collect();
+        for (index, tool) in (0_u64..).zip(tools.iter().copied()) {
             let call = tool.call(&self.miner.client, asker).await?;
             let output = format!("{}({}) = {}", tool.name(), call.arguments, call.result);
             self.step(run, index, &output, Some(&call), out).await?;
             facts.push(call.sentence);
         }
         let answer = facts.join(" ");
-        let last = u64::try_from(facts.len()).unwrap_or(MAX_STEPS);
+        let last = u64::try_from(tools.len()).unwrap_or(MAX_STEPS);
         self.step(run, last, &answer, None, out).await?;
         Ok(answer)
     }

@@ -53,7 +53,7 @@ impl Tool {
     const fn keywords(self) -> &'static [&'static str] {
         match self {
             Self::Balance => &["balance", "have", "own", "money", "funds"],
-            Self::Height => &["height", "block", "chain", "long"],
+            Self::Height => &["height", "block", "how high", "how long"],
             Self::Supply => &["supply", "burn", "escrow", "circulat", "ombra exist"],
             Self::Miners => &["miner"],
         }
@@ -106,12 +106,11 @@ impl Tool {
     }
 }
 
-/// The tools that a question asks for by its words; all of them if it names none.
-pub(super) fn chosen(question: &str) -> Vec<Tool> {
+/// The tools that a question asks for by its words.
+pub(super) fn asked_for(question: &str) -> Vec<Tool> {
     let question = question.to_lowercase();
     let asks = |tool: &Tool| tool.keywords().iter().any(|word| question.contains(word));
-    let chosen: Vec<Tool> = Tool::ALL.into_iter().filter(asks).collect();
-    if chosen.is_empty() { Tool::ALL.to_vec() } else { chosen }
+    Tool::ALL.into_iter().filter(asks).collect()
 }
 
 fn names(miners: &[Value]) -> Vec<String> {
@@ -130,15 +129,15 @@ fn miners_sentence(miners: &[Value]) -> String {
 mod tests {
     //! Which tools a question leads to.
 
-    use super::{Tool, chosen};
+    use super::{Tool, asked_for};
 
     #[test]
     fn the_words_of_a_question_choose_its_tools() {
         assert_eq!(
             vec![Tool::Balance, Tool::Height],
-            chosen("What is my Balance, and how long is the chain?")
+            asked_for("What is my Balance, and how long is the chain?")
         );
-        assert_eq!(vec![Tool::Miners], chosen("Which miners are there?"));
-        assert_eq!(Tool::ALL.to_vec(), chosen("Tell me something"));
+        assert_eq!(vec![Tool::Miners], asked_for("Which miners are there?"));
+        assert_eq!(Vec::<Tool>::new(), asked_for("Tell me something"));
     }
 }
