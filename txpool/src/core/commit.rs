@@ -127,6 +127,7 @@ impl Core {
         let mut all_ours = true;
         let mut progress = false;
         for tx in block.included {
+            self.dropped.forget(tx.hash());
             let is_ours = self.take_included(tx.hash());
             progress |= is_ours;
             all_ours &= is_ours;
@@ -184,9 +185,12 @@ impl Core {
     /// Builds the draft anew: executes what is executable again, in order, drops what is refused
     /// now, and promotes what can be.
     pub(super) fn rebuild(&mut self, now_ms: u64) -> Result<(), Fault> {
-        self.tally.rebuilt();
         self.reset_ledger()?;
         self.restart_senders()?;
+        let executable = self.order.len();
+        if executable > 0 {
+            self.tally.rebuilt();
+        }
 
         let mut lost: BTreeMap<SenderId, Vec<(CheckedTx, Rejection)>> = BTreeMap::new();
         for (seq, ready) in self.order.take() {
@@ -204,6 +208,8 @@ impl Core {
             self.drop_stale(id, now_ms);
             self.promote(id, now_ms)?;
         }
+        let now_executable = self.order.len();
+        tracing::debug!(executable, now_executable, "the pool's draft was built anew");
         Ok(())
     }
 

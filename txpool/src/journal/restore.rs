@@ -62,6 +62,11 @@ impl Pool {
         }
         self.flush(&mut journal)?;
         journal.remove_old()?;
+        let Restored { records, accepted, damaged_bytes } = restored;
+        if damaged_bytes > 0 {
+            tracing::warn!(damaged_bytes, "the pool's journal has a cut-off or damaged part");
+        }
+        tracing::info!(records, accepted, "the pool's journal was replayed");
         Ok(restored)
     }
 }

@@ -181,6 +181,16 @@ fn what_never_gets_into_a_block_is_looked_at_again() {
 }
 
 #[test]
+fn a_dropped_transaction_that_another_node_included_is_not_dropped_any_more() {
+    let (world, [a, b, _]) = World::of_three();
+    let tx = a.at(0).transfer(&b, 10);
+    world.pending(&[&tx]);
+    world.pool.clear(crate::support::world::NOW).unwrap();
+    world.commit(&[&tx]);
+    assert_eq!(None, world.pool.find(tx.hash()));
+}
+
+#[test]
 fn a_dropped_transaction_can_be_accepted_again() {
     let (world, [a, b, _]) = World::of_three();
     let tx = a.at(0).transfer(&b, 10);

@@ -12,7 +12,7 @@ use types::{CheckedTx, Params};
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
-fn restore(world: &World) -> Result<Restored, RestoreError> {
+pub(crate) fn restore(world: &World) -> Result<Restored, RestoreError> {
     let rules = Rules { chain_id: "test".to_owned(), params: Params::default(), v6_height: 0 };
     let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
     world.pool.restore(&lane, 1, NOW)
