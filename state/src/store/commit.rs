@@ -93,6 +93,16 @@ impl Store {
         Ok(Prepared { batch: writer.batch, tip, tree, changes: changes.clone() })
     }
 
+    /// The root of the state that changes on top of the tip would give. [`Store::prepare`] finds it
+    /// on its way; this is for those who need nothing else.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn root_after(&self, changes: &Changes) -> Result<Hash, StorageError> {
+        let version = self.tip()?.height.saturating_add(1);
+        Ok(tree::update(&*self.0, version, changes)?.root)
+    }
+
     /// Writes a prepared block with its certificate, synced to the disk, and answers the new tip.
     /// After a crash all of it is there or nothing.
     ///

@@ -38,6 +38,7 @@ use self::cache::{HotValues, Nodes};
 use self::floor::Floor;
 use self::rocks::{Rocks, Source};
 use self::tables::{META, TREE_NODES, TREE_STALE};
+use crate::block::Parent;
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::table::TableId;
@@ -72,6 +73,13 @@ pub struct Tip {
     pub timestamp: u64,
     /// The root of the state after the block: what the next header carries.
     pub state_root: Hash,
+}
+
+impl From<&Tip> for Parent {
+    fn from(tip: &Tip) -> Self {
+        let Tip { height, hash, timestamp, state_root } = *tip;
+        Self { height, hash, timestamp, state_root }
+    }
 }
 
 /// What the first commit of a chain says.
@@ -169,6 +177,15 @@ impl Store {
     /// [`StorageError::Empty`] before [`Store::init`].
     pub fn tip(&self) -> Result<Tip, StorageError> {
         self.0.tip.read().ok_or(StorageError::Empty)
+    }
+
+    /// Whether writes go through: the database has not stopped them and has met no error in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database does not say.
+    pub fn is_writable(&self) -> Result<bool, StorageError> {
+        self.0.rocks.is_writable()
     }
 
     /// The newest committed rows. A commit shows through at once, so only the one thread that

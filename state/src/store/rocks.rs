@@ -130,6 +130,14 @@ impl Rocks {
     }
 
     /// Makes a copy of the database as it is now, mostly out of hard links.
+    /// Whether writes go through: RocksDB has not stopped them and has met no background error.
+    pub(super) fn is_writable(&self) -> Result<bool, StorageError> {
+        let is_zero = |name: &CStr| -> Result<bool, StorageError> {
+            Ok(self.db.property_int_value(name)?.unwrap_or(0) == 0)
+        };
+        Ok(is_zero(c"rocksdb.background-errors")? && is_zero(c"rocksdb.is-write-stopped")?)
+    }
+
     pub(super) fn checkpoint(&self, path: &Path) -> Result<(), StorageError> {
         checkpoint::Checkpoint::new(&self.db)?.create_checkpoint(path)?;
         Ok(())

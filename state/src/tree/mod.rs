@@ -23,6 +23,8 @@
 mod hasher;
 mod node;
 mod proof;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub(crate) use proof::prove;

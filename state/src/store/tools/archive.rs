@@ -16,7 +16,7 @@ use types::Hash;
 
 use super::{Progress, Replay, ToolError, replay::step};
 use crate::error::StorageError;
-use crate::store::{GenesisState, Store, Tip};
+use crate::store::{Store, Tip};
 
 const MAGIC: &[u8; 8] = b"OMBRABLK";
 const VERSION: u32 = 1;
@@ -76,19 +76,19 @@ pub fn export(
 pub fn import(
     store: &Store,
     from: &Path,
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
     let file = |source| ToolError::File { path: from.to_path_buf(), source };
     let wrong = |what| ToolError::Archive { path: from.to_path_buf(), what };
-    let (hash, timestamp, changes) = replay.genesis();
-    let mut tip = store.init(&GenesisState { hash, timestamp, changes: &changes })?;
+    let mut tip = replay.begin(store)?;
     check(from)?.map_err(wrong)?;
 
     let mut input = BufReader::new(File::open(from).map_err(file)?);
     let head = read_head(&mut input).map_err(file)?.map_err(wrong)?;
-    if head.genesis != hash {
-        return Err(StorageError::Genesis { found: head.genesis, expected: hash }.into());
+    let expected = replay.genesis_hash;
+    if head.genesis != expected {
+        return Err(StorageError::Genesis { found: head.genesis, expected }.into());
     }
     if head.first > tip.height.saturating_add(1) {
         return Err(wrong("the file begins above the height after the tip"));

@@ -9,85 +9,30 @@
 //!
 //! The database keeps no undo records: they would cost every commit for something that is almost
 //! never done. So `rollback` executes the chain anew up to the block before the tip, and `verify`
-//! does the same up to the tip and compares the two databases row by row. Execution itself is
-//! given by the caller as a [`Replay`].
+//! does the same up to the tip and compares the two databases row by row. What a chain is and
+//! whether a certificate is good is given by the caller as a [`Replay`].
 
 mod archive;
 mod copies;
+mod execution;
 mod replay;
 mod size;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use types::{Address, Block, Hash, Rejection, Sweep, UncheckedBlock};
+use types::Hash;
 
-use super::Tip;
-use crate::draft::Changes;
 use crate::error::StorageError;
-use crate::view::Read;
+use crate::invariants::Broken;
 
 pub use archive::{export, import};
 pub use copies::{restore, snapshot};
-pub use replay::{rebuild, rollback, verify};
+pub use execution::{Certificates, Replay, ReplayError};
+pub use replay::{Verified, rebuild, rollback, verify};
 pub use size::{TableStats, compact, stats};
 
 /// How far a tool is; called often, cheap to ignore.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// A block that was executed again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Replayed {
-    /// The block, its transactions checked.
-    pub block: Block,
-    /// The rows that it changed.
-    pub changes: Changes,
-    /// What its sweep did.
-    pub sweeps: Vec<Sweep>,
-    /// The validators that missed their round before it.
-    pub missed: Vec<Address>,
-}
-
-/// What a tool needs from execution.
-pub trait Replay {
-    /// The rows of height 0.
-    fn genesis(&self) -> (Hash, u64, Changes);
-
-    /// Checks a block as if a stranger had sent it (signatures, header, certificate) and executes
-    /// it over `base`, the state after `parent`.
-    ///
-    /// # Errors
-    /// [`ReplayError`] if the block breaks a rule, or the database fails.
-    fn replay(
-        &self,
-        base: Arc<dyn Read>,
-        parent: &Tip,
-        block: UncheckedBlock,
-        certificate: &[u8],
-    ) -> Result<Replayed, ReplayError>;
-}
-
-/// Why a block was not executed again.
-#[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
-    /// A transaction is refused.
-    #[error("transaction {position}: {rejection}")]
-    Transaction {
-        /// Its place in the block.
-        position: usize,
-        /// Why.
-        rejection: Box<Rejection>,
-    },
-    /// The block breaks a rule: which, for people.
-    #[error("{reason}")]
-    Block {
-        /// The rule, in the words of execution or consensus.
-        reason: String,
-    },
-    /// Our fault.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-}
 
 /// Why a tool gave up.
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +90,9 @@ pub enum ToolError {
         /// How it differs.
         what: &'static str,
     },
+    /// The state breaks a rule that must hold at all times.
+    #[error("{0}")]
+    Broken(Box<Broken>),
     /// A file is not an export, or was damaged.
     #[error("{}: {what}", path.display())]
     Archive {

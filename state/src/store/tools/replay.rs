@@ -7,10 +7,11 @@ use types::UncheckedBlock;
 use types::transaction::SizeLimits;
 
 use super::copies::beside;
-use super::{Progress, Replay, Replayed, ToolError};
+use super::{Progress, Replay, ToolError};
 use crate::error::StorageError;
+use crate::invariants::{self, Report};
 use crate::store::tables::{self, TREE_NODES, TREE_STALE, UNDECIDED};
-use crate::store::{CommitBlock, GenesisState, Options, Store, Tip};
+use crate::store::{Options, Store, Tip};
 use crate::table::TableId;
 
 /// What the database holds was accepted once, whatever its size.
@@ -25,11 +26,10 @@ pub fn rebuild(
     source: &Store,
     target: &Store,
     height: u64,
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
-    let (hash, timestamp, changes) = replay.genesis();
-    let mut tip = target.init(&GenesisState { hash, timestamp, changes: &changes })?;
+    let mut tip = replay.begin(target)?;
     while tip.height < height {
         let next = tip.height.saturating_add(1);
         progress(tip.height, height);
@@ -59,39 +59,36 @@ pub(super) fn step(
     parent: &Tip,
     bytes: &[u8],
     certificate: &[u8],
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
 ) -> Result<Tip, ToolError> {
     let height = parent.height.saturating_add(1);
     let block = UncheckedBlock::decode(bytes, &ANY_SIZE)
         .map_err(|source| StorageError::Block { height, source })?;
-    let header = &block.header;
-    for (what, found, expected) in [
-        ("previousHash", header.previous_hash, parent.hash),
-        ("stateRoot", header.state_root, parent.state_root),
-    ] {
-        if found != expected {
-            return Err(ToolError::Mismatch { height, what, found, expected });
-        }
-    }
-    let replayed = replay.replay(target.latest(), parent, block, certificate);
-    let replayed = replayed.map_err(|source| ToolError::Replay { height, source })?;
-    let Replayed { block, changes, sweeps, missed } = &replayed;
-    let input = CommitBlock { block, changes, sweeps, missed };
-    Ok(target.commit_block(&input, certificate)?)
+    let tip = replay.step(target, parent, block, certificate);
+    tip.map_err(|source| ToolError::Replay { height, source })
+}
+
+/// What [`verify`] found to be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verified {
+    /// The end of the chain.
+    pub tip: Tip,
+    /// What the invariants were checked over.
+    pub report: Report,
 }
 
 /// Executes the whole chain into a database in the folder `scratch`, which must not exist, and
-/// compares: every block, every root, every row of the state and of the indexes. The folder is
-/// removed again.
+/// compares: every block, every root, every row of the state and of the indexes. Then it checks the
+/// invariants of docs/protocol.md section 10. The folder is removed again.
 ///
 /// # Errors
 /// [`ToolError`] says what differs first.
 pub fn verify(
     store: &Store,
     scratch: &Path,
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
     progress: Progress<'_>,
-) -> Result<Tip, ToolError> {
+) -> Result<Verified, ToolError> {
     if scratch.exists() {
         return Err(ToolError::Exists { path: scratch.to_path_buf() });
     }
@@ -99,13 +96,17 @@ pub fn verify(
     let removed = fs::remove_dir_all(scratch);
     let tip = answer?;
     removed.map_err(|source| ToolError::File { path: scratch.to_path_buf(), source })?;
-    Ok(tip)
+    let report = invariants::verify(&store.snapshot(), &replay.chain.params)?;
+    match report.broken.first() {
+        Some(broken) => Err(ToolError::Broken(Box::new(broken.clone()))),
+        None => Ok(Verified { tip, report }),
+    }
 }
 
 fn compare_with_replay(
     store: &Store,
     scratch: &Path,
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
     let expected = store.tip()?;
@@ -160,7 +161,7 @@ fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError>
 pub fn rollback(
     path: &Path,
     options: Options,
-    replay: &dyn Replay,
+    replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
     let (kept, fresh) = (beside(path, "before-rollback"), beside(path, "rollback"));

@@ -1,0 +1,211 @@
+//! Work on a stopped node.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use state::store::tools::{self, Certificates, Replay, ToolError};
+use state::store::{Options, Store};
+use state::{Changes, StorageError};
+use types::{Address, Hash};
+
+use crate::fixture::{
+    CERTIFICATE, TIME, TestChain, genesis_changes, genesis_hash, rules, whole_run,
+};
+
+/// Accepts the certificate of the fixture and nothing else.
+struct Fixed;
+
+impl Certificates for Fixed {
+    fn verify(&self, _: u64, _: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String> {
+        if certificate == CERTIFICATE { Ok(Vec::new()) } else { Err("not the fixture's".into()) }
+    }
+}
+
+fn replay(changes: &Changes) -> Replay<'_> {
+    Replay {
+        chain: rules(),
+        genesis_hash: genesis_hash(),
+        genesis_time: TIME,
+        genesis_changes: changes,
+        certificates: &Fixed,
+    }
+}
+
+fn quiet(_: u64, _: u64) {}
+
+/// A chain with some of everything in it.
+fn chain(path: &Path) -> TestChain {
+    let mut chain = TestChain::new(path, 3);
+    for number in 0..5 {
+        let (user, miner) = chain.pair(0, 1);
+        let mut txs = whole_run(number, user, miner).1;
+        txs.push(user.turn(Hash::ZERO, "a turn"));
+        txs.extend(miner.blob(&format!("blob-{number}"), b"bytes"));
+        chain.block(&txs);
+    }
+    chain
+}
+
+#[test]
+fn a_sound_database_is_verified_and_the_scratch_folder_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let scratch = dir.path().join("scratch");
+    let verified = tools::verify(&chain.store, &scratch, &replay(&changes), &mut quiet).unwrap();
+    assert_eq!(verified.tip, chain.tip());
+    assert_eq!((verified.report.runs, verified.report.steps), (5, 40));
+    assert!(!scratch.exists());
+}
+
+#[test]
+fn a_row_that_the_blocks_do_not_give_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    drop(chain);
+    for (table, key, value, expected) in [
+        ("accounts", vec![1; 20], Some(b"forged".to_vec()), "should not exist"),
+        ("turns", vec![0; 32], Some(vec![1]), "should not exist"),
+    ] {
+        tamper(&path, table, &key, value.as_deref());
+        let store = Store::open(&path, Options::default()).unwrap();
+        let scratch = dir.path().join("scratch");
+        let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+        assert!(
+            matches!(&error, ToolError::Row { table: found, what, .. }
+                if *found == table && *what == expected),
+            "{error}"
+        );
+        assert!(!scratch.exists());
+        drop(store);
+        tamper(&path, table, &key, None);
+    }
+}
+
+#[test]
+fn a_forged_transaction_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let mut bytes = chain.store.snapshot().block_bytes(2).unwrap().unwrap();
+    let header = chain.store.snapshot().header(2).unwrap().unwrap().header.payload().len() + 4;
+    drop(chain);
+    // The first signature of the segment.
+    let length = u32::from_le_bytes(bytes[header..header + 4].try_into().unwrap());
+    bytes[header + 4 + usize::try_from(length).unwrap()] ^= 1;
+    let key = [2_u64.to_be_bytes().as_slice(), &0_u32.to_be_bytes()].concat();
+    tamper(&path, "bodies", &key, Some(&bytes[header..]));
+    let store = Store::open(&path, Options::default()).unwrap();
+    let scratch = dir.path().join("scratch");
+    let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+    assert!(matches!(&error, ToolError::Replay { height: 2, .. }), "{error}");
+}
+
+/// Changes a row behind the program's back.
+fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>) {
+    let options = rocksdb::Options::default();
+    let families = rocksdb::DB::list_cf(&options, path).unwrap();
+    let db = rocksdb::DB::open_cf(&options, path, families).unwrap();
+    let family = db.cf_handle(table).unwrap();
+    match value {
+        Some(value) => db.put_cf(family, key, value).unwrap(),
+        None => db.delete_cf(family, key).unwrap(),
+    }
+}
+
+#[test]
+fn exported_blocks_make_the_same_chain_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let file = dir.path().join("blocks");
+    assert_eq!(tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap(), 5);
+    let again = tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap_err();
+    assert!(matches!(again, ToolError::Exists { .. }), "{again}");
+
+    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let tip = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap();
+    assert_eq!(tip, chain.tip());
+    // What is there already is passed over.
+    assert_eq!(tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap(), tip);
+}
+
+#[test]
+fn a_damaged_export_is_refused_before_its_first_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let file = dir.path().join("blocks");
+    tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap();
+    let good = fs::read(&file).unwrap();
+    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    for damage in 0..5 {
+        let mut bytes = good.clone();
+        match damage {
+            0 => bytes.truncate(10),
+            1 => bytes.truncate(good.len() - 1),
+            2 => bytes[0] ^= 1,
+            3 => bytes[good.len() / 2] ^= 1,
+            _ => *bytes.last_mut().unwrap() ^= 1,
+        }
+        fs::write(&file, bytes).unwrap();
+        let error = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap_err();
+        assert!(matches!(error, ToolError::Archive { .. }), "damage {damage}: {error}");
+        assert_eq!(other.tip().unwrap().height, 0);
+    }
+}
+
+#[test]
+fn a_snapshot_is_restored_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let (copy, home) = (dir.path().join("copy"), dir.path().join("home"));
+    tools::snapshot(&chain.store, &copy).unwrap();
+    let tip = chain.tip();
+    chain.block(&[]);
+    let wrong = tools::restore(&copy, &home, Hash::ZERO, Options::default()).unwrap_err();
+    assert!(matches!(wrong, ToolError::Storage(StorageError::Genesis { .. })), "{wrong}");
+    let restored = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap();
+    assert_eq!(restored, tip);
+    let store = Store::open(&home, Options::default()).unwrap();
+    assert_eq!(store.tip().unwrap(), tip);
+    assert_eq!(store.snapshot().block(5).unwrap(), chain.store.snapshot().block(5).unwrap());
+    let taken = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap_err();
+    assert!(matches!(taken, ToolError::Exists { .. }), "{taken}");
+}
+
+#[test]
+fn the_last_block_can_be_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let before = chain.store.snapshot().header(4).unwrap().unwrap();
+    let last = chain.store.snapshot().block(5).unwrap().unwrap();
+    let tip = chain.tip();
+    drop(chain);
+    let back = tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap();
+    assert_eq!((back.height, back.hash), (4, before.hash));
+
+    let store = Store::open(&path, Options::default()).unwrap();
+    let parent = state::Parent::from(&store.tip().unwrap());
+    let again = state::execute_block(&rules(), store.latest(), &parent, last).unwrap();
+    let twin = TestChain { store, chain: Arc::clone(&rules()), wallets: Vec::new() };
+    assert_eq!(twin.commit(&again), tip);
+}
+
+#[test]
+fn there_is_nothing_to_take_back_at_genesis() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = TestChain::new(&path, 1);
+    let changes = genesis_changes(&chain.wallets);
+    drop(chain);
+    let error =
+        tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap_err();
+    assert!(matches!(error, ToolError::AtGenesis), "{error}");
+}
