@@ -262,7 +262,7 @@ mod tests {
         );
         let stranger = Keypair::from_seed(&[9; 32]);
         assert_eq!(
-            signed_by(&[stranger.clone()]).verify(CHAIN, &set()),
+            signed_by(std::slice::from_ref(&stranger)).verify(CHAIN, &set()),
             Err(CertificateError::Stranger { address: stranger.address() })
         );
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ pub(crate) struct Disk {
     /// Bytes that make each block large.
     filling: usize,
     /// From this height on, commits fail.
-    broken_from: Mutex<Option<u64>>,
+    broken_from: AtomicU64,
 }
 
 impl Disk {
@@ -59,7 +60,7 @@ impl Disk {
             validators,
             own,
             filling,
-            broken_from: Mutex::new(None),
+            broken_from: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -78,7 +79,7 @@ impl Disk {
     }
 
     pub(crate) fn break_from(&self, height: u64) {
-        *self.broken_from.lock().expect("no test thread panicked") = Some(height);
+        self.broken_from.store(height, Ordering::SeqCst);
     }
 
     pub(crate) fn height(&self) -> u64 {
@@ -130,7 +131,7 @@ impl Ledger for Disk {
             proposer: *self.own.as_bytes(),
             filling: vec![7; self.filling],
         };
-        let bytes = Bytes::from(borsh::to_vec(&block).expect("encoding"));
+        let bytes = Bytes::from(borsh::to_vec(&block).map_err(LedgerFault::new)?);
         let hash = Hash::digest(&bytes);
         let undecided = Undecided { round, proposer: self.own, seal: None, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes.clone()));
@@ -158,8 +159,7 @@ impl Ledger for Disk {
         if height <= self.height() {
             return Ok(());
         }
-        let broken_from = *self.broken_from.lock().expect("no test thread panicked");
-        if broken_from.is_some_and(|from| height >= from) {
+        if height >= self.broken_from.load(Ordering::SeqCst) {
             return Err(LedgerFault::new("the disk is full"));
         }
         let mut content = self.content();
@@ -167,7 +167,7 @@ impl Ledger for Disk {
         let (_, bytes) = kept
             .into_iter()
             .find(|(block, _)| block.hash == hash)
-            .expect("a decided block was kept before");
+            .ok_or_else(|| LedgerFault::new("a decided block was not kept"))?;
         content.decided.insert(height, (hash, Decided { bytes, certificate }));
         drop(content);
         self.tip.send_replace(height);
