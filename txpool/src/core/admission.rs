@@ -1,5 +1,7 @@
 //! How a transaction gets into the pool (docs/protocol.md section 9).
 
+use std::collections::BTreeMap;
+
 use types::{CheckedTx, Code, Rejection};
 
 use super::Core;
@@ -8,6 +10,7 @@ use crate::entries::Place;
 use crate::error::Fault;
 use crate::ports::{AdmitError, Chain};
 use crate::senders::SenderId;
+use crate::slab::Slot;
 use crate::{Accepted, Standing};
 
 /// What the pool knows of a sender's nonces.
@@ -121,32 +124,66 @@ impl Core {
         Ok(())
     }
 
-    /// Admits the queued transactions whose turn has come. One that is refused is dropped with its
-    /// reason; those after it stay queued, unless the reason loses them too.
-    pub(super) fn promote(&mut self, id: SenderId, now_ms: u64) -> Result<(), Fault> {
-        while let Some(sender) = self.senders.get(id)
-            && let Some(slot) = sender.queued.get(&sender.next).copied()
-            && let Some(entry) = self.entries.get(slot)
-        {
-            let tx = entry.tx.clone();
-            if self.drift.is_subject_of(&tx) {
+    /// Admits the sender's queued transactions whose turn has come.
+    fn promote(&mut self, id: SenderId, now_ms: u64) -> Result<(), Fault> {
+        while let Some(slot) = self.promotable(id) {
+            if !self.promote_one(id, slot, now_ms)? {
                 // Ends with a promotion of every queue, this one included.
                 return self.rebuild(now_ms);
-            }
-            match self.ledger.admit(&tx) {
-                Ok(()) => self.make_pending(slot),
-                Err(AdmitError::Fault(fault)) => return Err(fault),
-                Err(AdmitError::Rejected(reason)) if self.may_only_lag(&tx, &reason) => {
-                    return self.rebuild(now_ms);
-                }
-                Err(AdmitError::Rejected(reason)) => {
-                    self.drop_dependents(id, &tx, &reason, now_ms);
-                    self.drop_queued(id, tx.nonce(), reason, now_ms);
-                }
             }
         }
         self.senders.close_if_empty(id);
         Ok(())
+    }
+
+    /// Admits every queued transaction whose turn has come, the earliest accepted first. Only for a
+    /// draft that was just built anew.
+    pub(super) fn promote_all(&mut self, now_ms: u64) -> Result<(), Fault> {
+        let senders = self.senders.with_queue();
+        let head = |core: &Self, id| {
+            let slot = core.promotable(id)?;
+            Some((core.entries.get(slot)?.arrival, (id, slot)))
+        };
+        let mut heads: BTreeMap<_, _> = senders.iter().filter_map(|id| head(self, *id)).collect();
+        while let Some((_, (id, slot))) = heads.pop_first() {
+            let is_certain = self.promote_one(id, slot, now_ms)?;
+            debug_assert!(is_certain, "a draft that was just built anew has not drifted");
+            heads.extend(head(self, id));
+        }
+        for id in senders {
+            self.senders.close_if_empty(id);
+        }
+        Ok(())
+    }
+
+    /// The sender's queued transaction with the next nonce.
+    fn promotable(&self, id: SenderId) -> Option<Slot> {
+        let sender = self.senders.get(id)?;
+        sender.queued.get(&sender.next).copied()
+    }
+
+    /// Admits a queued transaction with the sender's next nonce. One that is refused is dropped with
+    /// its reason; those after it stay queued, unless the reason loses them too. False, and nothing
+    /// done, if the draft has drifted so that its answer may be wrong.
+    fn promote_one(&mut self, id: SenderId, slot: Slot, now_ms: u64) -> Result<bool, Fault> {
+        let Some(tx) = self.entries.get(slot).map(|entry| entry.tx.clone()) else {
+            return Ok(true);
+        };
+        if self.drift.is_subject_of(&tx) {
+            return Ok(false);
+        }
+        match self.ledger.admit(&tx) {
+            Ok(()) => self.make_pending(slot),
+            Err(AdmitError::Fault(fault)) => return Err(fault),
+            Err(AdmitError::Rejected(reason)) if self.may_only_lag(&tx, &reason) => {
+                return Ok(false);
+            }
+            Err(AdmitError::Rejected(reason)) => {
+                self.drop_dependents(id, &tx, &reason, now_ms);
+                self.drop_queued(id, tx.nonce(), reason, now_ms);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a refusal may be wrong because the draft lacks a credit to the sender.

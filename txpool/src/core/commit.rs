@@ -206,8 +206,9 @@ impl Core {
         }
         for id in self.senders.with_queue() {
             self.drop_stale(id, now_ms);
-            self.promote(id, now_ms)?;
+            self.senders.close_if_empty(id);
         }
+        self.promote_all(now_ms)?;
         let now_executable = self.order.len();
         tracing::debug!(executable, now_executable, "the pool's draft was built anew");
         Ok(())

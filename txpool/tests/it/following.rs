@@ -84,6 +84,15 @@ fn a_foreign_transaction_closes_a_gap() {
 }
 
 #[test]
+fn what_a_block_makes_executable_is_promoted_in_the_order_of_acceptance() {
+    let (world, [a, b, c]) = World::of_three();
+    let queued = [b.at(1).turn(None), a.at(1).turn(None), c.at(1).turn(None), a.at(2).turn(None)];
+    world.queued(&queued.each_ref());
+    world.commit(&[&a.at(0).turn(None), &b.at(0).turn(None), &c.at(0).turn(None)]);
+    assert_eq!(hashes(&queued.each_ref()), world.order());
+}
+
+#[test]
 fn a_queued_transaction_that_another_node_included_leaves_quietly() {
     let (world, [a, b, _]) = World::of_three();
     let queued = a.at(1).transfer(&b, 10);
