@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_in_result, reason = "in a test, a panic is the assertion")]
 
 mod admission;
+mod bounds;
 mod concurrency;
 mod fairness;
 mod following;
