@@ -1,1 +1,26 @@
-//! placeholder
+//! The node: the only place where the crates meet. Adapters, wiring, command line.
+//!
+//! ```text
+//!            ┌────────────── cli ──────────────┐
+//!            │ dev  demo  start …   tx  run …  │
+//!            └──────┬──────────────────┬───────┘
+//!                   ▼                  ▼ JSON-RPC
+//!   supervisor ◀─ node::start ─▶ rpc ─▶ adapters ─▶ state, txpool, consensus
+//! ```
+//!
+//! Entry points: [`cli::main`], [`node::start`].
+//! Not here: rules of any domain.
+
+mod adapters;
+mod chain;
+pub mod cli;
+mod clock;
+pub mod config;
+pub mod fault;
+pub mod keyfile;
+pub mod logging;
+mod metrics;
+pub mod node;
+mod pace;
+pub mod replay;
+pub mod supervisor;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::node::Node;
+use tests::node::Node;
 
 pub(crate) struct Report {
     pub(crate) name: String,

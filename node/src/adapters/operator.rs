@@ -48,11 +48,11 @@ impl Readiness for Health {
         let peers = self.network.peers().len();
         let tip = self.chain.tip();
         let age_ms = now_ms().saturating_sub(tip.timestamp);
-        let age_max_ms = self.chain.spec().params.heartbeat_ms.saturating_mul(3);
+        let age_max_ms = self.chain.spec().params().heartbeat_ms.saturating_mul(3);
         let disk = free_disk_bytes(&self.data);
         let disk_ok = disk.as_ref().is_ok_and(|free| *free >= self.free_disk_bytes_min);
         let disk = disk.map_or_else(|e| e.to_string(), |free| format!("{free} bytes free"));
-        let database = self.chain.probe_database();
+        let writable = self.chain.store().is_writable();
         vec![
             Check {
                 name: "peers",
@@ -72,8 +72,12 @@ impl Readiness for Health {
             Check { name: "disk", is_ok: disk_ok, detail: disk },
             Check {
                 name: "database",
-                is_ok: database.is_ok(),
-                detail: database.map_or_else(|e| e.to_string(), |()| "writable".to_owned()),
+                is_ok: matches!(writable, Ok(true)),
+                detail: match writable {
+                    Ok(true) => "writable".to_owned(),
+                    Ok(false) => "writes are stopped".to_owned(),
+                    Err(error) => error.to_string(),
+                },
             },
         ]
     }
@@ -86,11 +90,11 @@ const PEERS_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Peers {
     identity: Identity,
     connected: Mutex<Vec<Peer>>,
-    engine: Arc<consensus::Handle>,
+    engine: consensus::Control,
 }
 
 impl Peers {
-    pub(crate) fn new(engine: Arc<consensus::Handle>, listen: Vec<String>) -> Self {
+    pub(crate) fn new(engine: consensus::Control, listen: Vec<String>) -> Self {
         let identity = Identity { peer_id: engine.peer_id().to_owned(), listen_addresses: listen };
         Self { identity, connected: Mutex::new(Vec::new()), engine }
     }
@@ -137,7 +141,7 @@ pub(crate) struct Operator {
     pub(crate) log: LogControl,
     pub(crate) log_filter: Mutex<String>,
     pub(crate) pool: Arc<txpool::Pool>,
-    pub(crate) engine: Arc<consensus::Handle>,
+    pub(crate) engine: consensus::Control,
 }
 
 #[async_trait]

@@ -1,7 +1,7 @@
 //! `ombra demo`: a chain, and one complete agent run on it through the public interface.
 
 use clap::Args;
-use wallet::client::Client;
+use wallet::Client;
 
 use super::client::{CliError, Out, Outcome, scenario};
 use super::dev::{self, DevArgs};
@@ -33,7 +33,7 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
         return Err(CliError::Usage("the demonstration needs --accounts 2 or more".to_owned()));
     };
     let (requester, miner) = (requester.clone(), miner.clone());
-    let client = Client::connect(&format!("http://{}", chain.running.endpoints().rpc))?;
+    let client = Client::new(&format!("http://{}", chain.running.endpoints().rpc))?;
     let settled = scenario::agent_run(&client, &requester, &miner, &args.question, out).await;
     let settled = match settled {
         Ok(record) => record,
@@ -43,7 +43,7 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
         }
     };
     if args.json {
-        writeln!(out, "{settled}")?;
+        writeln!(out, "{}", settled.text())?;
     }
     out.flush()?;
     if args.exit {

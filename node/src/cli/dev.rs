@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use genesis::Genesis;
 use tempfile::TempDir;
 use toml::Value;
 use types::{Address, Amount, Keypair};
+use wallet::Phrase;
 use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
-use wallet::mnemonic::Phrase;
 
 use super::client::{CliError, Out, Outcome};
 use crate::clock::now_ms;
@@ -69,7 +69,18 @@ pub(super) struct DevArgs {
 fn parse_fund(text: &str) -> Result<(Address, Amount), String> {
     let (address, ombra) = text.split_once('=').ok_or("expected ADDRESS=OMBRA")?;
     let address = Address::parse(address).map_err(|e| e.to_string())?;
-    Ok((address, super::client::parse_ombra(ombra)?))
+    Ok((address, parse_ombra(ombra)?))
+}
+
+/// OMBRA with at most six decimals: `250.5`.
+fn parse_ombra(text: &str) -> Result<Amount, String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let expected = || format!("{text:?}: expected OMBRA such as 250 or 250.5, with at most six decimals");
+    if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 6 {
+        return Err(expected());
+    }
+    format!("{whole}{fraction:0<6}").parse().map(Amount::new).map_err(|_overflow| expected())
 }
 
 /// A chain that runs, its accounts, and the folder that goes when it is dropped.
@@ -135,14 +146,14 @@ pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     let settings = settings(args, &home)?;
     let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
     let spec = NodeSpec {
-        genesis: super::home::read_genesis(&home.genesis())?,
+        genesis: super::genesis::parse(&home.genesis())?,
         home,
         config: settings,
         validator: Some(validator),
         node_key,
         alone: args.p2p.is_none(),
     };
-    let running = crate::node::start(spec, log).await.map_err(|e| CliError::Failed(e.to_string()))?;
+    let running = Box::pin(crate::node::start(spec, log)).await.map_err(|e| CliError::Failed(e.to_string()))?;
     Ok(DevChain { running, accounts, directory, is_new, _temporary: temporary })
 }
 
@@ -185,7 +196,9 @@ fn make_genesis(
             let block_time = args.block_time.unwrap_or(BLOCK_TIME_MS);
             let mut params = vec![format!("minBlockIntervalMs={block_time}")];
             params.extend(args.param.iter().cloned());
-            super::genesis::dev_text(CHAIN_ID, now_ms(), validator, balances, &params)?
+            Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params)
+                .map_err(|error| CliError::Usage(error.to_string()))?
+                .to_file()
         }
     };
     super::home::write_new(&home.genesis(), &text)
@@ -231,14 +244,4 @@ pub(super) fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
     writeln!(out, "\nctrl-C stops the node.")?;
     out.flush()?;
     Ok(())
-}
-
-/// `endpoints.json`.
-pub(crate) fn endpoints_text(endpoints: &rpc::ports::Endpoints, p2p: Option<&str>) -> String {
-    let body = json!({
-        "rpc": endpoints.rpc,
-        "p2p": p2p,
-        "metrics": endpoints.metrics,
-    });
-    format!("{body}\n")
 }

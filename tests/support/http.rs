@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-pub(crate) struct Connection {
+#[derive(Debug)]
+pub struct Connection {
     stream: BufReader<TcpStream>,
     host: SocketAddr,
 }
 
 impl Connection {
-    pub(crate) fn open(host: SocketAddr) -> anyhow::Result<Self> {
+    pub fn open(host: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(host).with_context(|| format!("connecting to {host}"))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
@@ -21,7 +22,7 @@ impl Connection {
     }
 
     /// Posts a body and answers the body of the response.
-    pub(crate) fn post(&mut self, body: &str) -> anyhow::Result<String> {
+    pub fn post(&mut self, body: &str) -> anyhow::Result<String> {
         let head = format!(
             "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             self.host,
@@ -56,7 +57,7 @@ impl Connection {
     }
 
     /// Calls a method and answers its result.
-    pub(crate) fn call(
+    pub fn call(
         &mut self,
         method: &str,
         params: &serde_json::Value,
@@ -71,7 +72,8 @@ impl Connection {
 }
 
 /// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.
-pub(crate) fn send_body(texts: &[String]) -> String {
+#[must_use]
+pub fn send_body(texts: &[String]) -> String {
     let call = |(id, text): (usize, &String)| {
         format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ombra_sendTransaction\",\"params\":[{text}]}}")
     };
@@ -83,7 +85,7 @@ pub(crate) fn send_body(texts: &[String]) -> String {
 }
 
 /// The committed nonce of an account.
-pub(crate) fn account_nonce(connection: &mut Connection, address: &str) -> anyhow::Result<u64> {
+pub fn account_nonce(connection: &mut Connection, address: &str) -> anyhow::Result<u64> {
     let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
     account.get("nonce").and_then(serde_json::Value::as_u64).context("an account without nonce")
 }

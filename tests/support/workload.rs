@@ -4,7 +4,7 @@ use types::build::{self, Envelope};
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, ToolCall, Transfer};
 use types::{Amount, Hash, Keypair, ids};
 use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
-use wallet::mnemonic::Phrase;
+use wallet::Phrase;
 
 const STEPS: u64 = 8;
 const TOKENS_PER_STEP: u64 = 500;
@@ -13,13 +13,15 @@ const MAX_FEE: u64 = 100_000;
 const TIMESTAMP: u64 = 1_700_000_000_000;
 
 /// Signed texts by sender, each list in nonce order.
-pub(crate) struct Wave {
-    by_sender: Vec<Vec<String>>,
+#[derive(Debug)]
+pub struct Wave {
+    pub by_sender: Vec<Vec<String>>,
 }
 
 impl Wave {
     /// Deals the senders out to `lanes` connections; in a lane, senders take turns.
-    pub(crate) fn into_lanes(self, lanes: usize) -> Vec<Vec<String>> {
+    #[must_use]
+    pub fn into_lanes(self, lanes: usize) -> Vec<Vec<String>> {
         let mut dealt: Vec<Vec<std::vec::IntoIter<String>>> = (0..lanes).map(|_| Vec::new()).collect();
         for (index, texts) in self.by_sender.into_iter().enumerate() {
             if let Some(lane) = dealt.get_mut(index % lanes) {
@@ -45,20 +47,22 @@ fn take_turns(mut senders: Vec<std::vec::IntoIter<String>>) -> Vec<String> {
 }
 
 /// What is sent, wave after wave, and how to see that all of it is in the chain.
-pub(crate) struct Workload {
-    pub(crate) waves: Vec<Wave>,
-    pub(crate) runs: usize,
+#[derive(Debug)]
+pub struct Workload {
+    pub waves: Vec<Wave>,
+    pub runs: usize,
     /// Address and final nonce of every sender.
-    pub(crate) nonces: Vec<(String, u64)>,
+    pub nonces: Vec<(String, u64)>,
 }
 
 impl Workload {
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn total(&self) -> usize {
         self.waves.iter().flat_map(|wave| &wave.by_sender).map(Vec::len).sum()
     }
 
     /// `txs` transfers, dealt out to the senders.
-    pub(crate) fn transfers(txs: usize, accounts: usize) -> anyhow::Result<Self> {
+    pub fn transfers(txs: usize, accounts: usize) -> anyhow::Result<Self> {
         let keys = keys(accounts)?;
         let mut by_sender = Vec::with_capacity(keys.len());
         for (index, key) in keys.iter().enumerate() {
@@ -75,7 +79,7 @@ impl Workload {
     }
 
     /// `runs` whole runs: the first half of the accounts asks, the second half mines.
-    pub(crate) fn runs(runs: usize, accounts: usize) -> anyhow::Result<Self> {
+    pub fn runs(runs: usize, accounts: usize) -> anyhow::Result<Self> {
         let keys = keys(accounts.max(2))?;
         let (submitters, miners) = keys.split_at(keys.len() / 2);
         let mut requests = vec![Vec::new(); submitters.len()];
@@ -101,12 +105,13 @@ impl Workload {
     }
 }
 
-fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
+pub fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
     let phrase = Phrase::parse(DEVELOPMENT_MNEMONIC)?;
     Ok(first_accounts(&phrase, u32::try_from(accounts)?)?)
 }
 
-const fn envelope(nonce: u64) -> Envelope {
+#[must_use]
+pub const fn envelope(nonce: u64) -> Envelope {
     Envelope { nonce, timestamp: TIMESTAMP, chain_id: None }
 }
 
@@ -118,7 +123,8 @@ fn final_nonces(keys: &[Keypair], texts: &[Vec<String>]) -> anyhow::Result<Vec<(
         .collect()
 }
 
-fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
+#[must_use]
+pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
     let prompt = format!("What is the balance of account {index}, and what has changed since the last block?");
     let run = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
     let fields = AgentRequest {
@@ -135,7 +141,8 @@ fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
 }
 
 /// Claim, eight steps, finish.
-fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
+#[must_use]
+pub fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
     let claim = AgentClaim {
         agent_run_id: run,
         miner_address: MinerAddress::from(key.address()),

@@ -1,0 +1,276 @@
+//! What consensus asks of the ledger: proposing, judging, committing, and the archive.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use consensus::{Archive, Candidate, Decided, Ledger, LedgerFault, Origin, Proposed, Tip, Undecided, Verdict};
+use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
+use state::{store, tables, view};
+use txpool::{BlockLimits, Committed, Pool, Touched};
+use types::{Address, Block, Body, CheckedTx, Hash, SizeLimits, Sweep, UncheckedBlock};
+
+use rpc::ports::CommittedBlock;
+
+use crate::adapters::events::EventBus;
+use crate::chain::Chain;
+use crate::clock::now_ms;
+use crate::metrics::BlockMetrics;
+use crate::pace::Wake;
+
+/// Transactions in one block, whatever their bytes.
+const BLOCK_TXS_MAX: usize = 20_000;
+
+/// The ledger over store and pool.
+pub(crate) struct ChainLedger {
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) lane: txpool::lanes::Lane,
+    pub(crate) bus: Arc<EventBus>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) metrics: BlockMetrics,
+    /// The address that this node proposes as; a follower has none.
+    pub(crate) proposer: Option<Address>,
+}
+
+/// A height that is not the next one.
+#[derive(Debug, thiserror::Error)]
+enum OutOfTurn {
+    #[error("asked for block {asked} when block {next} is next")]
+    Height { asked: u64, next: u64 },
+    #[error("asked to propose without a validator key")]
+    NotValidator,
+    #[error("block {height} {hash} is not among the undecided ones")]
+    Unknown { height: u64, hash: Hash },
+    #[error("block {height} {hash} was kept as valid and does not execute: {reason}")]
+    Broken { height: u64, hash: Hash, reason: String },
+}
+
+impl ChainLedger {
+    fn parent(&self) -> Parent {
+        let store::Tip { height, hash, timestamp, state_root } = self.chain.tip();
+        Parent { height, hash, timestamp, state_root }
+    }
+
+    fn build(&self, proposer: Address) -> Result<Executed, LedgerFault> {
+        let started = Instant::now();
+        let rules = Arc::clone(&self.chain.spec().rules);
+        let base = self.chain.store().latest();
+        let mut builder = BlockBuilder::new(rules, base, self.parent(), proposer, now_ms())
+            .map_err(LedgerFault::new)?;
+        let bytes = usize::try_from(builder.room()).unwrap_or(usize::MAX);
+        for tx in self.pool.candidates(BlockLimits { bytes, count: BLOCK_TXS_MAX }) {
+            match builder.push(&tx) {
+                // One that fails here builds on one that is not in the block; it stays in the pool.
+                Ok(()) | Err(PushError::Rejected(_) | PushError::Full { .. }) => {}
+                Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
+            }
+        }
+        let executed = builder.finish().map_err(LedgerFault::new)?;
+        self.metrics.build.observe(started.elapsed().as_secs_f64());
+        Ok(executed)
+    }
+
+    /// Keeps an executed proposal: on the disk, then in memory.
+    fn keep(&self, proposal: &store::Undecided, executed: Executed) -> Result<(), LedgerFault> {
+        let height = executed.block.header.index;
+        self.chain.store().put_undecided(height, proposal).map_err(LedgerFault::new)?;
+        self.chain.keep_open(proposal.hash, Arc::new(executed));
+        Ok(())
+    }
+
+    /// Decodes and executes a block of another validator, or one that was kept before a restart.
+    fn execute(&self, bytes: &[u8]) -> Result<Result<Executed, String>, LedgerFault> {
+        let limits = SizeLimits::from(self.chain.spec().params());
+        let unchecked = match UncheckedBlock::decode(bytes, &limits) {
+            Ok(unchecked) => unchecked,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let height = unchecked.header.index;
+        let transactions = match self.check(unchecked.transactions, height) {
+            Ok(transactions) => transactions,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let started = Instant::now();
+        let executed = block::execute_block(
+            &self.chain.spec().rules,
+            self.chain.store().latest(),
+            &self.parent(),
+            Block { header: unchecked.header, transactions },
+        );
+        self.metrics.execute.observe(started.elapsed().as_secs_f64());
+        match executed {
+            Ok(executed) => Ok(Ok(executed)),
+            Err(BlockError::Storage(fault)) => Err(LedgerFault::new(fault)),
+            Err(invalid) => Ok(Err(invalid.to_string())),
+        }
+    }
+
+    /// The static checks; what the pool has already is not checked again.
+    fn check(&self, txs: Vec<types::Transaction>, height: u64) -> Result<Vec<CheckedTx>, String> {
+        let known = self.pool.recognise(&txs);
+        let strange = txs.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+        let strange: Vec<types::Transaction> = strange.map(|(tx, _)| tx).collect();
+        let mut checked = self.lane.verify(strange, height).into_iter();
+        let mut transactions = Vec::with_capacity(known.len());
+        for known in known {
+            transactions.push(match known {
+                Some(tx) => tx,
+                None => checked
+                    .next()
+                    .ok_or("a transaction was not checked")?
+                    .map_err(|rejection| rejection.to_string())?,
+            });
+        }
+        Ok(transactions)
+    }
+}
+
+impl Ledger for ChainLedger {
+    fn tip(&self) -> Result<Tip, LedgerFault> {
+        let tip = self.chain.tip();
+        Ok(Tip {
+            height: tip.height,
+            hash: tip.hash,
+            validators: self.chain.spec().validators.clone(),
+        })
+    }
+
+    fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault> {
+        let next = self.chain.tip().height.saturating_add(1);
+        if height != next {
+            return Err(LedgerFault::new(OutOfTurn::Height { asked: height, next }));
+        }
+        let proposer = self.proposer.ok_or_else(|| LedgerFault::new(OutOfTurn::NotValidator))?;
+        let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
+        if let Some(own) = kept.into_iter().find(|kept| kept.round == round && kept.proposer == proposer) {
+            return Ok(Proposed { hash: own.hash, bytes: Bytes::from(own.bytes) });
+        }
+        let executed = self.build(proposer)?;
+        let (hash, bytes) = (executed.block.hash(), executed.block.encode());
+        let kept = store::Undecided { round, proposer, hash, seal: None, bytes };
+        self.keep(&kept, executed)?;
+        Ok(Proposed { hash, bytes: Bytes::from(kept.bytes) })
+    }
+
+    fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
+        let Candidate { height, round, proposer, seal, bytes, origin } = candidate;
+        let limits = SizeLimits::from(self.chain.spec().params());
+        let header = match UncheckedBlock::decode(&bytes, &limits) {
+            Ok(block) => block.header,
+            Err(error) => return Ok(Verdict::Undecodable { reason: error.to_string() }),
+        };
+        let hash = header.hash();
+        let invalid = |reason: String| Ok(Verdict::Invalid { hash, reason });
+        if header.index != height || header.proposer != proposer {
+            return invalid(format!("it is block {} of {}", header.index, header.proposer));
+        }
+        if origin == Origin::Live {
+            let params = self.chain.spec().params();
+            if let Err(error) = block::check_clock(header.timestamp, now_ms(), params) {
+                return invalid(error.to_string());
+            }
+        }
+        if self.chain.open_block(&hash).is_none() {
+            let executed = match self.execute(&bytes)? {
+                Ok(executed) => executed,
+                Err(reason) => return invalid(reason),
+            };
+            let kept = store::Undecided { round, proposer, hash, seal, bytes: bytes.to_vec() };
+            self.keep(&kept, executed)?;
+        }
+        Ok(Verdict::Valid(hash))
+    }
+
+    fn commit(&self, height: u64, hash: Hash, certificate: Bytes) -> Result<(), LedgerFault> {
+        if self.chain.tip().height >= height {
+            return Ok(());
+        }
+        let executed = match self.chain.open_block(&hash) {
+            Some(executed) => executed,
+            None => Arc::new(self.execute_kept(height, hash)?),
+        };
+        let started = Instant::now();
+        let block =
+            self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
+        self.metrics.commit.observe(started.elapsed().as_secs_f64());
+        self.update_pool(&block)?;
+        let count = block.block.header.tx_count;
+        self.metrics.transactions.inc_by(count);
+        self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+        self.metrics.height.set(i64::try_from(height).unwrap_or(i64::MAX));
+        self.bus.block_committed(height);
+        self.wake.pool_changed();
+        Ok(())
+    }
+
+    fn decided(&self, height: u64) -> Result<Option<Decided>, LedgerFault> {
+        let snapshot = self.chain.store().snapshot();
+        let Some(bytes) = snapshot.block_bytes(height).map_err(LedgerFault::new)? else {
+            return Ok(None);
+        };
+        let certificate = snapshot.certificate(height).map_err(LedgerFault::new)?;
+        Ok(certificate.map(|certificate| Decided {
+            bytes: Bytes::from(bytes),
+            certificate: Bytes::from(certificate),
+        }))
+    }
+}
+
+impl ChainLedger {
+    /// Tells the pool what a block did.
+    fn update_pool(&self, committed: &CommittedBlock) -> Result<(), LedgerFault> {
+        let started = Instant::now();
+        let CommittedBlock { block, sweeps, .. } = committed;
+        let mut touched = Touched::by_sweeps(sweeps);
+        let state = self.chain.store().latest();
+        for sweep in sweeps {
+            if let Sweep::TimedOut { agent_run_id, .. } = sweep {
+                let run = view::get::<tables::Runs>(&*state, agent_run_id);
+                touched.accounts.extend(run.map_err(LedgerFault::new)?.map(|run| run.submitter));
+            }
+        }
+        let pays_fee = |tx: &CheckedTx| matches!(tx.body(), Body::Transfer(it) if !it.fee.is_zero());
+        let has_reward = !self.chain.spec().params().block_reward.is_zero();
+        if has_reward || block.transactions.iter().any(pays_fee) {
+            touched.accounts.insert(block.header.proposer);
+        }
+        let included = Committed { included: &block.transactions, touched: &touched };
+        self.pool.committed(&included, now_ms()).map_err(LedgerFault::new)?;
+        self.metrics.pool.observe(started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    /// Executes a block that was kept before this process started.
+    fn execute_kept(&self, height: u64, hash: Hash) -> Result<Executed, LedgerFault> {
+        let kept = self.chain.store().undecided_by_hash(height, &hash).map_err(LedgerFault::new)?;
+        let kept = kept.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
+        self.execute(&kept.bytes)?
+            .map_err(|reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason }))
+    }
+}
+
+impl Archive for ChainLedger {
+    fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
+        let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
+        Ok(kept
+            .into_iter()
+            .map(|store::Undecided { round, proposer, hash, seal, bytes: _ }| Undecided {
+                round,
+                proposer,
+                seal,
+                hash,
+            })
+            .collect())
+    }
+
+    fn body(&self, height: u64, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let kept = self.chain.store().undecided_by_hash(height, hash).map_err(LedgerFault::new)?;
+        Ok(kept.map(|kept| Bytes::from(kept.bytes)))
+    }
+
+    fn earliest(&self) -> Result<u64, LedgerFault> {
+        Ok(1)
+    }
+}

@@ -1,0 +1,177 @@
+//! The pool: what it asks of the ledger, and what the interfaces ask of it.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rpc::ports::{
+    Effects, Fault, PendingAccount, PoolCount, PoolTx, Projection, SenderContent, SettlementNow,
+    Slice,
+    SubmitError,
+};
+use serde_json::value::RawValue;
+use state::{StorageError, TxError};
+use state::pending::PendingState;
+use txpool::ports::{AdmitError, PendingLedger};
+use txpool::{Fault as PoolFault, Found, Pool};
+use types::check::{self, StaticRules};
+use types::{Account, Address, CheckedTx, Hash, SizeLimits, Transaction};
+
+use crate::adapters::events::dropped;
+use crate::chain::Chain;
+use crate::clock::now_ms;
+
+/// The latest state with everything pending applied. The pool writes it under its own lock; the
+/// interfaces read it in between.
+pub(crate) struct Pending {
+    chain: Arc<Chain>,
+    state: Mutex<PendingState>,
+}
+
+impl Pending {
+    pub(crate) fn new(chain: Arc<Chain>) -> Self {
+        let rules = Arc::clone(&chain.spec().rules);
+        let state = PendingState::new(chain.store().latest(), rules);
+        Self { chain, state: Mutex::new(state) }
+    }
+}
+
+/// The pool's handle on [`Pending`].
+pub(crate) struct PoolLedger(pub(crate) Arc<Pending>);
+
+fn admit_error(error: TxError) -> AdmitError {
+    match error {
+        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
+        TxError::Storage(fault) => AdmitError::Fault(PoolFault::new(fault)),
+    }
+}
+
+impl PendingLedger for PoolLedger {
+    fn account(&self, address: Address) -> Result<Account, PoolFault> {
+        self.0.state.lock().account(address).map_err(PoolFault::new)
+    }
+
+    fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError> {
+        self.0.state.lock().check(tx).map_err(admit_error)
+    }
+
+    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
+        self.0.state.lock().admit(tx).map_err(admit_error)
+    }
+
+    fn advance(&mut self) -> Result<(), PoolFault> {
+        let tip = self.0.chain.tip();
+        let Some(last) = self.0.chain.recent(tip.height) else { return self.reset() };
+        self.0.state.lock().advance(&last.block.transactions);
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), PoolFault> {
+        let chain = &self.0.chain;
+        self.0.state.lock().reset(chain.store().latest());
+        Ok(())
+    }
+}
+
+/// Included transactions, for the pool.
+pub(crate) struct IncludedTxs(pub(crate) Arc<Chain>);
+
+impl txpool::ports::Chain for IncludedTxs {
+    fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
+        let found = self.0.store().snapshot().transaction(&hash).map_err(PoolFault::new)?;
+        Ok(found.is_some())
+    }
+}
+
+impl Projection for Pending {
+    fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
+        let account = self.state.lock().account(*address);
+        let account = account.map_err(|error| Fault::new("reading a pending account", error))?;
+        Ok(PendingAccount { nonce: account.nonce, balance: account.balance })
+    }
+
+    fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
+        let read = || {
+            let Some(run) = self.state.lock().run(agent_run_id)? else { return Ok(None) };
+            let (tokens, steps) = (run.tokens_out, run.step_count);
+            let fees = match run.settlement {
+                Some(settled) => settled,
+                None => state::settlement(&run)?.settlement,
+            };
+            Ok(Some(SettlementNow { total_tokens_out: tokens, step_count: steps, fees }))
+        };
+        read().map_err(|error: StorageError| Fault::new("computing a settlement", error))
+    }
+
+    fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
+        let spec = self.chain.spec();
+        let params = &spec.rules.params;
+        let tx = Transaction::parse_unsigned(text.get().as_bytes(), &SizeLimits::from(params))?;
+        let is_signed = *tx.signature().as_bytes() != [0; 64];
+        let rules = StaticRules {
+            chain_id: &spec.rules.chain_id,
+            params,
+            v6_height: spec.rules.forks.v6,
+            height: self.chain.tip().height.saturating_add(1),
+        };
+        let tx = if is_signed {
+            check::verify_one(tx, &rules)?
+        } else {
+            check::verify_unsigned(tx, &rules)?
+        };
+        let effects = self.state.lock().simulate(&tx, rules.height, now_ms());
+        let effects = effects.map_err(|error| match error {
+            TxError::Rejected(reason) => SubmitError::Rejected(*reason),
+            TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),
+        })?;
+        let balances = effects.balances.into_iter();
+        Ok(Effects {
+            balances: balances.map(|(address, (before, after))| (address, before, after)).collect(),
+            run: effects.run,
+            burned: effects.burned,
+        })
+    }
+}
+
+/// The pool's content, for the interfaces.
+pub(crate) struct PoolReads(pub(crate) Arc<Pool>);
+
+fn count(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+fn content(content: txpool::SenderContent) -> SenderContent {
+    let txpool::SenderContent { address, pending, queued } = content;
+    SenderContent { sender: address, pending, queued }
+}
+
+impl rpc::ports::Pool for PoolReads {
+    fn find(&self, hash: &Hash) -> Option<PoolTx> {
+        Some(match self.0.find(*hash)? {
+            Found::Pending(tx) | Found::Queued(tx) => PoolTx::Waiting(tx),
+            Found::Dropped(it) => PoolTx::Dropped(dropped(&it)),
+        })
+    }
+
+    fn counts(&self) -> Vec<(&'static str, PoolCount)> {
+        let kinds = self.0.status().by_type.into_iter();
+        kinds
+            .map(|(kind, halves)| {
+                let bytes = count(halves.total().bytes);
+                let (pending, queued) = (count(halves.pending.count), count(halves.queued.count));
+                (kind, PoolCount { pending, queued, bytes })
+            })
+            .collect()
+    }
+
+    fn content(&self, after: Option<Address>, limit: usize) -> Slice<SenderContent, Address> {
+        let mut senders = self.0.content(after, limit.saturating_add(1));
+        let more = senders.len() > limit;
+        senders.truncate(limit);
+        let next = senders.last().map(|sender| sender.address).filter(|_| more);
+        Slice { items: senders.into_iter().map(content).collect(), next }
+    }
+
+    fn content_from(&self, sender: &Address) -> SenderContent {
+        content(self.0.content_from(*sender))
+    }
+}

@@ -1,0 +1,279 @@
+//! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
+
+use std::sync::Arc;
+
+use rpc::ports::{
+    self, Certificate, CommittedBlock, Fault, IncludedTx, MinerEntry, Proof, ProofTarget,
+    RunFilter, Slice, Tip, Validator,
+};
+use state::StorageError;
+use state::store::{self, Snapshot};
+use state::table::{Key, Table};
+use state::tables;
+use types::{
+    Account, Address, Blob, Hash, Header, Run, Step, Supply, TxLocation,
+};
+
+use crate::chain::Chain;
+
+/// The reading side of the interfaces. Every call looks at one moment of the chain.
+pub(crate) struct Reads {
+    pub(crate) chain: Arc<Chain>,
+}
+
+fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> Fault {
+    move |error| Fault::new(doing, error)
+}
+
+/// A page of one more item than asked for, cut to the page and the mark to go on from.
+fn page<T, P>(mut items: Vec<T>, limit: usize, mark: impl Fn(&T) -> P) -> Slice<T, P> {
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().map(mark).filter(|_| more);
+    Slice { items, next }
+}
+
+impl Reads {
+    fn snapshot(&self) -> Snapshot<'_> {
+        self.chain.store().snapshot()
+    }
+}
+
+impl ports::Chain for Reads {
+    fn tip(&self) -> Tip {
+        let store::Tip { height, hash, timestamp, .. } = self.chain.tip();
+        Tip { height, hash, timestamp }
+    }
+
+    fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
+        if let Some(recent) = self.chain.recent(height) {
+            return Ok(Some(recent));
+        }
+        let snapshot = self.snapshot();
+        let read = || -> Result<Option<Arc<CommittedBlock>>, StorageError> {
+            let Some(block) = snapshot.block(height)? else { return Ok(None) };
+            let (hash, sweeps) = (block.hash(), snapshot.sweeps(height)?);
+            Ok(Some(Arc::new(CommittedBlock { block, hash, sweeps })))
+        };
+        read().map_err(fault("reading a block"))
+    }
+
+    fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault> {
+        self.snapshot().height_by_hash(hash).map_err(fault("reading a block's height"))
+    }
+
+    fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault> {
+        let bytes = self.snapshot().certificate(height).map_err(fault("reading a certificate"))?;
+        bytes.map(|bytes| certificate(&bytes)).transpose()
+    }
+
+    fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
+        if height > self.chain.tip().height.saturating_add(1) {
+            return Ok(None);
+        }
+        let snapshot = self.snapshot();
+        let validators = self.chain.spec().validators.validators().iter().map(|validator| {
+            let address = validator.address;
+            let stats = snapshot.validator_stats(&address)?;
+            Ok(Validator {
+                address,
+                public_key: validator.public_key,
+                power: validator.power,
+                proposed: stats.proposed,
+                missed: stats.missed,
+            })
+        });
+        validators
+            .collect::<Result<_, StorageError>>()
+            .map(Some)
+            .map_err(fault("reading the validators"))
+    }
+}
+
+fn certificate(bytes: &[u8]) -> Result<Certificate, Fault> {
+    let decoded = consensus::Certificate::decode(bytes)
+        .map_err(|error| Fault::new("reading a certificate", error))?;
+    let consensus::Certificate { height, round, block_hash, signatures } = decoded;
+    let signatures = signatures.into_iter().map(|one| (one.address, one.signature)).collect();
+    Ok(Certificate { height, round, block_hash, signatures })
+}
+
+impl ports::Transactions for Reads {
+    fn by_hash(&self, hash: &Hash) -> Result<Option<IncludedTx>, Fault> {
+        let snapshot = self.snapshot();
+        let read = || -> Result<Option<IncludedTx>, StorageError> {
+            let Some(stored) = snapshot.transaction(hash)? else { return Ok(None) };
+            let store::StoredTx { location, tx } = stored;
+            included(&snapshot, vec![(location, tx)]).map(|mut txs| txs.pop())
+        };
+        read().map_err(fault("reading a transaction"))
+    }
+
+    fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault> {
+        let snapshot = self.snapshot();
+        let read = || {
+            let txs = snapshot.transactions(locations)?;
+            included(&snapshot, locations.iter().copied().zip(txs).collect())
+        };
+        read().map_err(fault("reading transactions"))
+    }
+
+    fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault> {
+        let headers = self.snapshot().headers(Some(from), limit);
+        let headers = headers.map_err(fault("reading headers"))?;
+        Ok(headers.into_iter().map(|stored| (stored.hash, stored.header)).collect())
+    }
+
+    fn turns(
+        &self,
+        conversation_id: &Hash,
+        after: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+        let turns = self
+            .snapshot()
+            .conversation(conversation_id, after, limit.saturating_add(1))
+            .map_err(fault("reading a conversation"))?;
+        let places = turns.into_iter().map(|turn| turn.location).collect();
+        Ok(page(places, limit, |place| *place))
+    }
+}
+
+/// Adds block hash and time; neighbours share the look-up of their header.
+fn included(
+    snapshot: &Snapshot<'_>,
+    txs: Vec<(TxLocation, types::CheckedTx)>,
+) -> Result<Vec<IncludedTx>, StorageError> {
+    let mut last: Option<store::StoredHeader> = None;
+    let mut answers = Vec::with_capacity(txs.len());
+    for (location, tx) in txs {
+        if last.as_ref().is_none_or(|stored| stored.header.index != location.height) {
+            last = snapshot.header(location.height)?;
+        }
+        let missing = StorageError::Inconsistent { what: "the header of a transaction is missing" };
+        let stored = last.as_ref().ok_or(missing)?;
+        let (block_hash, timestamp) = (stored.hash, stored.header.timestamp);
+        answers.push(IncludedTx { tx, location, block_hash, timestamp });
+    }
+    Ok(answers)
+}
+
+impl ports::Accounts for Reads {
+    fn account(&self, address: &Address) -> Result<Account, Fault> {
+        self.snapshot().account(address).map_err(fault("reading an account"))
+    }
+
+    fn transactions(
+        &self,
+        address: &Address,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
+        let txs = self
+            .snapshot()
+            .account_transactions(address, before, limit.saturating_add(1))
+            .map_err(fault("reading an account's transactions"))?;
+        let places = txs.into_iter().map(|stored| stored.location).collect();
+        Ok(page(places, limit, |place| *place))
+    }
+
+    fn supply(&self) -> Result<Supply, Fault> {
+        self.snapshot().supply().map_err(fault("reading the supply"))
+    }
+}
+
+impl ports::Runs for Reads {
+    fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault> {
+        self.snapshot().run(agent_run_id).map_err(fault("reading a run"))
+    }
+
+    fn steps(
+        &self,
+        agent_run_id: &Hash,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Slice<Step, u64>, Fault> {
+        let steps = self
+            .snapshot()
+            .steps(agent_run_id, after, limit.saturating_add(1))
+            .map_err(fault("reading steps"))?;
+        let steps = steps.into_iter().map(|detail| detail.step).collect();
+        Ok(page(steps, limit, |step: &Step| step.step_index))
+    }
+
+    fn list(
+        &self,
+        filter: &RunFilter,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<Run, TxLocation>, Fault> {
+        let RunFilter { status, submitter, miner, conversation_id } = *filter;
+        let filter = store::RunFilter { status, submitter, miner, conversation_id };
+        let page = self.snapshot().runs(&filter, before, limit);
+        let store::RunPage { runs, next } = page.map_err(fault("listing runs"))?;
+        Ok(Slice { items: runs, next })
+    }
+}
+
+fn entry(detail: store::MinerDetail) -> MinerEntry {
+    let store::MinerDetail { miner, figures } = detail;
+    MinerEntry { miner, figures }
+}
+
+impl ports::Directory for Reads {
+    fn miners(
+        &self,
+        after: Option<Address>,
+        limit: usize,
+    ) -> Result<Slice<MinerEntry, Address>, Fault> {
+        let miners = self
+            .snapshot()
+            .miners(after.as_ref(), limit.saturating_add(1))
+            .map_err(fault("listing miners"))?;
+        let entries = miners.into_iter().map(entry).collect();
+        Ok(page(entries, limit, |entry: &MinerEntry| entry.miner.address))
+    }
+
+    fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault> {
+        let miner = self.snapshot().miner(address).map_err(fault("reading a miner"))?;
+        Ok(miner.map(entry))
+    }
+
+    fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault> {
+        let miner = self.snapshot().miner_by_id(miner_id).map_err(fault("reading a miner"))?;
+        Ok(miner.map(entry))
+    }
+
+    fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
+        self.snapshot().blob(blob_id).map_err(fault("reading a blob"))
+    }
+}
+
+impl ports::Proofs for Reads {
+    fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault> {
+        let snapshot = self.snapshot();
+        let proven = match target {
+            ProofTarget::Account(address) => snapshot.prove::<tables::Accounts>(address),
+            ProofTarget::AgentRun(id) => snapshot.prove::<tables::Runs>(id),
+        };
+        let Some(proven) = proven.map_err(fault("making a proof"))? else { return Ok(None) };
+        let height = proven.header_height;
+        let header = snapshot.header(height).map_err(fault("reading a header"))?;
+        let bytes = snapshot.certificate(height).map_err(fault("reading a certificate"))?;
+        let (Some(header), Some(bytes)) = (header, bytes) else { return Ok(None) };
+        let (table, row) = match target {
+            ProofTarget::Account(address) => (tables::Accounts::ID, address.to_bytes()),
+            ProofTarget::AgentRun(id) => (tables::Runs::ID, id.to_bytes()),
+        };
+        let Some(key) = state::tree::key_hash(table, &row) else { return Ok(None) };
+        Ok(Some(Proof {
+            key,
+            value: proven.value,
+            leaf: proven.proof.leaf.map(|leaf| (leaf.key_hash, leaf.value_hash)),
+            siblings: proven.proof.siblings,
+            state_root: proven.root,
+            header: header.header,
+            certificate: certificate(&bytes)?,
+        }))
+    }
+}

@@ -1,0 +1,132 @@
+//! The chain as this node has it: the store, what is fixed by genesis, the tip, and the blocks that
+//! are executed but not decided.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use rpc::ports::CommittedBlock;
+use state::block::Executed;
+use state::store::{CommitBlock, GenesisState, Store, Tip};
+use state::sweep;
+use state::Changes;
+use types::{Hash, Params};
+
+use crate::fault::Fault;
+use crate::replay::missed;
+
+/// Blocks kept in memory for subscribers.
+const RECENT_MAX: usize = 64;
+
+/// What genesis fixes.
+#[derive(Clone, Debug)]
+pub(crate) struct ChainSpec {
+    pub(crate) rules: Arc<state::chain::Chain>,
+    pub(crate) genesis_hash: Hash,
+    pub(crate) genesis_time: u64,
+    pub(crate) validators: consensus::ValidatorSet,
+}
+
+impl ChainSpec {
+    pub(crate) fn params(&self) -> &Params {
+        &self.rules.params
+    }
+}
+
+/// The chain of this node. One thread executes and commits; anybody may read.
+pub(crate) struct Chain {
+    store: Store,
+    spec: ChainSpec,
+    tip: RwLock<Tip>,
+    /// Executed blocks of the height that is being decided, by hash.
+    open: Mutex<BTreeMap<Hash, Arc<Executed>>>,
+    recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
+    next_deadline: RwLock<Option<u64>>,
+}
+
+impl Chain {
+    /// Opens the chain in `store`, which is given height 0 if it is empty.
+    ///
+    /// # Errors
+    /// [`Fault`] if the store fails or belongs to another chain.
+    pub(crate) fn open(store: Store, spec: ChainSpec, genesis: &Changes) -> Result<Self, Fault> {
+        let first = GenesisState {
+            hash: spec.genesis_hash,
+            timestamp: spec.genesis_time,
+            changes: genesis,
+        };
+        let tip = store.init(&first)?;
+        let next_deadline = sweep::next_deadline(&*store.latest())?;
+        Ok(Self {
+            store,
+            spec,
+            tip: RwLock::new(tip),
+            open: Mutex::new(BTreeMap::new()),
+            recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
+            next_deadline: RwLock::new(next_deadline),
+        })
+    }
+
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) const fn spec(&self) -> &ChainSpec {
+        &self.spec
+    }
+
+    pub(crate) fn tip(&self) -> Tip {
+        *self.tip.read()
+    }
+
+    /// When the sweep next has something to do, by block time.
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        *self.next_deadline.read()
+    }
+
+    /// A block of the last few, from memory.
+    pub(crate) fn recent(&self, height: u64) -> Option<Arc<CommittedBlock>> {
+        let recent = self.recent.lock();
+        recent.iter().rev().find(|block| block.block.header.index == height).cloned()
+    }
+
+    /// Keeps an executed block until its height is decided.
+    pub(crate) fn keep_open(&self, hash: Hash, executed: Arc<Executed>) {
+        self.open.lock().insert(hash, executed);
+    }
+
+    pub(crate) fn open_block(&self, hash: &Hash) -> Option<Arc<Executed>> {
+        self.open.lock().get(hash).cloned()
+    }
+
+    /// Makes an executed block the tip: one synced write, then the memory of it.
+    ///
+    /// # Errors
+    /// [`Fault`] if the write failed; the tip is what it was.
+    pub(crate) fn commit(
+        &self,
+        hash: Hash,
+        executed: &Executed,
+        certificate: &[u8],
+    ) -> Result<Arc<CommittedBlock>, Fault> {
+        let Executed { block, changes, sweeps } = executed;
+        let missed = consensus::Certificate::decode(certificate)
+            .map(|certificate| missed(&self.spec.validators, &certificate))
+            .unwrap_or_default();
+        let input = CommitBlock { block, changes, sweeps, missed: &missed };
+        let tip = self.store.commit_block(&input, certificate)?;
+        let committed = Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
+        let deadline = sweep::next_deadline(&*self.store.latest())?;
+        {
+            let mut recent = self.recent.lock();
+            if recent.len() >= RECENT_MAX {
+                recent.pop_front();
+            }
+            recent.push_back(Arc::clone(&committed));
+        }
+        self.open.lock().clear();
+        *self.next_deadline.write() = deadline;
+        *self.tip.write() = tip;
+        Ok(committed)
+    }
+}

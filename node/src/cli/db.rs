@@ -1,0 +1,221 @@
+//! `ombra db`: look after the database of a stopped node.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use state::store::{Options, Store, Tip, tools};
+
+use super::client::{CliError, Out, Outcome};
+use super::genesis;
+use crate::config::Home;
+use crate::replay::ChainReplay;
+
+/// Look after the database of a stopped node
+#[derive(Debug, Subcommand)]
+pub(super) enum DbCommand {
+    /// Rows and bytes of every table
+    #[command(after_help = "Example: ombra db stats --home /var/lib/ombra")]
+    Stats(HomeArgs),
+    /// Execute every block again and compare roots, rows and invariants
+    #[command(after_help = "Example: ombra db verify --home /var/lib/ombra")]
+    Verify(HomeArgs),
+    /// Write the tables anew, without what was deleted
+    #[command(after_help = "Example: ombra db compact --home /var/lib/ombra")]
+    Compact(HomeArgs),
+    /// Write blocks with their certificates into a file
+    #[command(after_help = "Example: ombra db export --home /var/lib/ombra blocks.ombra")]
+    Export(ExportArgs),
+    /// Check and execute the blocks of a file
+    #[command(after_help = "Example: ombra db import --home /var/lib/ombra blocks.ombra")]
+    Import(FileArgs),
+    /// Copy the database into a folder
+    #[command(after_help = "Example: ombra db snapshot --home /var/lib/ombra /backup/ombra")]
+    Snapshot(FileArgs),
+    /// Make the database out of a snapshot; there must be none yet
+    #[command(after_help = "Example: ombra db restore --home /var/lib/ombra /backup/ombra")]
+    Restore(FileArgs),
+    /// Take the last block back; the old database is kept beside the new one
+    #[command(after_help = "Example: ombra db rollback --home /var/lib/ombra")]
+    Rollback(HomeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct HomeArgs {
+    /// The node's home, or the data folder of `ombra dev`
+    #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
+    home: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FileArgs {
+    #[command(flatten)]
+    at: HomeArgs,
+    /// The file or folder
+    path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    #[command(flatten)]
+    file: FileArgs,
+    /// The first block
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// The last block [default: the last there is]
+    #[arg(long)]
+    to: Option<u64>,
+}
+
+pub(super) fn run(command: DbCommand, out: Out<'_>) -> Outcome {
+    match command {
+        DbCommand::Stats(args) => stats(&args, out),
+        DbCommand::Verify(args) => verify(&args, out),
+        DbCommand::Compact(args) => {
+            let bar = bar("tables");
+            tools::compact(&open(&args)?, &mut progress(&bar)).map_err(failed)?;
+            bar.finish_and_clear();
+            done(&args, json!({ "ok": true }), "compacted", out)
+        }
+        DbCommand::Export(args) => export(&args, out),
+        DbCommand::Import(args) => import(&args, out),
+        DbCommand::Snapshot(FileArgs { at, path }) => {
+            tools::snapshot(&open(&at)?, &path).map_err(failed)?;
+            done(&at, json!({ "ok": true, "path": path }), "copied", out)
+        }
+        DbCommand::Restore(args) => restore(&args, out),
+        DbCommand::Rollback(args) => rollback(&args, out),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> CliError {
+    CliError::Failed(error.to_string())
+}
+
+fn database(args: &HomeArgs) -> Result<PathBuf, CliError> {
+    let path = Home::new(args.home.clone()).database();
+    if path.join("CURRENT").exists() {
+        return Ok(path);
+    }
+    Err(CliError::Usage(format!("there is no database in {}", path.display())))
+}
+
+fn open(args: &HomeArgs) -> Result<Store, CliError> {
+    Store::open(&database(args)?, Options::default()).map_err(failed)
+}
+
+fn replay(args: &HomeArgs) -> Result<ChainReplay, CliError> {
+    ChainReplay::new(&genesis::parse(&Home::new(args.home.clone()).genesis())?).map_err(failed)
+}
+
+/// A bar on a terminal; elsewhere nothing.
+fn bar(unit: &'static str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let template = format!("{{bar:40}} {{pos}}/{{len}} {unit} {{per_sec}} {{eta}}");
+    let style = ProgressStyle::with_template(&template);
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn progress(bar: &ProgressBar) -> impl FnMut(u64, u64) + '_ {
+    |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    }
+}
+
+fn done(args: &HomeArgs, answer: serde_json::Value, words: &str, out: Out<'_>) -> Outcome {
+    if args.json {
+        writeln!(out, "{answer}")?;
+    } else {
+        writeln!(out, "{words}")?;
+    }
+    Ok(())
+}
+
+fn tip_line(args: &HomeArgs, word: &str, tip: &Tip, out: Out<'_>) -> Outcome {
+    let Tip { height, hash, state_root, .. } = tip;
+    let answer = json!({ "ok": true, "height": height, "hash": hash, "stateRoot": state_root });
+    let words = format!("{word} up to block {height} {hash}, state root {state_root}");
+    done(args, answer, &words, out)
+}
+
+fn stats(args: &HomeArgs, out: Out<'_>) -> Outcome {
+    let tables = tools::stats(&open(args)?).map_err(failed)?;
+    if args.json {
+        let rows: Vec<_> = tables
+            .iter()
+            .map(|it| json!({ "table": it.table, "rows": it.rows, "bytes": it.bytes }))
+            .collect();
+        writeln!(out, "{}", json!(rows))?;
+        return Ok(());
+    }
+    let mut shown = comfy_table::Table::new();
+    shown.load_preset(comfy_table::presets::NOTHING).set_header(["table", "rows", "bytes"]);
+    for it in &tables {
+        shown.add_row([it.table.to_owned(), it.rows.to_string(), it.bytes.to_string()]);
+    }
+    writeln!(out, "{shown}")?;
+    Ok(())
+}
+
+fn verify(args: &HomeArgs, out: Out<'_>) -> Outcome {
+    let (store, chain) = (open(args)?, replay(args)?);
+    let scratch = beside(&database(args)?, "verify");
+    let bar = bar("blocks");
+    let verified = tools::verify(&store, &scratch, &chain.replay(), &mut progress(&bar));
+    bar.finish_and_clear();
+    tip_line(args, "verified", &verified.map_err(failed)?.tip, out)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn export(args: &ExportArgs, out: Out<'_>) -> Outcome {
+    let FileArgs { at, path } = &args.file;
+    let bar = bar("blocks");
+    let range = (args.from, args.to);
+    let blocks = tools::export(&open(at)?, path, range, &mut progress(&bar)).map_err(failed)?;
+    bar.finish_and_clear();
+    let words = format!("{blocks} blocks written to {}", path.display());
+    done(at, json!({ "ok": true, "blocks": blocks, "path": path }), &words, out)
+}
+
+fn import(args: &FileArgs, out: Out<'_>) -> Outcome {
+    let FileArgs { at, path } = args;
+    let folder = Home::new(at.home.clone()).database();
+    std::fs::create_dir_all(&folder)
+        .map_err(|source| CliError::File { what: folder.display().to_string(), source })?;
+    let store = Store::open(&folder, Options::default()).map_err(failed)?;
+    let bar = bar("blocks");
+    let tip = tools::import(&store, path, &replay(at)?.replay(), &mut progress(&bar));
+    bar.finish_and_clear();
+    tip_line(at, "imported", &tip.map_err(failed)?, out)
+}
+
+fn restore(args: &FileArgs, out: Out<'_>) -> Outcome {
+    let home = Home::new(args.at.home.clone());
+    let genesis = genesis::parse(&home.genesis())?;
+    let tip = tools::restore(&args.path, &home.database(), genesis.hash(), Options::default());
+    tip_line(&args.at, "restored", &tip.map_err(failed)?, out)
+}
+
+fn rollback(args: &HomeArgs, out: Out<'_>) -> Outcome {
+    let bar = bar("blocks");
+    let path = database(args)?;
+    let chain = replay(args)?;
+    let replay = chain.replay();
+    let tip = tools::rollback(&path, Options::default(), &replay, &mut progress(&bar));
+    bar.finish_and_clear();
+    tip_line(args, "rolled back", &tip.map_err(failed)?, out)
+}

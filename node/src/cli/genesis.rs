@@ -1,0 +1,150 @@
+//! `ombra genesis`: write, check and print genesis files.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use genesis::{Genesis, Spec, Validator, set_param};
+use serde_json::json;
+use types::{Address, Amount, Params, PublicKey};
+
+use super::client::{CliError, Out, Outcome};
+use super::home::write_new;
+use crate::clock::now_ms;
+
+/// Write, check and print genesis files
+#[derive(Debug, Subcommand)]
+pub(super) enum GenesisCommand {
+    /// Write a genesis file
+    #[command(after_help = "Example: ombra genesis new --chain-id ombra-test --validator PUBLICKEY=10 \
+                            --account ADDRESS=1000000 --out genesis.json")]
+    New(NewArgs),
+    /// Check a genesis file and report everything that is wrong with it
+    #[command(after_help = "Example: ombra genesis validate genesis.json")]
+    Validate(FileArgs),
+    /// Print the canonical form of a genesis file and its hash
+    #[command(after_help = "Example: ombra genesis show genesis.json --json")]
+    Show(FileArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NewArgs {
+    /// The chain's name
+    #[arg(long)]
+    chain_id: String,
+    /// The time of height 0, in milliseconds since 1970 [default: now]
+    #[arg(long, value_name = "MS")]
+    time: Option<u64>,
+    /// A validator's public key and voting power
+    #[arg(long, value_name = "PUBLICKEY=POWER", value_parser = parse_validator, required = true)]
+    validator: Vec<Validator>,
+    /// An account and its balance in micro-OMBRA
+    #[arg(long, value_name = "ADDRESS=MICRO", value_parser = parse_account)]
+    account: Vec<(Address, Amount)>,
+    /// From which block on CHAT_TURN and the AGENT kinds are valid
+    #[arg(long, value_name = "HEIGHT", default_value_t = 0)]
+    v6: u64,
+    /// Set a parameter
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// Where to write the file; it must not exist
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FileArgs {
+    /// The genesis file
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_validator(text: &str) -> Result<Validator, String> {
+    let (key, power) = text.split_once('=').ok_or("expected PUBLICKEY=POWER")?;
+    let public_key: PublicKey = key.parse().map_err(|e: types::text::ParseTextError| e.to_string())?;
+    let power = power.parse().map_err(|_number| format!("{power:?} is not a voting power"))?;
+    Ok(Validator { public_key, power, name: None })
+}
+
+fn parse_account(text: &str) -> Result<(Address, Amount), String> {
+    let (address, balance) = text.split_once('=').ok_or("expected ADDRESS=MICRO")?;
+    let address = Address::parse(address).map_err(|e| e.to_string())?;
+    Ok((address, Amount::parse(balance).map_err(|e| e.to_string())?))
+}
+
+pub(super) fn run(command: GenesisCommand, out: Out<'_>) -> Outcome {
+    match command {
+        GenesisCommand::New(args) => new(args, out),
+        GenesisCommand::Validate(args) => validate(&args, out),
+        GenesisCommand::Show(args) => show(&args, out),
+    }
+}
+
+fn new(args: NewArgs, out: Out<'_>) -> Outcome {
+    let mut params = Params::default();
+    for text in &args.param {
+        set_param(&mut params, text).map_err(|error| CliError::Usage(error.to_string()))?;
+    }
+    let spec = Spec {
+        chain_id: args.chain_id,
+        genesis_time: args.time.unwrap_or_else(now_ms),
+        validators: args.validator,
+        accounts: args.account,
+        forks: state::Forks { v6: args.v6 },
+        params,
+    };
+    let genesis = Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))?;
+    write_new(&args.out, &genesis.to_file())?;
+    writeln!(out, "{} written, hash {}", args.out.display(), genesis.hash())?;
+    Ok(())
+}
+
+fn validate(args: &FileArgs, out: Out<'_>) -> Outcome {
+    match Genesis::parse(&read(&args.file)?) {
+        Ok(genesis) if args.json => {
+            writeln!(out, "{}", json!({ "ok": true, "hash": genesis.hash() }))?;
+            Ok(())
+        }
+        Ok(genesis) => {
+            let (accounts, validators) = (genesis.accounts().len(), genesis.validators().len());
+            writeln!(out, "{} is in order", args.file.display())?;
+            writeln!(out, "chain {}, hash {}", genesis.chain_id(), genesis.hash())?;
+            writeln!(out, "{validators} validators, {accounts} accounts, {} micro", genesis.supply())?;
+            Ok(())
+        }
+        Err(faults) => {
+            if args.json {
+                let faults: Vec<_> = faults
+                    .as_slice()
+                    .iter()
+                    .map(|it| json!({ "path": it.path, "got": it.got, "expected": it.expected }))
+                    .collect();
+                writeln!(out, "{}", json!({ "ok": false, "faults": faults }))?;
+            }
+            Err(CliError::Usage(format!("{}:\n{faults}", args.file.display())))
+        }
+    }
+}
+
+fn show(args: &FileArgs, out: Out<'_>) -> Outcome {
+    let genesis = parse(&args.file)?;
+    if args.json {
+        writeln!(out, "{}", genesis.canonical())?;
+    } else {
+        write!(out, "{}", genesis.to_file())?;
+        writeln!(out, "hash {}", genesis.hash())?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path)
+        .map_err(|source| CliError::File { what: path.display().to_string(), source })
+}
+
+/// The genesis in a file, or everything that is wrong with it.
+pub(super) fn parse(path: &Path) -> Result<Genesis, CliError> {
+    Genesis::parse(&read(path)?)
+        .map_err(|faults| CliError::Usage(format!("{}:\n{faults}", path.display())))
+}

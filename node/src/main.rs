@@ -1,0 +1,5 @@
+//! The binary `ombra`.
+
+fn main() -> std::process::ExitCode {
+    node::cli::main()
+}

@@ -1,0 +1,432 @@
+//! A running node: everything wired together, and stopped in order.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use genesis::Genesis;
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use rpc::ports::{ChainFacts, Endpoints, Ports};
+use state::store::{Options, Store};
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+use txpool::lanes::Rules;
+use txpool::{Lane, Pool};
+use types::Keypair;
+
+use crate::adapters::consensus::ChainLedger;
+use crate::adapters::events::EventBus;
+use crate::adapters::operator::{Health, Operator, Peers, SystemClock, free_disk_bytes};
+use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads};
+use crate::adapters::reads::Reads;
+use crate::adapters::submit::{self, Worker};
+use crate::chain::{Chain, ChainSpec};
+use crate::clock::now_ms;
+use crate::config::{Config, Home};
+use crate::fault::Fault;
+use crate::logging::LogControl;
+use crate::metrics::{BlockMetrics, PoolCollector};
+use crate::pace::{BlockPace, Wake};
+use crate::supervisor::{ShutdownReason, Supervisor};
+
+/// What a node is started with.
+#[derive(Debug)]
+pub struct NodeSpec {
+    /// Where its files are.
+    pub home: Home,
+    /// The chain's beginning.
+    pub genesis: Genesis,
+    /// Its settings.
+    pub config: Config,
+    /// The key that signs votes; none for a follower.
+    pub validator: Option<Keypair>,
+    /// Seed of the key that names it on the network.
+    pub node_key: [u8; 32],
+    /// Whether it talks to nobody: a chain of one validator on one machine.
+    pub alone: bool,
+}
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database.
+    #[error(transparent)]
+    Storage(#[from] state::StorageError),
+    /// A part of the node.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// Consensus.
+    #[error("consensus: {0}")]
+    Consensus(#[from] consensus::StartError),
+    /// The pool's journal.
+    #[error(transparent)]
+    Journal(#[from] txpool::JournalError),
+    /// The pool's journal could not be taken up again.
+    #[error(transparent)]
+    Restore(#[from] txpool::RestoreError),
+    /// The interfaces.
+    #[error(transparent)]
+    Rpc(#[from] rpc::StartError),
+    /// Genesis names validators that cannot decide anything.
+    #[error("genesis: {0}")]
+    Validators(#[from] consensus::ValidatorSetError),
+    /// Files and threads.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How often the pool's journal goes to the disk. What a crash of the machine may lose is what
+/// came in since; a crash of the process loses what had not been handed to the system.
+const JOURNAL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often the free room on the disk is looked at.
+const DISK_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A node that runs.
+#[derive(Debug)]
+pub struct Running {
+    supervisor: Supervisor,
+    endpoints: Endpoints,
+    endpoints_file: PathBuf,
+    stop_time: Duration,
+}
+
+impl Running {
+    /// The addresses of its interfaces.
+    #[must_use]
+    pub const fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
+    }
+
+    /// Runs until `asked` ends or a task fails, and stops in order.
+    pub async fn run_until(self, asked: impl Future<Output = &'static str>) -> ShutdownReason {
+        let reason = self.supervisor.run(asked, self.stop_time).await;
+        // The file says that the node answers; it no longer does.
+        drop(std::fs::remove_file(&self.endpoints_file));
+        reason
+    }
+}
+
+/// Everything that the stages share.
+struct Parts {
+    chain: Arc<Chain>,
+    pool: Arc<Pool>,
+    pending: Arc<Pending>,
+    bus: Arc<EventBus>,
+    wake: Arc<Wake>,
+    rules: Rules,
+}
+
+/// Starts a node and answers once its interfaces do.
+///
+/// # Errors
+/// [`StartError`]; what had been started is stopped again.
+pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
+    let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
+    let parts = open_parts(&home, &genesis, &config)?;
+    let mut registry = Registry::with_prefix("ombra");
+    registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
+    let mut supervisor = Supervisor::default();
+
+    let stop = supervisor.stage("storage");
+    supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
+    let disk = DiskWatch {
+        path: home.directory().clone(),
+        free_min: config.storage.free_disk_bytes_min,
+    };
+    supervisor.spawn("disk", disk.run(stop));
+
+    let identity = consensus::Identity { node_key, validator };
+    let settings = consensus_config(&home, &parts, &config, &identity, alone);
+    let listen = match &settings.network {
+        consensus::Network::Alone => None,
+        consensus::Network::Peers { listen, .. } => Some(listen.clone()),
+    };
+    let stop = supervisor.stage("consensus");
+    let engine = start_engine(&parts, settings, identity, &mut registry, stop).await?;
+    let control = engine.control().clone();
+    supervisor.spawn("engine", async move {
+        let mut engine = engine;
+        engine.finished().await.map_err(Fault::from)
+    });
+
+    let stop = supervisor.stage("pool");
+    let (door, ingest) = submit::open(Worker {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        lane: lane(&parts.rules)?,
+        wake: Arc::clone(&parts.wake),
+    });
+    supervisor.spawn("ingest", ingest.run(stop.clone()));
+    let peers = Arc::new(Peers::new(control.clone(), listen.iter().cloned().collect()));
+    let watched = Arc::clone(&peers);
+    supervisor.spawn("peers", async move {
+        stop.run_until_cancelled(watched.watch()).await;
+        Ok(())
+    });
+
+    let stop = supervisor.stage("rpc");
+    let operator = Operator {
+        log,
+        log_filter: Mutex::new(config.log.filter.clone()),
+        pool: Arc::clone(&parts.pool),
+        engine: control,
+    };
+    let ports = rpc_ports(&parts, &home, &config, door, peers, operator);
+    let facts = facts(parts.chain.spec());
+    let server =
+        rpc::start(config.rpc.clone(), facts, ports, registry, home.admin_socket(), stop).await?;
+    let endpoints = server.endpoints().clone();
+    supervisor.spawn("rpc", async move {
+        server.finished().await.map_err(|source| Fault::io("serving the interfaces", source))
+    });
+
+    let endpoints_file = home.endpoints();
+    write_atomically(&endpoints_file, &endpoints_text(&endpoints, listen.as_deref()))
+        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
+    info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
+    let stop_time = Duration::from_millis(config.shutdown.time_ms);
+    Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
+}
+
+async fn start_engine(
+    parts: &Parts,
+    settings: consensus::Config,
+    identity: consensus::Identity,
+    registry: &mut Registry,
+    stop: CancellationToken,
+) -> Result<consensus::Handle, StartError> {
+    let ledger = Arc::new(ChainLedger {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        lane: lane(&parts.rules)?,
+        bus: Arc::clone(&parts.bus),
+        wake: Arc::clone(&parts.wake),
+        metrics: BlockMetrics::register(registry),
+        proposer: identity.validator.as_ref().map(Keypair::address),
+    });
+    let pace = Arc::new(BlockPace {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        wake: Arc::clone(&parts.wake),
+    });
+    let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace };
+    let engine = consensus::start(settings, identity, ports, stop).await?;
+    engine.counters().register(registry);
+    Ok(engine)
+}
+
+fn rpc_ports(
+    parts: &Parts,
+    home: &Home,
+    config: &Config,
+    door: submit::Door,
+    peers: Arc<Peers>,
+    operator: Operator,
+) -> Ports {
+    let reads = Arc::new(Reads { chain: Arc::clone(&parts.chain) });
+    let health = Health {
+        chain: Arc::clone(&parts.chain),
+        network: Arc::clone(&peers),
+        data: home.directory().clone(),
+        free_disk_bytes_min: config.storage.free_disk_bytes_min,
+        needs_peers: parts.chain.spec().validators.validators().len() > 1,
+    };
+    Ports {
+        chain: reads.clone(),
+        transactions: reads.clone(),
+        accounts: reads.clone(),
+        runs: reads.clone(),
+        directory: reads.clone(),
+        proofs: reads,
+        submit: Arc::new(door),
+        projection: parts.pending.clone(),
+        pool: Arc::new(PoolReads(Arc::clone(&parts.pool))),
+        network: peers,
+        events: parts.bus.clone(),
+        readiness: Arc::new(health),
+        admin: Arc::new(operator),
+        clock: Arc::new(SystemClock),
+    }
+}
+
+fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, StartError> {
+    let database = home.database();
+    std::fs::create_dir_all(&database)
+        .map_err(|source| StartError::Io { doing: format!("making {}", database.display()), source })?;
+    let store = Store::open(&database, storage_options(config))?;
+    let chain = Arc::new(Chain::open(store, chain_spec(genesis)?, &genesis.state())?);
+    let bus = Arc::new(EventBus::new(chain.tip().height));
+    let pending = Arc::new(Pending::new(Arc::clone(&chain)));
+    let rules = static_rules(chain.spec());
+    let ports = txpool::Ports {
+        ledger: Box::new(PoolLedger(Arc::clone(&pending))),
+        chain: Arc::new(IncludedTxs(Arc::clone(&chain))),
+        events: bus.clone(),
+    };
+    let skew = rules.params.max_clock_skew_ms;
+    let pool = Pool::with_journal(config.txpool.clone(), skew, ports, &home.journal())?;
+    let next = chain.tip().height.saturating_add(1);
+    let restored = pool.restore(&lane(&rules)?, next, now_ms())?;
+    info!(?restored, "the pool's journal is taken up again");
+    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake: Arc::default(), rules })
+}
+
+/// What genesis fixes.
+pub(crate) fn chain_spec(
+    genesis: &Genesis,
+) -> Result<ChainSpec, consensus::ValidatorSetError> {
+    let validators =
+        genesis.validators().iter().map(|validator| (validator.public_key, validator.power));
+    Ok(ChainSpec {
+        rules: Arc::new(genesis.chain()),
+        genesis_hash: genesis.hash(),
+        genesis_time: genesis.time(),
+        validators: consensus::ValidatorSet::new(validators)?,
+    })
+}
+
+/// What the chain fixes about transactions at every height.
+fn static_rules(spec: &ChainSpec) -> Rules {
+    Rules {
+        chain_id: spec.rules.chain_id.clone(),
+        params: spec.params().clone(),
+        v6_height: spec.rules.forks.v6,
+    }
+}
+
+/// The settings of the database.
+fn storage_options(config: &Config) -> Options {
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    Options {
+        block_cache_bytes: size(config.storage.block_cache_bytes),
+        write_buffer_bytes: size(config.storage.write_buffer_bytes),
+        hot_value_bytes: config.storage.hot_cache_bytes,
+        ..Options::default()
+    }
+}
+
+/// Threads that check signatures: as many as the machine has cores.
+fn lane(rules: &Rules) -> Result<Lane, StartError> {
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    Lane::new(rules.clone(), threads)
+        .map_err(|source| StartError::Io { doing: "starting threads".to_owned(), source })
+}
+
+fn consensus_config(
+    home: &Home,
+    parts: &Parts,
+    config: &Config,
+    identity: &consensus::Identity,
+    alone: bool,
+) -> consensus::Config {
+    let is_only = identity
+        .validator
+        .as_ref()
+        .is_some_and(|key| parts.chain.spec().validators.is_only(&key.address()));
+    let network = if alone && is_only {
+        consensus::Network::Alone
+    } else {
+        consensus::Network::Peers {
+            listen: config.p2p.listen.clone(),
+            peers: config.p2p.peers.clone(),
+            open: config.p2p.open,
+        }
+    };
+    let crate::config::Consensus {
+        timeout_propose_ms,
+        timeout_prevote_ms,
+        timeout_precommit_ms,
+        timeout_step_ms,
+    } = config.consensus;
+    let params = parts.chain.spec().params();
+    // The header and the framing of transactions come on top of what genesis allows.
+    let block_bytes = u64::from(params.max_block_bytes).saturating_mul(5) / 4;
+    consensus::Config {
+        chain_id: parts.rules.chain_id.clone(),
+        moniker: "ombra".to_owned(),
+        directory: home.consensus(),
+        network,
+        block_bytes_max: usize::try_from(block_bytes).unwrap_or(usize::MAX),
+        timeouts: consensus::Timeouts {
+            propose: Duration::from_millis(timeout_propose_ms),
+            prevote: Duration::from_millis(timeout_prevote_ms),
+            precommit: Duration::from_millis(timeout_precommit_ms),
+            step: Duration::from_millis(timeout_step_ms),
+        },
+    }
+}
+
+fn facts(spec: &ChainSpec) -> ChainFacts {
+    ChainFacts {
+        chain_id: spec.rules.chain_id.clone(),
+        genesis_hash: spec.genesis_hash,
+        v6_height: spec.rules.forks.v6,
+        params: spec.params().clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Writes the pool's journal to the disk again and again, and once more at the end.
+async fn keep_journal(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fault> {
+    let mut go_on = true;
+    while go_on {
+        go_on = tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            () = tokio::time::sleep(JOURNAL_INTERVAL) => true,
+        };
+        let pool = Arc::clone(&pool);
+        let flushed = tokio::task::spawn_blocking(move || pool.flush_journal()).await;
+        if let Ok(Err(error)) = flushed {
+            // The pool keeps what it could not write and tries again at the next turn.
+            tracing::error!(%error, "the pool's journal cannot be written");
+        }
+    }
+    Ok(())
+}
+
+/// Stops the node in order before the disk is full.
+struct DiskWatch {
+    path: PathBuf,
+    free_min: u64,
+}
+
+impl DiskWatch {
+    async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+        loop {
+            let free = free_disk_bytes(&self.path)
+                .map_err(|source| Fault::io("looking at the free room on the disk", source))?;
+            if free < self.free_min {
+                return Err(Fault::DiskFull { free, min: self.free_min });
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                () = tokio::time::sleep(DISK_INTERVAL) => {}
+            }
+        }
+    }
+}
+
+fn endpoints_text(endpoints: &Endpoints, p2p: Option<&str>) -> String {
+    let body = serde_json::json!({
+        "rpc": endpoints.rpc,
+        "p2p": p2p,
+        "metrics": endpoints.metrics,
+    });
+    format!("{body}\n")
+}
+
+/// A reader sees the old file or the new one, never half of it.
+fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
+    let half = path.with_extension("tmp");
+    std::fs::write(&half, text)?;
+    std::fs::rename(&half, path)
+}

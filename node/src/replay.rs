@@ -1,0 +1,58 @@
+//! What the tools of a stopped node have to be told of the chain: its rules, its beginning, and who
+//! may sign certificates.
+
+use std::sync::Arc;
+
+use genesis::Genesis;
+use state::Changes;
+use state::store::tools::{Certificates, Replay};
+use types::{Address, Hash};
+
+use crate::chain::ChainSpec;
+
+/// One chain, for executing its blocks again.
+#[derive(Debug)]
+pub struct ChainReplay {
+    spec: ChainSpec,
+    first: Changes,
+}
+
+impl ChainReplay {
+    /// The replay of the chain that begins with `genesis`.
+    ///
+    /// # Errors
+    /// [`consensus::ValidatorSetError`] if its validators cannot decide anything.
+    pub fn new(genesis: &Genesis) -> Result<Self, consensus::ValidatorSetError> {
+        Ok(Self { spec: crate::node::chain_spec(genesis)?, first: genesis.state() })
+    }
+
+    /// What the tools take.
+    #[must_use]
+    pub fn replay(&self) -> Replay<'_> {
+        Replay {
+            chain: Arc::clone(&self.spec.rules),
+            genesis_hash: self.spec.genesis_hash,
+            genesis_time: self.spec.genesis_time,
+            genesis_changes: &self.first,
+            certificates: self,
+        }
+    }
+}
+
+/// The proposers of the rounds before the one that decided: they missed their turn.
+pub(crate) fn missed(
+    validators: &consensus::ValidatorSet,
+    certificate: &consensus::Certificate,
+) -> Vec<Address> {
+    let rounds = 0..certificate.round;
+    rounds.map(|round| validators.proposer(certificate.height, round).address).collect()
+}
+
+impl Certificates for ChainReplay {
+    fn verify(&self, height: u64, hash: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String> {
+        let (chain, validators) = (&self.spec.rules.chain_id, &self.spec.validators);
+        consensus::verify_certificate(chain, validators, height, hash, certificate)
+            .map(|certificate| missed(validators, &certificate))
+            .map_err(|error| error.to_string())
+    }
+}

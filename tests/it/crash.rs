@@ -1,0 +1,118 @@
+//! `kill -9` at random moments under load: what the node confirmed is there again.
+//!
+//! `OMBRA_KILLS` sets how often; the default is a handful, the slow suite asks for many.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::node::{DevOptions, Node, wait_for};
+use tests::workload::{Workload, Wave};
+
+const KILLS: u32 = 4;
+
+fn kills() -> u32 {
+    std::env::var("OMBRA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
+}
+
+/// Sends until the node dies; answers the hashes of what it saw included before.
+fn confirmed_until_killed(node: &Node, texts: &[String], over: &AtomicBool) -> Vec<String> {
+    let mut confirmed = Vec::new();
+    let Ok(mut connection) = Connection::open(node.rpc) else { return confirmed };
+    for text in texts {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        let tx: Value = serde_json::from_str(text).expect("workloads are JSON");
+        let Ok(sent) = connection.call("ombra_sendTransaction", &json!([tx])) else { break };
+        let Ok(seen) = connection.call("ombra_waitForTransaction", &json!([sent["hash"]])) else {
+            break;
+        };
+        if seen["status"] == "included" {
+            confirmed.push(sent["hash"].as_str().expect("a hash is text").to_owned());
+        }
+    }
+    confirmed
+}
+
+fn next_texts(lane: &mut Vec<String>, count: usize) -> Vec<String> {
+    let count = count.min(lane.len());
+    lane.drain(..count).collect()
+}
+
+#[test]
+fn what_was_confirmed_survives_kill_9() -> anyhow::Result<()> {
+    let kills = kills();
+    let per_round = 200;
+    let mut node = Node::start(DevOptions::from_environment())?;
+    let work = Workload::transfers(per_round * usize::try_from(kills)? * 4, 4)?;
+    let waves = work.waves.into_iter();
+    let mut lanes: Vec<Vec<String>> = waves.flat_map(|wave: Wave| wave.by_sender).collect();
+    let mut confirmed: Vec<String> = Vec::new();
+    let mut heights = vec![0];
+
+    for round in 0..kills {
+        let over = AtomicBool::new(false);
+        let texts: Vec<Vec<String>> =
+            lanes.iter_mut().map(|lane| next_texts(lane, per_round)).collect();
+        let found = std::thread::scope(|scope| {
+            let workers: Vec<_> = texts
+                .iter()
+                .map(|texts| scope.spawn(|| confirmed_until_killed(&node, texts, &over)))
+                .collect();
+            // A different moment each round, without a source of randomness.
+            std::thread::sleep(Duration::from_millis(200 + u64::from(round * 137 % 600)));
+            let pid = node.pid().to_string();
+            let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+            over.store(true, Ordering::Relaxed);
+            let found: Vec<String> = workers
+                .into_iter()
+                .flat_map(|worker| worker.join().expect("a sender does not panic"))
+                .collect();
+            killed.map(|_| found)
+        })?;
+        confirmed.extend(found);
+        node.kill_and_restart()?;
+        let height = node.height()?;
+        assert!(height >= *heights.last().expect("never empty"), "the chain went back");
+        heights.push(height);
+        all_included(&node, &confirmed)?;
+        rewind(&node, &mut lanes, &texts)?;
+    }
+    assert!(!confirmed.is_empty(), "nothing was confirmed, so nothing was tested");
+
+    node.stop()?;
+    let data = node.data().to_string_lossy().into_owned();
+    let verified = node.ombra(&["db", "verify", "--home", &data])?;
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    Ok(())
+}
+
+fn all_included(node: &Node, hashes: &[String]) -> anyhow::Result<()> {
+    for hash in hashes {
+        let tx = node.call("ombra_getTransaction", &json!([hash]))?;
+        assert_eq!(tx["status"], "included", "{hash} was confirmed before the kill");
+    }
+    Ok(())
+}
+
+/// Puts back what the killed node had not taken, so that nonces go on without a gap.
+fn rewind(node: &Node, lanes: &mut [Vec<String>], texts: &[Vec<String>]) -> anyhow::Result<()> {
+    for (lane, texts) in lanes.iter_mut().zip(texts) {
+        let Some(first) = texts.first() else { continue };
+        let sender: Value = serde_json::from_str(first)?;
+        // What the pool had taken comes back from its journal and is included by and by.
+        let next = wait_for("the pool to be empty", || {
+            let account = node.call("ombra_getAccount", &json!([sender["from"]]))?;
+            Ok((account["nonce"] == account["pendingNonce"]).then(|| account["nonce"].as_u64()))
+        })?;
+        let again = texts.iter().filter(|text| {
+            let tx: Value = serde_json::from_str(text).expect("workloads are JSON");
+            tx["nonce"].as_u64() >= next
+        });
+        let again: Vec<String> = again.cloned().collect();
+        lane.splice(0..0, again);
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! What the suites and the load program share: a node as a process of its own, and the plainest
+//! possible client.
+
+#![expect(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    reason = "helpers of this repository's tests; their names say what they do"
+)]
+
+pub mod http;
+pub mod node;
+pub mod workload;

@@ -1,0 +1,239 @@
+//! A node as a process of its own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::http::Connection;
+
+/// How long anything that a test waits for may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What `ombra dev` is started with.
+#[derive(Clone, Debug)]
+pub struct DevOptions {
+    pub binary: PathBuf,
+    pub data_dir: Option<PathBuf>,
+    pub accounts: usize,
+    pub block_time_ms: u64,
+    pub more: Vec<String>,
+}
+
+impl DevOptions {
+    /// The binary in `OMBRA_BIN`, or the one beside the running test.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let beside = || {
+            let test = std::env::current_exe().expect("a process knows its file");
+            let folder = test.parent().and_then(Path::parent).expect("tests are in target/*/deps");
+            folder.join("ombra")
+        };
+        Self {
+            binary: std::env::var_os("OMBRA_BIN").map_or_else(beside, PathBuf::from),
+            data_dir: None,
+            accounts: 10,
+            block_time_ms: 50,
+            more: Vec::new(),
+        }
+    }
+}
+
+/// A running `ombra dev`. Dropping it kills it.
+#[derive(Debug)]
+pub struct Node {
+    process: Child,
+    options: DevOptions,
+    data: PathBuf,
+    pub rpc: SocketAddr,
+    _temporary: Option<TempDir>,
+}
+
+impl Node {
+    /// Starts a chain on free ports, with its data on disk, and waits until it answers.
+    pub fn start(options: DevOptions) -> anyhow::Result<Self> {
+        let temporary = match options.data_dir {
+            Some(_) => None,
+            None => Some(tempfile::tempdir()?),
+        };
+        let data = match (&options.data_dir, &temporary) {
+            (Some(data), _) => data.clone(),
+            (None, Some(temporary)) => temporary.path().join("node"),
+            (None, None) => bail!("no folder for the node's data"),
+        };
+        let (process, rpc) = launch(&options, &data)?;
+        Ok(Self { process, options, data, rpc, _temporary: temporary })
+    }
+
+    /// `kill -9`, and a new process on the same data.
+    pub fn kill_and_restart(&mut self) -> anyhow::Result<()> {
+        self.kill()?;
+        self.restart()
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// A new process on the same data.
+    pub fn restart(&mut self) -> anyhow::Result<()> {
+        (self.process, self.rpc) = launch(&self.options, &self.data)?;
+        Ok(())
+    }
+
+    /// Stops the node in order.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        let asked = Command::new("kill").arg(self.process.id().to_string()).status()?;
+        if !asked.success() {
+            bail!("the node was gone");
+        }
+        let status = self.process.wait()?;
+        if !status.success() {
+            bail!("the node ended with {status}");
+        }
+        Ok(())
+    }
+
+    /// Runs the node's binary with other arguments and answers what it printed.
+    pub fn ombra(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
+        Ok(Command::new(&self.options.binary).args(arguments).stdin(Stdio::null()).output()?)
+    }
+
+    /// Calls a method and answers its result.
+    pub fn call(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        Connection::open(self.rpc)?.call(method, params)
+    }
+
+    /// Calls a method that must be refused and answers the error object.
+    pub fn refusal(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer: Value =
+            serde_json::from_str(&Connection::open(self.rpc)?.post(&call.to_string())?)?;
+        answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The folder of the node's files.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// User and system time of the process so far.
+    pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        let after_name = stat.rsplit(')').next().context("an odd stat line")?;
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        let ticks = |index: usize| -> anyhow::Result<u32> {
+            Ok(fields.get(index).context("a short stat line")?.parse()?)
+        };
+        Ok(f64::from(ticks(11)? + ticks(12)?) / 100.0)
+    }
+
+    /// The most memory that the process has had.
+    pub fn peak_rss_kb(&self) -> anyhow::Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let figure = line.and_then(|line| line.split_whitespace().next());
+        Ok(figure.context("no VmHWM in the status")?.parse()?)
+    }
+
+    /// The height of the chain.
+    pub fn height(&self) -> anyhow::Result<u64> {
+        let info = self.call("ombra_chainInfo", &json!([]))?;
+        info.get("height").and_then(Value::as_u64).context("chainInfo without height")
+    }
+
+    /// Bytes of all files of the node.
+    pub fn disk_bytes(&self) -> anyhow::Result<u64> {
+        folder_bytes(&self.data)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn folder_bytes(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let facts = entry.metadata()?;
+        bytes += if facts.is_dir() { folder_bytes(&entry.path())? } else { facts.len() };
+    }
+    Ok(bytes)
+}
+
+fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAddr)> {
+    let endpoints = data.join("endpoints.json");
+    if endpoints.exists() {
+        // Left behind by a killed process; the next one writes its own.
+        std::fs::remove_file(&endpoints)?;
+    }
+    let is_new = !data.join("genesis.json").exists();
+    let mut command = Command::new(&options.binary);
+    command.arg("dev").args(["--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    if is_new {
+        command.args(["--accounts", &options.accounts.to_string()]);
+        command.args(["--block-time", &options.block_time_ms.to_string()]);
+    }
+    command.args(&options.more).arg("--data-dir").arg(data).stdout(Stdio::null());
+    let mut process =
+        command.spawn().with_context(|| format!("starting {}", options.binary.display()))?;
+    let rpc = wait_for_endpoint(&endpoints, &mut process)?;
+    Ok((process, rpc))
+}
+
+fn wait_for_endpoint(file: &Path, process: &mut Child) -> anyhow::Result<SocketAddr> {
+    let read = || -> Option<SocketAddr> {
+        let text = std::fs::read_to_string(file).ok()?;
+        let endpoints: Value = serde_json::from_str(&text).ok()?;
+        endpoints.get("rpc")?.as_str()?.parse().ok()
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = process.try_wait()? {
+            bail!("the node ended with {status}");
+        }
+        if let Some(rpc) = read() {
+            return Ok(rpc);
+        }
+        if Instant::now() > deadline {
+            process.kill()?;
+            bail!("the node did not answer within {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until `check` answers something, asking again and again until the deadline.
+pub fn wait_for<T>(
+    what: &str,
+    mut check: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = check()? {
+            return Ok(answer);
+        }
+        if Instant::now() > deadline {
+            bail!("waited {PATIENCE:?} for {what}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
