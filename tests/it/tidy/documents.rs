@@ -99,6 +99,39 @@ fn every_method_has_parameters_result_and_an_example() {
     }
 }
 
+/// The error numbers that docs/rpc.md names once for all methods.
+const OF_EVERY_METHOD: &[i32] = &[-32_602, -32_603, -32_052];
+
+#[test]
+fn every_method_names_its_errors() {
+    let document = read("docs/rpc.md");
+    let builders = section(&document, "## 8. ");
+    for method in Registry::public().methods() {
+        let text = section(&document, &format!("### `{}`", method.name));
+        let is_builder = method.name.starts_with("ombra_build");
+        for number in method.errors.iter().filter(|number| !OF_EVERY_METHOD.contains(number)) {
+            let written = format!("\u{2212}{}", number.unsigned_abs());
+            let is_named = text.contains(&written) || (is_builder && builders.contains(&written));
+            assert!(is_named, "{} says {written}", method.name);
+        }
+    }
+}
+
+#[test]
+fn the_tags_of_signed_messages_are_described() {
+    let document = read("docs/consensus.md");
+    let source = read("consensus/src/sign_bytes.rs");
+    let tags: Vec<_> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("const ")?.split_once("b\""))
+        .filter_map(|(_, tag)| tag.split('"').next())
+        .collect();
+    assert!(tags.len() >= 3, "the tags are constants: {tags:?}");
+    for tag in tags {
+        assert!(document.contains(tag), "docs/consensus.md has {tag}");
+    }
+}
+
 #[test]
 fn every_table_is_described_in_the_order_of_the_schema() {
     let document = read("docs/storage.md");
