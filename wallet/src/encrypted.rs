@@ -61,10 +61,7 @@ pub fn encrypt(wallet: &Wallet, password: &str) -> Result<String, WalletError> {
     let mut iv = [0_u8; IV_BYTES];
     getrandom::fill(&mut salt).map_err(WalletError::NoRandomness)?;
     getrandom::fill(&mut iv).map_err(WalletError::NoRandomness)?;
-    let plaintext = plaintext(wallet);
-    let ciphertext = cipher(password, &salt)
-        .encrypt(&Nonce::from(iv), plaintext.as_bytes())
-        .expect("a wallet is far below the cipher's limit of 64 GiB");
+    let ciphertext = seal(plaintext(wallet).as_bytes(), password, &salt, iv);
     Ok(format!(
         "{{\n  \"salt\": \"{}\",\n  \"iv\": \"{}\",\n  \"ciphertext\": \"{}\",\n  \"v\": {VERSION}\n}}\n",
         const_hex::encode(salt),
@@ -92,7 +89,7 @@ pub fn decrypt(text: &[u8], password: &str) -> Result<Wallet, WalletError> {
     let ciphertext = const_hex::decode(&sealed.ciphertext)
         .ok()
         .filter(|bytes| bytes.len() >= TAG_BYTES)
-        .ok_or(fault(WalletFileFault::Ciphertext))?;
+        .ok_or_else(|| fault(WalletFileFault::Ciphertext))?;
     let plaintext = cipher(password, &salt)
         .decrypt(&Nonce::from(iv), ciphertext.as_slice())
         .map(Zeroizing::new)
@@ -132,6 +129,13 @@ fn plaintext(wallet: &Wallet) -> Zeroizing<String> {
         *wallet.expose_private_key(),
         *tail
     ))
+}
+
+/// Encrypts a text of any content.
+fn seal(plaintext: &[u8], password: &str, salt: &[u8; SALT_BYTES], iv: [u8; IV_BYTES]) -> Vec<u8> {
+    cipher(password, salt)
+        .encrypt(&Nonce::from(iv), plaintext)
+        .expect("a wallet is far below the cipher's limit of 64 GiB")
 }
 
 /// The cipher under the stretched password.

@@ -37,9 +37,9 @@ pub fn write_wallet_file(path: &Path, wallet: &Wallet, password: &str) -> Result
         .map_err(fault)?;
     file.write_all(text.as_bytes()).map_err(fault)?;
     file.as_file().sync_all().map_err(fault)?;
-    file.persist_noclobber(path).map_err(|error| match error.error.kind() {
-        ErrorKind::AlreadyExists => WalletError::Exists(path.to_owned()),
-        _ => fault(error.error),
+    file.persist_noclobber(path).map_err(|refused| {
+        let taken = refused.error.kind() == ErrorKind::AlreadyExists;
+        if taken { WalletError::Exists(path.to_owned()) } else { fault(refused.error) }
     })?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
 }

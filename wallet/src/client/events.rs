@@ -118,7 +118,7 @@ impl Events {
             };
             let text = text.map_err(|source| ClientError::Unreadable { method: METHOD, source })?;
             let event: Answer = Answer::read(METHOD, text)?;
-            if event["lagged"].is_u64() && self.from_block().is_some() {
+            if event["lagged"].is_u64() && self.resumption_block().is_some() {
                 self.resume().await?;
             } else if self.is_new(&event) {
                 return Ok(event);
@@ -148,7 +148,7 @@ impl Events {
     }
 
     /// The block from which a resumed stream starts; none if it cannot be resumed without a gap.
-    fn from_block(&self) -> Option<u64> {
+    fn resumption_block(&self) -> Option<u64> {
         match self.kind {
             Kind::Pool => None,
             Kind::Blocks | Kind::Transactions | Kind::AgentRuns | Kind::Chat => {
@@ -159,7 +159,7 @@ impl Events {
 
     /// Opens the stream again where it was lost.
     async fn resume(&mut self) -> Result<(), ClientError> {
-        let from_block = self.from_block();
+        let from_block = self.resumption_block();
         let deadline = Instant::now() + RESUME_TIMEOUT;
         let mut pause = PAUSE_MIN;
         loop {

@@ -50,13 +50,12 @@ async fn every_error_number_has_its_class() {
         script.answer_error(object);
         let error = client.call::<Value, _>("scripted", NO_PARAMS).await.unwrap_err();
         assert_eq!(class, class_of(&error), "{error:?}");
-        match error {
-            ClientError::Refused(refusal) => {
-                assert_eq!("NONCE_STALE", refusal.code);
-                assert_eq!("Nonce stale: tx=4, state=5", refusal.message);
-            }
-            ClientError::Limited { retry_after_ms, .. } => assert_eq!(Some(250), retry_after_ms),
-            _ => {}
+        if let ClientError::Refused(refusal) = &error {
+            assert_eq!("NONCE_STALE", refusal.code);
+            assert_eq!("Nonce stale: tx=4, state=5", refusal.message);
+        }
+        if let ClientError::Limited { retry_after_ms, .. } = error {
+            assert_eq!(Some(250), retry_after_ms);
         }
     }
 }
@@ -69,7 +68,12 @@ fn class_of(error: &ClientError) -> &'static str {
         ClientError::NotServing { .. } => "NotServing",
         ClientError::Limited { .. } => "Limited",
         ClientError::Other { .. } => "Other",
-        _ => "another",
+        ClientError::BadUrl { .. }
+        | ClientError::Unreachable { .. }
+        | ClientError::Strange { .. }
+        | ClientError::Unreadable { .. }
+        | ClientError::Unwritable { .. }
+        | ClientError::WrongHash { .. } => "another",
     }
 }
 
