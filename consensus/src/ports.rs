@@ -46,7 +46,9 @@ pub struct Candidate {
     pub height: u64,
     /// The round it was proposed in.
     pub round: u32,
-    /// The validator that proposed it.
+    /// The validator that built and proposed it. For [`Origin::Synced`] only whose turn the round
+    /// of the decision was: a block that was first proposed in an earlier round, by another, can
+    /// be decided then, so this must not be compared with what the block says.
     pub proposer: Address,
     /// The proposer's signature over the body's header, to be kept with an undecided block so
     /// that it can be sent on later; absent for [`Origin::Synced`].

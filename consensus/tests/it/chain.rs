@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use types::{Address, Hash, Keypair};
 pub(crate) const CHAIN: &str = "ombra-consensus-test";
 
 /// How long anything may take before a test fails. Generous: machines may be busy.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 struct TestBlock {
@@ -50,6 +50,8 @@ pub(crate) struct Disk {
     filling: usize,
     /// From this height on, commits fail.
     broken_from: AtomicU64,
+    /// Whether it proposes blocks that no honest ledger takes.
+    lies: AtomicBool,
 }
 
 impl Disk {
@@ -61,6 +63,7 @@ impl Disk {
             own,
             filling,
             broken_from: AtomicU64::new(u64::MAX),
+            lies: AtomicBool::new(false),
         })
     }
 
@@ -80,6 +83,10 @@ impl Disk {
 
     pub(crate) fn break_from(&self, height: u64) {
         self.broken_from.store(height, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lie(&self) {
+        self.lies.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn height(&self) -> u64 {
@@ -127,7 +134,11 @@ impl Ledger for Disk {
         let block = TestBlock {
             height,
             round,
-            previous: *Self::previous(&content).as_bytes(),
+            previous: if self.lies.load(Ordering::SeqCst) {
+                [0xbb; 32]
+            } else {
+                *Self::previous(&content).as_bytes()
+            },
             proposer: *self.own.as_bytes(),
             filling: vec![7; self.filling],
         };
@@ -244,12 +255,7 @@ impl Node {
             directory: directory.join(&plan.name),
             network: plan.network.clone(),
             block_bytes_max: 1024 * 1024,
-            timeouts: Timeouts {
-                propose: Duration::from_millis(1000),
-                prevote: Duration::from_millis(500),
-                precommit: Duration::from_millis(500),
-                step: Duration::from_millis(200),
-            },
+            timeouts: Timeouts::default(),
         };
         let identity = Identity {
             node_key: node_key(plan.seed),

@@ -156,6 +156,21 @@ async fn one_validator_that_finds_a_block_due_wakes_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invalid_block_is_voted_down_and_the_next_proposer_goes_on() {
+    let town = Town::new("liar", 4, 0).await;
+    let liar = &town.plans[3].disk;
+    liar.lie();
+    town.set_goal(5);
+    town.reaches(5).await;
+    town.agree_up_to(5);
+    let liar_address = key(4).address();
+    assert!((1..=5).all(|height| liar.proposer(height) != liar_address));
+    let honest = town.nodes[0].as_ref().expect("a node");
+    assert!(honest.handle.counters().invalid_proposals.get() > 0);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_follower_has_every_block_of_a_single_validator() {
     let town = Town::new("follow", 1, 1).await;
     town.plans[0].goal.set(6);
