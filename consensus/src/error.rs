@@ -86,6 +86,12 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// Another engine holds the log.
+    #[error("{path} is in use by another process")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// The guard's record cannot be used.
     #[error("the record of signed votes cannot be used: {0}")]
     Guard(#[from] GuardError),

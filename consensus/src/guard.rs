@@ -12,7 +12,12 @@
 //!
 //! A validator that is the whole set signs proposal, prevote and precommit of one block within a
 //! moment, and nobody else can make it sign anything else. For it, [`Guard::permit_alone`]
-//! records the three at once: one sync per block, not three.
+//! records the three at once: one sync per block, not three. Its votes for nil are not recorded:
+//! they decide nothing, and a record of one could forbid the vote for a block after a crash.
+//!
+//! # After a refusal
+//! The node stops. It may start again once the height in question was decided by the others, or
+//! when the right log or database is back in place: what is newer than the record is signed.
 //!
 //! ```text
 //! file `last-signed`: two slots of 512 bytes, written in turn, so that one is always whole
@@ -205,6 +210,11 @@ impl Guard {
         self.write(&next)?;
         *state = State { record: next, reserved: [false, true, true] };
         Ok(())
+    }
+
+    /// Whether a vote for nil may be signed by a validator that is the whole set.
+    pub(crate) fn permit_nil_alone(&self, height: u64, round: i64) -> Result<(), GuardError> {
+        check_position(&self.state.lock().record, height, round).map(drop)
     }
 
     fn write(&self, record: &Record) -> Result<(), GuardError> {

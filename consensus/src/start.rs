@@ -134,6 +134,9 @@ pub async fn start(
         .map_err(|panic| StartError::Engine(panic.to_string()))?
         .map_err(StartError::Ledger)?;
     let log = config.directory.join(LOG_NAME);
+    if !is_free_soon(&log).await {
+        return Err(StartError::InUse { path: log });
+    }
     let voting: Box<dyn malachitebft_signing::Verifier<Ctx>> = Box::new(verifier.clone());
     let consensus = match &signer {
         Some(signer) => ConsensusContext::new_validator(
@@ -258,19 +261,20 @@ impl Runner {
             tracing::warn!("the consensus engine did not stop in time");
             task.abort();
         }
-        let free = async {
-            while is_locked(&log) {
-                tokio::time::sleep(LOCK_POLL).await;
-            }
-        };
-        if tokio::time::timeout(STOP_WAIT_MAX, free).await.is_err() {
+        if !is_free_soon(&log).await {
             tracing::warn!("the consensus engine did not let go of its log in time");
         }
     }
 }
 
-fn is_locked(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock().is_err())
+/// Waits until nobody holds the engine's log, for a while.
+async fn is_free_soon(log: &Path) -> bool {
+    let free = async {
+        while File::open(log).is_ok_and(|file| file.try_lock().is_err()) {
+            tokio::time::sleep(LOCK_POLL).await;
+        }
+    };
+    tokio::time::timeout(STOP_WAIT_MAX, free).await.is_ok()
 }
 
 impl Handle {

@@ -258,7 +258,15 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
             VoteKind::Prevote => Kind::Prevote,
             VoteKind::Precommit => Kind::Precommit,
         };
-        self.ask(move |guard| guard.permit(fields.height, fields.round, kind, digest)).await?;
+        let decides_nothing = fields.value.is_none() && self.alone.load(Ordering::Acquire);
+        self.ask(move |guard| {
+            if decides_nothing {
+                guard.permit_nil_alone(fields.height, fields.round)
+            } else {
+                guard.permit(fields.height, fields.round, kind, digest)
+            }
+        })
+        .await?;
         self.counters.votes.inc();
         Ok(SignedMessage::new(vote, self.keypair.sign(&message).into()))
     }

@@ -96,6 +96,18 @@ fn a_reservation_can_be_replaced_until_it_is_used_or_the_process_ends() {
 }
 
 #[test]
+fn a_vote_for_nil_alone_forbids_nothing_and_is_not_old() {
+    let desk = Desk::new();
+    let guard = desk.open();
+    guard.permit_nil_alone(9, 1).expect("nothing was signed");
+    guard.permit_alone(9, 1, [A, B, C]).expect("proposal");
+    guard.permit_nil_alone(9, 1).expect("the same round");
+    guard.permit(9, 1, Kind::Prevote, B).expect("the reserved prevote");
+    assert!(older(guard.permit_nil_alone(9, 0)));
+    assert!(older(guard.permit_nil_alone(8, 7)));
+}
+
+#[test]
 fn a_torn_write_leaves_the_record_before_it() {
     let desk = Desk::new();
     let last = {

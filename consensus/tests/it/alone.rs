@@ -116,6 +116,36 @@ async fn a_restored_backup_does_not_make_the_key_sign_twice() {
     assert_eq!(home.plan.disk.height(), 2);
 }
 
+/// Drops everything that runs, wherever it is, except for writes that have begun.
+#[test]
+fn sudden_ends_lose_nothing_and_never_contradict() {
+    let home = Home::new("alone-sudden");
+    home.plan.goal.set(u64::MAX);
+    for end in 1..=12 {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let before = home.plan.disk.height();
+        let node = runtime.block_on(async {
+            let node = home.start().await;
+            home.plan.disk.reaches(before + end % 3 + 1).await;
+            node
+        });
+        assert_eq!(node.handle.counters().refusals.get(), 0);
+        runtime.shutdown_timeout(Duration::from_secs(60));
+        drop(node);
+    }
+    let blocks = home.plan.disk.height();
+    assert!(blocks >= 24, "{blocks}");
+    for height in 1..=blocks {
+        let (hash, decided) = home.plan.disk.block(height);
+        verify_certificate(CHAIN, &set([1]), height, &hash, &decided.certificate)
+            .expect("a valid certificate");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_due_block_takes_milliseconds() {
     let home = Home::new("alone-latency");
