@@ -3,7 +3,8 @@
 //!
 //! `cargo bench --bench store -p state --profile release -- [--blocks N] [--dir FOLDER]`
 //!
-//! Prints microseconds per transaction (execution; state tree; encoding; the synced write), then
+//! Prints microseconds per transaction (execution; state tree; encoding; the synced write), on the
+//! clock and of this thread's processor time, which other work on the machine does not blur; then
 //! bytes on disk per run by table, before and after compaction.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
@@ -25,27 +26,36 @@ const MINERS: usize = 40;
 const RUNS_PER_BLOCK: usize = 200;
 const TXS_PER_RUN: usize = 11;
 
-/// Times of one phase.
+/// Times of one phase, block by block.
 #[derive(Default)]
-struct Phase(Vec<Duration>);
+struct Phase {
+    clock: Vec<Duration>,
+    processor: Vec<Duration>,
+}
 
 impl Phase {
     fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), processor_time());
         let answer = work();
-        self.0.push(start.elapsed());
+        self.clock.push(start.elapsed());
+        self.processor.push(processor_time().saturating_sub(busy));
         answer
     }
+}
 
-    /// Microseconds per transaction: median and worst block.
-    fn per_tx(&mut self) -> (f64, f64) {
-        self.0.sort_unstable();
-        let per_tx = |time: Option<&Duration>| {
-            let block = time.copied().unwrap_or_default().as_secs_f64() * 1e6;
-            block / f64::from(u32::try_from(RUNS_PER_BLOCK * TXS_PER_RUN).expect("a small number"))
-        };
-        (per_tx(self.0.get(self.0.len() / 2)), per_tx(self.0.last()))
-    }
+/// How long this thread has run.
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or(0))
+}
+
+/// Microseconds per transaction: the median block.
+fn per_tx(times: &mut [Duration]) -> f64 {
+    times.sort_unstable();
+    let block = times.get(times.len() / 2).copied().unwrap_or_default();
+    let txs = u32::try_from(RUNS_PER_BLOCK * TXS_PER_RUN).expect("a small number");
+    block.as_secs_f64() * 1e6 / f64::from(txs)
 }
 
 fn argument(name: &str) -> Option<String> {
@@ -61,7 +71,7 @@ fn main() {
     let wallets = u64::try_from(USERS + MINERS).expect("a small number");
     let mut chain = TestChain::with(store, wallets);
 
-    let [mut execute, mut tree, mut prepare, mut write] = [const { Phase(Vec::new()) }; 4];
+    let [mut execute, mut tree, mut prepare, mut write] = std::array::from_fn(|_| Phase::default());
     let mut number = 0_usize;
     for _ in 0..blocks {
         let mut txs = Vec::with_capacity(RUNS_PER_BLOCK * TXS_PER_RUN);
@@ -79,15 +89,15 @@ fn main() {
     }
 
     println!("{blocks} blocks of {RUNS_PER_BLOCK} runs; microseconds per transaction");
-    println!("{:<34} {:>8} {:>8}", "", "median", "worst");
+    println!("{:<34} {:>9} {:>9}", "", "clock", "processor");
     for (name, phase) in [
         ("execute", &mut execute),
         ("state tree (part of prepare)", &mut tree),
         ("prepare: tree, encode, batch", &mut prepare),
         ("commit: synced write, caches", &mut write),
     ] {
-        let (median, worst) = phase.per_tx();
-        println!("{name:<34} {median:>8.2} {worst:>8.2}");
+        let (clock, processor) = (per_tx(&mut phase.clock), per_tx(&mut phase.processor));
+        println!("{name:<34} {clock:>9.2} {processor:>9.2}");
     }
     let runs = u64::try_from(number).expect("a small number");
     room("bytes per run before compaction", &chain.store, runs);

@@ -70,25 +70,29 @@ impl HotValues {
     }
 
     /// Takes over what a commit wrote.
-    pub(super) fn update(&self, changes: &Changes) {
-        for (table, rows) in changes {
-            if !HOT.contains(table) {
-                continue;
-            }
-            for (key, value) in rows {
-                let place = long_place(*table, key);
-                match value {
-                    Some(value) if value.len() > VALUE_BYTES_MAX => {
-                        drop(self.values.remove(place.as_slice()));
-                    }
-                    Some(value) => {
-                        let value = Some(Bytes::copy_from_slice(value));
-                        self.values.insert(place.into_boxed_slice(), value);
-                    }
-                    None => self.values.insert(place.into_boxed_slice(), None),
-                }
+    pub(super) fn update(&self, rows: HotRows) {
+        for (place, value) in rows.0 {
+            match value {
+                Some(value) if value.len() > VALUE_BYTES_MAX => drop(self.values.remove(&*place)),
+                value => self.values.insert(place, value),
             }
         }
+    }
+}
+
+/// The hot rows among changes, as the cache wants them.
+pub(super) struct HotRows(Vec<(Box<[u8]>, Option<Bytes>)>);
+
+impl HotRows {
+    pub(super) fn of(changes: &Changes) -> Self {
+        let rows = HOT.iter().filter_map(|table| Some((*table, changes.get(table)?)));
+        let rows = rows.flat_map(|(table, rows)| {
+            rows.iter().map(move |(key, value)| {
+                let value = value.as_deref().map(Bytes::copy_from_slice);
+                (long_place(table, key).into_boxed_slice(), value)
+            })
+        });
+        Self(rows.collect())
     }
 }
 
@@ -123,8 +127,8 @@ impl Nodes {
         self.nodes.get(key)
     }
 
-    pub(super) fn insert(&self, key: &[u8], node: Bytes) {
-        self.nodes.insert(key.into(), node);
+    pub(super) fn insert(&self, key: Box<[u8]>, node: Bytes) {
+        self.nodes.insert(key, node);
     }
 
     pub(super) fn remove(&self, key: &[u8]) {

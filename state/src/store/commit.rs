@@ -1,10 +1,14 @@
 //! One block, one write.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
+use std::thread;
 
 use bytes::Bytes;
 use types::{Address, Block, Hash, Sweep, TxLocation, codec};
 
+use super::cache::HotRows;
+use super::floor::lowest_deadline;
 use super::rocks::{Batch, Rocks};
 use super::tables::{
     AccountHistory, BODIES, BlockIds, COMMITS, HeaderRow, Headers, META, Sweeps, TREE_NODES,
@@ -14,7 +18,7 @@ use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Ti
 use super::{bodies, history, undecided};
 use crate::draft::Changes;
 use crate::error::StorageError;
-use crate::table::{Key, Table, decode_value, encode_value};
+use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tree::{self, TreeUpdate};
 
 /// How many heights' stale nodes one commit removes at most. One is added per commit, so anything
@@ -38,8 +42,20 @@ pub struct CommitBlock<'a> {
 pub struct Prepared {
     batch: Batch,
     tip: Tip,
+    memory: ForMemory,
+}
+
+/// What memory has to learn from a commit once it is written.
+struct ForMemory {
     tree: TreeUpdate,
-    changes: Changes,
+    hot: HotRows,
+    lowest_deadline: Option<Vec<u8>>,
+}
+
+impl ForMemory {
+    fn of(tree: TreeUpdate, changes: &Changes) -> Self {
+        Self { tree, hot: HotRows::of(changes), lowest_deadline: lowest_deadline(changes) }
+    }
 }
 
 impl Prepared {
@@ -59,7 +75,7 @@ impl Prepared {
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let bytes = self.batch.bytes();
-        write!(f, "Prepared({:?}, {} nodes, {bytes} bytes)", self.tip, self.tree.nodes.len())
+        write!(f, "Prepared({:?}, {bytes} bytes)", self.tip)
     }
 }
 
@@ -76,21 +92,26 @@ impl Store {
         if header.index != expected {
             return Err(StorageError::Height { found: header.index, expected });
         }
-        let tree = tree::update(&*self.0, header.index, changes)?;
         let payload = header.payload();
         let hash = Hash::digest(payload.as_bytes());
+        let mut writer = Writer { rocks: &self.0.rocks, batch: room_for(block) };
+        // The tree takes as long as all the rest, and neither needs the other.
+        let tree = thread::scope(|scope| {
+            let tree = scope.spawn(|| tree::update(&*self.0, header.index, changes));
+            writer.rows(changes)?;
+            writer.typed::<Headers>(&header.index, &HeaderRow { hash, payload })?;
+            writer.typed::<BlockIds>(&hash, &header.index)?;
+            writer.block(block, changes)?;
+            if !input.sweeps.is_empty() {
+                writer.typed::<Sweeps>(&header.index, &input.sweeps.to_vec())?;
+            }
+            self.count_proposers(&mut writer, header.proposer, input.missed)?;
+            tree.join().unwrap_or_else(|panic| resume_unwind(panic))
+        })?;
         let tip =
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
-        let mut writer = Writer { rocks: &self.0.rocks, batch: Batch::default() };
-        writer.state(changes, &tree, &tip)?;
-        writer.typed::<Headers>(&header.index, &HeaderRow { hash, payload })?;
-        writer.typed::<BlockIds>(&hash, &header.index)?;
-        writer.block(block, changes)?;
-        if !input.sweeps.is_empty() {
-            writer.typed::<Sweeps>(&header.index, &input.sweeps.to_vec())?;
-        }
-        self.count_proposers(&mut writer, header.proposer, input.missed)?;
-        Ok(Prepared { batch: writer.batch, tip, tree, changes: changes.clone() })
+        writer.tree(&tree, &tip)?;
+        Ok(Prepared { batch: writer.batch, tip, memory: ForMemory::of(tree, changes) })
     }
 
     /// The root of the state that changes on top of the tip would give. [`Store::prepare`] finds it
@@ -109,19 +130,17 @@ impl Store {
     /// # Errors
     /// [`StorageError::Height`] if another block of that height was committed since.
     pub fn commit(&self, prepared: Prepared, certificate: &[u8]) -> Result<Tip, StorageError> {
-        let Prepared { batch, tip, tree, changes } = prepared;
+        let Prepared { batch, tip, memory } = prepared;
         let _writing = self.0.writer.lock();
         let expected = self.tip()?.height.saturating_add(1);
         if tip.height != expected {
             return Err(StorageError::Height { found: tip.height, expected });
         }
-        let rocks = &self.0.rocks;
-        let mut writer = Writer { rocks, batch };
-        let height = tip.height.to_be_bytes();
-        rocks.put(&mut writer.batch, COMMITS, &height, certificate)?;
-        undecided::delete(rocks, &rocks.live(), &mut writer.batch, tip.height)?;
+        let mut writer = Writer { rocks: &self.0.rocks, batch };
+        writer.raw(COMMITS, &tip.height.to_be_bytes(), certificate)?;
+        undecided::delete(writer.rocks, &mut writer.batch, tip.height)?;
         let pruned = self.prune(&mut writer, tip.height)?;
-        self.write(writer.batch, tip, &tree, &changes)?;
+        self.write(writer.batch, tip, memory)?;
         self.0.oldest_stale.store(pruned, Ordering::Relaxed);
         Ok(tip)
     }
@@ -144,28 +163,24 @@ impl Store {
         let tree = tree::update(&*self.0, 0, changes)?;
         let tip = Tip { height: 0, hash, timestamp, state_root: tree.root };
         let mut writer = Writer { rocks: &self.0.rocks, batch: Batch::default() };
-        writer.state(changes, &tree, &tip)?;
+        writer.rows(changes)?;
+        writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, tip, &tree, changes)?;
+        self.write(writer.batch, tip, ForMemory::of(tree, changes))?;
         Ok(tip)
     }
 
     /// The one write of a commit, and what memory has to learn from it.
-    fn write(
-        &self,
-        batch: Batch,
-        tip: Tip,
-        tree: &TreeUpdate,
-        changes: &Changes,
-    ) -> Result<(), StorageError> {
+    fn write(&self, batch: Batch, tip: Tip, memory: ForMemory) -> Result<(), StorageError> {
+        let ForMemory { tree, hot, lowest_deadline } = memory;
         let inner = &*self.0;
-        inner.floor.before_write(changes);
+        inner.floor.before_write(lowest_deadline);
         inner.rocks.write(batch)?;
-        inner.hot.update(changes);
+        inner.hot.update(hot);
         inner.floor.after_write();
-        for (key, node) in &tree.nodes {
-            inner.nodes.insert(key, Bytes::copy_from_slice(node));
+        for (key, node) in tree.nodes {
+            inner.nodes.insert(key.into_boxed_slice(), Bytes::from(node));
         }
         for key in &tree.stale {
             inner.nodes.remove(key);
@@ -181,6 +196,7 @@ impl Store {
         let Some(end) = height.checked_sub(self.0.options.provable_heights) else {
             return Ok(oldest);
         };
+        let (nodes, lists) = (writer.rocks.table(TREE_NODES)?, writer.rocks.table(TREE_STALE)?);
         for _ in 0..PRUNED_HEIGHTS_MAX {
             if oldest > end {
                 break;
@@ -188,9 +204,9 @@ impl Store {
             let key = oldest.to_be_bytes();
             if let Some(list) = self.0.rocks.live().get(TREE_STALE, &key)? {
                 for node in TreeUpdate::stale_keys(&list)? {
-                    self.0.rocks.delete_once_written(&mut writer.batch, TREE_NODES, node)?;
+                    writer.batch.delete_once_written(&nodes, node);
                 }
-                self.0.rocks.delete(&mut writer.batch, TREE_STALE, &key)?;
+                writer.batch.delete(&lists, &key);
             }
             oldest = oldest.saturating_add(1);
         }
@@ -222,6 +238,13 @@ impl Store {
     }
 }
 
+/// A batch with room for what a block will put into it: growing it later means copying it.
+fn room_for(block: &Block) -> Batch {
+    let sizes = block.transactions.iter().map(|tx| tx.encoded_bytes());
+    let bytes = sizes.fold(16 << 10, usize::saturating_add);
+    Batch::with_capacity(bytes.saturating_mul(2))
+}
+
 /// A batch in the making.
 struct Writer<'a> {
     rocks: &'a Rocks,
@@ -229,36 +252,34 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn raw(
-        &mut self,
-        table: crate::table::TableId,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<(), StorageError> {
-        self.rocks.put(&mut self.batch, table, key, value)
+    fn raw(&mut self, table: TableId, key: &[u8], value: &[u8]) -> Result<(), StorageError> {
+        self.batch.put(&self.rocks.table(table)?, key, value);
+        Ok(())
     }
 
     fn typed<T: Table>(&mut self, key: &T::Key, value: &T::Value) -> Result<(), StorageError> {
         self.raw(T::ID, &key.to_bytes(), &encode_value::<T>(value))
     }
 
-    /// Rows of execution, nodes of the tree, the tip.
-    fn state(
-        &mut self,
-        changes: &Changes,
-        tree: &TreeUpdate,
-        tip: &Tip,
-    ) -> Result<(), StorageError> {
+    /// Rows of execution.
+    fn rows(&mut self, changes: &Changes) -> Result<(), StorageError> {
         for (table, rows) in changes {
+            let table = self.rocks.table(*table)?;
             for (key, value) in rows {
                 match value {
-                    Some(value) => self.raw(*table, key, value)?,
-                    None => self.rocks.delete(&mut self.batch, *table, key)?,
+                    Some(value) => self.batch.put(&table, key, value),
+                    None => self.batch.delete(&table, key),
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Nodes of the tree, and the tip.
+    fn tree(&mut self, tree: &TreeUpdate, tip: &Tip) -> Result<(), StorageError> {
+        let nodes = self.rocks.table(TREE_NODES)?;
         for (key, node) in &tree.nodes {
-            self.raw(TREE_NODES, key, node)?;
+            self.batch.put(&nodes, key, node);
         }
         if !tree.stale.is_empty() {
             self.raw(TREE_STALE, &tip.height.to_be_bytes(), &tree.stale_value())?;
@@ -270,8 +291,9 @@ impl Writer<'_> {
     /// finds the place of a row faster beside the one before.
     fn block(&mut self, block: &Block, changes: &Changes) -> Result<(), StorageError> {
         let height = block.header.index;
+        let bodies = self.rocks.table(BODIES)?;
         for (first, bytes) in bodies::segments(block) {
-            self.raw(BODIES, &(height, first).to_bytes(), &bytes)?;
+            self.batch.put(&bodies, &(height, first).to_bytes(), &bytes);
         }
         let mut index: Vec<(TxKey, u32)> = block
             .transactions
@@ -280,8 +302,10 @@ impl Writer<'_> {
             .map(|(tx, position)| (TxKey::of(&tx.hash()), position))
             .collect();
         index.sort_unstable();
+        let table = self.rocks.table(TxIndex::ID)?;
         for (key, position) in index {
-            self.typed::<TxIndex>(&key, &TxLocation { height, position })?;
+            let place = encode_value::<TxIndex>(&TxLocation { height, position });
+            self.batch.put(&table, &key.to_bytes(), &place);
         }
         for (address, positions) in history::positions(block, changes)? {
             self.typed::<AccountHistory>(&(address, height), &positions)?;

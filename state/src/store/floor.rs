@@ -59,14 +59,13 @@ impl Floor {
         }
     }
 
-    /// A commit is about to be written: its rows count from now on.
-    pub(super) fn before_write(&self, changes: &Changes) {
+    /// A commit is about to be written: its rows count from now on. `lowest` is
+    /// [`lowest_deadline`] of its changes.
+    pub(super) fn before_write(&self, lowest: Option<Vec<u8>>) {
         let mut state = self.0.lock();
         state.writing = true;
-        let rows = changes.get(&Deadlines::ID).into_iter().flatten();
-        let lowest = rows.filter(|(_, value)| value.is_some()).map(|(key, _)| key).min();
-        if let Some(lowest) = lowest.filter(|key| **key < state.lowest) {
-            state.lowest.clone_from(lowest);
+        if let Some(lowest) = lowest.filter(|key| *key < state.lowest) {
+            state.lowest = lowest;
         }
     }
 
@@ -76,4 +75,10 @@ impl Floor {
         state.writing = false;
         state.writes = state.writes.wrapping_add(1);
     }
+}
+
+/// The lowest deadline that changes add.
+pub(super) fn lowest_deadline(changes: &Changes) -> Option<Vec<u8>> {
+    let mut rows = changes.get(&Deadlines::ID)?.iter();
+    rows.find(|(_, value)| value.is_some()).map(|(key, _)| key.clone())
 }

@@ -246,7 +246,7 @@ impl NodeSource for Inner {
         let Some(node) = self.rocks.live().get(TREE_NODES, key)?.map(Bytes::from) else {
             return Ok(None);
         };
-        self.nodes.insert(key, node.clone());
+        self.nodes.insert(key.into(), node.clone());
         Ok(Some(node))
     }
 }

@@ -24,6 +24,9 @@ pub(super) struct Rocks {
 #[derive(Default)]
 pub(super) struct Batch(WriteBatch);
 
+/// A table to write to. Finding it takes a look-up by name, so it is done once for many rows.
+pub(super) struct Family<'a>(&'a ColumnFamily);
+
 /// Where reads look: at the newest state, or at that of a moment.
 pub(super) struct Source<'db> {
     rocks: &'db Rocks,
@@ -75,37 +78,9 @@ impl Rocks {
         self.db.write_opt(batch.0, &options).map_err(StorageError::Database)
     }
 
-    pub(super) fn put(
-        &self,
-        batch: &mut Batch,
-        table: TableId,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<(), StorageError> {
-        batch.0.put_cf(self.family(table)?, key, value);
-        Ok(())
-    }
-
-    pub(super) fn delete(
-        &self,
-        batch: &mut Batch,
-        table: TableId,
-        key: &[u8],
-    ) -> Result<(), StorageError> {
-        batch.0.delete_cf(self.family(table)?, key);
-        Ok(())
-    }
-
-    /// Deletes a row that was written exactly once. Cheaper than [`Rocks::delete`]: the tombstone
-    /// goes as soon as it meets the row.
-    pub(super) fn delete_once_written(
-        &self,
-        batch: &mut Batch,
-        table: TableId,
-        key: &[u8],
-    ) -> Result<(), StorageError> {
-        batch.0.single_delete_cf(self.family(table)?, key);
-        Ok(())
+    /// A table to write to.
+    pub(super) fn table(&self, table: TableId) -> Result<Family<'_>, StorageError> {
+        self.family(table).map(Family)
     }
 
     /// Rewrites a table into its smallest form.
@@ -268,6 +243,25 @@ impl Rows<'_> {
 }
 
 impl Batch {
+    /// An empty batch with room for so many bytes.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self(WriteBatch::with_capacity_bytes(bytes))
+    }
+
+    pub(super) fn put(&mut self, table: &Family<'_>, key: &[u8], value: &[u8]) {
+        self.0.put_cf(table.0, key, value);
+    }
+
+    pub(super) fn delete(&mut self, table: &Family<'_>, key: &[u8]) {
+        self.0.delete_cf(table.0, key);
+    }
+
+    /// Deletes a row that was written exactly once. Cheaper than [`Batch::delete`]: the tombstone
+    /// goes as soon as it meets the row.
+    pub(super) fn delete_once_written(&mut self, table: &Family<'_>, key: &[u8]) {
+        self.0.single_delete_cf(table.0, key);
+    }
+
     /// Bytes so far.
     pub(super) fn bytes(&self) -> usize {
         self.0.size_in_bytes()

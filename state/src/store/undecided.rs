@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, Signature, codec};
 
+use super::Store;
 use super::rocks::{Batch, Rocks};
 use super::tables::UNDECIDED;
-use super::{Source, Store};
 use crate::error::StorageError;
 use crate::table::Key;
 
@@ -49,7 +49,8 @@ impl Store {
         value.extend_from_slice(&front);
         value.extend_from_slice(bytes);
         let mut batch = Batch::default();
-        self.0.rocks.put(&mut batch, UNDECIDED, &(height, *round, *hash).to_bytes(), &value)?;
+        let table = self.0.rocks.table(UNDECIDED)?;
+        batch.put(&table, &(height, *round, *hash).to_bytes(), &value);
         self.0.rocks.write(batch)
     }
 
@@ -107,19 +108,16 @@ impl Store {
 
 /// Adds the deletion of every proposal of a height. Looks at that height alone: what earlier
 /// heights left behind is tombstones.
-pub(super) fn delete(
-    rocks: &Rocks,
-    source: &Source<'_>,
-    batch: &mut Batch,
-    height: u64,
-) -> Result<(), StorageError> {
+pub(super) fn delete(rocks: &Rocks, batch: &mut Batch, height: u64) -> Result<(), StorageError> {
     let (from, to) = bounds(height);
     let mut keys = Vec::new();
-    source.walk(UNDECIDED, &from, Some(&to), |key, _| {
+    rocks.live().walk(UNDECIDED, &from, Some(&to), |key, _| {
         keys.push(key.to_vec());
         true
     })?;
-    keys.iter().try_for_each(|key| rocks.delete(batch, UNDECIDED, key))
+    let table = rocks.table(UNDECIDED)?;
+    keys.iter().for_each(|key| batch.delete(&table, key));
+    Ok(())
 }
 
 fn bounds(height: u64) -> ([u8; 8], [u8; 8]) {

@@ -153,12 +153,15 @@ fn bit_of(hash: Hash, index: usize) -> bool {
     (byte >> 7_usize.saturating_sub(index % 8)) & 1 == 1
 }
 
+/// A row's value, if it exists, and the proof of either.
+pub(crate) type Proved = (Option<Vec<u8>>, Proof);
+
 /// The row's value at `version` and its proof; `None` if that version is not kept any more.
 pub(crate) fn prove(
     source: &dyn NodeSource,
     version: u64,
     key: Hash,
-) -> Result<Option<(Option<Vec<u8>>, Proof)>, StorageError> {
+) -> Result<Option<Proved>, StorageError> {
     let reader = Reader::new(source);
     let answer = Tree::new(&reader).get_with_proof(jmt::KeyHash(*key.as_bytes()), version);
     let (value, proof) = match answer {

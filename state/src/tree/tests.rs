@@ -1,5 +1,7 @@
 //! The tree against a second implementation of its rules, over random histories.
 
+#![expect(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -35,7 +37,7 @@ impl Nodes {
         let update = update(self, version, changes).unwrap();
         let mut nodes = self.nodes.borrow_mut();
         for (key, node) in &update.nodes {
-            let before = nodes.insert(key.clone(), Bytes::from(node.clone()));
+            let before = nodes.insert(key.clone(), Bytes::copy_from_slice(node));
             assert!(before.is_none(), "a node was written twice");
         }
         self.stale.borrow_mut().insert(version, update.stale_value());
@@ -74,7 +76,10 @@ fn root_of(rows: &Rows) -> Hash {
     expected_root(&leaves, 0)
 }
 
-fn changes(rows: &[(TableId, Vec<u8>, Option<Vec<u8>>)]) -> Changes {
+/// A row and its new value; `None` deletes it.
+type Change = (TableId, Vec<u8>, Option<Vec<u8>>);
+
+fn changes(rows: &[Change]) -> Changes {
     let mut changes = Changes::new();
     for (table, key, value) in rows {
         changes.entry(*table).or_default().insert(key.clone(), value.clone());
@@ -94,7 +99,7 @@ fn apply_rows(rows: &mut Rows, changes: &Changes) {
 }
 
 /// A change of one of a few rows: collisions, replacements and deletions are common.
-fn change() -> impl Strategy<Value = (TableId, Vec<u8>, Option<Vec<u8>>)> {
+fn change() -> impl Strategy<Value = Change> {
     let table = prop_oneof![Just(Accounts::ID), Just(Runs::ID), Just(Blobs::ID)];
     let value = prop_oneof![
         3 => proptest::collection::vec(any::<u8>(), 0..40).prop_map(Some),

@@ -27,7 +27,7 @@ pub(crate) struct TreeUpdate {
     /// The root of the new version.
     pub(crate) root: Hash,
     /// New nodes: key and bytes, in ascending order.
-    pub(crate) nodes: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) nodes: Vec<(Vec<u8>, Box<[u8]>)>,
     /// Keys of nodes that only earlier versions need, in ascending order.
     pub(crate) stale: Vec<Vec<u8>>,
 }
@@ -112,7 +112,7 @@ pub(crate) fn update(
                 node::encode_inner(node).expect("a node that is not a leaf has a form")
             }
         };
-        nodes.push((node::encode_key(key), bytes));
+        nodes.push((node::encode_key(key), bytes.into_boxed_slice()));
     }
     let mut stale: Vec<Vec<u8>> = batch
         .stale_node_index_batch

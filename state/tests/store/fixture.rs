@@ -216,8 +216,13 @@ impl TestChain {
 
     /// Executes transactions as the next block, all of which must be valid.
     pub(crate) fn execute(&self, txs: &[CheckedTx]) -> Executed {
+        self.execute_after(BLOCK_MS, txs)
+    }
+
+    /// The same, so many milliseconds after the last block.
+    pub(crate) fn execute_after(&self, wait_ms: u64, txs: &[CheckedTx]) -> Executed {
         let parent = Parent::from(&self.tip());
-        let now = parent.timestamp + BLOCK_MS;
+        let now = parent.timestamp + wait_ms;
         let (chain, base) = (Arc::clone(&self.chain), self.store.latest());
         let mut builder = BlockBuilder::new(chain, base, parent, proposer(), now).expect("a state");
         for tx in txs {

@@ -180,17 +180,9 @@ fn what_a_sweep_did_is_kept_with_its_block() {
     let (_dir, mut chain) = run_chain();
     let (tx, run) = chain.wallets[0].request(Hash::ZERO, "nobody will claim this");
     chain.block(&[tx]);
-    let wait = chain.chain.params.pending_ttl_ms / crate::fixture::BLOCK_MS + 2;
-    let mut swept = None;
-    for _ in 0..wait {
-        let tip = chain.block(&[]);
-        let sweeps = chain.store.snapshot().sweeps(tip.height).unwrap();
-        if !sweeps.is_empty() {
-            swept = Some(sweeps);
-            break;
-        }
-    }
-    let sweeps = swept.expect("the deadline has passed");
+    let wait = chain.chain.params.pending_ttl_ms + 1;
+    let tip = chain.commit(&chain.execute_after(wait, &[]));
+    let sweeps = chain.store.snapshot().sweeps(tip.height).unwrap();
     assert!(
         matches!(&sweeps[..], [Sweep::TimedOut { agent_run_id, .. }] if *agent_run_id == run),
         "{sweeps:?}"

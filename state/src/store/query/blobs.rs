@@ -25,7 +25,7 @@ impl Snapshot<'_> {
         let mut bytes = Vec::with_capacity(usize::try_from(blob.total_bytes).unwrap_or(0));
         for index in 0..blob.total_chunks {
             let missing = || StorageError::Inconsistent { what: "a chunk of a blob is missing" };
-            let index = u32::try_from(index).map_err(|_| missing())?;
+            let Ok(index) = u32::try_from(index) else { return Err(missing()) };
             let chunk = self.get::<BlobChunks>(&(index, blob_id.to_owned()))?;
             bytes.extend_from_slice(&chunk.ok_or_else(missing)?);
         }

@@ -91,8 +91,7 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or a transaction is not there.
     pub fn with_transactions(&self, runs: Vec<Run>) -> Result<Vec<RunDetail>, StorageError> {
         let places = runs.iter().flat_map(|run| [Some(run.request), run.claim, run.finish]);
-        let places: Vec<TxLocation> = places.flatten().collect();
-        let mut order: Vec<TxLocation> = places.clone();
+        let mut order: Vec<TxLocation> = places.flatten().collect();
         order.sort_unstable();
         order.dedup();
         let txs = bodies::at(&self.source, &order)?;

@@ -40,10 +40,10 @@ pub fn export(
     let tip = store.tip()?.height;
     let (first, last) = (first.max(1), last.unwrap_or(tip).min(tip));
     let genesis = store.genesis_hash()?.ok_or(StorageError::Empty)?;
-    let out = File::create_new(to).map_err(|source| match source.kind() {
-        io::ErrorKind::AlreadyExists => ToolError::Exists { path: to.to_path_buf() },
-        _ => file(source),
-    })?;
+    if to.exists() {
+        return Err(ToolError::Exists { path: to.to_path_buf() });
+    }
+    let out = File::create_new(to).map_err(file)?;
     let mut out = Hashed { inner: BufWriter::new(out), hasher: Sha256::new() };
     let head = [MAGIC.as_slice(), &VERSION.to_le_bytes(), genesis.as_bytes()].concat();
     out.write_all(&head).map_err(file)?;

@@ -42,7 +42,9 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
     };
     if to.exists() {
         // Only an empty folder can be removed this way.
-        fs::remove_dir(to).map_err(|_| ToolError::Exists { path: to.to_path_buf() })?;
+        if fs::remove_dir(to).is_err() {
+            return Err(ToolError::Exists { path: to.to_path_buf() });
+        }
     }
     let partial = beside(to, "partial");
     if partial.exists() {

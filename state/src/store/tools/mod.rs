@@ -60,7 +60,7 @@ pub enum ToolError {
         /// The block's index.
         height: u64,
         /// Why.
-        source: ReplayError,
+        source: Box<ReplayError>,
     },
     /// A block that should be there is not.
     #[error("block {height} is missing")]

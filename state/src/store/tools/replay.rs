@@ -65,7 +65,7 @@ pub(super) fn step(
     let block = UncheckedBlock::decode(bytes, &ANY_SIZE)
         .map_err(|source| StorageError::Block { height, source })?;
     let tip = replay.step(target, parent, block, certificate);
-    tip.map_err(|source| ToolError::Replay { height, source })
+    tip.map_err(|source| ToolError::Replay { height, source: Box::new(source) })
 }
 
 /// What [`verify`] found to be right.
