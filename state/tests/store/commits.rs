@@ -15,7 +15,7 @@ fn a_prepared_block_that_is_not_committed_leaves_nothing() {
     let to = chain.wallets[1].address();
     let tx = chain.wallets[0].transfer(to, 5);
     let before = chain.tip();
-    let executed = chain.execute(&[tx.clone()]);
+    let executed = chain.execute(std::slice::from_ref(&tx));
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,

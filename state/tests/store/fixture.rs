@@ -117,7 +117,7 @@ impl Wallet {
             output_tokens: 625,
             output_hash: digest("output"),
             thought_blob_id: None,
-            tool_calls: Some(if step_index % 2 == 0 { vec![call] } else { Vec::new() }),
+            tool_calls: Some(if step_index.is_multiple_of(2) { vec![call] } else { Vec::new() }),
             output_blob_id: None,
         }))
     }

@@ -110,13 +110,8 @@ fn execution_makes_the_same_of_both() {
         txs.push(user.transfer(miner.address(), 3));
         let executed = chain.execute(&txs);
         let parent = state::Parent::from(&chain.tip());
-        let rules = Arc::clone(&chain.chain);
-        let again = state::execute_block(
-            &rules,
-            Arc::clone(&model) as Arc<dyn Read>,
-            &parent,
-            executed.block.clone(),
-        );
+        let base: Arc<dyn Read> = Arc::<Memory>::clone(&model);
+        let again = state::execute_block(&chain.chain, base, &parent, executed.block.clone());
         assert_eq!(again.unwrap().changes, executed.changes);
         model.apply(&executed.changes);
         chain.commit(&executed);

@@ -109,9 +109,9 @@ fn a_history_has_what_an_account_sent_received_and_was_refunded() {
     let gift = miner.transfer(user.address(), 7);
     let (_, run) = whole_run(1, user, miner);
     let own = user.transfer(user.address(), 1);
-    chain.block(&[gift.clone()]);
+    chain.block(std::slice::from_ref(&gift));
     chain.block(&run);
-    chain.block(&[own.clone()]);
+    chain.block(std::slice::from_ref(&own));
     let user = chain.wallets[0].address();
     let snapshot = chain.store.snapshot();
     let history = snapshot.account_transactions(&user, None, LIMIT).unwrap();
