@@ -192,3 +192,6 @@ fn is_wanted(tip: &Tip, round: u32, verifier: &Verifier, head: &Head) -> bool {
     let turn = tip.validators.proposer(fields.height, fields.round);
     turn.address == fields.proposer && verifier.is_sealed(&fields, &turn.public_key, &head.seal())
 }
+
+#[cfg(test)]
+mod tests;

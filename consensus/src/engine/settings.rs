@@ -146,3 +146,6 @@ fn protocol_names(chain_id: &str) -> ProtocolNames {
 fn size<Size: FromStr<Err: Debug>>(bytes: usize) -> Size {
     format!("{bytes}B").parse().expect("a plain number of bytes is a size")
 }
+
+#[cfg(test)]
+mod tests;

@@ -320,3 +320,6 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
         Ok(ValidatorProof::new(public_key, peer_id, signature))
     }
 }
+
+#[cfg(test)]
+mod tests;

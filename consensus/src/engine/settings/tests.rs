@@ -1,0 +1,59 @@
+//! The engine's configuration for some of ours.
+
+use super::*;
+
+fn config(chain_id: &str, network: Network) -> Config {
+    Config {
+        chain_id: chain_id.to_owned(),
+        moniker: "node".to_owned(),
+        directory: "unused".into(),
+        network,
+        block_bytes_max: 5_000_000,
+        timeouts: Timeouts::default(),
+    }
+}
+
+fn peers(listen: &str, peer: &str, open: bool) -> Network {
+    Network::Peers { listen: listen.to_owned(), peers: vec![peer.to_owned()], open }
+}
+
+const LISTEN: &str = "/ip4/0.0.0.0/tcp/7100";
+const PEER: &str = "/ip4/10.0.0.1/tcp/7100";
+
+#[test]
+fn a_node_alone_listens_on_loopback_and_admits_nobody() {
+    let settings = Settings::new(&config("chain", Network::Alone)).expect("settings");
+    let p2p = &settings.consensus().p2p;
+    assert_eq!(p2p.listen_addr.to_string(), "/ip4/127.0.0.1/tcp/0");
+    assert!(p2p.persistent_peers.is_empty() && p2p.persistent_peers_only);
+    assert!(!settings.value_sync().enabled);
+}
+
+#[test]
+fn a_node_among_others_has_its_addresses_and_syncs() {
+    for open in [false, true] {
+        let settings =
+            Settings::new(&config("chain", peers(LISTEN, PEER, open))).expect("settings");
+        let p2p = &settings.consensus().p2p;
+        assert_eq!(p2p.listen_addr.to_string(), LISTEN);
+        assert_eq!(p2p.persistent_peers[0].to_string(), PEER);
+        assert_eq!(p2p.persistent_peers_only, !open);
+        assert!(settings.value_sync().enabled && !p2p.discovery.enabled);
+        assert!(p2p.rpc_max_size.as_u64() > 10_000_000, "two full blocks fit");
+    }
+}
+
+#[test]
+fn a_bad_address_is_named() {
+    for network in [peers("here", PEER, false), peers(LISTEN, "here", false)] {
+        let error = Settings::new(&config("chain", network)).expect_err("an error");
+        assert!(matches!(error, StartError::Multiaddr { text } if text == "here"));
+    }
+}
+
+#[test]
+fn chains_do_not_share_protocols() {
+    let names = |chain| protocol_names(chain).consensus;
+    assert_ne!(names("one"), names("two"));
+    assert!(names("one").starts_with("/ombra/"));
+}

@@ -1,0 +1,98 @@
+//! What is signed verifies, elsewhere it does not, and the guard has the last word.
+
+use malachitebft_core_types::{Context, NilOrVal, Round};
+use malachitebft_signing::{Signer as _, Verifier as _};
+
+use super::*;
+use crate::engine::context::{Address, Height, Value};
+
+const CHAIN: &str = "chain";
+
+struct Desk {
+    signer: Signer,
+    _directory: tempfile::TempDir,
+}
+
+fn desk() -> Desk {
+    let directory = tempfile::tempdir().expect("a directory");
+    let keypair = Keypair::from_seed(&[1; 32]);
+    let guard = Guard::open(directory.path(), CHAIN, &keypair.public_key()).expect("a guard");
+    let signer = Signer::new(CHAIN.into(), keypair, guard, Counters::default());
+    Desk { signer, _directory: directory }
+}
+
+fn value(byte: u8) -> Value {
+    Hash::new([byte; 32]).into()
+}
+
+fn prevote(signer: &Signer, value: NilOrVal<Value>) -> Vote {
+    let address = Address::from(signer.address());
+    Ctx.new_prevote(Height(5), Round::new(0), value, address)
+}
+
+#[tokio::test]
+async fn votes_and_proposals_verify_on_their_chain_only() {
+    let Desk { signer, _directory } = desk();
+    let key = signer.public_key().into();
+    let vote = prevote(&signer, NilOrVal::Val(value(1)));
+    let vote = signer.sign_vote(vote).await.expect("a vote");
+    let address = signer.address().into();
+    let proposal = Ctx.new_proposal(Height(5), Round::new(0), value(1), Round::Nil, address);
+    let proposal = signer.sign_proposal(proposal).await.expect("a proposal");
+    for (chain, expected) in [(CHAIN, true), ("another", false)] {
+        let verifier = Verifier::new(chain.into());
+        let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
+        assert_eq!(checked.expect("an answer").is_valid(), expected);
+        let checked =
+            verifier.verify_signed_proposal(&proposal.message, &proposal.signature, &key).await;
+        assert_eq!(checked.expect("an answer").is_valid(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_second_opinion_is_refused_and_remembered() {
+    let Desk { signer, _directory } = desk();
+    let first = prevote(&signer, NilOrVal::Val(value(1)));
+    signer.sign_vote(first).await.expect("the first vote");
+    for other in [NilOrVal::Val(value(2)), NilOrVal::Nil] {
+        assert!(signer.sign_vote(prevote(&signer, other)).await.is_err());
+    }
+    assert_eq!((signer.counters.votes.get(), signer.counters.refusals.get()), (1, 2));
+    assert!(matches!(signer.take_refusal(), Some(GuardError::Conflict { height: 5, round: 0 })));
+}
+
+#[tokio::test]
+async fn alone_a_vote_for_nil_does_not_stand_in_the_way() {
+    let Desk { signer, _directory } = desk();
+    signer.set_alone(true);
+    signer.sign_vote(prevote(&signer, NilOrVal::Nil)).await.expect("a vote for nil");
+    signer.sign_vote(prevote(&signer, NilOrVal::Val(value(1)))).await.expect("a vote");
+    assert!(signer.sign_vote(prevote(&signer, NilOrVal::Val(value(2)))).await.is_err());
+}
+
+#[tokio::test]
+async fn a_validator_proof_binds_the_key_to_the_peer() {
+    let Desk { signer, _directory } = desk();
+    let key = signer.public_key().as_bytes().to_vec();
+    let mut proof = signer.sign_validator_proof(key, vec![7; 38]).await.expect("a proof");
+    let verifier = Verifier::new("any chain".into());
+    assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_valid());
+    proof.peer_id[0] ^= 1;
+    assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
+    proof.public_key.pop();
+    assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
+}
+
+#[tokio::test]
+async fn vote_extensions_are_neither_signed_nor_valid() {
+    let Desk { signer, _directory } = desk();
+    let address = signer.address().into();
+    let scope = || VoteExtensionScope::new(Height(1), Round::new(0), value(1), address);
+    assert!(signer.sign_vote_extension(scope(), vec![1]).await.is_err());
+    let signature = signer.keypair.sign(b"anything").into();
+    let key = signer.public_key().into();
+    let checked = Verifier::new(CHAIN.into())
+        .verify_signed_vote_extension(&scope(), &vec![1], &signature, &key)
+        .await;
+    assert!(checked.expect("an answer").is_invalid());
+}
