@@ -29,7 +29,7 @@
 //!    for a height that is not committed, and this node might sign twice.
 //! 3. The engine is never asked to restart a height: that wipes its log.
 //! 4. A key signs at most one message for each height, round and kind, also when the log is lost
-//!    ([`guard`]).
+//!    (`guard.rs`, [`GuardError`]).
 //! 5. Clock rules decide votes on live proposals only, never commits or synced blocks
 //!    ([`Origin`]).
 //!
