@@ -27,7 +27,7 @@ pub enum ClientError {
         url: String,
     },
     /// No connection, a broken one, or no answer in time. Nothing is known about the request's effect.
-    #[error("node {url} is not reachable: {source}")]
+    #[error("node {url} is not reachable: {}", causes(.source))]
     Unreachable {
         /// The node's address.
         url: String,
@@ -38,13 +38,13 @@ pub enum ClientError {
     #[error("{0}")]
     Refused(Refusal),
     /// What was asked for does not exist on this chain.
-    #[error("not found: {message}")]
+    #[error("{message}")]
     NotFound {
         /// The node's sentence.
         message: String,
     },
     /// The node does not understand the parameters.
-    #[error("wrong parameters: {message}")]
+    #[error("{message}")]
     BadParams {
         /// The node's sentence.
         message: String,
@@ -72,7 +72,7 @@ pub enum ClientError {
         message: String,
     },
     /// The server answered, but not as a node does: an HTTP error or a broken JSON-RPC frame.
-    #[error("{url} did not answer like a node: {source}")]
+    #[error("{url} did not answer like a node: {}", causes(.source))]
     Strange {
         /// The address.
         url: String,
@@ -152,6 +152,21 @@ impl Refusal {
         let code = data["code"].as_str().unwrap_or("REFUSED").to_owned();
         Self { code, message, data }
     }
+}
+
+/// An error with its causes, outermost first, each said once.
+fn causes(error: &CallError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = inner.source();
+    }
+    text
 }
 
 const BAD_PARAMS: i32 = -32602;

@@ -163,10 +163,13 @@ impl Screen {
 
     fn show(&self, turn: &Turn, out: Out<'_>) -> Outcome {
         if self.json {
-            let object = json!({"hash": turn.hash, "from": turn.from, "role": turn.role,
+            let mut object = json!({"hash": turn.hash, "from": turn.from, "role": turn.role,
                 "content": turn.content, "contentBlobId": turn.content_blob_id,
                 "agentRunId": turn.agent_run_id, "timestamp": turn.timestamp,
                 "blockIndex": turn.block_index});
+            if let Some(members) = object.as_object_mut() {
+                members.retain(|_, value| !value.is_null());
+            }
             writeln!(out, "{object}")?;
             return Ok(());
         }

@@ -296,7 +296,7 @@ fn show(args: &ShowArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "{}", public_facts(&wallet))?;
+    writeln!(out, "{}", facts(public_facts(&wallet)))?;
     Ok(())
 }
 
@@ -370,19 +370,19 @@ fn described(stored: &StoredWallet, wallet: &Wallet) -> serde_json::Value {
 }
 
 fn print_stored(stored: &StoredWallet, wallet: &Wallet, out: Out<'_>) -> Outcome {
-    writeln!(out, "{}", public_facts(wallet))?;
-    writeln!(out, "{}", facts([("file", stored.path.display().to_string())]))?;
+    let file = stored.path.display().to_string();
+    writeln!(out, "{}", facts(public_facts(wallet).into_iter().chain([("file", file)])))?;
     Ok(())
 }
 
-fn public_facts(wallet: &Wallet) -> comfy_table::Table {
+fn public_facts(wallet: &Wallet) -> [(&'static str, String); 3] {
     let origin = wallet.index().map_or_else(
         || "private key, no words".to_owned(),
         |index| format!("words, m/44'/7777'/0'/0/{index}"),
     );
-    facts([
+    [
         ("address", wallet.address().to_string()),
         ("public key", wallet.public_key().to_string()),
         ("made from", origin),
-    ])
+    ]
 }

@@ -1,6 +1,8 @@
 //! Text for people: amounts, times, tables.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use std::fmt::{self, Write};
+
+use comfy_table::{ContentArrangement, Row, Table, presets};
 use serde_json::Value;
 use types::Amount;
 
@@ -74,29 +76,60 @@ pub(super) fn time_of(value: &Value) -> String {
     value.as_u64().map_or_else(|| "-".to_owned(), time)
 }
 
-/// A table without lines, so that other programs can cut it.
-pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header);
-    table
+/// Text in columns, without lines, so that other programs can cut it.
+pub(super) struct Rows(Table);
+
+impl Rows {
+    fn empty() -> Self {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        Self(table)
+    }
+
+    /// Adds a row below the others.
+    pub(super) fn add_row<T: Into<Row>>(&mut self, row: T) {
+        self.0.add_row(row);
+    }
+
+    /// True when there is nothing but the header.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, line) in self.0.lines().enumerate() {
+            if number > 0 {
+                formatter.write_char('\n')?;
+            }
+            formatter.write_str(line.strip_prefix(' ').unwrap_or(&line).trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Columns with names.
+pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Rows {
+    let mut rows = Rows::empty();
+    rows.0.set_header(header);
+    rows
 }
 
 /// Two columns: names and values.
-pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(rows: I) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    for (name, value) in rows {
-        table.add_row([name.to_owned(), value]);
+pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(facts: I) -> Rows {
+    let mut rows = Rows::empty();
+    for (name, value) in facts {
+        rows.add_row([name.to_owned(), value]);
     }
-    table
+    rows
 }
 
 #[cfg(test)]
 mod tests {
     //! Dates, and texts that must not reach a terminal as they are.
 
-    use super::{one_line, printable, time};
+    use super::{facts, one_line, printable, table, time};
 
     #[test]
     fn times_are_gregorian_dates() {
@@ -109,6 +142,15 @@ mod tests {
         ] {
             assert_eq!(text, time(unix_ms));
         }
+    }
+
+    #[test]
+    fn rows_have_no_margin_on_either_side() {
+        let mut rows = table(["A", "LONGER"]);
+        assert!(rows.is_empty());
+        rows.add_row(["text", "x"]);
+        assert_eq!("A     LONGER\ntext  x", rows.to_string());
+        assert_eq!("name  value", facts([("name", "value".to_owned())]).to_string());
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn print_settled(run: &Answer<Run>, out: Out<'_>) -> Outcome {
         writeln!(out, "\n{}\n", printable(answer))?;
     }
     if let Some(blob) = &run.final_answer_blob_id {
-        writeln!(out, "answer in blob {} (GET /api/blob/{blob})", printable(blob))?;
+        writeln!(out, "answer in blob {}", printable(blob))?;
     }
     let part = |amount: Option<types::Amount>| ombra(amount.unwrap_or_default());
     writeln!(out, "escrow       {}", ombra(run.max_fee))?;

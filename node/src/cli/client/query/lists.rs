@@ -1,10 +1,9 @@
 //! Lists as tables; where a list goes on, its cursor stands below.
 
-use comfy_table::Table;
 use serde_json::Value;
 
 use super::single::names;
-use crate::cli::client::output::{ombra_of, one_line, scalar, table, time_of};
+use crate::cli::client::output::{Rows, ombra_of, one_line, scalar, table, time_of};
 
 const PROMPT_CHARS_MAX: usize = 50;
 const CONTENT_CHARS_MAX: usize = 100;
@@ -92,15 +91,15 @@ pub(super) fn peers(answer: &Value) -> String {
         let keys = ["peerId", "address", "direction", "height", "latencyMs", "score"];
         rows.add_row(keys.map(|key| scalar(&item[key])));
     }
-    if rows.row_count() == 0 { "no peers".to_owned() } else { rows.to_string() }
+    if rows.is_empty() { "no peers".to_owned() } else { rows.to_string() }
 }
 
 /// The items of a page, and how to ask for the next one.
-fn paged(answer: &Value, mut rows: Table, row: impl Fn(&Value) -> Vec<String>) -> String {
+fn paged(answer: &Value, mut rows: Rows, row: impl Fn(&Value) -> Vec<String>) -> String {
     for item in answer["items"].as_array().into_iter().flatten() {
         rows.add_row(row(item));
     }
-    if rows.row_count() == 0 {
+    if rows.is_empty() {
         return "none".to_owned();
     }
     match answer["nextCursor"].as_str() {

@@ -1,14 +1,15 @@
 //! One thing as names and values.
 
-use comfy_table::Table;
 use serde_json::Value;
 
-use crate::cli::client::output::{facts, ombra_of, one_line, printable, scalar, table, time_of};
+use crate::cli::client::output::{
+    Rows, facts, ombra_of, one_line, printable, scalar, table, time_of,
+};
 
 /// Long texts of strangers are cut in tables; `--json` has them whole.
 const TEXT_CHARS_MAX: usize = 200;
 
-pub(super) fn chain(chain: &Value) -> Table {
+pub(super) fn chain(chain: &Value) -> Rows {
     facts([
         ("chain", scalar(&chain["chainId"])),
         ("genesis", scalar(&chain["genesisHash"])),
@@ -40,7 +41,7 @@ pub(super) fn block(block: &Value) -> String {
     for tx in transactions {
         rows.add_row(["type", "from", "nonce", "hash"].map(|key| scalar(&tx[key])));
     }
-    if rows.row_count() == 0 { head.to_string() } else { format!("{head}\n\n{rows}") }
+    if rows.is_empty() { head.to_string() } else { format!("{head}\n\n{rows}") }
 }
 
 pub(super) fn transaction(status: &Value) -> String {
@@ -59,7 +60,7 @@ pub(super) fn transaction(status: &Value) -> String {
     format!("{}\n\n{}", facts(lines), members(&status["tx"]))
 }
 
-pub(super) fn account(account: &Value) -> Table {
+pub(super) fn account(account: &Value) -> Rows {
     facts([
         ("address", scalar(&account["address"])),
         ("balance", ombra_of(&account["balance"])),
@@ -107,7 +108,7 @@ pub(super) fn run(run: &Value) -> String {
     }
 }
 
-pub(super) fn supply(supply: &Value) -> Table {
+pub(super) fn supply(supply: &Value) -> Rows {
     facts([
         ("genesis", ombra_of(&supply["genesis"])),
         ("minted", ombra_of(&supply["minted"])),
@@ -118,7 +119,7 @@ pub(super) fn supply(supply: &Value) -> Table {
 }
 
 /// The members of a transaction, long texts cut.
-fn members(object: &Value) -> Table {
+fn members(object: &Value) -> Rows {
     let mut rows = table(["FIELD", "VALUE"]);
     for (key, value) in object.as_object().into_iter().flatten() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
