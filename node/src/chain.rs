@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 use rpc::ports::CommittedBlock;
+use state::Changes;
 use state::block::Executed;
 use state::store::{CommitBlock, GenesisState, Store, Tip};
 use state::sweep;
-use state::Changes;
 use types::{Hash, Params};
 
 use crate::fault::Fault;
@@ -115,7 +115,8 @@ impl Chain {
             .unwrap_or_default();
         let input = CommitBlock { block, changes, sweeps, missed: &missed };
         let tip = self.store.commit_block(&input, certificate)?;
-        let committed = Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
+        let committed =
+            Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
         let deadline = sweep::next_deadline(&*self.store.latest())?;
         {
             let mut recent = self.recent.lock();

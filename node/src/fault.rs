@@ -18,7 +18,9 @@ pub enum Fault {
         source: std::io::Error,
     },
     /// The disk is nearly full.
-    #[error("the disk has {free} bytes left, fewer than the {min} that `storage.free_disk_bytes_min` asks for")]
+    #[error(
+        "the disk has {free} bytes left, fewer than the {min} that `storage.free_disk_bytes_min` asks for"
+    )]
     DiskFull {
         /// What is left.
         free: u64,

@@ -78,10 +78,18 @@ impl Collector for PoolCollector {
         };
         counter("txpool_accepted", "Transactions accepted", stats.accepted_total)?;
         counter("txpool_known", "Submissions of known transactions", stats.known_total)?;
-        counter("txpool_included", "Pooled transactions that got into blocks", stats.included_total)?;
+        counter(
+            "txpool_included",
+            "Pooled transactions that got into blocks",
+            stats.included_total,
+        )?;
         counter("txpool_refused", "Transactions refused", refused)?;
         counter("txpool_dropped", "Transactions dropped", dropped)?;
         counter("txpool_evicted", "Transactions evicted", stats.evicted_total)?;
-        counter("txpool_rebuilds", "Times the pool executed its content again", stats.rebuilds_total)
+        counter(
+            "txpool_rebuilds",
+            "Times the pool executed its content again",
+            stats.rebuilds_total,
+        )
     }
 }

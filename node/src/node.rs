@@ -136,10 +136,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 
     let stop = supervisor.stage("storage");
     supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
-    let disk = DiskWatch {
-        path: home.directory().clone(),
-        free_min: config.storage.free_disk_bytes_min,
-    };
+    let disk =
+        DiskWatch { path: home.directory().clone(), free_min: config.storage.free_disk_bytes_min };
     supervisor.spawn("disk", disk.run(stop));
 
     let identity = consensus::Identity { node_key, validator };
@@ -258,8 +256,10 @@ fn rpc_ports(
 
 fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, StartError> {
     let database = home.database();
-    std::fs::create_dir_all(&database)
-        .map_err(|source| StartError::Io { doing: format!("making {}", database.display()), source })?;
+    std::fs::create_dir_all(&database).map_err(|source| StartError::Io {
+        doing: format!("making {}", database.display()),
+        source,
+    })?;
     let store = Store::open(&database, storage_options(config))?;
     let chain = Arc::new(Chain::open(store, chain_spec(genesis)?, &genesis.state())?);
     let bus = Arc::new(EventBus::new(chain.tip().height));
@@ -279,9 +279,7 @@ fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, 
 }
 
 /// What genesis fixes.
-pub(crate) fn chain_spec(
-    genesis: &Genesis,
-) -> Result<ChainSpec, consensus::ValidatorSetError> {
+pub(crate) fn chain_spec(genesis: &Genesis) -> Result<ChainSpec, consensus::ValidatorSetError> {
     let validators =
         genesis.validators().iter().map(|validator| (validator.public_key, validator.power));
     Ok(ChainSpec {

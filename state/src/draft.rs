@@ -116,7 +116,8 @@ impl Draft {
         }
     }
 
-    fn keeps(&self, table: TableId) -> bool {
+    /// Whether writes to this table are kept.
+    pub(crate) fn keeps(&self, table: TableId) -> bool {
         match self.scope {
             Scope::Everything => true,
             Scope::Checks { .. } => tables::READ_BY_CHECKS.contains(&table),

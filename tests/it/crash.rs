@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::http::Connection;
 use tests::node::{DevOptions, Node, wait_for};
-use tests::workload::{Workload, Wave};
+use tests::workload::{Wave, Workload};
 
 const KILLS: u32 = 4;
 

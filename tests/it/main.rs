@@ -1,4 +1,12 @@
 //! The tests that need several crates, or the whole repository. One module per suite.
 
 #[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod sdk;
+#[cfg(test)]
 mod tidy;

@@ -52,7 +52,8 @@ impl Report {
     }
 
     fn percentile(&self, percent: usize) -> f64 {
-        let index = (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
+        let index =
+            (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
         self.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
     }
 }

@@ -62,7 +62,8 @@ impl Connection {
         method: &str,
         params: &serde_json::Value,
     ) -> anyhow::Result<serde_json::Value> {
-        let call = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let call =
+            serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let mut answer: serde_json::Value = serde_json::from_str(&self.post(&call.to_string())?)?;
         match answer.get_mut("result") {
             Some(result) => Ok(result.take()),
@@ -75,7 +76,9 @@ impl Connection {
 #[must_use]
 pub fn send_body(texts: &[String]) -> String {
     let call = |(id, text): (usize, &String)| {
-        format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ombra_sendTransaction\",\"params\":[{text}]}}")
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ombra_sendTransaction\",\"params\":[{text}]}}"
+        )
     };
     let calls: Vec<String> = texts.iter().enumerate().map(call).collect();
     match calls.as_slice() {

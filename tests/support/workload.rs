@@ -1,10 +1,12 @@
 //! The transactions of a load, signed in advance.
 
 use types::build::{self, Envelope};
-use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, ToolCall, Transfer};
+use types::tx::{
+    AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, ToolCall, Transfer,
+};
 use types::{Amount, Hash, Keypair, ids};
-use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
 use wallet::Phrase;
+use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
 
 const STEPS: u64 = 8;
 const TOKENS_PER_STEP: u64 = 500;
@@ -22,7 +24,8 @@ impl Wave {
     /// Deals the senders out to `lanes` connections; in a lane, senders take turns.
     #[must_use]
     pub fn into_lanes(self, lanes: usize) -> Vec<Vec<String>> {
-        let mut dealt: Vec<Vec<std::vec::IntoIter<String>>> = (0..lanes).map(|_| Vec::new()).collect();
+        let mut dealt: Vec<Vec<std::vec::IntoIter<String>>> =
+            (0..lanes).map(|_| Vec::new()).collect();
         for (index, texts) in self.by_sender.into_iter().enumerate() {
             if let Some(lane) = dealt.get_mut(index % lanes) {
                 lane.push(texts.into_iter());
@@ -125,7 +128,9 @@ fn final_nonces(keys: &[Keypair], texts: &[Vec<String>]) -> anyhow::Result<Vec<(
 
 #[must_use]
 pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
-    let prompt = format!("What is the balance of account {index}, and what has changed since the last block?");
+    let prompt = format!(
+        "What is the balance of account {index}, and what has changed since the last block?"
+    );
     let run = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
     let fields = AgentRequest {
         agent_run_id: run,

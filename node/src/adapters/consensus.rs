@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use consensus::{Archive, Candidate, Decided, Ledger, LedgerFault, Origin, Proposed, Tip, Undecided, Verdict};
+use consensus::{
+    Archive, Candidate, Decided, Ledger, LedgerFault, Origin, Proposed, Tip, Undecided, Verdict,
+};
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
 use state::{store, tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
@@ -144,7 +146,9 @@ impl Ledger for ChainLedger {
         }
         let proposer = self.proposer.ok_or_else(|| LedgerFault::new(OutOfTurn::NotValidator))?;
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
-        if let Some(own) = kept.into_iter().find(|kept| kept.round == round && kept.proposer == proposer) {
+        if let Some(own) =
+            kept.into_iter().find(|kept| kept.round == round && kept.proposer == proposer)
+        {
             return Ok(Proposed { hash: own.hash, bytes: Bytes::from(own.bytes) });
         }
         let executed = self.build(proposer)?;
@@ -194,8 +198,7 @@ impl Ledger for ChainLedger {
             None => Arc::new(self.execute_kept(height, hash)?),
         };
         let started = Instant::now();
-        let block =
-            self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
+        let block = self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
         self.metrics.commit.observe(started.elapsed().as_secs_f64());
         self.update_pool(&block)?;
         let count = block.block.header.tx_count;
@@ -233,7 +236,8 @@ impl ChainLedger {
                 touched.accounts.extend(run.map_err(LedgerFault::new)?.map(|run| run.submitter));
             }
         }
-        let pays_fee = |tx: &CheckedTx| matches!(tx.body(), Body::Transfer(it) if !it.fee.is_zero());
+        let pays_fee =
+            |tx: &CheckedTx| matches!(tx.body(), Body::Transfer(it) if !it.fee.is_zero());
         let has_reward = !self.chain.spec().params().block_reward.is_zero();
         if has_reward || block.transactions.iter().any(pays_fee) {
             touched.accounts.insert(block.header.proposer);

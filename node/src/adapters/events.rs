@@ -18,7 +18,10 @@ pub(crate) struct EventBus {
 
 impl EventBus {
     pub(crate) fn new(height: u64) -> Self {
-        Self { committed: watch::Sender::new(height), pool: broadcast::Sender::new(POOL_EVENTS_KEPT) }
+        Self {
+            committed: watch::Sender::new(height),
+            pool: broadcast::Sender::new(POOL_EVENTS_KEPT),
+        }
     }
 
     /// A block is committed and can be read.

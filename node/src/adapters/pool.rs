@@ -5,12 +5,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rpc::ports::{
     Effects, Fault, PendingAccount, PoolCount, PoolTx, Projection, SenderContent, SettlementNow,
-    Slice,
-    SubmitError,
+    Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::{StorageError, TxError};
 use state::pending::PendingState;
+use state::{StorageError, TxError};
 use txpool::ports::{AdmitError, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Pool};
 use types::check::{self, StaticRules};

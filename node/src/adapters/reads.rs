@@ -10,9 +10,7 @@ use state::StorageError;
 use state::store::{self, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
-use types::{
-    Account, Address, Blob, Hash, Header, Run, Step, Supply, TxLocation,
-};
+use types::{Account, Address, Blob, Hash, Header, Run, Step, Supply, TxLocation};
 
 use crate::chain::Chain;
 

@@ -121,7 +121,8 @@ impl Worker {
 
     fn submit(&self, texts: Vec<Text>) -> Answer {
         let checked = self.lane.check(texts, self.chain.tip().height.saturating_add(1));
-        let good: Vec<CheckedTx> = checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
+        let good: Vec<CheckedTx> =
+            checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
         let admitted = self.pool.submit(&good, now_ms());
         self.wake.pool_changed();
         match admitted {

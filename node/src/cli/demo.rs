@@ -10,8 +10,10 @@ const QUESTION: &str = "What is my balance, and how high is the chain?";
 
 /// Run a chain and show one complete agent run on it
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  ombra demo\n  ombra demo --exit --json \"How much is 6 * 7?\"\n\n\
-                        This program plays both roles, with two wallets, through JSON-RPC.")]
+#[command(
+    after_help = "Examples:\n  ombra demo\n  ombra demo --exit --json \"How much is 6 * 7?\"\n\n\
+                        This program plays both roles, with two wallets, through JSON-RPC."
+)]
 pub(super) struct DemoArgs {
     /// What is asked
     #[arg(default_value = QUESTION)]

@@ -25,8 +25,10 @@ const CHAIN_ID: &str = "ombra-dev";
 
 /// Run a whole chain for one person, with funded accounts
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  ombra dev\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
-                        The keys of the accounts are public knowledge. Use them for test chains only.")]
+#[command(
+    after_help = "Examples:\n  ombra dev\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
+                        The keys of the accounts are public knowledge. Use them for test chains only."
+)]
 pub(super) struct DevArgs {
     /// Keep the chain in this folder; without it the chain is gone at the end
     #[arg(long, value_name = "DIR")]
@@ -76,7 +78,8 @@ fn parse_fund(text: &str) -> Result<(Address, Amount), String> {
 fn parse_ombra(text: &str) -> Result<Amount, String> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let expected = || format!("{text:?}: expected OMBRA such as 250 or 250.5, with at most six decimals");
+    let expected =
+        || format!("{text:?}: expected OMBRA such as 250 or 250.5, with at most six decimals");
     if whole.is_empty() || !digits(whole) || !digits(fraction) || fraction.len() > 6 {
         return Err(expected());
     }
@@ -106,7 +109,10 @@ pub(super) async fn finish(chain: DevChain) -> Outcome {
 }
 
 /// Stops the chain in order once `asked` ends.
-pub(super) async fn stop_when(chain: DevChain, asked: impl Future<Output = &'static str>) -> Outcome {
+pub(super) async fn stop_when(
+    chain: DevChain,
+    asked: impl Future<Output = &'static str>,
+) -> Outcome {
     let reason = chain.running.run_until(asked).await;
     if reason.is_failure() { Err(CliError::Failed(reason.to_string())) } else { Ok(()) }
 }
@@ -115,9 +121,11 @@ pub(super) async fn stop_when(chain: DevChain, asked: impl Future<Output = &'sta
 pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     let temporary = match &args.data_dir {
         Some(_) => None,
-        None => Some(tempfile::Builder::new().prefix("ombra-dev-").tempdir().map_err(|source| {
-            CliError::File { what: "making a temporary folder".to_owned(), source }
-        })?),
+        None => {
+            Some(tempfile::Builder::new().prefix("ombra-dev-").tempdir().map_err(|source| {
+                CliError::File { what: "making a temporary folder".to_owned(), source }
+            })?)
+        }
     };
     let directory = match (&args.data_dir, &temporary) {
         (Some(directory), _) => directory.clone(),
@@ -131,7 +139,8 @@ pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     let words = args.mnemonic.as_deref().unwrap_or(DEVELOPMENT_MNEMONIC);
     let accounts = first_accounts(&Phrase::parse(words)?, args.accounts.unwrap_or(10))?;
     let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
-    let validator = Keypair::from_seed(&keyfile::read_or_create(&home.validator_key()).map_err(failed)?);
+    let validator =
+        Keypair::from_seed(&keyfile::read_or_create(&home.validator_key()).map_err(failed)?);
     let node_key = keyfile::read_or_create(&home.node_key()).map_err(failed)?;
     let is_new = !home.genesis().exists();
     if is_new {
@@ -153,7 +162,9 @@ pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
         node_key,
         alone: args.p2p.is_none(),
     };
-    let running = Box::pin(crate::node::start(spec, log)).await.map_err(|e| CliError::Failed(e.to_string()))?;
+    let running = Box::pin(crate::node::start(spec, log))
+        .await
+        .map_err(|e| CliError::Failed(e.to_string()))?;
     Ok(DevChain { running, accounts, directory, is_new, _temporary: temporary })
 }
 

@@ -15,8 +15,10 @@ use crate::clock::now_ms;
 #[derive(Debug, Subcommand)]
 pub(super) enum GenesisCommand {
     /// Write a genesis file
-    #[command(after_help = "Example: ombra genesis new --chain-id ombra-test --validator PUBLICKEY=10 \
-                            --account ADDRESS=1000000 --out genesis.json")]
+    #[command(
+        after_help = "Example: ombra genesis new --chain-id ombra-test --validator PUBLICKEY=10 \
+                            --account ADDRESS=1000000 --out genesis.json"
+    )]
     New(NewArgs),
     /// Check a genesis file and report everything that is wrong with it
     #[command(after_help = "Example: ombra genesis validate genesis.json")]
@@ -62,7 +64,8 @@ pub(super) struct FileArgs {
 
 fn parse_validator(text: &str) -> Result<Validator, String> {
     let (key, power) = text.split_once('=').ok_or("expected PUBLICKEY=POWER")?;
-    let public_key: PublicKey = key.parse().map_err(|e: types::text::ParseTextError| e.to_string())?;
+    let public_key: PublicKey =
+        key.parse().map_err(|e: types::text::ParseTextError| e.to_string())?;
     let power = power.parse().map_err(|_number| format!("{power:?} is not a voting power"))?;
     Ok(Validator { public_key, power, name: None })
 }
@@ -110,7 +113,11 @@ fn validate(args: &FileArgs, out: Out<'_>) -> Outcome {
             let (accounts, validators) = (genesis.accounts().len(), genesis.validators().len());
             writeln!(out, "{} is in order", args.file.display())?;
             writeln!(out, "chain {}, hash {}", genesis.chain_id(), genesis.hash())?;
-            writeln!(out, "{validators} validators, {accounts} accounts, {} micro", genesis.supply())?;
+            writeln!(
+                out,
+                "{validators} validators, {accounts} accounts, {} micro",
+                genesis.supply()
+            )?;
             Ok(())
         }
         Err(faults) => {

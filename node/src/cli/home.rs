@@ -124,8 +124,9 @@ pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
     let asked = supervisor::asked_by_signal()
         .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })?;
     let spec = NodeSpec { home, genesis, config: settings, validator, node_key, alone: false };
-    let running =
-        Box::pin(crate::node::start(spec, log)).await.map_err(|e| CliError::Failed(e.to_string()))?;
+    let running = Box::pin(crate::node::start(spec, log))
+        .await
+        .map_err(|e| CliError::Failed(e.to_string()))?;
     writeln!(out, "JSON-RPC  http://{}", running.endpoints().rpc)?;
     out.flush()?;
     let reason = running.run_until(asked).await;

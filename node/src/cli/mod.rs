@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use client::{ClientCommand, CliError, Outcome};
+use client::{CliError, ClientCommand, Outcome};
 
 /// A chain on which people buy work from AI agents: the node, and its tools.
 #[derive(Debug, Parser)]

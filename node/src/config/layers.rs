@@ -135,9 +135,8 @@ fn defaults() -> BTreeMap<String, (Value, Origin)> {
 fn read_file(path: &Path) -> Result<Vec<(String, Value)>, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
-    let tree: Table = text
-        .parse()
-        .map_err(|source| ConfigError::Syntax { path: path.to_owned(), source })?;
+    let tree: Table =
+        text.parse().map_err(|source| ConfigError::Syntax { path: path.to_owned(), source })?;
     Ok(flatten(tree).collect())
 }
 

@@ -136,7 +136,8 @@ fn print_claim(run: &Run, out: Out<'_>) -> Outcome {
     let Some(miner) = run.miner_address else {
         return Ok(());
     };
-    let text = |value: &Option<String>| one_line(value.as_deref().unwrap_or("-"), NAME_CHARS_MAX);
+    let said = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
+    let text = |value| one_line(&said(value).unwrap_or_else(|| "not told".into()), NAME_CHARS_MAX);
     let (model, tier) = (text(&run.model_info), text(&run.hardware_tier));
     writeln!(out, "claimed      by {miner}, model {model}, {tier}")?;
     Ok(())

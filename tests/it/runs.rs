@@ -1,0 +1,40 @@
+//! Many whole runs through the public interface, all of their transactions in the pool together.
+
+use serde_json::json;
+use tests::http::{self, Connection};
+use tests::node::{DevOptions, Node, wait_for};
+use tests::workload::Workload;
+
+#[test]
+fn runs_whose_transactions_wait_together_are_all_settled() -> anyhow::Result<()> {
+    let (runs, accounts) = (40, 8);
+    let mut node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
+    let work = Workload::runs(runs, accounts)?;
+    let expected = work.nonces.clone();
+
+    let mut connection = Connection::open(node.rpc)?;
+    for wave in work.waves {
+        for texts in wave.into_lanes(1).iter().flat_map(|lane| lane.chunks(50)) {
+            let answer = connection.post(&http::send_body(texts))?;
+            assert!(!answer.contains("\"error\""), "{answer}");
+        }
+    }
+
+    for (address, nonce) in expected {
+        wait_for("every transaction to be included", || {
+            Ok((http::account_nonce(&mut connection, &address)? == nonce).then_some(()))
+        })?;
+    }
+    let filter = json!({ "status": "completed", "limit": 500 });
+    let listed = node.call("ombra_listAgentRuns", &filter)?;
+    assert_eq!(Some(runs), listed["items"].as_array().map(Vec::len));
+    let supply = node.call("ombra_getSupply", &json!([]))?;
+    assert_eq!("0", supply["escrowed"]);
+    assert_eq!((runs * 8 * 100).to_string(), supply["burned"]);
+
+    node.stop()?;
+    let data = node.data().to_string_lossy().into_owned();
+    let verified = node.ombra(&["db", "verify", "--home", &data])?;
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    Ok(())
+}
