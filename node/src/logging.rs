@@ -31,7 +31,9 @@ pub struct LogControl(reload::Handle<EnvFilter, Registry>);
 
 /// The engine reports the lack of peers as an error nine times a block on a chain of one validator;
 /// what matters of it is in our own lines.
-const QUIET: &str = "arc_malachitebft_network=off,arc_malachitebft_discovery=off";
+/// Of its supervisor only failures are news: it warns at every ordinary stop.
+const QUIET: &str = "arc_malachitebft_network=off,arc_malachitebft_discovery=off,\
+                     arc_malachitebft_engine::node=error";
 
 fn parse(filter: &str, with_engine: bool) -> Result<EnvFilter, LogError> {
     let text = if with_engine || filter.contains("arc_malachitebft_network") {
