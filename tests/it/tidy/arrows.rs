@@ -1,8 +1,9 @@
 //! Which crate may depend on which, and which crate alone may use a library.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use serde_json::Value;
 
 use super::root;
 
@@ -54,24 +55,64 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("txpool", &["tokio", "rocksdb", "jsonrpsee", "libp2p"], "the pool's core is sync"),
 ];
 
+/// A crate of this workspace.
+struct Package {
+    name: String,
+    manifest: String,
+    dependencies: Vec<Dependency>,
+}
+
+/// What a crate's manifest says that it depends on, directly.
+struct Dependency {
+    name: String,
+    is_for_tests: bool,
+    features: Vec<String>,
+}
+
+/// What `cargo metadata` says about the workspace. Its JSON is read here and not by a crate for
+/// it, whose wishes about `serde_json` would have half of the workspace compiled twice.
 fn packages() -> Vec<Package> {
-    let mut command = MetadataCommand::new();
-    command.manifest_path(root().join("Cargo.toml")).no_deps();
-    command.exec().expect("cargo metadata runs in the repository").packages
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--no-deps"]).current_dir(root());
+    let output = command.output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    list(&metadata["packages"]).map(package).collect()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn package(value: &Value) -> Package {
+    let dependency = |value: &Value| Dependency {
+        name: text(&value["name"]),
+        is_for_tests: value["kind"] == "dev",
+        features: list(&value["features"]).map(text).collect(),
+    };
+    Package {
+        name: text(&value["name"]),
+        manifest: text(&value["manifest_path"]),
+        dependencies: list(&value["dependencies"]).map(dependency).collect(),
+    }
 }
 
 /// Names of direct dependencies; those for tests only if `with_tests`.
 fn dependencies(package: &Package, with_tests: bool) -> BTreeSet<String> {
-    let counts = |kind| with_tests || kind != DependencyKind::Development;
-    let all = package.dependencies.iter();
-    all.filter(|dependency| counts(dependency.kind)).map(|found| found.name.to_string()).collect()
+    let all = package.dependencies.iter().filter(|it| with_tests || !it.is_for_tests);
+    all.map(|dependency| dependency.name.clone()).collect()
 }
 
 #[test]
 fn the_crates_know_each_other_only_along_the_arrows() {
     let allowed: BTreeMap<_, _> = ARROWS.iter().copied().collect();
     let packages = packages();
-    let members: BTreeSet<_> = packages.iter().map(|package| package.name.to_string()).collect();
+    let members: BTreeSet<_> = packages.iter().map(|package| package.name.clone()).collect();
     let listed: BTreeSet<_> = allowed.keys().map(|name| (*name).to_owned()).collect();
     assert_eq!(listed, members, "the list of arrows names every crate of the workspace");
 
@@ -109,7 +150,7 @@ fn the_engine_is_known_only_to_consensus() {
 #[test]
 fn the_json_rpc_server_is_only_in_rpc() {
     for package in packages().iter().filter(|package| package.name.as_str() != "rpc") {
-        let normal = package.dependencies.iter().filter(|it| it.kind == DependencyKind::Normal);
+        let normal = package.dependencies.iter().filter(|it| !it.is_for_tests);
         for dependency in normal.filter(|it| it.name == "jsonrpsee") {
             let server = dependency.features.iter().any(|feature| feature == "server");
             assert!(!server, "{} may not serve JSON-RPC", package.name);
@@ -134,16 +175,11 @@ fn a_crate_does_without_what_is_foreign_to_it() {
 fn versions_of_libraries_stand_in_the_workspace() {
     let mut faults = Vec::new();
     for package in packages() {
-        let text = super::read(&format!("{}/Cargo.toml", folder(&package)));
-        let own = text.lines().filter(|line| line.contains("version = \""));
+        let manifest = std::fs::read_to_string(&package.manifest).expect("a manifest is text");
+        let own = manifest.lines().filter(|line| line.contains("version = \""));
         faults.extend(own.map(|line| format!("{}: {line}", package.name)));
     }
     super::assert_none(&faults, "versions that belong into [workspace.dependencies]");
-}
-
-fn folder(package: &Package) -> String {
-    let parent = package.manifest_path.parent().expect("a manifest is in a folder");
-    parent.file_name().expect("the folder has a name").to_owned()
 }
 
 /// The most methods of a port.

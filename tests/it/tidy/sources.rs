@@ -84,21 +84,6 @@ fn nothing_is_left_for_later_or_switched_off() {
 }
 
 #[test]
-fn assertions_are_on_where_the_program_runs() {
-    let never_runs = concat!("debug_", "assert");
-    let is_use = |line: &str| {
-        ["!(", "_eq!(", "_ne!("].iter().any(|end| line.contains(&format!("{never_runs}{end}")))
-    };
-    let faults: Vec<_> = files(&[".rs"])
-        .iter()
-        .flat_map(|source| source.text.lines().map(move |line| (source, line)))
-        .filter(|(_, line)| is_use(line))
-        .map(|(source, line)| format!("{}: {}", source.path, line.trim()))
-        .collect();
-    assert_none(&faults, "assertions that the one build profile leaves out; use the full ones");
-}
-
-#[test]
 fn tests_wait_for_conditions_and_not_for_time() {
     let sleeps = [concat!("thread::sl", "eep"), concat!("time::sl", "eep")];
     let waits = |source: &&Source| {
