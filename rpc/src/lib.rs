@@ -24,6 +24,7 @@ pub mod config;
 mod cursor;
 pub mod error;
 mod events;
+mod gate;
 mod metrics;
 mod middleware;
 pub mod ports;

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Everything in the registry in OpenMetrics format.
+/// Everything in the registry in the format that Prometheus reads.
 pub(crate) fn text(registry: &Registry) -> String {
     let mut text = String::with_capacity(64 * 1024);
     if prometheus_client::encoding::text::encode(&mut text, registry).is_err() {

@@ -213,7 +213,7 @@ pub trait Transactions: Send + Sync {
     /// [`Fault`].
     fn headers(&self, from: u64, limit: usize) -> Result<Vec<(Hash, Header)>, Fault>;
 
-    /// Where the CHAT_TURNs of a conversation are, in chain order, after `after`.
+    /// Where the turns of a conversation are, in chain order, after `after`.
     ///
     /// # Errors
     /// [`Fault`].

@@ -1,12 +1,15 @@
 //! Subscriptions.
 
-use jsonrpsee::PendingSubscriptionSink;
+use std::sync::Arc;
+
 use jsonrpsee::core::async_trait;
 use jsonrpsee::proc_macros::rpc;
 use jsonrpsee::server::SubscriptionCloseResponse;
+use jsonrpsee::{Extensions, PendingSubscriptionSink};
 
 use super::Api;
 use crate::events::{self, Filter};
+use crate::gate::Gate;
 use crate::wire::{EventFilter, EventKind};
 
 /// Subscriptions, on a WebSocket.
@@ -16,7 +19,8 @@ pub trait EventsRpc {
     #[subscription(
         name = "subscribe" => "subscription",
         unsubscribe = "unsubscribe",
-        item = serde_json::Value
+        item = serde_json::Value,
+        with_extensions
     )]
     async fn subscribe(
         &self,
@@ -30,11 +34,15 @@ impl EventsRpcServer for Api {
     async fn subscribe(
         &self,
         subscription_sink: PendingSubscriptionSink,
+        extensions: &Extensions,
         kind: EventKind,
         filter: Option<EventFilter>,
     ) -> SubscriptionCloseResponse {
         match Filter::new(kind, filter.unwrap_or_default()) {
-            Ok(filter) => events::serve(self, subscription_sink, filter).await,
+            Ok(filter) => {
+                let gate = extensions.get::<Arc<Gate>>().cloned();
+                events::serve(self, subscription_sink, filter, gate).await
+            }
             Err(error) => {
                 subscription_sink.reject(error).await;
                 SubscriptionCloseResponse::None

@@ -120,10 +120,10 @@ fn run_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fau
     }
     for sweep in &committed.sweeps {
         let Some(agent_run_id) = swept_run(sweep) else { continue };
-        if let Some(run) = ports.runs.run(&agent_run_id)? {
-            if let Some(change) = Change::by_sweep(sweep, &run) {
-                items.push(change.item(&run, committed, None));
-            }
+        if let Some(run) = ports.runs.run(&agent_run_id)?
+            && let Some(change) = Change::by_sweep(sweep, &run)
+        {
+            items.push(change.item(&run, committed, None));
         }
     }
     Ok(items)

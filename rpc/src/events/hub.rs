@@ -203,10 +203,10 @@ impl Hub {
     fn look_up_all(&self) -> Result<(), RpcError> {
         let hashes: Vec<Hash> = self.waiting.lock().keys().map(|(hash, _)| *hash).collect();
         for hash in hashes {
-            if let Some(view) = self.find(&hash)? {
-                if view.block_index.is_some() || view.dropped.is_some() {
-                    answer(self.take(&hash), &view);
-                }
+            if let Some(view) = self.find(&hash)?
+                && (view.block_index.is_some() || view.dropped.is_some())
+            {
+                answer(self.take(&hash), &view);
             }
         }
         Ok(())

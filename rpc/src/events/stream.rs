@@ -15,6 +15,7 @@ use super::filter::Filter;
 use super::hub::next_height;
 use crate::api::Api;
 use crate::error::RpcError;
+use crate::gate::Gate;
 use crate::ports::PoolEvent;
 use crate::wire::{DropView, EventKind, Lagged, PoolNotice, PoolNoticeKind, tx_object};
 
@@ -37,12 +38,14 @@ pub(crate) async fn serve(
     api: &Api,
     pending: PendingSubscriptionSink,
     filter: Filter,
+    gate: Option<Arc<Gate>>,
 ) -> SubscriptionCloseResponse {
     // Both are taken before the client hears of its subscription: what comes later, it sees.
     let mut heights = api.hub.heights();
     let pool = api.hub.pool_events();
     let tip = *heights.borrow_and_update();
     let Ok(sink) = pending.accept().await else { return SubscriptionCloseResponse::None };
+    let sink = Sink { inner: sink, gate };
 
     let served = async {
         if filter.kind == EventKind::Pool {
@@ -54,13 +57,16 @@ pub(crate) async fn serve(
     };
     let end = tokio::select! {
         end = served => end,
-        () = sink.closed() => End::Gone,
+        () = sink.inner.closed() => End::Gone,
         () = api.shutdown.cancelled() => End::Closed(RpcError::ShuttingDown),
     };
     match end {
         End::Gone => SubscriptionCloseResponse::None,
         End::Closed(error) => match to_raw_value(&ErrorObjectOwned::from(error)) {
-            Ok(json) => SubscriptionCloseResponse::NotifErr(SubscriptionError::from_json(json)),
+            Ok(json) => {
+                sink.count();
+                SubscriptionCloseResponse::NotifErr(SubscriptionError::from_json(json))
+            }
             Err(_) => SubscriptionCloseResponse::None,
         },
     }
@@ -69,7 +75,7 @@ pub(crate) async fn serve(
 /// Walks from the first wanted block to the tip, and on as the tip moves.
 async fn block_events(
     api: &Api,
-    sink: &SubscriptionSink,
+    sink: &Sink,
     filter: &Filter,
     mut heights: watch::Receiver<u64>,
     tip_at_start: u64,
@@ -102,12 +108,7 @@ fn too_slow(next: u64, tip: u64) -> RpcError {
     RpcError::busy("TOO_SLOW", message, 0)
 }
 
-async fn send_block(
-    api: &Api,
-    sink: &SubscriptionSink,
-    filter: &Filter,
-    height: u64,
-) -> Result<(), End> {
+async fn send_block(api: &Api, sink: &Sink, filter: &Filter, height: u64) -> Result<(), End> {
     let items = block_items(api, filter.kind, height).await?;
     for Item { json, keys } in items.iter() {
         if filter.wants(keys) {
@@ -132,7 +133,7 @@ async fn block_items(api: &Api, kind: EventKind, height: u64) -> Result<Arc<[Ite
 
 async fn pool_events(
     api: &Api,
-    sink: &SubscriptionSink,
+    sink: &Sink,
     filter: &Filter,
     mut pool: broadcast::Receiver<PoolEvent>,
     heights: &watch::Receiver<u64>,
@@ -178,11 +179,27 @@ fn notice(event: &PoolEvent, filter: &Filter, block_index: u64) -> Option<PoolNo
     })
 }
 
-async fn send_value(sink: &SubscriptionSink, value: &impl serde::Serialize) -> Result<(), End> {
+async fn send_value(sink: &Sink, value: &impl serde::Serialize) -> Result<(), End> {
     let json = to_raw_value(value).expect("events are plain data with text keys");
     send(sink, json).await
 }
 
-async fn send(sink: &SubscriptionSink, json: Box<RawValue>) -> Result<(), End> {
-    sink.send(json).await.map_err(|_| End::Gone)
+async fn send(sink: &Sink, json: Box<RawValue>) -> Result<(), End> {
+    sink.inner.send(json).await.map_err(|_error| End::Gone)?;
+    sink.count();
+    Ok(())
+}
+
+/// Where notifications go, and where they are counted.
+struct Sink {
+    inner: SubscriptionSink,
+    gate: Option<Arc<Gate>>,
+}
+
+impl Sink {
+    fn count(&self) {
+        if let Some(gate) = &self.gate {
+            gate.notified();
+        }
+    }
 }

@@ -67,6 +67,7 @@ where
         }
         self.hand_over(&mut joined, &mut answers).await?;
         if answers.is_empty() && has_notification {
+            self.checks.place.settle_unanswered();
             return Ok(MethodResponse::notification());
         }
         Ok(MethodResponse::from_batch(answers.finish()))
@@ -133,5 +134,5 @@ fn signed_text(
     }
     let bound = bind(method, params)?.ok_or(RpcError::Internal)?;
     let read = serde_json::from_str::<(Box<RawValue>,)>(bound.get());
-    read.map(|(text,)| text).map_err(|_| RpcError::Internal)
+    read.map(|(text,)| text).map_err(|_error| RpcError::Internal)
 }

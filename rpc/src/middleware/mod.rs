@@ -10,11 +10,12 @@ use std::time::Instant;
 use jsonrpsee::MethodResponse;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
 use jsonrpsee::types::{ErrorObjectOwned, Request};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use crate::error::RpcError;
+use crate::gate::Gate;
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
 use crate::registry::{Kind, Method, Registry, bind};
@@ -36,8 +37,18 @@ pub(crate) struct Shared {
 pub(crate) enum Place {
     /// One request, one answer.
     Http,
-    /// Many calls at the same time, as many as there are permits.
-    WebSocket(Arc<Semaphore>),
+    /// Many calls at the same time, as many as the gate admits.
+    WebSocket(Arc<Gate>),
+}
+
+impl Place {
+    /// A message of the client gets no answer.
+    fn settle_unanswered(&self) {
+        match self {
+            Self::Http => {}
+            Self::WebSocket(gate) => gate.settle(1),
+        }
+    }
 }
 
 /// Wraps the service of one connection.
@@ -98,6 +109,7 @@ where
         &self,
         notification: Notification<'a>,
     ) -> impl Future<Output = MethodResponse> + Send + 'a {
+        self.checks.place.settle_unanswered();
         self.inner.notification(notification)
     }
 }
@@ -158,12 +170,7 @@ where
         }
         match &self.checks.place {
             Place::Http => Ok(None),
-            Place::WebSocket(calls) => {
-                Arc::clone(calls).try_acquire_owned().map(Some).map_err(|_| {
-                    let message = "too many calls of this connection at the same time";
-                    RpcError::busy("TOO_MANY_CALLS", message, 100)
-                })
-            }
+            Place::WebSocket(gate) => gate.admit().map(Some),
         }
     }
 

@@ -140,7 +140,7 @@ fn read_members(text: &str) -> Result<Vec<(Cow<'_, str>, &RawValue)>, RpcError> 
     let mut reader = serde_json::Deserializer::from_str(text);
     let members = reader
         .deserialize_map(Members)
-        .map_err(|_| RpcError::invalid("params", text, "an array or an object"))?;
+        .map_err(|_error| RpcError::invalid("params", text, "an array or an object"))?;
     let twice = members.iter().enumerate().find_map(|(index, (name, _))| {
         members.iter().take(index).any(|(earlier, _)| earlier == name).then_some(name)
     });
@@ -257,5 +257,5 @@ fn read_elements(text: &str, max: usize) -> Result<Vec<&RawValue>, RpcError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader
         .deserialize_seq(Elements(max))
-        .map_err(|_| RpcError::invalid("params", text, "an array or an object"))
+        .map_err(|_error| RpcError::invalid("params", text, "an array or an object"))
 }

@@ -90,7 +90,7 @@ impl BodyReader {
         let mut read = BytesMut::with_capacity(announced.min(ROOM_AT_FIRST_MAX));
         let mut memory: Option<OwnedSemaphorePermit> = None;
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| BodyError::Broken)?;
+            let frame = frame.map_err(|_error| BodyError::Broken)?;
             let Ok(data) = frame.into_data() else { continue };
             if read.len().saturating_add(data.len()) > self.bytes_max {
                 return Err(BodyError::TooLarge);
@@ -112,9 +112,9 @@ impl BodyReader {
         if missing == 0 {
             return Ok(());
         }
-        let missing = u32::try_from(missing).map_err(|_| BodyError::TooLarge)?;
+        let missing = u32::try_from(missing).map_err(|_error| BodyError::TooLarge)?;
         let more = Arc::clone(&self.blocks).try_acquire_many_owned(missing);
-        let more = more.map_err(|_| BodyError::NoMemory)?;
+        let more = more.map_err(|_error| BodyError::NoMemory)?;
         match memory {
             Some(held) => held.merge(more),
             None => *memory = Some(more),

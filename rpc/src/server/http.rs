@@ -27,6 +27,7 @@ use tower::layer::util::Identity;
 use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
 use crate::error::RpcError;
+use crate::gate::Gate;
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness};
@@ -42,7 +43,6 @@ struct Inner {
     methods: Methods,
     http: ServerConfig,
     websockets: TowerServiceBuilder<Identity, Identity>,
-    websocket_calls_max: usize,
     bodies: BodyReader,
     batch_calls_max: usize,
     requests: Arc<Semaphore>,
@@ -71,7 +71,6 @@ impl Interface {
             methods,
             http,
             websockets: JsonRpcServer::builder().set_config(websocket).to_service_builder(),
-            websocket_calls_max: size(limits.websocket_calls_max),
             bodies: BodyReader::new(limits),
             batch_calls_max: size(limits.batch_calls_max),
             requests: Arc::new(Semaphore::new(size(limits.connections_max).saturating_mul(2))),
@@ -169,8 +168,12 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
         let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
         return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
     }
-    let calls = Arc::new(Semaphore::new(inner.websocket_calls_max));
-    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::WebSocket(calls) };
+    let gate = request.extensions().get::<Arc<Gate>>().filter(|gate| gate.open_websocket());
+    let Some(gate) = gate.cloned() else {
+        let text = "open the WebSocket with the first request of its connection\n";
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    };
+    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::WebSocket(gate) };
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner
         .websockets

@@ -1,8 +1,9 @@
-//! A connection's bytes, guarded: a peer that takes nothing for too long is cut off, and the
-//! connection's place is free again when the bytes end, whoever holds them.
+//! A connection's bytes, guarded: a peer that takes nothing for too long is cut off, one that
+//! sends faster than it takes is not listened to meanwhile, and the connection's place is free again when the bytes end, whoever holds them.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
+use crate::gate::{Gate, MessageCounter};
 use crate::metrics::Metrics;
 
 /// One of the places for connections.
@@ -38,12 +40,43 @@ pub(super) struct GuardedIo<T> {
     inner: T,
     write_timeout: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    gate: Arc<Gate>,
+    incoming: MessageCounter,
+    outgoing: MessageCounter,
     _place: Place,
 }
 
 impl<T> GuardedIo<T> {
-    pub(super) const fn new(inner: T, write_timeout: Duration, place: Place) -> Self {
-        Self { inner, write_timeout, stalled: None, _place: place }
+    pub(super) const fn new(
+        inner: T,
+        write_timeout: Duration,
+        gate: Arc<Gate>,
+        place: Place,
+    ) -> Self {
+        Self {
+            inner,
+            write_timeout,
+            stalled: None,
+            gate,
+            incoming: MessageCounter::new(),
+            outgoing: MessageCounter::new(),
+            _place: place,
+        }
+    }
+
+    /// Counts messages in bytes that were read, for as long as they may be a WebSocket's.
+    fn count_incoming(&mut self, bytes: &[u8]) {
+        if self.gate.counts() {
+            let messages = self.incoming.feed(bytes);
+            self.gate.received(messages);
+        }
+    }
+
+    fn count_outgoing(&mut self, bytes: &[u8]) {
+        if self.gate.counts() {
+            let messages = self.outgoing.feed(bytes);
+            self.gate.settle(messages);
+        }
     }
 
     /// Passes the outcome of a write on, unless writes have made no progress for too long.
@@ -72,7 +105,13 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(cx, buffer)
+        if self.gate.poll_open(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.inner).poll_read(cx, buffer);
+        self.count_incoming(buffer.filled().get(before..).unwrap_or_default());
+        outcome
     }
 }
 
@@ -83,6 +122,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for GuardedIo<T> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(written)) = outcome {
+            self.count_outgoing(bytes.get(..written).unwrap_or_default());
+        }
         self.watch(cx, outcome)
     }
 
@@ -102,6 +144,13 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for GuardedIo<T> {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.inner).poll_write_vectored(cx, buffers);
+        if let Poll::Ready(Ok(mut written)) = outcome {
+            for buffer in buffers {
+                let part = buffer.get(..written.min(buffer.len())).unwrap_or_default();
+                self.count_outgoing(part);
+                written -= part.len();
+            }
+        }
         self.watch(cx, outcome)
     }
 

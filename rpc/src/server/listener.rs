@@ -19,6 +19,7 @@ use tower::ServiceExt;
 
 use super::io::{GuardedIo, Place};
 use crate::config::Limits;
+use crate::gate::Gate;
 use crate::metrics::Metrics;
 
 /// Members of a request's head.
@@ -106,8 +107,12 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Context { limits, shutdown, .. } = context;
-    let io = TokioIo::new(GuardedIo::new(stream, limits.write_timeout(), place));
-    let service = service_fn(move |request: Request<Incoming>| {
+    let gate = Arc::new(Gate::new(&limits));
+    let guarded = GuardedIo::new(stream, limits.write_timeout(), Arc::clone(&gate), place);
+    let io = TokioIo::new(guarded);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        gate.count_request();
+        request.extensions_mut().insert(Arc::clone(&gate));
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(answer(routes, request).await) }
     });

@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for MinerSelector {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(reader)?;
         let by_id = Hash::parse(&text).map(Self::Id);
-        by_id.or_else(|_| Address::parse(&text).map(Self::Address)).map_err(|_| {
+        by_id.or_else(|_| Address::parse(&text).map(Self::Address)).map_err(|_error| {
             let expected = "an address or a minerId of 64 lowercase hex characters";
             de::Error::invalid_value(de::Unexpected::Str(&text), &expected)
         })

@@ -1,0 +1,166 @@
+//! A running server, and the ways in which tests talk to it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonrpsee::http_client::HttpClient;
+use jsonrpsee::ws_client::{WsClient, WsClientBuilder};
+use prometheus_client::registry::Registry;
+use rpc::ports::{ChainFacts, Endpoints};
+use rpc::{Config, Limits};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use types::build::{self, Envelope};
+use types::tx::Transfer;
+use types::{Amount, Body, Hash, Keypair};
+
+use crate::world::{CHAIN_ID, NOW, World, key};
+
+/// How long anything may take before a test gives up.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct TestServer {
+    pub world: Arc<World>,
+    pub endpoints: Endpoints,
+    pub shutdown: CancellationToken,
+    pub finished: JoinHandle<std::io::Result<()>>,
+    pub folder: tempfile::TempDir,
+}
+
+impl TestServer {
+    pub async fn start() -> Self {
+        Self::start_with(Limits::default()).await
+    }
+
+    pub async fn start_with(limits: Limits) -> Self {
+        let world = World::new();
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let config = Config { listen: any, metrics_listen: any, metrics: true, limits };
+        let facts = ChainFacts {
+            chain_id: CHAIN_ID.to_owned(),
+            genesis_hash: Hash::digest(b"genesis"),
+            v6_height: 0,
+            params: world.params.clone(),
+            version: "0.0.0-test".to_owned(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let shutdown = CancellationToken::new();
+        let socket = folder.path().join("admin.sock");
+        let registry = Registry::with_prefix("ombra");
+        let server = rpc::start(config, facts, world.ports(), registry, socket, shutdown.clone());
+        let server = server.await.unwrap();
+        let endpoints = server.endpoints().clone();
+        let finished = tokio::spawn(server.finished());
+        Self { world, endpoints, shutdown, finished, folder }
+    }
+
+    pub fn http(&self) -> HttpClient {
+        HttpClient::builder().build(format!("http://{}", self.endpoints.rpc)).unwrap()
+    }
+
+    pub async fn websocket(&self) -> WsClient {
+        let url = format!("ws://{}", self.endpoints.rpc);
+        WsClientBuilder::default().request_timeout(PATIENCE).build(url).await.unwrap()
+    }
+
+    pub async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.endpoints.rpc).await.unwrap()
+    }
+
+    /// Posts a text; answers the status and the body.
+    pub async fn post(&self, body: &str) -> (u16, String) {
+        exchange(self.connect().await, &post_text(body)).await
+    }
+
+    pub async fn get(&self, path: &str) -> (u16, String) {
+        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        exchange(self.connect().await, head.as_bytes()).await
+    }
+
+    /// Calls a method; answers the whole response.
+    pub async fn call(&self, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let (_, body) = self.post(&request.to_string()).await;
+        serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}"))
+    }
+
+    /// Calls a method that must succeed.
+    pub async fn result(&self, method: &str, params: Value) -> Value {
+        let mut response = self.call(method, params).await;
+        assert!(response.get("error").is_none(), "{method}: {response}");
+        response["result"].take()
+    }
+
+    /// Calls a method that must fail; answers number, `data.code` and the whole error.
+    pub async fn error(&self, method: &str, params: Value) -> (i64, String, Value) {
+        let mut response = self.call(method, params).await;
+        assert!(response.get("result").is_none(), "{method}: {response}");
+        let error = response["error"].take();
+        let code = error["data"]["code"].as_str().unwrap_or_default().to_owned();
+        (error["code"].as_i64().unwrap(), code, error)
+    }
+
+    /// Sends a transaction that must be taken.
+    pub async fn send(&self, tx: &str) -> String {
+        let tx: &serde_json::value::RawValue = serde_json::from_str(tx).unwrap();
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"ombra_sendTransaction","params":[{}]}}"#,
+            tx.get()
+        );
+        let (_, body) = self.post(&request).await;
+        let response: Value = serde_json::from_str(&body).unwrap();
+        response["result"]["hash"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
+    }
+}
+
+pub fn post_text(body: &str) -> Vec<u8> {
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body.as_bytes()].concat()
+}
+
+/// Writes a request and reads until the connection ends; answers the status and the body.
+pub async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: T,
+    request: &[u8],
+) -> (u16, String) {
+    stream.write_all(request).await.unwrap();
+    read_response(&mut stream).await
+}
+
+pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String) {
+    let mut bytes = Vec::new();
+    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().ok();
+    let text = String::from_utf8(bytes).unwrap();
+    let status = text.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status, body.to_owned())
+}
+
+/// A signed transaction.
+pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
+    let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+    build::build_tx(key, body, &envelope)
+}
+
+/// A signed transfer of one micro from the key of `seed`.
+pub fn transfer(seed: u8, nonce: u64) -> String {
+    let body = Transfer::new(key(200).address(), Amount::new(1), Amount::ZERO);
+    signed(&key(seed), nonce, &Body::Transfer(body))
+}
+
+/// Waits until a condition holds.
+pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(tokio::time::Instant::now() < deadline, "never: {what}");
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,86 @@
+//! Every refusal of the protocol and every trouble of the node, with its exact number and code.
+
+use rpc::ports::SubmitError;
+use serde_json::json;
+use types::{Amount, Code, Rejection};
+
+use crate::client::{TestServer, transfer};
+
+#[tokio::test]
+async fn every_refusal_carries_its_code_field_and_both_values() {
+    let server = TestServer::start().await;
+    for code in Code::ALL {
+        let rejection = Rejection::new(code, "nonce", 4, 5).with("hint", "h");
+        server.world.state().refuse = Some(SubmitError::Rejected(rejection.clone()));
+        let tx: serde_json::Value = serde_json::from_str(&transfer(1, 0)).unwrap();
+        let (number, told, error) = server.error("ombra_sendTransaction", json!([tx])).await;
+        assert_eq!((-32050, code.as_str()), (number, told.as_str()));
+        assert_eq!(error["message"], rejection.message());
+        let data = json!({"code": code.as_str(), "field": "nonce", "got": "4", "expected": "5",
+            "hint": "h"});
+        assert_eq!(data, error["data"]);
+    }
+}
+
+#[tokio::test]
+async fn a_settlement_mismatch_tells_the_right_amounts() {
+    let server = TestServer::start().await;
+    let rejection = Rejection::new(Code::SettlementMismatch, "minerReward", 9, 5)
+        .with("minerReward", Amount::new(5))
+        .with("userRefund", Amount::new(7));
+    server.world.state().refuse = Some(SubmitError::Rejected(rejection));
+    let (_, _, error) = server.error("ombra_sendTransaction", json!([{}])).await;
+    assert_eq!(
+        (&error["data"]["minerReward"], &error["data"]["userRefund"]),
+        (&json!("5"), &json!("7"))
+    );
+}
+
+#[tokio::test]
+async fn troubles_of_the_node_have_their_own_numbers() {
+    let server = TestServer::start().await;
+    let cases = [
+        (SubmitError::Syncing, -32052, "SYNCING"),
+        (SubmitError::ShuttingDown, -32052, "SHUTTING_DOWN"),
+        (SubmitError::Busy { retry_after_ms: 250 }, -32053, "BUSY"),
+    ];
+    for (trouble, number, code) in cases {
+        server.world.state().refuse = Some(trouble);
+        let told = server.error("ombra_sendTransaction", json!([{}])).await;
+        assert_eq!((number, code), (told.0, told.1.as_str()));
+        if code == "BUSY" {
+            assert_eq!(told.2["data"]["retryAfterMs"], 250);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fault_is_told_without_its_cause() {
+    let server = TestServer::start().await;
+    server.world.state().has_fault = true;
+    let address = crate::world::key(1).address();
+    let (number, _, error) = server.error("ombra_getAccount", json!([address])).await;
+    assert_eq!((-32603, &json!("internal error")), (number, &error["message"]));
+    assert!(!error.to_string().contains("fire"), "{error}");
+}
+
+#[tokio::test]
+async fn real_refusals_come_through_with_their_values() {
+    let server = TestServer::start().await;
+    let tx = transfer(1, 0);
+    let cases = [
+        (tx.replace("\"amount\":\"1\"", "\"amount\":\"01\""), "MALFORMED"),
+        (tx.replace("\"amount\":\"1\"", "\"amount\":\"2\""), "HASH_MISMATCH"),
+        (tx.replace("\"type\":\"TRANSFER\"", "\"type\":\"MINT\""), "UNSUPPORTED_TYPE"),
+        (tx.replace("{\"type\"", "{\"fee\":\"0\",\"type\""), "MALFORMED"),
+    ];
+    for (text, expected) in cases {
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"ombra_sendTransaction","params":[{text}]}}"#
+        );
+        let (_, body) = server.post(&request).await;
+        let response: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(response["error"]["code"], -32050, "{body}");
+        assert_eq!(response["error"]["data"]["code"], expected, "{body}");
+    }
+}

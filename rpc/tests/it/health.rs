@@ -1,0 +1,52 @@
+//! Health and metrics.
+
+use rpc::ports::Check;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::client::{TestServer, exchange, transfer};
+
+#[tokio::test]
+async fn readiness_lists_each_check_and_fails_with_one() {
+    let server = TestServer::start().await;
+    assert_eq!((200, "ok\n".to_owned()), server.get("/healthz").await);
+    let (status, body) = server.get("/readyz").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((200, true), (status, body["ready"].as_bool().unwrap()));
+    let lag = Check { name: "lag", is_ok: false, detail: "9 blocks behind".to_owned() };
+    server.world.state().checks.push(lag);
+    let (status, body) = server.get("/readyz").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(503, status);
+    let expected = json!({"name": "lag", "ok": false, "detail": "9 blocks behind"});
+    assert_eq!(expected, body["checks"][1]);
+}
+
+#[tokio::test]
+async fn metrics_count_calls_by_method_and_error() {
+    let server = TestServer::start().await;
+    server.send(&transfer(1, 0)).await;
+    server.call("ombra_getBlock", json!([7])).await;
+    server.call("made_up", json!([])).await;
+    let stream = TcpStream::connect(server.endpoints.metrics.unwrap()).await.unwrap();
+    let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let (status, text) = exchange(stream, request).await;
+    assert_eq!(200, status);
+    for line in [
+        "ombra_rpc_calls_total{method=\"ombra_sendTransaction\",error=\"0\"} 1",
+        "ombra_rpc_calls_total{method=\"ombra_getBlock\",error=\"-32051\"} 1",
+        "ombra_rpc_calls_total{method=\"unknown\",error=\"-32601\"} 1",
+        "ombra_rpc_call_seconds_count{method=\"ombra_getBlock\"} 1",
+        "ombra_rpc_connections 1",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert_eq!(404, server.get("/metrics").await.0, "not on the network port");
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_are_refused() {
+    let server = TestServer::start().await;
+    assert_eq!(404, server.get("/nothing").await.0);
+    assert_eq!(426, server.get("/").await.0);
+}

@@ -1,0 +1,96 @@
+//! Parameters by position and by name, and what is said about wrong ones.
+
+use serde_json::{Value, json};
+use types::Hash;
+
+use crate::client::TestServer;
+use crate::world::key;
+
+/// The call is refused with −32602, naming this field.
+async fn refused(server: &TestServer, method: &str, params: Value, field: &str) -> Value {
+    let (number, code, error) = server.error(method, params.clone()).await;
+    assert_eq!((-32602, "INVALID_PARAMS"), (number, code.as_str()), "{method} {params}");
+    assert_eq!(error["data"]["field"], field, "{method} {params}: {error}");
+    assert!(error["data"]["expected"].is_string() && error["data"]["got"].is_string(), "{error}");
+    error
+}
+
+#[tokio::test]
+async fn positions_and_names_mean_the_same() {
+    let server = TestServer::start().await;
+    server.world.commit();
+    let same = [
+        ("ombra_getBlock", json!([1, false]), json!({"block": 1, "full": false})),
+        ("ombra_getBlock", json!([1]), json!({"index": 1})),
+        ("ombra_getBlocks", json!([{"limit": 1}]), json!({"query": {"limit": 1}})),
+        ("ombra_getBlocks", json!([null]), json!({})),
+        ("ombra_listMiners", json!([]), json!({"page": null})),
+        ("ombra_getAccount", json!([key(1).address()]), json!({"address": key(1).address()})),
+        ("ombra_getAccount", json!([key(1).address()]), json!([{"address": key(1).address()}])),
+        ("ombra_computeContentHash", json!(["x"]), json!({"content": "x"})),
+    ];
+    for (method, by_position, by_name) in same {
+        let left = server.result(method, by_position).await;
+        assert_eq!(left, server.result(method, by_name.clone()).await, "{method} {by_name}");
+    }
+    let none = server.post(r#"{"jsonrpc":"2.0","id":1,"method":"ombra_getSupply"}"#).await.1;
+    assert!(none.contains("circulating"), "{none}");
+}
+
+#[tokio::test]
+async fn a_wrong_parameter_is_named_with_its_value_and_what_was_expected() {
+    let server = TestServer::start().await;
+    let error = refused(&server, "ombra_getAccount", json!(["xyz"]), "address").await;
+    assert!(error["data"]["expected"].as_str().unwrap().contains("40 lowercase hex"), "{error}");
+    assert_eq!(error["data"]["got"], "\"xyz\"");
+    refused(&server, "ombra_getAccount", json!([]), "address").await;
+    refused(&server, "ombra_getAccount", json!({}), "address").await;
+    refused(&server, "ombra_getAccount", json!([key(1).address(), 2]), "params").await;
+    refused(&server, "ombra_getAccount", json!({"adress": "x"}), "adress").await;
+    refused(&server, "ombra_getAccount", json!("x"), "params").await;
+    refused(&server, "ombra_getBlock", json!([-1]), "block").await;
+    refused(&server, "ombra_getBlock", json!([1.5]), "block").await;
+    refused(&server, "ombra_getBlock", json!(["newest"]), "block").await;
+    refused(&server, "ombra_getBlock", json!([1, "yes"]), "full").await;
+    refused(
+        &server,
+        "ombra_getTransaction",
+        json!([Hash::ZERO.to_string().to_uppercase() + "A"]),
+        "hash",
+    )
+    .await;
+    refused(&server, "ombra_getMiner", json!(["zz"]), "miner").await;
+    refused(&server, "ombra_computeAgentRunId", json!(["x", -1, "y"]), "nonce").await;
+}
+
+#[tokio::test]
+async fn limits_of_pages_are_kept() {
+    let server = TestServer::start().await;
+    for limit in [json!(0), json!(501), json!(-1), json!("9"), json!(1.0)] {
+        refused(&server, "ombra_listMiners", json!({"limit": limit}), "limit").await;
+    }
+    server.result("ombra_listMiners", json!({"limit": 500})).await;
+    refused(&server, "ombra_listMiners", json!({"cursor": "rubbish"}), "cursor").await;
+    refused(&server, "ombra_listMiners", json!({"cursor": 5}), "cursor").await;
+    refused(&server, "ombra_listMiners", json!([{"limit": 1, "offset": 2}]), "offset").await;
+}
+
+#[tokio::test]
+async fn a_parameter_given_twice_is_refused() {
+    let server = TestServer::start().await;
+    let twice = r#"{"jsonrpc":"2.0","id":1,"method":"ombra_computeContentHash",
+        "params":{"content":"a","content":"b"}}"#;
+    let (_, body) = server.post(twice).await;
+    assert!(body.contains("INVALID_PARAMS") && body.contains("given twice"), "{body}");
+    let both = json!({"page": {"limit": 1}, "limit": 2});
+    refused(&server, "ombra_listMiners", both, "page").await;
+    let aliases = json!({"index": 1, "hash": Hash::ZERO});
+    refused(&server, "ombra_getBlock", aliases, "hash").await;
+}
+
+#[tokio::test]
+async fn an_unknown_method_is_told() {
+    let server = TestServer::start().await;
+    assert_eq!(-32601, server.error("ombra_nothing", json!([])).await.0);
+    assert_eq!(-32601, server.error("admin_flushPool", json!([])).await.0);
+}

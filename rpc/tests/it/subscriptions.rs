@@ -1,0 +1,306 @@
+//! Subscriptions: filters, replay, order, slow readers.
+
+use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
+use jsonrpsee::rpc_params;
+use jsonrpsee::ws_client::WsClient;
+use serde_json::{Value, json};
+use types::tx::{AgentClaim, AgentRequest, ChatTurn};
+use types::{Amount, Body, Code, Hash, Rejection, Settlement, Sweep, ids};
+
+use crate::client::{PATIENCE, TestServer, signed, transfer};
+use crate::world::{World, key};
+
+async fn subscribe(client: &WsClient, kind: &str, filter: Value) -> Subscription<Value> {
+    let params = rpc_params![kind, filter];
+    client.subscribe("ombra_subscribe", params, "ombra_unsubscribe").await.unwrap()
+}
+
+async fn next(subscription: &mut Subscription<Value>) -> Value {
+    let event = tokio::time::timeout(PATIENCE, subscription.next()).await;
+    event.expect("an event in time").expect("an open subscription").unwrap()
+}
+
+fn request(seed: u8, max_fee: u64) -> (Hash, String) {
+    let id = ids::compute_agent_run_id(&key(seed).address().to_string(), 0, "p");
+    let body = AgentRequest {
+        agent_run_id: id,
+        conversation_id: Hash::ZERO,
+        prompt: "p".to_owned(),
+        tools_whitelist: Vec::new(),
+        max_fee: Amount::new(max_fee),
+        max_steps: 1,
+        prompt_blob_id: None,
+        model_hint: None,
+    };
+    (id, signed(&key(seed), 0, &Body::AgentRequest(body)))
+}
+
+fn turn(seed: u8, conversation_id: Hash) -> String {
+    let body = ChatTurn {
+        conversation_id,
+        role: "user".to_owned(),
+        content: "hello".to_owned(),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    };
+    signed(&key(seed), 0, &Body::ChatTurn(body))
+}
+
+#[tokio::test]
+async fn blocks_are_told_in_order_without_gap_or_repeat_from_the_past_into_the_present() {
+    let server = TestServer::start().await;
+    for _ in 0..50 {
+        server.world.commit();
+    }
+    let client = server.websocket().await;
+    let mut from_start = subscribe(&client, "blocks", json!({"fromBlock": 1})).await;
+    let mut live = subscribe(&client, "blocks", json!(null)).await;
+    let committing = tokio::spawn({
+        let world = server.world.clone();
+        async move {
+            for _ in 0..50 {
+                world.commit();
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for index in 1..=100 {
+        let event = next(&mut from_start).await;
+        assert_eq!((&event["blockIndex"], &event["index"]), (&json!(index), &json!(index)));
+    }
+    for index in 51..=100 {
+        assert_eq!(next(&mut live).await["blockIndex"], index);
+    }
+    committing.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_subscription_from_a_future_block_waits_for_it() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let mut events = subscribe(&client, "blocks", json!({"fromBlock": 3})).await;
+    for _ in 0..4 {
+        server.world.commit();
+    }
+    assert_eq!(
+        (3, 4),
+        (
+            next(&mut events).await["blockIndex"].as_u64().unwrap(),
+            next(&mut events).await["blockIndex"].as_u64().unwrap()
+        )
+    );
+}
+
+#[tokio::test]
+async fn transactions_are_told_by_address_and_type() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let sender = json!({"address": key(2).address(), "type": "TRANSFER"});
+    let mut from_two = subscribe(&client, "transactions", sender).await;
+    let receiver = json!({"address": key(200).address()});
+    let mut to_all = subscribe(&client, "transactions", receiver).await;
+    let mut turns = subscribe(&client, "transactions", json!({"type": "CHAT_TURN"})).await;
+    for tx in [transfer(1, 0), transfer(2, 0), turn(3, Hash::ZERO)] {
+        server.send(&tx).await;
+    }
+    server.world.commit();
+    let event = next(&mut from_two).await;
+    assert_eq!((&event["from"], &event["position"]), (&json!(key(2).address()), &json!(1)));
+    assert_eq!(event["tx"]["hash"], event["hash"]);
+    assert_eq!(next(&mut to_all).await["position"], 0);
+    assert_eq!(next(&mut to_all).await["position"], 1);
+    assert_eq!(next(&mut turns).await["type"], "CHAT_TURN");
+}
+
+#[tokio::test]
+async fn runs_are_told_from_request_to_deadline_the_same_live_and_replayed() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let (id, tx) = request(1, 1_000);
+    let mut live = subscribe(&client, "agentRuns", json!({"agentRunId": id})).await;
+    let miner = json!({"miner": key(2).address()});
+    let mut by_miner = subscribe(&client, "agentRuns", miner).await;
+    let mut pending = subscribe(&client, "agentRuns", json!({"status": "pending"})).await;
+    server.send(&tx).await;
+    server.send(&request(9, 500).1).await;
+    server.world.commit();
+    let claim = AgentClaim {
+        agent_run_id: id,
+        miner_address: key(2).address().into(),
+        model_info: "m".to_owned(),
+        hardware_tier: "server".to_owned(),
+    };
+    server.send(&signed(&key(2), 0, &Body::AgentClaim(claim))).await;
+    server.world.commit();
+    let reopened = Sweep::Reopened { agent_run_id: id, miner: key(2).address() };
+    server.world.commit_block(Vec::new(), vec![reopened]);
+    let settlement = Settlement {
+        miner_reward: Amount::ZERO,
+        user_refund: Amount::new(1_000),
+        network_fee: Amount::ZERO,
+    };
+    let ended = Sweep::TimedOut { agent_run_id: id, settlement };
+    server.world.commit_block(Vec::new(), vec![ended]);
+
+    let mut told = Vec::new();
+    for (event, status) in [
+        ("created", "pending"),
+        ("claimed", "claimed"),
+        ("expired", "pending"),
+        ("expired", "timeout"),
+    ] {
+        let next = next(&mut live).await;
+        assert_eq!((&next["event"], &next["status"]), (&json!(event), &json!(status)));
+        assert_eq!(next["submitter"], json!(key(1).address()));
+        told.push(next);
+    }
+    assert_eq!((&told[0]["maxFee"], &told[3]["userRefund"]), (&json!("1000"), &json!("1000")));
+    assert_eq!(next(&mut by_miner).await["event"], "claimed");
+    assert_eq!(next(&mut by_miner).await["status"], "pending");
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        seen.push(next(&mut pending).await["agentRunId"].clone());
+    }
+    assert_eq!(seen.iter().filter(|run| **run == json!(id)).count(), 2);
+
+    let replay = json!({"agentRunId": id, "fromBlock": 1});
+    let mut replay = subscribe(&client, "agentRuns", replay).await;
+    for event in told {
+        assert_eq!(event, next(&mut replay).await);
+    }
+}
+
+#[tokio::test]
+async fn turns_are_told_by_conversation() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let mine = Hash::digest(b"mine");
+    let mut events = subscribe(&client, "chat", json!({"conversationId": mine})).await;
+    server.send(&turn(1, Hash::ZERO)).await;
+    server.send(&turn(2, mine)).await;
+    server.world.commit();
+    let event = next(&mut events).await;
+    assert_eq!((&event["from"], &event["blockIndex"]), (&json!(key(2).address()), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_pool_tells_what_it_takes_and_drops() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let mine = json!({"address": key(1).address()});
+    let mut events = subscribe(&client, "pool", mine).await;
+    server.send(&transfer(2, 0)).await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let event = next(&mut events).await;
+    assert_eq!((&event["event"], &event["hash"]), (&json!("accepted"), &json!(hash)));
+    server
+        .world
+        .drop_tx(&Hash::parse(&hash).unwrap(), Rejection::new(Code::NonceStale, "nonce", 0, 1));
+    let event = next(&mut events).await;
+    assert_eq!(
+        (&event["event"], &event["dropped"]["code"]),
+        (&json!("dropped"), &json!("NONCE_STALE"))
+    );
+    assert_eq!(event["blockIndex"], 0);
+}
+
+#[tokio::test]
+async fn a_slow_reader_of_the_pool_is_told_how_many_events_it_lost() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let mut events = subscribe(&client, "pool", json!({})).await;
+    // One thread: the subscription cannot read while these are taken in, and 16 are kept.
+    for seed in 1..=20 {
+        server.world.accept(&transfer(seed, 0));
+    }
+    assert_eq!(json!({"lagged": 4, "blockIndex": 0}), next(&mut events).await);
+    assert_eq!(next(&mut events).await["from"], json!(key(5).address()));
+}
+
+#[tokio::test]
+async fn a_live_reader_far_behind_is_closed_with_the_block_to_go_on_from() {
+    let limits = rpc::Limits { subscription_lag_blocks_max: 5, ..rpc::Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let client = server.websocket().await;
+    let mut events = subscribe(&client, "blocks", json!({})).await;
+    commit_at_once(&server.world, 20);
+    let closed = tokio::time::timeout(PATIENCE, events.next()).await.unwrap();
+    assert!(closed.is_none(), "{closed:?}");
+    let mut again = subscribe(&client, "blocks", json!({"fromBlock": 1})).await;
+    for index in 1..=20 {
+        assert_eq!(next(&mut again).await["blockIndex"], index);
+    }
+}
+
+/// Without a pause, so that nothing can read in between.
+fn commit_at_once(world: &World, blocks: u64) {
+    for _ in 0..blocks {
+        world.commit();
+    }
+}
+
+#[tokio::test]
+async fn filters_that_cannot_fit_are_refused() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    for (kind, filter) in [
+        ("blocks", json!({"address": key(1).address()})),
+        ("pool", json!({"fromBlock": 1})),
+        ("agentRuns", json!({"status": "asleep"})),
+        ("transactions", json!({"type": "MINT"})),
+        ("chat", json!({"conversation": "x"})),
+        ("weather", json!({})),
+    ] {
+        let params = rpc_params![kind, filter];
+        let refused = client
+            .subscribe::<Value, _>("ombra_subscribe", params, "ombra_unsubscribe")
+            .await
+            .unwrap_err();
+        assert!(
+            refused.to_string().contains("-32602")
+                || format!("{refused:?}").contains("-32602")
+                || format!("{refused:?}").contains("InvalidParams"),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn over_plain_http_the_error_says_what_to_do() {
+    let server = TestServer::start().await;
+    let (number, code, error) = server.error("ombra_subscribe", json!(["blocks"])).await;
+    assert_eq!((-32600, "WEBSOCKET_ONLY"), (number, code.as_str()));
+    assert!(error["message"].as_str().unwrap().contains("WebSocket"), "{error}");
+}
+
+#[tokio::test]
+async fn an_ended_subscription_leaves_nothing_behind() {
+    let server = TestServer::start().await;
+    let client = server.websocket().await;
+    let before = server.world.listeners();
+    let events = subscribe(&client, "blocks", json!({})).await;
+    assert_eq!(before + 1, server.world.listeners());
+    events.unsubscribe().await.unwrap();
+    crate::client::eventually("the listener goes", || server.world.listeners() == before).await;
+    let kept = subscribe(&client, "blocks", json!({})).await;
+    drop(kept);
+    drop(client);
+    crate::client::eventually("the listener goes", || server.world.listeners() == before).await;
+}
+
+#[tokio::test]
+async fn subscriptions_per_connection_are_bounded_and_methods_work_beside_them() {
+    let limits = rpc::Limits { subscriptions_max: 2, ..rpc::Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let client = server.websocket().await;
+    let _one = subscribe(&client, "blocks", json!({})).await;
+    let _two = subscribe(&client, "chat", json!({})).await;
+    let third = client
+        .subscribe::<Value, _>("ombra_subscribe", rpc_params!["pool"], "ombra_unsubscribe")
+        .await;
+    assert!(format!("{:?}", third.unwrap_err()).contains("-32006"));
+    let info: Value = client.request("ombra_chainInfo", rpc_params![]).await.unwrap();
+    assert_eq!(info["height"], 0);
+}

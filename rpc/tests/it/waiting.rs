@@ -1,0 +1,92 @@
+//! Waiting for a transaction: answered by events, never by asking again.
+
+use jsonrpsee::core::client::ClientT;
+use jsonrpsee::rpc_params;
+use serde_json::{Value, json};
+use types::{Code, Hash, Rejection};
+
+use crate::client::{TestServer, eventually, transfer};
+
+async fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value> {
+    let client = server.http();
+    let params = rpc_params![hash, json!({"timeoutMs": 20_000})];
+    tokio::spawn(async move { client.request("ombra_waitForTransaction", params).await.unwrap() })
+}
+
+#[tokio::test]
+async fn a_wait_is_answered_at_inclusion() {
+    let server = TestServer::start().await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let waits = [wait(&server, &hash).await, wait(&server, &hash).await];
+    eventually("both wait", || server.world.lookups() >= 2).await;
+    server.world.commit();
+    for wait in waits {
+        let told = wait.await.unwrap();
+        assert_eq!((&told["status"], &told["blockIndex"]), (&json!("included"), &json!(1)));
+        assert_eq!(told["tx"]["hash"], hash.as_str());
+    }
+}
+
+#[tokio::test]
+async fn a_wait_is_answered_when_the_transaction_is_dropped() {
+    let server = TestServer::start().await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let before = server.world.lookups();
+    let waiting = wait(&server, &hash).await;
+    eventually("it waits", || server.world.lookups() > before).await;
+    let reason = Rejection::new(Code::NonceStale, "nonce", 0, 1);
+    server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason);
+    let told = waiting.await.unwrap();
+    assert_eq!(
+        (&told["status"], &told["dropped"]["code"]),
+        (&json!("dropped"), &json!("NONCE_STALE"))
+    );
+    let later = server.result("ombra_waitForTransaction", json!([hash])).await;
+    assert_eq!(later, told, "what is decided is answered at once");
+    assert_eq!(told, server.result("ombra_getTransaction", json!([hash])).await);
+}
+
+#[tokio::test]
+async fn a_wait_that_ends_says_nothing_against_the_transaction() {
+    let server = TestServer::start().await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let params = json!({"hash": hash, "timeoutMs": 10});
+    let told = server.result("ombra_waitForTransaction", params).await;
+    assert_eq!(told["status"], "pending");
+    let unknown = server.error("ombra_waitForTransaction", json!([Hash::ZERO])).await;
+    assert_eq!((-32051, "NOT_FOUND"), (unknown.0, unknown.1.as_str()));
+    let long = json!([hash, {"timeoutMs": 60_001}]);
+    let (number, _, error) = server.error("ombra_waitForTransaction", long).await;
+    assert_eq!((-32602, &json!("timeoutMs")), (number, &error["data"]["field"]));
+}
+
+#[tokio::test]
+async fn too_many_waits_are_told_when_to_come_again() {
+    let limits = rpc::Limits { waiting_calls_max: 0, ..rpc::Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let (number, code, error) = server.error("ombra_waitForTransaction", json!([hash])).await;
+    assert_eq!((-32053, "TOO_MANY_WAITING"), (number, code.as_str()));
+    assert_eq!(error["data"]["retryAfterMs"], 1_000);
+}
+
+#[tokio::test]
+async fn events_that_were_lost_are_made_up_for() {
+    let server = TestServer::start().await;
+    let hash = server.send(&transfer(1, 0)).await;
+    let before = server.world.lookups();
+    let waiting = wait(&server, &hash).await;
+    eventually("it waits", || server.world.lookups() > before).await;
+    // One thread: the hub cannot read while these are sent, and the channel holds only 16.
+    for seed in 10..30 {
+        let tx = transfer(seed, 0);
+        server.world.accept(&tx);
+    }
+    server
+        .world
+        .drop_tx(&Hash::parse(&hash).unwrap(), Rejection::new(Code::PoolFull, "pool", 1, 0));
+    for seed in 30..60 {
+        server.world.accept(&transfer(seed, 0));
+    }
+    assert_eq!(waiting.await.unwrap()["status"], "dropped");
+}
