@@ -1,7 +1,7 @@
 //! What a transaction costs before it touches any state: parsing, the static checks with
 //! signatures in batches, building and signing. Prints the median and the best of many rounds.
 //!
-//! `cargo bench -p types`
+//! `cargo bench -p types [-- PART_OF_A_NAME]`
 
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
@@ -78,9 +78,13 @@ fn main() {
     });
 }
 
-/// The median and the best time of one of the `items` that `work` handles. On a busy machine the
+/// Prints the median and the best time of one of the `items` that `work` handles. On a busy machine the
 /// best says more.
 fn report(name: &str, items: usize, mut work: impl FnMut()) {
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if filter.is_some_and(|filter| !name.contains(&filter)) {
+        return;
+    }
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();

@@ -25,11 +25,11 @@ pub enum DecodeError {
     },
 }
 
-/// The binary form of `value`.
+/// The binary form of `value`. Over [`VALUE_BYTES_MAX`] it could not be read again; nothing that a
+/// transaction can make comes near it.
 ///
 /// # Panics
-/// Never for the types of this project: only a type that cannot know its length, or one over
-/// [`VALUE_BYTES_MAX`], fails to encode.
+/// Never for the types of this project: only a type that cannot know its length fails to encode.
 #[must_use]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     bincode::serde::encode_to_vec(value, CONFIG).expect("stored types are plain data")

@@ -26,13 +26,19 @@ impl ParseTextError {
     }
 }
 
-/// At most 80 characters of `text`, for messages.
+/// How many characters of a value a message shows.
+const SHOWN_MAX: usize = 80;
+
+/// At most 80 characters of `text`, for messages. Control characters, which could rewrite a line
+/// of somebody's terminal, become U+FFFD.
 #[must_use]
 pub fn shorten(text: &str) -> String {
-    match text.char_indices().nth(80) {
-        None => text.to_owned(),
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+    let shown = |character: char| if character.is_control() { '\u{fffd}' } else { character };
+    let mut short: String = text.chars().take(SHOWN_MAX).map(shown).collect();
+    if text.chars().nth(SHOWN_MAX).is_some() {
+        short.push('…');
     }
+    short
 }
 
 /// Reads exactly `N` bytes of lowercase hex.
@@ -112,3 +118,6 @@ impl<'de, const N: usize> Visitor<'de> for BytesVisitor<N> {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests;

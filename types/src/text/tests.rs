@@ -1,0 +1,35 @@
+//! Fixed-size bytes as text and in binary, and values in messages.
+
+use super::shorten;
+use crate::codec::{decode, encode};
+use crate::{Hash, PublicKey, Signature};
+
+#[test]
+fn messages_show_80_characters_and_no_control_characters() {
+    assert_eq!(shorten(""), "");
+    assert_eq!(shorten(&"ț".repeat(80)), "ț".repeat(80));
+    assert_eq!(shorten(&"ț".repeat(81)), format!("{}…", "ț".repeat(80)));
+    assert_eq!(shorten("a\n\x1b[2Jb\u{85}"), "a\u{fffd}\u{fffd}[2Jb\u{fffd}");
+}
+
+#[test]
+fn hashes_keys_and_signatures_are_hex_in_json_and_plain_bytes_in_binary() {
+    let hash = Hash::new([0xab; 32]);
+    let key = PublicKey::new([0xcd; 32]);
+    let signature = Signature::new([0xef; 64]);
+    assert_eq!(serde_json::to_string(&hash).unwrap(), format!("\"{}\"", "ab".repeat(32)));
+    assert_eq!(serde_json::to_string(&key).unwrap(), format!("\"{}\"", "cd".repeat(32)));
+    assert_eq!(serde_json::to_string(&signature).unwrap(), format!("\"{}\"", "ef".repeat(64)));
+    assert_eq!(
+        encode(&(hash, key, signature)),
+        [[0xab; 32], [0xcd; 32], [0xef; 32], [0xef; 32]].concat()
+    );
+    assert_eq!(decode::<Signature>(&[0xef; 64]).unwrap(), signature);
+    assert!(decode::<Signature>(&[0xef; 63]).is_err());
+
+    assert_eq!(serde_json::from_str::<Hash>(&format!("\"{hash}\"")).unwrap(), hash);
+    for json in [format!("\"{}\"", "AB".repeat(32)), format!("\"0x{hash}\""), "1".to_owned()] {
+        assert!(serde_json::from_str::<Hash>(&json).is_err(), "{json}");
+    }
+    assert_eq!(hash.to_hex().as_slice(), hash.to_string().as_bytes());
+}
