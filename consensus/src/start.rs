@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,7 +107,18 @@ pub enum PeerError {
 /// # Errors
 /// [`StartError`] when the directory, the record of signed votes, the addresses, the ledger or
 /// the engine cannot be used.
-pub async fn start(
+///
+/// The future is boxed here, so that the engine is compiled once, in this crate.
+pub fn start(
+    config: Config,
+    identity: Identity,
+    ports: Ports,
+    stop: CancellationToken,
+) -> Pin<Box<dyn Future<Output = Result<Handle, StartError>> + Send>> {
+    Box::pin(launch(config, identity, ports, stop))
+}
+
+async fn launch(
     config: Config,
     identity: Identity,
     ports: Ports,

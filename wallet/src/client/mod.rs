@@ -14,6 +14,7 @@ mod url;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use jsonrpsee::core::client::ClientT;
 use jsonrpsee::core::traits::ToRpcParams;
 use jsonrpsee::http_client::{HttpClient, HttpClientBuilder};
@@ -92,16 +93,27 @@ impl Client {
         P: Serialize,
     {
         let params = Positional::of(method, &params)?;
-        let text: Box<RawValue> = self
-            .http
-            .request(method, params)
-            .await
-            .map_err(|source| ClientError::from_call(self.url.http(), source))?;
-        Answer::read(method, text)
+        Answer::read(method, self.request(method, params).await?)
+    }
+
+    /// The call itself. Boxed, so that the HTTP client is compiled once, in this crate.
+    fn request(
+        &self,
+        method: &'static str,
+        params: Positional,
+    ) -> BoxFuture<'_, Result<Box<RawValue>, ClientError>> {
+        Box::pin(async move {
+            let answer = self.http.request(method, params).await;
+            answer.map_err(|source| ClientError::from_call(self.url.http(), source))
+        })
     }
 
     /// The shared WebSocket connection, opened if there is none that works.
-    async fn socket(&self) -> Result<Arc<WsClient>, ClientError> {
+    fn socket(&self) -> BoxFuture<'_, Result<Arc<WsClient>, ClientError>> {
+        Box::pin(self.open_socket())
+    }
+
+    async fn open_socket(&self) -> Result<Arc<WsClient>, ClientError> {
         let mut held = self.socket.lock().await;
         if let Some(open) = held.as_ref().filter(|socket| socket.is_connected()) {
             return Ok(Arc::clone(open));
