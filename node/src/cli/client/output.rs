@@ -28,11 +28,12 @@ pub(super) fn scalar(value: &Value) -> String {
     }
 }
 
-/// A text of a stranger without control characters, which could drive the reader's terminal.
+/// A text of a stranger without characters that drive the reader's terminal or turn lines around.
 pub(super) fn printable(text: &str) -> String {
     let plain = |character: char| match character {
         '\n' | '\t' => character,
-        other if other.is_control() => '\u{fffd}',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+        other if other.is_control() => char::REPLACEMENT_CHARACTER,
         other => other,
     };
     text.chars().map(plain).collect()
@@ -156,6 +157,7 @@ mod tests {
     #[test]
     fn strangers_texts_cannot_drive_the_terminal() {
         assert_eq!("\u{fffd}[31mred\u{fffd}\n", printable("\u{1b}[31mred\u{7}\n"));
+        assert_eq!("1 \u{fffd}OMBRA", printable("1 \u{202e}OMBRA"));
         assert_eq!("a b…", one_line(" a \n b c d", 4));
     }
 }
