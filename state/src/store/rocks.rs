@@ -9,11 +9,15 @@ use rocksdb::{
 };
 
 use super::options::{self, Options};
+use super::tables::{self, META};
 use crate::error::StorageError;
 use crate::table::TableId;
 use crate::view::{Range, RawRow};
 
 type Iterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
+
+/// The column family that every RocksDB has. It stays empty.
+const DEFAULT: &str = "default";
 
 /// An open database.
 pub(super) struct Rocks {
@@ -36,6 +40,7 @@ pub(super) struct Source<'db> {
 impl Rocks {
     /// Opens the database, and makes it if it is not there.
     pub(super) fn open(path: &Path, options: &Options) -> Result<Self, StorageError> {
+        refuse_other_tables(path)?;
         let settings = options::database(options);
         let families = options::column_families(options);
         let db = DB::open_cf_descriptors(&settings, path, families);
@@ -47,6 +52,7 @@ impl Rocks {
         if !path.join("CURRENT").exists() {
             return Err(StorageError::Missing { path: path.to_path_buf() });
         }
+        refuse_other_tables(path)?;
         let mut settings = options::database(options);
         settings.create_if_missing(false);
         settings.create_missing_column_families(false);
@@ -266,6 +272,23 @@ impl Batch {
     pub(super) fn bytes(&self) -> usize {
         self.0.size_in_bytes()
     }
+}
+
+/// Looks at the format of a database whose tables are not those of this program, before anything is
+/// added to it.
+fn refuse_other_tables(path: &Path) -> Result<(), StorageError> {
+    let settings = rocksdb::Options::default();
+    let Ok(mut found) = DB::list_cf(&settings, path) else { return Ok(()) };
+    let mut known: Vec<&str> = tables::all().map(|table| table.name).collect();
+    known.push(DEFAULT);
+    known.sort_unstable();
+    found.sort_unstable();
+    if found == known || !found.iter().any(|name| name == META.name) {
+        return Ok(());
+    }
+    let db = DB::open_cf_for_read_only(&settings, path, [DEFAULT, META.name], false)?;
+    let rocks = Rocks { db };
+    super::check_format(&rocks.live())
 }
 
 /// RocksDB reports a held lock as one of many I/O errors, in words.

@@ -36,11 +36,16 @@ struct Front {
 }
 
 impl Store {
-    /// Keeps a proposed block and returns when it is on the disk.
+    /// Keeps a proposed block and returns when it is on the disk. One for a height that is
+    /// committed already is not kept: nothing would ever delete it.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails.
     pub fn put_undecided(&self, height: u64, proposal: &Undecided) -> Result<(), StorageError> {
+        let _writing = self.0.writer.lock();
+        if height <= self.tip()?.height {
+            return Ok(());
+        }
         let Undecided { round, proposer, hash, seal, bytes } = proposal;
         let front = codec::encode(&Front { proposer: *proposer, seal: *seal });
         let mut value =

@@ -115,6 +115,8 @@ fn undecided_proposals_live_until_their_height_is_committed() {
     chain.commit(&executed);
     assert!(chain.store.undecided(1).unwrap().is_empty());
     assert_eq!(chain.store.undecided(2).unwrap(), [proposal(0)]);
+    chain.store.put_undecided(1, &proposal(7)).unwrap();
+    assert!(chain.store.undecided(1).unwrap().is_empty(), "a late proposal would stay for ever");
 }
 
 #[test]

@@ -81,16 +81,23 @@ fn reading_where_nothing_is_makes_nothing() {
 }
 
 #[test]
-fn another_format_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    drop(TestChain::new(dir.path(), 1));
-    {
-        // The one cell that every version of the program can read.
+fn another_format_is_refused_and_left_as_it_is() {
+    for newer_table in [None, Some("a_table_of_the_future")] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(TestChain::new(dir.path(), 1));
         let options = rocksdb::Options::default();
-        let families = rocksdb::DB::list_cf(&options, dir.path()).unwrap();
-        let db = rocksdb::DB::open_cf(&options, dir.path(), families).unwrap();
-        db.put_cf(db.cf_handle("meta").unwrap(), b"format", 99_u32.to_le_bytes()).unwrap();
+        let families = || rocksdb::DB::list_cf(&options, dir.path()).unwrap();
+        {
+            // The one cell that every version of the program can read.
+            let mut db = rocksdb::DB::open_cf(&options, dir.path(), families()).unwrap();
+            db.put_cf(db.cf_handle("meta").unwrap(), b"format", 99_u32.to_le_bytes()).unwrap();
+            newer_table.into_iter().for_each(|name| db.create_cf(name, &options).unwrap());
+        }
+        let before = families();
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(dir.path(), Options::default()).unwrap_err();
+            assert!(matches!(error, StorageError::Format { found: 99, expected: 1 }), "{error}");
+        }
+        assert_eq!(families(), before);
     }
-    let error = Store::open(dir.path(), Options::default()).unwrap_err();
-    assert!(matches!(error, StorageError::Format { found: 99, expected: 1 }), "{error}");
 }

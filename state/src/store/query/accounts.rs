@@ -18,8 +18,34 @@ impl Snapshot<'_> {
         Ok(self.get::<Accounts>(address)?.unwrap_or_default())
     }
 
-    /// The transactions that concern an account, newest first: those below `before`, at most
-    /// `limit`. It sent them, a TRANSFER names it, or an AGENT_FINISH settles its run.
+    /// Where the transactions are that concern an account, newest first: those below `before`, at
+    /// most `limit`. It sent them, a TRANSFER names it, or an AGENT_FINISH settles its run.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn account_places(
+        &self,
+        address: &Address,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Vec<TxLocation>, StorageError> {
+        let mut places = Vec::new();
+        if limit == 0 {
+            return Ok(places);
+        }
+        // A row holds a whole block, so the block of the mark itself has to be looked at as well.
+        let below =
+            before.map(|mark| TxLocation { height: mark.height.saturating_add(1), position: 0 });
+        self.walk_back::<AccountHistory>(&address.to_bytes(), below, |(_, height), positions| {
+            let here = positions.into_iter().rev().map(|position| TxLocation { height, position });
+            places.extend(here.filter(|place| before.is_none_or(|mark| *place < mark)));
+            Ok(places.len() < limit)
+        })?;
+        places.truncate(limit);
+        Ok(places)
+    }
+
+    /// [`Snapshot::account_places`] with the transactions.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
@@ -29,20 +55,7 @@ impl Snapshot<'_> {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<Vec<StoredTx>, StorageError> {
-        let mut places = Vec::new();
-        if limit == 0 {
-            return Ok(Vec::new());
-        }
-        // A row holds a whole block, so the block of the mark itself has to be looked at as well.
-        let below =
-            before.map(|mark| TxLocation { height: mark.height.saturating_add(1), position: 0 });
-        self.walk_back::<AccountHistory>(&address.to_bytes(), below, |(_, height), positions| {
-            let here =
-                positions.iter().rev().map(|position| TxLocation { height, position: *position });
-            places.extend(here.filter(|place| before.is_none_or(|mark| *place < mark)));
-            Ok(places.len() < limit)
-        })?;
-        places.truncate(limit);
+        let places = self.account_places(address, before, limit)?;
         let txs = bodies::at(&self.source, &places)?;
         Ok(places.into_iter().zip(txs).map(|(location, tx)| StoredTx { location, tx }).collect())
     }

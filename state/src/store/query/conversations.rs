@@ -18,16 +18,16 @@ pub struct TurnDetail {
 }
 
 impl Snapshot<'_> {
-    /// The turns of a conversation in chain order: those after `after`, at most `limit`.
+    /// Where the turns of a conversation are, in chain order: those after `after`, at most `limit`.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
-    pub fn conversation(
+    pub fn conversation_places(
         &self,
         conversation_id: &Hash,
         after: Option<TxLocation>,
         limit: usize,
-    ) -> Result<Vec<TurnDetail>, StorageError> {
+    ) -> Result<Vec<TxLocation>, StorageError> {
         let TxLocation { height, position } =
             after.unwrap_or(TxLocation { height: 0, position: 0 });
         let mut from = (*conversation_id, height, position).to_bytes();
@@ -37,9 +37,21 @@ impl Snapshot<'_> {
         let to = [conversation_id.as_bytes().as_slice(), &[0xff; 13]].concat();
         let range = Range { from: &from, to: Some(&to), limit };
         let rows = view::scan::<ConversationTurns>(self, range)?;
-        let places =
-            rows.into_iter().map(|((_, height, position), _)| TxLocation { height, position });
-        let places: Vec<TxLocation> = places.collect();
+        let place = |((_, height, position), _)| TxLocation { height, position };
+        Ok(rows.into_iter().map(place).collect())
+    }
+
+    /// [`Snapshot::conversation_places`] with the turns.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn conversation(
+        &self,
+        conversation_id: &Hash,
+        after: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Vec<TurnDetail>, StorageError> {
+        let places = self.conversation_places(conversation_id, after, limit)?;
         let txs = bodies::at(&self.source, &places)?;
         Ok(places.into_iter().zip(txs).map(|(location, tx)| TurnDetail { location, tx }).collect())
     }

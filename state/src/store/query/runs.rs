@@ -108,7 +108,23 @@ impl Snapshot<'_> {
         details.collect::<Option<_>>().ok_or(missing)
     }
 
-    /// The steps of a run by step index: those after `after`, at most `limit`.
+    /// The records of a run's steps by step index: those after `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn step_records(
+        &self,
+        run: &Hash,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Step>, StorageError> {
+        let from = (*run, after.map_or(0, |index| index.saturating_add(1))).to_bytes();
+        let to = [run.as_bytes().as_slice(), &[0xff; 9]].concat();
+        let rows = view::scan::<Steps>(self, Range { from: &from, to: Some(&to), limit })?;
+        Ok(rows.into_iter().map(|(_, step)| step).collect())
+    }
+
+    /// [`Snapshot::step_records`] with their transactions.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
@@ -118,12 +134,7 @@ impl Snapshot<'_> {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<StepDetail>, StorageError> {
-        let from = after.map_or(0, |index| index.saturating_add(1));
-        let (from, to) =
-            ((*run, from).to_bytes(), [run.as_bytes().as_slice(), &[0xff; 9]].concat());
-        let range = Range { from: &from, to: Some(&to), limit };
-        let rows = view::scan::<Steps>(self, range)?;
-        let steps: Vec<Step> = rows.into_iter().map(|(_, step)| step).collect();
+        let steps = self.step_records(run, after, limit)?;
         let places: Vec<TxLocation> = steps.iter().map(|step| step.tx).collect();
         let txs = bodies::at(&self.source, &places)?;
         Ok(steps.into_iter().zip(txs).map(|(step, tx)| StepDetail { step, tx }).collect())
