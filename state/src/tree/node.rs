@@ -8,6 +8,8 @@
 //!             | for each child: hash, 32 bytes | version, LEB128 | leaves below, LEB128, if internal
 //! ```
 
+use std::io::Write;
+
 use jmt::storage::{LeafNode, Node, NodeKey};
 use jmt::{KeyHash, ValueHash};
 
@@ -62,7 +64,8 @@ pub(super) fn encode_inner(node: &Node) -> Option<Vec<u8>> {
         Node::Leaf(_) => None,
         Node::Internal(internal) => {
             let (children, leaves) = internal.generate_bitmaps();
-            let mut out = Vec::with_capacity(640);
+            let count = usize::try_from(children.count_ones()).unwrap_or(16);
+            let mut out = Vec::with_capacity(count.saturating_mul(40).saturating_add(8));
             out.push(INTERNAL);
             out.extend_from_slice(&children.to_le_bytes());
             out.extend_from_slice(&leaves.to_le_bytes());
@@ -96,38 +99,45 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Stored<'_>, StorageError> {
     }
 }
 
+/// The most bytes of an internal node in its borsh form: the tag, sixteen children, two counts.
+const FORM_BYTES_MAX: usize = 1 + 16 * 50 + 16;
+
 /// An internal node can only be made from its borsh form: its parts have no public names.
 fn decode_internal(bytes: &[u8]) -> Option<Node> {
     let (children, rest) = bytes.split_first_chunk::<2>()?;
     let (leaves, mut rest) = rest.split_first_chunk::<2>()?;
     let (children, leaves) = (u16::from_le_bytes(*children), u16::from_le_bytes(*leaves));
-    let mut form = Vec::with_capacity(848);
-    form.push(1); // Node::Internal
+    let mut buffer = [0_u8; FORM_BYTES_MAX];
+    let mut form = buffer.as_mut_slice();
+    let mut push = |bytes: &[u8]| form.write_all(bytes).ok();
+    push(&[1])?; // Node::Internal
     let mut below = 0_u64;
     for nibble in 0..16 {
         let bit = 1_u16 << nibble;
         if children & bit == 0 {
-            form.push(0); // Option::None
+            push(&[0])?; // Option::None
             continue;
         }
         let (hash, after) = rest.split_first_chunk::<32>()?;
         rest = after;
-        form.push(1); // Option::Some
-        form.extend_from_slice(hash);
-        form.extend_from_slice(&read_number(&mut rest)?.to_le_bytes());
+        push(&[1])?; // Option::Some
+        push(hash)?;
+        push(&read_number(&mut rest)?.to_le_bytes())?;
         if leaves & bit == 0 {
             let count = read_number(&mut rest)?;
-            form.push(1); // NodeType::Internal
-            form.extend_from_slice(&count.to_le_bytes());
+            push(&[1])?; // NodeType::Internal
+            push(&count.to_le_bytes())?;
             below = below.checked_add(count)?;
         } else {
-            form.push(0); // NodeType::Leaf
+            push(&[0])?; // NodeType::Leaf
             below = below.checked_add(1)?;
         }
     }
-    form.extend_from_slice(&u64::from(children.count_ones()).to_le_bytes());
-    form.extend_from_slice(&below.to_le_bytes());
-    if rest.is_empty() { borsh::from_slice(&form).ok() } else { None }
+    push(&u64::from(children.count_ones()).to_le_bytes())?;
+    push(&below.to_le_bytes())?;
+    let unused = form.len();
+    let form = buffer.get(..FORM_BYTES_MAX.checked_sub(unused)?)?;
+    if rest.is_empty() { borsh::from_slice(form).ok() } else { None }
 }
 
 /// LEB128.

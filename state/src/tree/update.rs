@@ -9,7 +9,8 @@ use jmt::{JellyfishMerkleTree, KeyHash, OwnedValue, RootHash, Version};
 use types::Hash;
 
 use super::hasher::TreeHasher;
-use super::{key_hash, node};
+use super::key_hash;
+use super::node::{self, Stored};
 use crate::draft::Changes;
 use crate::error::StorageError;
 
@@ -47,7 +48,7 @@ impl TreeUpdate {
 /// Reads nodes for `jmt` and keeps the leaves that it saw, with their values.
 pub(super) struct Reader<'a> {
     source: &'a dyn NodeSource,
-    leaves: RefCell<BTreeMap<[u8; 32], Vec<u8>>>,
+    leaves: RefCell<BTreeMap<[u8; 32], Bytes>>,
 }
 
 impl<'a> Reader<'a> {
@@ -60,15 +61,16 @@ impl TreeReader for Reader<'_> {
     fn get_node_option(&self, key: &NodeKey) -> anyhow::Result<Option<Node>> {
         let Some(bytes) = self.source.node(&node::encode_key(key))? else { return Ok(None) };
         let stored = node::decode(&bytes)?;
-        if let Some((key_hash, value)) = stored.leaf {
-            self.leaves.borrow_mut().insert(key_hash, value.to_vec());
+        let Stored { node, leaf } = stored;
+        if let Some((key_hash, value)) = leaf {
+            self.leaves.borrow_mut().insert(key_hash, bytes.slice_ref(value));
         }
-        Ok(Some(stored.node))
+        Ok(Some(node))
     }
 
     fn get_value_option(&self, _: Version, key: KeyHash) -> anyhow::Result<Option<OwnedValue>> {
         // Only asked for a leaf that was read just before.
-        Ok(self.leaves.borrow().get(&key.0).cloned())
+        Ok(self.leaves.borrow().get(&key.0).map(|value| value.to_vec()))
     }
 
     fn get_rightmost_leaf(&self) -> anyhow::Result<Option<(NodeKey, LeafNode)>> {
@@ -76,17 +78,20 @@ impl TreeReader for Reader<'_> {
     }
 }
 
+/// Changed leaves by key hash; `None` deletes.
+type Leaves<'a> = BTreeMap<[u8; 32], Option<&'a [u8]>>;
+
 /// Applies the changes of block `version` to the tree of `version - 1`.
 pub(crate) fn update(
     source: &dyn NodeSource,
     version: u64,
     changes: &Changes,
 ) -> Result<TreeUpdate, StorageError> {
-    let mut leaves = BTreeMap::new();
+    let mut leaves = Leaves::new();
     for (table, rows) in changes {
         for (key, value) in rows {
             if let Some(hash) = key_hash(*table, key) {
-                leaves.insert(*hash.as_bytes(), value.clone());
+                leaves.insert(*hash.as_bytes(), value.as_deref());
             }
         }
     }
@@ -94,9 +99,8 @@ pub(crate) fn update(
     let (root, batch) = apply(&reader, version, &leaves).map_err(StorageError::Tree)?;
     let seen = reader.leaves.into_inner();
     let value_of = |hash: &[u8; 32]| match leaves.get(hash) {
-        Some(Some(value)) => Some(value.as_slice()),
-        Some(None) => None,
-        None => seen.get(hash).map(Vec::as_slice),
+        Some(changed) => *changed,
+        None => seen.get(hash).map(Bytes::as_ref),
     };
     let mut nodes = Vec::with_capacity(batch.node_batch.nodes().len());
     for (key, node) in batch.node_batch.nodes() {
@@ -131,12 +135,12 @@ pub(crate) fn update(
 fn apply(
     reader: &Reader<'_>,
     version: u64,
-    leaves: &BTreeMap<[u8; 32], Option<Vec<u8>>>,
+    leaves: &Leaves<'_>,
 ) -> anyhow::Result<(Hash, TreeUpdateBatch)> {
     let tree = Tree::new(reader);
     let puts: Option<Vec<(KeyHash, OwnedValue)>> = leaves
         .iter()
-        .map(|(hash, value)| value.clone().map(|value| (KeyHash(*hash), value)))
+        .map(|(hash, value)| value.map(|value| (KeyHash(*hash), value.to_vec())))
         .collect();
     let (RootHash(root), batch) = match puts {
         // Each inner node is hashed once for the whole block; the way with deletions hashes a path
@@ -147,7 +151,8 @@ fn apply(
             (root.ok_or_else(|| anyhow::anyhow!("the tree gave no root"))?, batch)
         }
         _ => {
-            let rows = leaves.iter().map(|(hash, value)| (KeyHash(*hash), value.clone()));
+            let rows =
+                leaves.iter().map(|(hash, value)| (KeyHash(*hash), value.map(<[u8]>::to_vec)));
             tree.put_value_set(rows, version)?
         }
     };
