@@ -2,6 +2,7 @@
 //! of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use state::store::{Options, Store};
@@ -9,7 +10,7 @@ use state::table::Table;
 use state::tables::{self, Accounts, Deadlines, Runs, Steps};
 use state::view::{Range, Read};
 use state::{Changes, Memory};
-use types::{Block, Header};
+use types::{Block, Hash, Header};
 
 use crate::fixture::{CERTIFICATE, TestChain, genesis_changes, genesis_hash, proposer, whole_run};
 
@@ -147,4 +148,43 @@ fn two_databases_with_the_same_blocks_have_the_same_roots() {
         assert_eq!(twin.execute(&txs).changes, executed.changes);
         assert_eq!(twin.commit(&executed), chain.commit(&executed));
     }
+}
+
+#[test]
+fn readers_on_other_threads_do_not_disturb_where_the_deadlines_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 0);
+    let model = Memory::default();
+    let stop = AtomicBool::new(false);
+    let latest = chain.store.latest();
+    let all = Range { from: &[], to: None, limit: usize::MAX };
+    std::thread::scope(|scope| {
+        for limit in [1, usize::MAX] {
+            let (latest, stop) = (&latest, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    latest.scan_raw(Deadlines::ID, Range { limit, ..all }).unwrap();
+                }
+            });
+        }
+        // Deadlines come in anywhere and go from the front, as runs begin and end.
+        for round in 0_u32..150 {
+            let mut changes = Changes::new();
+            let rows = changes.entry(Deadlines::ID).or_default();
+            let front = model.scan_raw(Deadlines::ID, Range { limit: 2, ..all }).unwrap();
+            rows.extend(front.into_iter().map(|(key, _)| (key, None)));
+            for number in 0..3_u32 {
+                let key = Hash::digest(&(round * 3 + number).to_be_bytes());
+                rows.insert(key.as_bytes()[..4].to_vec(), Some(vec![1]));
+            }
+            commit(&chain.store, &changes);
+            model.apply(&changes);
+            let found = latest.scan_raw(Deadlines::ID, all);
+            if !matches!(&found, Ok(rows) if *rows == model.scan_raw(Deadlines::ID, all).unwrap()) {
+                stop.store(true, Ordering::Relaxed);
+                panic!("round {round}: {found:?}");
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
