@@ -4,6 +4,7 @@
 
 mod commits;
 mod fixture;
+mod kill;
 mod model;
 mod opening;
 mod paging;

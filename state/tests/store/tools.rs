@@ -22,7 +22,7 @@ impl Certificates for Fixed {
     }
 }
 
-fn replay(changes: &Changes) -> Replay<'_> {
+pub(crate) fn replay(changes: &Changes) -> Replay<'_> {
     Replay {
         chain: rules(),
         genesis_hash: genesis_hash(),
