@@ -1,5 +1,5 @@
 //! Blocks: building one from candidates, and executing one that somebody else built or that was
-//! stored (docs/protocol.md section 6). Both go through the same [`Execution`].
+//! stored (docs/protocol.md section 6). Both go through the same `Execution`.
 
 use std::sync::Arc;
 
@@ -149,6 +149,12 @@ impl BlockBuilder {
         self.execution.transactions.is_empty()
     }
 
+    /// The state after what is in the block so far.
+    #[must_use]
+    pub const fn state(&self) -> &Draft {
+        &self.execution.draft
+    }
+
     /// What is left of `maxBlockBytes`.
     #[must_use]
     pub fn room(&self) -> u64 {
@@ -196,7 +202,7 @@ pub fn execute_block(
     let Header { index, timestamp, proposer, .. } = header;
     let place = Place { height: index, timestamp, proposer };
     let mut execution = Execution::new(Arc::clone(chain), base, place)?;
-    let bytes = transactions.iter().map(|tx| content_bytes(tx)).fold(0, u64::saturating_add);
+    let bytes = transactions.iter().map(content_bytes).fold(0, u64::saturating_add);
     let max = u64::from(chain.params.max_block_bytes);
     if bytes > max {
         return Err(BlockError::TooLarge { bytes, max });

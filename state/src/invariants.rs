@@ -9,7 +9,7 @@ use crate::ledger::supply;
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Blobs, Deadlines, Runs, RunsByStatus, Steps};
 use crate::view::{self, Range, Read};
-use crate::{runs, settlement};
+use crate::{runs, settlement::settlement};
 
 /// What was counted, and the rules that the state breaks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -275,7 +275,7 @@ fn count<T: Table>(state: &dyn Read) -> Result<u64, StorageError> {
 /// settled, and its steps have not cost more than its escrow.
 fn is_settled_rightly(run: &Run) -> bool {
     match run.settlement {
-        None => !run.status.is_terminal() && settlement::settlement(run).is_ok(),
+        None => !run.status.is_terminal() && settlement(run).is_ok(),
         Some(Settlement { miner_reward, user_refund, network_fee }) => {
             let sum =
                 miner_reward.checked_add(user_refund).and_then(|sum| sum.checked_add(network_fee));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Account, Address, Amount, CheckedTx, Run};
+use types::{Address, Amount, CheckedTx, Run, Supply};
 
 use crate::chain::Context;
 use crate::draft::Draft;
@@ -11,7 +11,7 @@ use crate::error::{StorageError, TxError};
 use crate::execute::execute;
 use crate::ledger::supply;
 use crate::table::{Key, Table, decode_value};
-use crate::tables::{Accounts, Runs};
+use crate::tables::{Accounts, Runs, Supplies};
 use crate::view::{self, Read};
 
 /// The effects of one transaction.
@@ -35,16 +35,19 @@ pub fn simulate(
     ctx: &Context<'_>,
 ) -> Result<Effects, TxError> {
     let mut draft = Draft::new(Arc::clone(base));
-    let before = supply(&draft)?.burned;
+    let about = tx.body().agent_run_id();
+    // The transaction's own counts: what it burns, and the one escrow that it can change.
+    let escrowed = match about {
+        Some(id) => draft.get::<Runs>(&id)?.map_or(Amount::ZERO, |run| run.max_fee),
+        None => Amount::ZERO,
+    };
+    draft.put::<Supplies>(&(), &Supply { escrowed, ..Supply::default() });
     execute(tx, &mut draft, ctx)?;
-    let run = match tx.body().agent_run_id() {
+    let run = match about {
         Some(id) => draft.get::<Runs>(&id)?,
         None => None,
     };
-    let burned = supply(&draft)?
-        .burned
-        .checked_sub(before)
-        .ok_or(StorageError::Inconsistent { what: "a transaction took burned money back" })?;
+    let burned = supply(&draft)?.burned;
     Ok(Effects { balances: changed_balances(draft, &**base)?, run, burned })
 }
 
@@ -59,7 +62,7 @@ fn changed_balances(
         let address = Address::from_bytes(&key).ok_or(BAD_KEY)?;
         let before = view::get::<Accounts>(base, &address)?.unwrap_or_default();
         let after = value.as_deref().map(decode_value::<Accounts>).transpose()?;
-        let (before, after) = (before.balance, after.unwrap_or(Account::default()).balance);
+        let (before, after) = (before.balance, after.unwrap_or_default().balance);
         if before != after {
             balances.insert(address, (before, after));
         }
