@@ -17,9 +17,6 @@ pub(crate) mod envelope;
 mod miner_register;
 mod transfer;
 
-#[cfg(test)]
-mod made_up;
-
 use types::{Amount, Transaction};
 
 use crate::chain::{Chain, Context};
