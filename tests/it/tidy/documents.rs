@@ -161,7 +161,13 @@ fn settings(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, 
                 settings(&name, value, out);
             }
         }
-        other => drop(out.insert(prefix.to_owned(), other.to_string())),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_)
+        | serde_json::Value::Array(_) => {
+            drop(out.insert(prefix.to_owned(), value.to_string()));
+        }
     }
 }
 
