@@ -153,7 +153,7 @@ impl Field {
                 write(params, value.filter(|_| plain).ok_or_else(|| self.expected())?);
             }
             Access::Switch { write, .. } => {
-                write(params, text.parse().map_err(|_| self.expected())?);
+                write(params, text.parse().map_err(|_not_one| self.expected())?);
             }
         }
         Ok(())

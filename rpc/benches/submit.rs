@@ -6,12 +6,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends at the first surprise")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+#![expect(
+    clippy::too_many_lines,
+    clippy::wildcard_enum_match_arm,
+    unreachable_pub,
+    reason = "of the tests' world"
+)]
 
 #[path = "../tests/it/world.rs"]
 #[expect(dead_code, reason = "tests use more of it")]
 mod world;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -55,7 +62,8 @@ fn main() {
         version: "bench".to_owned(),
     };
     let stop = CancellationToken::new();
-    let started = rpc::start(config, facts, ports, Registry::default(), None, stop.clone());
+    let started =
+        rpc::start(config, facts, ports, Registry::default(), None::<PathBuf>, stop.clone());
     let started = server.block_on(started).unwrap();
     let address = started.endpoints().rpc;
     let handle = server.handle().clone();

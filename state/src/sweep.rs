@@ -42,7 +42,7 @@ pub(crate) fn sweep(
             if kind == Deadlines::BLOB {
                 return drop_blob(draft, deadline, id);
             }
-            let id = Hash::parse(&id).map_err(|_| ORPHAN)?;
+            let id = Hash::parse(&id).map_err(|_not_hex| ORPHAN)?;
             let run = draft.get::<Runs>(&id)?.ok_or(ORPHAN)?;
             expire(draft, run, params, timestamp)
         })
@@ -109,7 +109,7 @@ fn reopen(
 fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Sweep, StorageError> {
     let blob = draft.get::<Blobs>(&id)?.filter(|blob| !blob.is_final).ok_or(ORPHAN)?;
     for index in 0..blob.total_chunks {
-        let key = (u32::try_from(index).map_err(|_| ORPHAN)?, id.clone());
+        let key = (u32::try_from(index).map_err(|_too_many| ORPHAN)?, id.clone());
         if view::contains::<BlobChunks>(draft, &key)? {
             draft.delete::<BlobChunks>(&key);
         }

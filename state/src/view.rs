@@ -5,6 +5,9 @@ use std::sync::Arc;
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value};
 
+/// One row: key and value.
+pub type Row<T> = (<T as Table>::Key, <T as Table>::Value);
+
 /// One row as bytes: key and value.
 pub type RawRow = (Vec<u8>, Vec<u8>);
 
@@ -98,7 +101,7 @@ pub fn contains<T: Table>(source: &dyn Read, key: &T::Key) -> Result<bool, Stora
 pub fn scan<T: Table>(
     source: &dyn Read,
     range: Range<'_>,
-) -> Result<Vec<(T::Key, T::Value)>, StorageError> {
+) -> Result<Vec<Row<T>>, StorageError> {
     let rows = source.scan_raw(T::ID, range)?;
     rows.into_iter()
         .map(|(key, value)| {

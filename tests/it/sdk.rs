@@ -1,6 +1,6 @@
 //! The public Python SDK as a client: it derives the same wallet, and what it signs is accepted.
 //!
-//! The SDK is installed from PyPI into a virtual environment beside the compile outputs, once.
+//! The SDK is installed from `PyPI` into a virtual environment beside the compile outputs, once.
 
 use std::path::PathBuf;
 use std::process::Command;

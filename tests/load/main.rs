@@ -10,6 +10,7 @@
 
 mod report;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -108,6 +109,7 @@ fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::
     for wave in work.waves {
         let lanes = wave.into_lanes(options.conns);
         let share = lane_rate(options, lanes.len());
+        #[expect(clippy::needless_collect, reason = "all lanes start before the first is waited for")]
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let workers: Vec<_> = lanes
                 .into_iter()
@@ -116,7 +118,7 @@ fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::
             workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
         });
         for outcome in outcomes {
-            let lane = outcome.map_err(|_| anyhow::anyhow!("a generator thread panicked"))??;
+            let lane = outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
             latencies.extend(lane.latencies);
             refused += lane.refused;
         }
@@ -174,7 +176,7 @@ fn submit(texts: &[String], batch: usize, rate: Option<f64>, node: &Node) -> any
         let refused = answer.matches("\"error\"").count();
         if refused > 0 && lane.refused == 0 {
             let shown: String = answer.chars().take(600).collect();
-            eprintln!("first refusal: {shown}");
+            writeln!(std::io::stderr(), "first refusal: {shown}")?;
         }
         lane.refused += refused;
     }

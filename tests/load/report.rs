@@ -1,5 +1,6 @@
 //! What came out, as a line for people and a line for machines.
 
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::json;
@@ -47,7 +48,7 @@ impl Report {
             "diskBytes": disk,
             "diskBytesPerTx": disk / u64::try_from(self.txs.max(1))?,
         });
-        println!("{line}");
+        writeln!(std::io::stdout(), "{line}")?;
         Ok(())
     }
 

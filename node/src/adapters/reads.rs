@@ -128,11 +128,10 @@ impl ports::Transactions for Reads {
         after: Option<TxLocation>,
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
-        let turns = self
+        let places = self
             .snapshot()
-            .conversation(conversation_id, after, limit.saturating_add(1))
+            .conversation_places(conversation_id, after, limit.saturating_add(1))
             .map_err(fault("reading a conversation"))?;
-        let places = turns.into_iter().map(|turn| turn.location).collect();
         Ok(page(places, limit, |place| *place))
     }
 }
@@ -167,11 +166,10 @@ impl ports::Accounts for Reads {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
-        let txs = self
+        let places = self
             .snapshot()
-            .account_transactions(address, before, limit.saturating_add(1))
+            .account_places(address, before, limit.saturating_add(1))
             .map_err(fault("reading an account's transactions"))?;
-        let places = txs.into_iter().map(|stored| stored.location).collect();
         Ok(page(places, limit, |place| *place))
     }
 
@@ -193,9 +191,8 @@ impl ports::Runs for Reads {
     ) -> Result<Slice<Step, u64>, Fault> {
         let steps = self
             .snapshot()
-            .steps(agent_run_id, after, limit.saturating_add(1))
+            .step_records(agent_run_id, after, limit.saturating_add(1))
             .map_err(fault("reading steps"))?;
-        let steps = steps.into_iter().map(|detail| detail.step).collect();
         Ok(page(steps, limit, |step: &Step| step.step_index))
     }
 

@@ -95,7 +95,7 @@ impl Ingest {
             if received == 0 {
                 return Ok(());
             }
-            let batch: Vec<Submission> = joined.drain(..).collect();
+            let batch = std::mem::replace(&mut joined, Vec::with_capacity(JOINED_MAX));
             let worker = Arc::clone(&self.worker);
             drop(tokio::task::spawn_blocking(move || {
                 worker.carry_out(batch);
@@ -107,12 +107,14 @@ impl Ingest {
 
 impl Worker {
     fn carry_out(&self, batch: Vec<Submission>) {
-        let sizes: Vec<usize> = batch.iter().map(|submission| submission.texts.len()).collect();
-        let (texts, answers): (Vec<_>, Vec<_>) =
-            batch.into_iter().map(|Submission { texts, answer }| (texts, answer)).unzip();
-        let texts: Vec<Text> = texts.into_iter().flatten().map(Text).collect();
+        let mut texts = Vec::with_capacity(batch.len());
+        let mut answers = Vec::with_capacity(batch.len());
+        for submission in batch {
+            answers.push((submission.texts.len(), submission.answer));
+            texts.extend(submission.texts.into_iter().map(Text));
+        }
         let mut outcomes = self.submit(texts).into_iter();
-        for (size, answer) in sizes.into_iter().zip(answers) {
+        for (size, answer) in answers {
             let part = outcomes.by_ref().take(size).collect();
             // A client that went away does not need its answer.
             drop(answer.send(part));

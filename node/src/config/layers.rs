@@ -207,7 +207,12 @@ fn flatten(tree: Table) -> impl Iterator<Item = (String, Value)> {
             let key = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
             match value {
                 Value::Table(inner) => open.push((key, inner)),
-                leaf => drop(leaves.insert(key, leaf)),
+                leaf @ (Value::String(_)
+                | Value::Integer(_)
+                | Value::Float(_)
+                | Value::Boolean(_)
+                | Value::Datetime(_)
+                | Value::Array(_)) => drop(leaves.insert(key, leaf)),
             }
         }
     }

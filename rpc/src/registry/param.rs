@@ -19,7 +19,7 @@ pub struct Param {
     /// For an object: its members, which a call by name may give directly.
     pub members: Vec<String>,
     schema: fn(&mut SchemaGenerator) -> Schema,
-    check: fn(&str) -> Option<(String, String)>,
+    check: fn(&str) -> Option<Fault>,
 }
 
 impl Param {
@@ -89,29 +89,55 @@ impl Param {
         if value == "null" && !self.is_required {
             return Ok(());
         }
-        match (self.check)(value) {
-            None => Ok(()),
-            Some((path, expected)) => {
-                let field = match (path.as_str(), self.members.is_empty()) {
-                    (".", _) => self.name.to_owned(),
-                    (_, true) => format!("{}.{path}", self.name),
-                    (_, false) => path.clone(),
-                };
-                Err(RpcError::invalid(field, found(value, &path), expected))
-            }
-        }
+        let Some(Fault { path, got, expected }) = (self.check)(value) else { return Ok(()) };
+        let field = match (path.as_str(), self.members.is_empty()) {
+            ("", _) => self.name.to_owned(),
+            (_, true) => format!("{}.{path}", self.name),
+            (_, false) => path.clone(),
+        };
+        let got = got.map_or_else(|| found(value, &path), str::to_owned);
+        Err(RpcError::invalid(field, got, expected))
     }
 }
 
+/// What is wrong with a value.
+#[derive(Clone, Debug)]
+struct Fault {
+    /// Where in the value, empty for the value itself.
+    path: String,
+    /// What was there, if it is not what stands at the path.
+    got: Option<&'static str>,
+    /// What would have been right.
+    expected: String,
+}
+
 /// Where `text` is not a `T`, and what would be.
-fn fault<T: DeserializeOwned>(text: &str) -> Option<(String, String)> {
+fn fault<T: DeserializeOwned>(text: &str) -> Option<Fault> {
     if serde_json::from_str::<T>(text).is_ok() {
         return None;
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
     let path = error.path().to_string();
-    Some((path, expectation(&error.inner().to_string())))
+    let path = path.trim_matches('.');
+    let message = error.inner().to_string();
+    for (beginning, got) in [("missing field `", "missing"), ("unknown field `", "unknown")] {
+        let name = message.strip_prefix(beginning).and_then(|rest| rest.split('`').next());
+        if let Some(name) = name {
+            let is_named = path == name || path.ends_with(&format!(".{name}"));
+            let path = match (is_named, path) {
+                (true, path) => path.to_owned(),
+                (false, "") => name.to_owned(),
+                (false, path) => format!("{path}.{name}"),
+            };
+            let expected = match got {
+                "missing" => "a value".to_owned(),
+                _ => expectation(&message),
+            };
+            return Some(Fault { path, got: Some(got), expected });
+        }
+    }
+    Some(Fault { path: path.to_owned(), got: None, expected: expectation(&message) })
 }
 
 /// The part of the value at `path`, as far as it can be followed.

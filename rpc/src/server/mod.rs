@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures::future::BoxFuture;
 use jsonrpsee::server::{ServerHandle, stop_channel};
 use prometheus_client::registry::Registry as MetricsRegistry;
 use tokio::net::TcpListener;
@@ -62,19 +63,32 @@ pub enum StartError {
 ///
 /// # Errors
 /// [`StartError`] names what cannot be opened.
-pub async fn start(
+///
+/// The future is boxed here, so that everything below is compiled once, in this crate.
+pub fn start(
+    config: Config,
+    facts: ChainFacts,
+    ports: Ports,
+    registry: MetricsRegistry,
+    admin_socket: impl Into<Option<PathBuf>>,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, Result<Server, StartError>> {
+    Box::pin(bind(config, facts, ports, registry, admin_socket.into(), shutdown))
+}
+
+async fn bind(
     config: Config,
     facts: ChainFacts,
     ports: Ports,
     mut registry: MetricsRegistry,
-    admin_socket: impl Into<Option<PathBuf>>,
+    admin_socket: Option<PathBuf>,
     shutdown: CancellationToken,
 ) -> Result<Server, StartError> {
     let Config { listen, metrics_listen, metrics: serves_metrics, limits } = config;
     let (rpc_listener, rpc_address) = open("rpc", listen).await?;
     let metrics_listener =
         if serves_metrics { Some(open("metrics", metrics_listen).await?) } else { None };
-    let admin = admin_socket.into().map(AdminSocket::bind).transpose()?;
+    let admin = admin_socket.map(AdminSocket::bind).transpose()?;
     let endpoints = Endpoints {
         rpc: rpc_address,
         metrics: metrics_listener.as_ref().map(|(_, address)| *address),
@@ -145,7 +159,11 @@ impl Server {
     ///
     /// # Errors
     /// If a part of the server ends before that.
-    pub async fn finished(self) -> Result<(), IoError> {
+    pub fn finished(self) -> BoxFuture<'static, Result<(), IoError>> {
+        Box::pin(self.serve())
+    }
+
+    async fn serve(self) -> Result<(), IoError> {
         let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, .. } = self;
         let connections = TaskTracker::new();
         let mut parts: JoinSet<&'static str> = JoinSet::new();

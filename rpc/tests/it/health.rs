@@ -37,7 +37,6 @@ async fn metrics_count_calls_by_method_and_error() {
         "ombra_rpc_calls_total{method=\"ombra_getBlock\",error=\"-32051\"} 1",
         "ombra_rpc_calls_total{method=\"unknown\",error=\"-32601\"} 1",
         "ombra_rpc_call_seconds_count{method=\"ombra_getBlock\"} 1",
-        "ombra_rpc_connections 1",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }

@@ -77,9 +77,12 @@ async fn build_and_send(server: &TestServer, method: &str, key: &Keypair, fields
     assert_eq!(built["hash"], built["signingMessage"]);
     assert_eq!(Hash::digest(built["payload"].as_str().unwrap().as_bytes()).to_string(), message);
     let signature: Signature = key.sign(message.as_bytes());
-    let params = json!({"tx": built["tx"], "signature": signature});
-    let sent = server.result("ombra_sendSigned", params).await;
-    assert_eq!(sent["hash"], built["hash"], "{method}");
+    // The text and not the value, whose members are in another order.
+    let payload = built["payload"].as_str().unwrap();
+    let params = format!(r#"{{"tx":{payload},"signature":"{signature}"}}"#);
+    let sent = server.call_raw("ombra_sendSigned", &params).await;
+    assert_eq!(sent["result"]["hash"], built["hash"], "{method}: {sent}");
+    assert_eq!(serde_json::from_str::<Value>(payload).unwrap(), built["tx"]);
     built["tx"].clone()
 }
 
@@ -331,7 +334,7 @@ async fn conversations_tell_who_speaks_for_the_run() {
         .map(|turn| (&turn["content"], &turn["relation"]))
         .collect();
     let (user, miner, other) = (json!("submitter"), json!("miner"), json!("other"));
-    let expected = vec![(json!("a"), user), (json!("b"), miner), (json!("c"), other)];
+    let expected = [(json!("a"), user), (json!("b"), miner), (json!("c"), other)];
     assert_eq!(expected.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>(), told);
     let hash = page["items"][0]["hash"].clone();
     let one = server.result("ombra_getChatTurn", json!([hash])).await;
@@ -455,11 +458,13 @@ async fn ids_are_computed_as_the_protocol_says() {
 #[tokio::test]
 async fn a_simulation_says_what_would_happen_and_keeps_nothing() {
     let server = TestServer::start().await;
-    let mut tx: Value = serde_json::from_str(&transfer(1, 0)).unwrap();
-    let good = server.result("ombra_simulateTransaction", json!([tx])).await;
+    let tx = transfer(1, 0);
+    let good = server.call_raw("ombra_simulateTransaction", &format!("[{tx}]")).await;
+    let good = &good["result"];
     assert_eq!(good["valid"], true);
     let from = key(1).address().to_string();
     assert_eq!(good["effects"]["balances"][from], json!({"before": "10", "after": "3"}));
+    let mut tx: Value = serde_json::from_str(&tx).unwrap();
     tx.as_object_mut().unwrap().remove("signature");
     tx["amount"] = json!("x");
     let bad = server.result("ombra_simulateTransaction", json!([tx])).await;

@@ -85,7 +85,7 @@ async fn a_parameter_given_twice_is_refused() {
     let both = json!({"page": {"limit": 1}, "limit": 2});
     refused(&server, "ombra_listMiners", both, "page").await;
     let aliases = json!({"index": 1, "hash": Hash::ZERO});
-    refused(&server, "ombra_getBlock", aliases, "hash").await;
+    refused(&server, "ombra_getBlock", aliases, "index").await;
 }
 
 #[tokio::test]

@@ -94,9 +94,9 @@ async fn a_body_that_grows_too_large_is_cut_off() {
 
 #[tokio::test]
 async fn bodies_share_a_bounded_memory() {
-    let limits = rpc::Limits { request_memory_bytes_max: 64 * 1024, ..rpc::Limits::default() };
+    let limits = rpc::Limits { request_memory_bytes_max: 16 * 1024, ..rpc::Limits::default() };
     let server = TestServer::start_with(limits).await;
-    let (status, answer) = server.post(&format!("[{}]", " ".repeat(200_000))).await;
+    let (status, answer) = server.post(&format!("[{}]", " ".repeat(40_000))).await;
     assert_eq!(503, status);
     let answer: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(
@@ -108,7 +108,8 @@ async fn bodies_share_a_bounded_memory() {
 
 #[tokio::test]
 async fn a_request_that_never_comes_is_cut_off() {
-    let limits = rpc::Limits { head_timeout_ms: 50, body_timeout_ms: 50, ..rpc::Limits::default() };
+    let limits =
+        rpc::Limits { head_timeout_ms: 500, body_timeout_ms: 500, ..rpc::Limits::default() };
     let server = TestServer::start_with(limits).await;
     let mut silent = server.connect().await;
     let mut half_head = server.connect().await;

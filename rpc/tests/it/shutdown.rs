@@ -1,5 +1,6 @@
 //! Stopping in order.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
@@ -54,7 +55,7 @@ async fn a_taken_port_is_named() {
     let registry = prometheus_client::registry::Registry::default();
     let ports = server.world.ports();
     let stop = tokio_util::sync::CancellationToken::new();
-    let refused = rpc::start(config, facts, ports, registry, None, stop).await;
+    let refused = rpc::start(config, facts, ports, registry, None::<PathBuf>, stop).await;
     let told = refused.err().unwrap().to_string();
     assert!(told.contains(&server.endpoints.rpc.to_string()), "{told}");
 }

@@ -7,7 +7,7 @@ use types::{Code, Hash, Rejection};
 
 use crate::client::{TestServer, eventually, transfer};
 
-async fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value> {
+fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value> {
     let client = server.http();
     let params = rpc_params![hash, json!({"timeoutMs": 20_000})];
     tokio::spawn(async move { client.request("ombra_waitForTransaction", params).await.unwrap() })
@@ -17,7 +17,7 @@ async fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value>
 async fn a_wait_is_answered_at_inclusion() {
     let server = TestServer::start().await;
     let hash = server.send(&transfer(1, 0)).await;
-    let waits = [wait(&server, &hash).await, wait(&server, &hash).await];
+    let waits = [wait(&server, &hash), wait(&server, &hash)];
     eventually("both wait", || server.world.lookups() >= 2).await;
     server.world.commit();
     for wait in waits {
@@ -32,7 +32,7 @@ async fn a_wait_is_answered_when_the_transaction_is_dropped() {
     let server = TestServer::start().await;
     let hash = server.send(&transfer(1, 0)).await;
     let before = server.world.lookups();
-    let waiting = wait(&server, &hash).await;
+    let waiting = wait(&server, &hash);
     eventually("it waits", || server.world.lookups() > before).await;
     let reason = Rejection::new(Code::NonceStale, "nonce", 0, 1);
     server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason);
@@ -75,7 +75,7 @@ async fn events_that_were_lost_are_made_up_for() {
     let server = TestServer::start().await;
     let hash = server.send(&transfer(1, 0)).await;
     let before = server.world.lookups();
-    let waiting = wait(&server, &hash).await;
+    let waiting = wait(&server, &hash);
     eventually("it waits", || server.world.lookups() > before).await;
     // One thread: the hub cannot read while these are sent, and the channel holds only 16.
     for seed in 10..30 {

@@ -117,7 +117,10 @@ impl World {
         let header = Header {
             chain_id: CHAIN_ID.to_owned(),
             index: height,
-            previous_hash: state.blocks.last().map_or(Hash::digest(b"genesis"), |last| last.hash),
+            previous_hash: state
+                .blocks
+                .last()
+                .map_or_else(|| Hash::digest(b"genesis"), |last| last.hash),
             timestamp: NOW + height * 1_000,
             proposer: key(99).address(),
             tx_root: block::merkle_root(&hashes),
@@ -256,7 +259,12 @@ fn apply(state: &mut State, tx: &CheckedTx, place: TxLocation, timestamp: u64) {
             run.status = RunStatus::Running;
             run.step_count += 1;
             run.tokens_out += body.output_tokens;
-            let step = Step { step_index: body.step_index, tx: place, timestamp };
+            let step = Step {
+                step_index: body.step_index,
+                output_tokens: body.output_tokens,
+                tx: place,
+                timestamp,
+            };
             state.steps.entry(body.agent_run_id).or_default().push(step);
         }
         Body::AgentFinish(body) => {

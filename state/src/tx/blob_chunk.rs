@@ -89,7 +89,7 @@ fn hash_chunks(draft: &Draft, blob: &Blob) -> Result<Hash, StorageError> {
     const GAP: StorageError = StorageError::Inconsistent { what: "a chunk of a blob is missing" };
     let mut hasher = Sha256::new();
     for index in 0..blob.total_chunks {
-        let index = u32::try_from(index).map_err(|_| GAP)?;
+        let index = u32::try_from(index).map_err(|_too_many| GAP)?;
         let chunk = draft.get::<BlobChunks>(&(index, blob.blob_id.clone()))?.ok_or(GAP)?;
         hasher.update(&chunk);
     }

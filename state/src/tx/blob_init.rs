@@ -32,7 +32,7 @@ impl Kind for BlobInit {
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
         let Plan { owner, body } = plan;
-        let BlobInit { blob_id, content_type, total_bytes, total_chunks, content_hash } = body;
+        let Self { blob_id, content_type, total_bytes, total_chunks, content_hash } = body;
         let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.blob_ttl_ms)?;
         draft.insert::<Deadlines>(&(deadline, Deadlines::BLOB, blob_id.clone()), &());
         let blob = Blob {

@@ -1,0 +1,16 @@
+//! Any bytes are a block or refused, and a block has one binary form.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use types::{Block, CheckedTx, Header, Params, SizeLimits, UncheckedBlock};
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(header) = Header::parse(bytes) {
+        assert_eq!(header.payload().as_bytes(), bytes);
+    }
+    let limits = SizeLimits::from(&Params::default());
+    if let Ok(UncheckedBlock { header, transactions }) = UncheckedBlock::decode(bytes, &limits) {
+        let transactions = transactions.into_iter().map(CheckedTx::trust).collect();
+        assert_eq!(Block { header, transactions }.encode(), bytes);
+    }
+});

@@ -1,0 +1,153 @@
+//! Peers, events, health, the operator's levers, the time.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::{broadcast, watch};
+use types::CheckedTx;
+
+use super::{DroppedTx, Fault};
+
+/// A connected peer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Peer {
+    /// Its peer id.
+    pub peer_id: String,
+    /// The address that it is reached at.
+    pub address: String,
+    /// The height that it told last.
+    pub height: Option<u64>,
+    /// The last round trip.
+    pub latency_ms: Option<u64>,
+    /// How it behaves; 0 is neutral.
+    pub score: Option<f64>,
+    /// Whether the peer opened the connection.
+    pub is_inbound: bool,
+}
+
+/// This node in the network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its peer id.
+    pub peer_id: String,
+    /// Addresses that it listens on.
+    pub listen_addresses: Vec<String>,
+}
+
+/// Peers.
+pub trait Network: Send + Sync {
+    /// This node.
+    fn identity(&self) -> Identity;
+
+    /// Connected peers.
+    fn peers(&self) -> Vec<Peer>;
+
+    /// Whether the node is behind the chain and catching up.
+    fn is_syncing(&self) -> bool;
+}
+
+/// What happened to a transaction in the pool.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PoolEvent {
+    /// It was taken in.
+    Accepted(CheckedTx),
+    /// It was dropped. Inclusion in a block is not an event of the pool.
+    Dropped(Arc<DroppedTx>),
+}
+
+/// What happens, as it happens. Neither channel ever makes its sender wait.
+pub trait Events: Send + Sync {
+    /// The height of the latest committed block, sent once [`Chain::block`] can answer it.
+    fn committed(&self) -> watch::Receiver<u64>;
+
+    /// Events of the pool from now on. A receiver that falls behind loses the oldest.
+    fn pool(&self) -> broadcast::Receiver<PoolEvent>;
+}
+
+/// One check of `/readyz`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// `peers`, `lag`, `tipAge`, `disk`, `database`.
+    pub name: &'static str,
+    /// Whether it passed.
+    pub is_ok: bool,
+    /// What was measured, for people.
+    pub detail: String,
+}
+
+/// Health.
+pub trait Readiness: Send + Sync {
+    /// Every check with its outcome. Takes at most a few milliseconds.
+    fn checks(&self) -> Vec<Check>;
+}
+
+/// What an operator asks for cannot be done.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The argument is not acceptable.
+    #[error("{field} {got:?} is not acceptable: {expected}")]
+    Invalid {
+        /// Which argument.
+        field: &'static str,
+        /// Its value.
+        got: String,
+        /// What would be.
+        expected: String,
+    },
+    /// A fault of this node.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// The operator's levers, served on the Unix socket only.
+#[async_trait]
+pub trait Admin: Send + Sync {
+    /// The log filter in force.
+    fn log_filter(&self) -> String;
+
+    /// Replaces the log filter.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    fn set_log_filter(&self, filter: &str) -> Result<(), AdminError>;
+
+    /// Drops every waiting transaction; answers how many.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    fn flush_pool(&self) -> Result<u64, AdminError>;
+
+    /// Connects to a peer, or forgets one.
+    ///
+    /// # Errors
+    /// [`AdminError`].
+    async fn change_peer(&self, change: PeerChange) -> Result<(), AdminError>;
+}
+
+/// A change of the peers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeerChange {
+    /// Connect to this multiaddress.
+    Add(String),
+    /// Disconnect from this peer id.
+    Remove(String),
+}
+
+/// The time.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> u64;
+}
+
+/// Addresses that the interfaces are bound to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Endpoints {
+    /// JSON-RPC and the rest of the network port.
+    pub rpc: SocketAddr,
+    /// Prometheus metrics, if served.
+    pub metrics: Option<SocketAddr>,
+    /// The operator's socket, if served.
+    pub admin: Option<PathBuf>,
+}
