@@ -29,7 +29,9 @@ pub mod tree;
 mod tx;
 pub mod view;
 
-pub use block::{BlockBuilder, BlockError, Executed, Parent, PushError, check_clock, execute_block};
+pub use block::{
+    BlockBuilder, BlockError, Executed, Parent, PushError, check_clock, execute_block,
+};
 pub use chain::{Chain, Context, Forks};
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};

@@ -98,10 +98,7 @@ pub fn contains<T: Table>(source: &dyn Read, key: &T::Key) -> Result<bool, Stora
 ///
 /// # Errors
 /// [`StorageError`] if the database fails or a row does not decode.
-pub fn scan<T: Table>(
-    source: &dyn Read,
-    range: Range<'_>,
-) -> Result<Vec<Row<T>>, StorageError> {
+pub fn scan<T: Table>(source: &dyn Read, range: Range<'_>) -> Result<Vec<Row<T>>, StorageError> {
     let rows = source.scan_raw(T::ID, range)?;
     rows.into_iter()
         .map(|(key, value)| {

@@ -109,7 +109,10 @@ fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::
     for wave in work.waves {
         let lanes = wave.into_lanes(options.conns);
         let share = lane_rate(options, lanes.len());
-        #[expect(clippy::needless_collect, reason = "all lanes start before the first is waited for")]
+        #[expect(
+            clippy::needless_collect,
+            reason = "all lanes start before the first is waited for"
+        )]
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let workers: Vec<_> = lanes
                 .into_iter()
@@ -118,7 +121,8 @@ fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::
             workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
         });
         for outcome in outcomes {
-            let lane = outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
+            let lane =
+                outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
             latencies.extend(lane.latencies);
             refused += lane.refused;
         }
