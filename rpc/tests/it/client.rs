@@ -21,22 +21,22 @@ use types::{Amount, Body, Hash, Keypair};
 use crate::world::{CHAIN_ID, NOW, World, key};
 
 /// How long anything may take before a test gives up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
-pub(crate) struct TestServer {
-    pub(crate) world: Arc<World>,
-    pub(crate) endpoints: Endpoints,
-    pub(crate) shutdown: CancellationToken,
-    pub(crate) finished: JoinHandle<std::io::Result<()>>,
-    pub(crate) folder: tempfile::TempDir,
+pub struct TestServer {
+    pub world: Arc<World>,
+    pub endpoints: Endpoints,
+    pub shutdown: CancellationToken,
+    pub finished: JoinHandle<std::io::Result<()>>,
+    pub folder: tempfile::TempDir,
 }
 
 impl TestServer {
-    pub(crate) async fn start() -> Self {
+    pub async fn start() -> Self {
         Self::start_with(Limits::default()).await
     }
 
-    pub(crate) async fn start_with(limits: Limits) -> Self {
+    pub async fn start_with(limits: Limits) -> Self {
         let world = World::new();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = Config { listen: any, metrics_listen: any, metrics: true, limits };
@@ -58,45 +58,45 @@ impl TestServer {
         Self { world, endpoints, shutdown, finished, folder }
     }
 
-    pub(crate) fn http(&self) -> HttpClient {
+    pub fn http(&self) -> HttpClient {
         HttpClient::builder().build(format!("http://{}", self.endpoints.rpc)).unwrap()
     }
 
-    pub(crate) async fn websocket(&self) -> WsClient {
+    pub async fn websocket(&self) -> WsClient {
         let url = format!("ws://{}", self.endpoints.rpc);
         WsClientBuilder::default().request_timeout(PATIENCE).build(url).await.unwrap()
     }
 
-    pub(crate) async fn connect(&self) -> TcpStream {
+    pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.endpoints.rpc).await.unwrap()
     }
 
     /// Posts a text; answers the status and the body.
-    pub(crate) async fn post(&self, body: &str) -> (u16, String) {
+    pub async fn post(&self, body: &str) -> (u16, String) {
         exchange(self.connect().await, &post_text(body)).await
     }
 
-    pub(crate) async fn get(&self, path: &str) -> (u16, String) {
+    pub async fn get(&self, path: &str) -> (u16, String) {
         let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         exchange(self.connect().await, head.as_bytes()).await
     }
 
     /// Calls a method; answers the whole response.
-    pub(crate) async fn call(&self, method: &str, params: Value) -> Value {
+    pub async fn call(&self, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let (_, body) = self.post(&request.to_string()).await;
         serde_json::from_str(&body).unwrap_or_else(|_| panic!("not JSON: {body}"))
     }
 
     /// Calls a method that must succeed.
-    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
+    pub async fn result(&self, method: &str, params: Value) -> Value {
         let mut response = self.call(method, params).await;
         assert!(response.get("error").is_none(), "{method}: {response}");
         response["result"].take()
     }
 
     /// Calls a method that must fail; answers number, `data.code` and the whole error.
-    pub(crate) async fn error(&self, method: &str, params: Value) -> (i64, String, Value) {
+    pub async fn error(&self, method: &str, params: Value) -> (i64, String, Value) {
         let mut response = self.call(method, params).await;
         assert!(response.get("result").is_none(), "{method}: {response}");
         let error = response["error"].take();
@@ -105,7 +105,7 @@ impl TestServer {
     }
 
     /// Calls a method with parameters as text, whose order of members matters.
-    pub(crate) async fn call_raw(&self, method: &str, params: &str) -> Value {
+    pub async fn call_raw(&self, method: &str, params: &str) -> Value {
         let request =
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let (_, body) = self.post(&request).await;
@@ -113,13 +113,13 @@ impl TestServer {
     }
 
     /// Sends a transaction that must be taken.
-    pub(crate) async fn send(&self, tx: &str) -> String {
+    pub async fn send(&self, tx: &str) -> String {
         let response = self.call_raw("ombra_sendTransaction", &format!("[{tx}]")).await;
         response["result"]["hash"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
     }
 }
 
-pub(crate) fn post_text(body: &str) -> Vec<u8> {
+pub fn post_text(body: &str) -> Vec<u8> {
     let head = format!(
         "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n",
@@ -129,7 +129,7 @@ pub(crate) fn post_text(body: &str) -> Vec<u8> {
 }
 
 /// Writes a request and reads until the connection ends; answers the status and the body.
-pub(crate) async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
+pub async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
     mut stream: T,
     request: &[u8],
 ) -> (u16, String) {
@@ -138,7 +138,7 @@ pub(crate) async fn exchange<T: AsyncRead + AsyncWrite + Unpin>(
     read_response(&mut stream).await
 }
 
-pub(crate) async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String) {
+pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String) {
     let mut bytes = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.unwrap().ok();
     let text = String::from_utf8(bytes).unwrap();
@@ -148,19 +148,19 @@ pub(crate) async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16,
 }
 
 /// A signed transaction.
-pub(crate) fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
+pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
     let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
     build::build_tx(key, body, &envelope)
 }
 
 /// A signed transfer of one micro from the key of `seed`.
-pub(crate) fn transfer(seed: u8, nonce: u64) -> String {
+pub fn transfer(seed: u8, nonce: u64) -> String {
     let body = Transfer::new(key(200).address(), Amount::new(1), Amount::ZERO);
     signed(&key(seed), nonce, &Body::Transfer(body))
 }
 
 /// Waits until a condition holds.
-pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
+pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {
         assert!(tokio::time::Instant::now() < deadline, "never: {what}");

@@ -23,45 +23,45 @@ use types::{
     Transaction, TxLocation, block,
 };
 
-pub(crate) const CHAIN_ID: &str = "test-chain";
-pub(crate) const NOW: u64 = 1_700_000_000_000;
-pub(crate) const POOL_EVENTS: usize = 16;
+pub const CHAIN_ID: &str = "test-chain";
+pub const NOW: u64 = 1_700_000_000_000;
+pub const POOL_EVENTS: usize = 16;
 
 /// Everything that the chain knows.
 #[derive(Default)]
-pub(crate) struct State {
-    pub(crate) blocks: Vec<Arc<CommittedBlock>>,
-    pub(crate) places: BTreeMap<Hash, TxLocation>,
-    pub(crate) pending: Vec<CheckedTx>,
-    pub(crate) dropped: BTreeMap<Hash, Arc<DroppedTx>>,
-    pub(crate) balances: BTreeMap<Address, Amount>,
-    pub(crate) runs: BTreeMap<Hash, Run>,
-    pub(crate) steps: BTreeMap<Hash, Vec<Step>>,
-    pub(crate) miners: BTreeMap<Address, Miner>,
-    pub(crate) blobs: BTreeMap<String, Blob>,
-    pub(crate) peers: Vec<Peer>,
-    pub(crate) checks: Vec<Check>,
-    pub(crate) log_filter: String,
-    pub(crate) refuse: Option<SubmitError>,
-    pub(crate) submissions: Vec<Vec<String>>,
-    pub(crate) is_syncing: bool,
-    pub(crate) has_fault: bool,
+pub struct State {
+    pub blocks: Vec<Arc<CommittedBlock>>,
+    pub places: BTreeMap<Hash, TxLocation>,
+    pub pending: Vec<CheckedTx>,
+    pub dropped: BTreeMap<Hash, Arc<DroppedTx>>,
+    pub balances: BTreeMap<Address, Amount>,
+    pub runs: BTreeMap<Hash, Run>,
+    pub steps: BTreeMap<Hash, Vec<Step>>,
+    pub miners: BTreeMap<Address, Miner>,
+    pub blobs: BTreeMap<String, Blob>,
+    pub peers: Vec<Peer>,
+    pub checks: Vec<Check>,
+    pub log_filter: String,
+    pub refuse: Option<SubmitError>,
+    pub submissions: Vec<Vec<String>>,
+    pub is_syncing: bool,
+    pub has_fault: bool,
 }
 
-pub(crate) struct World {
+pub struct World {
     state: Mutex<State>,
     heights: watch::Sender<u64>,
     pool: broadcast::Sender<PoolEvent>,
     lookups: AtomicUsize,
-    pub(crate) params: Params,
+    pub params: Params,
 }
 
-pub(crate) fn key(seed: u8) -> Keypair {
+pub fn key(seed: u8) -> Keypair {
     Keypair::from_seed(&[seed; 32])
 }
 
 impl World {
-    pub(crate) fn new() -> Arc<Self> {
+    pub fn new() -> Arc<Self> {
         let state = State {
             log_filter: "info".to_owned(),
             checks: vec![Check { name: "peers", is_ok: true, detail: "3 peers".to_owned() }],
@@ -76,11 +76,11 @@ impl World {
         })
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
 
-    pub(crate) fn ports(self: &Arc<Self>) -> Ports {
+    pub fn ports(self: &Arc<Self>) -> Ports {
         Ports {
             chain: self.clone(),
             transactions: self.clone(),
@@ -99,18 +99,18 @@ impl World {
         }
     }
 
-    pub(crate) fn rules(&self) -> StaticRules<'_> {
+    pub fn rules(&self) -> StaticRules<'_> {
         let height = self.state().blocks.len() as u64 + 1;
         StaticRules { chain_id: CHAIN_ID, params: &self.params, v6_height: 0, height }
     }
 
     /// Puts everything pending into a block; answers its index.
-    pub(crate) fn commit(&self) -> u64 {
+    pub fn commit(&self) -> u64 {
         let transactions = std::mem::take(&mut self.state().pending);
         self.commit_block(transactions, Vec::new())
     }
 
-    pub(crate) fn commit_block(&self, transactions: Vec<CheckedTx>, sweeps: Vec<Sweep>) -> u64 {
+    pub fn commit_block(&self, transactions: Vec<CheckedTx>, sweeps: Vec<Sweep>) -> u64 {
         let mut state = self.state();
         let height = state.blocks.len() as u64 + 1;
         let hashes: Vec<Hash> = transactions.iter().map(|tx| tx.hash()).collect();
@@ -142,21 +142,21 @@ impl World {
     }
 
     /// How often the pool was asked for a transaction.
-    pub(crate) fn lookups(&self) -> usize {
+    pub fn lookups(&self) -> usize {
         self.lookups.load(Ordering::SeqCst)
     }
 
     /// How many subscriptions and other listeners there are.
-    pub(crate) fn listeners(&self) -> usize {
+    pub fn listeners(&self) -> usize {
         self.heights.receiver_count()
     }
 
     /// Takes a transaction in.
-    pub(crate) fn accept(&self, text: &str) -> Hash {
+    pub fn accept(&self, text: &str) -> Hash {
         self.take_one(text).unwrap()
     }
 
-    pub(crate) fn drop_tx(&self, hash: &Hash, reason: Rejection) {
+    pub fn drop_tx(&self, hash: &Hash, reason: Rejection) {
         let mut state = self.state();
         let at = state.pending.iter().position(|tx| tx.hash() == *hash).unwrap();
         let tx = state.pending.remove(at);
