@@ -21,7 +21,7 @@ pub const JSON_DEPTH_MAX: usize = 8;
 /// The largest integer in a transaction: 2^53−1.
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 
-/// Consensus parameters of a chain, fixed by genesis (docs/protocol.md, the [node] rules).
+/// Consensus parameters of a chain, fixed by genesis (docs/protocol.md, the rules marked `[node]`).
 /// Every duration is in milliseconds, every size in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

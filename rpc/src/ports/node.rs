@@ -59,7 +59,7 @@ pub enum PoolEvent {
 
 /// What happens, as it happens. Neither channel ever makes its sender wait.
 pub trait Events: Send + Sync {
-    /// The height of the latest committed block, sent once [`Chain::block`] can answer it.
+    /// The height of the latest committed block, sent once [`super::Chain::block`] can answer it.
     fn committed(&self) -> watch::Receiver<u64>;
 
     /// Events of the pool from now on. A receiver that falls behind loses the oldest.
