@@ -14,6 +14,8 @@ mod blob_init;
 mod blobs;
 mod chat_turn;
 pub(crate) mod envelope;
+#[cfg(test)]
+mod made_up;
 mod miner_register;
 mod transfer;
 

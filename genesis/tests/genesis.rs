@@ -1,0 +1,255 @@
+//! Genesis from the outside: faults with their places, the canonical form, the first state.
+
+use genesis::{Genesis, ParamError, param_names, set_param};
+use state::tables::Accounts;
+use state::{Memory, invariants, view};
+use types::{Address, Amount, Hash, Keypair, Params};
+
+fn key(number: u8) -> Keypair {
+    Keypair::from_seed(&[number; 32])
+}
+
+fn text(accounts: &str, rest: &str) -> String {
+    let key = key(1).public_key();
+    format!(
+        r#"{{"chainId":"ombra-test","genesisTime":1700000000000,
+            "validators":[{{"publicKey":"{key}","power":10,"name":"one"}}],
+            "accounts":[{accounts}]{rest}}}"#
+    )
+}
+
+fn account(number: u8, balance: &str) -> String {
+    format!(r#"{{"address":"{}","balance":"{balance}"}}"#, key(number).address())
+}
+
+fn faults(text: &str) -> Vec<(String, String, String)> {
+    let faults = Genesis::parse(text.as_bytes()).expect_err("it was accepted");
+    let all = faults.as_slice().iter();
+    all.map(|fault| (fault.path.clone(), fault.got.clone(), fault.expected.clone())).collect()
+}
+
+fn places(text: &str) -> Vec<String> {
+    faults(text).into_iter().map(|(path, ..)| path).collect()
+}
+
+#[test]
+fn a_small_file_takes_the_defaults_of_the_protocol() {
+    let genesis = Genesis::parse(text(&account(2, "5"), "").as_bytes()).unwrap();
+    assert_eq!(genesis.chain().params, Params::default());
+    assert_eq!(genesis.chain().forks.v6, 0);
+    assert_eq!((genesis.chain_id(), genesis.time()), ("ombra-test", 1_700_000_000_000));
+    assert_eq!(genesis.supply(), Amount::new(5));
+    assert_eq!(genesis.validators()[0].power, 10);
+}
+
+/// The exact text is the identity of every chain that was started with it.
+#[test]
+fn the_canonical_form_is_what_it_always_was() {
+    let text = text(&account(2, "5"), r#","forks":{"v6":3},"params":{"claimTtlMs":5000}"#);
+    let genesis = Genesis::parse(text.as_bytes()).unwrap();
+    let (validator, funded) = (key(1).public_key(), key(2).address());
+    let expected = format!(
+        concat!(
+            r#"{{"chainId":"ombra-test","genesisTime":1700000000000,"#,
+            r#""validators":[{{"publicKey":"{}","power":10,"name":"one"}}],"#,
+            r#""accounts":[{{"address":"{}","balance":"5"}}],"forks":{{"v6":3}},"#,
+            r#""params":{{"minMaxFee":"100","pendingTtlMs":900000,"claimTtlMs":5000,"#,
+            r#""stepTtlMs":600000,"maxReopens":3,"maxExpiriesPerBlock":1000,"#,
+            r#""maxOutputTokensPerStep":131072,"maxTxBytes":131072,"maxChunkTxBytes":786432,"#,
+            r#""maxBlobBytes":16777216,"blobFeePerChunk":"100","blobTtlMs":3600000,"#,
+            r#""blockReward":"0","heartbeatMs":10000,"minBlockIntervalMs":200,"#,
+            r#""maxBlockBytes":4194304,"maxClockSkewMs":120000,"requireChainId":false}}}}"#,
+        ),
+        validator, funded,
+    );
+    assert_eq!(genesis.canonical(), expected);
+    assert_eq!(genesis.hash(), Hash::digest(expected.as_bytes()));
+}
+
+#[test]
+fn files_that_mean_the_same_have_the_same_hash() {
+    let (two, three) = (account(2, "5"), account(3, "7"));
+    let prefixed = format!(r#"{{"balance":"5","address":"ox{}"}}"#, key(2).address());
+    let one = Genesis::parse(text(&format!("{two},{three}"), "").as_bytes()).unwrap();
+    let other = text(&format!("{three},{prefixed}"), r#","params":{"maxReopens":3},"forks":{}"#);
+    let other = Genesis::parse(other.as_bytes()).unwrap();
+    assert_eq!(one, other);
+    assert_eq!(one.hash(), other.hash());
+    let again = Genesis::parse(one.to_file().as_bytes()).unwrap();
+    assert_eq!(again, one);
+    assert!(one.to_file().contains("\n  \"chainId\": \"ombra-test\",\n"));
+    let changed = Genesis::parse(text(&two, r#","forks":{"v6":1}"#).as_bytes()).unwrap();
+    assert_ne!(changed.hash(), one.hash());
+}
+
+#[test]
+fn every_fault_is_told_at_once_with_its_place() {
+    let (two, bad) = (account(2, "5"), r#"{"address":"zz","balance":"-1","extra":1}"#);
+    let accounts = format!("{two},{bad},{two},7");
+    let rest = r#","forks":{"v7":1},"params":{"claimTtlMs":"5","maxReopens":1001,"oops":1,
+        "minMaxFee":100,"requireChainId":0,"maxBlockBytes":5000},"color":"red""#;
+    let told = faults(&text(&accounts, rest));
+    let places: Vec<&str> = told.iter().map(|(path, ..)| path.as_str()).collect();
+    let expected = [
+        "color",
+        "accounts[1].extra",
+        "accounts[1].address",
+        "accounts[1].balance",
+        "accounts[3]",
+        "accounts[3].address",
+        "accounts[3].balance",
+        "forks.v7",
+        "params.oops",
+        "params.minMaxFee",
+        "params.claimTtlMs",
+        "params.maxReopens",
+        "params.requireChainId",
+        "accounts[2].address",
+        "params.maxBlockBytes",
+    ];
+    assert_eq!(places, expected);
+    let ttl = told.iter().find(|(path, ..)| path == "params.claimTtlMs").unwrap();
+    assert_eq!((ttl.1.as_str(), ttl.2.as_str()), ("a string", "an integer from 1 to 315360000000"));
+}
+
+#[test]
+fn what_is_missing_is_told_once() {
+    let expected = ["chainId", "genesisTime", "validators", "accounts"];
+    assert_eq!(places("{}"), expected);
+    assert_eq!(places("[]")[0], "");
+    for rubbish in ["", "{", "nul", "{}{}", "{\"a\":1,\"a\":2}", "\u{1}"] {
+        assert_eq!(places(rubbish), [""], "{rubbish:?}");
+    }
+    assert_eq!(Genesis::parse(&[0xff, 0xfe]).unwrap_err().as_slice().len(), 1);
+    let deep = "[".repeat(100_000);
+    assert_eq!(places(&deep), [""]);
+}
+
+#[test]
+fn validators_are_checked() {
+    let (one, two) = (key(1).public_key(), key(2).public_key());
+    let file = |validators: &str| {
+        format!(r#"{{"chainId":"c","genesisTime":1,"accounts":[],"validators":[{validators}]}}"#)
+    };
+    let entry = |key: &str, power: &str| format!(r#"{{"publicKey":"{key}","power":{power}}}"#);
+    let (one, two) = (one.to_string(), two.to_string());
+    assert_eq!(places(&file("")), ["validators"]);
+    let twice = format!("{},{}", entry(&one, "1"), entry(&one, "1"));
+    assert_eq!(places(&file(&twice)), ["validators[1].publicKey"]);
+    for power in ["0", "281474976710657"] {
+        assert_eq!(places(&file(&entry(&one, power))), ["validators[0].power"], "{power}");
+    }
+    for power in ["-1", "1.0", "\"1\"", "1e3", "null"] {
+        let shifted = format!("{},{}", entry(&one, power), entry(&two, "0"));
+        let expected = ["validators[0].power", "validators[1].power"];
+        assert_eq!(places(&file(&shifted)), expected, "{power}");
+    }
+    let most = entry(&one, "281474976710656");
+    assert!(Genesis::parse(file(&most).as_bytes()).is_ok());
+    let many: Vec<String> =
+        (0..65).map(|number| entry(&key(number).public_key().to_string(), "1")).collect();
+    assert_eq!(places(&file(&many.join(","))), ["validators"]);
+}
+
+#[test]
+fn balances_may_not_overflow_together() {
+    let max = u64::MAX.to_string();
+    let text = text(&format!("{},{}", account(2, &max), account(3, "1")), "");
+    let told = faults(&text);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].0, "accounts");
+}
+
+#[test]
+fn chain_ids_need_no_escapes_anywhere() {
+    for (id, is_right) in [("a", true), ("Ombra-1.0_x", true), ("", false), ("a b", false)] {
+        let text = format!(
+            r#"{{"chainId":"{id}","genesisTime":1,"accounts":[],
+               "validators":[{{"publicKey":"{}","power":1}}]}}"#,
+            key(1).public_key()
+        );
+        assert_eq!(Genesis::parse(text.as_bytes()).is_ok(), is_right, "{id:?}");
+    }
+    let long = text("", "").replace("ombra-test", &"x".repeat(65));
+    assert_eq!(places(&long), ["chainId"]);
+}
+
+#[test]
+fn the_first_state_holds_the_accounts_and_the_supply() {
+    let accounts = format!("{},{}", account(2, "5"), account(3, "7"));
+    let genesis = Genesis::parse(text(&accounts, "").as_bytes()).unwrap();
+    let memory = Memory::default();
+    memory.apply(&genesis.state());
+    let funded = view::get::<Accounts>(&memory, &key(3).address()).unwrap().unwrap();
+    assert_eq!((funded.balance, funded.nonce), (Amount::new(7), 0));
+    assert_eq!(state::supply(&memory).unwrap().genesis, Amount::new(12));
+    let report = invariants::verify(&memory, &genesis.chain().params).unwrap();
+    assert_eq!((report.accounts, report.broken), (2, Vec::new()));
+}
+
+#[test]
+fn a_development_chain_is_a_genesis_like_any_other() {
+    let validator = key(1).public_key();
+    let accounts: Vec<(Address, Amount)> =
+        (2..12).map(|number| (key(number).address(), Amount::new(1_000_000_000))).collect();
+    let overrides = ["claimTtlMs=5000".to_owned(), "blockReward=7".to_owned()];
+    let genesis = Genesis::dev("dev", 5, validator, accounts.clone(), &overrides).unwrap();
+    let params = genesis.chain().params;
+    assert_eq!((params.claim_ttl_ms, params.block_reward), (5_000, Amount::new(7)));
+    assert_eq!(params.min_block_interval_ms, 50);
+    assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
+    let twice = [accounts.clone(), accounts].concat();
+    let error = Genesis::dev("dev", 5, validator, twice, &[]).unwrap_err().to_string();
+    assert!(error.starts_with("accounts[10].address: "), "{error}");
+}
+
+#[test]
+fn parameters_are_set_by_name() {
+    let mut params = Params::default();
+    for text in ["minMaxFee=250", "requireChainId=true", "maxBlockBytes=1048576"] {
+        set_param(&mut params, text).unwrap();
+    }
+    assert_eq!(params.min_max_fee, Amount::new(250));
+    assert!(params.require_chain_id);
+    assert_eq!(params.max_block_bytes, 1_048_576);
+    let before = params.clone();
+    for wrong in [
+        "maxReopens=-1",
+        "maxReopens=1001",
+        "maxReopens=",
+        "maxReopens=+1",
+        "minMaxFee=0100",
+        "minMaxFee=0",
+        "requireChainId=yes",
+        "claimTtlMs=0",
+    ] {
+        let error = set_param(&mut params, wrong).unwrap_err();
+        assert!(matches!(error, ParamError::Value { .. }), "{wrong}: {error}");
+    }
+    let unknown = set_param(&mut params, "claimTTL=1").unwrap_err();
+    assert!(unknown.to_string().contains("claimTtlMs"), "{unknown}");
+    assert!(matches!(set_param(&mut params, "claimTtlMs").unwrap_err(), ParamError::Form { .. }));
+    assert_eq!(params, before);
+}
+
+/// Whoever adds a parameter to `types` and not to the table here is told by this test.
+#[test]
+fn every_parameter_is_in_the_table_and_in_its_range() {
+    let value = serde_json::to_value(Params::default()).unwrap();
+    let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+    let mut listed: Vec<String> = param_names().into_iter().map(str::to_owned).collect();
+    names.sort();
+    listed.sort();
+    assert_eq!(names, listed);
+    let genesis = Genesis::parse(text("", "").as_bytes()).unwrap();
+    let canonical: serde_json::Value = serde_json::from_str(&genesis.canonical()).unwrap();
+    assert_eq!(canonical["params"], value);
+}
+
+proptest::proptest! {
+    /// Rubbish costs a bounded amount of work and never a panic.
+    #[test]
+    fn any_bytes_are_a_genesis_or_a_list_of_faults(bytes: Vec<u8>) {
+        proptest::prop_assert!(Genesis::parse(&bytes).is_err());
+    }
+}

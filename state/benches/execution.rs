@@ -1,0 +1,209 @@
+//! What executing costs, over a state in memory: whole agent runs (request, claim, eight steps,
+//! finish) of many wallets, and transfers. Prints microseconds per transaction, the median and the
+//! best block of many, and how many rows a transaction changes.
+//!
+//! `cargo bench -p state --bench execution`
+
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+#![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use state::tables::{Accounts, Supplies};
+use state::{BlockBuilder, Chain, Draft, Forks, Memory, Parent, PendingState, Read};
+use types::build::{Envelope, Unsigned};
+use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, Transfer};
+use types::{
+    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Supply,
+    Transaction, ids,
+};
+
+const RUNS_PER_BLOCK: usize = 200;
+const STEPS: u64 = 8;
+const BLOCKS: usize = 24;
+/// Wallets that exist; the first ones act.
+const WALLETS: usize = 20_000;
+
+fn main() {
+    println!("W2, {RUNS_PER_BLOCK} runs of 11 transactions a block:");
+    measure(&mut Wallets::new(2 * RUNS_PER_BLOCK), Wallets::runs);
+    println!("W1, transfers:");
+    measure(&mut Wallets::new(2_200), Wallets::transfers);
+}
+
+fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
+    let chain = Arc::new(Chain {
+        chain_id: "bench".to_owned(),
+        params: Params::default(),
+        forks: Forks::default(),
+    });
+    let memory = Arc::new(Memory::default());
+    memory.apply(&genesis(wallets));
+    let base: Arc<dyn Read> = Arc::<Memory>::clone(&memory);
+    let mut pending = PendingState::new(Arc::clone(&base), Arc::clone(&chain));
+    let mut parent = Parent { height: 0, hash: Hash::ZERO, timestamp: 1, state_root: Hash::ZERO };
+    let (mut executing, mut finishing, mut admitting) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rows = 0;
+    for _ in 0..BLOCKS {
+        let txs = block(wallets);
+        let count = u32::try_from(txs.len()).unwrap();
+        let started = Instant::now();
+        for tx in &txs {
+            pending.admit(tx).unwrap();
+        }
+        admitting.push(started.elapsed() / count);
+        let started = Instant::now();
+        let (chain, base) = (Arc::clone(&chain), Arc::clone(&base));
+        let now = parent.timestamp + 50;
+        let mut builder = BlockBuilder::new(chain, base, parent, Address::default(), now).unwrap();
+        for tx in &txs {
+            builder.push(tx).unwrap();
+        }
+        executing.push(started.elapsed() / count);
+        let started = Instant::now();
+        let executed = builder.finish().unwrap();
+        finishing.push(started.elapsed() / count);
+        rows = executed.changes.values().map(std::collections::BTreeMap::len).sum::<usize>();
+        memory.apply(&executed.changes);
+        pending.advance(&txs);
+        assert!(pending.is_empty());
+        let header = &executed.block.header;
+        let (height, timestamp) = (header.index, header.timestamp);
+        parent = Parent { height, timestamp, hash: header.hash(), ..parent };
+    }
+    report("execute in a block", executing);
+    report("sweep, roots and header", finishing);
+    report("admit to the pool's draft", admitting);
+    println!("  {:44} {rows:>8} rows in the last block", "changed");
+}
+
+fn report(name: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let median = times[times.len() / 2].as_nanos();
+    let best = times[0].as_nanos();
+    println!("  {name:44} {median:>8} ns per transaction, best {best} ns");
+}
+
+fn genesis(wallets: &Wallets) -> state::Changes {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    let balance = Amount::new(1_000_000_000);
+    for wallet in &wallets.list {
+        draft.put::<Accounts>(&wallet.key.address(), &Account { balance, nonce: 0 });
+    }
+    for number in 0..WALLETS {
+        let digest = Hash::digest(&number.to_be_bytes());
+        let address = Address::new(*digest.as_bytes().first_chunk::<20>().unwrap());
+        draft.put::<Accounts>(&address, &Account { balance, nonce: 0 });
+    }
+    let count = u64::try_from(WALLETS + wallets.list.len()).unwrap();
+    let genesis = balance.checked_mul(count).unwrap();
+    draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
+    draft.into_changes()
+}
+
+struct Wallet {
+    key: Keypair,
+    nonce: u64,
+}
+
+struct Wallets {
+    list: Vec<Wallet>,
+}
+
+impl Wallets {
+    fn new(count: usize) -> Self {
+        let seed = |number: usize| *Hash::digest(&number.to_le_bytes()).as_bytes();
+        let wallet = |number| Wallet { key: Keypair::from_seed(&seed(number)), nonce: 0 };
+        Self { list: (0..count).map(wallet).collect() }
+    }
+
+    fn tx(&mut self, who: usize, body: &Body) -> CheckedTx {
+        let Wallet { key, nonce } = &mut self.list[who];
+        let envelope = Envelope { nonce: *nonce, timestamp: 1, chain_id: None };
+        *nonce += 1;
+        let from = key.address().to_string();
+        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
+        let limits = SizeLimits::from(&Params::default());
+        let parsed = Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits);
+        CheckedTx::trust(parsed.unwrap())
+    }
+
+    /// Every wallet pays the next one.
+    fn transfers(&mut self) -> Vec<CheckedTx> {
+        let count = self.list.len();
+        let pay = |who: usize| {
+            let to = self.list[(who + 1) % count].key.address();
+            self.tx(who, &Body::Transfer(Transfer::new(to, Amount::new(5), Amount::new(1))))
+        };
+        (0..count).map(pay).collect()
+    }
+
+    /// The first half requests, the second half mines: first all requests, then run by run.
+    fn runs(&mut self) -> Vec<CheckedTx> {
+        let mut txs = Vec::new();
+        let mut ids = Vec::new();
+        for who in 0..RUNS_PER_BLOCK {
+            let Wallet { key, nonce } = &self.list[who];
+            let prompt = "Summarise the attached report in three sentences.".to_owned();
+            let from = key.address().to_string();
+            let agent_run_id = ids::compute_agent_run_id(&from, *nonce, &prompt);
+            ids.push(agent_run_id);
+            txs.push(self.tx(who, &request(agent_run_id, prompt)));
+        }
+        for (number, id) in ids.into_iter().enumerate() {
+            let who = RUNS_PER_BLOCK + number;
+            let miner = self.list[who].key.address();
+            let claim = AgentClaim {
+                agent_run_id: id,
+                miner_address: miner.into(),
+                model_info: "model".to_owned(),
+                hardware_tier: "server".to_owned(),
+            };
+            txs.push(self.tx(who, &Body::AgentClaim(claim)));
+            for index in 0..STEPS {
+                txs.push(self.tx(who, &step(id, index)));
+            }
+            txs.push(self.tx(who, &finish(id)));
+        }
+        txs
+    }
+}
+
+fn request(agent_run_id: Hash, prompt: String) -> Body {
+    Body::AgentRequest(AgentRequest {
+        agent_run_id,
+        conversation_id: agent_run_id,
+        prompt,
+        tools_whitelist: Vec::new(),
+        max_fee: Amount::new(1_000_000),
+        max_steps: 20,
+        prompt_blob_id: None,
+        model_hint: None,
+    })
+}
+
+fn step(agent_run_id: Hash, step_index: u64) -> Body {
+    Body::AgentStep(AgentStep {
+        agent_run_id,
+        step_index,
+        output_tokens: 625,
+        output_hash: Hash::ZERO,
+        thought_blob_id: None,
+        tool_calls: None,
+        output_blob_id: None,
+    })
+}
+
+fn finish(agent_run_id: Hash) -> Body {
+    Body::AgentFinish(AgentFinish {
+        agent_run_id,
+        total_tokens_out: 5_000,
+        status: "completed".to_owned(),
+        miner_reward: Amount::new(5_000),
+        user_refund: Amount::new(994_200),
+        network_fee: Amount::new(800),
+        final_answer_inline: Some("It is fine.".to_owned()),
+        final_answer_blob_id: None,
+    })
+}

@@ -1,0 +1,183 @@
+//! A kind that does not exist, added the way CONTRIBUTING.md says: an agent registry entry that
+//! costs a deposit, waits for a fork of its own and keeps its rows in a table of its own. Shows
+//! that a new kind is an addition: no row of before is read differently or written again.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use types::build::{Envelope, Unsigned};
+use types::codec::{self, DecodeError};
+use types::tx::Transfer;
+use types::{
+    Account, Address, Amount, Body, Code, Keypair, Params, Rejection, SizeLimits, Supply,
+    Transaction,
+};
+
+use super::{Cost, Kind, envelope};
+use crate::chain::{Chain, Context, Forks};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::memory::Memory;
+use crate::table::{Table, TableId};
+use crate::tables::{self, Accounts, Supplies};
+use crate::view::{self, Read};
+
+/// The height of the made-up fork.
+const V7: u64 = 5;
+const DEPOSIT: Amount = Amount::new(1_000);
+
+/// `AGENT_REGISTER`: a name for an agent.
+struct AgentRegister {
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct Agent {
+    owner: Address,
+    /// Added by version 2 of the record.
+    registered_at: u64,
+}
+
+struct Agents;
+impl Table for Agents {
+    const ID: TableId = TableId::plain(63, "agents");
+    const VERSION: u8 = 2;
+    type Key = String;
+    type Value = Agent;
+
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Agent, DecodeError>> {
+        let read = || codec::decode(bytes).map(|owner| Agent { owner, registered_at: 0 });
+        (version == 1).then(read)
+    }
+}
+
+struct Plan {
+    name: String,
+    owner: Address,
+}
+
+impl Kind for AgentRegister {
+    type Plan = Plan;
+
+    fn active_from(_: &Chain) -> u64 {
+        V7
+    }
+
+    fn cost(&self, _: &Chain) -> Cost {
+        Cost { field: "deposit", total: Some(DEPOSIT) }
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        if view::contains::<Agents>(state, &self.name)? {
+            let name = &self.name;
+            return Err(Rejection::new(Code::InvalidField, "name", name, "a new name").into());
+        }
+        Ok(Plan { name: self.name.clone(), owner: tx.from() })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { name, owner } = plan;
+        ledger::burn(draft, DEPOSIT)?;
+        draft.put::<Agents>(&name, &Agent { owner, registered_at: ctx.timestamp });
+        Ok(())
+    }
+}
+
+fn key() -> Keypair {
+    Keypair::from_seed(&[1; 32])
+}
+
+fn chain() -> Chain {
+    Chain { chain_id: "test".to_owned(), params: Params::default(), forks: Forks::default() }
+}
+
+fn state() -> Arc<Memory> {
+    let memory = Arc::new(Memory::default());
+    let mut draft = Draft::new(Arc::<Memory>::clone(&memory));
+    let balance = Amount::new(2_500);
+    draft.put::<Accounts>(&key().address(), &Account { balance, nonce: 0 });
+    draft.put::<Supplies>(&(), &Supply { genesis: balance, ..Supply::default() });
+    memory.apply(&draft.into_changes());
+    memory
+}
+
+/// A signed envelope. The made-up body does not travel in it; everything else is the real thing.
+fn envelope_of(nonce: u64) -> Transaction {
+    let body = Body::Transfer(Transfer::new(key().address(), Amount::ZERO, Amount::ZERO));
+    let envelope = Envelope { nonce, timestamp: 0, chain_id: None };
+    let from = key().address().to_string();
+    let unsigned = Unsigned::build(&body, &from, &key().public_key(), &envelope);
+    let limits = SizeLimits::from(&Params::default());
+    Transaction::parse(unsigned.sign(&key()).as_bytes(), &limits).unwrap()
+}
+
+fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<(), Code> {
+    let chain = chain();
+    let proposer = Address::default();
+    let ctx = Context { chain: &chain, height, timestamp: 77, proposer, position: 0 };
+    let mut draft = Draft::new(Arc::<Memory>::clone(state));
+    let kind = AgentRegister { name: name.to_owned() };
+    match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx) {
+        Ok(()) => {
+            state.apply(&draft.into_changes());
+            Ok(())
+        }
+        Err(TxError::Rejected(rejection)) => Err(rejection.code()),
+        Err(TxError::Storage(fault)) => panic!("{fault}"),
+    }
+}
+
+#[test]
+fn a_new_kind_gets_fork_nonce_and_balance_from_the_envelope() {
+    let state = state();
+    assert_eq!(register(&state, V7 - 1, 0, "a"), Err(Code::ForkNotActive));
+    assert_eq!(register(&state, V7, 1, "a"), Err(Code::NonceTooHigh));
+    assert_eq!(register(&state, V7, 0, "a"), Ok(()));
+    assert_eq!(register(&state, V7, 0, "b"), Err(Code::NonceStale));
+    assert_eq!(register(&state, V7, 1, "a"), Err(Code::InvalidField));
+    assert_eq!(register(&state, V7, 1, "b"), Ok(()));
+    assert_eq!(register(&state, V7, 2, "c"), Err(Code::InsufficientBalance));
+    let account = view::get::<Accounts>(&*state, &key().address()).unwrap().unwrap();
+    assert_eq!((account.balance, account.nonce), (Amount::new(500), 2));
+    let report = crate::invariants::verify(&*state, &Params::default()).unwrap();
+    assert_eq!(report.broken, []);
+}
+
+#[test]
+fn a_new_kind_touches_no_row_but_its_own_and_the_money() {
+    let state = state();
+    let before = state.rows();
+    register(&state, V7, 0, "a").unwrap();
+    let changed: Vec<_> = state.rows().into_iter().filter(|row| !before.contains(row)).collect();
+    let names: Vec<_> = changed.iter().map(|(table, ..)| *table).collect();
+    assert_eq!(names, ["accounts", "supply", "agents"]);
+    assert!(tables::ALL.iter().all(|table| *table != Agents::ID), "the number is free");
+}
+
+#[test]
+fn a_record_with_a_new_field_is_read_in_both_versions() {
+    let owner = key().address();
+    let old = [vec![1], codec::encode(&owner)].concat();
+    let read = crate::table::decode_value::<Agents>(&old).unwrap();
+    assert_eq!(read, Agent { owner, registered_at: 0 });
+    let new = crate::table::encode_value::<Agents>(&Agent { owner, registered_at: 9 });
+    assert_eq!(new.first(), Some(&2));
+    assert_eq!(crate::table::decode_value::<Agents>(&new).unwrap().registered_at, 9);
+    let unknown = [vec![3], codec::encode(&owner)].concat();
+    assert!(matches!(
+        crate::table::decode_value::<Agents>(&unknown),
+        Err(StorageError::ValueVersion { found: 3, expected: 2, .. })
+    ));
+}
+
+#[test]
+fn tables_have_numbers_names_and_tags_of_their_own() {
+    let numbers: BTreeSet<u8> = tables::ALL.iter().map(|table| table.number).collect();
+    let names: BTreeSet<&str> = tables::ALL.iter().map(|table| table.name).collect();
+    let tags: Vec<u8> = tables::ALL.iter().filter_map(|table| table.tag).collect();
+    assert_eq!((numbers.len(), names.len()), (tables::ALL.len(), tables::ALL.len()));
+    assert_eq!(tags.iter().collect::<BTreeSet<_>>().len(), tags.len());
+    assert!(numbers.iter().all(|number| *number < 63), "from 64 on they are the database's");
+}

@@ -1,0 +1,168 @@
+//! What the sweep at the end of a block does (docs/protocol.md sections 5.7 and 5.10).
+
+use state::sweep;
+use state::tables::{BlobChunks, Blobs, Figures};
+use types::{Amount, RunStatus, Settlement, Sweep};
+
+use crate::world::{
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, SECOND, START, World, blob_chunk, blob_init, claim, step,
+};
+
+fn back(user_refund: u64, network_fee: u64) -> Settlement {
+    Settlement {
+        miner_reward: Amount::ZERO,
+        user_refund: Amount::new(user_refund),
+        network_fee: Amount::new(network_fee),
+    }
+}
+
+#[test]
+fn a_run_that_nobody_claims_is_paid_back() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.next_block();
+    assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), Some(START + SECOND + 900_000));
+    // The block after this one has exactly the deadline's timestamp: not older than, not yet.
+    world.next_block_after(900_000 - SECOND);
+    assert_eq!(world.next_block_after(1).sweeps, []);
+    assert_eq!(world.run(run).status, RunStatus::Pending);
+    let sweeps = world.next_block().sweeps;
+    assert_eq!(sweeps, [Sweep::TimedOut { agent_run_id: run, settlement: back(500, 0) }]);
+    assert_eq!(world.balance(ALICE), FUNDS);
+    assert_eq!(world.run(run).status, RunStatus::Timeout);
+    assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), None);
+}
+
+#[test]
+fn a_sweep_is_due_only_after_the_deadline() {
+    let mut world = World::new();
+    assert!(!sweep::is_due(&*world.memory, u64::MAX).unwrap());
+    world.request(ALICE, 500, 3);
+    world.next_block();
+    let deadline = START + SECOND + 900_000;
+    assert!(!sweep::is_due(&*world.memory, deadline).unwrap());
+    assert!(sweep::is_due(&*world.memory, deadline + 1).unwrap());
+}
+
+#[test]
+fn a_lapsed_claim_reopens_the_run_and_excludes_the_miner() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.must(MINER, &claim(MINER, run));
+    let reopened = Sweep::Reopened { agent_run_id: run, miner: MINER.address() };
+    assert_eq!(world.wait(120_001), [reopened]);
+    let record = world.run(run);
+    assert_eq!((record.status, record.reopens, record.miner), (RunStatus::Pending, 1, None));
+    assert_eq!((record.claim, record.claimed_at), (None, None));
+    assert_eq!(record.excluded_miners, [MINER.address()]);
+    assert_eq!(world.code(MINER, &claim(MINER, run)), "MINER_EXCLUDED");
+    // A whole new period to wait for a claim.
+    assert_eq!(record.deadline_at, Some(world.parent.timestamp + 900_000));
+    world.must(OTHER_MINER, &claim(OTHER_MINER, run));
+    world.must(OTHER_MINER, &step(run, 0, 10));
+    world.must(OTHER_MINER, &world.finish_body(run, "completed"));
+    world.next_block();
+    assert_eq!(world.balance(OTHER_MINER), FUNDS + 10);
+    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    assert_eq!((figures.claimed, figures.timed_out), (1, 1));
+}
+
+#[test]
+fn a_run_is_reopened_so_often_and_then_ends() {
+    let mut world = World::with_params(|params| params.max_reopens = 1);
+    let run = world.request(ALICE, 500, 3);
+    world.must(MINER, &claim(MINER, run));
+    let reopened = Sweep::Reopened { agent_run_id: run, miner: MINER.address() };
+    assert_eq!(world.wait(120_001), [reopened]);
+    world.must(OTHER_MINER, &claim(OTHER_MINER, run));
+    let ended = Sweep::TimedOut { agent_run_id: run, settlement: back(500, 0) };
+    assert_eq!(world.wait(120_001), [ended]);
+    assert_eq!(world.balance(ALICE), FUNDS);
+    let record = world.run(run);
+    assert_eq!(record.status, RunStatus::Timeout);
+    assert_eq!(record.excluded_miners, [MINER.address(), OTHER_MINER.address()]);
+    assert_eq!(record.miner, Some(OTHER_MINER.address()));
+}
+
+#[test]
+fn a_run_that_stops_burns_its_steps_and_pays_no_miner() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.must(MINER, &claim(MINER, run));
+    world.must(MINER, &step(run, 0, 50));
+    world.must(MINER, &step(run, 1, 50));
+    let ended = Sweep::TimedOut { agent_run_id: run, settlement: back(300, 200) };
+    world.next_block_after(600_001);
+    let executed = world.next_block();
+    assert_eq!(executed.sweeps, [ended]);
+    assert_eq!(executed.block.header.tokens_burned, Amount::new(200));
+    assert_eq!((world.balance(ALICE), world.balance(MINER)), (FUNDS - 200, FUNDS));
+}
+
+#[test]
+fn each_step_gives_the_miner_a_new_period() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.must(MINER, &claim(MINER, run));
+    world.must(MINER, &step(run, 0, 50));
+    world.next_block_after(600_000);
+    world.must(MINER, &step(run, 1, 50));
+    world.next_block_after(600_000);
+    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.run(run).status, RunStatus::Running);
+}
+
+#[test]
+fn a_transaction_beats_the_sweep_of_its_block() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.next_block_after(900_001);
+    world.must(MINER, &claim(MINER, run));
+    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.run(run).status, RunStatus::Claimed);
+}
+
+#[test]
+fn a_block_sweeps_so_many_in_order_of_deadline_and_id() {
+    let mut world = World::with_params(|params| params.max_expiries_per_block = 2);
+    let early = world.request(BOB, 500, 3);
+    world.next_block();
+    let mut late = [world.request(ALICE, 500, 3), world.request(ALICE, 500, 3)];
+    late.sort_unstable();
+    world.next_block_after(900_001);
+    let swept = |sweeps: Vec<Sweep>| -> Vec<_> {
+        let timed_out = |sweep: &Sweep| match sweep {
+            Sweep::TimedOut { agent_run_id, .. } => Some(*agent_run_id),
+            Sweep::Reopened { .. } | Sweep::BlobDropped { .. } => None,
+        };
+        sweeps.iter().filter_map(timed_out).collect()
+    };
+    assert_eq!(swept(world.next_block().sweeps), [early, late[0]]);
+    assert_eq!(swept(world.next_block().sweeps), [late[1]]);
+    assert_eq!(world.balance(ALICE), FUNDS);
+}
+
+#[test]
+fn an_unfinished_blob_is_dropped_and_its_id_is_free_again() {
+    let mut world = World::new();
+    let bytes = vec![7; 400_001];
+    world.must(ALICE, &blob_init("big", &bytes));
+    world.must(ALICE, &blob_chunk("big", 1, &bytes[400_000..]));
+    assert_eq!(world.wait(3_600_001), [Sweep::BlobDropped { blob_id: "big".to_owned() }]);
+    assert_eq!(world.state().get::<Blobs>(&"big".to_owned()).unwrap(), None);
+    assert_eq!(world.state().get::<BlobChunks>(&(1, "big".to_owned())).unwrap(), None);
+    world.blob(BOB, "big", &bytes);
+    world.next_block();
+}
+
+#[test]
+fn what_came_and_went_in_one_block_leaves_no_row() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 500, 3);
+    world.must(MINER, &claim(MINER, run));
+    world.must(MINER, &step(run, 0, 50));
+    world.must(MINER, &world.finish_body(run, "completed"));
+    let changes = world.next_block().changes;
+    let deleted = changes.values().flat_map(|rows| rows.values()).filter(|row| row.is_none());
+    assert_eq!(deleted.count(), 0);
+}

@@ -1,0 +1,23 @@
+//! Execution from the outside: every kind, deadlines, blocks, and random sequences against an
+//! independent model. The state is in memory; the same rules over RocksDB are in the other suite.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::unwrap_in_result,
+    clippy::type_complexity,
+    clippy::too_many_lines,
+    unreachable_pub,
+    reason = "in a test, a panic is the assertion; helpers are public within the suite"
+)]
+
+mod acts;
+mod blocks;
+mod deadlines;
+mod effects;
+mod model;
+mod pending;
+mod random;
+mod rejections;
+mod simulation;
+mod world;

@@ -1,0 +1,343 @@
+//! The ledger once more, as plainly as it can be written and without a look at the real one: lists,
+//! 128-bit sums, no indexes, no drafts. Slow and obvious.
+
+use std::collections::BTreeMap;
+
+use types::{Address, Body, Hash, Params};
+
+/// Where a run is: since when, and with whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Life {
+    Pending { since: u64 },
+    Claimed { by: Address, since: u64 },
+    Running { by: Address, since: u64 },
+    Ended { word: String, reward: i128, refund: i128, fee: i128 },
+}
+
+pub struct ModelRun {
+    pub submitter: Address,
+    pub max_fee: i128,
+    pub max_steps: u64,
+    pub life: Life,
+    pub steps: Vec<(u64, u64)>,
+    pub excluded: Vec<Address>,
+    reopened: u32,
+}
+
+impl ModelRun {
+    pub fn word(&self) -> &str {
+        match &self.life {
+            Life::Pending { .. } => "pending",
+            Life::Claimed { .. } => "claimed",
+            Life::Running { .. } => "running",
+            Life::Ended { word, .. } => word,
+        }
+    }
+
+    pub fn worker(&self) -> Option<Address> {
+        match self.life {
+            Life::Claimed { by, .. } | Life::Running { by, .. } => Some(by),
+            Life::Pending { .. } | Life::Ended { .. } => None,
+        }
+    }
+
+    pub fn tokens(&self) -> i128 {
+        self.steps.iter().map(|(_, tokens)| i128::from(*tokens)).sum()
+    }
+
+    /// Reward, refund and fee of AGENT_FINISH.
+    pub fn division(&self) -> (i128, i128, i128) {
+        let fee = i128::try_from(self.steps.len()).unwrap() * 100;
+        let reward = self.tokens().min(self.max_fee - fee);
+        (reward, self.max_fee - fee - reward, fee)
+    }
+}
+
+pub struct ModelBlob {
+    pub owner: Address,
+    pub total: u64,
+    pub hash: Hash,
+    pub bytes: Option<Vec<u8>>,
+    pub is_final: bool,
+    since: u64,
+}
+
+/// The whole chain.
+pub struct Model {
+    pub params: Params,
+    pub proposer: Address,
+    pub balances: BTreeMap<Address, i128>,
+    pub nonces: BTreeMap<Address, u64>,
+    pub runs: BTreeMap<Hash, ModelRun>,
+    pub turns: Vec<(Hash, Hash)>,
+    pub blobs: BTreeMap<String, ModelBlob>,
+    pub burned: i128,
+    /// The timestamp of the block that is being made.
+    pub now: u64,
+}
+
+impl Model {
+    pub fn balance(&self, who: Address) -> i128 {
+        self.balances.get(&who).copied().unwrap_or_default()
+    }
+
+    pub fn nonce(&self, who: Address) -> u64 {
+        self.nonces.get(&who).copied().unwrap_or_default()
+    }
+
+    fn give(&mut self, who: Address, amount: i128) {
+        *self.balances.entry(who).or_default() += amount;
+    }
+
+    /// Does what the transaction does, and answers `ok` or the code of the refusal.
+    pub fn send(&mut self, who: Address, nonce: u64, body: &Body, hash: Hash) -> &'static str {
+        let expected = self.nonce(who);
+        if nonce < expected {
+            return "NONCE_STALE";
+        }
+        if nonce > expected {
+            return "NONCE_TOO_HIGH";
+        }
+        let cost = match body {
+            Body::ChatTurn(_) => 100,
+            Body::AgentRequest(body) => i128::from(body.max_fee.get()),
+            Body::Transfer(body) => i128::from(body.amount.get()) + i128::from(body.fee.get()),
+            Body::BlobChunk(_) => i128::from(self.params.blob_fee_per_chunk.get()),
+            Body::AgentClaim(_)
+            | Body::AgentStep(_)
+            | Body::AgentFinish(_)
+            | Body::AgentCancel(_)
+            | Body::MinerRegister(_)
+            | Body::BlobInit(_)
+            | Body::BlobFinalize(_) => 0,
+        };
+        if self.balance(who) < cost {
+            return "INSUFFICIENT_BALANCE";
+        }
+        if let Some(code) = self.obstacle(who, nonce, body) {
+            return code;
+        }
+        self.give(who, -cost);
+        self.nonces.insert(who, nonce + 1);
+        self.perform(who, body, hash);
+        "ok"
+    }
+
+    fn obstacle(&self, who: Address, nonce: u64, body: &Body) -> Option<&'static str> {
+        match body {
+            Body::ChatTurn(body) => {
+                if body.agent_run_id.is_some_and(|id| !self.runs.contains_key(&id)) {
+                    return Some("RUN_NOT_FOUND");
+                }
+                let parent = body.parent_turn_hash.map(|hash| (hash, body.conversation_id));
+                self.unusable_blob(body.content_blob_id.as_deref()).or_else(|| {
+                    parent
+                        .is_some_and(|turn| !self.turns.contains(&turn))
+                        .then_some("TURN_NOT_FOUND")
+                })
+            }
+            Body::AgentRequest(body) => {
+                let text = format!("{who}{nonce}{}", body.prompt);
+                if body.agent_run_id != Hash::digest(text.as_bytes()) {
+                    return Some("RUN_ID_MISMATCH");
+                }
+                self.runs.contains_key(&body.agent_run_id).then_some("RUN_EXISTS")
+            }
+            Body::AgentClaim(body) => match self.runs.get(&body.agent_run_id) {
+                None => Some("RUN_NOT_FOUND"),
+                Some(run) if run.word() != "pending" => Some("RUN_NOT_PENDING"),
+                Some(run) => run.excluded.contains(&who).then_some("MINER_EXCLUDED"),
+            },
+            Body::AgentCancel(body) => match self.runs.get(&body.agent_run_id) {
+                None => Some("RUN_NOT_FOUND"),
+                Some(run) if run.word() != "pending" => Some("RUN_NOT_PENDING"),
+                Some(run) => (run.submitter != who).then_some("NOT_SUBMITTER"),
+            },
+            Body::AgentStep(body) => {
+                let run = match self.workable(&body.agent_run_id, who) {
+                    Ok(run) => run,
+                    Err(code) => return Some(code),
+                };
+                let fee = (run.steps.len() + 1) * 100;
+                let rules = [
+                    ("STEP_OUT_OF_ORDER", run.steps.iter().all(|(at, _)| body.step_index > *at)),
+                    ("STEP_LIMIT", body.step_index < run.max_steps),
+                    ("TOKENS_LIMIT", body.output_tokens <= self.params.max_output_tokens_per_step),
+                    ("ESCROW_EXHAUSTED", i128::try_from(fee).unwrap() <= run.max_fee),
+                ];
+                rules.into_iter().find(|(_, holds)| !holds).map(|(code, _)| code)
+            }
+            Body::AgentFinish(body) => {
+                let run = match self.workable(&body.agent_run_id, who) {
+                    Ok(run) => run,
+                    Err(code) => return Some(code),
+                };
+                let parts = [body.miner_reward, body.user_refund, body.network_fee];
+                let [reward, refund, fee] = parts.map(|part| i128::from(part.get()));
+                let is_exact = (reward, refund, fee) == run.division();
+                if !is_exact || i128::from(body.total_tokens_out) != run.tokens() {
+                    return Some("SETTLEMENT_MISMATCH");
+                }
+                self.unusable_blob(body.final_answer_blob_id.as_deref())
+            }
+            Body::Transfer(_) | Body::MinerRegister(_) => None,
+            Body::BlobInit(body) => self.blobs.contains_key(&body.blob_id).then_some("BLOB_EXISTS"),
+            Body::BlobChunk(body) => match self.blobs.get(&body.blob_id) {
+                None => Some("BLOB_NOT_FOUND"),
+                Some(blob) => {
+                    let length = u64::try_from(body.chunk_data.len()).unwrap();
+                    let fits = body.chunk_index == 0 && length == blob.total;
+                    if blob.bytes.is_some() || !fits {
+                        return Some("BLOB_CHUNK");
+                    }
+                    (blob.owner != who).then_some("NOT_BLOB_OWNER")
+                }
+            },
+            Body::BlobFinalize(body) => match self.blobs.get(&body.blob_id) {
+                None => Some("BLOB_NOT_FOUND"),
+                Some(blob) if blob.is_final => Some("BLOB_EXISTS"),
+                Some(blob) => match &blob.bytes {
+                    None => Some("BLOB_CHUNK"),
+                    Some(bytes) if Hash::digest(bytes) != blob.hash => Some("BLOB_HASH"),
+                    Some(_) => (blob.owner != who).then_some("NOT_BLOB_OWNER"),
+                },
+            },
+        }
+    }
+
+    fn workable(&self, id: &Hash, who: Address) -> Result<&ModelRun, &'static str> {
+        let run = self.runs.get(id).ok_or("RUN_NOT_FOUND")?;
+        match run.worker() {
+            None => Err("RUN_NOT_ACTIVE"),
+            Some(miner) if miner != who => Err("NOT_RUN_MINER"),
+            Some(_) => Ok(run),
+        }
+    }
+
+    fn unusable_blob(&self, id: Option<&str>) -> Option<&'static str> {
+        match self.blobs.get(id?) {
+            None => Some("BLOB_NOT_FOUND"),
+            Some(blob) => (!blob.is_final).then_some("BLOB_NOT_FINAL"),
+        }
+    }
+
+    fn perform(&mut self, who: Address, body: &Body, hash: Hash) {
+        let now = self.now;
+        match body {
+            Body::ChatTurn(body) => {
+                self.burned += 100;
+                self.turns.push((hash, body.conversation_id));
+            }
+            Body::AgentRequest(body) => {
+                let run = ModelRun {
+                    submitter: who,
+                    max_fee: i128::from(body.max_fee.get()),
+                    max_steps: body.max_steps,
+                    life: Life::Pending { since: now },
+                    steps: Vec::new(),
+                    excluded: Vec::new(),
+                    reopened: 0,
+                };
+                self.runs.insert(body.agent_run_id, run);
+            }
+            Body::AgentClaim(body) => {
+                let run = self.runs.get_mut(&body.agent_run_id).unwrap();
+                run.life = Life::Claimed { by: who, since: now };
+            }
+            Body::AgentStep(body) => {
+                let run = self.runs.get_mut(&body.agent_run_id).unwrap();
+                run.steps.push((body.step_index, body.output_tokens));
+                run.life = Life::Running { by: who, since: now };
+            }
+            Body::AgentFinish(body) => {
+                let division = self.runs[&body.agent_run_id].division();
+                self.end(body.agent_run_id, &body.status, Some(who), division);
+            }
+            Body::AgentCancel(body) => {
+                let refund = self.runs[&body.agent_run_id].max_fee;
+                self.end(body.agent_run_id, "cancelled", None, (0, refund, 0));
+            }
+            Body::Transfer(body) => {
+                self.give(body.to, i128::from(body.amount.get()));
+                self.give(self.proposer, i128::from(body.fee.get()));
+            }
+            Body::MinerRegister(_) => {}
+            Body::BlobInit(body) => {
+                let blob = ModelBlob {
+                    owner: who,
+                    total: body.total_bytes,
+                    hash: body.content_hash,
+                    bytes: None,
+                    is_final: false,
+                    since: now,
+                };
+                self.blobs.insert(body.blob_id.clone(), blob);
+            }
+            Body::BlobChunk(body) => {
+                self.burned += i128::from(self.params.blob_fee_per_chunk.get());
+                let blob = self.blobs.get_mut(&body.blob_id).unwrap();
+                blob.bytes = Some(body.chunk_data.clone());
+            }
+            Body::BlobFinalize(body) => {
+                self.blobs.get_mut(&body.blob_id).unwrap().is_final = true;
+            }
+        }
+    }
+
+    fn end(&mut self, id: Hash, word: &str, miner: Option<Address>, division: (i128, i128, i128)) {
+        let (reward, refund, fee) = division;
+        let run = self.runs.get_mut(&id).unwrap();
+        assert_eq!(reward + refund + fee, run.max_fee);
+        run.life = Life::Ended { word: word.to_owned(), reward, refund, fee };
+        let submitter = run.submitter;
+        self.give(submitter, refund);
+        if let Some(miner) = miner {
+            self.give(miner, reward);
+        }
+        self.burned += fee;
+    }
+
+    /// The end of a block: what was swept, by id.
+    pub fn end_block(&mut self) -> Vec<String> {
+        let mut due: Vec<(u64, bool, String)> = Vec::new();
+        for (id, run) in &self.runs {
+            let deadline = match run.life {
+                Life::Pending { since } => since + self.params.pending_ttl_ms,
+                Life::Claimed { since, .. } => since + self.params.claim_ttl_ms,
+                Life::Running { since, .. } => since + self.params.step_ttl_ms,
+                Life::Ended { .. } => continue,
+            };
+            due.push((deadline, false, id.to_string()));
+        }
+        for (id, blob) in self.blobs.iter().filter(|(_, blob)| !blob.is_final) {
+            due.push((blob.since + self.params.blob_ttl_ms, true, id.clone()));
+        }
+        due.retain(|(deadline, ..)| *deadline < self.now);
+        due.sort();
+        due.truncate(self.params.max_expiries_per_block.try_into().unwrap());
+        for (_, is_blob, id) in &due {
+            if *is_blob {
+                self.blobs.remove(id);
+            } else {
+                self.expire(Hash::parse(id).unwrap());
+            }
+        }
+        self.give(self.proposer, i128::from(self.params.block_reward.get()));
+        due.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    fn expire(&mut self, id: Hash) {
+        let run = self.runs.get_mut(&id).unwrap();
+        if let Life::Claimed { by, .. } = run.life {
+            run.excluded.push(by);
+            if run.reopened < self.params.max_reopens {
+                run.reopened += 1;
+                run.life = Life::Pending { since: self.now };
+                return;
+            }
+        }
+        let (_, _, fee) = run.division();
+        let refund = run.max_fee - fee;
+        self.end(id, "timeout", None, (0, refund, fee));
+    }
+}

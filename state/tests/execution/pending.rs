@@ -1,0 +1,168 @@
+//! The pool's draft against the plain way: forget it after every block and admit again whatever
+//! still waits.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use state::{PendingState, PushError, TxError};
+use types::tx::AgentFinish;
+use types::{Amount, Body, CheckedTx, Hash, RunStatus};
+
+use crate::acts::{Act, acts};
+use crate::model::Model;
+use crate::world::{
+    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Who, World, chat, claim, step, transfer,
+};
+
+fn fresh(world: &World) -> PendingState {
+    PendingState::new(world.base(), Arc::clone(&world.chain))
+}
+
+fn tx(world: &World, pending: &PendingState, who: Who, body: &Body) -> CheckedTx {
+    let nonce = pending.account(who.address()).unwrap().nonce;
+    world.tx(who, nonce, body).unwrap()
+}
+
+#[test]
+fn a_whole_run_may_wait_together() {
+    let world = World::new();
+    let mut pending = fresh(&world);
+    let request = world.request_body(ALICE, 1_000, 3);
+    let run = request.agent_run_id().unwrap();
+    pending.admit(&tx(&world, &pending, ALICE, &request)).unwrap();
+    pending.admit(&tx(&world, &pending, MINER, &claim(MINER, run))).unwrap();
+    pending.admit(&tx(&world, &pending, MINER, &step(run, 0, 10))).unwrap();
+    assert_eq!(pending.run(&run).unwrap().unwrap().status, RunStatus::Running);
+    assert_eq!(pending.account(ALICE.address()).unwrap().balance, Amount::new(FUNDS - 1_000));
+    let end = finish(run, 10, 100, 890);
+    let end = tx(&world, &pending, MINER, &end);
+    let effects = pending.simulate(&end, 1, world.parent.timestamp + SECOND).unwrap();
+    assert_eq!(effects.burned, Amount::new(100));
+    assert_eq!(effects.run.map(|run| run.status), Some(RunStatus::Completed));
+    pending.admit(&end).unwrap();
+    let late = tx(&world, &pending, BOB, &claim(BOB, run));
+    assert!(matches!(pending.admit(&late), Err(TxError::Rejected(_))));
+    assert_eq!(pending.len(), 4);
+    pending.reset(world.base());
+    assert!(pending.is_empty() && pending.run(&run).unwrap().is_none());
+}
+
+fn finish(agent_run_id: Hash, reward: u64, fee: u64, refund: u64) -> Body {
+    Body::AgentFinish(AgentFinish {
+        agent_run_id,
+        total_tokens_out: reward,
+        status: "completed".to_owned(),
+        miner_reward: Amount::new(reward),
+        user_refund: Amount::new(refund),
+        network_fee: Amount::new(fee),
+        final_answer_inline: None,
+        final_answer_blob_id: None,
+    })
+}
+
+#[test]
+fn a_simulation_stands_on_what_waits() {
+    let world = World::new();
+    let mut pending = fresh(&world);
+    pending.admit(&tx(&world, &pending, ALICE, &transfer(BOB, 5, 0))).unwrap();
+    let next = tx(&world, &pending, ALICE, &chat("hello"));
+    let effects = pending.simulate(&next, 1, world.parent.timestamp + SECOND).unwrap();
+    let change = (Amount::new(FUNDS - 5), Amount::new(FUNDS - 105));
+    assert_eq!(effects.balances[&ALICE.address()], change);
+    pending.admit(&next).unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Senders that are left out of a block (their share is used up) stay in the pool, and so does
+    /// everything that builds on them.
+    #[test]
+    fn advancing_is_as_good_as_admitting_again(acts in acts(150)) {
+        let mut world = World::new();
+        let mut model = empty_model(&world);
+        let mut pending = fresh(&world);
+        let mut waiting: Vec<CheckedTx> = Vec::new();
+        for act in acts {
+            // The proposer's own account gets fees that nobody foresees.
+            let sender = act.sender(&model);
+            if act.kind >= 22 && act.pick < 200 {
+                waiting = commit_some(&mut world, &mut pending, waiting, act);
+            } else if sender != PROPOSER {
+                admit(&world, &mut pending, &mut model, &mut waiting, act);
+            }
+        }
+    }
+}
+
+/// Only its runs, turns and blobs are looked at, to choose sensible actions.
+fn empty_model(world: &World) -> Model {
+    let rich = (1..7).map(|who| (Who(who).address(), i128::from(u64::MAX)));
+    Model {
+        params: world.chain.params.clone(),
+        proposer: PROPOSER.address(),
+        balances: rich.collect(),
+        nonces: std::collections::BTreeMap::new(),
+        runs: std::collections::BTreeMap::new(),
+        turns: Vec::new(),
+        blobs: std::collections::BTreeMap::new(),
+        burned: 0,
+        now: 0,
+    }
+}
+
+fn admit(
+    world: &World,
+    pending: &mut PendingState,
+    model: &mut Model,
+    waiting: &mut Vec<CheckedTx>,
+    act: Act,
+) {
+    let sender = act.sender(model);
+    let nonce = pending.account(sender.address()).unwrap().nonce;
+    let body = act.body(model, sender, nonce);
+    let tx = world.tx(sender, nonce, &body).unwrap();
+    if pending.admit(&tx).is_ok() {
+        let answer = model.send(sender.address(), nonce, &body, tx.hash());
+        assert_eq!(answer, "ok");
+        waiting.push(tx);
+    }
+}
+
+fn commit_some(
+    world: &mut World,
+    pending: &mut PendingState,
+    waiting: Vec<CheckedTx>,
+    act: Act,
+) -> Vec<CheckedTx> {
+    let left_out = Who(act.who).address();
+    let mut included = Vec::new();
+    let mut rest = Vec::new();
+    for tx in waiting {
+        let is_left_out = tx.from() == left_out && act.twist.is_multiple_of(2);
+        let outcome =
+            if is_left_out { Ok(false) } else { world.builder().push(&tx).map(|()| true) };
+        match outcome {
+            Ok(true) => included.push(tx),
+            Ok(false) | Err(PushError::Rejected(_)) => rest.push(tx),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(world.next_block().sweeps, []);
+    pending.advance(&included);
+    let mut again = fresh(world);
+    for tx in &rest {
+        again.admit(tx).unwrap();
+    }
+    assert_eq!(pending.len(), again.len());
+    for who in (1..7).map(Who).filter(|who| *who != PROPOSER) {
+        let address = who.address();
+        assert_eq!(pending.account(address).unwrap(), again.account(address).unwrap(), "{who:?}");
+    }
+    for id in rest.iter().chain(&included).filter_map(|tx| tx.body().agent_run_id()) {
+        let (ours, theirs) = (pending.run(&id).unwrap(), again.run(&id).unwrap());
+        let facts = |run: types::Run| (run.status, run.step_count, run.tokens_out, run.miner);
+        assert_eq!(ours.map(facts), theirs.map(facts));
+    }
+    rest
+}

@@ -1,0 +1,153 @@
+//! Random valid and invalid sequences over many wallets and runs: the ledger and the model must
+//! give the same answers, balances and statuses, and the invariants hold after every block.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use state::table::TableId;
+use state::tables::READ_BY_CHECKS;
+use state::view::{Range, RawRow};
+use state::{PushError, Read, StorageError, TxError, check};
+use types::{Amount, CheckedTx, Settlement, Sweep};
+
+use crate::acts::{Act, acts};
+use crate::model::{Life, Model};
+use crate::world::{FUNDS, PROPOSER, Who, World};
+
+fn world() -> World {
+    World::with_params(|params| {
+        params.pending_ttl_ms = 5_000;
+        params.claim_ttl_ms = 3_000;
+        params.step_ttl_ms = 4_000;
+        params.blob_ttl_ms = 6_000;
+        params.max_reopens = 1;
+        params.max_expiries_per_block = 2;
+        params.max_output_tokens_per_step = 1_000;
+        params.block_reward = Amount::new(7);
+    })
+}
+
+fn model(world: &World) -> Model {
+    let funded = (1..6).map(|who| (Who(who).address(), i128::from(FUNDS)));
+    Model {
+        params: world.chain.params.clone(),
+        proposer: PROPOSER.address(),
+        balances: funded.collect(),
+        nonces: std::collections::BTreeMap::new(),
+        runs: std::collections::BTreeMap::new(),
+        turns: Vec::new(),
+        blobs: std::collections::BTreeMap::new(),
+        burned: 0,
+        now: world.parent.timestamp + 1_000,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_ledger_agrees_with_the_model(acts in acts(200)) {
+        let mut world = world();
+        let mut model = model(&world);
+        for act in acts {
+            if act.kind >= 22 && act.pick < 200 {
+                end_block(&mut world, &mut model, u64::from(act.amount) % 2_500 + 1);
+            } else {
+                act_on_both(&mut world, &mut model, act);
+            }
+        }
+        end_block(&mut world, &mut model, 1);
+    }
+}
+
+fn act_on_both(world: &mut World, model: &mut Model, act: Act) {
+    let sender = act.sender(model);
+    let nonce = act.nonce(model.nonce(sender.address()));
+    let body = act.body(model, sender, nonce);
+    let tx = world.tx(sender, nonce, &body).expect("the static checks hold");
+    let checked = spied_check(world, &tx);
+    let answer = match world.builder().push(&tx) {
+        Ok(()) => "ok",
+        Err(PushError::Rejected(rejection)) => rejection.code().as_str(),
+        Err(other) => panic!("{other}"),
+    };
+    let expected = model.send(sender.address(), nonce, &body, tx.hash());
+    assert_eq!(answer, expected, "{body:?} of {sender:?}");
+    assert_eq!(checked, expected, "check and execute differ");
+}
+
+/// The answer of a mere check, which must not read any table but those that the pool keeps.
+fn spied_check(world: &World, tx: &CheckedTx) -> &'static str {
+    let spy = Spy { state: world.state(), seen: Mutex::default() };
+    let answer = match check(tx, &spy, &world.context()) {
+        Ok(()) => "ok",
+        Err(TxError::Rejected(rejection)) => rejection.code().as_str(),
+        Err(TxError::Storage(fault)) => panic!("{fault}"),
+    };
+    for table in spy.seen.into_inner().unwrap() {
+        assert!(READ_BY_CHECKS.contains(&table), "a check read {}", table.name);
+    }
+    answer
+}
+
+struct Spy<'a> {
+    state: &'a dyn Read,
+    seen: Mutex<BTreeSet<TableId>>,
+}
+
+impl Read for Spy<'_> {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        self.seen.lock().unwrap().insert(table);
+        self.state.get_raw(table, key)
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        self.seen.lock().unwrap().insert(table);
+        self.state.scan_raw(table, range)
+    }
+}
+
+fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
+    let executed = world.next_block_after(next_after_ms);
+    let swept: Vec<String> = executed.sweeps.iter().map(swept_id).collect();
+    assert_eq!(swept, model.end_block());
+    assert_same(world, model);
+    model.now = world.parent.timestamp + next_after_ms;
+}
+
+fn swept_id(sweep: &Sweep) -> String {
+    match sweep {
+        Sweep::Reopened { agent_run_id, .. } | Sweep::TimedOut { agent_run_id, .. } => {
+            agent_run_id.to_string()
+        }
+        Sweep::BlobDropped { blob_id } => blob_id.clone(),
+    }
+}
+
+fn assert_same(world: &World, model: &Model) {
+    for who in (1..7).map(Who) {
+        let account = world.account(who);
+        assert_eq!(i128::from(account.balance.get()), model.balance(who.address()), "{who:?}");
+        assert_eq!(account.nonce, model.nonce(who.address()));
+    }
+    assert_eq!(i128::from(world.supply().burned.get()), model.burned);
+    for (id, expected) in &model.runs {
+        let run = world.run(*id);
+        assert_eq!(run.status.as_str(), expected.word());
+        assert_eq!(run.excluded_miners, expected.excluded);
+        assert_eq!(i128::from(run.tokens_out), expected.tokens());
+        assert_eq!(run.step_count, u64::try_from(expected.steps.len()).unwrap());
+        let parts = run.settlement.map(|Settlement { miner_reward, user_refund, network_fee }| {
+            [miner_reward, user_refund, network_fee].map(|part| i128::from(part.get()))
+        });
+        match expected.life {
+            Life::Ended { reward, refund, fee, .. } => {
+                assert_eq!(parts, Some([reward, refund, fee]));
+            }
+            Life::Pending { .. } | Life::Claimed { .. } | Life::Running { .. } => {
+                assert_eq!(parts, None);
+            }
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! A chain in memory with a few wallets. Tests say who does what; the world signs, executes and,
+//! after every block, executes the block again and checks the invariants.
+
+use std::sync::Arc;
+
+use state::tables::{Accounts, Runs, Supplies};
+use state::{
+    BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, Parent, PushError, Read, TxError,
+    execute, execute_block, invariants, view,
+};
+use types::build::{Envelope, Unsigned};
+use types::check::{StaticRules, verify_unsigned};
+use types::tx::{
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
+    BlobInit, ChatTurn, Transfer,
+};
+use types::{
+    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Rejection, Run, Settlement,
+    SizeLimits, Supply, Sweep, Transaction, ids,
+};
+
+/// A wallet of the world, by its place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Who(pub u8);
+
+pub const ALICE: Who = Who(1);
+pub const BOB: Who = Who(2);
+pub const MINER: Who = Who(3);
+pub const OTHER_MINER: Who = Who(4);
+/// Makes every block and is funded like the others.
+pub const PROPOSER: Who = Who(5);
+/// Has no account.
+pub const STRANGER: Who = Who(6);
+
+pub const FUNDS: u64 = 10_000_000;
+pub const START: u64 = 1_700_000_000_000;
+/// Milliseconds between two blocks unless a test says otherwise.
+pub const SECOND: u64 = 1_000;
+
+impl Who {
+    fn key(self) -> Keypair {
+        Keypair::from_seed(&[self.0; 32])
+    }
+
+    pub fn address(self) -> Address {
+        self.key().address()
+    }
+}
+
+pub struct World {
+    pub chain: Arc<Chain>,
+    pub memory: Arc<Memory>,
+    pub parent: Parent,
+    open: Option<BlockBuilder>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Params::default(), Forks::default())
+    }
+
+    pub fn with_params(change: impl FnOnce(&mut Params)) -> Self {
+        let mut params = Params::default();
+        change(&mut params);
+        Self::with(params, Forks::default())
+    }
+
+    pub fn with(params: Params, forks: Forks) -> Self {
+        let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks });
+        let memory = Arc::new(Memory::default());
+        memory.apply(&genesis());
+        let hash = Hash::digest(b"genesis");
+        let parent = Parent { height: 0, hash, timestamp: START, state_root: Hash::ZERO };
+        let mut world = Self { chain, memory, parent, open: None };
+        world.open(SECOND);
+        world
+    }
+
+    fn open(&mut self, after_ms: u64) {
+        let now = self.parent.timestamp.checked_add(after_ms).unwrap();
+        let (chain, base) = (Arc::clone(&self.chain), self.base());
+        let builder = BlockBuilder::new(chain, base, self.parent, PROPOSER.address(), now);
+        self.open = Some(builder.unwrap());
+    }
+
+    /// The committed state.
+    pub fn base(&self) -> Arc<dyn Read> {
+        Arc::<Memory>::clone(&self.memory)
+    }
+
+    pub fn builder(&mut self) -> &mut BlockBuilder {
+        self.open.as_mut().unwrap()
+    }
+
+    /// The state with the open block.
+    pub fn state(&self) -> &Draft {
+        self.open.as_ref().unwrap().state()
+    }
+
+    /// Closes the block and opens the next one, a second later.
+    pub fn next_block(&mut self) -> Executed {
+        self.next_block_after(SECOND)
+    }
+
+    /// Closes the block and opens the next one so much later.
+    pub fn next_block_after(&mut self, after_ms: u64) -> Executed {
+        let executed = self.open.take().unwrap().finish().unwrap();
+        self.assert_repeatable(&executed);
+        self.memory.apply(&executed.changes);
+        let report = invariants::verify(&*self.memory, &self.chain.params).unwrap();
+        assert_eq!(report.broken, [], "invariants after block {}", self.parent.height + 1);
+        let header = &executed.block.header;
+        self.parent = Parent {
+            height: header.index,
+            hash: header.hash(),
+            timestamp: header.timestamp,
+            state_root: Hash::digest(header.hash().as_bytes()),
+        };
+        self.open(after_ms);
+        executed
+    }
+
+    /// Lets time pass: an empty block so much later, and what its sweep did.
+    pub fn wait(&mut self, ms: u64) -> Vec<Sweep> {
+        self.next_block_after(ms);
+        self.next_block().sweeps
+    }
+
+    fn assert_repeatable(&self, executed: &Executed) {
+        let block = executed.block.clone();
+        let again = execute_block(&self.chain, self.base(), &self.parent, block).unwrap();
+        assert_eq!(again.changes, executed.changes);
+        assert_eq!(again.sweeps, executed.sweeps);
+    }
+
+    pub fn account(&self, who: Who) -> Account {
+        self.state().get::<Accounts>(&who.address()).unwrap().unwrap_or_default()
+    }
+
+    pub fn balance(&self, who: Who) -> u64 {
+        self.account(who).balance.get()
+    }
+
+    pub fn supply(&self) -> Supply {
+        state::supply(self.state()).unwrap()
+    }
+
+    pub fn run(&self, id: Hash) -> Run {
+        self.state().get::<Runs>(&id).unwrap().unwrap()
+    }
+
+    /// A transaction with a stated nonce, through the static checks but for the signature.
+    pub fn tx(&self, who: Who, nonce: u64, body: &Body) -> Result<CheckedTx, Rejection> {
+        let (params, chain_id) = (&self.chain.params, self.chain.chain_id.as_str());
+        let height = self.parent.height + 1;
+        let rules = StaticRules { chain_id, params, v6_height: self.chain.forks.v6, height };
+        verify_unsigned(self.unchecked_tx(who, nonce, body), &rules)
+    }
+
+    /// The same without any check.
+    pub fn unchecked_tx(&self, who: Who, nonce: u64, body: &Body) -> Transaction {
+        let key = who.key();
+        let envelope = Envelope { nonce, timestamp: START, chain_id: None };
+        let from = who.address().to_string();
+        let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
+        let limits = SizeLimits::from(&self.chain.params);
+        Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap()
+    }
+
+    /// Sends with the right nonce into the open block.
+    pub fn send(&mut self, who: Who, body: &Body) -> Result<CheckedTx, Rejection> {
+        let tx = self.tx(who, self.account(who).nonce, body)?;
+        match self.builder().push(&tx) {
+            Ok(()) => Ok(tx),
+            Err(PushError::Rejected(rejection)) => Err(*rejection),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// Sends what must be accepted.
+    pub fn must(&mut self, who: Who, body: &Body) -> CheckedTx {
+        self.send(who, body).unwrap_or_else(|rejection| panic!("{rejection}"))
+    }
+
+    /// Why the committed state refuses a transaction, which must leave a draft untouched.
+    pub fn refusal(&self, who: Who, nonce: u64, body: &Body) -> Rejection {
+        let tx = CheckedTx::trust(self.unchecked_tx(who, nonce, body));
+        let ctx = self.context();
+        let mut draft = Draft::new(self.base());
+        let refused = execute(&tx, &mut draft, &ctx).expect_err("it was accepted");
+        assert!(draft.into_changes().is_empty(), "a refusal wrote something");
+        match refused {
+            TxError::Rejected(rejection) => *rejection,
+            TxError::Storage(fault) => panic!("{fault}"),
+        }
+    }
+
+    /// The code of [`World::refusal`] with the right nonce.
+    pub fn code(&self, who: Who, body: &Body) -> &'static str {
+        let account = view::get::<Accounts>(&*self.memory, &who.address()).unwrap();
+        self.refusal(who, account.unwrap_or_default().nonce, body).code().as_str()
+    }
+
+    pub fn context(&self) -> Context<'_> {
+        Context {
+            chain: &self.chain,
+            height: self.parent.height + 1,
+            timestamp: self.parent.timestamp + SECOND,
+            proposer: PROPOSER.address(),
+            position: 0,
+        }
+    }
+
+    /// Requests a run and answers its id.
+    pub fn request(&mut self, who: Who, max_fee: u64, max_steps: u64) -> Hash {
+        let body = self.request_body(who, max_fee, max_steps);
+        self.must(who, &body);
+        body.agent_run_id().unwrap()
+    }
+
+    pub fn request_body(&self, who: Who, max_fee: u64, max_steps: u64) -> Body {
+        let nonce = self.account(who).nonce;
+        request_body(who, nonce, max_fee, max_steps)
+    }
+
+    /// Finishes a run with the amounts that its steps give.
+    pub fn finish_body(&self, id: Hash, status: &str) -> Body {
+        let totals = state::settlement(&self.run(id)).unwrap();
+        let Settlement { miner_reward, user_refund, network_fee } = totals.settlement;
+        Body::AgentFinish(AgentFinish {
+            agent_run_id: id,
+            total_tokens_out: totals.total_tokens_out,
+            status: status.to_owned(),
+            miner_reward,
+            user_refund,
+            network_fee,
+            final_answer_inline: Some("done".to_owned()),
+            final_answer_blob_id: None,
+        })
+    }
+
+    /// A finalised blob of these bytes.
+    pub fn blob(&mut self, who: Who, id: &str, bytes: &[u8]) {
+        self.must(who, &blob_init(id, bytes));
+        for (index, chunk) in bytes.chunks(400_000).enumerate() {
+            self.must(who, &blob_chunk(id, u64::try_from(index).unwrap(), chunk));
+        }
+        self.must(who, &blob_finalize(id));
+    }
+}
+
+fn genesis() -> state::Changes {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
+    for who in funded {
+        let account = Account { balance: Amount::new(FUNDS), nonce: 0 };
+        draft.put::<Accounts>(&who.address(), &account);
+    }
+    let genesis = Amount::new(FUNDS).checked_mul(5).unwrap();
+    draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
+    draft.into_changes()
+}
+
+pub const PROMPT: &str = "What is the answer?";
+
+pub fn request_body(who: Who, nonce: u64, max_fee: u64, max_steps: u64) -> Body {
+    let from = who.address().to_string();
+    Body::AgentRequest(AgentRequest {
+        agent_run_id: ids::compute_agent_run_id(&from, nonce, PROMPT),
+        conversation_id: conversation(),
+        prompt: PROMPT.to_owned(),
+        tools_whitelist: Vec::new(),
+        max_fee: Amount::new(max_fee),
+        max_steps,
+        prompt_blob_id: None,
+        model_hint: None,
+    })
+}
+
+pub fn conversation() -> Hash {
+    Hash::digest(b"conversation")
+}
+
+pub fn claim(who: Who, agent_run_id: Hash) -> Body {
+    Body::AgentClaim(AgentClaim {
+        agent_run_id,
+        miner_address: who.address().into(),
+        model_info: "model".to_owned(),
+        hardware_tier: "server".to_owned(),
+    })
+}
+
+pub fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
+    Body::AgentStep(AgentStep {
+        agent_run_id,
+        step_index,
+        output_tokens,
+        output_hash: Hash::ZERO,
+        thought_blob_id: None,
+        tool_calls: None,
+        output_blob_id: None,
+    })
+}
+
+pub fn cancel(agent_run_id: Hash) -> Body {
+    Body::AgentCancel(AgentCancel { agent_run_id })
+}
+
+pub fn transfer(to: Who, amount: u64, fee: u64) -> Body {
+    Body::Transfer(Transfer::new(to.address(), Amount::new(amount), Amount::new(fee)))
+}
+
+pub fn turn(content: &str) -> ChatTurn {
+    ChatTurn {
+        conversation_id: conversation(),
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    }
+}
+
+pub fn chat(content: &str) -> Body {
+    Body::ChatTurn(turn(content))
+}
+
+pub fn blob_init(id: &str, bytes: &[u8]) -> Body {
+    let total_bytes = u64::try_from(bytes.len()).unwrap();
+    Body::BlobInit(BlobInit {
+        blob_id: id.to_owned(),
+        content_type: "text/plain".to_owned(),
+        total_bytes,
+        total_chunks: total_bytes.div_ceil(400_000),
+        content_hash: Hash::digest(bytes),
+    })
+}
+
+pub fn blob_chunk(id: &str, chunk_index: u64, bytes: &[u8]) -> Body {
+    Body::BlobChunk(BlobChunk { blob_id: id.to_owned(), chunk_index, chunk_data: bytes.to_vec() })
+}
+
+pub fn blob_finalize(id: &str) -> Body {
+    Body::BlobFinalize(BlobFinalize { blob_id: id.to_owned() })
+}
