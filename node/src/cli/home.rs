@@ -16,14 +16,16 @@ use crate::{keyfile, logging, supervisor};
 
 /// Make a home: settings, keys, data folder
 #[derive(Debug, Args)]
-#[command(after_help = "Example: ombra init --home /var/lib/ombra --genesis genesis.json")]
+#[command(after_help = "Example: ombra init --home /var/lib/ombra --genesis genesis.json\n\n\
+                        Without --genesis only the keys are made and the validator's public key is \
+                        printed, for `ombra genesis new --validator`.")]
 pub(super) struct InitArgs {
     /// The folder of the home; made if it is missing
     #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
     home: PathBuf,
     /// The chain's genesis file; it is copied
     #[arg(long, value_name = "FILE")]
-    genesis: PathBuf,
+    genesis: Option<PathBuf>,
     /// Make no validator key: the node follows
     #[arg(long)]
     follower: bool,
@@ -51,7 +53,7 @@ const CONFIG_HEAD: &str = "\
 
 pub(super) fn init(args: &InitArgs, out: Out<'_>) -> Outcome {
     let home = Home::new(args.home.clone());
-    let genesis = genesis::parse(&args.genesis)?;
+    let genesis = args.genesis.as_deref().map(genesis::parse).transpose()?;
     if home.genesis().exists() || home.config().exists() {
         let message = format!("{} is a home already; nothing was changed", args.home.display());
         return Err(CliError::Usage(message));
@@ -66,11 +68,26 @@ pub(super) fn init(args: &InitArgs, out: Out<'_>) -> Outcome {
         let seed = keyfile::read_or_create(&home.validator_key()).map_err(failed)?;
         Some(Keypair::from_seed(&seed))
     };
+    let Some(genesis) = genesis else { return print_keys(args, validator.as_ref(), out) };
     let settings = toml::to_string(&config::Config::default())
         .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
     write_new(&home.config(), &format!("{CONFIG_HEAD}{settings}"))?;
     write_new(&home.genesis(), &genesis.to_file())?;
     print_home(args, &home, &genesis, validator.as_ref(), out)
+}
+
+fn print_keys(args: &InitArgs, validator: Option<&Keypair>, out: Out<'_>) -> Outcome {
+    let key = validator.map(Keypair::public_key);
+    if args.json {
+        writeln!(out, "{}", json!({ "home": args.home, "validatorPublicKey": key }))?;
+        return Ok(());
+    }
+    writeln!(out, "{} has its keys", args.home.display())?;
+    if let Some(key) = key {
+        writeln!(out, "validator public key {key}")?;
+    }
+    writeln!(out, "run this again with --genesis to complete the home")?;
+    Ok(())
 }
 
 fn print_home(
