@@ -19,7 +19,7 @@ use types::Keypair;
 use crate::adapters::consensus::ChainLedger;
 use crate::adapters::events::EventBus;
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock, free_disk_bytes};
-use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads};
+use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
 use crate::adapters::submit::{self, Worker};
 use crate::chain::{Chain, ChainSpec};
@@ -82,9 +82,9 @@ pub enum StartError {
     },
 }
 
-/// How often the pool's journal goes to the disk. What a crash of the machine may lose is what
-/// came in since; a crash of the process loses what had not been handed to the system.
-const JOURNAL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often the pool's journal is synced. A crash of the process loses nothing that was answered
+/// as accepted; a crash of the machine may lose what came in since the last sync.
+const JOURNAL_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the free room on the disk is looked at.
 const DISK_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -159,7 +159,6 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
         lane: lane(&parts.rules)?,
-        wake: Arc::clone(&parts.wake),
     });
     supervisor.spawn("ingest", ingest.run(stop.clone()));
     let peers = Arc::new(Peers::new(control.clone(), listen.iter().cloned().collect()));
@@ -244,7 +243,10 @@ fn rpc_ports(
         directory: reads.clone(),
         proofs: reads,
         submit: Arc::new(door),
-        projection: parts.pending.clone(),
+        projection: Arc::new(Projected {
+            pending: Arc::clone(&parts.pending),
+            pool: Arc::clone(&parts.pool),
+        }),
         pool: Arc::new(PoolReads(Arc::clone(&parts.pool))),
         network: peers,
         events: parts.bus.clone(),
@@ -262,7 +264,8 @@ fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, 
     })?;
     let store = Store::open(&database, storage_options(config))?;
     let chain = Arc::new(Chain::open(store, chain_spec(genesis)?, &genesis.state())?);
-    let bus = Arc::new(EventBus::new(chain.tip().height));
+    let wake = Arc::<Wake>::default();
+    let bus = Arc::new(EventBus::new(chain.tip().height, Arc::clone(&wake)));
     let pending = Arc::new(Pending::new(Arc::clone(&chain)));
     let rules = static_rules(chain.spec());
     let ports = txpool::Ports {
@@ -275,7 +278,7 @@ fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, 
     let next = chain.tip().height.saturating_add(1);
     let restored = pool.restore(&lane(&rules)?, next, now_ms())?;
     info!(?restored, "the pool's journal is taken up again");
-    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake: Arc::default(), rules })
+    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake, rules })
 }
 
 /// What genesis fixes.

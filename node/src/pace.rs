@@ -18,8 +18,8 @@ use crate::clock::now_ms;
 pub(crate) struct Wake(Notify);
 
 impl Wake {
-    /// The pool may have executable transactions now.
-    pub(crate) fn pool_changed(&self) {
+    /// The pool has executable transactions now, or the chain has moved.
+    pub(crate) fn block_may_be_due(&self) {
         self.0.notify_waiters();
     }
 }

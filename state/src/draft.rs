@@ -105,6 +105,10 @@ impl Draft {
         if let Some(rows) = self.changes.get_mut(table) {
             rows.remove(key);
         }
+        // The base may have the row by now.
+        if let Some(rows) = self.fresh.get_mut(table) {
+            rows.remove(key);
+        }
     }
 
     /// The rows written since the last call, each write once. Empty unless the draft is
@@ -176,5 +180,29 @@ impl Read for Draft {
             }
         }
         Ok(rows.into_iter().take(range.limit).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Account, Address};
+
+    use super::*;
+    use crate::memory::Memory;
+    use crate::tables::Accounts;
+
+    #[test]
+    fn a_row_that_the_base_has_got_meanwhile_can_be_deleted() {
+        let base = Arc::new(Memory::default());
+        let mut draft = Draft::for_checks(Arc::clone(&base) as Arc<dyn Read>);
+        let (key, value) = (Address::default(), Account::default());
+        draft.insert::<Accounts>(&key, &value);
+        let rows = BTreeMap::from([(key.to_bytes(), Some(encode_value::<Accounts>(&value)))]);
+        base.apply(&Changes::from([(Accounts::ID, rows)]));
+        for row in draft.take_written() {
+            draft.forget(&row);
+        }
+        draft.delete::<Accounts>(&key);
+        assert_eq!(None, draft.get::<Accounts>(&key).unwrap());
     }
 }

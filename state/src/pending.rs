@@ -101,7 +101,8 @@ impl PendingState {
     }
 
     /// What a transaction would do after everything admitted so far, in a block of this height and
-    /// timestamp.
+    /// timestamp. What it pays to the block's proposer is in the sender's balance only, because
+    /// nobody knows who that will be.
     ///
     /// # Errors
     /// As [`execute`].
@@ -112,8 +113,10 @@ impl PendingState {
         timestamp: u64,
     ) -> Result<Effects, TxError> {
         let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
-        let ctx = Context { height, timestamp, ..self.context() };
-        simulate(tx, &base, &ctx)
+        let ctx = Context { height, timestamp, proposer: NOBODY, ..self.context() };
+        let mut effects = simulate(tx, &base, &ctx)?;
+        effects.balances.remove(&NOBODY);
+        Ok(effects)
     }
 
     /// The base has moved on by a block with these transactions.
@@ -143,6 +146,9 @@ impl PendingState {
         context(&self.chain)
     }
 }
+
+/// An address that belongs to no key that anybody could find.
+const NOBODY: Address = Address::new([0xff; 20]);
 
 /// No check depends on height, time and place, and none on the proposer: the fees of pending
 /// transfers go to nobody, because nobody knows who will make the block.

@@ -1,4 +1,5 @@
-//! `kill -9` at random moments under load: what the node confirmed is there again.
+//! `kill -9` at random moments under load: what the node confirmed is there again, and what it
+//! accepted is included by and by.
 //!
 //! `OMBRA_KILLS` sets how often; the default is a handful, the slow suite asks for many.
 
@@ -16,10 +17,17 @@ fn kills() -> u32 {
     std::env::var("OMBRA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS)
 }
 
-/// Sends until the node dies; answers the hashes of what it saw included before.
-fn confirmed_until_killed(node: &Node, texts: &[String], over: &AtomicBool) -> Vec<String> {
-    let mut confirmed = Vec::new();
-    let Ok(mut connection) = Connection::open(node.rpc) else { return confirmed };
+/// Hashes that the node answered with.
+#[derive(Debug, Default)]
+struct Answered {
+    accepted: Vec<String>,
+    confirmed: Vec<String>,
+}
+
+/// Sends until the node dies; answers what it accepted and what it saw included before.
+fn answered_until_killed(node: &Node, texts: &[String], over: &AtomicBool) -> Answered {
+    let mut answered = Answered::default();
+    let Ok(mut connection) = Connection::open(node.rpc) else { return answered };
     for text in texts {
         if over.load(Ordering::Relaxed) {
             break;
@@ -28,12 +36,13 @@ fn confirmed_until_killed(node: &Node, texts: &[String], over: &AtomicBool) -> V
         let Ok(sent) = connection.post(&http::send_body(std::slice::from_ref(text))) else { break };
         let sent: Value = serde_json::from_str(&sent).expect("answers are JSON");
         let hash = sent["result"]["hash"].as_str().unwrap_or_else(|| panic!("refused: {sent}"));
+        answered.accepted.push(hash.to_owned());
         let Ok(seen) = connection.call("ombra_waitForTransaction", &json!([hash])) else { break };
         if seen["status"] == "included" {
-            confirmed.push(hash.to_owned());
+            answered.confirmed.push(hash.to_owned());
         }
     }
-    confirmed
+    answered
 }
 
 fn next_texts(lane: &mut Vec<String>, count: usize) -> Vec<String> {
@@ -59,25 +68,28 @@ fn what_was_confirmed_survives_kill_9() -> anyhow::Result<()> {
         let found = std::thread::scope(|scope| {
             let workers: Vec<_> = texts
                 .iter()
-                .map(|texts| scope.spawn(|| confirmed_until_killed(&node, texts, &over)))
+                .map(|texts| scope.spawn(|| answered_until_killed(&node, texts, &over)))
                 .collect();
             // A different moment each round, without a source of randomness.
             std::thread::sleep(Duration::from_millis(200 + u64::from(round * 137 % 600)));
             let pid = node.pid().to_string();
             let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
             over.store(true, Ordering::Relaxed);
-            let found: Vec<String> = workers
+            let found: Vec<Answered> = workers
                 .into_iter()
-                .flat_map(|worker| worker.join().expect("a sender does not panic"))
+                .map(|worker| worker.join().expect("a sender does not panic"))
                 .collect();
             killed.map(|_| found)
         })?;
-        confirmed.extend(found);
+        let (accepted, seen): (Vec<_>, Vec<_>) =
+            found.into_iter().map(|lane| (lane.accepted, lane.confirmed)).unzip();
+        confirmed.extend(seen.into_iter().flatten());
         node.kill_and_restart()?;
         let height = node.height()?;
         assert!(height >= *heights.last().expect("never empty"), "the chain went back");
         heights.push(height);
         all_included(&node, &confirmed)?;
+        all_included_in_the_end(&node, &accepted.concat())?;
         rewind(&node, &mut lanes, &texts)?;
     }
     assert!(!confirmed.is_empty(), "nothing was confirmed, so nothing was tested");
@@ -93,6 +105,17 @@ fn all_included(node: &Node, hashes: &[String]) -> anyhow::Result<()> {
     for hash in hashes {
         let tx = node.call("ombra_getTransaction", &json!([hash]))?;
         assert_eq!(tx["status"], "included", "{hash} was confirmed before the kill");
+    }
+    Ok(())
+}
+
+fn all_included_in_the_end(node: &Node, hashes: &[String]) -> anyhow::Result<()> {
+    for hash in hashes {
+        wait_for("an accepted transaction to be included", || {
+            let tx = node.call("ombra_getTransaction", &json!([hash]))?;
+            assert!(!tx.is_null(), "{hash} was accepted before the kill and is gone");
+            Ok((tx["status"] == "included").then_some(()))
+        })?;
     }
     Ok(())
 }

@@ -3,11 +3,13 @@
 //! ```text
 //! load w1 --txs 20000 --conns 8 --batch 50     transfers between distinct senders
 //! load w2 --runs 2000 --conns 8 --batch 50     whole agent runs of 11 transactions
+//! load pool --txs 100000                       transactions that wait, and the memory they take
 //! ```
 //!
 //! Everything is signed before the clock starts. A run counts when the chain holds its settlement.
 //! The generator and the node share the machine, as in every figure of docs/performance.md.
 
+mod probe;
 mod report;
 
 use std::io::Write;
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
 
+use probe::Probe;
 use report::Report;
 use tests::http::{self, Connection};
 use tests::node::{DevOptions, Node};
@@ -44,6 +47,14 @@ enum Work {
         /// How many runs
         #[arg(long, default_value_t = 2_000)]
         runs: usize,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Whole agent runs that stay in the pool, because no block is due: what memory they take
+    Pool {
+        /// How many transactions
+        #[arg(long, default_value_t = 100_000)]
+        txs: usize,
         #[command(flatten)]
         options: Options,
     },
@@ -77,35 +88,75 @@ struct Options {
     timeout_s: u64,
 }
 
+/// A block interval that does not come within a measurement.
+const NO_BLOCKS_MS: u64 = 3_600_000;
+/// Transactions of a run.
+const RUN_TXS: usize = 11;
+
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let (name, options, workload) = match &cli.work {
         Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
         Work::W2 { runs, options } => ("W2", options, Workload::runs(*runs, options.accounts)?),
+        Work::Pool { txs, options } => {
+            ("pool", options, Workload::runs(txs.div_ceil(RUN_TXS), options.accounts)?)
+        }
     };
     if options.conns == 0 || options.batch == 0 {
         bail!("--conns and --batch must be at least 1");
     }
+    let stays_pooled = matches!(cli.work, Work::Pool { .. });
     let mut node = Node::start(DevOptions {
         binary: options.ombra.clone(),
         data_dir: options.data_dir.clone(),
-        accounts: options.accounts,
-        block_time_ms: options.block_time,
+        // The last one is the probe's.
+        accounts: options.accounts + 1,
+        block_time_ms: if stays_pooled { NO_BLOCKS_MS } else { options.block_time },
         more: Vec::new(),
     })?;
-    let report = drive(name, options, workload, &node);
+    let report = if stays_pooled {
+        fill(name, options, workload, &node)
+    } else {
+        drive(name, options, workload, &node)
+    };
     node.stop()?;
     report?.print(&node)
 }
 
+/// Sends everything and waits until all of it is included.
 fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
-    let txs = work.total();
-    let runs = work.runs;
     let expected = work.nonces.clone();
-    let cpu_before = node.cpu_seconds()?;
-    let start = Instant::now();
-    let mut latencies = Vec::with_capacity(txs / options.batch + 1);
-    let mut refused = 0;
+    let probe = Probe::start(node, options.accounts)?;
+    let mut report = send_all(name, options, work, node)?;
+    wait_until_included(&expected, node, report.started, options.timeout_s)?;
+    report.included = Some(report.started.elapsed());
+    report.inclusion = probe.stop()?;
+    report.read(node)?;
+    Ok(report)
+}
+
+/// Sends everything and sees that all of it waits.
+fn fill(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
+    let mut report = send_all(name, options, work, node)?;
+    let status = node.call("txpool_status", &serde_json::json!([]))?;
+    let pooled = ["pending", "queued"].map(|half| status[half].as_u64().unwrap_or(0));
+    if pooled.iter().sum::<u64>() != u64::try_from(report.txs)? {
+        bail!("{} transactions were sent, the pool says {status}", report.txs);
+    }
+    report.read(node)?;
+    Ok(report)
+}
+
+fn send_all(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
+    let mut report = Report {
+        name: name.to_owned(),
+        txs: work.total(),
+        runs: work.runs,
+        conns: options.conns,
+        batch: options.batch,
+        cpu_seconds_before: node.cpu_seconds()?,
+        ..Report::begin()
+    };
     for wave in work.waves {
         let lanes = wave.into_lanes(options.conns);
         let share = lane_rate(options, lanes.len());
@@ -123,28 +174,13 @@ fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::
         for outcome in outcomes {
             let lane =
                 outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
-            latencies.extend(lane.latencies);
-            refused += lane.refused;
+            report.latencies.extend(lane.latencies);
+            report.refused += lane.refused;
         }
     }
-    let accepted = start.elapsed();
-    wait_until_included(&expected, node, start, options.timeout_s)?;
-    let included = start.elapsed();
-    latencies.sort_unstable();
-    Ok(Report {
-        name: name.to_owned(),
-        txs,
-        runs,
-        refused,
-        conns: options.conns,
-        batch: options.batch,
-        accepted,
-        included,
-        latencies,
-        node_cpu_seconds: node.cpu_seconds()? - cpu_before,
-        peak_rss_kb: node.peak_rss_kb()?,
-        blocks: node.height()?,
-    })
+    report.accepted = report.started.elapsed();
+    report.latencies.sort_unstable();
+    Ok(report)
 }
 
 /// What one connection may offer per second; none is no limit.

@@ -1,7 +1,7 @@
-//! What came out, as a line for people and a line for machines.
+//! What came out, as a line for machines.
 
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -14,20 +14,58 @@ pub(crate) struct Report {
     pub(crate) refused: usize,
     pub(crate) conns: usize,
     pub(crate) batch: usize,
+    pub(crate) started: Instant,
     pub(crate) accepted: Duration,
-    pub(crate) included: Duration,
+    /// None if nothing was to be included.
+    pub(crate) included: Option<Duration>,
     /// Ascending, one per request.
     pub(crate) latencies: Vec<Duration>,
+    /// Ascending: from the submission of one transaction to its inclusion, under the load.
+    pub(crate) inclusion: Vec<Duration>,
+    pub(crate) cpu_seconds_before: f64,
     pub(crate) node_cpu_seconds: f64,
+    pub(crate) rss_kb: u64,
     pub(crate) peak_rss_kb: u64,
     pub(crate) blocks: u64,
 }
 
 impl Report {
+    /// The clock starts.
+    pub(crate) fn begin() -> Self {
+        Self {
+            name: String::new(),
+            txs: 0,
+            runs: 0,
+            refused: 0,
+            conns: 0,
+            batch: 0,
+            started: Instant::now(),
+            accepted: Duration::ZERO,
+            included: None,
+            latencies: Vec::new(),
+            inclusion: Vec::new(),
+            cpu_seconds_before: 0.0,
+            node_cpu_seconds: 0.0,
+            rss_kb: 0,
+            peak_rss_kb: 0,
+            blocks: 0,
+        }
+    }
+
+    /// Takes what the node has used so far.
+    pub(crate) fn read(&mut self, node: &Node) -> anyhow::Result<()> {
+        self.node_cpu_seconds = node.cpu_seconds()? - self.cpu_seconds_before;
+        self.rss_kb = node.rss_kb()?;
+        self.peak_rss_kb = node.peak_rss_kb()?;
+        self.blocks = node.height()?;
+        Ok(())
+    }
+
     pub(crate) fn print(&self, node: &Node) -> anyhow::Result<()> {
         let txs = f64::from(u32::try_from(self.txs)?);
         let runs = f64::from(u32::try_from(self.runs)?);
-        let included = self.included.as_secs_f64();
+        let per_second =
+            |count: f64| self.included.map(|took| (count / took.as_secs_f64()).round());
         let disk = node.disk_bytes()?;
         let line = json!({
             "workload": self.name,
@@ -38,12 +76,15 @@ impl Report {
             "batch": self.batch,
             "blocks": self.blocks,
             "acceptedTxPerS": (txs / self.accepted.as_secs_f64()).round(),
-            "includedTxPerS": (txs / included).round(),
-            "runsPerS": (runs / included).round(),
-            "submitP50Ms": self.percentile(50),
-            "submitP99Ms": self.percentile(99),
+            "includedTxPerS": per_second(txs),
+            "runsPerS": per_second(runs),
+            "submitP50Ms": percentile(&self.latencies, 50),
+            "submitP99Ms": percentile(&self.latencies, 99),
+            "inclusionP50Ms": percentile(&self.inclusion, 50),
+            "inclusionP99Ms": percentile(&self.inclusion, 99),
             "nodeCpuUsPerTx": (self.node_cpu_seconds * 1e6 / txs).round(),
-            "nodeCores": self.node_cpu_seconds / included,
+            "nodeCores": self.included.map(|took| self.node_cpu_seconds / took.as_secs_f64()),
+            "rssMb": self.rss_kb / 1024,
             "peakRssMb": self.peak_rss_kb / 1024,
             "diskBytes": disk,
             "diskBytesPerTx": disk / u64::try_from(self.txs.max(1))?,
@@ -51,10 +92,10 @@ impl Report {
         writeln!(std::io::stdout(), "{line}")?;
         Ok(())
     }
+}
 
-    fn percentile(&self, percent: usize) -> f64 {
-        let index =
-            (self.latencies.len() * percent / 100).min(self.latencies.len().saturating_sub(1));
-        self.latencies.get(index).map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
-    }
+/// Milliseconds; none of an empty list.
+fn percentile(ascending: &[Duration], percent: usize) -> Option<f64> {
+    let index = (ascending.len() * percent / 100).min(ascending.len().checked_sub(1)?);
+    ascending.get(index).map(|time| time.as_secs_f64() * 1e3)
 }

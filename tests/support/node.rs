@@ -142,12 +142,21 @@ impl Node {
         Ok(f64::from(ticks(11)? + ticks(12)?) / 100.0)
     }
 
+    /// The memory that the process has now.
+    pub fn rss_kb(&self) -> anyhow::Result<u64> {
+        self.status_kb("VmRSS:")
+    }
+
     /// The most memory that the process has had.
     pub fn peak_rss_kb(&self) -> anyhow::Result<u64> {
+        self.status_kb("VmHWM:")
+    }
+
+    fn status_kb(&self, name: &str) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let figure = line.and_then(|line| line.split_whitespace().next());
-        Ok(figure.context("no VmHWM in the status")?.parse()?)
+        Ok(figure.with_context(|| format!("no {name} in the status"))?.parse()?)
     }
 
     /// The height of the chain.

@@ -58,6 +58,8 @@ impl Chain for Nothing {
 }
 
 impl EventSink for Nothing {
+    fn executable(&self) {}
+
     fn publish(&self, _: Vec<PoolEvent>) {}
 }
 

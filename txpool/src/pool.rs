@@ -200,7 +200,10 @@ impl Pool {
     fn operate<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let answer = operation(&mut core);
-        self.pending.store(core.pending_count(), Ordering::Release);
+        let pending = core.pending_count();
+        if self.pending.swap(pending, Ordering::AcqRel) == 0 && pending > 0 {
+            self.events.executable();
+        }
         let events = core.take_events();
         if !events.is_empty() {
             self.events.publish(events);

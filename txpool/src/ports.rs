@@ -70,4 +70,7 @@ pub trait EventSink: Send + Sync {
     /// that the order is total: it must neither block nor call the pool. A sink that is full
     /// counts what it loses.
     fn publish(&self, events: Vec<PoolEvent>);
+
+    /// The pool had nothing executable and has something now. As [`EventSink::publish`].
+    fn executable(&self);
 }

@@ -206,7 +206,7 @@ impl Ledger for ChainLedger {
         self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         self.metrics.height.set(i64::try_from(height).unwrap_or(i64::MAX));
         self.bus.block_committed(height);
-        self.wake.pool_changed();
+        self.wake.block_may_be_due();
         Ok(())
     }
 

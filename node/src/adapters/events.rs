@@ -1,26 +1,36 @@
-//! What happens, for subscribers: committed heights and events of the pool.
+//! What happens, for subscribers and for the pace of blocks: committed heights and events of the
+//! pool.
 
 use std::sync::Arc;
 
 use rpc::ports::{DroppedTx, Events, PoolEvent};
 use tokio::sync::{broadcast, watch};
 
+use crate::pace::Wake;
+
 /// Pool events that a slow subscriber may fall behind before it loses the oldest: at full speed
 /// about half a second's worth.
 const POOL_EVENTS_KEPT: usize = 16_384;
+/// The same for dropped transactions alone.
+const DROPS_KEPT: usize = 4_096;
 
-/// The one source of both kinds of events.
+/// The one source of all events.
 #[derive(Debug)]
 pub(crate) struct EventBus {
     committed: watch::Sender<u64>,
     pool: broadcast::Sender<PoolEvent>,
+    dropped: broadcast::Sender<Arc<DroppedTx>>,
+    wake: Arc<Wake>,
 }
 
 impl EventBus {
-    pub(crate) fn new(height: u64) -> Self {
+    /// A bus at this height; `wake` is told when a block may be due.
+    pub(crate) fn new(height: u64, wake: Arc<Wake>) -> Self {
         Self {
             committed: watch::Sender::new(height),
             pool: broadcast::Sender::new(POOL_EVENTS_KEPT),
+            dropped: broadcast::Sender::new(DROPS_KEPT),
+            wake,
         }
     }
 
@@ -38,6 +48,10 @@ impl Events for EventBus {
     fn pool(&self) -> broadcast::Receiver<PoolEvent> {
         self.pool.subscribe()
     }
+
+    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>> {
+        self.dropped.subscribe()
+    }
 }
 
 /// A dropped transaction in the words of the interfaces.
@@ -47,18 +61,27 @@ pub(crate) fn dropped(dropped: &txpool::Dropped) -> Arc<DroppedTx> {
 }
 
 impl txpool::ports::EventSink for EventBus {
+    // Nobody listening is no trouble to any of these.
     fn publish(&self, events: Vec<txpool::PoolEvent>) {
-        if self.pool.receiver_count() == 0 {
-            return;
-        }
+        let is_heard = self.pool.receiver_count() > 0;
         for event in events {
-            let event = match event {
-                txpool::PoolEvent::Accepted { tx, .. } => PoolEvent::Accepted(tx),
-                txpool::PoolEvent::Dropped(it) => PoolEvent::Dropped(dropped(&it)),
-                txpool::PoolEvent::Promoted(_) | txpool::PoolEvent::Demoted(_) => continue,
-            };
-            // Nobody listening any more is no trouble.
-            drop(self.pool.send(event));
+            match event {
+                txpool::PoolEvent::Accepted { tx, .. } if is_heard => {
+                    drop(self.pool.send(PoolEvent::Accepted(tx)));
+                }
+                txpool::PoolEvent::Dropped(it) => {
+                    let it = dropped(&it);
+                    drop(self.dropped.send(Arc::clone(&it)));
+                    drop(self.pool.send(PoolEvent::Dropped(it)));
+                }
+                txpool::PoolEvent::Accepted { .. }
+                | txpool::PoolEvent::Promoted(_)
+                | txpool::PoolEvent::Demoted(_) => {}
+            }
         }
+    }
+
+    fn executable(&self) {
+        self.wake.block_may_be_due();
     }
 }

@@ -34,6 +34,12 @@ impl Pending {
     }
 }
 
+/// The state after what waits, for the interfaces.
+pub(crate) struct Projected {
+    pub(crate) pending: Arc<Pending>,
+    pub(crate) pool: Arc<Pool>,
+}
+
 /// The pool's handle on [`Pending`].
 pub(crate) struct PoolLedger(pub(crate) Arc<Pending>);
 
@@ -81,16 +87,17 @@ impl txpool::ports::Chain for IncludedTxs {
     }
 }
 
-impl Projection for Pending {
+impl Projection for Projected {
     fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
-        let account = self.state.lock().account(*address);
+        // The pool knows what its draft lacks, such as refunds of the last sweep.
+        let account = self.pool.account(*address, now_ms());
         let account = account.map_err(|error| Fault::new("reading a pending account", error))?;
         Ok(PendingAccount { nonce: account.nonce, balance: account.balance })
     }
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
         let read = || {
-            let Some(run) = self.state.lock().run(agent_run_id)? else { return Ok(None) };
+            let Some(run) = self.pending.state.lock().run(agent_run_id)? else { return Ok(None) };
             let (tokens, steps) = (run.tokens_out, run.step_count);
             let fees = match run.settlement {
                 Some(settled) => settled,
@@ -102,7 +109,8 @@ impl Projection for Pending {
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
-        let spec = self.chain.spec();
+        let Pending { chain, state } = &*self.pending;
+        let spec = chain.spec();
         let params = &spec.rules.params;
         let tx = Transaction::parse_unsigned(text.get().as_bytes(), &SizeLimits::from(params))?;
         let is_signed = *tx.signature().as_bytes() != [0; 64];
@@ -110,14 +118,14 @@ impl Projection for Pending {
             chain_id: &spec.rules.chain_id,
             params,
             v6_height: spec.rules.forks.v6,
-            height: self.chain.tip().height.saturating_add(1),
+            height: chain.tip().height.saturating_add(1),
         };
         let tx = if is_signed {
             check::verify_one(tx, &rules)?
         } else {
             check::verify_unsigned(tx, &rules)?
         };
-        let effects = self.state.lock().simulate(&tx, rules.height, now_ms());
+        let effects = state.lock().simulate(&tx, rules.height, now_ms());
         let effects = effects.map_err(|error| match error {
             TxError::Rejected(reason) => SubmitError::Rejected(*reason),
             TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),

@@ -1,12 +1,15 @@
-//! Taking transactions in: concurrent submissions are joined, so that parsing and signatures are
-//! done in batches on the threads of the lane and the pool's lock is taken once a batch.
+//! Taking transactions in. One thread carries submissions out, and whatever came in meanwhile is
+//! its next batch: so batches are as large as the load, parsing and signatures are shared out to the
+//! threads of the lane, and the pool's lock is taken once a batch.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use rpc::ports::{Fault as RpcFault, Submit, SubmitError};
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use txpool::lanes::Lane;
 use txpool::{Accepted, Pool};
@@ -15,15 +18,12 @@ use types::{CheckedTx, Hash, Rejection};
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
-use crate::pace::Wake;
 
 /// Submissions that wait; beyond, clients are told to come back. With arrays of 50 it is 50,000
 /// transactions, about two seconds of work.
 const WAITING_MAX: usize = 1_024;
 /// Submissions that are joined into one batch.
 const JOINED_MAX: usize = 128;
-/// Batches under way: one is checked while another is admitted.
-const BATCHES_MAX: usize = 2;
 /// What a client that is turned away is told.
 const RETRY_AFTER_MS: u64 = 250;
 
@@ -40,8 +40,7 @@ pub(crate) struct Door(mpsc::Sender<Submission>);
 /// The task behind the door.
 pub(crate) struct Ingest {
     waiting: mpsc::Receiver<Submission>,
-    batches: Arc<Semaphore>,
-    worker: Arc<Worker>,
+    worker: Worker,
 }
 
 /// What a batch is carried out with.
@@ -49,14 +48,12 @@ pub(crate) struct Worker {
     pub(crate) chain: Arc<Chain>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) lane: Lane,
-    pub(crate) wake: Arc<Wake>,
 }
 
 /// The door and the task behind it.
 pub(crate) fn open(worker: Worker) -> (Door, Ingest) {
     let (sender, waiting) = mpsc::channel(WAITING_MAX);
-    let batches = Arc::new(Semaphore::new(BATCHES_MAX));
-    (Door(sender), Ingest { waiting, batches, worker: Arc::new(worker) })
+    (Door(sender), Ingest { waiting, worker })
 }
 
 #[async_trait]
@@ -78,30 +75,29 @@ impl Submit for Door {
 impl Ingest {
     /// Takes submissions until asked to stop.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
-        let mut joined = Vec::with_capacity(JOINED_MAX);
-        loop {
-            // Stopping comes first: what waits then is answered as shutting down.
-            let permit = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                permit = Arc::clone(&self.batches).acquire_owned() => permit,
-            };
-            let Ok(permit) = permit else { return Ok(()) };
-            let received = tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                received = self.waiting.recv_many(&mut joined, JOINED_MAX) => received,
-            };
-            if received == 0 {
-                return Ok(());
+        let runtime = Handle::current();
+        let carried_out = tokio::task::spawn_blocking(move || {
+            while let Some(batch) = runtime.block_on(self.next(&stop)) {
+                self.worker.carry_out(batch);
             }
-            let batch = std::mem::replace(&mut joined, Vec::with_capacity(JOINED_MAX));
-            let worker = Arc::clone(&self.worker);
-            drop(tokio::task::spawn_blocking(move || {
-                worker.carry_out(batch);
-                drop(permit);
-            }));
+        });
+        match carried_out.await.map_err(JoinError::try_into_panic) {
+            // The supervisor reports it, with its message.
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Ok(()) | Err(Err(_)) => Ok(()),
         }
+    }
+
+    /// Everything that waits, once something does; none if it is time to stop. What waits then is
+    /// answered as shutting down.
+    async fn next(&mut self, stop: &CancellationToken) -> Option<Vec<Submission>> {
+        let mut joined = Vec::with_capacity(JOINED_MAX);
+        let received = tokio::select! {
+            biased;
+            () = stop.cancelled() => 0,
+            received = self.waiting.recv_many(&mut joined, JOINED_MAX) => received,
+        };
+        (received > 0).then_some(joined)
     }
 }
 
@@ -126,7 +122,10 @@ impl Worker {
         let good: Vec<CheckedTx> =
             checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
         let admitted = self.pool.submit(&good, now_ms());
-        self.wake.pool_changed();
+        if let Err(error) = self.pool.write_journal() {
+            // The pool keeps what it could not write; the next write tries it again.
+            tracing::error!(%error, "the pool's journal cannot be written");
+        }
         match admitted {
             Ok(admitted) => {
                 let mut admitted = admitted.into_iter();

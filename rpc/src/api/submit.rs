@@ -12,13 +12,9 @@ use crate::ports::SubmitError;
 use crate::wire::{SendAnswer, SendItem, SignedParts, Simulation, TxTexts};
 
 /// Handing transactions in. The text of a transaction reaches the chain exactly as its signer
-/// wrote it.
+/// wrote it. `ombra_sendTransaction` is answered by the middleware, which joins those of a batch.
 #[rpc(server, namespace = "ombra")]
 pub trait SubmitRpc {
-    /// Takes a signed transaction: valid against the latest state plus the pool, and kept.
-    #[method(name = "sendTransaction")]
-    async fn send_transaction(&self, tx: Box<RawValue>) -> Result<SendAnswer, RpcError>;
-
     /// Takes up to 1,000 signed transactions; the answers are in the same order, and one bad item
     /// never affects another.
     #[method(name = "sendTransactions")]
@@ -35,12 +31,6 @@ pub trait SubmitRpc {
 
 #[async_trait]
 impl SubmitRpcServer for Api {
-    async fn send_transaction(&self, tx: Box<RawValue>) -> Result<SendAnswer, RpcError> {
-        let answer = self.ports.submit.submit(vec![tx]).await.pop();
-        let hash = answer.ok_or(RpcError::Internal)??;
-        Ok(SendAnswer { hash })
-    }
-
     async fn send_transactions(&self, txs: TxTexts) -> Result<Vec<SendItem>, RpcError> {
         let TxTexts { texts, count } = txs;
         if count > SUBMIT_ITEMS_MAX {
@@ -63,7 +53,9 @@ impl SubmitRpcServer for Api {
             tracing::error!(error = %e, "a signed text is not JSON");
             RpcError::Internal
         })?;
-        self.send_transaction(text).await
+        let answer = self.ports.submit.submit(vec![text]).await.pop();
+        let hash = answer.ok_or(RpcError::Internal)??;
+        Ok(SendAnswer { hash })
     }
 
     fn simulate_transaction(&self, tx: Box<RawValue>) -> Result<Simulation, RpcError> {

@@ -12,7 +12,7 @@ use types::{Hash, TxLocation};
 
 use super::derive::{Item, derive};
 use crate::error::RpcError;
-use crate::ports::{CommittedBlock, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
+use crate::ports::{CommittedBlock, DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
 use crate::wire::{EventKind, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
@@ -127,7 +127,7 @@ impl Hub {
     /// Answers waiting calls until `shutdown`.
     pub(crate) async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let mut committed = self.ports.events.committed();
-        let mut pool = self.ports.events.pool();
+        let mut dropped = self.ports.events.dropped();
         let mut last = *committed.borrow_and_update();
         loop {
             let outcome = tokio::select! {
@@ -140,9 +140,9 @@ impl Hub {
                         outcome
                     }
                 },
-                event = pool.recv() => match event {
-                    Ok(event) => {
-                        self.pool_event(&event);
+                drop = dropped.recv() => match drop {
+                    Ok(dropped) => {
+                        self.dropped(&dropped);
                         Ok(())
                     }
                     Err(RecvError::Lagged(_)) => self.look_up_all(),
@@ -187,15 +187,10 @@ impl Hub {
         }
     }
 
-    fn pool_event(&self, event: &PoolEvent) {
-        match event {
-            PoolEvent::Accepted(_) => {}
-            PoolEvent::Dropped(dropped) => {
-                let senders = self.take(&dropped.tx.hash());
-                if !senders.is_empty() {
-                    answer(senders, &TxView::from(&PoolTx::Dropped(Arc::clone(dropped))));
-                }
-            }
+    fn dropped(&self, dropped: &Arc<DroppedTx>) {
+        let senders = self.take(&dropped.tx.hash());
+        if !senders.is_empty() {
+            answer(senders, &TxView::from(&PoolTx::Dropped(Arc::clone(dropped))));
         }
     }
 

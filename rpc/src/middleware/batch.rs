@@ -5,15 +5,14 @@ use std::time::Instant;
 
 use jsonrpsee::MethodResponse;
 use jsonrpsee::core::middleware::{Batch, BatchEntry, RpcServiceT};
-use jsonrpsee::server::{BatchResponseBuilder, ResponsePayload};
-use jsonrpsee::types::{ErrorObjectOwned, Id, Request};
+use jsonrpsee::server::BatchResponseBuilder;
+use jsonrpsee::types::{Id, Request};
 use serde_json::value::RawValue;
-use types::Hash;
 
+use super::submit::{SEND, response, signed_text};
 use super::{Checked, Company};
 use crate::error::RpcError;
-use crate::registry::{Kind, Method, bind};
-use crate::wire::SendAnswer;
+use crate::registry::{Kind, Method};
 
 /// Submissions that wait to be handed over, in the order of their calls.
 #[derive(Default)]
@@ -109,30 +108,4 @@ where
         shared.metrics.observe(SEND, started.elapsed());
         Ok(())
     }
-}
-
-const SEND: &str = "ombra_sendTransaction";
-
-fn response(id: Id<'_>, outcome: Result<Hash, RpcError>, bytes_max: usize) -> MethodResponse {
-    match outcome {
-        Ok(hash) => {
-            let answer = SendAnswer { hash };
-            MethodResponse::response(id, ResponsePayload::success(answer), bytes_max)
-        }
-        Err(error) => MethodResponse::error(id, ErrorObjectOwned::from(error)),
-    }
-}
-
-/// The text of the only parameter, exactly as it was sent.
-fn signed_text(
-    method: &Method,
-    params: Option<std::borrow::Cow<'_, RawValue>>,
-) -> Result<Box<RawValue>, RpcError> {
-    let direct = params.as_deref().map(RawValue::get);
-    if let Some(Ok((text,))) = direct.map(serde_json::from_str::<(Box<RawValue>,)>) {
-        return Ok(text);
-    }
-    let bound = bind(method, params)?.ok_or(RpcError::Internal)?;
-    let read = serde_json::from_str::<(Box<RawValue>,)>(bound.get());
-    read.map(|(text,)| text).map_err(|_error| RpcError::Internal)
 }

@@ -1,7 +1,9 @@
 //! What every call passes before and after its method: is it in the right place, are its
-//! parameters right, how long did it take. Submissions in one batch are joined here.
+//! parameters right, how long did it take. Submissions do not go further than this: those of one
+//! batch are joined.
 
 mod batch;
+mod submit;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use crate::gate::Gate;
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
 use crate::registry::{Kind, Method, Registry, bind};
+use submit::submit_alone;
 
 /// Parameters of a call that submits nothing need not be larger.
 const PLAIN_PARAMS_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -143,6 +146,11 @@ where
             Ok(permit) => permit,
             Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
         };
+        if method.kind == Kind::Submit {
+            let response = submit_alone(&self.checks.shared, method, request).await;
+            drop(permit);
+            return response;
+        }
         request.params = match bind(method, request.params.take()) {
             Ok(params) => params,
             Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),

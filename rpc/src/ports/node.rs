@@ -57,13 +57,17 @@ pub enum PoolEvent {
     Dropped(Arc<DroppedTx>),
 }
 
-/// What happens, as it happens. Neither channel ever makes its sender wait.
+/// What happens, as it happens. No channel ever makes its sender wait.
 pub trait Events: Send + Sync {
     /// The height of the latest committed block, sent once [`super::Chain::block`] can answer it.
     fn committed(&self) -> watch::Receiver<u64>;
 
     /// Events of the pool from now on. A receiver that falls behind loses the oldest.
     fn pool(&self) -> broadcast::Receiver<PoolEvent>;
+
+    /// The transactions that the pool drops from now on: few, so that whoever needs no other events
+    /// is not woken for each. A receiver that falls behind loses the oldest.
+    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>>;
 }
 
 /// One check of `/readyz`.

@@ -52,6 +52,7 @@ pub struct World {
     state: Mutex<State>,
     heights: watch::Sender<u64>,
     pool: broadcast::Sender<PoolEvent>,
+    dropped: broadcast::Sender<Arc<DroppedTx>>,
     lookups: AtomicUsize,
     pub params: Params,
 }
@@ -71,6 +72,7 @@ impl World {
             state: Mutex::new(state),
             heights: watch::Sender::new(0),
             pool: broadcast::Sender::new(POOL_EVENTS),
+            dropped: broadcast::Sender::new(POOL_EVENTS),
             lookups: AtomicUsize::new(0),
             params: Params::default(),
         })
@@ -163,6 +165,7 @@ impl World {
         let dropped = Arc::new(DroppedTx { tx, reason, at: NOW });
         state.dropped.insert(*hash, Arc::clone(&dropped));
         drop(state);
+        self.dropped.send(Arc::clone(&dropped)).ok();
         self.pool.send(PoolEvent::Dropped(dropped)).ok();
     }
 
@@ -602,6 +605,10 @@ impl Events for World {
 
     fn pool(&self) -> broadcast::Receiver<PoolEvent> {
         self.pool.subscribe()
+    }
+
+    fn dropped(&self) -> broadcast::Receiver<Arc<DroppedTx>> {
+        self.dropped.subscribe()
     }
 }
 

@@ -72,6 +72,21 @@ fn a_simulation_stands_on_what_waits() {
     pending.admit(&next).unwrap();
 }
 
+#[test]
+fn a_simulated_fee_goes_to_nobody_known() {
+    let world = World::new();
+    let pending = fresh(&world);
+    let tx = tx(&world, &pending, ALICE, &transfer(BOB, 5, 3));
+    let effects = pending.simulate(&tx, 1, world.parent.timestamp + SECOND).unwrap();
+    let changes: Vec<_> = effects.balances.into_iter().collect();
+    let mut expected = [
+        (ALICE.address(), (Amount::new(FUNDS), Amount::new(FUNDS - 8))),
+        (BOB.address(), (Amount::new(FUNDS), Amount::new(FUNDS + 5))),
+    ];
+    expected.sort_unstable();
+    assert_eq!(changes, expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -18,6 +18,8 @@ struct Current {
     number: u64,
     file: File,
     bytes: u64,
+    /// Whether everything in it is on the disk, and not only with the system.
+    is_synced: bool,
 }
 
 /// The journal's directory.
@@ -74,26 +76,54 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends whole records and waits until they are on disk. Answers the segment's number. After
-    /// a failure the next records go into a new segment.
+    /// Appends whole records: with the system when this returns, on the disk after
+    /// [`Journal::sync`]. Answers the segment's number. After a failure the next records go into a
+    /// new segment.
     pub(super) fn append(&mut self, records: &[u8]) -> Result<u64, JournalError> {
+        if self.current.as_ref().is_some_and(|current| current.bytes >= SEGMENT_BYTES) {
+            self.sync()?;
+            let full = self.current.take();
+            self.close(full);
+        }
         let mut current = match self.current.take() {
-            Some(current) if current.bytes < SEGMENT_BYTES => current,
-            full => {
-                self.close(full);
-                self.create()?
-            }
+            Some(current) => current,
+            None => self.create()?,
         };
-        let path = self.path(current.number);
-        let written = current.file.write_all(records).and_then(|()| current.file.sync_data());
         let number = current.number;
+        let written = current.file.write_all(records);
         current.bytes = current.bytes.saturating_add(size(records));
+        current.is_synced = false;
         if let Err(source) = written {
             self.close(Some(current));
-            return Err(JournalError::Io { action: "write", path, source });
+            return Err(JournalError::Io { action: "write", path: self.path(number), source });
         }
         self.current = Some(current);
         Ok(number)
+    }
+
+    /// Waits until everything that was appended is on the disk. After a failure nobody knows what
+    /// of the segment is, and the next records go into a new one.
+    pub(super) fn sync(&mut self) -> Result<(), JournalError> {
+        let Some(current) = self.current.as_mut().filter(|current| !current.is_synced) else {
+            return Ok(());
+        };
+        match current.file.sync_data() {
+            Ok(()) => {
+                current.is_synced = true;
+                Ok(())
+            }
+            Err(source) => {
+                let number = current.number;
+                let failed = self.current.take();
+                self.close(failed);
+                Err(JournalError::Io { action: "sync", path: self.path(number), source })
+            }
+        }
+    }
+
+    /// The segment that is being written.
+    pub(super) fn current(&self) -> Option<u64> {
+        self.current.as_ref().map(|current| current.number)
     }
 
     fn create(&mut self) -> Result<Current, JournalError> {
@@ -107,7 +137,7 @@ impl Journal {
             .map_err(io_error("create", &path))?;
         file.write_all(HEADER).map_err(io_error("write", &path))?;
         self.sync_directory()?;
-        Ok(Current { number, file, bytes: size(HEADER) })
+        Ok(Current { number, file, bytes: size(HEADER), is_synced: false })
     }
 
     fn close(&mut self, segment: Option<Current>) {

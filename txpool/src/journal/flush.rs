@@ -16,7 +16,7 @@ const CURRENT_LEFT_ALONE_BYTES: u64 = 1024 * 1024;
 /// What a flush did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flushed {
-    /// Transactions written for the first time.
+    /// Transactions written for the first time, since [`Pool::write_journal`] was last called.
     pub written: usize,
     /// Transactions written again, to free an old segment.
     pub rewritten: usize,
@@ -25,37 +25,71 @@ pub struct Flushed {
 }
 
 impl Pool {
-    /// Writes to disk what was accepted since the last flush, and waits for the disk. The pool's
-    /// lock is held only to take notes, so submissions go on. To be called every few ten
-    /// milliseconds, and once before the node stops. Does nothing without a journal.
+    /// Hands what was accepted since the last call to the system, so that it survives the death of
+    /// this process, but not that of the machine: that is what [`Pool::flush_journal`] is for. To be
+    /// called before clients are told of the acceptance. The pool's lock is held only to take notes.
+    /// Does nothing without a journal.
     ///
     /// # Errors
-    /// [`JournalError`]; what was not written waits for the next flush.
+    /// [`JournalError`]; what was not written waits for the next call.
+    pub fn write_journal(&self) -> Result<usize, JournalError> {
+        match &self.journal {
+            Some(journal) => self.write_waiting(&mut journal.lock()),
+            None => Ok(0),
+        }
+    }
+
+    /// As [`Pool::write_journal`], then waits for the disk and frees what nobody needs any more. To
+    /// be called every few hundred milliseconds, and once before the node stops.
+    ///
+    /// # Errors
+    /// [`JournalError`]; what is not on the disk waits for the next flush.
     pub fn flush_journal(&self) -> Result<Flushed, JournalError> {
-        let Some(journal) = &self.journal else { return Ok(Flushed::default()) };
-        self.flush(&mut journal.lock())
+        match &self.journal {
+            Some(journal) => self.flush(&mut journal.lock()),
+            None => Ok(Flushed::default()),
+        }
     }
 
     pub(super) fn flush(&self, journal: &mut Journal) -> Result<Flushed, JournalError> {
-        let mut flushed = Flushed::default();
+        let written = self.write_waiting(journal)?;
+        // First, so that what left the pool meanwhile need not be synced.
+        let segments_removed = self.remove_dead(journal)?;
+        self.sync(journal)?;
+        let rewritten = self.compact(journal)?;
+        Ok(Flushed { written, rewritten, segments_removed })
+    }
+
+    fn write_waiting(&self, journal: &mut Journal) -> Result<usize, JournalError> {
+        let mut written = 0_usize;
         loop {
             let drafts = self.core().take_waiting(PIECE_BYTES);
             if drafts.is_empty() {
-                break;
+                return Ok(written);
             }
             if let Err(error) = self.write(journal, &drafts) {
                 self.core().return_waiting(&drafts);
                 return Err(error);
             }
-            flushed.written = flushed.written.saturating_add(drafts.len());
+            written = written.saturating_add(drafts.len());
         }
-        flushed.segments_removed = self.remove_dead(journal)?;
-        flushed.rewritten = self.compact(journal)?;
-        Ok(flushed)
+    }
+
+    fn sync(&self, journal: &mut Journal) -> Result<(), JournalError> {
+        let segment = journal.current();
+        let synced = journal.sync();
+        if let (Err(_), Some(segment)) = (&synced, segment) {
+            let mut core = self.core();
+            let drafts = core.living_of(segment);
+            core.return_waiting(&drafts);
+        }
+        synced
     }
 
     fn write(&self, journal: &mut Journal, drafts: &[Draft]) -> Result<(), JournalError> {
-        let mut records = Vec::with_capacity(PIECE_BYTES / 2);
+        let bytes =
+            drafts.iter().map(|draft| record::bytes(&draft.tx)).fold(0, usize::saturating_add);
+        let mut records = Vec::with_capacity(bytes);
         for Draft { arrival, tx, .. } in drafts {
             record::write(tx, *arrival, &mut records);
         }
@@ -86,6 +120,7 @@ impl Pool {
         let drafts = self.core().living_of(oldest);
         if !drafts.is_empty() {
             self.write(journal, &drafts)?;
+            self.sync(journal)?;
         }
         journal.remove_closed(oldest)?;
         Ok(drafts.len())

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! accepted ──▶ Written (under the pool's lock: only a note)
-//!                 │ Pool::flush_journal, off the fast path
+//!                 │ Pool::write_journal, before the client is answered; Pool::flush_journal syncs
 //!                 ▼
 //! 00000000000000000007.journal   16 bytes of header, then records
 //!    | mark 4 | checksum 8 | length u32 LE | arrival u64 LE | Transaction::encode |
 //! ```
 //!
-//! What left the pool before a flush is never written. Nothing is ever removed from a segment: a
+//! What left the pool before it was written never is. Nothing is ever removed from a segment: a
 //! segment of which no transaction is in the pool any more is deleted, and when less than half of
-//! the journal is alive, the living part of its oldest segment is written again. A crash may lose
-//! what came after the last flush, and may cut off the last record. A damaged record costs only
-//! itself: reading goes on at the next mark.
+//! the journal is alive, the living part of its oldest segment is written again. A crash of the
+//! process loses nothing that was written; a crash of the machine may lose what came after the last
+//! flush. Either may cut off the last record. A damaged record costs only itself: reading goes on
+//! at the next mark.
 
 mod files;
 mod flush;

@@ -16,6 +16,11 @@ const COVERED_BYTES: usize = 4 + 8;
 /// No record is longer: the largest transaction there can be, with room to spare.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// How long a record is.
+pub(super) fn bytes(tx: &CheckedTx) -> usize {
+    tx.encoded_bytes().saturating_add(UNCOVERED_BYTES + COVERED_BYTES)
+}
+
 /// Appends one record.
 pub(super) fn write(tx: &CheckedTx, arrival: u64, out: &mut Vec<u8>) {
     let length = u32::try_from(tx.encoded_bytes()).unwrap_or(u32::MAX);

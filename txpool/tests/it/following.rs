@@ -224,3 +224,18 @@ fn sweeps_say_which_runs_and_blobs_they_touched() {
     assert_eq!(vec![Hash::ZERO.min(run), Hash::ZERO.max(run)], Vec::from_iter(touched.runs));
     assert_eq!(vec!["x".to_owned()], Vec::from_iter(touched.blobs));
 }
+
+#[test]
+fn the_pool_says_when_it_begins_to_have_something_executable_and_only_then() {
+    let (world, [a, b, _]) = World::of_three();
+    let txs: Vec<_> = (0..3).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
+    world.queued(&[&txs[1]]);
+    assert_eq!(0, world.starts());
+    world.pending(&[&txs[0], &txs[2]]);
+    assert_eq!(1, world.starts());
+    world.commit(&[&txs[0]]);
+    assert_eq!(1, world.starts());
+    world.commit(&[&txs[1], &txs[2]]);
+    world.pending(&[&b.at(0).transfer(&a, 10)]);
+    assert_eq!(2, world.starts());
+}

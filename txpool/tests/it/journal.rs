@@ -60,6 +60,22 @@ fn accepted_transactions_survive_a_restart_in_order() {
 }
 
 #[test]
+fn what_was_written_survives_a_process_that_never_flushed() {
+    let (directory, world, [a, b, _]) = journalled();
+    let txs = five(&a, &b);
+    world.pending(&[&txs[0], &txs[1]]);
+    assert_eq!(2, world.pool.write_journal().unwrap());
+    world.pending(&[&txs[2]]);
+    assert_eq!(1, world.pool.write_journal().unwrap());
+    assert_eq!(0, world.pool.flush_journal().unwrap().written);
+    let order = world.order();
+
+    let again = world.restarted(Config::default(), directory.path());
+    assert_eq!(Restored { records: 3, accepted: 3, damaged_bytes: 0 }, restore(&again).unwrap());
+    assert_eq!(order, again.order());
+}
+
+#[test]
 fn what_is_in_a_block_does_not_come_back() {
     let (directory, world, [a, b, _]) = journalled();
     let txs = five(&a, &b);

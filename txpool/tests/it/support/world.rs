@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use txpool::ports::EventSink;
@@ -20,11 +20,19 @@ const NO_LIMITS: BlockLimits = BlockLimits { bytes: usize::MAX, count: usize::MA
 
 /// Keeps every event.
 #[derive(Debug, Default)]
-pub(crate) struct Recorder(Mutex<Vec<PoolEvent>>);
+pub(crate) struct Recorder {
+    events: Mutex<Vec<PoolEvent>>,
+    /// How often the pool began to have something executable.
+    starts: AtomicUsize,
+}
 
 impl EventSink for Recorder {
     fn publish(&self, events: Vec<PoolEvent>) {
-        self.0.lock().extend(events);
+        self.events.lock().extend(events);
+    }
+
+    fn executable(&self) {
+        self.starts.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -159,9 +167,14 @@ impl World {
         self.chain.admits.load(Ordering::SeqCst)
     }
 
+    /// How often the pool said that it has something executable now.
+    pub(crate) fn starts(&self) -> usize {
+        self.recorder.starts.load(Ordering::SeqCst)
+    }
+
     /// What happened since the last call, in words.
     pub(crate) fn events(&self) -> Vec<(&'static str, Hash)> {
-        let events = std::mem::take(&mut *self.recorder.0.lock());
+        let events = std::mem::take(&mut *self.recorder.events.lock());
         let word = |event: &PoolEvent| match event {
             PoolEvent::Accepted { tx, standing: Standing::Queued } => ("queued", tx.hash()),
             PoolEvent::Accepted { tx, .. } => ("pending", tx.hash()),
