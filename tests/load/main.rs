@@ -112,7 +112,11 @@ fn main() -> anyhow::Result<()> {
         // The last one is the probe's.
         accounts: options.accounts + 1,
         block_time_ms: if stays_pooled { NO_BLOCKS_MS } else { options.block_time },
-        more: Vec::new(),
+        more: if stays_pooled {
+            vec!["--param".to_owned(), format!("heartbeatMs={NO_BLOCKS_MS}")]
+        } else {
+            Vec::new()
+        },
     })?;
     let report = if stays_pooled {
         fill(name, options, workload, &node)
