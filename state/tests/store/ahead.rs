@@ -127,7 +127,8 @@ fn blocks_are_checked_together_as_each_would_be_alone() {
     let changes = genesis_changes(&chain.wallets);
     for number in 0..6 {
         let (user, miner) = chain.pair(0, 1);
-        chain.block(&whole_run(number, user, miner).1);
+        let txs = whole_run(number, user, miner).1;
+        chain.block(&txs);
     }
     let snapshot = chain.store.snapshot();
     let mut blocks: Vec<EncodedBlock> = (1..=6)
