@@ -52,11 +52,10 @@ fn many_small_blocks_give_the_same_chain_with_any_number_of_threads() {
 
 /// The height and the words of a fault in a block.
 fn in_block(fault: &ToolError) -> Option<(u64, String)> {
-    match fault {
-        ToolError::Replay { height, source } => Some((*height, source.to_string())),
-        ToolError::Missing { height } => Some((*height, "missing".into())),
-        _ => None,
+    if let ToolError::Replay { height, source } = fault {
+        return Some((*height, source.to_string()));
     }
+    if let ToolError::Missing { height } = fault { Some((*height, "missing".into())) } else { None }
 }
 
 #[test]
@@ -109,15 +108,10 @@ fn a_transaction_without_signature_in_the_database_is_found() {
     let to = signer.address();
     chain.block(&[signer.transfer(to, 1), forger.transfer(to, 2), forger.transfer(to, 3)]);
     let (_, rebuilt) = rebuild(&chain.store, &dir.path().join("copy"), &replay(&changes));
-    match rebuilt.unwrap_err() {
-        ToolError::Replay { height: 1, source } => match *source {
-            ReplayError::Transaction { position, rejection } => {
-                assert_eq!((position, rejection.code()), (1, Code::BadSignature));
-            }
-            other => panic!("{other}"),
-        },
-        other => panic!("{other}"),
-    }
+    let fault = rebuilt.unwrap_err();
+    let ToolError::Replay { height: 1, source } = &fault else { panic!("{fault}") };
+    let ReplayError::Transaction { position, rejection } = &**source else { panic!("{fault}") };
+    assert_eq!((*position, rejection.code()), (1, Code::BadSignature));
 }
 
 #[test]
