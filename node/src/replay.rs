@@ -1,7 +1,9 @@
 //! What the tools of a stopped node have to be told of the chain: its rules, its beginning, and who
 //! may sign certificates.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use genesis::Genesis;
 use state::Changes;
@@ -35,6 +37,7 @@ impl ChainReplay {
             genesis_time: self.spec.genesis_time,
             genesis_changes: &self.first,
             certificates: self,
+            threads: available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }
 }

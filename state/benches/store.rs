@@ -9,60 +9,22 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
+mod figures;
 #[path = "../tests/store/fixture.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
 mod fixture;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use state::Executed;
 use state::store::{CommitBlock, Options, Store, tools};
 
+use crate::figures::{Phase, TXS_PER_RUN, argument};
 use crate::fixture::{CERTIFICATE, TestChain, whole_run};
 
 const USERS: usize = 400;
 const MINERS: usize = 40;
 const RUNS_PER_BLOCK: usize = 200;
-const TXS_PER_RUN: usize = 11;
-
-/// Times of one phase, block by block.
-#[derive(Default)]
-struct Phase {
-    clock: Vec<Duration>,
-    processor: Vec<Duration>,
-}
-
-impl Phase {
-    fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let (start, busy) = (Instant::now(), processor_time());
-        let answer = work();
-        self.clock.push(start.elapsed());
-        self.processor.push(processor_time().saturating_sub(busy));
-        answer
-    }
-}
-
-/// How long this thread has run.
-fn processor_time() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanoseconds = text.split_whitespace().next().and_then(|number| number.parse().ok());
-    Duration::from_nanos(nanoseconds.unwrap_or(0))
-}
-
-/// Microseconds per transaction: the median block.
-fn per_tx(times: &mut [Duration]) -> f64 {
-    times.sort_unstable();
-    let block = times.get(times.len() / 2).copied().unwrap_or_default();
-    let txs = u32::try_from(RUNS_PER_BLOCK * TXS_PER_RUN).expect("a small number");
-    block.as_secs_f64() * 1e6 / f64::from(txs)
-}
-
-fn argument(name: &str) -> Option<String> {
-    let mut arguments = std::env::args().skip_while(|argument| argument != name);
-    arguments.nth(1)
-}
-
 fn main() {
     let blocks: u64 = argument("--blocks").map_or(20, |text| text.parse().expect("a number"));
     let temporary = tempfile::tempdir().expect("a folder");
@@ -96,7 +58,7 @@ fn main() {
         ("prepare: tree, encode, batch", &mut prepare),
         ("commit: synced write, caches", &mut write),
     ] {
-        let (clock, processor) = (per_tx(&mut phase.clock), per_tx(&mut phase.processor));
+        let (clock, processor) = phase.per_tx(RUNS_PER_BLOCK * TXS_PER_RUN);
         println!("{name:<34} {clock:>9.2} {processor:>9.2}");
     }
     let runs = u64::try_from(number).expect("a small number");

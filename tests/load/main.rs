@@ -3,6 +3,7 @@
 //! ```text
 //! load w1 --txs 20000 --conns 8 --batch 50     transfers between distinct senders
 //! load w2 --runs 2000 --conns 8 --batch 50     whole agent runs of 11 transactions
+//! load replay --runs 10000                     the same, and then the chain executed again
 //! load pool --txs 100000                       transactions that wait, and the memory they take
 //! ```
 //!
@@ -10,6 +11,7 @@
 //! The generator and the node share the machine, as in every figure of docs/performance.md.
 
 mod probe;
+mod replay;
 mod report;
 
 use std::io::Write;
@@ -58,6 +60,17 @@ enum Work {
         #[command(flatten)]
         options: Options,
     },
+    /// Whole agent runs; then the node is stopped, and its chain executed again from its storage
+    Replay {
+        /// How many runs
+        #[arg(long, default_value_t = 10_000)]
+        runs: usize,
+        /// How often it is executed again
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+        #[command(flatten)]
+        options: Options,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
@@ -97,7 +110,9 @@ fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let (name, options, workload) = match &cli.work {
         Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
-        Work::W2 { runs, options } => ("W2", options, Workload::runs(*runs, options.accounts)?),
+        Work::W2 { runs, options } | Work::Replay { runs, options, .. } => {
+            ("W2", options, Workload::runs(*runs, options.accounts)?)
+        }
         Work::Pool { txs, options } => {
             ("pool", options, Workload::runs(txs.div_ceil(RUN_TXS), options.accounts)?)
         }
@@ -124,7 +139,8 @@ fn main() -> anyhow::Result<()> {
         drive(name, options, workload, &node)
     };
     node.stop()?;
-    report?.print(&node)
+    report?.print(&node)?;
+    if let Work::Replay { rounds, .. } = cli.work { replay::measure(&node, rounds) } else { Ok(()) }
 }
 
 /// Sends everything and waits until all of it is included.

@@ -21,35 +21,70 @@ pub struct StaticRules<'a> {
 /// How many signatures go into one batch.
 const BATCH: usize = 256;
 
+/// The answer for one transaction.
+type Answer = Result<CheckedTx, Rejection>;
+
 /// Checks transactions; the answers are in the order of the input, and each is the one that the
 /// transaction would get alone. Signatures are checked in batches.
 #[must_use]
-pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Result<CheckedTx, Rejection>> {
-    let early: Vec<Result<[u8; 64], Rejection>> = txs
+pub fn verify(txs: Vec<Transaction>, rules: &StaticRules<'_>) -> Vec<Answer> {
+    verify_blocks(vec![(txs, *rules)]).pop().unwrap_or_default()
+}
+
+/// Checks the transactions of several blocks, each with its own rules, as [`verify`] does one after
+/// the other. Signatures are checked in batches over all of them, which makes small blocks cheap.
+#[must_use]
+pub fn verify_blocks(blocks: Vec<(Vec<Transaction>, StaticRules<'_>)>) -> Vec<Vec<Answer>> {
+    let early: Vec<Vec<Result<[u8; 64], Rejection>>> = blocks
         .iter()
-        .map(|tx| check_before_signature(tx, rules).map(|()| tx.hash().to_hex()))
+        .map(|(txs, rules)| {
+            let early = |tx| check_before_signature(tx, rules).map(|()| tx.hash().to_hex());
+            txs.iter().map(early).collect()
+        })
         .collect();
+    let txs = blocks.iter().flat_map(|(txs, _)| txs).zip(early.iter().flatten());
     let claims: Vec<Claim<'_>> = txs
-        .iter()
-        .zip(&early)
         .filter_map(|(tx, early)| {
             let message = early.as_ref().ok()?;
             Some(Claim { key: tx.public_key(), signature: tx.signature(), message })
         })
         .collect();
-    let mut signed = claims.chunks(BATCH).flat_map(verify_batch).collect::<Vec<_>>().into_iter();
+    let mut signed = verify_signatures(&claims).into_iter();
     drop(claims);
-    txs.into_iter()
-        .zip(early)
-        .map(|(tx, early)| {
-            early?;
-            if !signed.next().unwrap_or(false) {
-                return Err(bad_signature(&tx));
-            }
-            check_after_signature(&tx, rules)?;
-            Ok(CheckedTx::new(tx))
+    let mut finish = |tx: Transaction, early: Result<_, Rejection>, rules: &StaticRules<'_>| {
+        early?;
+        if !signed.next().unwrap_or(false) {
+            return Err(bad_signature(&tx));
+        }
+        check_after_signature(&tx, rules)?;
+        Ok(CheckedTx::new(tx))
+    };
+    let blocks = blocks.into_iter().zip(early);
+    blocks
+        .map(|((txs, rules), early)| {
+            txs.into_iter().zip(early).map(|(tx, early)| finish(tx, early, &rules)).collect()
         })
         .collect()
+}
+
+/// Whether each signature is good, in the order of the claims. What one key has signed costs less
+/// together, so batches are cut from the claims in the order of their keys.
+fn verify_signatures(claims: &[Claim<'_>]) -> Vec<bool> {
+    if claims.len() <= BATCH {
+        return verify_batch(claims);
+    }
+    let mut sorted: Vec<(usize, &Claim<'_>)> = claims.iter().enumerate().collect();
+    sorted.sort_by_key(|(_, claim)| claim.key);
+    let mut answers = vec![false; claims.len()];
+    for chunk in sorted.chunks(BATCH) {
+        let batch: Vec<Claim<'_>> = chunk.iter().map(|(_, claim)| **claim).collect();
+        for ((position, _), answer) in chunk.iter().zip(verify_batch(&batch)) {
+            if let Some(place) = answers.get_mut(*position) {
+                *place = answer;
+            }
+        }
+    }
+    answers
 }
 
 /// Checks one transaction.

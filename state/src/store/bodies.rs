@@ -29,21 +29,24 @@ pub(super) fn segments(block: &Block) -> Vec<(u32, Vec<u8>)> {
     segments
 }
 
-/// The bytes of all transactions of a block, as they stand in the block's binary form.
-pub(super) fn all_bytes(source: &Source<'_>, height: u64) -> Result<Vec<u8>, StorageError> {
+/// Appends the bytes of all transactions of a block, as they stand in the block's binary form.
+pub(super) fn append_all(
+    source: &Source<'_>,
+    height: u64,
+    out: &mut Vec<u8>,
+) -> Result<(), StorageError> {
     let from = height.to_be_bytes();
     let to = height.saturating_add(1).to_be_bytes();
-    let mut bytes = Vec::new();
     source.walk(BODIES, &from, Some(&to), |_, segment| {
-        bytes.extend_from_slice(segment);
+        out.extend_from_slice(segment);
         true
-    })?;
-    Ok(bytes)
+    })
 }
 
 /// All transactions of a block.
 pub(super) fn all(source: &Source<'_>, height: u64) -> Result<Vec<CheckedTx>, StorageError> {
-    let bytes = all_bytes(source, height)?;
+    let mut bytes = Vec::new();
+    append_all(source, height, &mut bytes)?;
     let mut rest = bytes.as_slice();
     let mut txs = Vec::new();
     while !rest.is_empty() {

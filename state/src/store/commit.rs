@@ -38,6 +38,16 @@ pub struct CommitBlock<'a> {
     pub missed: &'a [Address],
 }
 
+/// When a commit is safe from a crash of the machine. From a crash of the process it always is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Durability {
+    /// When the call returns.
+    Synced,
+    /// At some time, at the latest after [`Store::sync`]. Commits are kept or lost in their order,
+    /// each of them whole, because they stand in one log.
+    Buffered,
+}
+
 /// A block that is ready to be written.
 pub struct Prepared {
     batch: Batch,
@@ -130,6 +140,25 @@ impl Store {
     /// # Errors
     /// [`StorageError::Height`] if another block of that height was committed since.
     pub fn commit(&self, prepared: Prepared, certificate: &[u8]) -> Result<Tip, StorageError> {
+        self.commit_as(prepared, certificate, Durability::Synced)
+    }
+
+    /// Returns when every commit so far is on the disk.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn sync(&self) -> Result<(), StorageError> {
+        self.0.rocks.sync()
+    }
+
+    /// [`Store::commit`] with a choice. Not for blocks that anybody is told of before
+    /// [`Store::sync`].
+    pub(super) fn commit_as(
+        &self,
+        prepared: Prepared,
+        certificate: &[u8],
+        durability: Durability,
+    ) -> Result<Tip, StorageError> {
         let Prepared { batch, tip, memory } = prepared;
         let _writing = self.0.writer.lock();
         let expected = self.tip()?.height.saturating_add(1);
@@ -140,7 +169,7 @@ impl Store {
         writer.raw(COMMITS, &tip.height.to_be_bytes(), certificate)?;
         undecided::delete(writer.rocks, &mut writer.batch, tip.height)?;
         let pruned = self.prune(&mut writer, tip.height)?;
-        self.write(writer.batch, tip, memory)?;
+        self.write(writer.batch, durability, tip, memory)?;
         self.0.oldest_stale.store(pruned, Ordering::Relaxed);
         Ok(tip)
     }
@@ -167,16 +196,22 @@ impl Store {
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, tip, ForMemory::of(tree, changes))?;
+        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes))?;
         Ok(tip)
     }
 
     /// The one write of a commit, and what memory has to learn from it.
-    fn write(&self, batch: Batch, tip: Tip, memory: ForMemory) -> Result<(), StorageError> {
+    fn write(
+        &self,
+        batch: Batch,
+        durability: Durability,
+        tip: Tip,
+        memory: ForMemory,
+    ) -> Result<(), StorageError> {
         let ForMemory { tree, hot, lowest_deadline } = memory;
         let inner = &*self.0;
         inner.floor.before_write(lowest_deadline);
-        inner.rocks.write(batch)?;
+        inner.rocks.write(batch, durability)?;
         inner.hot.update(hot);
         inner.floor.after_write();
         for (key, node) in tree.nodes {

@@ -45,6 +45,7 @@ use crate::table::TableId;
 use crate::tree::NodeSource;
 use crate::view::{Range, RawRow, Read};
 
+pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
 pub use self::options::Options;
 pub use self::query::{

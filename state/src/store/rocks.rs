@@ -8,6 +8,7 @@ use rocksdb::{
     WriteOptions, checkpoint, properties,
 };
 
+use super::commit::Durability;
 use super::options::{self, Options};
 use super::tables::{self, META};
 use crate::error::StorageError;
@@ -77,11 +78,16 @@ impl Rocks {
         Source { rocks: self, snapshot: Some(self.db.snapshot()) }
     }
 
-    /// Writes a batch and returns when it is on the disk.
-    pub(super) fn write(&self, batch: Batch) -> Result<(), StorageError> {
+    /// Writes a batch.
+    pub(super) fn write(&self, batch: Batch, durability: Durability) -> Result<(), StorageError> {
         let mut options = WriteOptions::default();
-        options.set_sync(true);
+        options.set_sync(durability == Durability::Synced);
         self.db.write_opt(batch.0, &options).map_err(StorageError::Database)
+    }
+
+    /// Returns when everything that was written is on the disk.
+    pub(super) fn sync(&self) -> Result<(), StorageError> {
+        self.db.flush_wal(true).map_err(StorageError::Database)
     }
 
     /// A table to write to.

@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, Signature, codec};
 
-use super::Store;
 use super::rocks::{Batch, Rocks};
 use super::tables::UNDECIDED;
+use super::{Durability, Store};
 use crate::error::StorageError;
 use crate::table::Key;
 
@@ -56,7 +56,7 @@ impl Store {
         let mut batch = Batch::default();
         let table = self.0.rocks.table(UNDECIDED)?;
         batch.put(&table, &(height, *round, *hash).to_bytes(), &value);
-        self.0.rocks.write(batch)
+        self.0.rocks.write(batch, Durability::Synced)
     }
 
     /// The proposed blocks of a height, in the order of their rounds.

@@ -1,6 +1,7 @@
 //! Work on a stopped node.
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,10 +30,11 @@ pub(crate) fn replay(changes: &Changes) -> Replay<'_> {
         genesis_time: TIME,
         genesis_changes: changes,
         certificates: &Fixed,
+        threads: NonZeroUsize::new(2).unwrap(),
     }
 }
 
-fn quiet(_: u64, _: u64) {}
+pub(crate) fn quiet(_: u64, _: u64) {}
 
 /// A chain with some of everything in it.
 fn chain(path: &Path) -> TestChain {
@@ -106,7 +108,7 @@ fn a_forged_transaction_is_found() {
 }
 
 /// Changes a row behind the program's back.
-fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>) {
+pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>) {
     let options = rocksdb::Options::default();
     let families = rocksdb::DB::list_cf(&options, path).unwrap();
     let db = rocksdb::DB::open_cf(&options, path, families).unwrap();

@@ -1,6 +1,7 @@
 //! The order of the checks that need no state, with code and message of each.
 
-use super::{StaticRules, verify, verify_one, verify_unsigned};
+use super::{StaticRules, verify, verify_blocks, verify_one, verify_unsigned};
+use crate::build::{Envelope, build_tx};
 use crate::testing::{Draft, bodies, body, golden_key, limits};
 use crate::{Code, Keypair, Params, Rejection, Transaction};
 
@@ -175,6 +176,42 @@ fn each_of_many_gets_the_answer_that_it_would_get_alone() {
     assert!(bad(Code::BadSignature) >= 46 && bad(Code::HashMismatch) >= 46);
     assert!(bad(Code::ChainIdMismatch) >= 46 && bad(Code::AddressMismatch) >= 46);
     assert!(verify(Vec::new(), &rules(&params)).is_empty());
+}
+
+#[test]
+fn the_transactions_of_several_blocks_get_the_answers_of_each_block_alone() {
+    let params = Params::default();
+    let keys: Vec<Keypair> = (0..5).map(|seed| Keypair::from_seed(&[seed; 32])).collect();
+    let tx = |number: usize| {
+        let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: None };
+        let mut text = build_tx(&keys[number % 5], &bodies()[number % 11], &envelope);
+        if number % 97 == 3 {
+            let end = text.len() - 2;
+            text.replace_range(end - 4..end, "0000");
+        }
+        Transaction::parse(text.as_bytes(), &limits()).unwrap()
+    };
+    // Heights before and after the fork, a block without transactions, more than one batch.
+    let heights = [8, 9, 10, 11, 12].map(|height| StaticRules { height, ..rules(&params) });
+    let sizes = [130, 0, 400, 1, 200];
+    let mut number = 0..;
+    let blocks: Vec<(Vec<Transaction>, StaticRules<'_>)> = sizes
+        .iter()
+        .zip(heights)
+        .map(|(size, rules)| (number.by_ref().take(*size).map(tx).collect(), rules))
+        .collect();
+    let alone: Vec<Vec<_>> = blocks
+        .iter()
+        .map(|(txs, rules)| txs.iter().map(|tx| verify_one(tx.clone(), rules)).collect())
+        .collect();
+    assert_eq!(verify_blocks(blocks), alone);
+    let codes = |code| {
+        let refused = alone.iter().flatten().filter_map(|answer| answer.as_ref().err());
+        refused.filter(|refusal| refusal.code() == code).count()
+    };
+    assert!(codes(Code::BadSignature) > 3 && codes(Code::ForkNotActive) > 30);
+    assert!(alone.iter().flatten().any(Result::is_ok));
+    assert!(verify_blocks(Vec::new()).is_empty());
 }
 
 #[test]

@@ -91,12 +91,21 @@ impl Snapshot<'_> {
     /// # Errors
     /// [`StorageError`] if the database fails.
     pub fn block_bytes(&self, height: u64) -> Result<Option<Vec<u8>>, StorageError> {
-        let Some(HeaderRow { payload, .. }) = self.get::<Headers>(&height)? else {
+        Ok(self.hash_and_bytes(height)?.map(|(_, bytes)| bytes))
+    }
+
+    /// A whole block in its binary form, after the hash that its row states.
+    pub(in crate::store) fn hash_and_bytes(
+        &self,
+        height: u64,
+    ) -> Result<Option<(Hash, Vec<u8>)>, StorageError> {
+        let Some(HeaderRow { hash, payload }) = self.get::<Headers>(&height)? else {
             return Ok(None);
         };
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        let bodies = bodies::all_bytes(&self.source, height)?;
-        Ok(Some([&length.to_le_bytes(), payload.as_bytes(), &bodies].concat()))
+        let mut bytes = [&length.to_le_bytes(), payload.as_bytes()].concat();
+        bodies::append_all(&self.source, height, &mut bytes)?;
+        Ok(Some((hash, bytes)))
     }
 
     /// The certificate that was committed with a block.

@@ -14,7 +14,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use types::Hash;
 
-use super::{Progress, Replay, ToolError, replay::step};
+use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
 use crate::error::StorageError;
 use crate::store::{Store, Tip};
 
@@ -93,13 +93,20 @@ pub fn import(
     if head.first > tip.height.saturating_add(1) {
         return Err(wrong("the file begins above the height after the tip"));
     }
-    for height in head.first..=head.last {
-        let (block, certificate) = read_block(&mut input).map_err(file)?.map_err(wrong)?;
-        if height > tip.height {
-            progress(height.saturating_sub(head.first), head.last.saturating_sub(head.first));
-            tip = step(store, &tip, &block, &certificate, replay)?;
-        }
-    }
+    let (present, first, total) = (tip.height, head.first, head.last.saturating_sub(head.first));
+    let blocks = (head.first..=head.last).map(|height| {
+        let (bytes, certificate) = read_block(&mut input).map_err(file)?.map_err(wrong)?;
+        Ok(EncodedBlock { height, bytes, certificate, stated_hash: None })
+    });
+    let is_new = |block: &Result<EncodedBlock, _>| {
+        block.as_ref().map_or(true, |block| block.height > present)
+    };
+    ahead::run(replay, blocks.filter(is_new), |block| {
+        progress(tip.height.saturating_add(1).saturating_sub(first), total);
+        tip = replay.step(store, &tip, block)?;
+        Ok(())
+    })?;
+    store.sync()?;
     Ok(tip)
 }
 

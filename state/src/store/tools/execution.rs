@@ -1,18 +1,26 @@
-//! Executing a block that is not trusted: what this database held, or what stands in a file.
+//! Executing blocks that are not trusted: what this database held, what stands in a file, what
+//! another node sent. First come the checks that need no state, which can be made for many blocks
+//! at once, ahead of the tip and on any thread; then execution, one block after the other.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use types::check::{StaticRules, verify};
-use types::{Address, Block, Hash, Rejection, UncheckedBlock};
+use types::check::{StaticRules, verify_blocks};
+use types::transaction::SizeLimits;
+use types::{Address, Block, CheckedTx, Hash, Header, Rejection, Transaction, UncheckedBlock};
 
+use super::ToolError;
 use crate::block::{BlockError, Executed, Parent, execute_block};
 use crate::chain::Chain;
 use crate::draft::Changes;
 use crate::error::StorageError;
-use crate::store::{CommitBlock, GenesisState, Store, Tip};
+use crate::store::{CommitBlock, Durability, GenesisState, Store, Tip};
 
-/// Who decides whether a block was final.
-pub trait Certificates {
+/// What was decided once is taken whatever its size.
+const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
+
+/// Who decides whether a block was final. Asked from several threads.
+pub trait Certificates: Sync {
     /// Verifies the certificate of a block, and answers the validators that were to propose in the
     /// rounds of its height that decided nothing.
     ///
@@ -33,6 +41,45 @@ pub struct Replay<'a> {
     pub genesis_changes: &'a Changes,
     /// Checks certificates.
     pub certificates: &'a dyn Certificates,
+    /// Threads that check blocks ahead of the one that executes them.
+    pub threads: NonZeroUsize,
+}
+
+/// A block as it is stored or sent. Nothing about it is trusted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EncodedBlock {
+    /// The height at which it is to stand.
+    pub height: u64,
+    /// [`Block::encode`].
+    pub bytes: Vec<u8>,
+    /// Its certificate.
+    pub certificate: Vec<u8>,
+    /// The hash that its source states, if it does. For the caller to compare.
+    pub stated_hash: Option<Hash>,
+}
+
+/// A block that passed every check that needs no state: the certificate is good, and so is each
+/// transaction by itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrecheckedBlock {
+    block: Block,
+    certificate: Vec<u8>,
+    missed: Vec<Address>,
+    stated_hash: Option<Hash>,
+}
+
+impl PrecheckedBlock {
+    /// The block, for those who execute it themselves.
+    #[must_use]
+    pub const fn block(&self) -> &Block {
+        &self.block
+    }
+
+    /// The hash that its source stated, if it did.
+    #[must_use]
+    pub const fn stated_hash(&self) -> Option<Hash> {
+        self.stated_hash
+    }
 }
 
 impl std::fmt::Debug for Replay<'_> {
@@ -74,44 +121,101 @@ impl Replay<'_> {
         target.init(&GenesisState { hash, timestamp, changes })
     }
 
-    /// Checks a block as if a stranger had sent it, executes it over the tip of `target` and
-    /// commits it there.
+    /// Checks blocks as if a stranger had sent them, as far as that needs no state: their form,
+    /// their certificates, and the transactions by themselves. The answers are in the order of
+    /// `blocks`, and each is the one that the block would get alone; but the signatures are checked
+    /// in batches over all of them.
+    #[must_use]
+    pub fn precheck(&self, blocks: Vec<EncodedBlock>) -> Vec<Result<PrecheckedBlock, ToolError>> {
+        let mut transactions = Vec::with_capacity(blocks.len());
+        let mut opened = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            opened.push(self.open(block).map(|(opened, txs)| {
+                transactions.push((txs, self.rules(opened.height)));
+                opened
+            }));
+        }
+        let mut checked = verify_blocks(transactions).into_iter();
+        let mut close = |opened: Opened| opened.close(checked.next().unwrap_or_default());
+        opened.into_iter().map(|opened| opened.and_then(&mut close)).collect()
+    }
+
+    fn rules(&self, height: u64) -> StaticRules<'_> {
+        StaticRules {
+            chain_id: &self.chain.chain_id,
+            params: &self.chain.params,
+            v6_height: self.chain.forks.v6,
+            height,
+        }
+    }
+
+    /// Decodes a block and verifies its certificate.
+    fn open(&self, block: EncodedBlock) -> Result<(Opened, Vec<Transaction>), ToolError> {
+        let EncodedBlock { height, bytes, certificate, stated_hash } = block;
+        let UncheckedBlock { header, transactions } = UncheckedBlock::decode(&bytes, &ANY_SIZE)
+            .map_err(|source| StorageError::Block { height, source })?;
+        let missed = self
+            .certificates
+            .verify(height, &header.hash(), &certificate)
+            .map_err(|reason| refused(height, ReplayError::Certificate { reason }))?;
+        Ok((Opened { height, header, certificate, missed, stated_hash }, transactions))
+    }
+
+    /// Executes a block over the tip of `target` and commits it there. It is on the disk once the
+    /// caller has called [`Store::sync`].
     pub(super) fn step(
         &self,
         target: &Store,
         parent: &Tip,
-        block: UncheckedBlock,
-        certificate: &[u8],
-    ) -> Result<Tip, ReplayError> {
+        block: PrecheckedBlock,
+    ) -> Result<Tip, ToolError> {
         let height = parent.height.saturating_add(1);
-        let missed = self
-            .certificates
-            .verify(height, &block.header.hash(), certificate)
-            .map_err(|reason| ReplayError::Certificate { reason })?;
-        let block = self.check(block, height)?;
+        self.execute(target, parent, block).map_err(|source| refused(height, source))
+    }
+
+    fn execute(
+        &self,
+        target: &Store,
+        parent: &Tip,
+        block: PrecheckedBlock,
+    ) -> Result<Tip, ReplayError> {
+        let PrecheckedBlock { block, certificate, missed, stated_hash: _ } = block;
         let parent = Parent::from(parent);
         let Executed { block, changes, sweeps } =
             execute_block(&self.chain, target.latest(), &parent, block)?;
         let input =
             CommitBlock { block: &block, changes: &changes, sweeps: &sweeps, missed: &missed };
-        Ok(target.commit_block(&input, certificate)?)
+        let prepared = target.prepare(&input)?;
+        Ok(target.commit_as(prepared, &certificate, Durability::Buffered)?)
     }
+}
 
-    fn check(&self, block: UncheckedBlock, height: u64) -> Result<Block, ReplayError> {
-        let UncheckedBlock { header, transactions } = block;
-        let rules = StaticRules {
-            chain_id: &self.chain.chain_id,
-            params: &self.chain.params,
-            v6_height: self.chain.forks.v6,
-            height,
-        };
-        let checked = verify(transactions, &rules).into_iter().enumerate();
-        let transactions = checked.map(|(position, tx)| {
+fn refused(height: u64, source: ReplayError) -> ToolError {
+    ToolError::Replay { height, source: Box::new(source) }
+}
+
+/// A block whose transactions are being checked.
+struct Opened {
+    height: u64,
+    header: Header,
+    certificate: Vec<u8>,
+    missed: Vec<Address>,
+    stated_hash: Option<Hash>,
+}
+
+impl Opened {
+    fn close(
+        self,
+        checked: Vec<Result<CheckedTx, Rejection>>,
+    ) -> Result<PrecheckedBlock, ToolError> {
+        let Self { height, header, certificate, missed, stated_hash } = self;
+        let transactions = checked.into_iter().enumerate().map(|(position, tx)| {
             tx.map_err(|rejection| {
                 let rejection = Box::new(rejection);
-                ReplayError::Transaction { position, rejection }
+                refused(height, ReplayError::Transaction { position, rejection })
             })
         });
-        Ok(Block { header, transactions: transactions.collect::<Result<_, _>>()? })
+        let block = Block { header, transactions: transactions.collect::<Result<_, _>>()? };
+        Ok(PrecheckedBlock { block, certificate, missed, stated_hash })
     }
 }

@@ -7,11 +7,16 @@
 //! | [`export`], [`import`] | a file; importing executes every block |
 //! | [`rebuild`], [`verify`], [`rollback`] | room for a second database; they execute every block |
 //!
+//! Tools that execute blocks check them on other threads ahead of the one that executes
+//! (`ahead.rs`), and sync once at their end: a crash before costs blocks of a copy, or of an import
+//! that goes on from where the database then stands.
+//!
 //! The database keeps no undo records: they would cost every commit for something that is almost
 //! never done. So `rollback` executes the chain anew up to the block before the tip, and `verify`
 //! does the same up to the tip and compares the two databases row by row. What a chain is and
 //! whether a certificate is good is given by the caller as a [`Replay`].
 
+mod ahead;
 mod archive;
 mod copies;
 mod execution;
@@ -27,7 +32,7 @@ use crate::invariants::Broken;
 
 pub use archive::{export, import};
 pub use copies::{restore, snapshot};
-pub use execution::{Certificates, Replay, ReplayError};
+pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError};
 pub use replay::{Verified, rebuild, rollback, verify};
 pub use size::{TableStats, compact, stats};
 

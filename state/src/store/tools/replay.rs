@@ -1,24 +1,23 @@
 //! Executing the chain again.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread;
 
-use types::UncheckedBlock;
-use types::transaction::SizeLimits;
+use parking_lot::Mutex;
 
 use super::copies::beside;
-use super::{Progress, Replay, ToolError};
-use crate::error::StorageError;
+use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
 use crate::invariants::{self, Report};
 use crate::store::tables::{self, TREE_NODES, TREE_STALE, UNDECIDED};
 use crate::store::{Options, Store, Tip};
 use crate::table::TableId;
 
-/// What the database holds was accepted once, whatever its size.
-const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
-
 /// Executes the blocks of `source` up to `height` into `target`, which may have the first of them
-/// already. Every hash, root and rule is checked on the way. Answers the target's tip.
+/// already. Every hash, root and rule is checked on the way. Answers the target's tip, which is on
+/// the disk.
 ///
 /// # Errors
 /// [`ToolError`] says which block is wrong, and how.
@@ -29,43 +28,44 @@ pub fn rebuild(
     replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
-    let mut tip = replay.begin(target)?;
-    while tip.height < height {
-        let next = tip.height.saturating_add(1);
-        progress(tip.height, height);
-        let snapshot = source.snapshot();
-        let bytes = snapshot.block_bytes(next)?.ok_or(ToolError::Missing { height: next })?;
-        let certificate = snapshot.certificate(next)?.ok_or(ToolError::Missing { height: next })?;
-        let stored = snapshot.header(next)?.ok_or(ToolError::Missing { height: next })?;
-        drop(snapshot);
-        tip = step(target, &tip, &bytes, &certificate, replay)?;
-        if tip.hash != stored.hash {
-            let (found, expected) = (stored.hash, tip.hash);
-            return Err(ToolError::Mismatch {
-                height: next,
-                what: "the stored hash",
-                found,
-                expected,
-            });
-        }
-    }
-    progress(height, height);
-    Ok(tip)
+    rebuild_counting(source, target, height, replay, progress).map(|(tip, _)| tip)
 }
 
-/// Executes one encoded block over the tip of `target` and commits it.
-pub(super) fn step(
+/// [`rebuild`], which answers how many transactions it executed, too.
+fn rebuild_counting(
+    source: &Store,
     target: &Store,
-    parent: &Tip,
-    bytes: &[u8],
-    certificate: &[u8],
+    height: u64,
     replay: &Replay<'_>,
-) -> Result<Tip, ToolError> {
-    let height = parent.height.saturating_add(1);
-    let block = UncheckedBlock::decode(bytes, &ANY_SIZE)
-        .map_err(|source| StorageError::Block { height, source })?;
-    let tip = replay.step(target, parent, block, certificate);
-    tip.map_err(|source| ToolError::Replay { height, source: Box::new(source) })
+    progress: Progress<'_>,
+) -> Result<(Tip, u64), ToolError> {
+    let mut tip = replay.begin(target)?;
+    let mut transactions = 0_u64;
+    let blocks = (tip.height.saturating_add(1)..=height).map(|height| read(source, height));
+    ahead::run(replay, blocks, |block| {
+        progress(tip.height, height);
+        let stated = block.stated_hash();
+        transactions = transactions.saturating_add(block.block().header.tx_count);
+        tip = replay.step(target, &tip, block)?;
+        match stated.filter(|stated| *stated != tip.hash) {
+            None => Ok(()),
+            Some(found) => {
+                let (height, what, expected) = (tip.height, "the stored hash", tip.hash);
+                Err(ToolError::Mismatch { height, what, found, expected })
+            }
+        }
+    })?;
+    target.sync()?;
+    progress(height, height);
+    Ok((tip, transactions))
+}
+
+fn read(source: &Store, height: u64) -> Result<EncodedBlock, ToolError> {
+    let missing = || ToolError::Missing { height };
+    let snapshot = source.snapshot();
+    let (hash, bytes) = snapshot.hash_and_bytes(height)?.ok_or_else(missing)?;
+    let certificate = snapshot.certificate(height)?.ok_or_else(missing)?;
+    Ok(EncodedBlock { height, bytes, certificate, stated_hash: Some(hash) })
 }
 
 /// What [`verify`] found to be right.
@@ -73,6 +73,8 @@ pub(super) fn step(
 pub struct Verified {
     /// The end of the chain.
     pub tip: Tip,
+    /// Transactions in all blocks.
+    pub transactions: u64,
     /// What the invariants were checked over.
     pub report: Report,
 }
@@ -94,12 +96,12 @@ pub fn verify(
     }
     let answer = compare_with_replay(store, scratch, replay, progress);
     let removed = fs::remove_dir_all(scratch);
-    let tip = answer?;
+    let (tip, transactions) = answer?;
     removed.map_err(|source| ToolError::File { path: scratch.to_path_buf(), source })?;
     let report = invariants::verify(&store.snapshot(), &replay.chain.params)?;
     match report.broken.first() {
         Some(broken) => Err(ToolError::Broken(Box::new(broken.clone()))),
-        None => Ok(Verified { tip, report }),
+        None => Ok(Verified { tip, transactions, report }),
     }
 }
 
@@ -108,21 +110,40 @@ fn compare_with_replay(
     scratch: &Path,
     replay: &Replay<'_>,
     progress: Progress<'_>,
-) -> Result<Tip, ToolError> {
+) -> Result<(Tip, u64), ToolError> {
     let expected = store.tip()?;
     let copy = Store::open(scratch, store.0.options)?;
-    let tip = rebuild(store, &copy, expected.height, replay, progress)?;
+    let (tip, transactions) = rebuild_counting(store, &copy, expected.height, replay, progress)?;
     if tip.state_root != expected.state_root {
         let (height, found) = (tip.height, expected.state_root);
         let expected = tip.state_root;
         return Err(ToolError::Mismatch { height, what: "the stored state root", found, expected });
     }
+    compare_all(store, &copy, replay.threads)?;
+    Ok((tip, transactions))
+}
+
+/// Compares the tables of two databases, several at a time. Tells of the first table that differs.
+fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(), ToolError> {
     // Proposals are of the next height; how far stale nodes are pruned is a setting.
     let history = [UNDECIDED, TREE_NODES, TREE_STALE];
-    for table in tables::all().filter(|table| !history.contains(table)) {
-        compare(store, &copy, table)?;
-    }
-    Ok(tip)
+    let waiting = tables::all().filter(|table| !history.contains(table)).enumerate();
+    let waiting = Mutex::new(waiting);
+    let faults = Mutex::new(BTreeMap::new());
+    thread::scope(|scope| {
+        for _ in 0..threads.get() {
+            scope.spawn(|| {
+                // Once a table differs, those behind it do not matter any more.
+                while faults.lock().is_empty() {
+                    let Some((place, table)) = waiting.lock().next() else { return };
+                    if let Err(fault) = compare(store, copy, table) {
+                        faults.lock().insert(place, fault);
+                    }
+                }
+            });
+        }
+    });
+    faults.into_inner().pop_first().map_or(Ok(()), |(_, fault)| Err(fault))
 }
 
 /// Compares a table of two databases without holding either in memory.
