@@ -119,7 +119,9 @@ impl Disk {
 impl Ledger for Disk {
     fn tip(&self) -> Result<Tip, LedgerFault> {
         let hash = Self::previous(&self.content());
-        Ok(Tip { height: self.height(), hash, validators: self.validators.clone() })
+        let validators = self.validators.clone();
+        let next_validators = validators.clone();
+        Ok(Tip { height: self.height(), hash, validators, next_validators })
     }
 
     fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault> {

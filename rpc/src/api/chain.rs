@@ -61,7 +61,7 @@ impl ChainRpcServer for Api {
             syncing: self.ports.network.is_syncing(),
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),
-            forks: Forks { v6: self.facts.v6_height },
+            forks: Forks::from(self.facts.forks),
             params: self.facts.params.clone(),
             version: self.facts.version.clone(),
         })

@@ -43,7 +43,7 @@ impl TestServer {
         let facts = ChainFacts {
             chain_id: CHAIN_ID.to_owned(),
             genesis_hash: Hash::digest(b"genesis"),
-            v6_height: 0,
+            forks: types::Forks::default(),
             params: world.params.clone(),
             version: "0.0.0-test".to_owned(),
         };

@@ -101,7 +101,12 @@ impl World {
 
     pub fn rules(&self) -> StaticRules<'_> {
         let height = self.state().blocks.len() as u64 + 1;
-        StaticRules { chain_id: CHAIN_ID, params: &self.params, v6_height: 0, height }
+        StaticRules {
+            chain_id: CHAIN_ID,
+            params: &self.params,
+            forks: types::Forks::default(),
+            height,
+        }
     }
 
     /// Puts everything pending into a block; answers its index.
@@ -344,6 +349,9 @@ impl Chain for World {
                 power: 10,
                 proposed: 1,
                 missed: 0,
+                votes: Vec::new(),
+                equivocations: 0,
+                evidence: Vec::new(),
             }]
         }))
     }

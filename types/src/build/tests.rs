@@ -4,6 +4,7 @@ use super::{
     Envelope, Unsigned, build_agent_cancel_tx, build_agent_claim_tx, build_agent_finish_tx,
     build_agent_request_tx, build_agent_step_tx, build_blob_chunk_tx, build_blob_finalize_tx,
     build_blob_init_tx, build_chat_turn_tx, build_miner_register_tx, build_transfer_tx, build_tx,
+    build_validator_vote_tx,
 };
 use crate::json::{self, Json};
 use crate::testing::{bodies, golden_key, limits};
@@ -108,6 +109,7 @@ fn each_kind_has_its_builder() {
             Body::BlobInit(fields) => build_blob_init_tx(&key, fields, &envelope),
             Body::BlobChunk(fields) => build_blob_chunk_tx(&key, fields, &envelope),
             Body::BlobFinalize(fields) => build_blob_finalize_tx(&key, fields, &envelope),
+            Body::ValidatorVote(fields) => build_validator_vote_tx(&key, fields, &envelope),
         };
         assert_eq!(built, expected);
     }

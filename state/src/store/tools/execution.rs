@@ -3,22 +3,30 @@
 use std::sync::Arc;
 
 use types::check::{StaticRules, verify};
-use types::{Address, Block, Hash, Rejection, UncheckedBlock};
+use types::{Address, Block, Hash, Rejection, SetMember, UncheckedBlock};
 
 use crate::block::{BlockError, Executed, Parent, execute_block};
 use crate::chain::Chain;
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::store::{CommitBlock, GenesisState, Store, Tip};
+use crate::validators;
 
 /// Who decides whether a block was final.
 pub trait Certificates {
     /// Verifies the certificate of a block, and answers the validators that were to propose in the
-    /// rounds of its height that decided nothing.
+    /// rounds of its height that decided nothing. `set` is the set of that height as the state
+    /// before the block has it; none on a chain that keeps the validators of its genesis for ever.
     ///
     /// # Errors
     /// What is wrong with it, for people.
-    fn verify(&self, height: u64, hash: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String>;
+    fn verify(
+        &self,
+        set: Option<&[SetMember]>,
+        height: u64,
+        hash: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String>;
 }
 
 /// A chain that can be executed from its beginning.
@@ -84,9 +92,11 @@ impl Replay<'_> {
         certificate: &[u8],
     ) -> Result<Tip, ReplayError> {
         let height = parent.height.saturating_add(1);
+        let sets = validators::sets(&*target.latest())?;
+        let set = sets.as_ref().map(|sets| sets.current.as_slice());
         let missed = self
             .certificates
-            .verify(height, &block.header.hash(), certificate)
+            .verify(set, height, &block.header.hash(), certificate)
             .map_err(|reason| ReplayError::Certificate { reason })?;
         let block = self.check(block, height)?;
         let parent = Parent::from(parent);
@@ -102,7 +112,7 @@ impl Replay<'_> {
         let rules = StaticRules {
             chain_id: &self.chain.chain_id,
             params: &self.chain.params,
-            v6_height: self.chain.forks.v6,
+            forks: self.chain.forks,
             height,
         };
         let checked = verify(transactions, &rules).into_iter().enumerate();

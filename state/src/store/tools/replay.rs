@@ -10,9 +10,9 @@ use super::copies::beside;
 use super::{Progress, Replay, ToolError};
 use crate::error::StorageError;
 use crate::invariants::{self, Report};
-use crate::store::tables::{self, TREE_NODES, TREE_STALE, UNDECIDED};
+use crate::store::tables::{self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED};
 use crate::store::{Options, Store, Tip};
-use crate::table::TableId;
+use crate::table::{Table, TableId};
 
 /// What the database holds was accepted once, whatever its size.
 const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
@@ -117,8 +117,9 @@ fn compare_with_replay(
         let expected = tip.state_root;
         return Err(ToolError::Mismatch { height, what: "the stored state root", found, expected });
     }
-    // Proposals are of the next height; how far stale nodes are pruned is a setting.
-    let history = [UNDECIDED, TREE_NODES, TREE_STALE];
+    // Proposals are of the next height; how far stale nodes are pruned is a setting; what was seen
+    // of others stands in no block.
+    let history = [UNDECIDED, TREE_NODES, TREE_STALE, EquivocationRows::ID];
     for table in tables::all().filter(|table| !history.contains(table)) {
         compare(store, &copy, table)?;
     }
