@@ -382,6 +382,8 @@ pub enum ProofTarget {
     Account(Address),
     /// A run.
     AgentRun(Hash),
+    /// The validators of the next heights.
+    Validators,
 }
 
 /// That a key has a value, or none, in an authenticated state.

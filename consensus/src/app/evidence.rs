@@ -76,3 +76,66 @@ fn voted_twice(first: &SignedVote<Ctx>, second: &SignedVote<Ctx>) -> Equivocatio
         second: choice(second),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! The engine's evidence as the ports tell it.
+
+    use malachitebft_core_types::{Context, NilOrVal, Round, SignedMessage};
+    use types::{Hash, Keypair};
+
+    use super::*;
+    use crate::engine::context::{Height, Value};
+    use crate::engine::signing;
+
+    fn hash(byte: u8) -> Hash {
+        Hash::new([byte; 32])
+    }
+
+    fn signature(byte: u8) -> signing::Signature {
+        types::Signature::new([byte; 64]).into()
+    }
+
+    #[test]
+    fn both_messages_of_a_pair_are_kept_with_their_signatures() {
+        let validator = Keypair::from_seed(&[1; 32]).address();
+        let (height, round) = (Height(7), Round::new(2));
+        let mut evidence =
+            MisbehaviorEvidence { proposals: Default::default(), votes: Default::default() };
+        let proposal = |byte: u8, valid| {
+            let value = Value::from(hash(byte));
+            let proposal = Ctx.new_proposal(height, round, value, valid, validator.into());
+            SignedMessage::new(proposal, signature(byte))
+        };
+        evidence.proposals.add(proposal(1, Round::Nil), proposal(2, Round::new(1)));
+        let vote = |byte: u8, value| {
+            let vote = Ctx.new_precommit(height, round, value, validator.into());
+            SignedMessage::new(vote, signature(byte))
+        };
+        let block = NilOrVal::Val(Value::from(hash(3)));
+        evidence.votes.add(vote(3, block), vote(4, NilOrVal::Nil));
+
+        let choice = |byte: u8, block_hash, valid_round| SignedChoice {
+            block_hash,
+            valid_round,
+            signature: types::Signature::new([byte; 64]),
+        };
+        let pair = |kind, first, second| Equivocation {
+            validator,
+            height: 7,
+            round: 2,
+            kind,
+            first,
+            second,
+        };
+        let proposed = (choice(1, Some(hash(1)), -1), choice(2, Some(hash(2)), 1));
+        let voted = (choice(3, Some(hash(3)), -1), choice(4, None, -1));
+        assert_eq!(
+            pairs(&evidence),
+            [
+                pair(SignedKind::Proposal, proposed.0, proposed.1),
+                pair(SignedKind::Precommit, voted.0, voted.1),
+            ]
+        );
+    }
+}

@@ -287,6 +287,7 @@ impl ports::Proofs for Reads {
         let proven = match target {
             ProofTarget::Account(address) => snapshot.prove::<tables::Accounts>(address),
             ProofTarget::AgentRun(id) => snapshot.prove::<tables::Runs>(id),
+            ProofTarget::Validators => snapshot.prove::<tables::Validators>(&()),
         };
         let Some(proven) = proven.map_err(fault("making a proof"))? else { return Ok(None) };
         let height = proven.header_height;
@@ -296,6 +297,7 @@ impl ports::Proofs for Reads {
         let (table, row) = match target {
             ProofTarget::Account(address) => (tables::Accounts::ID, address.to_bytes()),
             ProofTarget::AgentRun(id) => (tables::Runs::ID, id.to_bytes()),
+            ProofTarget::Validators => (tables::Validators::ID, ().to_bytes()),
         };
         let Some(key) = state::tree::key_hash(table, &row) else { return Ok(None) };
         Ok(Some(Proof {

@@ -61,7 +61,7 @@ fn chain() -> Vec<Method> {
             .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
             .errors(&[NOT_FOUND]),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
-            .param(Param::required::<ProofQuery>("of", "either account or agentRun").spread())
+            .param(Param::required::<ProofQuery>("of", "account, agentRun or validators").spread())
             .errors(&[NOT_FOUND]),
         Method::new::<serde_json::Map<String, serde_json::Value>>(
             "rpc.discover",

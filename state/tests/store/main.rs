@@ -11,3 +11,4 @@ mod paging;
 mod proofs;
 mod queries;
 mod tools;
+mod validators;

@@ -77,8 +77,7 @@ pub(super) fn miners(answer: &Value) -> String {
 }
 
 pub(super) fn validators(answer: &Value) -> String {
-    let mut rows =
-        table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED", "EQUIVOCATIONS"]);
+    let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED", "EQUIVOCATIONS"]);
     let mut votes = Vec::new();
     for item in answer.as_array().into_iter().flatten() {
         let keys = ["address", "publicKey", "power", "proposed", "missed", "equivocations"];
