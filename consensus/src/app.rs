@@ -23,6 +23,7 @@ use crate::{Counters, Fault, LedgerFault, Ports, Tip};
 
 mod bodies;
 mod decide;
+mod evidence;
 mod propose;
 mod sync;
 mod waiting;

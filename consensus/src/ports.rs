@@ -19,6 +19,47 @@ pub struct Tip {
     pub hash: Hash,
     /// The validators that decide `height + 1`.
     pub validators: ValidatorSet,
+    /// The validators that decide `height + 2`: bodies of that height are taken in early.
+    pub next_validators: ValidatorSet,
+}
+
+/// One of two messages that contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedChoice {
+    /// The block that was chosen; none for nil.
+    pub block_hash: Option<Hash>,
+    /// A proposal's valid round; −1 for none, and for votes.
+    pub valid_round: i64,
+    /// The validator's signature over the message.
+    pub signature: Signature,
+}
+
+/// What kind of message a validator sent twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignedKind {
+    /// A proposal.
+    Proposal,
+    /// A prevote.
+    Prevote,
+    /// A precommit.
+    Precommit,
+}
+
+/// Two signed messages of one validator of which an honest one sends at most one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Equivocation {
+    /// Who signed both.
+    pub validator: Address,
+    /// The height that was being decided.
+    pub height: u64,
+    /// The round.
+    pub round: u32,
+    /// What was sent twice.
+    pub kind: SignedKind,
+    /// One message.
+    pub first: SignedChoice,
+    /// The other.
+    pub second: SignedChoice,
 }
 
 /// A block that this node proposes.
@@ -155,6 +196,13 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// [`LedgerFault`] when the store cannot be read.
     fn earliest(&self) -> Result<u64, LedgerFault>;
+
+    /// Keeps proofs that validators contradicted themselves. Which of them a node sees depends on
+    /// timing, and some come twice, so nothing may be decided from them.
+    ///
+    /// # Errors
+    /// [`LedgerFault`] when they cannot be written.
+    fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault>;
 }
 
 /// When a block is due (docs/protocol.md section 6).

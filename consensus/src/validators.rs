@@ -4,12 +4,7 @@ use std::fmt;
 
 use types::{Address, PublicKey};
 
-/// The most validators a set may have. Votes of all go to all, so this bounds the messages of a
-/// round (about `2 n^2`).
-pub const VALIDATORS_MAX: usize = 64;
-
-/// The most power one validator may have, so that sums and thirds cannot overflow.
-pub const POWER_MAX: u64 = 1 << 48;
+pub use types::params::{POWER_MAX, VALIDATORS_MAX};
 
 /// One validator.
 #[derive(Clone, Debug, PartialEq, Eq)]

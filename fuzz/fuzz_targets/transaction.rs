@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_one, verify_unsigned};
-use types::{Params, SizeLimits, Transaction};
+use types::{Forks, Params, SizeLimits, Transaction};
 
 fuzz_target!(|bytes: &[u8]| {
     let params = Params::default();
@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     same_after_json(&tx, &limits);
     same_after_building(&tx, &limits);
 
-    let rules = StaticRules { chain_id: "fuzz", params: &params, v6_height: 0, height: 1 };
+    let rules = StaticRules { chain_id: "fuzz", params: &params, forks: Forks::default(), height: 1 };
     let is_good = verify_one(tx.clone(), &rules).is_ok();
     assert!(!is_good || verify_unsigned(tx, &rules).is_ok());
 });

@@ -1,5 +1,6 @@
 //! The beginning of a chain for one person: one validator, funded accounts, short block intervals.
 
+use state::Forks;
 use types::{Address, Amount, Params, PublicKey};
 
 use crate::fault::Faults;
@@ -45,7 +46,7 @@ impl Genesis {
             genesis_time,
             validators: vec![Validator { public_key: validator, power: 1, name }],
             accounts,
-            forks: state::Forks::default(),
+            forks: Forks { validator_vote: Some(0), ..Forks::default() },
             params: values,
         };
         Ok(Self::new(spec)?)

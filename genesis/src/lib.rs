@@ -27,17 +27,14 @@ mod write;
 use std::collections::BTreeMap;
 
 use state::tables::{Accounts, Supplies};
-use state::{Chain, Changes, Draft, Forks, Memory};
-use types::{Account, Address, Amount, Hash, Params, PublicKey, Supply};
+use state::{Chain, Changes, Draft, Forks, Memory, validators};
+use types::{Account, Address, Amount, Hash, Params, PublicKey, SetMember, Supply};
 
 pub use dev::DevError;
 pub use fault::{FAULTS_MAX, Fault, Faults};
 pub use params::{ParamError, param_names, set_param};
+pub use types::params::{POWER_MAX, VALIDATORS_MAX};
 
-/// The most validators.
-pub const VALIDATORS_MAX: usize = 64;
-/// The most voting power of one validator.
-pub const POWER_MAX: u64 = 1 << 48;
 /// The most funded accounts.
 pub const ACCOUNTS_MAX: usize = 100_000;
 
@@ -170,7 +167,8 @@ impl Genesis {
         Hash::digest(self.canonical().as_bytes())
     }
 
-    /// The rows of height 0: the funded accounts and the supply.
+    /// The rows of height 0: the funded accounts, the supply, and the validators of a chain that can
+    /// change them.
     #[must_use]
     pub fn state(&self) -> Changes {
         let mut draft = Draft::new(std::sync::Arc::new(Memory::default()));
@@ -179,6 +177,13 @@ impl Genesis {
         }
         let supply = Supply { genesis: self.supply, ..Supply::default() };
         draft.put::<Supplies>(&(), &supply);
+        if self.chain.forks.validator_vote.is_some() {
+            let members = self.validators.iter().map(|validator| {
+                let Validator { public_key, power, .. } = *validator;
+                SetMember { public_key, power }
+            });
+            validators::put_first(&mut draft, members);
+        }
         draft.into_changes()
     }
 }

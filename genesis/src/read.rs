@@ -106,10 +106,12 @@ impl Reader<'_> {
     }
 
     fn forks(&mut self, value: &Json<'_>) -> Forks {
-        let members = self.object(value, "forks", &["v6"]);
-        let has_v6 = find(members, "v6").is_some();
-        let v6 = has_v6.then(|| self.integer(members, "forks", "v6")).flatten();
-        Forks { v6: v6.unwrap_or_default() }
+        let members = self.object(value, "forks", &["v6", "validatorVote"]);
+        let mut height = |key| {
+            let is_named = find(members, key).is_some();
+            is_named.then(|| self.integer(members, "forks", key)).flatten()
+        };
+        Forks { v6: height("v6").unwrap_or_default(), validator_vote: height("validatorVote") }
     }
 
     fn params(&mut self, value: &Json<'_>) -> Params {
@@ -241,8 +243,12 @@ pub(crate) fn check_time(time: u64, faults: &mut Faults) {
 }
 
 pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
-    if forks.v6 > LATEST {
-        faults.add("forks.v6", forks.v6, format_args!("a height of at most {LATEST}"));
+    let Forks { v6, validator_vote } = forks;
+    let named = [("forks.v6", Some(v6)), ("forks.validatorVote", validator_vote)];
+    for (path, height) in named {
+        if let Some(height) = height.filter(|height| *height > LATEST) {
+            faults.add(path, height, format_args!("a height of at most {LATEST}"));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Writing a genesis: the canonical line that is hashed, and the same for people.
 
+use state::Forks;
 use types::Amount;
 use types::json::ObjectWriter;
 
@@ -18,7 +19,14 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
         object.display("address", address);
         object.display("balance", balance);
     });
-    object.object("forks", |object| object.integer("v6", genesis.chain.forks.v6));
+    object.object("forks", |object| {
+        let Forks { v6, validator_vote } = genesis.chain.forks;
+        object.integer("v6", v6);
+        // A file without this fork has the text, and so the hash, that it had before there was one.
+        if let Some(height) = validator_vote {
+            object.integer("validatorVote", height);
+        }
+    });
     object.object("params", |object| {
         for field in &FIELDS {
             field.write(&genesis.chain.params, object);

@@ -2,8 +2,8 @@
 
 use genesis::{Genesis, ParamError, param_names, set_param};
 use state::tables::Accounts;
-use state::{Memory, invariants, view};
-use types::{Address, Amount, Hash, Keypair, Params};
+use state::{Memory, invariants, validators, view};
+use types::{Address, Amount, Hash, Keypair, Params, SetMember, ValidatorSets};
 
 fn key(number: u8) -> Keypair {
     Keypair::from_seed(&[number; 32])
@@ -185,6 +185,34 @@ fn the_first_state_holds_the_accounts_and_the_supply() {
     assert_eq!(state::supply(&memory).unwrap().genesis, Amount::new(12));
     let report = invariants::verify(&memory, &genesis.chain().params).unwrap();
     assert_eq!((report.accounts, report.broken), (2, Vec::new()));
+}
+
+#[test]
+fn a_file_that_does_not_name_a_fork_keeps_its_text_and_its_first_state() {
+    let text = text(&account(2, "5"), r#","forks":{"v6":3}"#);
+    let genesis = Genesis::parse(text.as_bytes()).unwrap();
+    assert!(genesis.canonical().contains(r#""forks":{"v6":3},"#));
+    assert_eq!(genesis.chain().forks.validator_vote, None);
+    let memory = Memory::default();
+    memory.apply(&genesis.state());
+    let tables: Vec<_> = memory.rows().into_iter().map(|(table, ..)| table).collect();
+    assert_eq!(tables, ["accounts", "supply"]);
+}
+
+#[test]
+fn a_chain_whose_validators_can_change_has_them_in_its_first_state() {
+    let genesis = Genesis::parse(text("", r#","forks":{"validatorVote":7}"#).as_bytes()).unwrap();
+    assert!(genesis.canonical().contains(r#""forks":{"v6":0,"validatorVote":7},"#));
+    assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
+    let memory = Memory::default();
+    memory.apply(&genesis.state());
+    let current = vec![SetMember { public_key: key(1).public_key(), power: 10 }];
+    let expected = ValidatorSets { since: 1, current, next: None };
+    assert_eq!(validators::sets(&memory).unwrap(), Some(expected));
+    let report = invariants::verify(&memory, &genesis.chain().params).unwrap();
+    assert_eq!(report.broken, []);
+    let late = text("", r#","forks":{"validatorVote":9007199254740991}"#);
+    assert_eq!(places(&late), ["forks.validatorVote"]);
 }
 
 #[test]

@@ -9,8 +9,9 @@ use rpc::ports::CommittedBlock;
 use state::Changes;
 use state::block::Executed;
 use state::store::{CommitBlock, GenesisState, Store, Tip};
-use state::sweep;
-use types::{Hash, Params};
+use state::table::Table;
+use state::{StorageError, sweep, tables, validators};
+use types::{Hash, Params, SetMember, ValidatorSets};
 
 use crate::fault::Fault;
 use crate::replay::missed;
@@ -24,7 +25,17 @@ pub(crate) struct ChainSpec {
     pub(crate) rules: Arc<state::chain::Chain>,
     pub(crate) genesis_hash: Hash,
     pub(crate) genesis_time: u64,
+    /// The first validators, and the only ones of a chain that cannot change them.
     pub(crate) validators: consensus::ValidatorSet,
+}
+
+/// Who decides the blocks that come next.
+#[derive(Clone, Debug)]
+pub(crate) struct NextValidators {
+    /// The set of the next height.
+    pub(crate) next: consensus::ValidatorSet,
+    /// The set of the height after that.
+    pub(crate) after: consensus::ValidatorSet,
 }
 
 impl ChainSpec {
@@ -42,6 +53,7 @@ pub(crate) struct Chain {
     open: Mutex<BTreeMap<Hash, Arc<Executed>>>,
     recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
     next_deadline: RwLock<Option<u64>>,
+    validators: RwLock<NextValidators>,
 }
 
 impl Chain {
@@ -57,6 +69,7 @@ impl Chain {
         };
         let tip = store.init(&first)?;
         let next_deadline = sweep::next_deadline(&*store.latest())?;
+        let validators = next_validators(&store, &spec)?;
         Ok(Self {
             store,
             spec,
@@ -64,6 +77,7 @@ impl Chain {
             open: Mutex::new(BTreeMap::new()),
             recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
             next_deadline: RwLock::new(next_deadline),
+            validators: RwLock::new(validators),
         })
     }
 
@@ -82,6 +96,11 @@ impl Chain {
     /// When the sweep next has something to do, by block time.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         *self.next_deadline.read()
+    }
+
+    /// Who decides the two heights after the tip.
+    pub(crate) fn validators(&self) -> NextValidators {
+        self.validators.read().clone()
     }
 
     /// A block of the last few, from memory.
@@ -111,13 +130,16 @@ impl Chain {
     ) -> Result<Arc<CommittedBlock>, Fault> {
         let Executed { block, changes, sweeps } = executed;
         let missed = consensus::Certificate::decode(certificate)
-            .map(|certificate| missed(&self.spec.validators, &certificate))
+            .map(|certificate| missed(&self.validators.read().next, &certificate))
             .unwrap_or_default();
         let input = CommitBlock { block, changes, sweeps, missed: &missed };
         let tip = self.store.commit_block(&input, certificate)?;
         let committed =
             Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
         let deadline = sweep::next_deadline(&*self.store.latest())?;
+        if changes.contains_key(&tables::Validators::ID) {
+            *self.validators.write() = next_validators(&self.store, &self.spec)?;
+        }
         {
             let mut recent = self.recent.lock();
             if recent.len() >= RECENT_MAX {
@@ -130,4 +152,23 @@ impl Chain {
         *self.tip.write() = tip;
         Ok(committed)
     }
+}
+
+/// The sets that the committed state has, or those of genesis.
+fn next_validators(store: &Store, spec: &ChainSpec) -> Result<NextValidators, StorageError> {
+    let Some(ValidatorSets { current, next, .. }) = validators::sets(&*store.latest())? else {
+        let set = &spec.validators;
+        return Ok(NextValidators { next: set.clone(), after: set.clone() });
+    };
+    let first = set_of(&current)?;
+    let after = next.as_deref().map(set_of).transpose()?;
+    Ok(NextValidators { after: after.unwrap_or_else(|| first.clone()), next: first })
+}
+
+/// A stored set, as consensus knows it.
+pub(crate) fn set_of(members: &[SetMember]) -> Result<consensus::ValidatorSet, StorageError> {
+    const NO_SET: StorageError =
+        StorageError::Inconsistent { what: "the stored validators are no set" };
+    let members = members.iter().map(|member| (member.public_key, member.power));
+    consensus::ValidatorSet::new(members).map_err(|_no_set| NO_SET)
 }

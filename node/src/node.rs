@@ -233,7 +233,6 @@ fn rpc_ports(
         network: Arc::clone(&peers),
         data: home.directory().clone(),
         free_disk_bytes_min: config.storage.free_disk_bytes_min,
-        needs_peers: parts.chain.spec().validators.validators().len() > 1,
     };
     Ports {
         chain: reads.clone(),
@@ -298,7 +297,7 @@ fn static_rules(spec: &ChainSpec) -> Rules {
     Rules {
         chain_id: spec.rules.chain_id.clone(),
         params: spec.params().clone(),
-        v6_height: spec.rules.forks.v6,
+        forks: spec.rules.forks,
     }
 }
 
@@ -368,7 +367,7 @@ fn facts(spec: &ChainSpec) -> ChainFacts {
     ChainFacts {
         chain_id: spec.rules.chain_id.clone(),
         genesis_hash: spec.genesis_hash,
-        v6_height: spec.rules.forks.v6,
+        forks: spec.rules.forks,
         params: spec.params().clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }

@@ -8,9 +8,9 @@ use std::thread::available_parallelism;
 use genesis::Genesis;
 use state::Changes;
 use state::store::tools::{Certificates, Replay};
-use types::{Address, Hash};
+use types::{Address, Hash, SetMember};
 
-use crate::chain::ChainSpec;
+use crate::chain::{ChainSpec, set_of};
 
 /// One chain, for executing its blocks again.
 #[derive(Debug)]
@@ -52,8 +52,16 @@ pub(crate) fn missed(
 }
 
 impl Certificates for ChainReplay {
-    fn verify(&self, height: u64, hash: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String> {
-        let (chain, validators) = (&self.spec.rules.chain_id, &self.spec.validators);
+    fn verify(
+        &self,
+        set: Option<&[SetMember]>,
+        height: u64,
+        hash: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String> {
+        let chain = &self.spec.rules.chain_id;
+        let stored = set.map(set_of).transpose().map_err(|fault| fault.to_string())?;
+        let validators = stored.as_ref().unwrap_or(&self.spec.validators);
         consensus::verify_certificate(chain, validators, height, hash, certificate)
             .map(|certificate| missed(validators, &certificate))
             .map_err(|error| error.to_string())

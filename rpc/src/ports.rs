@@ -9,8 +9,8 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Blob, Block, CheckedTx, Hash, Header, Miner, MinerFigures, Params, PublicKey,
-    Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
+    Account, Address, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures, Params,
+    PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
 };
 
 mod node;
@@ -66,8 +66,8 @@ pub struct ChainFacts {
     pub chain_id: String,
     /// The hash of genesis: the `previousHash` of block 1.
     pub genesis_hash: Hash,
-    /// The height from which the fork `v6` is active.
-    pub v6_height: u64,
+    /// From which heights on kinds are valid.
+    pub forks: Forks,
     /// The chain's parameters.
     pub params: Params,
     /// The program's version.
@@ -139,7 +139,7 @@ pub struct Certificate {
 }
 
 /// A validator at some height.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Validator {
     /// Its account.
     pub address: Address,
@@ -149,8 +149,39 @@ pub struct Validator {
     pub power: u64,
     /// Blocks that it proposed.
     pub proposed: u64,
-    /// Blocks whose certificate lacks its signature.
+    /// Rounds in which it was to propose and nothing was decided.
     pub missed: u64,
+    /// Its votes for changes of the set that count now, in order of candidates.
+    pub votes: Vec<ValidatorVote>,
+    /// Pairs of messages in which this node saw it contradict itself.
+    pub equivocations: u64,
+    /// The last of these pairs, oldest first; at most 16.
+    pub evidence: Vec<Equivocation>,
+}
+
+/// An open vote for a change of the validator set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ValidatorVote {
+    /// The key of the validator that shall be added, changed or removed.
+    pub candidate_key: PublicKey,
+    /// The power that it shall have; 0 removes it.
+    pub power: u64,
+    /// The last block time at which the vote counts.
+    pub expires_at: u64,
+}
+
+/// Two signed messages of one validator of which an honest one sends at most one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Equivocation {
+    /// The height that was being decided.
+    pub height: u64,
+    /// The round.
+    pub round: u32,
+    /// `proposal`, `prevote` or `precommit`.
+    pub kind: &'static str,
+    /// The two messages: the block (none for nil), a proposal's valid round (−1 for none), and the
+    /// signature.
+    pub messages: [(Option<Hash>, i64, Signature); 2],
 }
 
 /// Blocks, certificates, validators.
@@ -178,7 +209,7 @@ pub trait Chain: Send + Sync {
     fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault>;
 
     /// The validators of the block at `height`, in order of addresses; none if that block is
-    /// later than the next one.
+    /// more than two above the latest: its validators are not decided yet.
     ///
     /// # Errors
     /// [`Fault`].
@@ -351,6 +382,8 @@ pub enum ProofTarget {
     Account(Address),
     /// A run.
     AgentRun(Hash),
+    /// The validators of the next heights.
+    Validators,
 }
 
 /// That a key has a value, or none, in an authenticated state.

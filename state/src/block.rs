@@ -12,6 +12,7 @@ use crate::error::{StorageError, TxError};
 use crate::execute::execute;
 use crate::ledger;
 use crate::sweep::sweep;
+use crate::validators;
 use crate::view::Read;
 
 /// The end of the chain, on which the next block stands.
@@ -337,12 +338,14 @@ impl Execution {
         Ok(())
     }
 
-    /// The end of the block: deadlines, then the reward.
+    /// The end of the block: deadlines, the validators of the next heights, then the reward.
     fn finish(mut self) -> Result<Outcome, StorageError> {
         const UNBURNED: StorageError =
             StorageError::Inconsistent { what: "a block took burned money back" };
         let params = &self.chain.params;
-        let sweeps = sweep(&mut self.draft, params, self.place.timestamp)?;
+        let Place { height, timestamp, .. } = self.place;
+        let mut sweeps = sweep(&mut self.draft, params, timestamp)?;
+        sweeps.extend(validators::end_block(&mut self.draft, height, timestamp)?);
         ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?;
         let burned = ledger::supply(&self.draft)?.burned;
         let tokens_burned = burned.checked_sub(self.burned_before).ok_or(UNBURNED)?;

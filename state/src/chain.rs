@@ -1,6 +1,6 @@
 //! What genesis fixes for the life of the chain, and where in it something happens.
 
-use types::{Address, Params, TxLocation};
+use types::{Address, Forks, Params, TxLocation};
 
 /// The rules of one chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,13 +11,6 @@ pub struct Chain {
     pub params: Params,
     /// From which block on the kinds are valid.
     pub forks: Forks,
-}
-
-/// Heights from which later rules hold (docs/protocol.md section 8).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Forks {
-    /// CHAT_TURN and the AGENT kinds.
-    pub v6: u64,
 }
 
 /// Where and when a transaction is executed. Time is the block's timestamp, nothing else.

@@ -28,6 +28,7 @@ pub fn check(tx: &CheckedTx, state: &dyn Read, ctx: &Context<'_>) -> Result<(), 
         Body::BlobInit(kind) => envelope::check(kind, tx, state, ctx).map(drop),
         Body::BlobChunk(kind) => envelope::check(kind, tx, state, ctx).map(drop),
         Body::BlobFinalize(kind) => envelope::check(kind, tx, state, ctx).map(drop),
+        Body::ValidatorVote(kind) => envelope::check(kind, tx, state, ctx).map(drop),
     }
 }
 
@@ -48,5 +49,6 @@ pub fn execute(tx: &CheckedTx, draft: &mut Draft, ctx: &Context<'_>) -> Result<(
         Body::BlobInit(kind) => envelope::execute(kind, tx, draft, ctx),
         Body::BlobChunk(kind) => envelope::execute(kind, tx, draft, ctx),
         Body::BlobFinalize(kind) => envelope::execute(kind, tx, draft, ctx),
+        Body::ValidatorVote(kind) => envelope::execute(kind, tx, draft, ctx),
     }
 }

@@ -11,6 +11,8 @@ use crate::tables::{Accounts, Blobs, Deadlines, Runs, RunsByStatus, Steps};
 use crate::view::{self, Range, Read};
 use crate::{runs, settlement::settlement};
 
+mod validators;
+
 /// What was counted, and the rules that the state breaks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
@@ -80,6 +82,12 @@ pub enum Broken {
         /// What is wrong.
         what: String,
     },
+    /// Invariant 5.
+    #[error("validators: {what}")]
+    Validators {
+        /// What is wrong.
+        what: String,
+    },
     /// A blob contradicts itself.
     #[error("blob {blob_id}: the chunks received do not fit its state")]
     Blob {
@@ -105,6 +113,7 @@ pub fn verify(state: &dyn Read, params: &Params) -> Result<Report, StorageError>
     pages::<Blobs>(state, |_, blob| walk.blob(&blob))?;
     walk.money(&supply);
     walk.leftovers()?;
+    walk.validators()?;
     Ok(walk.report)
 }
 

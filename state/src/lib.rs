@@ -27,12 +27,13 @@ pub mod table;
 pub mod tables;
 pub mod tree;
 mod tx;
+pub mod validators;
 pub mod view;
 
 pub use block::{
     BlockBuilder, BlockError, Executed, Parent, PushError, check_clock, execute_block,
 };
-pub use chain::{Chain, Context, Forks};
+pub use chain::{Chain, Context};
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
 pub use execute::{check, execute};
@@ -41,4 +42,5 @@ pub use memory::Memory;
 pub use pending::PendingState;
 pub use settlement::{Totals, settlement};
 pub use simulate::{Effects, simulate};
+pub use types::Forks;
 pub use view::{Read, View};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use types::codec::{self, DecodeError};
-use types::{Address, Hash};
+use types::{Address, Hash, PublicKey};
 
 use crate::error::StorageError;
 
@@ -133,6 +133,16 @@ impl Key for Hash {
 }
 
 impl Key for Address {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        take(bytes).map(Self::new)
+    }
+}
+
+impl Key for PublicKey {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());
     }

@@ -10,3 +10,5 @@ mod runs;
 mod sdk;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod validators;

@@ -8,6 +8,7 @@
     reason = "helpers of this repository's tests; their names say what they do"
 )]
 
+pub mod home;
 pub mod http;
 pub mod node;
 pub mod workload;

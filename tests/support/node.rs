@@ -218,7 +218,8 @@ fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAdd
     Ok((process, rpc))
 }
 
-fn wait_for_endpoint(file: &Path, process: &mut Child) -> anyhow::Result<SocketAddr> {
+/// Waits until a node has written where it answers.
+pub(crate) fn wait_for_endpoint(file: &Path, process: &mut Child) -> anyhow::Result<SocketAddr> {
     let read = || -> Option<SocketAddr> {
         let text = std::fs::read_to_string(file).ok()?;
         let endpoints: Value = serde_json::from_str(&text).ok()?;

@@ -14,7 +14,7 @@ use txpool::ports::{AdmitError, Chain, EventSink, PendingLedger};
 use txpool::{BlockLimits, Committed, Config, Fault, Pool, PoolEvent, Ports, Touched};
 use types::build::{Envelope, build_transfer_tx};
 use types::tx::Transfer;
-use types::{Account, Address, Amount, CheckedTx, Hash, Keypair, Params};
+use types::{Account, Address, Amount, CheckedTx, Forks, Hash, Keypair, Params};
 
 const SENDERS: u32 = 2_000;
 const PER_SENDER: u64 = 50;
@@ -120,7 +120,8 @@ fn resident_bytes() -> Option<u64> {
 }
 
 fn main() {
-    let rules = Rules { chain_id: "bench".to_owned(), params: Params::default(), v6_height: 0 };
+    let rules =
+        Rules { chain_id: "bench".to_owned(), params: Params::default(), forks: Forks::default() };
     let before = resident_bytes();
     let texts = texts();
     let count = texts.len();

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use types::check::{StaticRules, verify};
-use types::{CheckedTx, Params, Rejection, SizeLimits, Transaction};
+use types::{CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
 
 /// What the chain fixes about transactions at every height.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,14 +26,14 @@ pub struct Rules {
     pub chain_id: String,
     /// The chain's parameters.
     pub params: Params,
-    /// The height from which CHAT_TURN and AGENT transactions are valid.
-    pub v6_height: u64,
+    /// From which heights on kinds are valid.
+    pub forks: Forks,
 }
 
 impl Rules {
     fn at(&self, height: u64) -> StaticRules<'_> {
-        let Self { chain_id, params, v6_height } = self;
-        StaticRules { chain_id, params, v6_height: *v6_height, height }
+        let Self { chain_id, params, forks } = self;
+        StaticRules { chain_id, params, forks: *forks, height }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use types::{Body, Code, Hash};
 
-/// The run or the blob that a transaction works on. A transaction that merely mentions one (a turn)
-/// has no subject.
+/// The run or the blob that a transaction works on, or the validator set. A transaction that merely
+/// mentions a run (a turn) has no subject.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject<'a> {
     Run(Hash),
     Blob(&'a str),
+    Validators,
 }
 
 impl<'a> Subject<'a> {
@@ -21,6 +22,7 @@ impl<'a> Subject<'a> {
             Body::BlobInit(blob) => Some(Self::Blob(&blob.blob_id)),
             Body::BlobChunk(blob) => Some(Self::Blob(&blob.blob_id)),
             Body::BlobFinalize(blob) => Some(Self::Blob(&blob.blob_id)),
+            Body::ValidatorVote(_) => Some(Self::Validators),
             Body::ChatTurn(_) | Body::Transfer(_) | Body::MinerRegister(_) => None,
         }
     }
@@ -43,5 +45,6 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
             | Code::BlobNotFound
             | Code::BlobExists
             | Code::NotBlobOwner
+            | Code::NotValidator
     )
 }

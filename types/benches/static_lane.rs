@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use types::build::{Envelope, build_tx};
 use types::check::{StaticRules, verify};
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, ToolCall};
-use types::{Address, Amount, Body, Hash, Keypair, Params, SizeLimits, Transaction, ids};
+use types::{Address, Amount, Body, Forks, Hash, Keypair, Params, SizeLimits, Transaction, ids};
 
 /// Steps of one run; with the request, the claim and the finish a run has 11 transactions.
 const STEPS: u64 = 8;
@@ -46,7 +46,8 @@ fn main() {
             black_box(Transaction::parse(text.as_bytes(), &limits).unwrap());
         }
     });
-    let rules = StaticRules { chain_id: "bench", params: &params, v6_height: 0, height: 1 };
+    let rules =
+        StaticRules { chain_id: "bench", params: &params, forks: Forks::default(), height: 1 };
     let parse = |text: &String| Transaction::parse(text.as_bytes(), &limits).unwrap();
     for size in [1, 16, 64, BATCH] {
         let some = batch.get(..size).unwrap();

@@ -7,7 +7,7 @@
 use crate::transaction::{build_payload, seal};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, Body, ChatTurn, MinerRegister, Transfer,
+    BlobInit, Body, ChatTurn, MinerRegister, Transfer, ValidatorVote,
 };
 use crate::{Hash, Keypair, PublicKey, Signature};
 
@@ -146,6 +146,16 @@ pub fn build_blob_chunk_tx(key: &Keypair, fields: BlobChunk, envelope: &Envelope
 #[must_use]
 pub fn build_blob_finalize_tx(key: &Keypair, fields: BlobFinalize, envelope: &Envelope) -> String {
     build_tx(key, &Body::BlobFinalize(fields), envelope)
+}
+
+/// A signed VALIDATOR_VOTE.
+#[must_use]
+pub fn build_validator_vote_tx(
+    key: &Keypair,
+    fields: ValidatorVote,
+    envelope: &Envelope,
+) -> String {
+    build_tx(key, &Body::ValidatorVote(fields), envelope)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::keys::{Claim, verify_batch};
 use crate::tx::StaticView;
-use crate::{Address, CheckedTx, Code, Hash, Params, Rejection, Transaction};
+use crate::{Address, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
 
 /// What the chain fixes about transactions.
 #[derive(Clone, Copy, Debug)]
@@ -12,8 +12,8 @@ pub struct StaticRules<'a> {
     pub chain_id: &'a str,
     /// The chain's parameters.
     pub params: &'a Params,
-    /// The height from which CHAT_TURN and AGENT transactions are valid.
-    pub v6_height: u64,
+    /// From which heights on kinds are valid.
+    pub forks: Forks,
     /// The height of the block that the transaction would be in.
     pub height: u64,
 }
@@ -111,10 +111,9 @@ pub fn verify_unsigned(tx: Transaction, rules: &StaticRules<'_>) -> Result<Check
 }
 
 fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
-    if tx.body().needs_v6() && rules.height < rules.v6_height {
-        let got = format_args!("{} in block {}", tx.body().type_name(), rules.height);
-        let expected = format_args!("block {} or later", rules.v6_height);
-        return Err(Rejection::new(Code::ForkNotActive, "type", got, expected));
+    let active_from = rules.forks.active_from(tx.body());
+    if rules.height < active_from {
+        return Err(fork_not_active(tx, rules.height, active_from));
     }
     let derived = Address::from_public_key(&tx.public_key());
     if tx.from() != derived {
@@ -126,6 +125,18 @@ fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(
         return Err(Rejection::new(Code::HashMismatch, "hash", stated, hash).with("computed", hash));
     }
     Ok(())
+}
+
+/// The refusal of a transaction in block `height` whose kind is valid from block `active_from` on.
+#[must_use]
+pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejection {
+    let got = format_args!("{} in block {height}", tx.body().type_name());
+    if active_from == Forks::NEVER {
+        let expected = "a chain whose genesis has the fork";
+        return Rejection::new(Code::ForkNotActive, "type", got, expected);
+    }
+    let expected = format_args!("block {active_from} or later");
+    Rejection::new(Code::ForkNotActive, "type", got, expected)
 }
 
 fn bad_signature(tx: &Transaction) -> Rejection {
@@ -142,7 +153,8 @@ fn check_after_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<()
         let got = tx.chain_id().unwrap_or("missing");
         return Err(Rejection::new(Code::ChainIdMismatch, "chainId", got, rules.chain_id));
     }
-    tx.body().check_static(&StaticView { params: rules.params, signer: tx.from() })
+    let (params, signer, timestamp) = (rules.params, tx.from(), tx.timestamp());
+    tx.body().check_static(&StaticView { params, signer, timestamp })
 }
 
 #[cfg(test)]

@@ -45,6 +45,10 @@ pub enum Code {
     BlobHash,
     NotBlobOwner,
     TurnNotFound,
+    NotValidator,
+    ValidatorUnchanged,
+    ValidatorSetLimit,
+    VoteLimit,
     PoolFull,
     SenderLimit,
     ClockSkew,
@@ -52,7 +56,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -85,6 +89,10 @@ impl Code {
         Self::BlobHash,
         Self::NotBlobOwner,
         Self::TurnNotFound,
+        Self::NotValidator,
+        Self::ValidatorUnchanged,
+        Self::ValidatorSetLimit,
+        Self::VoteLimit,
         Self::PoolFull,
         Self::SenderLimit,
         Self::ClockSkew,
@@ -136,6 +144,10 @@ impl Code {
             Self::BlobHash => ("BLOB_HASH", "Blob hash"),
             Self::NotBlobOwner => ("NOT_BLOB_OWNER", "Not the blob's owner"),
             Self::TurnNotFound => ("TURN_NOT_FOUND", "Turn not found"),
+            Self::NotValidator => ("NOT_VALIDATOR", "Not a validator"),
+            Self::ValidatorUnchanged => ("VALIDATOR_UNCHANGED", "Validator unchanged"),
+            Self::ValidatorSetLimit => ("VALIDATOR_SET_LIMIT", "Validator set limit"),
+            Self::VoteLimit => ("VOTE_LIMIT", "Vote limit"),
             Self::PoolFull => ("POOL_FULL", "Pool full"),
             Self::SenderLimit => ("SENDER_LIMIT", "Sender limit"),
             Self::ClockSkew => ("CLOCK_SKEW", "Clock skew"),
@@ -155,6 +167,9 @@ impl Code {
                 | Self::BlobNotFound
                 | Self::BlobNotFinal
                 | Self::TurnNotFound
+                | Self::NotValidator
+                | Self::ValidatorSetLimit
+                | Self::VoteLimit
                 | Self::PoolFull
                 | Self::SenderLimit
                 | Self::ClockSkew

@@ -76,6 +76,12 @@ impl PublicKey {
         !self.is_small_order() && claim.item().verify_single().is_ok()
     }
 
+    /// Whether any signature of this key can be valid: it is a point, and not of small order.
+    #[must_use]
+    pub fn can_sign(&self) -> bool {
+        !self.is_small_order() && ed25519_zebra::VerificationKey::try_from(self.0).is_ok()
+    }
+
     fn is_small_order(&self) -> bool {
         let mut unsigned = self.0;
         unsigned[31] &= 0x7f;

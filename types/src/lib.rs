@@ -29,6 +29,7 @@ pub mod build;
 pub mod check;
 pub mod codec;
 pub mod error;
+pub mod forks;
 pub mod hash;
 pub mod ids;
 pub mod json;
@@ -46,11 +47,13 @@ pub use address::Address;
 pub use amount::Amount;
 pub use block::{Block, Header, UncheckedBlock};
 pub use error::{Code, Rejection};
+pub use forks::Forks;
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use params::Params;
 pub use records::{
-    Account, Blob, Miner, MinerFigures, Run, RunStatus, Settlement, Step, Supply, Sweep, TxLocation,
+    Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
+    Supply, Sweep, TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SizeLimits, Transaction};
 pub use tx::Body;

@@ -18,6 +18,15 @@ pub const MAX_STEPS_MAX: u64 = 200;
 pub const BLOB_CHUNK_BYTES: u64 = 400_000;
 /// How deep arrays and objects may be nested in a transaction.
 pub const JSON_DEPTH_MAX: usize = 8;
+/// The most validators that a set may have. Votes of all go to all, so this bounds the messages of a
+/// round (about `2 n^2`).
+pub const VALIDATORS_MAX: usize = 64;
+/// The most voting power of one validator, so that sums and thirds of a set cannot overflow.
+pub const POWER_MAX: u64 = 1 << 48;
+/// The most open votes of one validator: enough to replace a whole set at once.
+pub const VALIDATOR_VOTES_MAX: usize = 64;
+/// How long a vote for a change of the validator set may count: 30 days, in milliseconds.
+pub const VALIDATOR_VOTE_TTL_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// The largest integer in a transaction: 2^53−1.
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Amount, Hash};
+use crate::{Address, Amount, Hash, PublicKey};
 
 /// An account. It exists as soon as it is credited or sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -255,7 +255,37 @@ impl Supply {
     }
 }
 
-/// What a sweep did at the end of a block (docs/protocol.md sections 5.7 and 5.10).
+/// A validator of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SetMember {
+    /// The key that its votes are signed with.
+    pub public_key: PublicKey,
+    /// Its voting power, 1 to [`crate::params::POWER_MAX`].
+    pub power: u64,
+}
+
+/// Who decides the blocks that come next (docs/protocol.md section 5.11). Sets are sorted by
+/// address, hold each address once, and are not empty.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ValidatorSets {
+    /// The first height that `current` decides.
+    pub since: u64,
+    /// The set of the next height.
+    pub current: Vec<SetMember>,
+    /// The set of the height after that, if it is another one.
+    pub next: Option<Vec<SetMember>>,
+}
+
+/// A vote for a change of the validator set that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OpenVote {
+    /// The voting power that the candidate shall have; 0 removes it.
+    pub power: u64,
+    /// The last block time at which the vote counts, in milliseconds.
+    pub expires_at: u64,
+}
+
+/// What the end of a block did (docs/protocol.md sections 5.7, 5.10 and 5.11).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Sweep {
     /// A claim lapsed; the run is pending again and the miner excluded from it.
@@ -276,6 +306,15 @@ pub enum Sweep {
     BlobDropped {
         /// The blob.
         blob_id: String,
+    },
+    /// A change of the validator set was decided.
+    ValidatorChanged {
+        /// The validator's key.
+        public_key: PublicKey,
+        /// The power that it will have; 0 if it leaves.
+        power: u64,
+        /// The first height that the changed set decides.
+        height: u64,
     },
 }
 

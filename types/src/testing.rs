@@ -12,8 +12,11 @@ use crate::json::{self, Json};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
     BlobFinalize, BlobInit, ChatTurn, MinerAddress, MinerRegister, ToolCall, Transfer,
+    ValidatorVote,
 };
-use crate::{Address, Amount, Body, Hash, Keypair, Params, Rejection, SizeLimits, Transaction};
+use crate::{
+    Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, SizeLimits, Transaction,
+};
 
 /// The published vectors.
 pub(crate) const VECTORS: &str = include_str!("../vectors.json");
@@ -222,6 +225,11 @@ fn other_bodies() -> Vec<Body> {
             chunk_data: vec![0, 127, 255, 1],
         }),
         Body::BlobFinalize(BlobFinalize { blob_id: "blob".to_owned() }),
+        Body::ValidatorVote(ValidatorVote {
+            candidate_key: golden_key().public_key(),
+            power: 10,
+            expires_at: 1_716_000_000_000,
+        }),
     ]
 }
 
@@ -363,6 +371,10 @@ fn any_small_body() -> impl Strategy<Value = Body> {
                 Body::MinerRegister(MinerRegister { name, capabilities, model_info })
             }
         ),
+        (any::<[u8; 32]>(), any_integer(), any_integer()).prop_map(|(key, power, expires_at)| {
+            let candidate_key = PublicKey::new(key);
+            Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+        }),
     ]
 }
 

@@ -189,7 +189,8 @@ fn is_wanted(tip: &Tip, round: u32, verifier: &Verifier, head: &Head) -> bool {
     if !(1..=HEIGHTS_AHEAD).contains(&ahead) || fields.round > round.saturating_add(ROUNDS_AHEAD) {
         return false;
     }
-    let turn = tip.validators.proposer(fields.height, fields.round);
+    let set = if ahead == 1 { &tip.validators } else { &tip.next_validators };
+    let turn = set.proposer(fields.height, fields.round);
     turn.address == fields.proposer && verifier.is_sealed(&fields, &turn.public_key, &head.seal())
 }
 

@@ -79,7 +79,7 @@ impl App {
         evidence: &MisbehaviorEvidence<Ctx>,
         reply: oneshot::Sender<Next<Ctx>>,
     ) -> Result<(), Fault> {
-        self.report(evidence);
+        self.report(evidence).await?;
         self.commit(certificate).await?;
         self.wait(Reply::Next(reply), false);
         Ok(())
@@ -131,22 +131,5 @@ impl App {
             tracing::debug!(height = fields.height, voter = %fields.validator, "others vote");
             self.start_height();
         }
-    }
-
-    /// Logs and counts what contradicting messages others sent. Which of them are seen depends
-    /// on timing, so nothing is decided from it.
-    fn report(&self, evidence: &MisbehaviorEvidence<Ctx>) {
-        for (address, pairs) in evidence.proposals.iter() {
-            tracing::warn!(%address, pairs = pairs.len(), "a validator proposed twice");
-            self.count_equivocations(pairs.len());
-        }
-        for (address, pairs) in evidence.votes.iter() {
-            tracing::warn!(%address, pairs = pairs.len(), "a validator voted twice");
-            self.count_equivocations(pairs.len());
-        }
-    }
-
-    fn count_equivocations(&self, pairs: usize) {
-        self.counters.equivocations.inc_by(u64::try_from(pairs).unwrap_or(u64::MAX));
     }
 }

@@ -12,8 +12,9 @@ use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Config, Decided, Fault, Handle, Identity, Ledger, LedgerFault, Network,
-    Origin, Pace, Ports, Proposed, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Config, Decided, Equivocation, Fault, Handle, Identity,
+    Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, Timeouts, Tip, Undecided,
+    ValidatorSet, Verdict,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +45,8 @@ pub(crate) struct Content {
 pub(crate) struct Disk {
     content: Mutex<Content>,
     tip: watch::Sender<u64>,
-    validators: ValidatorSet,
+    /// Each set by the first height that it decides.
+    validators: BTreeMap<u64, ValidatorSet>,
     own: Address,
     /// Bytes that make each block large.
     filling: usize,
@@ -56,6 +58,14 @@ pub(crate) struct Disk {
 
 impl Disk {
     pub(crate) fn new(validators: ValidatorSet, own: Address, filling: usize) -> Arc<Self> {
+        Self::with_sets(BTreeMap::from([(1, validators)]), own, filling)
+    }
+
+    pub(crate) fn with_sets(
+        validators: BTreeMap<u64, ValidatorSet>,
+        own: Address,
+        filling: usize,
+    ) -> Arc<Self> {
         Arc::new(Self {
             content: Mutex::default(),
             tip: watch::Sender::new(0),
@@ -111,6 +121,18 @@ impl Disk {
         Address::new(block.proposer)
     }
 
+    /// The set that decides a height.
+    pub(crate) fn set_of(&self, height: u64) -> ValidatorSet {
+        let (_, set) =
+            self.validators.range(..=height).next_back().expect("a set from height 1 on");
+        set.clone()
+    }
+
+    /// The certificate of a decided block.
+    pub(crate) fn certificate(&self, height: u64) -> Certificate {
+        Certificate::decode(&self.block(height).1.certificate).expect("a certificate")
+    }
+
     fn previous(content: &Content) -> Hash {
         content.decided.values().next_back().map_or(Hash::ZERO, |(hash, _)| *hash)
     }
@@ -119,7 +141,9 @@ impl Disk {
 impl Ledger for Disk {
     fn tip(&self) -> Result<Tip, LedgerFault> {
         let hash = Self::previous(&self.content());
-        Ok(Tip { height: self.height(), hash, validators: self.validators.clone() })
+        let height = self.height();
+        let (validators, next_validators) = (self.set_of(height + 1), self.set_of(height + 2));
+        Ok(Tip { height, hash, validators, next_validators })
     }
 
     fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault> {
@@ -205,6 +229,10 @@ impl Archive for Disk {
 
     fn earliest(&self) -> Result<u64, LedgerFault> {
         Ok(1)
+    }
+
+    fn keep_evidence(&self, _: &[Equivocation]) -> Result<(), LedgerFault> {
+        Ok(())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Several validators, and a follower.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use consensus::{Network, ValidatorSet, peer_id, verify_certificate};
+use consensus::{CertificateError, Network, ValidatorSet, peer_id, verify_certificate};
 use tempfile::TempDir;
 
 use crate::chain::{CHAIN, Disk, Goal, Node, Plan, free_address, key, node_key, set};
@@ -14,13 +15,22 @@ struct Town {
     directory: TempDir,
     plans: Vec<Plan>,
     nodes: Vec<Option<Node>>,
-    validators: ValidatorSet,
 }
 
 impl Town {
     /// Validators and one follower, each with a goal of its own.
     async fn new(name: &str, validator_count: u8, follower_count: u8) -> Self {
-        let validators = set(1..=validator_count);
+        let sets = BTreeMap::from([(1, set(1..=validator_count))]);
+        Self::with_sets(name, validator_count, follower_count, &sets).await
+    }
+
+    /// Nodes with a validator key and followers; who decides is said by height.
+    async fn with_sets(
+        name: &str,
+        validator_count: u8,
+        follower_count: u8,
+        sets: &BTreeMap<u64, ValidatorSet>,
+    ) -> Self {
         let seeds: Vec<u8> = (1..=validator_count + follower_count).collect();
         let addresses: Vec<String> = seeds.iter().map(|_| free_address()).collect();
         let peers: Vec<String> = seeds
@@ -44,13 +54,13 @@ impl Town {
                         peers: others.map(|(_, peer)| peer.clone()).collect(),
                         open: false,
                     },
-                    disk: Disk::new(validators.clone(), key(*seed).address(), FILLING),
+                    disk: Disk::with_sets(sets.clone(), key(*seed).address(), FILLING),
                     goal: Goal::new(0),
                 }
             })
             .collect();
         let directory = tempfile::tempdir().expect("a directory");
-        let mut town = Self { directory, plans, nodes: Vec::new(), validators };
+        let mut town = Self { directory, plans, nodes: Vec::new() };
         for at in 0..seeds.len() {
             town.nodes.push(None);
             town.start(at).await;
@@ -97,7 +107,7 @@ impl Town {
                 assert_eq!(hash, other, "height {height}");
                 let checked = verify_certificate(
                     CHAIN,
-                    &self.validators,
+                    &self.plans[0].disk.set_of(height),
                     height,
                     &hash,
                     &decided.certificate,
@@ -178,4 +188,50 @@ async fn a_follower_has_every_block_of_a_single_validator() {
     town.agree_up_to(6);
     let disks = town.stop_all().await;
     assert_eq!(disks[1].height(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn validators_come_and_go_and_every_block_has_its_own_set() {
+    // The fifth comes with block 4; the fourth, which is down by then, goes with block 8.
+    let sets = [(1, set(1..=4)), (4, set(1..=5)), (8, set([1, 2, 3, 5]))];
+    let mut town = Town::with_sets("come-and-go", 5, 1, &BTreeMap::from(sets)).await;
+    let [newcomer, dead] = [key(5).address(), key(4).address()];
+    town.stop(5).await;
+    town.set_goal(5);
+    town.reaches(5).await;
+    town.stop(3).await;
+    town.set_goal(7);
+    town.reaches(7).await;
+    // A validator starts again just before the change.
+    town.stop(0).await;
+    town.start(0).await;
+    town.set_goal(14);
+    town.reaches(14).await;
+    // A follower that was away from the beginning, and the one that was removed.
+    town.start(5).await;
+    town.start(3).await;
+    town.set_goal(16);
+    town.reaches(16).await;
+    town.agree_up_to(16);
+
+    let disk = &town.plans[0].disk;
+    let signed = |height, who| {
+        let certificate = disk.certificate(height);
+        certificate.signatures.iter().any(|entry| entry.address == who)
+    };
+    assert!((1..4).all(|height| !signed(height, newcomer)));
+    assert!((4..=16).any(|height| signed(height, newcomer)));
+    assert!((4..=16).any(|height| disk.proposer(height) == newcomer));
+    assert!((8..=16).all(|height| !signed(height, dead) && disk.proposer(height) != dead));
+    let removed = town.nodes[3].as_ref().expect("a node").handle.counters();
+    assert_eq!(removed.votes.get(), 0, "it follows");
+    let nodes = town.nodes.iter().flatten();
+    assert_eq!(nodes.map(|node| node.handle.counters().refusals.get()).sum::<u64>(), 0);
+
+    // With the set of another height the certificate proves nothing.
+    let height = (4..=16).find(|height| signed(*height, newcomer)).expect("it signs");
+    let (hash, decided) = disk.block(height);
+    let wrong = verify_certificate(CHAIN, &disk.set_of(1), height, &hash, &decided.certificate);
+    assert_eq!(wrong, Err(CertificateError::Stranger { address: newcomer }));
+    town.stop_all().await;
 }

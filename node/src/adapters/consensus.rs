@@ -6,7 +6,8 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use consensus::{
-    Archive, Candidate, Decided, Ledger, LedgerFault, Origin, Proposed, Tip, Undecided, Verdict,
+    Archive, Candidate, Decided, Equivocation, Ledger, LedgerFault, Origin, Proposed, SignedChoice,
+    SignedKind, Tip, Undecided, Verdict,
 };
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
 use state::{store, tables, view};
@@ -16,7 +17,7 @@ use types::{Address, Block, Body, CheckedTx, Hash, SizeLimits, Sweep, UncheckedB
 use rpc::ports::CommittedBlock;
 
 use crate::adapters::events::EventBus;
-use crate::chain::Chain;
+use crate::chain::{Chain, NextValidators};
 use crate::clock::now_ms;
 use crate::metrics::BlockMetrics;
 use crate::pace::Wake;
@@ -132,11 +133,8 @@ impl ChainLedger {
 impl Ledger for ChainLedger {
     fn tip(&self) -> Result<Tip, LedgerFault> {
         let tip = self.chain.tip();
-        Ok(Tip {
-            height: tip.height,
-            hash: tip.hash,
-            validators: self.chain.spec().validators.clone(),
-        })
+        let NextValidators { next, after } = self.chain.validators();
+        Ok(Tip { height: tip.height, hash: tip.hash, validators: next, next_validators: after })
     }
 
     fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault> {
@@ -198,9 +196,11 @@ impl Ledger for ChainLedger {
             None => Arc::new(self.execute_kept(height, hash)?),
         };
         let started = Instant::now();
+        let before = self.chain.validators().next;
         let block = self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
+        let has_new_set = self.chain.validators().next != before;
         self.metrics.commit.observe(started.elapsed().as_secs_f64());
-        self.update_pool(&block)?;
+        self.update_pool(&block, has_new_set)?;
         let count = block.block.header.tx_count;
         self.metrics.transactions.inc_by(count);
         self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
@@ -225,10 +225,15 @@ impl Ledger for ChainLedger {
 
 impl ChainLedger {
     /// Tells the pool what a block did.
-    fn update_pool(&self, committed: &CommittedBlock) -> Result<(), LedgerFault> {
+    fn update_pool(
+        &self,
+        committed: &CommittedBlock,
+        has_new_set: bool,
+    ) -> Result<(), LedgerFault> {
         let started = Instant::now();
         let CommittedBlock { block, sweeps, .. } = committed;
         let mut touched = Touched::by_sweeps(sweeps);
+        touched.validators |= has_new_set;
         let state = self.chain.store().latest();
         for sweep in sweeps {
             if let Sweep::TimedOut { agent_run_id, .. } = sweep {
@@ -279,4 +284,26 @@ impl Archive for ChainLedger {
     fn earliest(&self) -> Result<u64, LedgerFault> {
         Ok(1)
     }
+
+    fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault> {
+        let pairs: Vec<_> = pairs.iter().map(stored).collect();
+        self.chain.store().add_equivocations(&pairs).map_err(LedgerFault::new)
+    }
+}
+
+/// A pair of contradicting messages as the store keeps it.
+fn stored(pair: &Equivocation) -> (Address, store::Equivocation) {
+    let Equivocation { validator, height, round, kind, first, second } = *pair;
+    let choice = |SignedChoice { block_hash, valid_round, signature }| store::SignedChoice {
+        block_hash,
+        valid_round,
+        signature,
+    };
+    let kind = match kind {
+        SignedKind::Proposal => store::Equivocation::PROPOSAL,
+        SignedKind::Prevote => store::Equivocation::PREVOTE,
+        SignedKind::Precommit => store::Equivocation::PRECOMMIT,
+    };
+    let (first, second) = (choice(first), choice(second));
+    (validator, store::Equivocation { height, round, kind, first, second })
 }

@@ -117,7 +117,7 @@ impl Projection for Projected {
         let rules = StaticRules {
             chain_id: &spec.rules.chain_id,
             params,
-            v6_height: spec.rules.forks.v6,
+            forks: spec.rules.forks,
             height: chain.tip().height.saturating_add(1),
         };
         let tx = if is_signed {

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Certificate, CommittedBlock, Fault, IncludedTx, MinerEntry, Proof, ProofTarget,
-    RunFilter, Slice, Tip, Validator,
+    self, Certificate, CommittedBlock, Equivocation, Fault, IncludedTx, MinerEntry, Proof,
+    ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
 use state::store::{self, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
-use types::{Account, Address, Blob, Hash, Header, Run, Step, Supply, TxLocation};
+use types::{
+    Account, Address, Blob, Hash, Header, OpenVote, PublicKey, Run, Step, Supply, TxLocation,
+};
 
-use crate::chain::Chain;
+use crate::chain::{Chain, set_of};
 
 /// The reading side of the interfaces. Every call looks at one moment of the chain.
 pub(crate) struct Reads {
@@ -66,25 +68,60 @@ impl ports::Chain for Reads {
     }
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
-        if height > self.chain.tip().height.saturating_add(1) {
-            return Ok(None);
-        }
         let snapshot = self.snapshot();
-        let validators = self.chain.spec().validators.validators().iter().map(|validator| {
-            let address = validator.address;
-            let stats = snapshot.validator_stats(&address)?;
-            Ok(Validator {
-                address,
-                public_key: validator.public_key,
-                power: validator.power,
-                proposed: stats.proposed,
-                missed: stats.missed,
-            })
-        });
-        validators
-            .collect::<Result<_, StorageError>>()
-            .map(Some)
-            .map_err(fault("reading the validators"))
+        let read = || -> Result<Option<Vec<Validator>>, StorageError> {
+            if height > snapshot.tip()?.height.saturating_add(2) {
+                return Ok(None);
+            }
+            let set = match snapshot.validator_set(height)? {
+                Some(stored) => set_of(&stored.members)?,
+                None => self.chain.spec().validators.clone(),
+            };
+            let votes = snapshot.validator_votes()?;
+            let members = set.validators().iter();
+            let all = members.map(|member| validator(&snapshot, member, &votes));
+            all.collect::<Result<_, _>>().map(Some)
+        };
+        read().map_err(fault("reading the validators"))
+    }
+}
+
+/// A validator with how it has done and what it votes for.
+fn validator(
+    snapshot: &Snapshot<'_>,
+    member: &consensus::Validator,
+    votes: &[((Address, PublicKey), OpenVote)],
+) -> Result<Validator, StorageError> {
+    let consensus::Validator { address, public_key, power } = *member;
+    let stats = snapshot.validator_stats(&address)?;
+    let seen = snapshot.equivocations(&address)?;
+    let own = votes.iter().filter(|((voter, _), _)| *voter == address);
+    let votes = own.map(|((_, candidate_key), vote)| {
+        let OpenVote { power, expires_at } = *vote;
+        ValidatorVote { candidate_key: *candidate_key, power, expires_at }
+    });
+    Ok(Validator {
+        address,
+        public_key,
+        power,
+        proposed: stats.proposed,
+        missed: stats.missed,
+        votes: votes.collect(),
+        equivocations: seen.count,
+        evidence: seen.last.iter().map(equivocation).collect(),
+    })
+}
+
+fn equivocation(pair: &store::Equivocation) -> Equivocation {
+    let message = |choice: store::SignedChoice| {
+        let store::SignedChoice { block_hash, valid_round, signature } = choice;
+        (block_hash, valid_round, signature)
+    };
+    Equivocation {
+        height: pair.height,
+        round: pair.round,
+        kind: pair.word(),
+        messages: [message(pair.first), message(pair.second)],
     }
 }
 
@@ -250,6 +287,7 @@ impl ports::Proofs for Reads {
         let proven = match target {
             ProofTarget::Account(address) => snapshot.prove::<tables::Accounts>(address),
             ProofTarget::AgentRun(id) => snapshot.prove::<tables::Runs>(id),
+            ProofTarget::Validators => snapshot.prove::<tables::Validators>(&()),
         };
         let Some(proven) = proven.map_err(fault("making a proof"))? else { return Ok(None) };
         let height = proven.header_height;
@@ -259,6 +297,7 @@ impl ports::Proofs for Reads {
         let (table, row) = match target {
             ProofTarget::Account(address) => (tables::Accounts::ID, address.to_bytes()),
             ProofTarget::AgentRun(id) => (tables::Runs::ID, id.to_bytes()),
+            ProofTarget::Validators => (tables::Validators::ID, ().to_bytes()),
         };
         let Some(key) = state::tree::key_hash(table, &row) else { return Ok(None) };
         Ok(Some(Proof {

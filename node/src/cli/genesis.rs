@@ -45,6 +45,9 @@ pub(super) struct NewArgs {
     /// From which block on CHAT_TURN and the AGENT kinds are valid
     #[arg(long, value_name = "HEIGHT", default_value_t = 0)]
     v6: u64,
+    /// From which block on validators can change their set by VALIDATOR_VOTE
+    #[arg(long, value_name = "HEIGHT", default_value_t = 0)]
+    validator_vote: u64,
     /// Set a parameter
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
@@ -94,7 +97,7 @@ fn new(args: NewArgs, out: Out<'_>) -> Outcome {
         genesis_time: args.time.unwrap_or_else(now_ms),
         validators: args.validator,
         accounts: args.account,
-        forks: state::Forks { v6: args.v6 },
+        forks: state::Forks { v6: args.v6, validator_vote: Some(args.validator_vote) },
         params,
     };
     let genesis = Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))?;

@@ -133,10 +133,12 @@ pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
     } else {
         None
     };
-    let is_listed = |key: &Keypair| {
-        genesis.validators().iter().any(|listed| listed.public_key == key.public_key())
+    // Where validators can change, a key that is not one of the first may become one.
+    let may_vote = |key: &Keypair| {
+        genesis.chain().forks.validator_vote.is_some()
+            || genesis.validators().iter().any(|listed| listed.public_key == key.public_key())
     };
-    let validator = validator.filter(is_listed);
+    let validator = validator.filter(may_vote);
     let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
     let asked = supervisor::asked_by_signal()
         .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })?;

@@ -10,6 +10,7 @@ use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
     BlobFinalize, BlobInit, ChatTurn, MinerAddress, MinerRegister, ToolCall, Transfer,
+    ValidatorVote,
 };
 use types::{Address, Body, SizeLimits, Transaction, ids};
 
@@ -19,8 +20,11 @@ use crate::ports::SettlementNow;
 use crate::wire::{
     BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest, BuildAgentStep,
     BuildAttachment, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn,
-    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, Built,
+    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, BuildValidatorVote, Built,
 };
+
+/// How long a vote for a change of the validators counts if the caller does not say: a week.
+const VOTE_TTL_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
 /// Builders: one per kind of transaction.
 #[rpc(server, namespace = "ombra")]
@@ -99,6 +103,14 @@ pub trait BuildRpc {
         &self,
         envelope: BuildEnvelope,
         fields: BuildBlobFinalize,
+    ) -> Result<Built, RpcError>;
+
+    /// An unsigned VALIDATOR_VOTE.
+    #[method(name = "buildValidatorVote", blocking)]
+    fn validator_vote(
+        &self,
+        envelope: BuildEnvelope,
+        fields: BuildValidatorVote,
     ) -> Result<Built, RpcError>;
 }
 
@@ -267,6 +279,22 @@ impl BuildRpcServer for Api {
         let body = Body::BlobFinalize(BlobFinalize { blob_id: fields.blob_id });
         self.build(&self.sender(envelope)?, &body)
     }
+
+    fn validator_vote(
+        &self,
+        envelope: BuildEnvelope,
+        fields: BuildValidatorVote,
+    ) -> Result<Built, RpcError> {
+        let BuildValidatorVote { candidate_key, power, expires_at } = fields;
+        let sender = self.sender(envelope)?;
+        let week = || sender.envelope.timestamp.saturating_add(VOTE_TTL_MS);
+        let body = Body::ValidatorVote(ValidatorVote {
+            candidate_key: candidate_key.0,
+            power,
+            expires_at: expires_at.unwrap_or_else(week),
+        });
+        self.build(&sender, &body)
+    }
 }
 
 /// Who sends, with everything filled in.
@@ -305,7 +333,7 @@ impl Api {
         let rules = StaticRules {
             chain_id: &self.facts.chain_id,
             params,
-            v6_height: self.facts.v6_height,
+            forks: self.facts.forks,
             height: self.ports.chain.tip().height.saturating_add(1),
         };
         check::verify_unsigned(tx, &rules)?;

@@ -61,7 +61,7 @@ impl ChainRpcServer for Api {
             syncing: self.ports.network.is_syncing(),
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),
-            forks: Forks { v6: self.facts.v6_height },
+            forks: Forks::from(self.facts.forks),
             params: self.facts.params.clone(),
             version: self.facts.version.clone(),
         })
@@ -115,13 +115,19 @@ impl ChainRpcServer for Api {
 
     fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {
         let target = match of {
-            ProofQuery { account: Some(address), agent_run: None } => {
+            ProofQuery { account: Some(address), agent_run: None, validators: None } => {
                 ProofTarget::Account(address.0)
             }
-            ProofQuery { account: None, agent_run: Some(id) } => ProofTarget::AgentRun(id.0),
-            ProofQuery { account, .. } => {
-                let got = if account.is_some() { "both" } else { "neither" };
-                return Err(RpcError::invalid("of", got, "either account or agentRun"));
+            ProofQuery { account: None, agent_run: Some(id), validators: None } => {
+                ProofTarget::AgentRun(id.0)
+            }
+            ProofQuery { account: None, agent_run: None, validators: Some(true) } => {
+                ProofTarget::Validators
+            }
+            ProofQuery { account, agent_run, .. } => {
+                let got = if account.is_some() || agent_run.is_some() { "several" } else { "none" };
+                let expected = "one of account, agentRun and validators (true)";
+                return Err(RpcError::invalid("of", got, expected));
             }
         };
         let proof = self.ports.proofs.prove(&target)?;

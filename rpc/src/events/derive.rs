@@ -145,7 +145,7 @@ const fn swept_run(sweep: &Sweep) -> Option<Hash> {
         Sweep::Reopened { agent_run_id, .. } | Sweep::TimedOut { agent_run_id, .. } => {
             Some(*agent_run_id)
         }
-        Sweep::BlobDropped { .. } => None,
+        Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => None,
     }
 }
 
@@ -188,7 +188,8 @@ impl Change {
             | Body::MinerRegister(_)
             | Body::BlobInit(_)
             | Body::BlobChunk(_)
-            | Body::BlobFinalize(_) => None,
+            | Body::BlobFinalize(_)
+            | Body::ValidatorVote(_) => None,
         }
     }
 
@@ -200,7 +201,7 @@ impl Change {
             Sweep::TimedOut { agent_run_id, settlement } => {
                 (*agent_run_id, RunStatus::Timeout, run.miner, Some(FeeSplit::from(*settlement)))
             }
-            Sweep::BlobDropped { .. } => return None,
+            Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => return None,
         };
         let event = RunEventKind::Expired;
         Some(Self { event, agent_run_id, status, miner, step: None, fees, has_escrow: false })

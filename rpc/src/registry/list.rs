@@ -6,11 +6,11 @@ use crate::wire::{
     AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
     BlocksQuery, BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest,
     BuildAgentStep, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn, BuildEnvelope,
-    BuildMinerRegister, BuildTransfer, Built, ChainInfo, ConversationId, EventFilter, EventKind,
-    FeeSchedule, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf, PeerQuery, PeerView,
-    PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView, SendAnswer, SendItem,
-    SenderPool, SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject,
-    TxView, ValidatorView, WaitOptions,
+    BuildMinerRegister, BuildTransfer, BuildValidatorVote, Built, ChainInfo, ConversationId,
+    EventFilter, EventKind, FeeSchedule, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf,
+    PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView,
+    SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView,
+    SupplyView, TurnView, TxObject, TxView, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -61,7 +61,7 @@ fn chain() -> Vec<Method> {
             .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
             .errors(&[NOT_FOUND]),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
-            .param(Param::required::<ProofQuery>("of", "either account or agentRun").spread())
+            .param(Param::required::<ProofQuery>("of", "account, agentRun or validators").spread())
             .errors(&[NOT_FOUND]),
         Method::new::<serde_json::Map<String, serde_json::Value>>(
             "rpc.discover",
@@ -231,6 +231,11 @@ fn builders() -> Vec<Method> {
             "ombra_buildBlobFinalize",
             "An unsigned SOCIAL_BLOB_FINALIZE.",
             Param::required::<BuildBlobFinalize>("fields", FIELDS),
+        ),
+        builder(
+            "ombra_buildValidatorVote",
+            "An unsigned VALIDATOR_VOTE.",
+            Param::required::<BuildValidatorVote>("fields", FIELDS),
         ),
     ]
 }

@@ -228,6 +228,19 @@ pub struct BuildBlobFinalize {
     pub blob_id: String,
 }
 
+/// VALIDATOR_VOTE.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BuildValidatorVote {
+    /// The consensus key of the validator that shall be added, changed or removed.
+    pub candidate_key: PublicKeyText,
+    /// The power that it shall have, at most 2^48; 0 removes it.
+    pub power: u64,
+    /// The last block time at which the vote counts; a week after the timestamp if not given.
+    #[serde(default)]
+    pub expires_at: Option<u64>,
+}
+
 /// A transaction that waits for its signature.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,10 +6,10 @@ use types::params::{
     AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN, BLOB_CHUNK_BYTES, CHAT_TURN_FEE,
     INLINE_TEXT_BYTES_MAX, MAX_STEPS_MAX,
 };
-use types::{Address, Amount, Hash, Params, PublicKey, Supply};
+use types::{Address, Amount, Hash, Params, PublicKey, Signature, Supply};
 
-use super::{AddressText, AmountText, HashText, PublicKeyText};
-use crate::ports::{Identity, Peer, Validator};
+use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
+use crate::ports::{Equivocation, Identity, Peer, Validator, ValidatorVote};
 
 /// What `ombra_chainInfo` answers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -46,9 +46,20 @@ pub struct ChainInfo {
 
 /// From which heights forks are active.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Forks {
     /// CHAT_TURN and AGENT transactions.
     pub v6: u64,
+    /// VALIDATOR_VOTE; absent on a chain whose validators never change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validator_vote: Option<u64>,
+}
+
+impl From<types::Forks> for Forks {
+    fn from(forks: types::Forks) -> Self {
+        let types::Forks { v6, validator_vote } = forks;
+        Self { v6, validator_vote }
+    }
 }
 
 /// Constants and parameters that set prices and limits.
@@ -163,14 +174,90 @@ pub struct ValidatorView {
     pub power: u64,
     /// Blocks that it proposed.
     pub proposed: u64,
-    /// Blocks whose certificate lacks its signature.
+    /// Rounds in which it was to propose and nothing was decided.
     pub missed: u64,
+    /// Its votes for changes of the set that count now, in order of candidates.
+    pub votes: Vec<ValidatorVoteView>,
+    /// Pairs of messages in which this node saw it contradict itself.
+    pub equivocations: u64,
+    /// The last of these pairs, oldest first; at most 16.
+    pub evidence: Vec<EquivocationView>,
+}
+
+/// An open vote for a change of the validator set.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValidatorVoteView {
+    /// The key of the validator that shall be added, changed or removed.
+    #[schemars(with = "PublicKeyText")]
+    pub candidate_key: PublicKey,
+    /// The power that it shall have; 0 removes it.
+    pub power: u64,
+    /// The last block time at which the vote counts.
+    pub expires_at: u64,
+}
+
+/// Two signed messages of one validator of which an honest one sends at most one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EquivocationView {
+    /// The height that was being decided.
+    pub height: u64,
+    /// The round.
+    pub round: u32,
+    /// `proposal`, `prevote` or `precommit`.
+    pub kind: &'static str,
+    /// The two messages.
+    pub messages: Vec<SignedChoiceView>,
+}
+
+/// What one signed message chose.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedChoiceView {
+    /// The block; absent for nil.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub block_hash: Option<Hash>,
+    /// A proposal's valid round; −1 for none, and for votes.
+    pub valid_round: i64,
+    /// The signature over the message.
+    #[schemars(with = "SignatureText")]
+    pub signature: Signature,
+}
+
+impl From<Equivocation> for EquivocationView {
+    fn from(pair: Equivocation) -> Self {
+        let Equivocation { height, round, kind, messages } = pair;
+        let messages = messages.into_iter().map(|(block_hash, valid_round, signature)| {
+            SignedChoiceView { block_hash, valid_round, signature }
+        });
+        Self { height, round, kind, messages: messages.collect() }
+    }
+}
+
+impl From<ValidatorVote> for ValidatorVoteView {
+    fn from(vote: ValidatorVote) -> Self {
+        let ValidatorVote { candidate_key, power, expires_at } = vote;
+        Self { candidate_key, power, expires_at }
+    }
 }
 
 impl From<Validator> for ValidatorView {
     fn from(validator: Validator) -> Self {
-        let Validator { address, public_key, power, proposed, missed } = validator;
-        Self { address, public_key, power, proposed, missed }
+        let Validator {
+            address,
+            public_key,
+            power,
+            proposed,
+            missed,
+            votes,
+            equivocations,
+            evidence,
+        } = validator;
+        let votes = votes.into_iter().map(ValidatorVoteView::from).collect();
+        let evidence = evidence.into_iter().map(EquivocationView::from).collect();
+        Self { address, public_key, power, proposed, missed, votes, equivocations, evidence }
     }
 }
 

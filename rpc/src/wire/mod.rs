@@ -22,9 +22,13 @@ pub use block::{BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry,
 pub use build::{
     BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest, BuildAgentStep,
     BuildAttachment, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn,
-    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, Built, SignedParts,
+    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, BuildValidatorVote, Built,
+    SignedParts,
 };
-pub use chain::{ChainInfo, FeeSchedule, Forks, NetInfo, PeerView, SupplyView, ValidatorView};
+pub use chain::{
+    ChainInfo, EquivocationView, FeeSchedule, Forks, NetInfo, PeerView, SignedChoiceView,
+    SupplyView, ValidatorView, ValidatorVoteView,
+};
 pub use directory::{BlobView, MinerView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
 pub use params::{

@@ -262,6 +262,9 @@ pub struct ProofQuery {
     /// A run's record.
     #[serde(default)]
     pub agent_run: Option<HashText>,
+    /// `true`: the validators of the next heights.
+    #[serde(default)]
+    pub validators: Option<bool>,
 }
 
 /// Which peer to connect to or to forget: exactly one of the members.

@@ -18,7 +18,7 @@ use types::build::{self, Envelope};
 use types::tx::Transfer;
 use types::{Amount, Body, Hash, Keypair};
 
-use crate::world::{CHAIN_ID, NOW, World, key};
+use crate::world::{CHAIN_ID, FORKS, NOW, World, key};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,7 +43,7 @@ impl TestServer {
         let facts = ChainFacts {
             chain_id: CHAIN_ID.to_owned(),
             genesis_hash: Hash::digest(b"genesis"),
-            v6_height: 0,
+            forks: FORKS,
             params: world.params.clone(),
             version: "0.0.0-test".to_owned(),
         };

@@ -93,7 +93,7 @@ async fn chain_info_names_the_chain_and_its_tip() {
     let info = server.result("ombra_chainInfo", json!([])).await;
     assert_eq!(info["chainId"], "test-chain");
     assert_eq!((&info["height"], &info["validators"]), (&json!(1), &json!(1)));
-    assert_eq!(info["forks"], json!({"v6": 0}));
+    assert_eq!(info["forks"], json!({"v6": 0, "validatorVote": 0}));
     assert_eq!(info["params"]["maxTxBytes"], 131_072);
     assert_eq!(info["syncing"], false);
     let fees = server.result("ombra_feeSchedule", json!([])).await;
@@ -102,6 +102,15 @@ async fn chain_info_names_the_chain_and_its_tip() {
     assert_eq!(supply["circulating"], "710");
     let validators = server.result("ombra_getValidators", json!([])).await;
     assert_eq!(validators[0]["power"], 10);
+    let vote = json!({"candidateKey": key(98).public_key(), "power": 3, "expiresAt": NOW});
+    assert_eq!(
+        (&validators[0]["votes"], &validators[0]["equivocations"]),
+        (&json!([vote]), &json!(5))
+    );
+    let evidence = &validators[0]["evidence"][0];
+    assert_eq!((&evidence["height"], &evidence["kind"]), (&json!(7), &json!("precommit")));
+    assert_eq!(evidence["messages"][0]["blockHash"], json!(Hash::ZERO));
+    assert_eq!(evidence["messages"][1].get("blockHash"), None);
     let (number, code, _) = server.error("ombra_getValidators", json!([99])).await;
     assert_eq!((-32051, "NOT_FOUND"), (number, code.as_str()));
 }
@@ -286,6 +295,9 @@ async fn every_builder_gives_what_its_signer_can_send() {
     let chunk = json!({"blobId": "b", "chunkIndex": 0, "chunkDataBase64": "AAEC"});
     build_and_send(&server, "ombra_buildBlobChunk", &user, chunk).await;
     build_and_send(&server, "ombra_buildBlobFinalize", &user, json!({"blobId": "b"})).await;
+    let vote = json!({"candidateKey": user.public_key(), "power": 7, "timestamp": NOW});
+    let vote = build_and_send(&server, "ombra_buildValidatorVote", &user, vote).await;
+    assert_eq!(vote["expiresAt"], NOW + 7 * 24 * 3_600_000);
 }
 
 #[tokio::test]
@@ -417,7 +429,12 @@ async fn miners_blobs_and_proofs_are_answered() {
     let proof = server.result("ombra_getProof", of).await;
     assert_eq!((&proof["value"], &proof["header"]["index"]), (&json!("0001ff"), &json!(1)));
     assert_eq!(proof["commit"]["blockHash"], proof["blockHash"]);
-    for of in [json!({}), json!({"account": key(1).address(), "agentRun": Hash::ZERO})] {
+    server.result("ombra_getProof", json!({"validators": true})).await;
+    for of in [
+        json!({}),
+        json!({"validators": false}),
+        json!({"account": key(1).address(), "agentRun": Hash::ZERO}),
+    ] {
         assert_eq!(-32602, server.error("ombra_getProof", of).await.0);
     }
 }

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, Certificate, Chain, Check, Clock, CommittedBlock, Directory,
-    DroppedTx, Effects, Events, Fault, Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange,
-    PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget,
-    Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, Slice, Submit, SubmitError,
-    Tip, Transactions, Validator,
+    DroppedTx, Effects, Equivocation, Events, Fault, Identity, IncludedTx, MinerEntry, Network,
+    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
+    ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, Slice, Submit,
+    SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 use types::check::{self, StaticRules};
 use types::tx::ChatTurn;
 use types::{
-    Account, Address, Amount, Blob, Block, Body, CheckedTx, Hash, Header, Keypair, Miner,
+    Account, Address, Amount, Blob, Block, Body, CheckedTx, Forks, Hash, Header, Keypair, Miner,
     MinerFigures, Params, Rejection, Run, RunStatus, Settlement, SizeLimits, Step, Supply, Sweep,
     Transaction, TxLocation, block,
 };
@@ -26,6 +26,8 @@ use types::{
 pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
 pub const POOL_EVENTS: usize = 16;
+/// Every kind is valid from the beginning.
+pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0) };
 
 /// Everything that the chain knows.
 #[derive(Default)]
@@ -103,7 +105,7 @@ impl World {
 
     pub fn rules(&self) -> StaticRules<'_> {
         let height = self.state().blocks.len() as u64 + 1;
-        StaticRules { chain_id: CHAIN_ID, params: &self.params, v6_height: 0, height }
+        StaticRules { chain_id: CHAIN_ID, params: &self.params, forks: FORKS, height }
     }
 
     /// Puts everything pending into a block; answers its index.
@@ -340,6 +342,11 @@ impl Chain for World {
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
         let is_known = height <= self.state().blocks.len() as u64 + 1;
+        let candidate_key = key(98).public_key();
+        let vote = ValidatorVote { candidate_key, power: 3, expires_at: NOW };
+        let signature = key(99).sign(b"x");
+        let messages = [(Some(Hash::ZERO), -1, signature), (None, -1, signature)];
+        let pair = Equivocation { height: 7, round: 1, kind: "precommit", messages };
         Ok(is_known.then(|| {
             vec![Validator {
                 address: key(99).address(),
@@ -347,6 +354,9 @@ impl Chain for World {
                 power: 10,
                 proposed: 1,
                 missed: 0,
+                votes: vec![vote],
+                equivocations: 5,
+                evidence: vec![pair],
             }]
         }))
     }
@@ -495,6 +505,7 @@ impl Proofs for World {
         let key = match target {
             ProofTarget::Account(address) => Hash::digest(address.as_bytes()),
             ProofTarget::AgentRun(id) => *id,
+            ProofTarget::Validators => Hash::digest(b"v"),
         };
         Ok(Some(Proof {
             key,

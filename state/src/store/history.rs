@@ -34,7 +34,8 @@ pub(super) fn positions(
             | Body::MinerRegister(_)
             | Body::BlobInit(_)
             | Body::BlobChunk(_)
-            | Body::BlobFinalize(_) => None,
+            | Body::BlobFinalize(_)
+            | Body::ValidatorVote(_) => None,
         };
         if let Some(other) = other.filter(|other| *other != tx.from()) {
             positions.entry(other).or_default().push(position);

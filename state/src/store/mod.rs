@@ -13,6 +13,7 @@
 mod bodies;
 mod cache;
 mod commit;
+mod equivocations;
 mod floor;
 mod history;
 mod options;
@@ -49,11 +50,11 @@ pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
 pub use self::options::Options;
 pub use self::query::{
-    MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredTx,
-    TurnDetail,
+    MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
+    StoredTx, TurnDetail,
 };
 pub use self::snapshot::Snapshot;
-pub use self::tables::ValidatorStats;
+pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};
 pub use self::undecided::Undecided;
 
 /// The format that this program writes. Another one is refused, never guessed at.

@@ -57,7 +57,10 @@ impl Rocks {
         let mut settings = options::database(options);
         settings.create_if_missing(false);
         settings.create_missing_column_families(false);
-        let families = options::column_families(options);
+        // A table that an older program did not have has no rows to be read.
+        let there = DB::list_cf(&settings, path).map_err(|error| explain(path, error))?;
+        let mut families = options::column_families(options);
+        families.retain(|family| there.iter().any(|name| name == family.name()));
         let db = DB::open_cf_descriptors_read_only(&settings, path, families, false);
         db.map(|db| Self { db }).map_err(|error| explain(path, error))
     }

@@ -14,6 +14,7 @@
 //! undecided        height u64 | round u32 | block hash     a proposed block, raw
 //! tree_nodes       version u64 | path                      node of the state tree, raw
 //! tree_stale       height u64                              keys of nodes that nothing later needs, raw
+//! equivocations    address                                 Equivocations
 //! ```
 //!
 //! A *raw* value has no version byte and no frame. `bodies` holds the transactions of a block as
@@ -25,7 +26,7 @@
 //! and would only hide one another from look-ups by hash, which compare the whole hash.
 
 use serde::{Deserialize, Serialize};
-use types::{Address, Hash, Sweep, TxLocation};
+use types::{Address, Hash, Signature, Sweep, TxLocation};
 
 use crate::table::{Key, Table, TableId};
 use crate::tables;
@@ -139,8 +140,89 @@ impl Table for ValidatorFigures {
     type Value = ValidatorStats;
 }
 
+/// One of two messages that contradict each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SignedChoice {
+    /// The block that was chosen; none for nil.
+    pub block_hash: Option<Hash>,
+    /// A proposal's valid round; −1 for none, and for votes.
+    pub valid_round: i64,
+    /// The validator's signature over the message (docs/consensus.md section 2).
+    pub signature: Signature,
+}
+
+/// Two signed messages of one validator of which an honest one sends at most one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Equivocation {
+    /// The height that was being decided.
+    pub height: u64,
+    /// The round.
+    pub round: u32,
+    /// 0 for a proposal, 1 for a prevote, 2 for a precommit.
+    pub kind: u8,
+    /// One message.
+    pub first: SignedChoice,
+    /// The other.
+    pub second: SignedChoice,
+}
+
+impl Equivocation {
+    /// The kind of two proposals.
+    pub const PROPOSAL: u8 = 0;
+    /// The kind of two prevotes.
+    pub const PREVOTE: u8 = 1;
+    /// The kind of two precommits.
+    pub const PRECOMMIT: u8 = 2;
+
+    /// What was sent twice, as a word: `proposal`, `prevote` or `precommit`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self.kind {
+            Self::PROPOSAL => "proposal",
+            Self::PREVOTE => "prevote",
+            _ => "precommit",
+        }
+    }
+}
+
+/// What this node has seen of a validator that contradicted itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Equivocations {
+    /// Pairs seen so far.
+    pub count: u64,
+    /// The last of them, oldest first, at most [`Equivocations::KEPT_MAX`].
+    pub last: Vec<Equivocation>,
+}
+
+impl Equivocations {
+    /// How many pairs are kept of one validator: one proves enough.
+    pub const KEPT_MAX: usize = 16;
+
+    /// Counts and keeps a pair, unless it is kept already.
+    pub(crate) fn add(&mut self, pair: Equivocation) {
+        if self.last.contains(&pair) {
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        if self.last.len() >= Self::KEPT_MAX {
+            self.last.remove(0);
+        }
+        self.last.push(pair);
+    }
+}
+
+/// What this node has seen of validators that contradicted themselves. Nodes differ in it: it is no
+/// part of the state.
+#[derive(Debug)]
+pub(crate) struct EquivocationRows;
+impl Table for EquivocationRows {
+    const ID: TableId = TableId::plain(76, "equivocations");
+    type Key = Address;
+    type Value = Equivocations;
+}
+
 /// The tables of this file.
-pub const OWN: [TableId; 12] = [
+pub const OWN: [TableId; 13] = [
     META,
     Headers::ID,
     COMMITS,
@@ -153,6 +235,7 @@ pub const OWN: [TableId; 12] = [
     UNDECIDED,
     TREE_NODES,
     TREE_STALE,
+    EquivocationRows::ID,
 ];
 
 /// Every table of the database.
@@ -179,8 +262,9 @@ pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
         Accounts, BlobChunks, Blobs, ConversationTurns, Deadlines, Figures, MinerIds, Miners, Runs,
         RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns,
+        ValidatorHistory, ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 12] = [
+    const LOOKUP: [TableId; 14] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -192,18 +276,21 @@ pub(crate) fn shape(table: TableId) -> Shape {
         BlockIds::ID,
         TxIndex::ID,
         ValidatorFigures::ID,
+        Validators::ID,
+        EquivocationRows::ID,
         TREE_NODES,
     ];
-    const INDEX: [TableId; 7] = [
+    const INDEX: [TableId; 8] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
         RunsByMiner::ID,
         RunsByConversation::ID,
         AccountHistory::ID,
+        ValidatorHistory::ID,
         META,
     ];
-    const QUEUE: [TableId; 3] = [Deadlines::ID, RunsByStatus::ID, TREE_STALE];
+    const QUEUE: [TableId; 4] = [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE];
     const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
     if LOOKUP.contains(&table) {
         Shape::Lookup

@@ -19,13 +19,17 @@
 //! runs_by_submitter         address | height u64 | position u32          run id
 //! runs_by_miner             address | height u64 | position u32          run id
 //! runs_by_conversation      conversation id | height u64 | position u32  run id
+//! validators           v    (one row)                                    ValidatorSets
+//! validator_votes      w    voter's address | candidate's key            OpenVote
+//! validator_history         first height u64                             set that decides from there
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST.
 
 use serde::{Deserialize, Serialize};
 use types::{
-    Account, Address, Blob, Hash, Miner, MinerFigures, Run, RunStatus, Step, Supply, TxLocation,
+    Account, Address, Blob, Hash, Miner, MinerFigures, OpenVote, PublicKey, Run, RunStatus,
+    SetMember, Step, Supply, TxLocation, ValidatorSets,
 };
 
 use crate::table::{Table, TableId};
@@ -208,8 +212,35 @@ impl Table for RunsByConversation {
     type Value = Hash;
 }
 
+/// Who decides the next blocks: one row, on chains that can change their validators.
+#[derive(Debug)]
+pub struct Validators;
+impl Table for Validators {
+    const ID: TableId = TableId::authenticated(16, "validators", b'v');
+    type Key = ();
+    type Value = ValidatorSets;
+}
+
+/// Votes for changes of the validator set that count, by voter and candidate.
+#[derive(Debug)]
+pub struct ValidatorVotes;
+impl Table for ValidatorVotes {
+    const ID: TableId = TableId::authenticated(17, "validator_votes", b'w');
+    type Key = (Address, PublicKey);
+    type Value = OpenVote;
+}
+
+/// Every set that the chain has had, by the first height that it decides. No row is deleted.
+#[derive(Debug)]
+pub struct ValidatorHistory;
+impl Table for ValidatorHistory {
+    const ID: TableId = TableId::plain(18, "validator_history");
+    type Key = u64;
+    type Value = Vec<SetMember>;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 16] = [
+pub const ALL: [TableId; 19] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -226,8 +257,18 @@ pub const ALL: [TableId; 16] = [
     RunsBySubmitter::ID,
     RunsByMiner::ID,
     RunsByConversation::ID,
+    Validators::ID,
+    ValidatorVotes::ID,
+    ValidatorHistory::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted.
-pub const READ_BY_CHECKS: [TableId; 5] =
-    [Accounts::ID, Runs::ID, Blobs::ID, BlobChunks::ID, Turns::ID];
+pub const READ_BY_CHECKS: [TableId; 7] = [
+    Accounts::ID,
+    Runs::ID,
+    Blobs::ID,
+    BlobChunks::ID,
+    Turns::ID,
+    Validators::ID,
+    ValidatorVotes::ID,
+];

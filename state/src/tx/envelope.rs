@@ -1,6 +1,7 @@
 //! What is the same for every kind: the fork, the nonce, the sender's balance, and that nothing is
 //! written before everything is checked (docs/protocol.md section 9).
 
+use types::check::fork_not_active;
 use types::{Account, Address, Code, Rejection, Transaction};
 
 use super::{Cost, Kind};
@@ -61,8 +62,7 @@ fn check_fork<K: Kind>(tx: &Transaction, ctx: &Context<'_>) -> Result<(), Reject
     if ctx.height >= from {
         return Ok(());
     }
-    let got = format_args!("{} in block {}", tx.body().type_name(), ctx.height);
-    Err(Rejection::new(Code::ForkNotActive, "type", got, format_args!("block {from} or later")))
+    Err(fork_not_active(tx, ctx.height, from))
 }
 
 fn next_nonce(tx: &Transaction, account: &Account) -> Result<u64, TxError> {

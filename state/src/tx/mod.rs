@@ -18,6 +18,7 @@ pub(crate) mod envelope;
 mod made_up;
 mod miner_register;
 mod transfer;
+mod validator_vote;
 
 use types::{Amount, Transaction};
 

@@ -1,12 +1,15 @@
 //! Random transactions: most of them sensible, all of them through the static checks.
 
+use std::ops::Range;
+
 use proptest::prelude::*;
 use types::tx::{AgentFinish, AgentRequest, MinerRegister};
 use types::{Amount, Body, Hash, ids};
 
 use crate::model::Model;
 use crate::world::{
-    Who, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation, step, transfer, turn,
+    START, Who, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation, step, transfer,
+    turn, vote_until,
 };
 
 /// Dice for one action. What they mean depends on the state: [`Act::body`].
@@ -19,14 +22,29 @@ pub struct Act {
     pub amount: u16,
 }
 
+/// Acts of every kind but votes.
 pub fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
-    let act = (0_u8..24, 1_u8..7, any::<u8>(), any::<u8>(), any::<u16>());
+    acts_of(0..24, most)
+}
+
+/// Acts of every kind, on a chain whose validators can change.
+pub fn acts_and_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
+    acts_of(0..36, most)
+}
+
+fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
+    let act = (kinds, 1_u8..7, any::<u8>(), any::<u8>(), any::<u16>());
     let act =
         act.prop_map(|(kind, who, pick, twist, amount)| Act { kind, who, pick, twist, amount });
     prop::collection::vec(act, 1..most)
 }
 
 impl Act {
+    /// Whether a block ends here.
+    pub fn ends_block(&self) -> bool {
+        (22..24).contains(&self.kind) && self.pick < 200
+    }
+
     /// One time in so many.
     fn rarely(&self, times: u8) -> bool {
         self.twist.is_multiple_of(times)
@@ -94,12 +112,20 @@ impl Act {
             19 => self.announce(),
             20 => blob_chunk(&self.blob(), 0, &[self.twist % 2; 3]),
             21 => blob_finalize(&self.blob()),
+            24..=35 => self.vote(),
             _ => Body::MinerRegister(MinerRegister {
                 name: format!("miner {amount}"),
                 capabilities: Vec::new(),
                 model_info: "model".to_owned(),
             }),
         }
+    }
+
+    /// On few candidates and powers, so that some get their votes.
+    fn vote(&self) -> Body {
+        let candidate = Who(1 + self.pick % 3 * 3);
+        let power = [0, 10, 10, 1 << 48][usize::from(self.twist % 4)];
+        vote_until(candidate, power, START + 1 + u64::from(self.amount) * 10)
     }
 
     /// Its bytes are 0 or 1; a chunk of the other sort has another hash.

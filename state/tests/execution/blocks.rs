@@ -131,11 +131,11 @@ fn a_reward_that_does_not_fit_into_the_supply_is_cut() {
 
 #[test]
 fn kinds_wait_for_their_fork() {
-    let mut world = World::with(Params::default(), Forks { v6: 3 });
+    let mut world = World::with(Params::default(), Forks { v6: 3, ..Forks::default() });
     let agent: [Body; 2] = [chat("early"), world.request_body(ALICE, 1_000, 3)];
     for body in &agent {
         assert_eq!(world.code(ALICE, body), "FORK_NOT_ACTIVE");
-        assert!(body.needs_v6());
+        assert_eq!(world.chain.forks.active_from(body), 3);
     }
     world.must(ALICE, &transfer(BOB, 1, 0));
     world.next_block();

@@ -133,7 +133,9 @@ fn a_block_sweeps_so_many_in_order_of_deadline_and_id() {
     let swept = |sweeps: Vec<Sweep>| -> Vec<_> {
         let timed_out = |sweep: &Sweep| match sweep {
             Sweep::TimedOut { agent_run_id, .. } => Some(*agent_run_id),
-            Sweep::Reopened { .. } | Sweep::BlobDropped { .. } => None,
+            Sweep::Reopened { .. } | Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => {
+                None
+            }
         };
         sweeps.iter().filter_map(timed_out).collect()
     };

@@ -20,4 +20,5 @@ mod pending;
 mod random;
 mod rejections;
 mod simulation;
+mod validators;
 mod world;

@@ -9,7 +9,7 @@ use types::tx::AgentFinish;
 use types::{Amount, Body, CheckedTx, Hash, RunStatus};
 
 use crate::acts::{Act, acts};
-use crate::model::Model;
+use crate::model::{Model, ModelValidators};
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Who, World, chat, claim, step, transfer,
 };
@@ -101,7 +101,7 @@ proptest! {
         for act in acts {
             // The proposer's own account gets fees that nobody foresees.
             let sender = act.sender(&model);
-            if act.kind >= 22 && act.pick < 200 {
+            if act.ends_block() {
                 waiting = commit_some(&mut world, &mut pending, waiting, act);
             } else if sender != PROPOSER {
                 admit(&world, &mut pending, &mut model, &mut waiting, act);
@@ -122,6 +122,7 @@ fn empty_model(world: &World) -> Model {
         turns: Vec::new(),
         blobs: std::collections::BTreeMap::new(),
         burned: 0,
+        validators: ModelValidators::default(),
         now: 0,
     }
 }

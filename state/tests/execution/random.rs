@@ -1,31 +1,36 @@
 //! Random valid and invalid sequences over many wallets and runs: the ledger and the model must
 //! give the same answers, balances and statuses, and the invariants hold after every block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use proptest::prelude::*;
 use state::table::TableId;
 use state::tables::READ_BY_CHECKS;
 use state::view::{Range, RawRow};
-use state::{PushError, Read, StorageError, TxError, check};
-use types::{Amount, CheckedTx, Settlement, Sweep};
+use state::{PushError, Read, StorageError, TxError, check, validators};
+use types::{Amount, CheckedTx, Params, PublicKey, SetMember, Settlement, Sweep};
 
-use crate::acts::{Act, acts};
-use crate::model::{Life, Model};
+use crate::acts::{Act, acts_and_votes};
+use crate::model::{Life, Model, ModelValidators};
 use crate::world::{FUNDS, PROPOSER, Who, World};
 
+/// The first validators.
+const VALIDATORS: [(Who, u64); 3] = [(Who(1), 10), (Who(2), 10), (Who(3), 10)];
+
 fn world() -> World {
-    World::with_params(|params| {
-        params.pending_ttl_ms = 5_000;
-        params.claim_ttl_ms = 3_000;
-        params.step_ttl_ms = 4_000;
-        params.blob_ttl_ms = 6_000;
-        params.max_reopens = 1;
-        params.max_expiries_per_block = 2;
-        params.max_output_tokens_per_step = 1_000;
-        params.block_reward = Amount::new(7);
-    })
+    let params = Params {
+        pending_ttl_ms: 5_000,
+        claim_ttl_ms: 3_000,
+        step_ttl_ms: 4_000,
+        blob_ttl_ms: 6_000,
+        max_reopens: 1,
+        max_expiries_per_block: 2,
+        max_output_tokens_per_step: 1_000,
+        block_reward: Amount::new(7),
+        ..Params::default()
+    };
+    World::with_validators(params, &VALIDATORS)
 }
 
 fn model(world: &World) -> Model {
@@ -39,6 +44,7 @@ fn model(world: &World) -> Model {
         turns: Vec::new(),
         blobs: std::collections::BTreeMap::new(),
         burned: 0,
+        validators: ModelValidators::new(&VALIDATORS),
         now: world.parent.timestamp + 1_000,
     }
 }
@@ -47,11 +53,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_ledger_agrees_with_the_model(acts in acts(200)) {
+    fn the_ledger_agrees_with_the_model(acts in acts_and_votes(250)) {
         let mut world = world();
         let mut model = model(&world);
         for act in acts {
-            if act.kind >= 22 && act.pick < 200 {
+            if act.ends_block() {
                 end_block(&mut world, &mut model, u64::from(act.amount) % 2_500 + 1);
             } else {
                 act_on_both(&mut world, &mut model, act);
@@ -122,6 +128,7 @@ fn swept_id(sweep: &Sweep) -> String {
             agent_run_id.to_string()
         }
         Sweep::BlobDropped { blob_id } => blob_id.clone(),
+        Sweep::ValidatorChanged { public_key, power, .. } => format!("{public_key}={power}"),
     }
 }
 
@@ -132,6 +139,12 @@ fn assert_same(world: &World, model: &Model) {
         assert_eq!(account.nonce, model.nonce(who.address()));
     }
     assert_eq!(i128::from(world.supply().burned.get()), model.burned);
+    let sets = validators::sets(&*world.base()).unwrap().unwrap();
+    let powers = |set: &[SetMember]| -> BTreeMap<PublicKey, u64> {
+        set.iter().map(|member| (member.public_key, member.power)).collect()
+    };
+    assert_eq!(powers(&sets.current), model.validators.current);
+    assert_eq!(sets.next.as_deref().map(powers), model.validators.next);
     for (id, expected) in &model.runs {
         let run = world.run(*id);
         assert_eq!(run.status.as_str(), expected.word());

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use state::tables::{Accounts, Runs, Supplies};
 use state::{
     BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, Parent, PushError, Read, TxError,
-    execute, execute_block, invariants, view,
+    execute, execute_block, invariants, validators, view,
 };
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_unsigned};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, Transfer,
+    BlobInit, ChatTurn, Transfer, ValidatorVote,
 };
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Rejection, Run, Settlement,
-    SizeLimits, Supply, Sweep, Transaction, ids,
+    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, PublicKey, Rejection, Run,
+    SetMember, Settlement, SizeLimits, Supply, Sweep, Transaction, ids,
 };
 
 /// A wallet of the world, by its place.
@@ -45,6 +45,10 @@ impl Who {
     pub fn address(self) -> Address {
         self.key().address()
     }
+
+    pub fn public_key(self) -> PublicKey {
+        self.key().public_key()
+    }
 }
 
 pub struct World {
@@ -65,10 +69,20 @@ impl World {
         Self::with(params, Forks::default())
     }
 
+    /// A chain whose validators can change; at first they are these, with these powers.
+    pub fn with_validators(params: Params, validators: &[(Who, u64)]) -> Self {
+        let forks = Forks { validator_vote: Some(0), ..Forks::default() };
+        Self::begin(params, forks, validators)
+    }
+
     pub fn with(params: Params, forks: Forks) -> Self {
+        Self::begin(params, forks, &[])
+    }
+
+    fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
         let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks });
         let memory = Arc::new(Memory::default());
-        memory.apply(&genesis());
+        memory.apply(&genesis(validators));
         let hash = Hash::digest(b"genesis");
         let parent = Parent { height: 0, hash, timestamp: START, state_root: Hash::ZERO };
         let mut world = Self { chain, memory, parent, open: None };
@@ -153,7 +167,7 @@ impl World {
     pub fn tx(&self, who: Who, nonce: u64, body: &Body) -> Result<CheckedTx, Rejection> {
         let (params, chain_id) = (&self.chain.params, self.chain.chain_id.as_str());
         let height = self.parent.height + 1;
-        let rules = StaticRules { chain_id, params, v6_height: self.chain.forks.v6, height };
+        let rules = StaticRules { chain_id, params, forks: self.chain.forks, height };
         verify_unsigned(self.unchecked_tx(who, nonce, body), &rules)
     }
 
@@ -249,7 +263,7 @@ impl World {
     }
 }
 
-fn genesis() -> state::Changes {
+fn genesis(first: &[(Who, u64)]) -> state::Changes {
     let mut draft = Draft::new(Arc::new(Memory::default()));
     let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
     for who in funded {
@@ -258,6 +272,10 @@ fn genesis() -> state::Changes {
     }
     let genesis = Amount::new(FUNDS).checked_mul(5).unwrap();
     draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
+    if !first.is_empty() {
+        let members = first.iter().map(|(who, power)| member(*who, *power));
+        validators::put_first(&mut draft, members);
+    }
     draft.into_changes()
 }
 
@@ -343,4 +361,18 @@ pub fn blob_chunk(id: &str, chunk_index: u64, bytes: &[u8]) -> Body {
 
 pub fn blob_finalize(id: &str) -> Body {
     Body::BlobFinalize(BlobFinalize { blob_id: id.to_owned() })
+}
+
+pub fn member(who: Who, power: u64) -> SetMember {
+    SetMember { public_key: who.public_key(), power }
+}
+
+/// A vote that counts for a day.
+pub fn vote(candidate: Who, power: u64) -> Body {
+    vote_until(candidate, power, START + 24 * 3_600_000)
+}
+
+pub fn vote_until(candidate: Who, power: u64, expires_at: u64) -> Body {
+    let candidate_key = candidate.public_key();
+    Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
 }

@@ -12,3 +12,4 @@ mod paging;
 mod proofs;
 mod queries;
 mod tools;
+mod validators;

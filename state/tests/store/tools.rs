@@ -8,7 +8,7 @@ use std::sync::Arc;
 use state::store::tools::{self, Certificates, Replay, ToolError};
 use state::store::{Options, Store};
 use state::{Changes, StorageError};
-use types::{Address, Hash};
+use types::{Address, Hash, SetMember};
 
 use crate::fixture::{
     CERTIFICATE, TIME, TestChain, genesis_changes, genesis_hash, rules, whole_run,
@@ -18,7 +18,13 @@ use crate::fixture::{
 struct Fixed;
 
 impl Certificates for Fixed {
-    fn verify(&self, _: u64, _: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String> {
+    fn verify(
+        &self,
+        _: Option<&[SetMember]>,
+        _: u64,
+        _: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String> {
         if certificate == CERTIFICATE { Ok(Vec::new()) } else { Err("not the fixture's".into()) }
     }
 }

@@ -67,10 +67,12 @@ pub struct Touched {
     pub blobs: BTreeSet<String>,
     /// Accounts credited by sweeps (the submitters of ended runs), fees and reward (the proposer).
     pub accounts: BTreeSet<Address>,
+    /// Whether the validators of the next heights changed: who may vote on them, and on what.
+    pub validators: bool,
 }
 
 impl Touched {
-    /// The runs and blobs of a block's sweeps. The credited accounts are to be added: a sweep does
+    /// The runs and blobs of a block's sweeps, and whether a change of the validators was decided. The credited accounts are to be added: a sweep does
     /// not name the submitter.
     #[must_use]
     pub fn by_sweeps(sweeps: &[Sweep]) -> Self {
@@ -83,28 +85,35 @@ impl Touched {
                 Sweep::BlobDropped { blob_id } => {
                     touched.blobs.insert(blob_id.clone());
                 }
+                Sweep::ValidatorChanged { .. } => touched.validators = true,
             }
         }
         touched
     }
 
-    /// Whether the transaction is about one of the runs or blobs.
+    /// Whether the transaction is about one of the runs or blobs, or the validators.
     pub(super) fn is_subject_of(&self, tx: &CheckedTx) -> bool {
-        if self.runs.is_empty() && self.blobs.is_empty() {
+        if !self.has_subjects() {
             return false;
         }
         match Subject::of(tx.body()) {
             Some(Subject::Run(id)) => self.runs.contains(&id),
             Some(Subject::Blob(id)) => self.blobs.contains(id),
+            Some(Subject::Validators) => self.validators,
             None => false,
         }
     }
 
     fn add(&mut self, other: &Self) {
-        let Self { runs, blobs, accounts } = other;
+        let Self { runs, blobs, accounts, validators } = other;
+        self.validators |= validators;
         self.runs.extend(runs);
         self.blobs.extend(blobs.iter().cloned());
         self.accounts.extend(accounts);
+    }
+
+    fn has_subjects(&self) -> bool {
+        self.validators || !self.runs.is_empty() || !self.blobs.is_empty()
     }
 
     fn len(&self) -> usize {
@@ -175,7 +184,7 @@ impl Core {
 
     /// Whether an executable transaction is about something that a sweep touched.
     fn is_hit(&self, touched: &Touched) -> bool {
-        if touched.runs.is_empty() && touched.blobs.is_empty() {
+        if !touched.has_subjects() {
             return false;
         }
         let mut entries = self.order.slots().filter_map(|slot| self.entries.get(slot));

@@ -220,6 +220,7 @@ fn sweeps_say_which_runs_and_blobs_they_touched() {
         Sweep::TimedOut { agent_run_id: run, settlement },
         Sweep::BlobDropped { blob_id: "x".to_owned() },
     ];
+    assert!(!Touched::by_sweeps(&sweeps).validators);
     let touched = Touched::by_sweeps(&sweeps);
     assert_eq!(vec![Hash::ZERO.min(run), Hash::ZERO.max(run)], Vec::from_iter(touched.runs));
     assert_eq!(vec!["x".to_owned()], Vec::from_iter(touched.blobs));
@@ -238,4 +239,30 @@ fn the_pool_says_when_it_begins_to_have_something_executable_and_only_then() {
     world.commit(&[&txs[1], &txs[2]]);
     world.pending(&[&b.at(0).transfer(&a, 10)]);
     assert_eq!(2, world.starts());
+}
+
+#[test]
+fn a_decided_change_of_the_validators_is_told_to_the_pool() {
+    let public_key = Wallet::new(1).0.public_key();
+    let sweeps = [Sweep::ValidatorChanged { public_key, power: 0, height: 9 }];
+    let touched = Touched { validators: true, ..Touched::default() };
+    assert_eq!(touched, Touched::by_sweeps(&sweeps));
+}
+
+#[test]
+fn votes_of_a_validator_that_has_left_are_dropped_at_once() {
+    let (world, [a, b, c]) = World::of_three();
+    world.chain.state.lock().validators.extend([a.address(), b.address()]);
+    let (stays, goes, other) =
+        (a.at(0).vote_out(&c), b.at(0).vote_out(&c), c.at(0).transfer(&a, 1));
+    world.pending(&[&stays, &goes, &other]);
+    {
+        let mut state = world.chain.state.lock();
+        state.execute(&other).unwrap();
+        state.validators.remove(&b.address());
+    }
+    let touched = Touched { validators: true, ..Touched::default() };
+    world.commit_block(&Block { included: vec![other], touched });
+    assert_eq!(hashes(&[&stays]), world.order());
+    assert_eq!(Some(Code::NotValidator), world.drop_code(&goes));
 }

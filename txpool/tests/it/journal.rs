@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use txpool::lanes::{Lane, Rules};
 use txpool::{Config, RestoreError, Restored};
-use types::{CheckedTx, Params};
+use types::{CheckedTx, Forks, Params};
 
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 pub(crate) fn restore(world: &World) -> Result<Restored, RestoreError> {
-    let rules = Rules { chain_id: "test".to_owned(), params: Params::default(), v6_height: 0 };
+    let rules =
+        Rules { chain_id: "test".to_owned(), params: Params::default(), forks: Forks::default() };
     let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
     world.pool.restore(&lane, 1, NOW)
 }

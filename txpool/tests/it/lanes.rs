@@ -3,12 +3,16 @@
 use std::num::NonZeroUsize;
 
 use txpool::lanes::{Lane, Rules};
-use types::{CheckedTx, Code, Params, Rejection};
+use types::{CheckedTx, Code, Forks, Params, Rejection};
 
 use crate::support::Wallet;
 
 fn lane(threads: usize) -> Lane {
-    let rules = Rules { chain_id: "test".to_owned(), params: Params::default(), v6_height: 10 };
+    let rules = Rules {
+        chain_id: "test".to_owned(),
+        params: Params::default(),
+        forks: Forks { v6: 10, ..Forks::default() },
+    };
     Lane::new(rules, NonZeroUsize::new(threads).unwrap()).unwrap()
 }
 

@@ -4,6 +4,7 @@ use super::{
     Envelope, Unsigned, build_agent_cancel_tx, build_agent_claim_tx, build_agent_finish_tx,
     build_agent_request_tx, build_agent_step_tx, build_blob_chunk_tx, build_blob_finalize_tx,
     build_blob_init_tx, build_chat_turn_tx, build_miner_register_tx, build_transfer_tx, build_tx,
+    build_validator_vote_tx,
 };
 use crate::json::{self, Json};
 use crate::testing::{bodies, golden_key, limits};
@@ -19,7 +20,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 11] = [
+const TABLE: [(&str, &str); 12] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -108,6 +109,7 @@ fn each_kind_has_its_builder() {
             Body::BlobInit(fields) => build_blob_init_tx(&key, fields, &envelope),
             Body::BlobChunk(fields) => build_blob_chunk_tx(&key, fields, &envelope),
             Body::BlobFinalize(fields) => build_blob_finalize_tx(&key, fields, &envelope),
+            Body::ValidatorVote(fields) => build_validator_vote_tx(&key, fields, &envelope),
         };
         assert_eq!(built, expected);
     }
@@ -126,4 +128,25 @@ fn a_signature_made_elsewhere_can_be_attached() {
         let tx = Transaction::parse(text.as_bytes(), &limits()).unwrap();
         assert_eq!((tx.payload(), tx.from_text()), (unsigned.payload(), from));
     }
+}
+
+/// What a VALIDATOR_VOTE looks like, and its hash: changing one of these makes signed votes invalid.
+#[test]
+fn a_vote_has_its_golden_payload_and_hash() {
+    let key = golden_key();
+    let from = key.address().to_string();
+    let body = crate::testing::body("VALIDATOR_VOTE");
+    let envelope = Envelope { nonce: 0, timestamp: 1_715_990_000_000, chain_id: None };
+    let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
+    let expected = concat!(
+        r#"{"type":"VALIDATOR_VOTE","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""candidateKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67","#,
+        r#""power":10,"expiresAt":1716000000000,"nonce":0,"timestamp":1715990000000,"#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    assert_eq!(unsigned.payload(), expected);
+    assert_eq!(
+        unsigned.hash().to_string(),
+        "82624f4028159642403d8fbc79a665cf97c51eedb8a32f963052f4b82f0dc3d9"
+    );
 }

@@ -3,12 +3,13 @@
 use super::{StaticRules, verify, verify_blocks, verify_one, verify_unsigned};
 use crate::build::{Envelope, build_tx};
 use crate::testing::{Draft, bodies, body, golden_key, limits};
-use crate::{Code, Keypair, Params, Rejection, Transaction};
+use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
 
 const CHAIN: &str = "test-chain";
 
 fn rules(params: &Params) -> StaticRules<'_> {
-    StaticRules { chain_id: CHAIN, params, v6_height: 10, height: 10 }
+    let forks = Forks { v6: 10, validator_vote: Some(10) };
+    StaticRules { chain_id: CHAIN, params, forks, height: 10 }
 }
 
 fn refusal(draft: &Draft, rules: &StaticRules<'_>) -> Rejection {
@@ -97,8 +98,8 @@ fn codes_are_listed_in_the_order_of_the_checks() {
          INSUFFICIENT_BALANCE RUN_ID_MISMATCH RUN_EXISTS RUN_NOT_FOUND RUN_NOT_PENDING \
          RUN_NOT_ACTIVE NOT_RUN_MINER NOT_SUBMITTER MINER_EXCLUDED STEP_OUT_OF_ORDER STEP_LIMIT \
          TOKENS_LIMIT ESCROW_EXHAUSTED SETTLEMENT_MISMATCH BLOB_NOT_FOUND BLOB_NOT_FINAL \
-         BLOB_EXISTS BLOB_CHUNK BLOB_HASH NOT_BLOB_OWNER TURN_NOT_FOUND POOL_FULL SENDER_LIMIT \
-         CLOCK_SKEW"
+         BLOB_EXISTS BLOB_CHUNK BLOB_HASH NOT_BLOB_OWNER TURN_NOT_FOUND NOT_VALIDATOR \
+         VALIDATOR_UNCHANGED VALIDATOR_SET_LIMIT VOTE_LIMIT POOL_FULL SENDER_LIMIT CLOCK_SKEW"
     );
     assert_eq!(
         Rejection::new(Code::NonceStale, "nonce", 4, 5).message(),
@@ -107,17 +108,33 @@ fn codes_are_listed_in_the_order_of_the_checks() {
 }
 
 #[test]
-fn the_fork_gates_turns_and_runs_and_nothing_else() {
+fn a_fork_gates_its_kinds_and_no_other() {
     let params = Params::default();
     for body in bodies() {
         let tx = Draft::of(&body).parse().unwrap();
-        let is_gated = body.type_name() == "CHAT_TURN" || body.type_name().starts_with("AGENT_");
-        let early = StaticRules { v6_height: 5, height: 4, ..rules(&params) };
-        let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
-        assert_eq!(refused, is_gated.then_some(Code::ForkNotActive), "{}", body.type_name());
-        let at_fork = StaticRules { height: 5, ..early };
-        assert!(verify_one(tx, &at_fork).is_ok(), "{}", body.type_name());
+        let kind = body.type_name();
+        let of_v6 = kind == "CHAT_TURN" || kind.starts_with("AGENT_");
+        for (forks, is_gated) in [
+            (Forks { v6: 5, validator_vote: Some(0) }, of_v6),
+            (Forks { v6: 0, validator_vote: Some(5) }, kind == "VALIDATOR_VOTE"),
+        ] {
+            let early = StaticRules { forks, height: 4, ..rules(&params) };
+            let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
+            assert_eq!(refused, is_gated.then_some(Code::ForkNotActive), "{kind}");
+            let at_fork = StaticRules { height: 5, ..early };
+            assert!(verify_one(tx.clone(), &at_fork).is_ok(), "{kind}");
+        }
     }
+}
+
+#[test]
+fn a_fork_that_genesis_does_not_name_never_comes() {
+    let params = Params::default();
+    let forks = Forks::default();
+    let rules = StaticRules { forks, height: u64::MAX - 1, ..rules(&params) };
+    let refusal = refusal(&Draft::of(&body("VALIDATOR_VOTE")), &rules);
+    assert_eq!(refusal.code(), Code::ForkNotActive);
+    assert_eq!(refusal.expected(), "a chain whose genesis has the fork");
 }
 
 #[test]

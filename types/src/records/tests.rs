@@ -1,10 +1,11 @@
 //! Golden bytes of what the state stores: changing one of these changes databases and roots.
 
 use super::{
-    Account, Blob, Miner, MinerFigures, Run, RunStatus, Settlement, Step, Supply, Sweep, TxLocation,
+    Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
+    Supply, Sweep, TxLocation, ValidatorSets,
 };
 use crate::codec::{decode, encode};
-use crate::{Address, Amount, Hash};
+use crate::{Address, Amount, Hash, PublicKey};
 
 /// Asserts that a record has these bytes, given as hex with spaces between fields.
 fn assert_bytes<T>(record: &T, hex: &str)
@@ -204,4 +205,21 @@ fn blobs_supply_and_sweeps() {
     );
     let dropped = Sweep::BlobDropped { blob_id: "b".to_owned() };
     assert_bytes(&dropped, &format!("02000000 {} 62", number(1)));
+}
+
+#[test]
+fn validators() {
+    let member = |byte: u8, power| SetMember { public_key: PublicKey::new([byte; 32]), power };
+    let sets =
+        ValidatorSets { since: 5, current: vec![member(0xa1, 6), member(0xa2, 7)], next: None };
+    let (one, two) = ("a1".repeat(32), "a2".repeat(32));
+    let current = format!("{} {} {one} {} {two} {}", number(5), number(2), number(6), number(7));
+    assert_bytes(&sets, &format!("{current} 00"));
+    let changed = ValidatorSets { next: Some(vec![member(0xa1, 8)]), ..sets };
+    assert_bytes(&changed, &format!("{current} 01 {} {one} {}", number(1), number(8)));
+    let vote = OpenVote { power: 1, expires_at: 2 };
+    assert_bytes(&vote, &format!("{} {}", number(1), number(2)));
+    let public_key = PublicKey::new([0xa1; 32]);
+    let sweep = Sweep::ValidatorChanged { public_key, power: 3, height: 4 };
+    assert_bytes(&sweep, &format!("03000000 {one} {} {}", number(3), number(4)));
 }

@@ -16,6 +16,7 @@ pub(crate) mod fields;
 mod limits;
 mod miner_register;
 mod transfer;
+mod validator_vote;
 
 use fields::Fields;
 
@@ -30,6 +31,7 @@ pub use blob_init::BlobInit;
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ChatTurn, ROLES};
 pub use miner_register::MinerRegister;
 pub use transfer::Transfer;
+pub use validator_vote::ValidatorVote;
 
 use crate::json::ObjectWriter;
 use crate::{Address, Code, Hash, Params, Rejection};
@@ -39,6 +41,8 @@ use crate::{Address, Code, Hash, Params, Rejection};
 pub(crate) struct StaticView<'a> {
     pub(crate) params: &'a Params,
     pub(crate) signer: Address,
+    /// The transaction's own time.
+    pub(crate) timestamp: u64,
 }
 
 /// What every kind provides: reading, writing, and the limits that need no state.
@@ -80,11 +84,13 @@ pub enum Body {
     BlobChunk(BlobChunk),
     /// SOCIAL_BLOB_FINALIZE.
     BlobFinalize(BlobFinalize),
+    /// VALIDATOR_VOTE.
+    ValidatorVote(ValidatorVote),
 }
 
 impl Body {
     /// Every `type` of this chain, in the order of the protocol's table.
-    pub const TYPES: [&'static str; 11] = [
+    pub const TYPES: [&'static str; 12] = [
         ChatTurn::TYPE,
         AgentRequest::TYPE,
         AgentClaim::TYPE,
@@ -96,6 +102,7 @@ impl Body {
         BlobInit::TYPE,
         BlobChunk::TYPE,
         BlobFinalize::TYPE,
+        ValidatorVote::TYPE,
     ];
 
     pub(crate) fn read(type_name: &str, fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
@@ -111,6 +118,7 @@ impl Body {
             BlobInit::TYPE => BlobInit::read(fields).map(Self::BlobInit),
             BlobChunk::TYPE => BlobChunk::read(fields).map(Self::BlobChunk),
             BlobFinalize::TYPE => BlobFinalize::read(fields).map(Self::BlobFinalize),
+            ValidatorVote::TYPE => ValidatorVote::read(fields).map(Self::ValidatorVote),
             other => Err(Rejection::new(
                 Code::UnsupportedType,
                 "type",
@@ -135,6 +143,7 @@ impl Body {
             Self::BlobInit(_) => BlobInit::TYPE,
             Self::BlobChunk(_) => BlobChunk::TYPE,
             Self::BlobFinalize(_) => BlobFinalize::TYPE,
+            Self::ValidatorVote(_) => ValidatorVote::TYPE,
         }
     }
 
@@ -152,25 +161,8 @@ impl Body {
             | Self::MinerRegister(_)
             | Self::BlobInit(_)
             | Self::BlobChunk(_)
-            | Self::BlobFinalize(_) => None,
-        }
-    }
-
-    /// Whether the kind waits for the fork `v6` (docs/protocol.md section 8).
-    #[must_use]
-    pub const fn needs_v6(&self) -> bool {
-        match self {
-            Self::ChatTurn(_)
-            | Self::AgentRequest(_)
-            | Self::AgentClaim(_)
-            | Self::AgentStep(_)
-            | Self::AgentFinish(_)
-            | Self::AgentCancel(_) => true,
-            Self::Transfer(_)
-            | Self::MinerRegister(_)
-            | Self::BlobInit(_)
-            | Self::BlobChunk(_)
-            | Self::BlobFinalize(_) => false,
+            | Self::BlobFinalize(_)
+            | Self::ValidatorVote(_) => None,
         }
     }
 
@@ -187,6 +179,7 @@ impl Body {
             Self::BlobInit(body) => body.write_required(out),
             Self::BlobChunk(body) => body.write_required(out),
             Self::BlobFinalize(body) => body.write_required(out),
+            Self::ValidatorVote(body) => body.write_required(out),
         }
     }
 
@@ -203,6 +196,7 @@ impl Body {
             Self::BlobInit(body) => body.write_optional(out),
             Self::BlobChunk(body) => body.write_optional(out),
             Self::BlobFinalize(body) => body.write_optional(out),
+            Self::ValidatorVote(body) => body.write_optional(out),
         }
     }
 
@@ -219,6 +213,7 @@ impl Body {
             Self::BlobInit(body) => body.check_static(view),
             Self::BlobChunk(body) => body.check_static(view),
             Self::BlobFinalize(body) => body.check_static(view),
+            Self::ValidatorVote(body) => body.check_static(view),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::check::{StaticRules, verify_unsigned};
 use crate::testing::{Draft, bodies, body, golden_key};
-use crate::{Amount, Code, Params, Rejection};
+use crate::{Amount, Code, Forks, Params, Rejection};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
-    let rules = StaticRules { chain_id: "test", params: &params, v6_height: 0, height: 1 };
+    let rules =
+        StaticRules { chain_id: "test", params: &params, forks: Forks::default(), height: 1 };
     draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }
 
@@ -227,5 +228,44 @@ fn a_blob_has_its_number_of_chunks() {
     }
     for bytes in [0, 16_777_217, crate::params::INTEGER_MAX] {
         assert_invalid(&with(bytes, 1), "totalBytes", &bytes.to_string(), "1 to 16777216");
+    }
+}
+
+#[test]
+fn a_candidate_has_a_key_that_can_sign() {
+    let with = |key: &str| draft("VALIDATOR_VOTE").with("candidateKey", &quoted(key));
+    let good = golden_key().public_key().to_string();
+    assert_eq!(check(&with(&good)), Ok(()));
+    let identity = format!("01{}", "0".repeat(62));
+    let no_point = format!("02{}", "0".repeat(62));
+    for bad in [identity, no_point] {
+        assert_invalid(&with(&bad), "candidateKey", &bad, "an Ed25519 key that can sign");
+    }
+    for text in ["", "ed55", &good.to_uppercase()] {
+        assert_eq!(check(&with(text)).unwrap_err().code(), Code::Malformed, "{text}");
+    }
+}
+
+#[test]
+fn a_candidate_has_at_most_two_to_the_48_power() {
+    let with = |power: u64| draft("VALIDATOR_VOTE").with("power", &power.to_string());
+    for power in [0, 1, 1 << 48] {
+        assert_eq!(check(&with(power)), Ok(()));
+    }
+    assert_invalid(&with((1 << 48) + 1), "power", "281474976710657", "0 to 281474976710656");
+}
+
+#[test]
+fn a_vote_expires_within_30_days() {
+    // The timestamp of the drafts.
+    let now = 1_715_990_000_000_u64;
+    let last = now + 30 * 24 * 3_600_000;
+    let with = |at: u64| draft("VALIDATOR_VOTE").with("expiresAt", &at.to_string());
+    for at in [now + 1, last] {
+        assert_eq!(check(&with(at)), Ok(()));
+    }
+    let expected = format!("{} to {last}, 30 days after timestamp", now + 1);
+    for at in [0, now, last + 1] {
+        assert_invalid(&with(at), "expiresAt", &at.to_string(), &expected);
     }
 }

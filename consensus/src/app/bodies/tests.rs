@@ -17,7 +17,8 @@ fn keys() -> Vec<Keypair> {
 fn tip() -> Tip {
     let members = keys().into_iter().map(|key| (key.public_key(), 1));
     let validators = ValidatorSet::new(members).expect("a set");
-    Tip { height: TIP, hash: Hash::ZERO, validators }
+    let next_validators = validators.clone();
+    Tip { height: TIP, hash: Hash::ZERO, validators, next_validators }
 }
 
 /// The key whose turn it is.
@@ -69,6 +70,17 @@ fn only_the_validator_on_turn_is_listened_to() {
     }
     let elsewhere = Verifier::new("another chain".into());
     assert!(!is_wanted(&tip(), 0, &elsewhere, &head(height, 0)));
+}
+
+#[test]
+fn each_of_the_next_two_heights_has_a_set_of_its_own() {
+    let newcomer = Keypair::from_seed(&[9; 32]);
+    let alone = ValidatorSet::new([(newcomer.public_key(), 1)]).expect("a set");
+    let tip = Tip { next_validators: alone, ..tip() };
+    let is_wanted = |head: &Head| is_wanted(&tip, 0, &Verifier::new(CHAIN.into()), head);
+    assert!(is_wanted(&head(TIP + 1, 0)) && !is_wanted(&head(TIP + 2, 0)));
+    let of_newcomer = |height| head_of(height, 0, newcomer.address(), &newcomer);
+    assert!(!is_wanted(&of_newcomer(TIP + 1)) && is_wanted(&of_newcomer(TIP + 2)));
 }
 
 #[test]

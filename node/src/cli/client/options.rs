@@ -10,6 +10,7 @@ use wallet::client::DEFAULT_URL;
 use wallet::{Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
 
 use super::{CliError, input};
+use crate::keyfile;
 
 /// Which node to ask, and how to print its answer.
 #[derive(Args, Clone, Debug)]
@@ -114,6 +115,9 @@ pub struct SignerArgs {
     /// Sign with development account N; its key is public, so for test chains only
     #[arg(long, value_name = "N")]
     pub dev: Option<u32>,
+    /// Sign with the seed in this file: that of a validator is keys/validator.key in its home
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dev", "wallet"])]
+    pub key_file: Option<PathBuf>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "its fields are documented")]
     pub store: StoreArgs,
@@ -125,6 +129,10 @@ pub struct SignerArgs {
 impl SignerArgs {
     /// The key, if one was named.
     pub(super) fn keypair_if_given(&self) -> Result<Option<Keypair>, CliError> {
+        if let Some(path) = &self.key_file {
+            let seed = keyfile::read(path).map_err(|error| CliError::Usage(error.to_string()))?;
+            return Ok(Some(Keypair::from_seed(&seed)));
+        }
         match (&self.wallet, self.dev) {
             (Some(wallet), _) => {
                 Ok(Some(self.store.open(wallet, &self.password)?.keypair().clone()))
@@ -139,7 +147,7 @@ impl SignerArgs {
         self.keypair_if_given()?.ok_or_else(|| {
             CliError::Usage(
                 "which key signs? give --wallet FILE (or a name of `ombra keys list`), \
-                 or --dev N on a test chain"
+                 --key-file FILE for a validator's key, or --dev N on a test chain"
                     .into(),
             )
         })

@@ -136,6 +136,47 @@ async fn a_signed_transaction_can_be_printed_without_a_node() {
 }
 
 #[tokio::test]
+async fn a_validator_votes_with_its_key_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("validator.key");
+    let key = types::Keypair::from_seed(&crate::keyfile::create(&path).unwrap());
+    let candidate = key.public_key().to_string();
+    let vote = |days: &'static str| {
+        let (candidate, path) = (candidate.clone(), path.to_str().unwrap().to_owned());
+        async move {
+            ombra(&[
+                "tx",
+                "validator-vote",
+                &candidate,
+                "--power",
+                "3",
+                "--days",
+                days,
+                "--key-file",
+                &path,
+                "--print",
+                "--nonce",
+                "0",
+                "--timestamp",
+                "1715990000000",
+            ])
+            .await
+        }
+    };
+    let printed = vote("30").await.unwrap();
+    let limits = types::SizeLimits::from(&types::Params::default());
+    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    assert_eq!(key.address(), parsed.from());
+    let expected = types::Body::ValidatorVote(types::tx::ValidatorVote {
+        candidate_key: key.public_key(),
+        power: 3,
+        expires_at: 1_718_582_000_000,
+    });
+    assert_eq!(&expected, parsed.body());
+    assert_eq!(2, vote("31").await.unwrap_err().exit_code());
+}
+
+#[tokio::test]
 async fn wrong_usage_is_2() {
     let cases: [&[&str]; 8] = [
         &["tx", "transfer", "nobody", "1", "--dev", "0"],

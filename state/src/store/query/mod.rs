@@ -8,6 +8,7 @@ mod miners;
 mod proofs;
 mod runs;
 mod transactions;
+mod validators;
 
 pub use blocks::StoredHeader;
 pub use conversations::TurnDetail;
@@ -15,3 +16,4 @@ pub use miners::MinerDetail;
 pub use proofs::StateProof;
 pub use runs::{RunDetail, RunFilter, RunPage, StepDetail};
 pub use transactions::StoredTx;
+pub use validators::StoredSet;

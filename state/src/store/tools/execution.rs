@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use types::check::{StaticRules, verify_blocks};
 use types::transaction::SizeLimits;
-use types::{Address, Block, CheckedTx, Hash, Header, Rejection, Transaction, UncheckedBlock};
+use types::{
+    Address, Block, CheckedTx, Hash, Header, Rejection, SetMember, Transaction, UncheckedBlock,
+};
 
 use super::ToolError;
 use crate::block::{BlockError, Executed, Parent, execute_block};
@@ -15,6 +17,7 @@ use crate::chain::Chain;
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::store::{CommitBlock, Durability, GenesisState, Store, Tip};
+use crate::validators;
 
 /// What was decided once is taken whatever its size.
 const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
@@ -22,11 +25,18 @@ const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: 
 /// Who decides whether a block was final. Asked from several threads.
 pub trait Certificates: Sync {
     /// Verifies the certificate of a block, and answers the validators that were to propose in the
-    /// rounds of its height that decided nothing.
+    /// rounds of its height that decided nothing. `set` is the set of that height as the state
+    /// before the block has it; none on a chain that keeps the validators of its genesis for ever.
     ///
     /// # Errors
     /// What is wrong with it, for people.
-    fn verify(&self, height: u64, hash: &Hash, certificate: &[u8]) -> Result<Vec<Address>, String>;
+    fn verify(
+        &self,
+        set: Option<&[SetMember]>,
+        height: u64,
+        hash: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String>;
 }
 
 /// A chain that can be executed from its beginning.
@@ -58,13 +68,12 @@ pub struct EncodedBlock {
     pub stated_hash: Option<Hash>,
 }
 
-/// A block that passed every check that needs no state: the certificate is good, and so is each
-/// transaction by itself.
+/// A block that passed every check that needs no state: each transaction is good by itself. Who may
+/// sign its certificate is part of the state before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrecheckedBlock {
     block: Block,
     certificate: Vec<u8>,
-    missed: Vec<Address>,
     stated_hash: Option<Hash>,
 }
 
@@ -121,8 +130,8 @@ impl Replay<'_> {
         target.init(&GenesisState { hash, timestamp, changes })
     }
 
-    /// Checks blocks as if a stranger had sent them, as far as that needs no state: their form,
-    /// their certificates, and the transactions by themselves. The answers are in the order of
+    /// Checks blocks as if a stranger had sent them, as far as that needs no state: their form, and
+    /// the transactions by themselves. The answers are in the order of
     /// `blocks`, and each is the one that the block would get alone; but the signatures are checked
     /// in batches over all of them.
     #[must_use]
@@ -144,24 +153,20 @@ impl Replay<'_> {
         StaticRules {
             chain_id: &self.chain.chain_id,
             params: &self.chain.params,
-            v6_height: self.chain.forks.v6,
+            forks: self.chain.forks,
             height,
         }
     }
 
-    /// Decodes a block and verifies its certificate.
+    /// Decodes a block.
     fn open(&self, block: EncodedBlock) -> Result<(Opened, Vec<Transaction>), ToolError> {
         let EncodedBlock { height, bytes, certificate, stated_hash } = block;
         let UncheckedBlock { header, transactions } = UncheckedBlock::decode(&bytes, &ANY_SIZE)
             .map_err(|source| StorageError::Block { height, source })?;
-        let missed = self
-            .certificates
-            .verify(height, &header.hash(), &certificate)
-            .map_err(|reason| refused(height, ReplayError::Certificate { reason }))?;
-        Ok((Opened { height, header, certificate, missed, stated_hash }, transactions))
+        Ok((Opened { height, header, certificate, stated_hash }, transactions))
     }
 
-    /// Executes a block over the tip of `target` and commits it there. It is on the disk once the
+    /// Verifies a block's certificate, executes it over the tip of `target` and commits it there. It is on the disk once the
     /// caller has called [`Store::sync`].
     pub(super) fn step(
         &self,
@@ -179,7 +184,14 @@ impl Replay<'_> {
         parent: &Tip,
         block: PrecheckedBlock,
     ) -> Result<Tip, ReplayError> {
-        let PrecheckedBlock { block, certificate, missed, stated_hash: _ } = block;
+        let PrecheckedBlock { block, certificate, stated_hash: _ } = block;
+        let height = parent.height.saturating_add(1);
+        let sets = validators::sets(&*target.latest())?;
+        let set = sets.as_ref().map(|sets| sets.current.as_slice());
+        let missed = self
+            .certificates
+            .verify(set, height, &block.header.hash(), &certificate)
+            .map_err(|reason| ReplayError::Certificate { reason })?;
         let parent = Parent::from(parent);
         let Executed { block, changes, sweeps } =
             execute_block(&self.chain, target.latest(), &parent, block)?;
@@ -199,7 +211,6 @@ struct Opened {
     height: u64,
     header: Header,
     certificate: Vec<u8>,
-    missed: Vec<Address>,
     stated_hash: Option<Hash>,
 }
 
@@ -208,7 +219,7 @@ impl Opened {
         self,
         checked: Vec<Result<CheckedTx, Rejection>>,
     ) -> Result<PrecheckedBlock, ToolError> {
-        let Self { height, header, certificate, missed, stated_hash } = self;
+        let Self { height, header, certificate, stated_hash } = self;
         let transactions = checked.into_iter().enumerate().map(|(position, tx)| {
             tx.map_err(|rejection| {
                 let rejection = Box::new(rejection);
@@ -216,6 +227,6 @@ impl Opened {
             })
         });
         let block = Block { header, transactions: transactions.collect::<Result<_, _>>()? };
-        Ok(PrecheckedBlock { block, certificate, missed, stated_hash })
+        Ok(PrecheckedBlock { block, certificate, stated_hash })
     }
 }

@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use super::copies::beside;
 use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
 use crate::invariants::{self, Report};
-use crate::store::tables::{self, TREE_NODES, TREE_STALE, UNDECIDED};
+use crate::store::tables::{self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED};
 use crate::store::{Options, Store, Tip};
-use crate::table::TableId;
+use crate::table::{Table, TableId};
 
 /// Executes the blocks of `source` up to `height` into `target`, which may have the first of them
 /// already. Every hash, root and rule is checked on the way. Answers the target's tip, which is on
@@ -125,8 +125,9 @@ fn compare_with_replay(
 
 /// Compares the tables of two databases, several at a time. Tells of the first table that differs.
 fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(), ToolError> {
-    // Proposals are of the next height; how far stale nodes are pruned is a setting.
-    let history = [UNDECIDED, TREE_NODES, TREE_STALE];
+    // Proposals are of the next height; how far stale nodes are pruned is a setting; what was seen
+    // of others stands in no block.
+    let history = [UNDECIDED, TREE_NODES, TREE_STALE, EquivocationRows::ID];
     let waiting = tables::all().filter(|table| !history.contains(table)).enumerate();
     let waiting = Mutex::new(waiting);
     let faults = Mutex::new(BTreeMap::new());

@@ -24,7 +24,7 @@ fn a_nonce_is_stale_or_too_high_before_the_balance_counts() {
 
 #[test]
 fn the_fork_comes_before_the_nonce() {
-    let world = World::with(Params::default(), Forks { v6: 9 });
+    let world = World::with(Params::default(), Forks { v6: 9, ..Forks::default() });
     let refused = world.refusal(ALICE, 7, &chat("early"));
     assert_eq!(refused.code().as_str(), "FORK_NOT_ACTIVE");
     let expected = "Fork not active: type is CHAT_TURN in block 1, expected block 9 or later";

@@ -5,3 +5,4 @@ mod blobs;
 mod envelope;
 mod runs;
 mod turns;
+mod votes;

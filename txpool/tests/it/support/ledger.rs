@@ -33,6 +33,8 @@ pub(crate) struct Ledger {
     pub(crate) runs: BTreeMap<Hash, Run>,
     pub(crate) blobs: BTreeMap<String, Address>,
     pub(crate) turns: BTreeSet<Hash>,
+    /// Who may vote on the validators.
+    pub(crate) validators: BTreeSet<Address>,
 }
 
 fn reject(code: Code, got: impl std::fmt::Display) -> Rejection {
@@ -145,6 +147,11 @@ impl Ledger {
                 }
             }
             Body::MinerRegister(_) | Body::BlobFinalize(_) => {}
+            Body::ValidatorVote(_) => {
+                if !self.validators.contains(&from) {
+                    return Err(reject(Code::NotValidator, from));
+                }
+            }
         }
         Ok(())
     }

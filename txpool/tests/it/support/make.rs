@@ -4,7 +4,7 @@ use types::build::{Envelope, build_tx};
 use types::ids::compute_agent_run_id;
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
-    Transfer,
+    Transfer, ValidatorVote,
 };
 use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
 
@@ -136,6 +136,13 @@ impl Make<'_> {
             total_chunks: 1,
             content_hash: Hash::ZERO,
         }))
+    }
+
+    /// A vote to remove a validator.
+    pub(crate) fn vote_out(self, validator: &Wallet) -> CheckedTx {
+        let candidate_key = validator.0.public_key();
+        let expires_at = self.timestamp + 1;
+        self.tx(&Body::ValidatorVote(ValidatorVote { candidate_key, power: 0, expires_at }))
     }
 
     /// A chunk of so many bytes.

@@ -77,12 +77,17 @@ pub(super) fn miners(answer: &Value) -> String {
 }
 
 pub(super) fn validators(answer: &Value) -> String {
-    let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED"]);
+    let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED", "EQUIVOCATIONS"]);
+    let mut votes = Vec::new();
     for item in answer.as_array().into_iter().flatten() {
-        let keys = ["address", "publicKey", "power", "proposed", "missed"];
+        let keys = ["address", "publicKey", "power", "proposed", "missed", "equivocations"];
         rows.add_row(keys.map(|key| scalar(&item[key])));
+        for vote in item["votes"].as_array().into_iter().flatten() {
+            let [voter, candidate] = [&item["address"], &vote["candidateKey"]].map(scalar);
+            votes.push(format!("{voter} votes for {candidate} to have power {}", vote["power"]));
+        }
     }
-    rows.to_string()
+    if votes.is_empty() { rows.to_string() } else { format!("{rows}\n\n{}", votes.join("\n")) }
 }
 
 pub(super) fn peers(answer: &Value) -> String {

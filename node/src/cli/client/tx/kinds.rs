@@ -7,14 +7,18 @@ use types::params::INLINE_TEXT_BYTES_MAX;
 use types::tx::{
     ATTACHMENT_TYPES, AgentCancel, AgentClaim, AgentFinish, AgentStep, Attachment, ChatTurn,
     FINISH_STATUSES, HARDWARE_TIERS, MinerAddress, MinerRegister, ROLES, ToolCall, Transfer,
+    ValidatorVote,
 };
-use types::{Address, Amount, Body, Hash, ids};
+use types::{Address, Amount, Body, Hash, PublicKey, ids};
 use wallet::Page;
 use wallet::sign::Request;
 
 use super::SendArgs;
 use super::deliver::Delivery;
 use crate::cli::client::{CliError, Out, Outcome, input};
+
+/// Milliseconds in a day.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// More than any inline text: the node's own limit gives the exact answer.
 const TEXT_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -226,6 +230,22 @@ pub struct RegisterArgs {
     send: SendArgs,
 }
 
+/// A vote for a change of the validator set.
+#[derive(Args, Debug)]
+pub struct ValidatorVoteArgs {
+    /// Public key of the validator that shall be added, changed or removed
+    candidate: PublicKey,
+    /// The voting power that it shall have; 0 removes it
+    #[arg(long, value_name = "N")]
+    power: u64,
+    /// Days until the vote no longer counts, 1 to 30
+    #[arg(long, value_name = "DAYS", default_value_t = 7,
+        value_parser = clap::value_parser!(u64).range(1..=30))]
+    days: u64,
+    #[command(flatten)]
+    send: SendArgs,
+}
+
 pub(super) async fn chat(args: ChatArgs, out: Out<'_>) -> Outcome {
     let content = input::text_or_file(args.content, args.content_file.as_deref(), TEXT_BYTES_MAX)?;
     let delivery = Delivery::open(args.send)?;
@@ -351,6 +371,17 @@ pub(super) async fn register(args: RegisterArgs, out: Out<'_>) -> Outcome {
         model_info: args.model_info,
     });
     Delivery::open(args.send)?.deliver(&body, out).await
+}
+
+pub(super) async fn validator_vote(args: ValidatorVoteArgs, out: Out<'_>) -> Outcome {
+    let delivery = Delivery::open(args.send)?;
+    let envelope = delivery.envelope().await?;
+    let body = Body::ValidatorVote(ValidatorVote {
+        candidate_key: args.candidate,
+        power: args.power,
+        expires_at: envelope.timestamp.saturating_add(args.days.saturating_mul(DAY_MS)),
+    });
+    delivery.deliver_with(&envelope, &body, out).await
 }
 
 /// `image=BLOB`.

@@ -12,7 +12,7 @@ use super::{Out, Outcome};
 pub use blob::BlobArgs;
 pub use kinds::{
     CancelArgs, ChatArgs, ClaimArgs, FinishArgs, RegisterArgs, RequestArgs, StepArgs,
-    StepOutputArgs, TermsArgs, TransferArgs,
+    StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
 };
 
 pub(super) use deliver::{Included, Sender, block_of};
@@ -53,6 +53,11 @@ pub enum TxCommand {
     /// Store a file on the chain: announces it, sends its chunks, seals it
     #[command(after_help = "Example: ombra tx blob picture.png --content-type image/png --dev 0")]
     Blob(BlobArgs),
+    /// Vote as a validator to add, change or remove a validator
+    #[command(
+        after_help = "Example: ombra tx validator-vote PUBLICKEY --power 10 --key-file HOME/keys/validator.key"
+    )]
+    ValidatorVote(ValidatorVoteArgs),
 }
 
 /// What every transaction needs: a node, a key, and what to do with the result.
@@ -114,5 +119,6 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Transfer(args) => kinds::transfer(args, out).await,
         TxCommand::Register(args) => kinds::register(args, out).await,
         TxCommand::Blob(args) => blob::run(args, out).await,
+        TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
     }
 }

@@ -1,0 +1,141 @@
+//! What the engine saw of validators that contradicted themselves.
+
+use std::sync::Arc;
+
+use malachitebft_app::types::MisbehaviorEvidence;
+use malachitebft_core_types::{SignedProposal, SignedVote};
+
+use super::App;
+use crate::Fault;
+use crate::engine::context::Ctx;
+use crate::ports::{Equivocation, SignedChoice, SignedKind};
+use crate::sign_bytes::VoteKind;
+
+impl App {
+    /// Logs, counts and keeps the contradicting messages of a height. Which of them are seen
+    /// depends on timing, so nothing is decided from it.
+    pub(super) async fn report(&self, evidence: &MisbehaviorEvidence<Ctx>) -> Result<(), Fault> {
+        let pairs = pairs(evidence);
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        for Equivocation { validator, height, round, kind, .. } in &pairs {
+            tracing::warn!(%validator, height, round, ?kind, "a validator contradicts itself");
+        }
+        self.counters.equivocations.inc_by(u64::try_from(pairs.len()).unwrap_or(u64::MAX));
+        let archive = Arc::clone(&self.ports.archive);
+        self.blocking(move || archive.keep_evidence(&pairs)).await
+    }
+}
+
+fn pairs(evidence: &MisbehaviorEvidence<Ctx>) -> Vec<Equivocation> {
+    let proposals = evidence.proposals.iter().flat_map(|(_, pairs)| pairs);
+    let votes = evidence.votes.iter().flat_map(|(_, pairs)| pairs);
+    proposals
+        .map(|(first, second)| proposed_twice(first, second))
+        .chain(votes.map(|(first, second)| voted_twice(first, second)))
+        .collect()
+}
+
+fn proposed_twice(first: &SignedProposal<Ctx>, second: &SignedProposal<Ctx>) -> Equivocation {
+    let choice = |signed: &SignedProposal<Ctx>| {
+        let fields = signed.message.fields();
+        SignedChoice {
+            block_hash: Some(fields.value),
+            valid_round: fields.valid_round,
+            signature: signed.signature.get(),
+        }
+    };
+    let fields = first.message.fields();
+    Equivocation {
+        validator: fields.validator,
+        height: fields.height,
+        round: u32::try_from(fields.round).unwrap_or_default(),
+        kind: SignedKind::Proposal,
+        first: choice(first),
+        second: choice(second),
+    }
+}
+
+fn voted_twice(first: &SignedVote<Ctx>, second: &SignedVote<Ctx>) -> Equivocation {
+    let choice = |signed: &SignedVote<Ctx>| SignedChoice {
+        block_hash: signed.message.fields().value,
+        valid_round: -1,
+        signature: signed.signature.get(),
+    };
+    let fields = first.message.fields();
+    Equivocation {
+        validator: fields.validator,
+        height: fields.height,
+        round: u32::try_from(fields.round).unwrap_or_default(),
+        kind: match fields.kind {
+            VoteKind::Prevote => SignedKind::Prevote,
+            VoteKind::Precommit => SignedKind::Precommit,
+        },
+        first: choice(first),
+        second: choice(second),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The engine's evidence as the ports tell it.
+
+    use malachitebft_core_types::{Context, NilOrVal, Round, SignedMessage};
+    use types::{Hash, Keypair};
+
+    use super::*;
+    use crate::engine::context::{Height, Value};
+    use crate::engine::signing;
+
+    fn hash(byte: u8) -> Hash {
+        Hash::new([byte; 32])
+    }
+
+    fn signature(byte: u8) -> signing::Signature {
+        types::Signature::new([byte; 64]).into()
+    }
+
+    #[test]
+    fn both_messages_of_a_pair_are_kept_with_their_signatures() {
+        let validator = Keypair::from_seed(&[1; 32]).address();
+        let (height, round) = (Height(7), Round::new(2));
+        let mut evidence =
+            MisbehaviorEvidence { proposals: Default::default(), votes: Default::default() };
+        let proposal = |byte: u8, valid| {
+            let value = Value::from(hash(byte));
+            let proposal = Ctx.new_proposal(height, round, value, valid, validator.into());
+            SignedMessage::new(proposal, signature(byte))
+        };
+        evidence.proposals.add(proposal(1, Round::Nil), proposal(2, Round::new(1)));
+        let vote = |byte: u8, value| {
+            let vote = Ctx.new_precommit(height, round, value, validator.into());
+            SignedMessage::new(vote, signature(byte))
+        };
+        let block = NilOrVal::Val(Value::from(hash(3)));
+        evidence.votes.add(vote(3, block), vote(4, NilOrVal::Nil));
+
+        let choice = |byte: u8, block_hash, valid_round| SignedChoice {
+            block_hash,
+            valid_round,
+            signature: types::Signature::new([byte; 64]),
+        };
+        let pair = |kind, first, second| Equivocation {
+            validator,
+            height: 7,
+            round: 2,
+            kind,
+            first,
+            second,
+        };
+        let proposed = (choice(1, Some(hash(1)), -1), choice(2, Some(hash(2)), 1));
+        let voted = (choice(3, Some(hash(3)), -1), choice(4, None, -1));
+        assert_eq!(
+            pairs(&evidence),
+            [
+                pair(SignedKind::Proposal, proposed.0, proposed.1),
+                pair(SignedKind::Precommit, voted.0, voted.1),
+            ]
+        );
+    }
+}

@@ -1,0 +1,97 @@
+//! VALIDATOR_VOTE: a validator votes for a change of the validator set (docs/protocol.md section
+//! 5.11). The votes are counted at the end of the block, in [`crate::validators`].
+//!
+//! Refused with NOT_VALIDATOR, VALIDATOR_UNCHANGED, VALIDATOR_SET_LIMIT, VOTE_LIMIT, in this order.
+//! No rule looks at the time, so that the pool and a block give the same answer: a vote that comes
+//! too late is in the block and counts for nothing.
+
+use types::params::{VALIDATOR_VOTE_TTL_MS_MAX, VALIDATOR_VOTES_MAX, VALIDATORS_MAX};
+use types::tx::ValidatorVote;
+use types::{Address, Code, OpenVote, PublicKey, Rejection, SetMember, Transaction};
+
+use super::Kind;
+use crate::chain::{Chain, Context};
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::table::Key;
+use crate::tables::ValidatorVotes;
+use crate::validators::{self, ChangeError};
+use crate::view::{self, Range, Read};
+
+/// The vote to be written; it takes the place of the voter's earlier one for the candidate.
+pub(crate) struct Plan {
+    voter: Address,
+    candidate: PublicKey,
+    power: u64,
+    expires_at: u64,
+}
+
+impl Kind for ValidatorVote {
+    type Plan = Plan;
+
+    fn active_from(chain: &Chain) -> u64 {
+        chain.forks.validator_vote_from()
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let Self { candidate_key: candidate, power, expires_at } = *self;
+        let voter = tx.from();
+        let sets = validators::sets(state)?;
+        let sets = sets.filter(|sets| validators::power_of(&sets.current, &voter) > 0);
+        let Some(sets) = sets else {
+            let expected = "the address of a validator of the next block";
+            return Err(Rejection::new(Code::NotValidator, "from", voter, expected).into());
+        };
+        check_change(validators::latest(&sets), candidate, power)?;
+        let open = others_of(state, &voter, &candidate)?;
+        if open >= VALIDATOR_VOTES_MAX {
+            let got = format_args!("{open} open votes for other candidates");
+            let expected = format_args!("less than {VALIDATOR_VOTES_MAX}");
+            return Err(Rejection::new(Code::VoteLimit, "from", got, expected).into());
+        }
+        Ok(Plan { voter, candidate, power, expires_at })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+        let Plan { voter, candidate, power, expires_at } = plan;
+        let last = ctx.timestamp.saturating_add(VALIDATOR_VOTE_TTL_MS_MAX);
+        let vote = OpenVote { power, expires_at: expires_at.min(last) };
+        draft.put::<ValidatorVotes>(&(voter, candidate), &vote);
+        Ok(())
+    }
+}
+
+fn check_change(set: &[SetMember], candidate: PublicKey, power: u64) -> Result<(), Rejection> {
+    let refused = match validators::change(set, candidate, power) {
+        Ok(_) => return Ok(()),
+        Err(refused) => refused,
+    };
+    let field = "candidateKey";
+    Err(match refused {
+        ChangeError::Unchanged => {
+            let expected = "a power that the candidate does not have already";
+            Rejection::new(Code::ValidatorUnchanged, "power", power, expected)
+        }
+        ChangeError::Empty => {
+            let expected = "a validator beside which there are others";
+            Rejection::new(Code::ValidatorSetLimit, field, candidate, expected)
+        }
+        ChangeError::TooMany => {
+            let expected = format_args!("one of the {VALIDATORS_MAX} validators that there are");
+            Rejection::new(Code::ValidatorSetLimit, field, candidate, expected)
+        }
+    })
+}
+
+/// How many open votes the voter has for other candidates, at most as many as it may have.
+fn others_of(
+    state: &dyn Read,
+    voter: &Address,
+    candidate: &PublicKey,
+) -> Result<usize, StorageError> {
+    let from = voter.to_bytes();
+    let to = [from.as_slice(), &[0xff; 33]].concat();
+    let limit = VALIDATOR_VOTES_MAX.saturating_add(1);
+    let rows = view::scan::<ValidatorVotes>(state, Range { from: &from, to: Some(&to), limit })?;
+    Ok(rows.iter().filter(|((_, other), _)| other != candidate).count())
+}

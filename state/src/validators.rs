@@ -1,0 +1,172 @@
+//! The validator set: who decides which height, and how votes change it (docs/protocol.md section
+//! 5.11).
+//!
+//! ```text
+//!   end of block h    tally of the votes by the set of h
+//!                         │ a candidate with more than two thirds
+//!                         ▼
+//!   state after h     current = set of h + 1      next = set of h + 2
+//!   header of h + 1   carries the root of that state, and is signed by the set of h + 1
+//! ```
+//!
+//! So whoever knows the set of a height can prove the sets of the two that follow, and the engine
+//! is told each set a whole block before it is needed.
+
+use std::collections::BTreeMap;
+
+use types::params::VALIDATORS_MAX;
+use types::{Address, OpenVote, PublicKey, SetMember, Sweep, ValidatorSets};
+
+use crate::draft::Draft;
+use crate::error::StorageError;
+use crate::tables::{ValidatorHistory, ValidatorVotes, Validators};
+use crate::view::{self, Range, Read};
+
+/// A vote with its place: who voted, on whom, and what.
+type CastVote = ((Address, PublicKey), OpenVote);
+
+/// The sets of the next two heights; none on a chain whose validators never change.
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn sets(state: &dyn Read) -> Result<Option<ValidatorSets>, StorageError> {
+    view::get::<Validators>(state, &())
+}
+
+/// The votes that count, by voter and candidate. Each of at most [`VALIDATORS_MAX`] validators has
+/// at most [`types::params::VALIDATOR_VOTES_MAX`].
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn votes(state: &dyn Read) -> Result<Vec<CastVote>, StorageError> {
+    view::scan::<ValidatorVotes>(state, Range { from: &[], to: None, limit: usize::MAX })
+}
+
+/// Writes the first set of a chain that can change it: it decides from block 1 on.
+pub fn put_first(draft: &mut Draft, members: impl IntoIterator<Item = SetMember>) {
+    let mut current: Vec<SetMember> = members.into_iter().collect();
+    current.sort_by_key(address);
+    draft.put::<ValidatorHistory>(&1, &current);
+    draft.put::<Validators>(&(), &ValidatorSets { since: 1, current, next: None });
+}
+
+/// Why a set cannot be changed as asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChangeError {
+    /// The candidate has that power already.
+    Unchanged,
+    /// Nobody would be left.
+    Empty,
+    /// There would be more than [`VALIDATORS_MAX`].
+    TooMany,
+}
+
+/// The power of an address in a set; 0 for a stranger.
+pub(crate) fn power_of(set: &[SetMember], who: &Address) -> u64 {
+    let found = set.iter().find(|member| address(member) == *who);
+    found.map_or(0, |member| member.power)
+}
+
+/// The set with one validator added, changed or (power 0) removed.
+pub(crate) fn change(
+    set: &[SetMember],
+    public_key: PublicKey,
+    power: u64,
+) -> Result<Vec<SetMember>, ChangeError> {
+    let candidate = public_key.address();
+    if power_of(set, &candidate) == power {
+        return Err(ChangeError::Unchanged);
+    }
+    let mut changed: Vec<SetMember> =
+        set.iter().filter(|member| address(member) != candidate).copied().collect();
+    if power > 0 {
+        changed.push(SetMember { public_key, power });
+        changed.sort_by_key(address);
+    }
+    match changed.len() {
+        0 => Err(ChangeError::Empty),
+        1..=VALIDATORS_MAX => Ok(changed),
+        _ => Err(ChangeError::TooMany),
+    }
+}
+
+/// The set that is decided furthest ahead: that of two heights after the latest block.
+pub(crate) fn latest(sets: &ValidatorSets) -> &[SetMember] {
+    sets.next.as_ref().unwrap_or(&sets.current)
+}
+
+/// The end of block `height`: votes lapse, changes that have their votes are made, and the sets
+/// move on by one height. Answers the changes.
+pub(crate) fn end_block(
+    draft: &mut Draft,
+    height: u64,
+    timestamp: u64,
+) -> Result<Vec<Sweep>, StorageError> {
+    const LAST: StorageError = StorageError::Inconsistent { what: "the height overflows" };
+    let Some(before) = sets(draft)? else { return Ok(Vec::new()) };
+    let cast = votes(draft)?;
+    if cast.is_empty() && before.next.is_none() {
+        return Ok(Vec::new());
+    }
+    let (next_height, effective) =
+        (height.checked_add(1).ok_or(LAST)?, height.checked_add(2).ok_or(LAST)?);
+    let counted: Vec<CastVote> =
+        cast.iter().filter(|(_, vote)| vote.expires_at >= timestamp).copied().collect();
+    let mut changed: Option<Vec<SetMember>> = None;
+    let mut sweeps = Vec::new();
+    for (public_key, power) in passed(&before.current, &counted) {
+        let set = changed.as_deref().unwrap_or_else(|| latest(&before));
+        // A change that is not possible now stays open until it is, or lapses.
+        let Ok(set) = change(set, public_key, power) else { continue };
+        changed = Some(set);
+        sweeps.push(Sweep::ValidatorChanged { public_key, power, height: effective });
+    }
+    if let Some(set) = &changed {
+        draft.put::<ValidatorHistory>(&effective, set);
+    }
+    let has_moved = before.next.is_some() || changed.is_some();
+    let after = match before.next {
+        Some(current) => ValidatorSets { since: next_height, current, next: changed },
+        None => ValidatorSets { next: changed, ..before },
+    };
+    let powers = powers(&after.current);
+    let is_decided = |candidate: &PublicKey| {
+        sweeps.iter().any(|sweep| {
+            matches!(sweep, Sweep::ValidatorChanged { public_key, .. } if public_key == candidate)
+        })
+    };
+    for ((voter, candidate), vote) in &cast {
+        let has_lapsed = vote.expires_at < timestamp || !powers.contains_key(voter);
+        if has_lapsed || is_decided(candidate) {
+            draft.delete::<ValidatorVotes>(&(*voter, *candidate));
+        }
+    }
+    if has_moved {
+        draft.put::<Validators>(&(), &after);
+    }
+    Ok(sweeps)
+}
+
+/// The changes that more than two thirds of the power of `set` voted for, by candidate.
+fn passed(set: &[SetMember], votes: &[CastVote]) -> BTreeMap<PublicKey, u64> {
+    let powers = powers(set);
+    let mut tally: BTreeMap<(PublicKey, u64), u128> = BTreeMap::new();
+    for ((voter, candidate), vote) in votes {
+        let sum = tally.entry((*candidate, vote.power)).or_default();
+        let power = powers.get(voter).copied().unwrap_or_default();
+        *sum = sum.saturating_add(u128::from(power));
+    }
+    let total = set.iter().map(|member| u128::from(member.power)).fold(0, u128::saturating_add);
+    let quorum =
+        tally.into_iter().filter(|(_, power)| power.saturating_mul(3) > total.saturating_mul(2));
+    quorum.map(|(change, _)| change).collect()
+}
+
+/// The powers of a set by address: an address is a hash, and there may be many votes.
+fn powers(set: &[SetMember]) -> BTreeMap<Address, u64> {
+    set.iter().map(|member| (address(member), member.power)).collect()
+}
+
+pub(crate) fn address(member: &SetMember) -> Address {
+    member.public_key.address()
+}

@@ -1,0 +1,150 @@
+//! A chain of processes whose validators change their own set.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use support::home::HomeNode;
+use support::node::{DevOptions, wait_for};
+
+const POWER: u64 = 10;
+
+/// Homes of four validators, one that becomes a validator, and a follower.
+struct Town {
+    nodes: Vec<HomeNode>,
+    _folder: tempfile::TempDir,
+}
+
+const NEWCOMER: usize = 4;
+const FOLLOWER: usize = 5;
+
+impl Town {
+    fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let nodes: Vec<HomeNode> = (0..6)
+            .map(|at| HomeNode::with_keys(folder.path().join(format!("node{at}")), at == FOLLOWER))
+            .collect::<anyhow::Result<_>>()?;
+        let genesis = folder.path().join("genesis.json");
+        write_genesis(&nodes[..NEWCOMER], &genesis)?;
+        for node in &nodes {
+            node.complete(&genesis)?;
+        }
+        Ok(Self { nodes, _folder: folder })
+    }
+
+    fn start(&mut self, at: usize) -> anyhow::Result<()> {
+        let peers: Vec<String> = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != at)
+            .map(|(_, node)| node.p2p.clone())
+            .collect();
+        self.nodes[at].start(&peers)
+    }
+
+    fn key(&self, at: usize) -> String {
+        self.nodes[at].public_key.clone().expect("a validator key")
+    }
+
+    /// These validators vote, each through its own node.
+    fn vote(&self, voters: &[usize], candidate: usize, power: u64) -> anyhow::Result<()> {
+        let (key, power) = (self.key(candidate), power.to_string());
+        for voter in voters {
+            self.nodes[*voter].sign(&["tx", "validator-vote", &key, "--power", &power])?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a node knows a set in which `at` is, or is not; answers the height that it asked
+    /// for.
+    fn wait_for_set(&self, of: usize, at: usize, is_in: bool) -> anyhow::Result<u64> {
+        wait_for("the validators to change", || {
+            let node = &self.nodes[of];
+            let height = node.height()?;
+            let is_there = keys(node, height)?.contains(&self.key(at));
+            Ok((is_there == is_in).then_some(height))
+        })
+    }
+}
+
+fn write_genesis(validators: &[HomeNode], to: &Path) -> anyhow::Result<()> {
+    let mut command = Command::new(DevOptions::from_environment().binary);
+    command.args(["genesis", "new", "--chain-id", "ombra-validators"]);
+    command.args(["--param", "minBlockIntervalMs=50", "--param", "heartbeatMs=400"]);
+    for key in validators.iter().filter_map(|node| node.public_key.as_ref()) {
+        command.args(["--validator", &format!("{key}={POWER}")]);
+    }
+    let status = command.arg("--out").arg(to).output()?.status;
+    anyhow::ensure!(status.success(), "ombra genesis new: {status}");
+    Ok(())
+}
+
+/// The keys of the validators of a height.
+fn keys(node: &HomeNode, height: u64) -> anyhow::Result<Vec<String>> {
+    let set = node.call("ombra_getValidators", &json!([height]))?;
+    let members = set.as_array().into_iter().flatten();
+    Ok(members.filter_map(|member| member["publicKey"].as_str()).map(str::to_owned).collect())
+}
+
+fn block(node: &HomeNode, height: u64) -> anyhow::Result<Value> {
+    node.call("ombra_getBlock", &json!([height, false]))
+}
+
+#[test]
+fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Result<()> {
+    let mut town = Town::new()?;
+    for at in 0..=NEWCOMER {
+        town.start(at)?;
+    }
+    town.nodes[NEWCOMER].reaches(2)?;
+    let votes = town.nodes[0].call("ombra_getValidators", &json!([]))?;
+    assert_eq!(votes[0]["votes"], json!([]));
+
+    town.vote(&[0, 1, 2], NEWCOMER, POWER)?;
+    let entered = town.wait_for_set(NEWCOMER, NEWCOMER, true)?;
+    let address = town.nodes[0].call("ombra_getValidators", &json!([entered]))?;
+    let member = |key: &str| {
+        let members = address.as_array().into_iter().flatten();
+        members.clone().find(|member| member["publicKey"] == key).cloned().expect("a member")
+    };
+    let newcomer = member(&town.key(NEWCOMER))["address"].clone();
+    let proposed = wait_for("a block of the newcomer", || {
+        let height = town.nodes[0].height()?;
+        let blocks = (entered..=height).map(|height| block(&town.nodes[0], height));
+        let blocks: Vec<Value> = blocks.collect::<anyhow::Result<_>>()?;
+        Ok(blocks.into_iter().find(|block| block["proposer"] == newcomer))
+    })?;
+    assert!(proposed["index"].as_u64() >= Some(entered));
+
+    town.nodes[3].kill()?;
+    town.vote(&[0, 1], 3, 0)?;
+    // A vote in the state is there after a crash.
+    town.nodes[1].kill()?;
+    town.start(1)?;
+    town.vote(&[2, NEWCOMER], 3, 0)?;
+    let left = town.wait_for_set(0, 3, false)?;
+    assert_eq!(keys(&town.nodes[0], left)?.len(), 4);
+
+    // A node that was never there, and the one that was removed, sync across both changes.
+    town.start(FOLLOWER)?;
+    town.start(3)?;
+    let height = town.nodes[0].height()?;
+    for at in 0..6 {
+        town.nodes[at].reaches(height + 2)?;
+        assert_eq!(block(&town.nodes[at], height)?["hash"], block(&town.nodes[0], height)?["hash"]);
+        assert_eq!(keys(&town.nodes[at], 1)?.len(), 4);
+        assert!(!keys(&town.nodes[at], 1)?.contains(&town.key(NEWCOMER)));
+        assert_eq!(keys(&town.nodes[at], left)?, keys(&town.nodes[0], left)?);
+    }
+
+    for node in &mut town.nodes {
+        node.kill()?;
+    }
+    // Every certificate is checked with the set of its height, and every row compared.
+    for at in [0, FOLLOWER] {
+        assert!(town.nodes[at].db("verify")?.contains("verified"));
+    }
+    assert!(town.nodes[0].db("rollback")?.contains("rolled back"));
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Nodes with homes of their own, as processes that talk to each other on loopback.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::http::Connection;
+use crate::node::{DevOptions, wait_for, wait_for_endpoint};
+
+/// A home, and the node that may run in it. Dropping it kills the node.
+#[derive(Debug)]
+pub struct HomeNode {
+    binary: PathBuf,
+    home: PathBuf,
+    /// The peer address as others write it.
+    pub p2p: String,
+    /// The validator's public key; none for a follower.
+    pub public_key: Option<String>,
+    running: Option<(Child, SocketAddr)>,
+}
+
+impl HomeNode {
+    /// Makes the keys of a home.
+    pub fn with_keys(home: PathBuf, is_follower: bool) -> anyhow::Result<Self> {
+        let binary = DevOptions::from_environment().binary;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let p2p = format!("/ip4/127.0.0.1/tcp/{port}");
+        let mut node = Self { binary, home, p2p, public_key: None, running: None };
+        let home = node.home_text()?;
+        let mut arguments = vec!["init", "--json", "--home", &home];
+        if is_follower {
+            arguments.push("--follower");
+        }
+        let answer: Value = serde_json::from_str(&node.ombra(&arguments)?)?;
+        node.public_key = answer["validatorPublicKey"].as_str().map(str::to_owned);
+        Ok(node)
+    }
+
+    /// Completes the home with the chain's genesis file.
+    pub fn complete(&self, genesis: &Path) -> anyhow::Result<()> {
+        let genesis = genesis.to_str().context("a path in UTF-8")?;
+        self.ombra(&["init", "--home", &self.home_text()?, "--genesis", genesis]).map(drop)
+    }
+
+    /// Starts the node and waits until it answers.
+    pub fn start(&mut self, peers: &[String]) -> anyhow::Result<()> {
+        let endpoints = self.home.join("endpoints.json");
+        if endpoints.exists() {
+            std::fs::remove_file(&endpoints)?;
+        }
+        let mut process = Command::new(&self.binary)
+            .args(["start", "--home", &self.home_text()?])
+            .env("OMBRA__RPC__LISTEN", "127.0.0.1:0")
+            .env("OMBRA__RPC__METRICS", "false")
+            .env("OMBRA__P2P__LISTEN", &self.p2p)
+            .env("OMBRA__P2P__OPEN", "true")
+            .env("OMBRA__P2P__PEERS", json!(peers).to_string())
+            .stdout(Stdio::null())
+            .spawn()?;
+        let rpc = wait_for_endpoint(&endpoints, &mut process)?;
+        self.running = Some((process, rpc));
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        if let Some((mut process, _)) = self.running.take() {
+            process.kill()?;
+            process.wait()?;
+        }
+        Ok(())
+    }
+
+    /// The address of its JSON-RPC port.
+    pub fn rpc(&self) -> anyhow::Result<SocketAddr> {
+        self.running.as_ref().map(|(_, rpc)| *rpc).context("the node does not run")
+    }
+
+    /// Calls a method and answers its result.
+    pub fn call(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        Connection::open(self.rpc()?)?.call(method, params)
+    }
+
+    /// The height of its chain.
+    pub fn height(&self) -> anyhow::Result<u64> {
+        let info = self.call("ombra_chainInfo", &json!([]))?;
+        info["height"].as_u64().context("chainInfo without height")
+    }
+
+    /// Waits until its chain has this height.
+    pub fn reaches(&self, height: u64) -> anyhow::Result<()> {
+        wait_for(&format!("height {height} in {}", self.home.display()), || {
+            Ok((self.height()? >= height).then_some(()))
+        })
+    }
+
+    /// Runs the program with its home's validator key as the signer, against its own node.
+    pub fn sign(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let key = self.home.join("keys/validator.key");
+        let (key, rpc) = (key.to_str().context("a path in UTF-8")?, self.rpc()?);
+        let rpc = format!("http://{rpc}");
+        let more = ["--key-file", key, "--rpc", &rpc];
+        self.ombra(&[arguments, &more].concat())
+    }
+
+    /// Runs `ombra db` on the stopped node.
+    pub fn db(&self, command: &str) -> anyhow::Result<String> {
+        ensure!(self.running.is_none(), "the node runs");
+        self.ombra(&["db", command, "--home", &self.home_text()?])
+    }
+
+    fn home_text(&self) -> anyhow::Result<String> {
+        Ok(self.home.to_str().context("a path in UTF-8")?.to_owned())
+    }
+
+    /// Runs the program and answers what it printed.
+    fn ombra(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let Output { status, stdout, stderr } =
+            Command::new(&self.binary).args(arguments).stdin(Stdio::null()).output()?;
+        if !status.success() {
+            bail!("ombra {}: {}", arguments.join(" "), String::from_utf8_lossy(&stderr));
+        }
+        Ok(String::from_utf8(stdout)?)
+    }
+}
+
+impl Drop for HomeNode {
+    fn drop(&mut self) {
+        drop(self.kill());
+    }
+}
