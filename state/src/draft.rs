@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn a_row_that_the_base_has_got_meanwhile_can_be_deleted() {
         let base = Arc::new(Memory::default());
-        let mut draft = Draft::for_checks(Arc::clone(&base) as Arc<dyn Read>);
+        let below: Arc<dyn Read> = Arc::<Memory>::clone(&base);
+        let mut draft = Draft::for_checks(below);
         let (key, value) = (Address::default(), Account::default());
         draft.insert::<Accounts>(&key, &value);
         let rows = BTreeMap::from([(key.to_bytes(), Some(encode_value::<Accounts>(&value)))]);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use types::Address;
 
 use super::Store;
+use super::commit::Durability;
 use super::rocks::Batch;
 use super::tables::{Equivocation, EquivocationRows, Equivocations};
 use crate::error::StorageError;
@@ -32,6 +33,6 @@ impl Store {
         for (address, row) in &rows {
             batch.put(&table, &address.to_bytes(), &encode_value::<EquivocationRows>(row));
         }
-        self.0.rocks.write(batch)
+        self.0.rocks.write(batch, Durability::Synced)
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use state::store::tools::{self, Certificates, EncodedBlock, Replay, ReplayError, ToolError};
 use state::store::{Options, Store};
-use types::{Address, Code, Hash};
+use types::{Address, Code, Hash, SetMember};
 
 use crate::fixture::{CERTIFICATE, TestChain, Wallet, genesis_changes, whole_run};
 use crate::tools::{quiet, replay, tamper};

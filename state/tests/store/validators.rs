@@ -99,6 +99,7 @@ fn replay<'a>(changes: &'a Changes, certificates: &'a Strict) -> Replay<'a> {
         genesis_time: TIME,
         genesis_changes: changes,
         certificates,
+        threads: std::num::NonZeroUsize::MIN,
     }
 }
 
