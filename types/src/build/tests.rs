@@ -44,6 +44,7 @@ const TABLE: [(&str, &str); 12] = [
     ("SOCIAL_BLOB_INIT", "blobId contentType totalBytes totalChunks contentHash nonce timestamp"),
     ("SOCIAL_BLOB_CHUNK", "blobId chunkIndex chunkDataBase64 nonce timestamp"),
     ("SOCIAL_BLOB_FINALIZE", "blobId nonce timestamp"),
+    ("VALIDATOR_VOTE", "candidateKey power expiresAt nonce timestamp"),
 ];
 
 #[test]
