@@ -56,7 +56,13 @@ impl Kind for ValidatorVote {
         let Plan { voter, candidate, power, expires_at } = plan;
         let last = ctx.timestamp.saturating_add(VALIDATOR_VOTE_TTL_MS_MAX);
         let vote = OpenVote { power, expires_at: expires_at.min(last) };
-        draft.put::<ValidatorVotes>(&(voter, candidate), &vote);
+        let key = (voter, candidate);
+        if draft.get::<ValidatorVotes>(&key)?.is_some() {
+            draft.put::<ValidatorVotes>(&key, &vote);
+        } else {
+            // If the block decides the change at once, the database never hears of the vote.
+            draft.insert::<ValidatorVotes>(&key, &vote);
+        }
         Ok(())
     }
 }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use state::store::tools::{self, Certificates, Replay, ToolError};
 use state::store::{CommitBlock, Equivocation, Equivocations, Options, SignedChoice, Store};
+use state::table::{Table, decode_value};
+use state::tables::Validators;
 use state::{Chain, Changes, Draft, Executed, Forks, Memory, validators};
 use types::codec;
 use types::tx::ValidatorVote;
@@ -120,6 +122,25 @@ fn the_set_of_every_height_is_known_up_to_two_above_the_tip() {
         };
         let stored = snapshot.validator_set(height).unwrap().unwrap();
         assert_eq!((stored.since, stored.members), expected, "height {height}");
+    }
+}
+
+#[test]
+fn a_client_follows_the_sets_from_headers_that_sets_known_before_have_certified() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, _) = chain(&dir.path().join("data"));
+    let snapshot = chain.store.snapshot();
+    let mut known = vec![member(&chain.wallets[0], 10)];
+    for header_height in 1..=chain.tip().height {
+        // The header is certified by the set that the client knows, and proves the next one.
+        assert_eq!(snapshot.certificate(header_height).unwrap(), Some(certificate(&known)));
+        let header = snapshot.header(header_height).unwrap().unwrap().header;
+        let proof = snapshot.prove_at::<Validators>(&(), header_height).unwrap().unwrap();
+        let value = proof.value.unwrap();
+        proof.proof.verify(header.state_root, Validators::ID, &[], Some(&value)).unwrap();
+        let sets = decode_value::<Validators>(&value).unwrap();
+        assert_eq!(sets.current, known);
+        known = sets.next.unwrap_or(known);
     }
 }
 

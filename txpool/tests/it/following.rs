@@ -253,6 +253,7 @@ fn a_decided_change_of_the_validators_is_told_to_the_pool() {
 fn votes_of_a_validator_that_has_left_are_dropped_at_once() {
     let (world, [a, b, c]) = World::of_three();
     world.chain.state.lock().validators.extend([a.address(), b.address()]);
+    world.commit_block(&Block::default());
     let (stays, goes, other) =
         (a.at(0).vote_out(&c), b.at(0).vote_out(&c), c.at(0).transfer(&a, 1));
     world.pending(&[&stays, &goes, &other]);
