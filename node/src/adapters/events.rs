@@ -5,10 +5,6 @@ use std::sync::Arc;
 use rpc::ports::{DroppedTx, Events, PoolEvent};
 use tokio::sync::{broadcast, watch};
 
-/// Pool events that a slow subscriber may fall behind before it loses the oldest: at full speed
-/// about half a second's worth.
-const POOL_EVENTS_KEPT: usize = 16_384;
-
 /// The one source of both kinds of events.
 #[derive(Debug)]
 pub(crate) struct EventBus {
@@ -17,11 +13,12 @@ pub(crate) struct EventBus {
 }
 
 impl EventBus {
-    pub(crate) fn new(height: u64) -> Self {
-        Self {
-            committed: watch::Sender::new(height),
-            pool: broadcast::Sender::new(POOL_EVENTS_KEPT),
-        }
+    /// A subscriber may fall `pool_events_max` events of the pool behind before it loses the oldest.
+    pub(crate) fn new(height: u64, pool_events_max: u32) -> Self {
+        let kept = usize::try_from(pool_events_max).unwrap_or(usize::MAX);
+        // A channel has at least one place, and no more than half of what can be addressed.
+        let kept = kept.clamp(1, usize::MAX / 2);
+        Self { committed: watch::Sender::new(height), pool: broadcast::Sender::new(kept) }
     }
 
     /// A block is committed and can be read.
