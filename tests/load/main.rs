@@ -92,6 +92,7 @@ fn main() -> anyhow::Result<()> {
         accounts: options.accounts,
         block_time_ms: options.block_time,
         more: Vec::new(),
+        settings: Vec::new(),
     })?;
     let report = drive(name, options, workload, &node);
     node.stop()?;
