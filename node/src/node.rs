@@ -264,7 +264,8 @@ fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, 
     let store = Store::open(&database, storage_options(config))?;
     let chain = Arc::new(Chain::open(store, chain_spec(genesis)?, &genesis.state())?);
     let wake = Arc::<Wake>::default();
-    let bus = Arc::new(EventBus::new(chain.tip().height, Arc::clone(&wake)));
+    let pool_events_max = config.rpc.limits.pool_events_max;
+    let bus = Arc::new(EventBus::new(chain.tip().height, pool_events_max, Arc::clone(&wake)));
     let pending = Arc::new(Pending::new(Arc::clone(&chain)));
     let rules = static_rules(chain.spec());
     let ports = txpool::Ports {

@@ -122,12 +122,16 @@ impl ErrorData {
 
 impl From<&Rejection> for ErrorData {
     fn from(rejection: &Rejection) -> Self {
-        let extra = rejection.extra().map(|(key, value)| (key.to_owned(), value.into()));
+        // A time, and so a number, as in every other error; the other values are texts.
+        let is_hint = |key: &str| key == "retryAfterMs";
+        let hint = rejection.extra().find(|(key, _)| is_hint(key));
+        let extra = rejection.extra().filter(|(key, _)| !is_hint(key));
         Self {
             field: Some(rejection.field().to_owned()),
             got: Some(rejection.got().to_owned()),
             expected: Some(rejection.expected().to_owned()),
-            extra: extra.collect(),
+            retry_after_ms: hint.and_then(|(_, value)| value.parse().ok()),
+            extra: extra.map(|(key, value)| (key.to_owned(), value.into())).collect(),
             ..Self::of(rejection.code().as_str())
         }
     }

@@ -5,9 +5,13 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod refusals;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod sdk;
+#[cfg(test)]
+mod subscribers;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

@@ -132,6 +132,7 @@ fn main() -> anyhow::Result<()> {
         } else {
             Vec::new()
         },
+        settings: Vec::new(),
     })?;
     let report = if stays_pooled {
         fill(name, options, workload, &node)

@@ -87,6 +87,15 @@ pub fn send_body(texts: &[String]) -> String {
     }
 }
 
+/// One call of `ombra_sendTransactions`.
+#[must_use]
+pub fn send_together_body(texts: &[String]) -> String {
+    let texts = texts.join(",");
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"ombra_sendTransactions\",\"params\":[[{texts}]]}}"
+    )
+}
+
 /// The committed nonce of an account.
 pub fn account_nonce(connection: &mut Connection, address: &str) -> anyhow::Result<u64> {
     let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;

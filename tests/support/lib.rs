@@ -8,7 +8,9 @@
     reason = "helpers of this repository's tests; their names say what they do"
 )]
 
+pub mod actor;
 pub mod home;
 pub mod http;
 pub mod node;
+pub mod websocket;
 pub mod workload;

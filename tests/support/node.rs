@@ -22,6 +22,8 @@ pub struct DevOptions {
     pub accounts: usize,
     pub block_time_ms: u64,
     pub more: Vec<String>,
+    /// Settings of the node by their variables: `OMBRA__TXPOOL__COUNT_MAX`.
+    pub settings: Vec<(&'static str, String)>,
 }
 
 impl DevOptions {
@@ -39,6 +41,7 @@ impl DevOptions {
             accounts: 10,
             block_time_ms: 50,
             more: Vec::new(),
+            settings: Vec::new(),
         }
     }
 }
@@ -212,6 +215,7 @@ fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAdd
         command.args(["--block-time", &options.block_time_ms.to_string()]);
     }
     command.args(&options.more).arg("--data-dir").arg(data).stdout(Stdio::null());
+    command.envs(options.settings.iter().map(|(name, value)| (name, value)));
     let mut process =
         command.spawn().with_context(|| format!("starting {}", options.binary.display()))?;
     let rpc = wait_for_endpoint(&endpoints, &mut process)?;

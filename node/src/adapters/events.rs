@@ -8,10 +8,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::pace::Wake;
 
-/// Pool events that a slow subscriber may fall behind before it loses the oldest: at full speed
-/// about half a second's worth.
-const POOL_EVENTS_KEPT: usize = 16_384;
-/// The same for dropped transactions alone.
+/// Dropped transactions that whoever waits for them may fall behind before it loses the oldest.
 const DROPS_KEPT: usize = 4_096;
 
 /// The one source of all events.
@@ -24,11 +21,15 @@ pub(crate) struct EventBus {
 }
 
 impl EventBus {
-    /// A bus at this height; `wake` is told when a block may be due.
-    pub(crate) fn new(height: u64, wake: Arc<Wake>) -> Self {
+    /// A bus at this height; `wake` is told when a block may be due. A subscriber may fall
+    /// `pool_events_max` events of the pool behind before it loses the oldest.
+    pub(crate) fn new(height: u64, pool_events_max: u32, wake: Arc<Wake>) -> Self {
+        let kept = usize::try_from(pool_events_max).unwrap_or(usize::MAX);
+        // A channel has at least one place, and no more than half of what can be addressed.
+        let kept = kept.clamp(1, usize::MAX / 2);
         Self {
             committed: watch::Sender::new(height),
-            pool: broadcast::Sender::new(POOL_EVENTS_KEPT),
+            pool: broadcast::Sender::new(kept),
             dropped: broadcast::Sender::new(DROPS_KEPT),
             wake,
         }

@@ -39,6 +39,44 @@ async fn the_document_is_closed_under_its_references() {
     }
 }
 
+/// Whoever changes the interface sees the change in this file, and so does whoever reviews it.
+#[test]
+fn the_openrpc_document_in_the_repository_is_the_one_that_is_served() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openrpc.json");
+    let served = rpc::registry::document(&Registry::public(), env!("CARGO_PKG_VERSION"));
+    if std::env::var_os("OMBRA_RENEW").is_some() {
+        let text = serde_json::to_string_pretty(&served).unwrap();
+        std::fs::write(path, text + "\n").unwrap();
+    }
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let place = difference(&kept, &served, String::new());
+    assert_eq!(None, place, "docs/openrpc.json is old: OMBRA_RENEW=1 ./run test openrpc");
+}
+
+/// Where two values differ first.
+fn difference(left: &Value, right: &Value, place: String) -> Option<String> {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            let part = |members: &serde_json::Map<_, _>, key| members.get(key).cloned();
+            keys.into_iter().find_map(|key| {
+                let place = format!("{place}/{key}");
+                match (part(left, key), part(right, key)) {
+                    (Some(left), Some(right)) => difference(&left, &right, place),
+                    _ => Some(place),
+                }
+            })
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let pairs = left.iter().zip(right).enumerate();
+            pairs
+                .map(|(index, pair)| (format!("{place}/{index}"), pair))
+                .find_map(|(place, (left, right))| difference(left, right, place))
+        }
+        _ => (left != right).then_some(place),
+    }
+}
+
 fn collect<'a>(value: &'a Value, references: &mut Vec<&'a str>) {
     match value {
         Value::Object(members) => {

@@ -37,6 +37,15 @@ async fn a_settlement_mismatch_tells_the_right_amounts() {
 }
 
 #[tokio::test]
+async fn when_to_try_again_is_a_number_in_every_error() {
+    let server = TestServer::start().await;
+    let full = Rejection::new(Code::PoolFull, "pool", 8, 8).with("retryAfterMs", 1_000);
+    server.world.state().refuse = Some(SubmitError::Rejected(full));
+    let (_, _, error) = server.error("ombra_sendTransaction", json!([{}])).await;
+    assert_eq!(error["data"]["retryAfterMs"], 1_000);
+}
+
+#[tokio::test]
 async fn troubles_of_the_node_have_their_own_numbers() {
     let server = TestServer::start().await;
     let cases = [

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use rpc::registry::Registry;
 use types::{Body, Code, Params};
 
-use super::{code_spans, read, section, table_rows};
+use super::{code_spans, exists, read, section, table_rows};
 
 fn first_cells(text: &str) -> Vec<String> {
     let rows = table_rows(text);
@@ -96,6 +96,14 @@ fn every_method_has_parameters_result_and_an_example() {
             let is_envelope = matches!(param.name, "envelope" | "fields");
             assert!(is_envelope || is_named || is_spread, "{}: {}", method.name, param.name);
         }
+    }
+}
+
+#[test]
+fn the_fuzzer_begins_with_parameters_of_every_method() {
+    for method in Registry::public().methods() {
+        let seed = format!("fuzz/seeds/rpc_params/{}.txt", method.name);
+        assert!(exists(&seed), "{seed} is missing");
     }
 }
 

@@ -1,0 +1,69 @@
+//! Kinds that are refused because their fork is not active yet.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use genesis::{Genesis, Spec, Validator};
+use state::Forks;
+use tests::actor::{Actor, cancel, finish, step, turn};
+use tests::node::DevOptions;
+use tests::workload::keys;
+use types::{Amount, Body, Code, Hash, Keypair, Params};
+
+use super::case::{Case, begins, case};
+use super::scene::{FUNDS, Scene};
+
+pub(super) const CODES: &[Code] = &[Code::ForkNotActive];
+
+const V6_HEIGHT: u64 = 1_000_000;
+const VALIDATOR: [u8; 32] = [1; 32];
+
+/// A folder with a key and a genesis, in which `ombra dev` goes on.
+fn prepare(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder.join("keys"))?;
+    let key = folder.join("keys/validator.key");
+    let mut key = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
+    writeln!(key, "{}", Hash::new(VALIDATOR))?;
+    let validator = Keypair::from_seed(&VALIDATOR).public_key();
+    let funded = keys(10)?.iter().map(|key| (key.address(), Amount::new(FUNDS))).collect();
+    let genesis = Genesis::new(Spec {
+        chain_id: "before-the-fork".to_owned(),
+        genesis_time: 1_700_000_000_000,
+        validators: vec![Validator { public_key: validator, power: 1, name: None }],
+        accounts: funded,
+        forks: Forks { v6: V6_HEIGHT },
+        params: Params { min_block_interval_ms: 50, ..Params::default() },
+    })?;
+    fs::write(folder.join("genesis.json"), genesis.to_file())?;
+    Ok(())
+}
+
+#[test]
+fn kinds_of_a_later_fork_are_refused_and_change_nothing() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    prepare(folder.path())?;
+    let data_dir = Some(folder.path().to_owned());
+    let scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?;
+    let cases = cases(&scene.actor(0));
+    scene.refuse(CODES, &cases)
+}
+
+fn cases(alice: &Actor) -> Vec<Case> {
+    const RUN: Hash = Hash::new([7; 32]);
+    let bodies = [
+        Body::ChatTurn(turn("hello")),
+        Body::AgentRequest(alice.request("prompt", 300, 3)),
+        Body::AgentClaim(alice.claim(RUN)),
+        step(RUN, 0, 1),
+        Body::AgentFinish(finish(RUN, 0, [0, 0, 0])),
+        cancel(RUN),
+    ];
+    let refused = |body: &Body| {
+        let got = begins(&format!("{} in block ", body.type_name()));
+        let expected = format!("block {V6_HEIGHT} or later");
+        case(Code::ForkNotActive, alice, body).says("type", got, expected)
+    };
+    bodies.iter().map(refused).collect()
+}

@@ -1,0 +1,139 @@
+//! A pool with little room: who is refused, who makes room for whom, and that it recovers.
+
+use serde_json::json;
+use tests::actor::{Actor, transfer};
+use tests::node::wait_for;
+use types::Code;
+
+use super::case::{Case, begins, case};
+use super::scene::{Scene, all_taken, assert_provoked};
+
+pub(super) const CODES: &[Code] = &[Code::PoolFull, Code::SenderLimit];
+
+/// Transactions in the pool, and of one sender.
+const COUNT_MAX: u64 = 8;
+const SENDER_COUNT_MAX: u64 = 4;
+const RETRY_AFTER_MS: u64 = 700;
+
+fn start() -> anyhow::Result<Scene> {
+    Scene::start(
+        &[],
+        &[
+            ("OMBRA__TXPOOL__COUNT_MAX", &COUNT_MAX.to_string()),
+            ("OMBRA__TXPOOL__SENDER_COUNT_MAX", &SENDER_COUNT_MAX.to_string()),
+            ("OMBRA__TXPOOL__RETRY_AFTER_MS", &RETRY_AFTER_MS.to_string()),
+        ],
+    )
+}
+
+/// Transfers to itself with these nonces.
+fn transfers(actor: &Actor, nonces: impl IntoIterator<Item = u64>) -> Vec<String> {
+    let body = transfer(actor.address(), 1);
+    nonces.into_iter().map(|nonce| actor.at(nonce).draft(&body)).collect()
+}
+
+/// Sends transfers with these nonces, which are taken. Those beyond a gap wait for ever.
+fn send(scene: &mut Scene, actor: &Actor, nonces: &[u64]) -> anyhow::Result<Vec<String>> {
+    let sent = scene.send_together(&transfers(actor, nonces.iter().copied()))?;
+    Ok(all_taken(sent))
+}
+
+fn sender_limit(actor: &Actor) -> Case {
+    let late = actor.at(SENDER_COUNT_MAX + 1);
+    let got = format!("{} with {SENDER_COUNT_MAX} transactions in the pool", actor.address());
+    let expected = format!("a sender with fewer than {SENDER_COUNT_MAX}");
+    case(Code::SenderLimit, &late, &transfer(actor.address(), 1))
+        .says("from", got, expected)
+        .with("limit", SENDER_COUNT_MAX)
+        .with_number("retryAfterMs", RETRY_AFTER_MS)
+}
+
+fn pool_full(actor: &Actor) -> Case {
+    let late = actor.at(SENDER_COUNT_MAX + 1);
+    let expected = begins(&format!("at most {COUNT_MAX} transactions and "));
+    case(Code::PoolFull, &late, &transfer(actor.address(), 1))
+        .says("pool", begins(&format!("{COUNT_MAX} transactions of ")), expected)
+        .with_number("retryAfterMs", RETRY_AFTER_MS)
+}
+
+#[test]
+fn a_sender_or_a_pool_at_its_limit_is_told_and_nothing_changes() -> anyhow::Result<()> {
+    let mut scene = start()?;
+    let (alice, bob) = (scene.actor(0), scene.actor(1));
+    let (limit, full) = (sender_limit(&alice), pool_full(&alice));
+    assert_provoked(CODES, &[limit.clone(), full.clone()]);
+    send(&mut scene, &alice, &[1, 2, 3, 4])?;
+    scene.refuse_in_every_way(&[limit])?;
+    send(&mut scene, &bob, &[1, 2, 3, 4])?;
+    // There is no room for anybody, so the sender's own limit is not looked at.
+    scene.refuse_alone(&full)?;
+    scene.node.stop()
+}
+
+#[test]
+fn a_full_pool_refuses_and_takes_the_same_once_blocks_have_made_room() -> anyhow::Result<()> {
+    let mut scene = start()?;
+    let actors = [0, 1, 2].map(|index| scene.actor(index));
+    let texts: Vec<String> = actors.iter().flat_map(|actor| transfers(actor, 0..4)).collect();
+
+    // An array is taken in at once, so that no block makes room in between.
+    let (first, rest) = texts.split_at(8);
+    let mut outcomes = scene.send_together(&texts)?;
+    let refused = outcomes.split_off(first.len());
+    let taken = all_taken(outcomes);
+    for outcome in refused {
+        let error = outcome.expect_err("the pool has no room");
+        assert_eq!(json!([-32050, "POOL_FULL"]), json!([error["code"], error["data"]["code"]]));
+        assert_eq!(RETRY_AFTER_MS, error["data"]["retryAfterMs"]);
+    }
+
+    scene.wait_until_included(&taken)?;
+    wait_for_pool(&mut scene, 0, 0)?;
+    scene.include(rest)?;
+    scene.node.stop()
+}
+
+/// Waits for the pool to hold so many.
+fn wait_for_pool(scene: &mut Scene, pending: u64, queued: u64) -> anyhow::Result<()> {
+    wait_for("the pool to empty", || {
+        let pool = scene.call("txpool_status", &json!([]))?;
+        Ok((pool["pending"] == pending && pool["queued"] == queued).then_some(()))
+    })
+}
+
+fn dropped_for_lack_of_room(scene: &mut Scene, hash: &str) -> anyhow::Result<()> {
+    let tx = scene.call("ombra_getTransaction", &json!([hash]))?;
+    assert_eq!(json!(["dropped", "POOL_FULL"]), json!([tx["status"], tx["dropped"]["code"]]));
+    Ok(())
+}
+
+#[test]
+fn what_waits_for_a_nonce_makes_room_the_longest_queue_first() -> anyhow::Result<()> {
+    let mut scene = start()?;
+    let [alice, bob, carol, dave] = [0, 1, 2, 3].map(|index| scene.actor(index));
+    let of_alice = send(&mut scene, &alice, &[1, 2, 3, 4])?;
+    let of_bob = send(&mut scene, &bob, &[1, 2])?;
+    let of_carol = send(&mut scene, &carol, &[1, 2])?;
+
+    // Full: a newcomer takes the place of the last in the longest queue.
+    let of_dave = send(&mut scene, &dave, &[1])?;
+    dropped_for_lack_of_room(&mut scene, &of_alice[3])?;
+    // Nobody's queue is longer than that of `carol` would be.
+    let refused = scene.send_together(&transfers(&carol, [3]))?.remove(0);
+    assert_eq!("POOL_FULL", refused.expect_err("nobody gives way")["data"]["code"]);
+    // What can be executed comes before what waits.
+    scene.include(&transfers(&dave, [0]))?;
+    dropped_for_lack_of_room(&mut scene, &of_alice[2])?;
+    scene.wait_until_included(&of_dave)?;
+
+    // The block has made room, and nobody else was evicted.
+    wait_for_pool(&mut scene, 0, 6)?;
+    let late = send(&mut scene, &carol, &[3])?;
+    for actor in [&alice, &bob, &carol] {
+        scene.include(&transfers(actor, [0]))?;
+    }
+    scene.wait_until_included(&of_alice[..2])?;
+    scene.wait_until_included(&[of_bob, of_carol, late].concat())?;
+    wait_for_pool(&mut scene, 0, 0)?;
+    scene.node.stop()
+}
