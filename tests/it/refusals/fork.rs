@@ -33,7 +33,7 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
         genesis_time: 1_700_000_000_000,
         validators: vec![Validator { public_key: validator, power: 1, name: None }],
         accounts: funded,
-        forks: Forks { v6: V6_HEIGHT },
+        forks: Forks { v6: V6_HEIGHT, ..Forks::default() },
         params: Params { min_block_interval_ms: 50, ..Params::default() },
     })?;
     fs::write(folder.join("genesis.json"), genesis.to_file())?;

@@ -11,12 +11,14 @@ mod pool;
 mod runs;
 mod scene;
 mod texts;
+mod validators;
 
 use std::collections::BTreeSet;
 
 use types::Code;
 
-const GROUPS: [&[Code]; 5] = [texts::CODES, fork::CODES, runs::CODES, blobs::CODES, pool::CODES];
+const GROUPS: [&[Code]; 6] =
+    [texts::CODES, fork::CODES, runs::CODES, blobs::CODES, pool::CODES, validators::CODES];
 
 #[test]
 fn every_code_of_the_protocol_is_provoked() {
