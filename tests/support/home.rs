@@ -54,6 +54,7 @@ impl HomeNode {
         let mut process = Command::new(&self.binary)
             .args(["start", "--home", &self.home_text()?])
             .env("OMBRA__RPC__LISTEN", "127.0.0.1:0")
+            .env("OMBRA__LOG__FILTER", "warn")
             .env("OMBRA__RPC__METRICS", "false")
             .env("OMBRA__P2P__LISTEN", &self.p2p)
             .env("OMBRA__P2P__OPEN", "true")
