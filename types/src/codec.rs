@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 /// The largest value that is read, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// Room for the record of a run, the longest among those that are written often.
+const SHORT_BYTES: usize = 512;
+
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<VALUE_BYTES_MAX>> =
     bincode::config::standard().with_fixed_int_encoding().with_limit::<VALUE_BYTES_MAX>();
 
@@ -32,7 +35,14 @@ pub enum DecodeError {
 /// Never for the types of this project: only a type that cannot know its length fails to encode.
 #[must_use]
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    bincode::serde::encode_to_vec(value, CONFIG).expect("stored types are plain data")
+    // Most values are short. They are written once, into a vector of their size.
+    let mut short = [0_u8; SHORT_BYTES];
+    match bincode::serde::encode_into_slice(value, &mut short, CONFIG) {
+        Ok(bytes) => short.get(..bytes).unwrap_or_default().to_vec(),
+        Err(_too_long) => {
+            bincode::serde::encode_to_vec(value, CONFIG).expect("stored types are plain data")
+        }
+    }
 }
 
 /// Reads one value and nothing more.

@@ -81,3 +81,13 @@ fn values_over_the_limit_are_not_read() {
     let largest = vec![7_u8; VALUE_BYTES_MAX - 8];
     assert_eq!(decode::<Vec<u8>>(&encode(&largest)).unwrap(), largest);
 }
+
+#[test]
+fn short_and_long_values_have_the_same_form() {
+    for length in [0, 503, 504, 505, 512, 10_000] {
+        let text = "x".repeat(length);
+        let mut bytes = u64::try_from(length).unwrap().to_le_bytes().to_vec();
+        bytes.extend_from_slice(text.as_bytes());
+        assert_eq!(encode(&text), bytes);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::shorten;
 use crate::codec::{decode, encode};
-use crate::{Hash, PublicKey, Signature};
+use crate::{Address, Hash, PublicKey, Signature};
 
 #[test]
 fn messages_show_80_characters_and_no_control_characters() {
@@ -32,4 +32,17 @@ fn hashes_keys_and_signatures_are_hex_in_json_and_plain_bytes_in_binary() {
         assert!(serde_json::from_str::<Hash>(&json).is_err(), "{json}");
     }
     assert_eq!(hash.to_hex().as_slice(), hash.to_string().as_bytes());
+}
+
+#[test]
+fn every_byte_keeps_its_place_in_binary() {
+    // Twenty bytes are no whole number of words.
+    let bytes: Vec<u8> = (1..=52).collect();
+    let (address, hash) = bytes.split_at(20);
+    let address = Address::new(address.try_into().unwrap());
+    let hash = Hash::new(hash.try_into().unwrap());
+    assert_eq!(encode(&(address, hash)), bytes);
+    assert_eq!(decode::<(Address, Hash)>(&bytes).unwrap(), (address, hash));
+    assert!(decode::<(Address, Hash)>(&bytes[..51]).is_err());
+    assert!(decode::<Address>(&bytes[..19]).is_err());
 }
