@@ -13,8 +13,8 @@
 //!           └────────▶ ports ◀───┘                              metrics
 //! ```
 //!
-//! Entry points: [`start`] and [`Server::finished`]; [`ports`] for what the node must provide;
-//! [`registry`] for what is served; [`error`] for what can go wrong.
+//! Entry points: [`start`] and [`Server::finished`], or [`Local`] without a network; [`ports`] for
+//! what the node must provide; [`registry`] for what is served; [`error`] for what can go wrong.
 //!
 //! Not here: rules of the ledger, the database, the pool, consensus. A transaction's text passes
 //! through untouched: nothing here reads, rewrites or re-serialises what its signer wrote.
@@ -34,7 +34,7 @@ pub mod wire;
 
 pub use config::{Config, Limits};
 pub use ports::{ChainFacts, Endpoints, Ports};
-pub use server::{Server, StartError, start};
+pub use server::{Local, Server, StartError, start};
 
 /// The most transactions of one `ombra_sendTransactions`.
 pub const SUBMIT_ITEMS_MAX: usize = 1_000;

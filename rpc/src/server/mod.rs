@@ -5,6 +5,7 @@ mod body;
 mod http;
 mod io;
 mod listener;
+mod local;
 
 use std::io::Error as IoError;
 use std::net::SocketAddr;
@@ -31,6 +32,8 @@ use crate::registry::Registry;
 use admin_socket::AdminSocket;
 use http::Interface;
 use listener::Listener;
+
+pub use local::Local;
 
 /// Why the interfaces cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -95,28 +98,8 @@ async fn bind(
         admin: admin.as_ref().map(|socket| socket.path().to_owned()),
     };
 
-    let counts = Metrics::register(&mut registry);
-    let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
-    let (stop, websockets) = stop_channel();
-    let api = Api {
-        facts: Arc::new(facts),
-        ports: ports.clone(),
-        limits: limits.clone(),
-        hub: Arc::clone(&hub),
-        shutdown: shutdown.clone(),
-    };
-    let interface = |registry, methods| {
-        let shared = Shared {
-            registry,
-            metrics: counts.clone(),
-            submit: Arc::clone(&ports.submit),
-            shutdown: shutdown.clone(),
-            response_bytes_max: usize::try_from(limits.response_bytes_max).unwrap_or(usize::MAX),
-        };
-        Interface::new(shared, methods, &limits, stop.clone())
-    };
-    let public = interface(Registry::public(), api.public_methods());
-    let operator = interface(Registry::admin(), api.admin_methods());
+    let Parts { public, operator, counts, hub, websockets } =
+        Parts::assemble(facts, &ports, &limits, &mut registry, &shutdown);
     let listener = |bound| Listener::new(bound, &limits, counts.clone());
     let metrics = metrics_listener
         .map(|(bound, _)| (listener(bound), http::metrics_routes(Arc::new(registry))));
@@ -131,6 +114,50 @@ async fn bind(
         shutdown,
         websockets,
     })
+}
+
+/// What answers, before it is bound to anything.
+struct Parts {
+    public: Interface,
+    operator: Interface,
+    counts: Metrics,
+    hub: Arc<Hub>,
+    websockets: ServerHandle,
+}
+
+impl Parts {
+    fn assemble(
+        facts: ChainFacts,
+        ports: &Ports,
+        limits: &Limits,
+        registry: &mut MetricsRegistry,
+        shutdown: &CancellationToken,
+    ) -> Self {
+        let counts = Metrics::register(registry);
+        let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
+        let (stop, websockets) = stop_channel();
+        let api = Api {
+            facts: Arc::new(facts),
+            ports: ports.clone(),
+            limits: limits.clone(),
+            hub: Arc::clone(&hub),
+            shutdown: shutdown.clone(),
+        };
+        let interface = |registry, methods| {
+            let shared = Shared {
+                registry,
+                metrics: counts.clone(),
+                submit: Arc::clone(&ports.submit),
+                shutdown: shutdown.clone(),
+                response_bytes_max: usize::try_from(limits.response_bytes_max)
+                    .unwrap_or(usize::MAX),
+            };
+            Interface::new(shared, methods, limits, stop.clone())
+        };
+        let public = interface(Registry::public(), api.public_methods());
+        let operator = interface(Registry::admin(), api.admin_methods());
+        Self { public, operator, counts, hub, websockets }
+    }
 }
 
 /// Bound listeners that wait to be served.

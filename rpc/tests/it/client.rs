@@ -7,7 +7,7 @@ use std::time::Duration;
 use jsonrpsee::http_client::HttpClient;
 use jsonrpsee::ws_client::{WsClient, WsClientBuilder};
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Endpoints};
+use rpc::ports::Endpoints;
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
 use types::tx::Transfer;
-use types::{Amount, Body, Hash, Keypair};
+use types::{Amount, Body, Keypair};
 
-use crate::world::{CHAIN_ID, FORKS, NOW, World, key};
+use crate::world::{NOW, World, facts, key};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,18 +40,11 @@ impl TestServer {
         let world = World::new();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = Config { listen: any, metrics_listen: any, metrics: true, limits };
-        let facts = ChainFacts {
-            chain_id: CHAIN_ID.to_owned(),
-            genesis_hash: Hash::digest(b"genesis"),
-            forks: FORKS,
-            params: world.params.clone(),
-            version: "0.0.0-test".to_owned(),
-        };
         let folder = tempfile::tempdir().unwrap();
         let shutdown = CancellationToken::new();
         let socket = folder.path().join("admin.sock");
         let registry = Registry::with_prefix("ombra");
-        let server = rpc::start(config, facts, world.ports(), registry, socket, shutdown.clone());
+        let server = rpc::start(config, facts(), world.ports(), registry, socket, shutdown.clone());
         let server = server.await.unwrap();
         let endpoints = server.endpoints().clone();
         let finished = tokio::spawn(server.finished());

@@ -1,5 +1,6 @@
 //! Parameters by position and by name, and what is said about wrong ones.
 
+use rpc::Limits;
 use serde_json::{Value, json};
 use types::Hash;
 
@@ -93,4 +94,19 @@ async fn an_unknown_method_is_told() {
     let server = TestServer::start().await;
     assert_eq!(-32601, server.error("ombra_nothing", json!([])).await.0);
     assert_eq!(-32601, server.error("admin_flushPool", json!([])).await.0);
+}
+
+#[tokio::test]
+async fn a_local_interface_answers_as_the_port_does() {
+    let server = TestServer::start().await;
+    let local = rpc::Local::new(crate::world::facts(), &server.world.ports(), &Limits::default());
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ombra_chainInfo"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ombra_getBlock","params":[0]}"#,
+        r#"[{"jsonrpc":"2.0","id":1,"method":"ombra_getSupply"},7]"#,
+        "{",
+    ] {
+        let (status, answer) = local.post(body.into()).await;
+        assert_eq!(server.post(body).await, (status, String::from_utf8(answer).unwrap()));
+    }
 }

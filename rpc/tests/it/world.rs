@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Certificate, Chain, Check, Clock, CommittedBlock, Directory,
-    DroppedTx, Effects, Equivocation, Events, Fault, Identity, IncludedTx, MinerEntry, Network,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
-    ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, Slice, Submit,
-    SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, Certificate, Chain, ChainFacts, Check, Clock, CommittedBlock,
+    Directory, DroppedTx, Effects, Equivocation, Events, Fault, Identity, IncludedTx, MinerEntry,
+    Network, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports,
+    Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent,
+    SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -61,6 +61,17 @@ pub struct World {
 
 pub fn key(seed: u8) -> Keypair {
     Keypair::from_seed(&[seed; 32])
+}
+
+/// What never changes.
+pub fn facts() -> ChainFacts {
+    ChainFacts {
+        chain_id: CHAIN_ID.to_owned(),
+        genesis_hash: Hash::digest(b"genesis"),
+        forks: FORKS,
+        params: Params::default(),
+        version: "0.0.0-test".to_owned(),
+    }
 }
 
 impl World {
