@@ -10,6 +10,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
+#[expect(dead_code, reason = "shared by benchmarks, each of which uses a part of it")]
 mod figures;
 #[path = "../tests/store/fixture.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]

@@ -3,19 +3,24 @@
 //!
 //! `cargo bench -p state --bench size -- [--sizes 10000,100000] [--dir FOLDER]`
 //!
-//! With `--sizes 10000,100000,1000000` it takes some minutes and about 4 GB of disk. Prints
-//! microseconds per transaction in the median block, on the clock and of processor time; the last
-//! column is the processor time of the whole process, the database's own threads included.
+//! With `--sizes 10000,100000,1000000` it takes some minutes and about 4 GB of disk. A folder that
+//! holds a part of the chain already, from a run that was interrupted, is filled up from there.
+//!
+//! Prints microseconds per transaction in the median block, on the clock and of processor time. The
+//! column before the last is the processor time of the whole process in the timed blocks, in which
+//! the database's own threads may do what earlier blocks left to them; the last one that while the
+//! database grew to that size, the making of the transactions included.
 
 #![expect(clippy::print_stdout, reason = "the figures are the output")]
 
+#[expect(dead_code, reason = "shared by benchmarks, each of which uses a part of it")]
 mod figures;
 #[path = "../tests/store/fixture.rs"]
 #[expect(dead_code, reason = "shared with the tests, which use more of it")]
 mod fixture;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use state::Executed;
 use state::store::{CommitBlock, Options, Store, tools};
@@ -47,20 +52,22 @@ fn main() {
 
     println!("microseconds per transaction, clock / processor time, blocks of {TXS_PER_BLOCK}");
     println!(
-        "{:>9} {:>15} {:>15} {:>15} {:>15} {:>9} {:>9}",
-        "runs", "execute", "tree", "prepare", "commit", "sum", "process"
+        "{:>9} {:>15} {:>15} {:>15} {:>15} {:>9} {:>9} {:>9}",
+        "runs", "execute", "tree", "prepare", "commit", "sum", "process", "filling"
     );
-    let mut height = 0;
+    let mut height = usize::try_from(chain.tip().height).expect("a small number");
+    blocks.iter().take(height).for_each(drop);
     for size in sizes {
-        let start = Instant::now();
+        let (before, busy) = (height, process_time());
         while height < size / RUNS_PER_BLOCK {
             chain.block(&blocks.recv().expect("more blocks"));
             height += 1;
         }
-        eprintln!("filled in {:.1} s", start.elapsed().as_secs_f64());
+        let filled = (height - before).max(1) * TXS_PER_BLOCK;
+        let filling = per_tx(process_time().saturating_sub(busy), filled);
         let timed: Vec<Vec<CheckedTx>> = blocks.iter().take(TIMED).collect();
         height += timed.len();
-        measure(size, &chain, &timed);
+        measure((size, filling), &chain, &timed);
     }
     let stats = tools::stats(&chain.store).expect("stats");
     println!("tip {:?}", chain.tip());
@@ -69,7 +76,7 @@ fn main() {
     }
 }
 
-fn measure(size: usize, chain: &TestChain, blocks: &[Vec<CheckedTx>]) {
+fn measure((size, filling): (usize, f64), chain: &TestChain, blocks: &[Vec<CheckedTx>]) {
     let [mut execute, mut tree, mut prepare, mut write] = std::array::from_fn(|_| Phase::default());
     let mut process = Duration::ZERO;
     for txs in blocks {
@@ -89,7 +96,7 @@ fn measure(size: usize, chain: &TestChain, blocks: &[Vec<CheckedTx>]) {
     let [execute, tree, prepare, write] = phases.map(|phase| phase.per_tx(TXS_PER_BLOCK));
     let shown = |(clock, processor): (f64, f64)| format!("{clock:.2} / {processor:.2}");
     println!(
-        "{size:>9} {:>15} {:>15} {:>15} {:>15} {:>9.2} {:>9.2}",
+        "{size:>9} {:>15} {:>15} {:>15} {:>15} {:>9.2} {:>9.2} {filling:>9.2}",
         shown(execute),
         shown(tree),
         shown(prepare),

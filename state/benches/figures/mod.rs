@@ -1,8 +1,6 @@
 //! What the benchmarks of the store have in common: arguments, times, and chains of agent runs that
 //! are made on another thread.
 
-#![allow(dead_code, reason = "each benchmark uses a part of it")]
-
 use std::fs;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
