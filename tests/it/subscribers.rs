@@ -107,7 +107,11 @@ impl Scene {
 /// What a notification brings: an event, or why the subscription ends.
 fn event(message: &Value) -> Result<&Value, &Value> {
     let params = &message["params"];
-    params.get("result").ok_or(&params["error"])
+    params.get("result").ok_or_else(|| &params["error"])
+}
+
+fn all_of(reading: Reading) -> anyhow::Result<Vec<String>> {
+    reading.join().map_err(|_panic| anyhow::anyhow!("the reader panicked"))?
 }
 
 fn hash_of(event: &Value) -> String {
@@ -137,7 +141,7 @@ fn a_slow_reader_is_told_where_to_go_on_and_holds_nothing_and_nobody_up() -> any
     for id in ["one", "two", "three"] {
         sent.extend(scene.upload(id)?);
     }
-    assert_eq!(sent, quick.join().expect("a reader does not panic")?);
+    assert_eq!(sent, all_of(quick)?);
     let before_kb = scene.node.peak_rss_kb()?;
 
     let mut slow: Vec<WebSocket> =
@@ -146,8 +150,7 @@ fn a_slow_reader_is_told_where_to_go_on_and_holds_nothing_and_nobody_up() -> any
     let mut sent = scene.upload("four")?;
     sent.extend(scene.upload("five")?);
     sent.extend(scene.blocks(2 * LAG_BLOCKS_MAX)?);
-    let told = quick.join().expect("a reader does not panic")?;
-    assert_eq!(sent, told, "who reads is told everything");
+    assert_eq!(sent, all_of(quick)?, "who reads is told everything");
 
     let unread_kb = u64::try_from(SLOW)? * 2 * CHUNKS * EVENT_BYTES / 1024;
     let grown_kb = scene.node.peak_rss_kb()?.saturating_sub(before_kb);

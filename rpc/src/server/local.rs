@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Request, header};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Method, Request};
 use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use jsonrpsee::server::ServerHandle;
@@ -40,9 +41,10 @@ impl Local {
     pub fn post(&self, body: Vec<u8>) -> BoxFuture<'static, (u16, Vec<u8>)> {
         let router = self.router.clone();
         Box::pin(async move {
-            let json = "application/json";
-            let request = Request::post("/").header(header::CONTENT_TYPE, json);
-            let request = request.body(Body::from(body)).expect("the head is fixed");
+            let mut request = Request::new(Body::from(body));
+            *request.method_mut() = Method::POST;
+            let json = HeaderValue::from_static("application/json");
+            request.headers_mut().insert(CONTENT_TYPE, json);
             let Ok(response) = router.oneshot(request).await;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await;
