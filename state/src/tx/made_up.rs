@@ -10,12 +10,12 @@ use types::build::{Envelope, Unsigned};
 use types::codec::{self, DecodeError};
 use types::tx::Transfer;
 use types::{
-    Account, Address, Amount, Body, Code, Keypair, Params, Rejection, SizeLimits, Supply,
+    Account, Address, Amount, Body, Code, Forks, Keypair, Params, Rejection, SizeLimits, Supply,
     Transaction,
 };
 
 use super::{Cost, Kind, envelope};
-use crate::chain::{Chain, Context, Forks};
+use crate::chain::{Chain, Context};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
