@@ -23,7 +23,7 @@ use crate::tables::{ValidatorHistory, ValidatorVotes, Validators};
 use crate::view::{self, Range, Read};
 
 /// A vote with its place: who voted, on whom, and what.
-type CastVote = ((Address, PublicKey), OpenVote);
+pub type CastVote = ((Address, PublicKey), OpenVote);
 
 /// The sets of the next two heights; none on a chain whose validators never change.
 ///

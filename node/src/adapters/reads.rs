@@ -10,9 +10,8 @@ use state::StorageError;
 use state::store::{self, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
-use types::{
-    Account, Address, Blob, Hash, Header, OpenVote, PublicKey, Run, Step, Supply, TxLocation,
-};
+use state::validators::CastVote;
+use types::{Account, Address, Blob, Hash, Header, OpenVote, Run, Step, Supply, TxLocation};
 
 use crate::chain::{Chain, set_of};
 
@@ -90,7 +89,7 @@ impl ports::Chain for Reads {
 fn validator(
     snapshot: &Snapshot<'_>,
     member: &consensus::Validator,
-    votes: &[((Address, PublicKey), OpenVote)],
+    votes: &[CastVote],
 ) -> Result<Validator, StorageError> {
     let consensus::Validator { address, public_key, power } = *member;
     let stats = snapshot.validator_stats(&address)?;

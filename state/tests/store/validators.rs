@@ -88,7 +88,7 @@ impl Certificates for Strict {
         bytes: &[u8],
     ) -> Result<Vec<Address>, String> {
         let set = set.ok_or("no set")?;
-        self.0.lock().unwrap().push(set.len());
+        self.0.lock().map_err(|poisoned| poisoned.to_string())?.push(set.len());
         let is_right = bytes == certificate(set);
         if is_right { Ok(Vec::new()) } else { Err(format!("not the set of {height}")) }
     }

@@ -1,14 +1,14 @@
 //! Validator sets of any height, open votes, and what was seen of validators that contradicted
 //! themselves.
 
-use types::{Address, OpenVote, PublicKey, SetMember};
+use types::{Address, SetMember};
 
 use crate::error::StorageError;
 use crate::store::tables::{EquivocationRows, Equivocations};
 use crate::store::{Snapshot, snapshot};
 use crate::table::Table;
 use crate::tables::ValidatorHistory;
-use crate::validators;
+use crate::validators::{self, CastVote};
 
 /// A set and since when it decides.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,7 +39,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
-    pub fn validator_votes(&self) -> Result<Vec<((Address, PublicKey), OpenVote)>, StorageError> {
+    pub fn validator_votes(&self) -> Result<Vec<CastVote>, StorageError> {
         validators::votes(self)
     }
 

@@ -147,11 +147,8 @@ impl Ledger {
                 }
             }
             Body::MinerRegister(_) | Body::BlobFinalize(_) => {}
-            Body::ValidatorVote(_) => {
-                if !self.validators.contains(&from) {
-                    return Err(reject(Code::NotValidator, from));
-                }
-            }
+            Body::ValidatorVote(_) if self.validators.contains(&from) => {}
+            Body::ValidatorVote(_) => return Err(reject(Code::NotValidator, from)),
         }
         Ok(())
     }
