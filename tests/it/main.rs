@@ -5,6 +5,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod sdk;

@@ -9,5 +9,6 @@
 )]
 
 pub mod http;
+pub mod net;
 pub mod node;
 pub mod workload;
