@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use malachitebft_app::net::PeerId;
+use malachitebft_app::net::{Multiaddr, PeerId};
 use malachitebft_app::types::Keypair as NodeKeypair;
 use malachitebft_app::types::codec::Codec;
 use malachitebft_app_channel::{
@@ -72,7 +72,7 @@ pub struct Control {
 }
 
 /// A connected node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
     /// Its libp2p peer id.
     pub peer_id: String,
@@ -82,6 +82,10 @@ pub struct Peer {
     pub moniker: String,
     /// Its validator address, if it proved to be one of the current set.
     pub validator: Option<String>,
+    /// How it behaves; 0 is neutral.
+    pub score: f64,
+    /// Whether the peer opened the connection.
+    pub is_inbound: bool,
 }
 
 /// Why peers could not be listed or changed.
@@ -336,6 +340,8 @@ impl Control {
                 address: peer.address.to_string(),
                 moniker: peer.moniker,
                 validator: peer.consensus_address,
+                score: peer.score,
+                is_inbound: peer.connection_direction.is_some_and(|it| it.as_str() == "inbound"),
             })
             .collect();
         peers.sort_by(|a, b| a.peer_id.cmp(&b.peer_id));
@@ -354,16 +360,32 @@ impl Control {
             .map_err(network_error)
     }
 
-    /// No longer stays connected to a node.
+    /// No longer stays connected to a node, named by its peer id or by the address that it was
+    /// added with.
     ///
     /// # Errors
-    /// [`PeerError`] for a bad address, or when the engine refuses.
-    pub async fn remove_peer(&self, address: &str) -> Result<(), PeerError> {
-        let address = multiaddr(address)?;
+    /// [`PeerError`] for a text that is neither, a node that is not stayed connected to, or when
+    /// the engine refuses.
+    pub async fn remove_peer(&self, whom: &str) -> Result<(), PeerError> {
+        let address = match whom.parse::<PeerId>() {
+            Ok(peer) => self.persistent_address(peer).await?,
+            Err(_) => multiaddr(whom)?,
+        };
         NetworkRequest::remove_persistent_peer(&self.requests, address)
             .await
             .map_err(network_error)?
             .map_err(network_error)
+    }
+}
+
+impl Control {
+    /// The address at which the engine stays connected to a peer.
+    async fn persistent_address(&self, peer: PeerId) -> Result<Multiaddr, PeerError> {
+        let dump = NetworkRequest::dump_state(&self.requests).await.map_err(network_error)?;
+        let addresses = dump.map(|dump| dump.persistent_peer_addrs).unwrap_or_default();
+        let name = peer.to_string();
+        let mut own = addresses.into_iter().filter(|it| it.to_string().ends_with(&name));
+        own.next().ok_or_else(|| network_error(format!("{name} is not a peer to stay with")))
     }
 }
 
@@ -373,7 +395,7 @@ impl Drop for Handle {
     }
 }
 
-fn multiaddr(text: &str) -> Result<malachitebft_app::net::Multiaddr, PeerError> {
+fn multiaddr(text: &str) -> Result<Multiaddr, PeerError> {
     settings::multiaddr(text).map_err(|_unreadable| PeerError::Multiaddr { text: text.to_owned() })
 }
 

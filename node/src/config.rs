@@ -36,17 +36,24 @@ pub struct Config {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct P2p {
-    /// Multiaddress to listen on.
+    /// Multiaddress that the consensus engine listens on.
     pub listen: String,
-    /// Multiaddresses of the peers to stay connected to.
+    /// Multiaddresses of the peers that the engine stays connected to.
     pub peers: Vec<String>,
-    /// Whether others than those peers may connect.
+    /// Whether others than those peers may connect to the engine.
     pub open: bool,
+    /// The network for transactions, on a port of its own.
+    pub gossip: p2p::Config,
 }
 
 impl Default for P2p {
     fn default() -> Self {
-        Self { listen: "/ip4/0.0.0.0/tcp/30777".to_owned(), peers: Vec::new(), open: false }
+        Self {
+            listen: "/ip4/0.0.0.0/tcp/30777".to_owned(),
+            peers: Vec::new(),
+            open: false,
+            gossip: p2p::Config::default(),
+        }
     }
 }
 

@@ -9,6 +9,9 @@ pub enum Fault {
     /// The engine or its loop.
     #[error(transparent)]
     Consensus(#[from] consensus::Fault),
+    /// The transaction network.
+    #[error(transparent)]
+    Gossip(#[from] p2p::Fault),
     /// Files and sockets.
     #[error("{doing}: {source}")]
     Io {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Endpoints, Ports};
+use rpc::ports::{ChainFacts, Endpoints, Ports, Submit};
 use state::store::{Options, Store};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -18,6 +18,7 @@ use types::Keypair;
 
 use crate::adapters::consensus::ChainLedger;
 use crate::adapters::events::EventBus;
+use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock, free_disk_bytes};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
@@ -60,6 +61,9 @@ pub enum StartError {
     /// Consensus.
     #[error("consensus: {0}")]
     Consensus(#[from] consensus::StartError),
+    /// The transaction network.
+    #[error(transparent)]
+    Gossip(#[from] p2p::StartError),
     /// The pool's journal.
     #[error(transparent)]
     Journal(#[from] txpool::JournalError),
@@ -160,13 +164,22 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         pool: Arc::clone(&parts.pool),
         lane: lane(&parts.rules)?,
     });
-    supervisor.spawn("ingest", ingest.run(stop.clone()));
-    let peers = Arc::new(Peers::new(control.clone(), listen.iter().cloned().collect()));
-    let watched = Arc::clone(&peers);
-    supervisor.spawn("peers", async move {
-        stop.run_until_cancelled(watched.watch()).await;
-        Ok(())
-    });
+    supervisor.spawn("ingest", ingest.run(stop));
+
+    let door: Arc<dyn Submit> = Arc::new(door);
+    let stop = supervisor.stage("gossip");
+    let network = match listen {
+        None => None,
+        Some(_) => {
+            let setup = gossip_setup(&parts, &config, node_key, Arc::clone(&door));
+            let bus = Arc::clone(&parts.bus);
+            let handle = start_gossip(setup, bus, &mut supervisor, stop.clone()).await?;
+            handle.counters().register(&mut registry);
+            Some(handle)
+        }
+    };
+    let peers = Arc::new(Peers::new(control.clone(), network.clone(), listen.as_deref()));
+    supervisor.spawn("peers", Arc::clone(&peers).run(stop));
 
     let stop = supervisor.stage("rpc");
     let operator = Operator {
@@ -174,6 +187,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         log_filter: Mutex::new(config.log.filter.clone()),
         pool: Arc::clone(&parts.pool),
         engine: control,
+        gossip: network.clone(),
     };
     let ports = rpc_ports(&parts, &home, &config, door, peers, operator);
     let facts = facts(parts.chain.spec());
@@ -185,7 +199,9 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     });
 
     let endpoints_file = home.endpoints();
-    write_atomically(&endpoints_file, &endpoints_text(&endpoints, listen.as_deref()))
+    let gossip = network.and_then(|handle| handle.listen_addresses().into_iter().next());
+    let text = endpoints_text(&endpoints, listen.as_deref(), gossip.as_deref());
+    write_atomically(&endpoints_file, &text)
         .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
@@ -219,11 +235,45 @@ async fn start_engine(
     Ok(engine)
 }
 
+/// What the network for transactions is started with.
+fn gossip_setup(
+    parts: &Parts,
+    config: &Config,
+    node_key: [u8; 32],
+    door: Arc<dyn Submit>,
+) -> p2p::Setup {
+    let (chain, pool) = (Arc::clone(&parts.chain), Arc::clone(&parts.pool));
+    let spec = parts.chain.spec();
+    let params = spec.params();
+    let longest = params.max_tx_bytes.max(params.max_chunk_tx_bytes);
+    p2p::Setup {
+        network: p2p::NetworkId::new(spec.rules.chain_id.clone(), spec.genesis_hash),
+        config: config.p2p.gossip.clone(),
+        node_key,
+        pool: Arc::new(GossipPool::new(chain, pool, door)),
+        tx_bytes_max: usize::try_from(longest).unwrap_or(usize::MAX),
+    }
+}
+
+async fn start_gossip(
+    setup: p2p::Setup,
+    bus: Arc<EventBus>,
+    supervisor: &mut Supervisor,
+    stop: CancellationToken,
+) -> Result<p2p::Handle, StartError> {
+    let p2p::Started { handle, tasks } = p2p::start(setup, stop.clone()).await?;
+    for p2p::Task { name, run } in tasks {
+        supervisor.spawn(name, async move { run.await.map_err(Fault::from) });
+    }
+    supervisor.spawn("announce", gossip::announce(bus, handle.clone(), stop));
+    Ok(handle)
+}
+
 fn rpc_ports(
     parts: &Parts,
     home: &Home,
     config: &Config,
-    door: submit::Door,
+    door: Arc<dyn Submit>,
     peers: Arc<Peers>,
     operator: Operator,
 ) -> Ports {
@@ -241,7 +291,7 @@ fn rpc_ports(
         runs: reads.clone(),
         directory: reads.clone(),
         proofs: reads,
-        submit: Arc::new(door),
+        submit: door,
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),
             pool: Arc::clone(&parts.pool),
@@ -416,10 +466,11 @@ impl DiskWatch {
     }
 }
 
-fn endpoints_text(endpoints: &Endpoints, p2p: Option<&str>) -> String {
+fn endpoints_text(endpoints: &Endpoints, p2p: Option<&str>, gossip: Option<&str>) -> String {
     let body = serde_json::json!({
         "rpc": endpoints.rpc,
         "p2p": p2p,
+        "gossip": gossip,
         "metrics": endpoints.metrics,
     });
     format!("{body}\n")

@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! stage      tasks                                   stopped
-//! storage    journal (pool journal to disk)          last
-//! consensus  engine (BFT engine and its loop)        third
-//! pool       ingest (checks submissions in batches)  second
+//! storage    journal (pool journal to disk), disk    last
+//! consensus  engine (BFT engine and its loop)        fourth
+//! pool       ingest (checks submissions in batches)  third
+//! gossip     gossip (swarm), gossip-intake,          second
+//!            gossip-serve, gossip-pull, announce,
+//!            peers
 //! rpc        rpc, metrics, admin                     first
 //! ```
 //!

@@ -5,6 +5,7 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod network;
 mod refusals;
 #[cfg(test)]
 mod runs;

@@ -3,6 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -11,6 +13,13 @@ use anyhow::{Context, bail};
 pub struct Connection {
     stream: BufReader<TcpStream>,
     host: SocketAddr,
+}
+
+/// Posts a body to a Unix socket and answers the body of the response.
+pub fn post_to_socket(path: &Path, body: &str) -> anyhow::Result<String> {
+    let stream = UnixStream::connect(path).with_context(|| path.display().to_string())?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    exchange(&mut BufReader::new(stream), "localhost", body)
 }
 
 impl Connection {
@@ -23,37 +32,7 @@ impl Connection {
 
     /// Posts a body and answers the body of the response.
     pub fn post(&mut self, body: &str) -> anyhow::Result<String> {
-        let head = format!(
-            "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            self.host,
-            body.len()
-        );
-        let mut request = head.into_bytes();
-        request.extend_from_slice(body.as_bytes());
-        self.stream.get_mut().write_all(&request)?;
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let status = line.trim_end().to_owned();
-        let mut length = 0;
-        loop {
-            line.clear();
-            self.stream.read_line(&mut line)?;
-            let header = line.trim_end();
-            if header.is_empty() {
-                break;
-            }
-            let lower = header.to_ascii_lowercase();
-            if let Some(value) = lower.strip_prefix("content-length:") {
-                length = value.trim().parse()?;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        let body = String::from_utf8(body)?;
-        if !status.contains(" 200") {
-            bail!("{status}: {body}");
-        }
-        Ok(body)
+        exchange(&mut self.stream, &self.host.to_string(), body)
     }
 
     /// Calls a method and answers its result.
@@ -70,6 +49,43 @@ impl Connection {
             None => bail!("{method}: {answer}"),
         }
     }
+}
+
+fn exchange<S: Read + Write>(
+    stream: &mut BufReader<S>,
+    host: &str,
+    body: &str,
+) -> anyhow::Result<String> {
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut request = head.into_bytes();
+    request.extend_from_slice(body.as_bytes());
+    stream.get_mut().write_all(&request)?;
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.trim_end().to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        stream.read_line(&mut line)?;
+        let header = line.trim_end();
+        if header.is_empty() {
+            break;
+        }
+        let lower = header.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let body = String::from_utf8(body)?;
+    if !status.contains(" 200") {
+        bail!("{status}: {body}");
+    }
+    Ok(body)
 }
 
 /// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.

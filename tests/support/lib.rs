@@ -11,6 +11,7 @@
 pub mod actor;
 pub mod home;
 pub mod http;
+pub mod net;
 pub mod node;
 pub mod websocket;
 pub mod workload;

@@ -30,13 +30,8 @@ impl DevOptions {
     /// The binary in `OMBRA_BIN`, or the one beside the running test.
     #[must_use]
     pub fn from_environment() -> Self {
-        let beside = || {
-            let test = std::env::current_exe().expect("a process knows its file");
-            let folder = test.parent().and_then(Path::parent).expect("tests are in target/*/deps");
-            folder.join("ombra")
-        };
         Self {
-            binary: std::env::var_os("OMBRA_BIN").map_or_else(beside, PathBuf::from),
+            binary: binary(),
             data_dir: None,
             accounts: 10,
             block_time_ms: 50,
@@ -44,6 +39,17 @@ impl DevOptions {
             settings: Vec::new(),
         }
     }
+}
+
+/// The binary in `OMBRA_BIN`, or the one beside the running test.
+#[must_use]
+pub fn binary() -> PathBuf {
+    let beside = || {
+        let test = std::env::current_exe().expect("a process knows its file");
+        let folder = test.parent().and_then(Path::parent).expect("tests are in target/*/deps");
+        folder.join("ombra")
+    };
+    std::env::var_os("OMBRA_BIN").map_or_else(beside, PathBuf::from)
 }
 
 /// A running `ombra dev`. Dropping it kills it.
@@ -222,7 +228,7 @@ fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAdd
     Ok((process, rpc))
 }
 
-/// Waits until a node has written where it answers.
+/// Waits until the process says in the file where it answers.
 pub(crate) fn wait_for_endpoint(file: &Path, process: &mut Child) -> anyhow::Result<SocketAddr> {
     let read = || -> Option<SocketAddr> {
         let text = std::fs::read_to_string(file).ok()?;

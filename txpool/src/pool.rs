@@ -140,6 +140,13 @@ impl Pool {
         self.core().entries.by_hash(hash).map(|entry| entry.tx.clone())
     }
 
+    /// Which of the transactions are in the pool; the answers are in the order of `hashes`.
+    #[must_use]
+    pub fn holds(&self, hashes: &[Hash]) -> Vec<bool> {
+        let core = self.core();
+        hashes.iter().map(|hash| core.entries.by_hash(*hash).is_some()).collect()
+    }
+
     /// Which of the transactions of a block are in the pool, with the same signature: these need no
     /// check by [`types::check::verify`]. The answers are in the order of `txs`.
     #[must_use]

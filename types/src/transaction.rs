@@ -310,8 +310,8 @@ fn too_large(bytes: usize, max: usize) -> Rejection {
     )
 }
 
-/// The payload with `hash` and `signature` added at its end.
-pub(crate) fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
+/// The payload with `hash` and `signature` added at its end: the form in which clients send.
+pub fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
     let open = payload.strip_suffix('}').unwrap_or(payload);
     let mut text = String::with_capacity(payload.len().saturating_add(SEAL_BYTES));
     write!(text, "{open},\"hash\":\"{hash}\",\"signature\":\"{signature}\"}}")

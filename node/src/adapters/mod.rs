@@ -2,6 +2,7 @@
 
 pub(crate) mod consensus;
 pub(crate) mod events;
+pub(crate) mod gossip;
 pub(crate) mod operator;
 pub(crate) mod pool;
 pub(crate) mod reads;

@@ -1,5 +1,6 @@
 //! Health, peers and the operator's levers.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use parking_lot::Mutex;
 use rpc::ports::{
     Admin, AdminError, Check, Clock, Fault, Identity, Network, Peer, PeerChange, Readiness,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::chain::Chain;
 use crate::clock::now_ms;
@@ -86,24 +88,39 @@ impl Readiness for Health {
 /// How often the list of peers is read from the engine.
 const PEERS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The peers of the consensus network, read from the engine once a second.
+/// The peers of both networks: of consensus, read from the engine once a second, and of
+/// transactions. A node that is met on both is one peer.
 pub(crate) struct Peers {
-    identity: Identity,
-    connected: Mutex<Vec<Peer>>,
+    own: String,
+    listen: Option<String>,
+    engine_peers: Mutex<Vec<consensus::Peer>>,
     engine: consensus::Control,
+    gossip: Option<p2p::Handle>,
 }
 
 impl Peers {
-    pub(crate) fn new(engine: consensus::Control, listen: Vec<String>) -> Self {
-        let identity = Identity { peer_id: engine.peer_id().to_owned(), listen_addresses: listen };
-        Self { identity, connected: Mutex::new(Vec::new()), engine }
+    pub(crate) fn new(
+        engine: consensus::Control,
+        gossip: Option<p2p::Handle>,
+        listen: Option<&str>,
+    ) -> Self {
+        let (own, listen) = (engine.peer_id().to_owned(), listen.map(str::to_owned));
+        Self { own, listen, engine_peers: Mutex::new(Vec::new()), engine, gossip }
     }
 
-    /// Keeps the list fresh until cancelled.
-    pub(crate) async fn watch(&self) {
+    /// Keeps the list fresh until asked to stop.
+    pub(crate) async fn run(
+        self: Arc<Self>,
+        stop: CancellationToken,
+    ) -> Result<(), crate::fault::Fault> {
+        stop.run_until_cancelled(self.watch()).await;
+        Ok(())
+    }
+
+    async fn watch(&self) {
         loop {
             match self.engine.peers().await {
-                Ok(peers) => *self.connected.lock() = peers.into_iter().map(peer).collect(),
+                Ok(peers) => *self.engine_peers.lock() = peers,
                 Err(error) => tracing::debug!(%error, "the engine did not list its peers"),
             }
             tokio::time::sleep(PEERS_INTERVAL).await;
@@ -111,24 +128,46 @@ impl Peers {
     }
 }
 
-fn peer(peer: consensus::Peer) -> Peer {
+fn of_engine(peer: &consensus::Peer) -> Peer {
+    let consensus::Peer { peer_id, address, moniker: _, validator: _, score, is_inbound } = peer;
     Peer {
-        peer_id: peer.peer_id,
-        address: peer.address,
+        peer_id: peer_id.clone(),
+        address: address.clone(),
         height: None,
         latency_ms: None,
-        score: None,
-        is_inbound: false,
+        score: Some(*score),
+        is_inbound: *is_inbound,
+    }
+}
+
+fn of_gossip(peer: p2p::Peer) -> Peer {
+    let p2p::Peer { peer_id, address, direction, latency, height, score } = peer;
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    Peer {
+        peer_id,
+        address,
+        height,
+        latency_ms: latency.map(millis),
+        score: Some(score),
+        is_inbound: direction == p2p::Direction::Inbound,
     }
 }
 
 impl Network for Peers {
     fn identity(&self) -> Identity {
-        self.identity.clone()
+        let gossip = self.gossip.iter().flat_map(p2p::Handle::listen_addresses);
+        let addresses = self.listen.iter().cloned().chain(gossip);
+        Identity { peer_id: self.own.clone(), listen_addresses: addresses.collect() }
     }
 
     fn peers(&self) -> Vec<Peer> {
-        self.connected.lock().clone()
+        let engine = self.engine_peers.lock();
+        let mut peers: BTreeMap<String, Peer> =
+            engine.iter().map(|peer| (peer.peer_id.clone(), of_engine(peer))).collect();
+        // Of a node that is met on both networks the transaction network knows more.
+        let gossip = self.gossip.iter().flat_map(p2p::Handle::peers);
+        peers.extend(gossip.map(|peer| (peer.peer_id.clone(), of_gossip(peer))));
+        peers.into_values().collect()
     }
 
     fn is_syncing(&self) -> bool {
@@ -142,6 +181,27 @@ pub(crate) struct Operator {
     pub(crate) log_filter: Mutex<String>,
     pub(crate) pool: Arc<txpool::Pool>,
     pub(crate) engine: consensus::Control,
+    pub(crate) gossip: Option<p2p::Handle>,
+}
+
+impl Operator {
+    /// The transaction network, if the node takes part in one.
+    fn gossip(&self, given: &str) -> Result<&p2p::Handle, AdminError> {
+        self.gossip.as_ref().ok_or_else(|| AdminError::Invalid {
+            field: "change",
+            got: given.to_owned(),
+            expected: "a node that has peers; this one talks to nobody".to_owned(),
+        })
+    }
+
+    /// Forgets a peer in both networks. Fails if neither can make sense of what was given.
+    async fn remove(&self, whom: &str) -> Result<(), String> {
+        let engine = self.engine.remove_peer(whom).await.map_err(|error| error.to_string());
+        match &self.gossip {
+            None => engine,
+            Some(gossip) => gossip.remove_peer(whom).await.map_err(|error| error.to_string()),
+        }
+    }
 }
 
 #[async_trait]
@@ -169,14 +229,30 @@ impl Admin for Operator {
     }
 
     async fn change_peer(&self, change: PeerChange) -> Result<(), AdminError> {
-        let (address, outcome) = match &change {
-            PeerChange::Add(address) => (address, self.engine.add_peer(address).await),
-            PeerChange::Remove(address) => (address, self.engine.remove_peer(address).await),
+        let (given, outcome) = match &change {
+            PeerChange::Add(address) => {
+                let outcome = self.engine.add_peer(address).await;
+                (address, outcome.map_err(|error| error.to_string()))
+            }
+            PeerChange::AddGossip(address) => {
+                let outcome = self.gossip(address)?.add_peer(address).await;
+                (address, outcome.map_err(|error| error.to_string()))
+            }
+            PeerChange::Remove(whom) => (whom, self.remove(whom).await),
+            PeerChange::Ban { peer_id, seconds } => {
+                let time = Duration::from_secs(*seconds);
+                let outcome = self.gossip(peer_id)?.ban_peer(peer_id, time).await;
+                (peer_id, outcome.map_err(|error| error.to_string()))
+            }
+            PeerChange::Unban(peer_id) => {
+                let outcome = self.gossip(peer_id)?.unban_peer(peer_id).await;
+                (peer_id, outcome.map_err(|error| error.to_string()))
+            }
         };
-        outcome.map_err(|error| AdminError::Invalid {
-            field: "address",
-            got: address.clone(),
-            expected: error.to_string(),
+        outcome.map_err(|expected| AdminError::Invalid {
+            field: "change",
+            got: given.clone(),
+            expected,
         })
     }
 }

@@ -36,7 +36,8 @@ pub(super) struct DevArgs {
     /// JSON-RPC, WebSocket and health; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8777")]
     rpc: SocketAddr,
-    /// Let peers connect here; without it the node talks to nobody
+    /// Let peers connect here, and for transactions to the port after it; without it the node
+    /// talks to nobody
     #[arg(long, value_name = "ADDR")]
     p2p: Option<SocketAddr>,
     /// Prometheus metrics; port 0 picks a free one
@@ -224,8 +225,11 @@ fn settings(args: &DevArgs, home: &Home) -> Result<config::Config, CliError> {
     ];
     if let Some(address) = args.p2p {
         let kind = if address.is_ipv4() { "ip4" } else { "ip6" };
-        let listen = format!("/{kind}/{}/tcp/{}", address.ip(), address.port());
-        flags.push(text("p2p.listen", "--p2p", listen));
+        let listen = |port: u16| format!("/{kind}/{}/tcp/{port}", address.ip());
+        // Transactions have the port after it, or any free one as well.
+        let gossip = if address.port() == 0 { 0 } else { address.port().saturating_add(1) };
+        flags.push(text("p2p.listen", "--p2p", listen(address.port())));
+        flags.push(text("p2p.gossip.listen", "--p2p", listen(gossip)));
     }
     if let Some(filter) = &args.log {
         flags.push(text("log.filter", "--log", filter.clone()));

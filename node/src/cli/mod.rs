@@ -7,6 +7,7 @@ mod demo;
 mod dev;
 mod genesis;
 mod home;
+mod testnet;
 mod version;
 
 use std::io::Write;
@@ -42,6 +43,8 @@ enum Command {
     Init(home::InitArgs),
     /// Run a node from its home
     Start(home::StartArgs),
+    /// Write everything for a chain of several nodes on this machine
+    Testnet(testnet::TestnetArgs),
     /// Write, check and print genesis files
     #[command(subcommand)]
     Genesis(genesis::GenesisCommand),
@@ -86,6 +89,7 @@ async fn run(command: Command) -> Outcome {
         Command::Demo(args) => demo::run(*args, out).await,
         Command::Init(args) => home::init(&args, out),
         Command::Start(args) => home::start(&args, out).await,
+        Command::Testnet(args) => testnet::run(&args, out),
         Command::Genesis(command) => genesis::run(command, out),
         Command::Db(command) => db::run(command, out),
         Command::Config(command) => config::run(command, out),

@@ -27,7 +27,7 @@ pub trait AdminRpc {
     #[method(name = "peers")]
     fn peers(&self) -> Result<Vec<PeerView>, RpcError>;
 
-    /// Connects to a peer or disconnects from one; answers the connected peers.
+    /// Connects to a peer, disconnects from one, or keeps one out; answers the connected peers.
     #[method(name = "changePeer")]
     async fn change_peer(&self, change: PeerQuery) -> Result<Vec<PeerView>, RpcError>;
 }
@@ -55,16 +55,37 @@ impl AdminRpcServer for Api {
     }
 
     async fn change_peer(&self, change: PeerQuery) -> Result<Vec<PeerView>, RpcError> {
-        let change = match change {
-            PeerQuery { add: Some(address), remove: None } => PeerChange::Add(address),
-            PeerQuery { add: None, remove: Some(peer_id) } => PeerChange::Remove(peer_id),
-            PeerQuery { add, .. } => {
-                let got = if add.is_some() { "both" } else { "neither" };
-                return Err(RpcError::invalid("change", got, "either add or remove"));
-            }
-        };
+        let change = peer_change(change)?;
         self.ports.admin.change_peer(change).await?;
         Ok(self.ports.network.peers().into_iter().map(PeerView::from).collect())
+    }
+}
+
+/// How long a ban lasts unless it is told, in seconds.
+const BAN_SECONDS: u64 = 3_600;
+
+/// The one thing that is asked.
+fn peer_change(query: PeerQuery) -> Result<PeerChange, RpcError> {
+    let PeerQuery { add, add_gossip, remove, ban, seconds, unban } = query;
+    if seconds.is_some() && ban.is_none() {
+        return Err(RpcError::invalid("seconds", "no ban", "seconds together with ban"));
+    }
+    let seconds = seconds.unwrap_or(BAN_SECONDS);
+    let asked = [
+        add.map(PeerChange::Add),
+        add_gossip.map(PeerChange::AddGossip),
+        remove.map(PeerChange::Remove),
+        ban.map(|peer_id| PeerChange::Ban { peer_id, seconds }),
+        unban.map(PeerChange::Unban),
+    ];
+    let mut asked = asked.into_iter().flatten();
+    match (asked.next(), asked.next()) {
+        (Some(change), None) => Ok(change),
+        (first, _) => {
+            let got = if first.is_some() { "several" } else { "nothing" };
+            let expected = "one of add, addGossip, remove, ban and unban";
+            Err(RpcError::invalid("change", got, expected))
+        }
     }
 }
 

@@ -133,10 +133,21 @@ pub trait Admin: Send + Sync {
 /// A change of the peers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PeerChange {
-    /// Connect to this multiaddress.
+    /// Stay connected, for consensus, to the node at this multiaddress.
     Add(String),
-    /// Disconnect from this peer id.
+    /// Stay connected, for transactions, to the node at this multiaddress.
+    AddGossip(String),
+    /// Disconnect from the node with this peer id or multiaddress.
     Remove(String),
+    /// Keep a peer out of the exchange of transactions for a while.
+    Ban {
+        /// Its peer id.
+        peer_id: String,
+        /// For how long, in seconds.
+        seconds: u64,
+    },
+    /// Let a peer in again, by its peer id.
+    Unban(String),
 }
 
 /// The time.

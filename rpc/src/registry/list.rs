@@ -26,8 +26,11 @@ pub(super) fn admin() -> Vec<Method> {
             .param(Param::required::<String>("filter", "directives like info,rpc=debug")),
         Method::new::<u64>("admin_flushPool", "Drops every waiting transaction; answers how many."),
         Method::new::<Vec<PeerView>>("admin_peers", "The connected peers."),
-        Method::new::<Vec<PeerView>>("admin_changePeer", "Connects to a peer or disconnects.")
-            .param(Param::required::<PeerQuery>("change", "add or remove").spread()),
+        Method::new::<Vec<PeerView>>(
+            "admin_changePeer",
+            "Connects to a peer, disconnects from one, or keeps one out.",
+        )
+        .param(Param::required::<PeerQuery>("change", "add or remove").spread()),
     ]
 }
 

@@ -267,16 +267,28 @@ pub struct ProofQuery {
     pub validators: Option<bool>,
 }
 
-/// Which peer to connect to or to forget: exactly one of the members.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+/// What to do with a peer: exactly one of `add`, `addGossip`, `remove`, `ban` and `unban`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PeerQuery {
-    /// A multiaddress to connect to.
+    /// A multiaddress to stay connected to for consensus.
     #[serde(default)]
     pub add: Option<String>,
-    /// A peer id to disconnect from.
+    /// A multiaddress to stay connected to for transactions.
+    #[serde(default)]
+    pub add_gossip: Option<String>,
+    /// A peer id or multiaddress to disconnect from.
     #[serde(default)]
     pub remove: Option<String>,
+    /// A peer id to keep out of the exchange of transactions.
+    #[serde(default)]
+    pub ban: Option<String>,
+    /// With `ban`: for how long; an hour unless told otherwise.
+    #[serde(default)]
+    pub seconds: Option<u64>,
+    /// A peer id to let in again.
+    #[serde(default)]
+    pub unban: Option<String>,
 }
 
 /// What to subscribe to.

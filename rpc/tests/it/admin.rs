@@ -35,6 +35,18 @@ async fn operators_change_the_log_filter_the_pool_and_the_peers() {
     let peers = admin(&server, "admin_changePeer", json!([{"remove": "12D4"}])).await;
     assert_eq!(peers["result"], json!([]));
     assert_eq!(admin(&server, "admin_peers", json!([])).await["result"], json!([]));
+    let gossip = json!({"addGossip": "/ip4/1.2.3.5"});
+    let peers = admin(&server, "admin_changePeer", gossip).await;
+    assert_eq!(peers["result"][0]["address"], "/ip4/1.2.3.5");
+    let peers = admin(&server, "admin_changePeer", json!([{"ban": "12D4", "seconds": 5}])).await;
+    assert_eq!(peers["result"], json!([]));
+    let lifted = admin(&server, "admin_changePeer", json!([{"unban": "12D4"}])).await;
+    assert_eq!(lifted["result"], json!([]));
+    let both =
+        admin(&server, "admin_changePeer", json!([{"add": "/ip4/1.2.3.4", "ban": "1"}])).await;
+    assert_eq!(both["error"]["code"], -32602);
+    let idle = admin(&server, "admin_changePeer", json!([{"remove": "1", "seconds": 5}])).await;
+    assert_eq!(idle["error"]["code"], -32602);
     let neither = admin(&server, "admin_changePeer", json!([{}])).await;
     assert_eq!(neither["error"]["code"], -32602);
 }

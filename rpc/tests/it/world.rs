@@ -663,7 +663,7 @@ impl Admin for World {
     async fn change_peer(&self, change: PeerChange) -> Result<(), AdminError> {
         let mut state = self.state();
         match change {
-            PeerChange::Add(address) => state.peers.push(Peer {
+            PeerChange::Add(address) | PeerChange::AddGossip(address) => state.peers.push(Peer {
                 peer_id: "12D4".to_owned(),
                 address,
                 height: None,
@@ -671,7 +671,10 @@ impl Admin for World {
                 score: None,
                 is_inbound: false,
             }),
-            PeerChange::Remove(peer_id) => state.peers.retain(|peer| peer.peer_id != peer_id),
+            PeerChange::Remove(peer_id) | PeerChange::Ban { peer_id, .. } => {
+                state.peers.retain(|peer| peer.peer_id != peer_id);
+            }
+            PeerChange::Unban(_) => {}
         }
         Ok(())
     }

@@ -14,10 +14,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("genesis", &["types", "state"]),
     ("txpool", &["types"]),
     ("consensus", &["types"]),
+    ("p2p", &["types"]),
     ("rpc", &["types"]),
     ("wallet", &["types"]),
-    ("node", &["types", "state", "genesis", "txpool", "consensus", "rpc", "wallet"]),
-    ("tests", &["types", "state", "genesis", "txpool", "consensus", "rpc", "wallet", "node"]),
+    ("node", &["types", "state", "genesis", "txpool", "consensus", "p2p", "rpc", "wallet"]),
+    (
+        "tests",
+        &["types", "state", "genesis", "txpool", "consensus", "p2p", "rpc", "wallet", "node"],
+    ),
 ];
 
 /// Libraries with one user, or a few: the library, its users, and why.
@@ -37,6 +41,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
         &["consensus", "state"],
         "validators' messages have this form, and so do the tree library's inner nodes",
     ),
+    ("libp2p", &["p2p"], "transactions travel in p2p; the engine has a network of its own"),
     ("axum", &["rpc", "node"], "HTTP is served by rpc; node serves metrics"),
     ("clap", &["node"], "the command line is in the binary"),
     ("tracing-subscriber", &["node"], "libraries emit, the binary decides where to"),

@@ -1,0 +1,229 @@
+//! Transactions between nodes: the pool as the transaction network needs it, and the pool's events
+//! as announcements.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use p2p::ports::{Listing, Outcome};
+use p2p::{Handle, SignedTx};
+use parking_lot::Mutex;
+use rpc::SUBMIT_ITEMS_MAX;
+use rpc::ports::{Events, PoolEvent, Submit, SubmitError};
+use serde_json::value::RawValue;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use txpool::Pool;
+use types::{Address, Code, Hash};
+
+use crate::adapters::events::EventBus;
+use crate::chain::Chain;
+use crate::fault::Fault;
+
+/// How long a list of the pool is good for. Making one takes the pool's lock for as long as it takes
+/// to go through the whole pool, so peers' questions must not make one each.
+const LIST_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// The pool, for the transaction network. What peers send goes through the door that clients use.
+#[derive(Clone)]
+pub(crate) struct GossipPool {
+    chain: Arc<Chain>,
+    pool: Arc<Pool>,
+    door: Arc<dyn Submit>,
+    listed: Arc<Mutex<Option<Listed>>>,
+}
+
+/// The pool's transactions at some time, by sender and nonce.
+#[derive(Clone)]
+struct Listed {
+    at: Instant,
+    entries: Arc<Vec<(Address, Hash)>>,
+}
+
+impl GossipPool {
+    pub(crate) fn new(chain: Arc<Chain>, pool: Arc<Pool>, door: Arc<dyn Submit>) -> Self {
+        Self { chain, pool, door, listed: Arc::default() }
+    }
+
+    /// A list of the pool that is at most [`LIST_AGE_MAX`] old.
+    fn listed(&self) -> Arc<Vec<(Address, Hash)>> {
+        let mut listed = self.listed.lock();
+        if let Some(it) = listed.as_ref().filter(|it| it.at.elapsed() < LIST_AGE_MAX) {
+            return Arc::clone(&it.entries);
+        }
+        let senders = self.pool.content(None, usize::MAX).into_iter();
+        let entries = senders.flat_map(|sender| {
+            let txs = sender.pending.into_iter().chain(sender.queued);
+            txs.map(move |tx| (sender.address, tx.hash()))
+        });
+        let entries = Arc::new(entries.collect::<Vec<_>>());
+        *listed = Some(Listed { at: Instant::now(), entries: Arc::clone(&entries) });
+        entries
+    }
+
+    /// Runs what may wait for the pool's lock or the disk on a thread for that.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let this = self.clone();
+        tokio::task::spawn_blocking(move || work(&this)).await.ok()
+    }
+
+    async fn pooled(&self, hashes: Vec<Hash>) -> Vec<bool> {
+        let count = hashes.len();
+        let pooled = self.blocking(move |this| this.pool.holds(&hashes)).await;
+        pooled.unwrap_or_else(|| vec![false; count])
+    }
+
+    /// Offers transactions that are not in the pool.
+    async fn offer(&self, txs: Vec<SignedTx>) -> Vec<Outcome> {
+        let texts: Vec<Option<Box<RawValue>>> =
+            txs.iter().map(|tx| RawValue::from_string(tx.to_json()).ok()).collect();
+        let mut readable: Vec<Box<RawValue>> = texts.iter().flatten().cloned().collect();
+        let mut answers = Vec::with_capacity(readable.len());
+        while !readable.is_empty() {
+            let rest = readable.split_off(readable.len().min(SUBMIT_ITEMS_MAX));
+            answers.extend(self.door.submit(std::mem::replace(&mut readable, rest)).await);
+        }
+        let hashes = answers.iter().filter_map(|answer| answer.as_ref().ok().copied()).collect();
+        let mut pooled = self.pooled(hashes).await.into_iter();
+        let mut answers = answers.into_iter();
+        texts
+            .iter()
+            .map(|text| match text {
+                None => Outcome::Refused(Code::Malformed),
+                Some(_) => outcome(answers.next(), &mut pooled),
+            })
+            .collect()
+    }
+}
+
+/// The answer of the door, and whether the pool has the transaction now. If it was not there and is
+/// now, it is new; if the door is content and it is not there, a block holds it.
+fn outcome(
+    answer: Option<Result<Hash, SubmitError>>,
+    pooled: &mut impl Iterator<Item = bool>,
+) -> Outcome {
+    match answer {
+        Some(Ok(_)) if pooled.next() == Some(true) => Outcome::New,
+        Some(Ok(_)) => Outcome::Known,
+        Some(Err(SubmitError::Rejected(reason))) => Outcome::Refused(reason.code()),
+        Some(Err(
+            SubmitError::Syncing
+            | SubmitError::ShuttingDown
+            | SubmitError::Busy { .. }
+            | SubmitError::Fault(_),
+        ))
+        | None => Outcome::Unable,
+    }
+}
+
+#[async_trait]
+impl p2p::ports::Pool for GossipPool {
+    async fn submit(&self, txs: Vec<SignedTx>) -> Vec<Outcome> {
+        let known = self.pooled(txs.iter().map(SignedTx::hash).collect()).await;
+        let mut unknown = txs.into_iter().zip(&known).filter(|(_, known)| !**known);
+        let unknown = unknown.by_ref().map(|(tx, _)| tx).collect();
+        let mut offered = self.offer(unknown).await.into_iter();
+        let answers = known.iter().map(|known| {
+            if *known { Outcome::Known } else { offered.next().unwrap_or(Outcome::Unable) }
+        });
+        answers.collect()
+    }
+
+    async fn unknown(&self, hashes: Vec<Hash>) -> Vec<Hash> {
+        let unknown = self.blocking(move |this| {
+            let pooled = this.pool.holds(&hashes);
+            let view = this.chain.store().snapshot();
+            let open = hashes.into_iter().zip(pooled).filter(|(_, pooled)| !pooled);
+            // What cannot be looked up is not asked for; the next pull tries again.
+            open.map(|(hash, _)| hash)
+                .filter(|hash| matches!(view.transaction(hash), Ok(None)))
+                .collect()
+        });
+        unknown.await.unwrap_or_default()
+    }
+
+    async fn list(&self, after: Option<Address>, wanted: usize) -> Listing {
+        let listed = self.blocking(move |this| list(&this.listed(), after, wanted)).await;
+        listed.unwrap_or_default()
+    }
+
+    async fn fetch(&self, hashes: Vec<Hash>) -> Vec<SignedTx> {
+        let txs = self.blocking(move |this| {
+            let pooled = hashes.into_iter().filter_map(|hash| this.pool.lookup(hash));
+            pooled.map(|tx| SignedTx::from(&tx)).collect()
+        });
+        txs.await.unwrap_or_default()
+    }
+
+    fn height(&self) -> u64 {
+        self.chain.tip().height
+    }
+}
+
+/// The part of the list after a sender: whole senders, until there are enough.
+fn list(entries: &[(Address, Hash)], after: Option<Address>, wanted: usize) -> Listing {
+    let first = entries.partition_point(|(sender, _)| after.is_some_and(|it| *sender <= it));
+    let rest = entries.get(first..).unwrap_or_default();
+    let Some((last, _)) = wanted.checked_sub(1).and_then(|at| rest.get(at)) else {
+        return Listing { hashes: rest.iter().map(|(_, hash)| *hash).collect(), next: None };
+    };
+    let end = rest.partition_point(|(sender, _)| sender <= last);
+    let hashes = rest.iter().take(end).map(|(_, hash)| *hash).collect();
+    Listing { hashes, next: (end < rest.len()).then_some(*last) }
+}
+
+/// Tells peers what the pool takes, until asked to stop.
+pub(crate) async fn announce(
+    bus: Arc<EventBus>,
+    handle: Handle,
+    stop: CancellationToken,
+) -> Result<(), Fault> {
+    let mut events = bus.pool();
+    let work = async {
+        loop {
+            match events.recv().await {
+                Ok(PoolEvent::Accepted(tx)) => handle.announce(SignedTx::from(&tx)),
+                Ok(PoolEvent::Dropped(_)) => {}
+                // Peers pull what was not told.
+                Err(RecvError::Lagged(lost)) => {
+                    handle.counters().unpublished.inc_by(lost);
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    };
+    stop.run_until_cancelled(work).await;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(sender: u8, number: u8) -> (Address, Hash) {
+        (Address::new([sender; 20]), Hash::new([number; 32]))
+    }
+
+    #[test]
+    fn a_list_goes_on_after_whole_senders_and_ends_once() {
+        let entries = [entry(1, 1), entry(2, 2), entry(2, 3), entry(2, 4), entry(3, 5)];
+        let hash = |number| Hash::new([number; 32]);
+        let address = |number| Some(Address::new([number; 20]));
+        let cases = [
+            (None, 2, vec![1, 2, 3, 4], address(2)),
+            (None, 1, vec![1], address(1)),
+            (address(1), 1, vec![2, 3, 4], address(2)),
+            (address(2), 2, vec![5], None),
+            (address(2), 1, vec![5], None),
+            (address(3), 1, vec![], None),
+            (None, 9, vec![1, 2, 3, 4, 5], None),
+        ];
+        for (after, wanted, expected, next) in cases {
+            let hashes = expected.into_iter().map(hash).collect();
+            assert_eq!(Listing { hashes, next }, list(&entries, after, wanted), "{after:?}");
+        }
+    }
+}

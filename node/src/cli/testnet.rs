@@ -1,0 +1,225 @@
+//! `ombra testnet`: homes, keys, one genesis and a way to run them, for a chain of several nodes.
+
+mod layout;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use genesis::{Genesis, Spec, Validator, set_param};
+use serde_json::json;
+use types::{Amount, Keypair, Params};
+use wallet::Phrase;
+use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
+
+use self::layout::{Layout, Place};
+use super::client::{CliError, Out, Outcome};
+use super::home::write_new;
+use crate::clock::now_ms;
+use crate::config::{Config, Home};
+use crate::keyfile;
+
+/// What every development account starts with: 1,000 OMBRA.
+const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
+/// Development accounts that are funded.
+const ACCOUNTS: u32 = 10;
+/// The voting power of each validator.
+const POWER: u64 = 1;
+/// A testnet's nodes share addresses, and each is connected with each.
+const PER_ADDRESS_MAX: u32 = 256;
+
+/// The script that runs the nodes as processes.
+const SCRIPT: &str = include_str!("testnet/net.sh");
+
+/// Write everything for a chain of several nodes on this machine
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: ombra testnet --validators 4 --followers 1 --out net --local && net/net start\n\n\
+                        The accounts dev:0 to dev:9 have 1,000 OMBRA each; their keys are public knowledge."
+)]
+pub(super) struct TestnetArgs {
+    /// How many nodes vote
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    validators: u16,
+    /// How many nodes only follow
+    #[arg(long, value_name = "M", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=64))]
+    followers: u16,
+    /// The folder to write to; it must not hold a testnet
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Give every node its own loopback ports, and write a script that runs them as processes
+    #[arg(long, required = true)]
+    local: bool,
+    /// The first port; each node takes four
+    #[arg(long, value_name = "PORT", default_value_t = 31_000)]
+    base_port: u16,
+    /// The chain's name
+    #[arg(long, value_name = "ID", default_value = "ombra-testnet")]
+    chain_id: String,
+    /// Set a parameter of genesis
+    #[arg(long, value_name = "NAME=VALUE")]
+    param: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A node of the testnet.
+struct Member {
+    place: Place,
+    home: Home,
+    peer_id: String,
+    /// The key that votes; none for a follower.
+    validator: Option<Keypair>,
+}
+
+pub(super) fn run(args: &TestnetArgs, out: Out<'_>) -> Outcome {
+    let count = usize::from(args.validators) + usize::from(args.followers);
+    let layout = Layout::local(args.base_port, count).map_err(CliError::Usage)?;
+    let script = args.out.join("net");
+    if script.exists() {
+        let message =
+            format!("{} holds a testnet already; nothing was changed", args.out.display());
+        return Err(CliError::Usage(message));
+    }
+    // What can be wrong with the arguments is found before anything is written.
+    let params = params(&args.param)?;
+    let members = make_members(args, &layout)?;
+    let genesis = make_genesis(args, &members, params)?;
+    for member in &members {
+        write_new(&member.home.genesis(), &genesis.to_file())?;
+        write_new(&member.home.config(), &settings_text(member, &members)?)?;
+    }
+    write_script(&script, &members)?;
+    print(args, &genesis, &members, out)
+}
+
+fn params(texts: &[String]) -> Result<Params, CliError> {
+    let mut params = Params::default();
+    for text in texts {
+        set_param(&mut params, text).map_err(|error| CliError::Usage(error.to_string()))?;
+    }
+    Ok(params)
+}
+
+/// Makes homes with their keys.
+fn make_members(args: &TestnetArgs, layout: &Layout) -> Result<Vec<Member>, CliError> {
+    let names = (0..args.validators)
+        .map(|number| (format!("node{number}"), true))
+        .chain((0..args.followers).map(|number| (format!("follower{number}"), false)));
+    let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
+    names
+        .enumerate()
+        .map(|(at, (name, votes))| {
+            let home = Home::new(args.out.join(&name));
+            let folder = home.database();
+            std::fs::create_dir_all(&folder)
+                .map_err(|source| CliError::File { what: folder.display().to_string(), source })?;
+            let node_key = keyfile::read_or_create(&home.node_key()).map_err(failed)?;
+            let peer_id = consensus::peer_id(&node_key)
+                .map_err(|error| CliError::Failed(error.to_string()))?;
+            let validator = if votes {
+                let seed = keyfile::read_or_create(&home.validator_key()).map_err(failed)?;
+                Some(Keypair::from_seed(&seed))
+            } else {
+                None
+            };
+            Ok(Member { place: layout.place(at, name), home, peer_id, validator })
+        })
+        .collect()
+}
+
+fn make_genesis(
+    args: &TestnetArgs,
+    members: &[Member],
+    params: Params,
+) -> Result<Genesis, CliError> {
+    let validators = members.iter().filter_map(|member| {
+        let key = member.validator.as_ref()?;
+        let name = Some(member.place.name.clone());
+        Some(Validator { public_key: key.public_key(), power: POWER, name })
+    });
+    let accounts = first_accounts(&Phrase::parse(DEVELOPMENT_MNEMONIC)?, ACCOUNTS)?;
+    let spec = Spec {
+        chain_id: args.chain_id.clone(),
+        genesis_time: now_ms(),
+        validators: validators.collect(),
+        accounts: accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect(),
+        forks: state::Forks::default(),
+        params,
+    };
+    Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))
+}
+
+/// What a node's `config.toml` begins with.
+const CONFIG_HEAD: &str = "\
+# Settings of a node of a testnet, written by `ombra testnet`.
+# A flag beats the environment (OMBRA__SECTION__KEY), which beats this file.
+# `ombra config show --home DIR` prints what is in force and where it came from.
+
+";
+
+fn settings_text(member: &Member, members: &[Member]) -> Result<String, CliError> {
+    let others = || members.iter().filter(|other| other.peer_id != member.peer_id);
+    let mut config = Config::default();
+    config.rpc.listen = member.place.rpc;
+    config.rpc.metrics_listen = member.place.metrics;
+    config.p2p.listen = member.place.consensus_listen.clone();
+    config.p2p.peers =
+        others().map(|it| format!("{}/p2p/{}", it.place.consensus_address, it.peer_id)).collect();
+    config.p2p.gossip.listen = member.place.gossip_listen.clone();
+    config.p2p.gossip.peers =
+        others().map(|it| format!("{}/p2p/{}", it.place.gossip_address, it.peer_id)).collect();
+    config.p2p.gossip.limits.per_address_max = PER_ADDRESS_MAX;
+    let text = toml::to_string(&config)
+        .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
+    Ok(format!("{CONFIG_HEAD}{text}"))
+}
+
+/// Writes the script, executable.
+fn write_script(path: &Path, members: &[Member]) -> Result<(), CliError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let failed = |source| CliError::File { what: path.display().to_string(), source };
+    let program = std::env::current_exe().map_err(failed)?;
+    let nodes: Vec<String> = members
+        .iter()
+        .map(|member| format!("{}={}", member.place.name, member.place.rpc))
+        .collect();
+    let text = SCRIPT
+        .replace("@OMBRA@", &program.display().to_string())
+        .replace("@NODES@", &nodes.join(" "));
+    write_new(path, &text)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(failed)
+}
+
+fn print(args: &TestnetArgs, genesis: &Genesis, members: &[Member], out: Out<'_>) -> Outcome {
+    if args.json {
+        let nodes: Vec<_> = members
+            .iter()
+            .map(|member| {
+                json!({
+                    "name": member.place.name,
+                    "home": member.home.directory(),
+                    "rpc": member.place.rpc,
+                    "peerId": member.peer_id,
+                    "isValidator": member.validator.is_some(),
+                })
+            })
+            .collect();
+        let answer = json!({
+            "chainId": genesis.chain_id(), "genesisHash": genesis.hash(), "nodes": nodes,
+        });
+        writeln!(out, "{answer}")?;
+        return Ok(());
+    }
+    writeln!(out, "chain {}, genesis {}", genesis.chain_id(), genesis.hash())?;
+    for member in members {
+        let role = if member.validator.is_some() { "votes" } else { "follows" };
+        let Place { name, rpc, .. } = &member.place;
+        writeln!(out, "{name:<12} {role:<8} JSON-RPC http://{rpc}")?;
+    }
+    writeln!(out, "\n{}/net start    # also: stop, status, log NAME", args.out.display())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

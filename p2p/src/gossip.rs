@@ -1,0 +1,121 @@
+//! Publishing what the own pool took, and judging what peers publish.
+
+use std::time::Instant;
+
+use libp2p::PeerId;
+use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError};
+
+use crate::SignedTx;
+use crate::intake::Judged;
+use crate::service::Service;
+use crate::wire::{self, PACK_BYTES_MAX, PACK_MAX};
+
+impl Service {
+    /// Publishes transactions of the own pool. Those that wait at the same moment share a message:
+    /// alone when it is quiet, many together under load.
+    pub(crate) fn publish(&mut self, txs: Vec<SignedTx>) {
+        let own: Vec<SignedTx> =
+            txs.into_iter().filter(|tx| !self.recent.has(&tx.hash())).collect();
+        for pack in packs(&own) {
+            let count = u64::try_from(pack.len()).unwrap_or(u64::MAX);
+            let gossip = &mut self.swarm.behaviour_mut().gossip;
+            match gossip.publish(self.topic.clone(), wire::write_pack(pack)) {
+                Ok(_) => drop(self.counters.published.inc_by(count)),
+                // The same bytes went out a moment ago.
+                Err(PublishError::Duplicate) => {}
+                Err(error) => {
+                    self.counters.unpublished.inc_by(count);
+                    tracing::debug!(%error, count, "transactions wait for peers to pull them");
+                }
+            }
+        }
+    }
+
+    pub(crate) fn on_gossip(&mut self, event: gossipsub::Event) {
+        match event {
+            gossipsub::Event::Message { propagation_source, message_id, message } => {
+                self.on_message(message_id, propagation_source, &message.data);
+            }
+            gossipsub::Event::SlowPeer { peer_id, failed_messages } => {
+                let lost = failed_messages.total();
+                tracing::debug!(peer = %peer_id, lost, "a peer does not keep up");
+            }
+            gossipsub::Event::GossipsubNotSupported { peer_id } => {
+                tracing::debug!(peer = %peer_id, "a peer takes no part in gossip");
+            }
+            gossipsub::Event::Subscribed { .. } | gossipsub::Event::Unsubscribed { .. } => {}
+        }
+    }
+
+    fn on_message(&mut self, id: MessageId, from: PeerId, data: &[u8]) {
+        self.counters.messages.inc();
+        let acceptance = match wire::read_pack(data, PACK_MAX) {
+            Ok(txs) => {
+                self.recent.remember(txs.iter().map(SignedTx::hash), Instant::now());
+                if self.door.offer(id.clone(), from, txs) {
+                    return;
+                }
+                self.counters.no_room.inc();
+                MessageAcceptance::Ignore
+            }
+            Err(error) => {
+                tracing::debug!(peer = %from, %error, "a peer sent a malformed message");
+                MessageAcceptance::Reject
+            }
+        };
+        self.on_judged(&Judged { id, from, acceptance });
+    }
+
+    /// Tells gossip what to do with a message.
+    pub(crate) fn on_judged(&mut self, judged: &Judged) {
+        let Judged { id, from, acceptance } = judged;
+        let (counter, acceptance) = match acceptance {
+            MessageAcceptance::Accept => (&self.counters.accepted, MessageAcceptance::Accept),
+            MessageAcceptance::Ignore => (&self.counters.ignored, MessageAcceptance::Ignore),
+            MessageAcceptance::Reject => (&self.counters.rejected, MessageAcceptance::Reject),
+        };
+        counter.inc();
+        let gossip = &mut self.swarm.behaviour_mut().gossip;
+        // False if gossip has forgotten the message meanwhile; then there is nothing to do.
+        let _is_known: bool = gossip.report_message_validation_result(id, from, acceptance);
+    }
+}
+
+/// The transactions in their order, in groups that fit into a message.
+fn packs(txs: &[SignedTx]) -> Vec<&[SignedTx]> {
+    let mut packs = Vec::new();
+    let mut rest = txs;
+    while !rest.is_empty() {
+        let mut bytes = 0_usize;
+        let fitting = rest.iter().take(PACK_MAX).take_while(|tx| {
+            bytes = bytes.saturating_add(tx.packed_bytes());
+            bytes <= PACK_BYTES_MAX
+        });
+        // One that is too large for company goes alone.
+        let (pack, after) = rest.split_at(fitting.count().max(1));
+        packs.push(pack);
+        rest = after;
+    }
+    packs
+}
+
+#[cfg(test)]
+mod tests {
+    use types::Signature;
+
+    use super::*;
+
+    fn sizes(payloads: &[usize]) -> Vec<usize> {
+        let tx = |bytes: &usize| SignedTx::new(&"x".repeat(*bytes), Signature::new([0; 64]));
+        let txs: Vec<SignedTx> = payloads.iter().map(tx).collect();
+        packs(&txs).iter().map(|pack| pack.len()).collect()
+    }
+
+    #[test]
+    fn packs_are_bounded_by_count_and_bytes() {
+        assert_eq!(Vec::<usize>::new(), sizes(&[]));
+        assert_eq!(vec![PACK_MAX, 1], sizes(&[10; PACK_MAX + 1]));
+        assert_eq!(vec![1, 2], sizes(&[40_000, 30_000, 20_000]));
+        assert_eq!(vec![1, 1, 1], sizes(&[10, 100_000, 10]));
+    }
+}

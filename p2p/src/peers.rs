@@ -1,0 +1,168 @@
+//! Who is connected, over what, and what is known about them.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use libp2p::core::ConnectedPoint;
+use libp2p::swarm::ConnectionId;
+use libp2p::{Multiaddr, PeerId};
+
+use crate::Direction;
+use crate::rate::Allowance;
+
+/// How long a peer may take to say which network it is of.
+const IDENTIFY_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) address: Multiaddr,
+    pub(crate) direction: Direction,
+}
+
+/// A connected peer.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(crate) links: BTreeMap<ConnectionId, Link>,
+    pub(crate) since: Instant,
+    /// Whether it said that it is of this network.
+    pub(crate) is_known: bool,
+    pub(crate) latency: Option<Duration>,
+    pub(crate) height: Option<u64>,
+    pub(crate) allowance: Allowance,
+}
+
+/// The connected peers.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    list: BTreeMap<PeerId, Connected>,
+    /// The peer that was picked last.
+    picked: Option<PeerId>,
+}
+
+impl Peers {
+    pub(crate) fn opened(
+        &mut self,
+        peer: PeerId,
+        connection: ConnectionId,
+        endpoint: &ConnectedPoint,
+        now: Instant,
+    ) {
+        let direction = if endpoint.is_dialer() { Direction::Outbound } else { Direction::Inbound };
+        let link = Link { address: endpoint.get_remote_address().clone(), direction };
+        let connected = self.list.entry(peer).or_insert_with(|| Connected {
+            links: BTreeMap::new(),
+            since: now,
+            is_known: false,
+            latency: None,
+            height: None,
+            allowance: Allowance::new(now),
+        });
+        connected.links.insert(connection, link);
+    }
+
+    /// A connection is gone; answers whether the peer is.
+    pub(crate) fn closed(&mut self, peer: &PeerId, connection: ConnectionId) -> bool {
+        let Some(connected) = self.list.get_mut(peer) else { return false };
+        connected.links.remove(&connection);
+        let is_gone = connected.links.is_empty();
+        if is_gone {
+            self.list.remove(peer);
+        }
+        is_gone
+    }
+
+    pub(crate) fn get_mut(&mut self, peer: &PeerId) -> Option<&mut Connected> {
+        self.list.get_mut(peer)
+    }
+
+    /// Any address of the peer.
+    pub(crate) fn address(&self, peer: &PeerId) -> Option<&Multiaddr> {
+        let link = self.list.get(peer)?.links.values().next()?;
+        Some(&link.address)
+    }
+
+    pub(crate) fn has(&self, peer: &PeerId) -> bool {
+        self.list.contains_key(peer)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&PeerId, &Connected)> {
+        self.list.iter()
+    }
+
+    /// Those that have not said in time which network they are of.
+    pub(crate) fn silent(&self, now: Instant) -> Vec<PeerId> {
+        let silent = self.list.iter().filter(|(_, it)| {
+            !it.is_known && now.saturating_duration_since(it.since) > IDENTIFY_TIME_MAX
+        });
+        silent.map(|(peer, _)| *peer).collect()
+    }
+
+    /// One peer of this network after the other.
+    pub(crate) fn next_known(&mut self) -> Option<PeerId> {
+        let known = || self.list.iter().filter(|(_, it)| it.is_known).map(|(peer, _)| *peer);
+        let next = known().find(|peer| self.picked.is_none_or(|last| *peer > last));
+        self.picked = next.or_else(|| known().next());
+        self.picked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use libp2p::core::Endpoint;
+    use libp2p::core::transport::PortUse;
+
+    use super::*;
+
+    fn open(peers: &mut Peers, peer: PeerId, connection: usize, now: Instant) {
+        let address = "/ip4/192.0.2.1/tcp/1".parse().unwrap();
+        let endpoint = ConnectedPoint::Dialer {
+            address,
+            role_override: Endpoint::Dialer,
+            port_use: PortUse::New,
+        };
+        peers.opened(peer, ConnectionId::new_unchecked(connection), &endpoint, now);
+    }
+
+    #[test]
+    fn a_peer_is_gone_with_its_last_connection() {
+        let (mut peers, peer, now) = (Peers::default(), PeerId::random(), Instant::now());
+        open(&mut peers, peer, 1, now);
+        open(&mut peers, peer, 2, now);
+        assert!(!peers.closed(&peer, ConnectionId::new_unchecked(1)));
+        assert!(peers.closed(&peer, ConnectionId::new_unchecked(2)));
+        assert!(!peers.has(&peer));
+    }
+
+    #[test]
+    fn peers_of_this_network_take_turns() {
+        let (mut peers, now) = (Peers::default(), Instant::now());
+        let all: Vec<PeerId> = (0..3).map(|_| PeerId::random()).collect();
+        for (at, peer) in all.iter().enumerate() {
+            open(&mut peers, *peer, at, now);
+        }
+        assert_eq!(None, peers.next_known());
+        for peer in &all {
+            peers.get_mut(peer).expect("it is connected").is_known = true;
+        }
+        let mut picked: Vec<PeerId> = (0..3).filter_map(|_| peers.next_known()).collect();
+        assert_eq!(picked.first().copied(), peers.next_known());
+        let mut expected = all;
+        expected.sort_unstable();
+        picked.sort_unstable();
+        assert_eq!(expected, picked);
+    }
+
+    #[test]
+    fn who_does_not_say_its_network_is_named_after_a_while() {
+        let (mut peers, peer, now) = (Peers::default(), PeerId::random(), Instant::now());
+        open(&mut peers, peer, 1, now);
+        let later = now + IDENTIFY_TIME_MAX + Duration::from_secs(1);
+        assert_eq!(Vec::<PeerId>::new(), peers.silent(now));
+        assert_eq!(vec![peer], peers.silent(later));
+    }
+}

@@ -1,0 +1,73 @@
+//! Connections that open, close, and fail.
+
+use std::time::Instant;
+
+use libp2p::core::ConnectedPoint;
+use libp2p::swarm::{ConnectionId, DialError, ListenError};
+use libp2p::{Multiaddr, PeerId};
+
+use super::Service;
+
+impl Service {
+    pub(super) fn on_opened(
+        &mut self,
+        peer: PeerId,
+        connection: ConnectionId,
+        endpoint: &ConnectedPoint,
+    ) {
+        self.peers.opened(peer, connection, endpoint, Instant::now());
+        self.targets.connected(connection, peer);
+        tracing::debug!(%peer, address = %endpoint.get_remote_address(), "connected");
+    }
+
+    pub(super) fn on_closed(&mut self, peer: PeerId, connection: ConnectionId) {
+        if self.peers.closed(&peer, connection) {
+            self.targets.lost(&peer, Instant::now());
+            tracing::debug!(%peer, "disconnected");
+            self.show();
+        }
+    }
+
+    /// A connection that somebody wanted to open was refused or failed.
+    pub(super) fn on_refused(&mut self, from: &Multiaddr, error: &ListenError) {
+        if let ListenError::Denied { cause } = error {
+            self.counters.refused.inc();
+            tracing::debug!(%from, "a connection is refused: {cause}");
+        } else if let ListenError::LocalPeerId { .. } = error {
+            self.counters.own.inc();
+        } else {
+            tracing::debug!(%from, %error, "a connection was not completed");
+        }
+    }
+
+    pub(super) fn on_dial_failed(&mut self, connection: ConnectionId, error: &DialError) {
+        let now = Instant::now();
+        if let DialError::Denied { .. } = error {
+            self.counters.refused.inc();
+        }
+        if let DialError::LocalPeerId { address } = error {
+            self.counters.own.inc();
+            tracing::warn!(%address, "this address leads to this node itself; it is left out");
+            self.targets.give_up(connection);
+            return;
+        }
+        if let Some(address) = self.targets.failed(connection, now) {
+            tracing::debug!(%address, %error, "a node to stay connected to does not answer");
+        }
+    }
+
+    pub(super) fn dial_targets(&mut self, now: Instant) {
+        let listeners: Vec<Multiaddr> = self.swarm.listeners().cloned().collect();
+        for address in self.targets.leave_out(|address| listeners.contains(address)) {
+            self.counters.own.inc();
+            tracing::warn!(%address, "this address is this node's own; it is left out");
+        }
+        let peers = &self.peers;
+        for options in self.targets.due(now, |peer| peers.has(peer)) {
+            let connection = options.connection_id();
+            if let Err(error) = self.swarm.dial(options) {
+                self.on_dial_failed(connection, &error);
+            }
+        }
+    }
+}

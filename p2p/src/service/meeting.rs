@@ -1,0 +1,153 @@
+//! Meeting peers: which network they are of, how far they are, what they ask, whom they know.
+
+use std::time::Instant;
+
+use libp2p::{PeerId, identify, ping, request_response};
+
+use super::Service;
+use crate::book::Reach;
+use crate::pull::Extent;
+use crate::serve::Asked;
+use crate::wire;
+
+type Question = request_response::Event<Vec<u8>, Vec<u8>>;
+type Message = request_response::Message<Vec<u8>, Vec<u8>>;
+
+impl Service {
+    pub(super) fn on_identify(&mut self, event: identify::Event) {
+        let identify::Event::Received { peer_id, info, .. } = event else { return };
+        if info.protocol_version != self.version {
+            return self.refuse_stranger(peer_id, &info.protocol_version);
+        }
+        let reach = self.peers.address(&peer_id).map_or(Reach::Elsewhere, Reach::of);
+        if let Some(record) = info.signed_peer_record {
+            // Checked by the library; a wrong one would not be here.
+            let _is_signed = self.book.learn(record, reach, Instant::now());
+        }
+        let Some(peer) = self.peers.get_mut(&peer_id) else { return };
+        if std::mem::replace(&mut peer.is_known, true) {
+            return;
+        }
+        tracing::info!(peer = %peer_id, version = info.agent_version, "a peer of this network");
+        self.pull(peer_id, Extent::Whole);
+        self.ask_for_peers(peer_id);
+        self.show();
+    }
+
+    fn refuse_stranger(&mut self, peer: PeerId, version: &str) {
+        self.counters.strangers.inc();
+        let address = self.peers.address(&peer).map(ToString::to_string).unwrap_or_default();
+        let shown: String = version.chars().filter(|c| !c.is_control()).take(200).collect();
+        tracing::warn!(
+            %peer, address, theirs = shown, ours = self.version,
+            "refusing a node of another network: chain or genesis differ"
+        );
+        let _time = self.bans.offend(peer, Instant::now());
+        self.block(peer);
+    }
+
+    pub(super) fn on_ping(&mut self, event: &ping::Event) {
+        if let (Ok(round_trip), Some(peer)) = (&event.result, self.peers.get_mut(&event.peer)) {
+            peer.latency = Some(*round_trip);
+        }
+    }
+
+    /// Whether a peer may ask now.
+    fn may_ask(&mut self, peer: &PeerId) -> bool {
+        let peer = self.peers.get_mut(peer);
+        peer.is_some_and(|peer| peer.is_known && peer.allowance.take(Instant::now()))
+    }
+
+    pub(super) fn on_pool(&mut self, event: Question) {
+        match event {
+            Question::Message {
+                peer, message: Message::Request { request, channel, .. }, ..
+            } => {
+                let asked = Asked { peer, question: request, channel };
+                // A question that is not passed on is answered by the closing of its stream.
+                if !self.may_ask(&peer) || self.asked.try_send(asked).is_err() {
+                    self.counters.unanswered.inc();
+                }
+            }
+            Question::Message { message: Message::Response { request_id, response }, .. } => {
+                if let Some(answer) = self.answers.remove(&request_id) {
+                    drop(answer.send(Some(response)));
+                }
+            }
+            Question::OutboundFailure { request_id, peer, error, .. } => {
+                tracing::debug!(%peer, %error, "a peer did not answer");
+                if let Some(answer) = self.answers.remove(&request_id) {
+                    drop(answer.send(None));
+                }
+            }
+            Question::InboundFailure { .. } | Question::ResponseSent { .. } => {}
+        }
+    }
+
+    /// Asks a peer whom it knows, if there are too few peers.
+    fn ask_for_peers(&mut self, peer: PeerId) {
+        if self.peers_wanted.is_some_and(|wanted| self.peers.count() < wanted) {
+            let exchange = &mut self.swarm.behaviour_mut().exchange;
+            let _id = exchange.send_request(&peer, Vec::new());
+        }
+    }
+
+    /// Asks for more peers and dials some of those that are known, if there are too few.
+    pub(super) fn look_for_peers(&mut self, now: Instant) {
+        let Some(wanted) = self.peers_wanted else { return };
+        let missing = wanted.saturating_sub(self.peers.count());
+        if missing == 0 {
+            return;
+        }
+        if let Some(peer) = self.peers.next_known() {
+            self.ask_for_peers(peer);
+        }
+        self.dial_learned(missing, now);
+    }
+
+    fn dial_learned(&mut self, count: usize, now: Instant) {
+        let peers = &self.peers;
+        for options in self.book.due(count, now, |peer| peers.has(peer)) {
+            if let Err(error) = self.swarm.dial(options) {
+                tracing::debug!(%error, "a learned address is not dialled");
+            }
+        }
+    }
+
+    pub(super) fn on_exchange(&mut self, event: Question) {
+        match event {
+            Question::Message { peer, message: Message::Request { channel, .. }, .. } => {
+                if !self.may_ask(&peer) {
+                    self.counters.unanswered.inc();
+                    return;
+                }
+                let tells = self.peers_wanted.is_some();
+                let records = if tells { self.book.tell(&peer) } else { Vec::new() };
+                let answer = wire::write_records(records);
+                let exchange = &mut self.swarm.behaviour_mut().exchange;
+                // Fails if the peer is gone, and then there is nobody to tell.
+                drop(exchange.send_response(channel, answer));
+                self.counters.answered.inc();
+            }
+            Question::Message { peer, message: Message::Response { response, .. }, .. } => {
+                self.on_records(peer, &response);
+            }
+            Question::OutboundFailure { peer, error, .. } => {
+                tracing::debug!(%peer, %error, "a peer did not tell whom it knows");
+            }
+            Question::InboundFailure { .. } | Question::ResponseSent { .. } => {}
+        }
+    }
+
+    fn on_records(&mut self, peer: PeerId, bytes: &[u8]) {
+        let now = Instant::now();
+        let reach = self.peers.address(&peer).map_or(Reach::Elsewhere, Reach::of);
+        let are_signed = wire::read_records(bytes)
+            .map(|records| records.into_iter().all(|record| self.book.read(record, reach, now)));
+        if !matches!(are_signed, Ok(true)) {
+            self.keep_out(peer, "it told addresses that nobody signed");
+        }
+        let wanted = self.peers_wanted.unwrap_or_default();
+        self.dial_learned(wanted.saturating_sub(self.peers.count()), now);
+    }
+}

@@ -1,0 +1,236 @@
+//! Starting the network.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use libp2p::identity::Keypair;
+use libp2p::swarm::SwarmEvent;
+use libp2p::{Multiaddr, Swarm, SwarmBuilder, noise, tcp, yamux};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::bans::Bans;
+use crate::behaviour::{Behaviour, Parts};
+use crate::book::Book;
+use crate::command::COMMANDS_MAX;
+use crate::dial::{Targets, peer_of};
+use crate::handle::View;
+use crate::peers::Peers;
+use crate::ports::Pool;
+use crate::pull::{PULL_INTERVAL, PULLS_MAX, Puller, Tools};
+use crate::recent::Recent;
+use crate::serve::{QUESTIONS_MAX, Server};
+use crate::service::{Inbox, Service};
+use crate::wire::PACK_BYTES_MAX;
+use crate::{Config, Counters, Fault, Handle, NetworkId, StartError, intake};
+
+/// Transactions of the own pool that wait to be published: half a second's worth at full speed.
+const ANNOUNCEMENTS_MAX: usize = 8_192;
+/// Verdicts that wait for the swarm.
+const JUDGED_MAX: usize = 1_024;
+/// Room for what surrounds a pack in a message.
+const ENVELOPE_BYTES: usize = 4_096;
+/// How long the system may take to give the listening socket.
+const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a connection that nobody uses is kept. Gossip uses all of them.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(3_600);
+
+/// What the network is started with.
+pub struct Setup {
+    /// The chain.
+    pub network: NetworkId,
+    /// The settings.
+    pub config: Config,
+    /// Seed of the key that names the node; the same as on the engine's network.
+    pub node_key: [u8; 32],
+    /// The own pool.
+    pub pool: Arc<dyn Pool>,
+    /// The longest signed transaction of any kind, in bytes.
+    pub tx_bytes_max: usize,
+}
+
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup").field("network", &self.network).finish_non_exhaustive()
+    }
+}
+
+/// A task of the network, to be run by whoever supervises the node. It ends when it was asked to
+/// stop, or with a fault.
+pub struct Task {
+    /// Its name.
+    pub name: &'static str,
+    /// The task.
+    pub run: Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>,
+}
+
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The network, once it listens.
+#[derive(Debug)]
+pub struct Started {
+    /// A hold on it.
+    pub handle: Handle,
+    /// Its tasks; nothing happens until they are run.
+    pub tasks: Vec<Task>,
+}
+
+/// Opens the listening socket and makes the tasks, which end on `stop`.
+///
+/// # Errors
+/// [`StartError`] when the key, an address or the socket cannot be used.
+///
+/// The future is boxed here, so that the network is compiled once, in this crate.
+pub fn start(
+    setup: Setup,
+    stop: CancellationToken,
+) -> Pin<Box<dyn Future<Output = Result<Started, StartError>> + Send>> {
+    Box::pin(launch(setup, stop))
+}
+
+async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartError> {
+    let Setup { network, config, node_key, pool, tx_bytes_max } = setup;
+    let key = Keypair::ed25519_from_bytes(node_key).map_err(|_unreadable| StartError::NodeKey)?;
+    let own = key.public().to_peer_id();
+    let addresses = Addresses::read(&config)?;
+    let mut swarm = swarm(key, &network, &config, tx_bytes_max)?;
+    let first = listen(&mut swarm, addresses.listen).await?;
+    for address in addresses.external {
+        swarm.add_external_address(address);
+    }
+
+    let now = Instant::now();
+    let counters = Counters::default();
+    let recent = Arc::new(Recent::new(now));
+    let view = View { peers: Vec::new(), listen_addresses: vec![first.to_string()] };
+    let view = Arc::new(Mutex::new(view));
+    let (announcements, announced) = mpsc::channel(ANNOUNCEMENTS_MAX);
+    let (commands, commanded) = mpsc::channel(COMMANDS_MAX);
+    let (verdicts, judged) = mpsc::channel(JUDGED_MAX);
+    let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    let (pulls, wanted) = mpsc::channel(PULLS_MAX);
+    let (door, intake) = intake::open(&config.limits, Arc::clone(&pool), verdicts);
+
+    let wanted_peers = usize::try_from(config.limits.peers_wanted).unwrap_or(usize::MAX);
+    let mut service = Service {
+        swarm,
+        version: network.version(),
+        topic: network.topic().hash(),
+        peers_wanted: config.exchange.then_some(wanted_peers),
+        peers: Peers::default(),
+        targets: Targets::new(own),
+        book: Book::new(own),
+        bans: Bans::new(config.limits.ban()),
+        answers: std::collections::BTreeMap::new(),
+        door,
+        asked: questions,
+        pulls,
+        recent: Arc::clone(&recent),
+        view: Arc::clone(&view),
+        counters: counters.clone(),
+        next_pull: now + PULL_INTERVAL,
+        next_exchange: now,
+    };
+    for address in addresses.peers {
+        if let Some(peer) = peer_of(&address) {
+            service.bypass(peer);
+        }
+        let _is_new = service.targets.add(address, now);
+    }
+    let server = Server {
+        asked,
+        pool: Arc::clone(&pool),
+        commands: commands.clone(),
+        counters: counters.clone(),
+    };
+    let tools = Tools { pool, recent, commands: commands.clone(), counters: counters.clone() };
+    let puller = Puller { wanted, tools };
+    let inbox = Inbox { announcements: announced, commands: commanded, judged };
+    let tasks = vec![
+        Task { name: "gossip", run: Box::pin(service.run(inbox, stop.clone())) },
+        Task { name: "gossip-intake", run: Box::pin(intake.run(stop.clone())) },
+        Task { name: "gossip-serve", run: Box::pin(server.run(stop.clone())) },
+        Task { name: "gossip-pull", run: Box::pin(puller.run(stop)) },
+    ];
+    Ok(Started { handle: Handle { peer_id: own, announcements, commands, view, counters }, tasks })
+}
+
+/// The addresses in the settings.
+struct Addresses {
+    listen: Multiaddr,
+    external: Vec<Multiaddr>,
+    peers: Vec<Multiaddr>,
+}
+
+impl Addresses {
+    fn read(config: &Config) -> Result<Self, StartError> {
+        let list = |setting, texts: &[String]| {
+            texts.iter().map(|text| multiaddr(setting, text)).collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            listen: multiaddr("p2p.gossip.listen", &config.listen)?,
+            external: list("p2p.gossip.external", &config.external)?,
+            peers: list("p2p.gossip.peers", &config.peers)?,
+        })
+    }
+}
+
+fn multiaddr(setting: &'static str, text: &str) -> Result<Multiaddr, StartError> {
+    text.parse().map_err(|_unreadable| StartError::Multiaddr { setting, text: text.to_owned() })
+}
+
+fn swarm(
+    key: Keypair,
+    network: &NetworkId,
+    config: &Config,
+    tx_bytes_max: usize,
+) -> Result<Swarm<Behaviour>, StartError> {
+    let parts = Parts {
+        network,
+        limits: &config.limits,
+        message_bytes_max: tx_bytes_max.max(PACK_BYTES_MAX).saturating_add(ENVELOPE_BYTES),
+        tells_listen_addresses: config.external.is_empty(),
+    };
+    let behaviour = Behaviour::new(&key, &parts)?;
+    let failed = |error: &dyn fmt::Display| StartError::Behaviour(error.to_string());
+    let swarm = SwarmBuilder::with_existing_identity(key)
+        .with_tokio()
+        .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)
+        .map_err(|error| failed(&error))?
+        .with_dns()
+        .map_err(StartError::Resolver)?
+        .with_behaviour(|_| behaviour)
+        .map_err(|error| failed(&error))?
+        .with_swarm_config(|config| config.with_idle_connection_timeout(IDLE_TIME_MAX))
+        .build();
+    Ok(swarm)
+}
+
+/// Listens, and waits for the first address that the system gives.
+async fn listen(swarm: &mut Swarm<Behaviour>, address: Multiaddr) -> Result<Multiaddr, StartError> {
+    let failed = |reason: String| StartError::Listen { address: address.to_string(), reason };
+    swarm.listen_on(address.clone()).map_err(|error| failed(error.to_string()))?;
+    let first = async {
+        loop {
+            let event = swarm.select_next_some().await;
+            if let SwarmEvent::NewListenAddr { address, .. } = event {
+                return Ok(address);
+            }
+            if let SwarmEvent::ListenerClosed { reason: Err(error), .. } = event {
+                return Err(failed(error.to_string()));
+            }
+        }
+    };
+    match tokio::time::timeout(LISTEN_TIME_MAX, first).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(failed("the system gave no address in time".to_owned())),
+    }
+}

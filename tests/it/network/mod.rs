@@ -1,0 +1,4 @@
+//! Chains of several nodes, as real processes.
+
+mod local;
+mod script;

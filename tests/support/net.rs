@@ -1,0 +1,237 @@
+//! A chain of several nodes, each a process of its own on loopback.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::http::Connection;
+use crate::node::{binary, wait_for, wait_for_endpoint};
+
+/// Ports that `ombra testnet --local` gives each node.
+const PORTS_PER_NODE: u16 = 4;
+/// Below the ports that the system hands out by itself.
+const PORTS: std::ops::Range<u16> = 10_000..30_000;
+
+/// The homes of a testnet, and the processes that run. Dropping it kills them.
+#[derive(Debug)]
+pub struct Net {
+    pub members: Vec<Member>,
+    folder: TempDir,
+}
+
+/// A node of the testnet.
+#[derive(Debug)]
+pub struct Member {
+    pub name: String,
+    pub rpc: SocketAddr,
+    home: PathBuf,
+    process: Option<Child>,
+}
+
+impl Net {
+    /// Writes the homes; nothing runs yet.
+    pub fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let base = free_ports(u16::try_from(validators + followers)? * PORTS_PER_NODE)?;
+        let mut command = Command::new(binary());
+        command.arg("testnet").args(["--local", "--json"]);
+        command.args(["--validators", &validators.to_string()]);
+        command.args(["--followers", &followers.to_string()]);
+        command.args(["--base-port", &base.to_string()]).arg("--out").arg(folder.path());
+        let made = command.stdin(Stdio::null()).output()?;
+        if !made.status.success() {
+            bail!("no testnet: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        let made: Value = serde_json::from_slice(&made.stdout)?;
+        let nodes = made.get("nodes").and_then(Value::as_array).context("no nodes")?;
+        let text = |node: &Value, key: &str| -> anyhow::Result<String> {
+            Ok(node.get(key).and_then(Value::as_str).context("a member is missing")?.to_owned())
+        };
+        let members = nodes.iter().map(|node| {
+            let (name, home) = (text(node, "name")?, PathBuf::from(text(node, "home")?));
+            Ok(Member { name, rpc: text(node, "rpc")?.parse()?, home, process: None })
+        });
+        Ok(Self { members: members.collect::<anyhow::Result<_>>()?, folder })
+    }
+
+    /// Writes the homes, starts all nodes, and waits until each is connected with each.
+    pub fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        let mut net = Self::make(validators, followers)?;
+        for member in &mut net.members {
+            member.start()?;
+        }
+        for member in &net.members {
+            member.meets(validators + followers - 1)?;
+        }
+        Ok(net)
+    }
+
+    /// Runs the script of the testnet.
+    pub fn script(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let script = self.folder.path().join("net");
+        Ok(Command::new(script).args(arguments).stdin(Stdio::null()).output()?)
+    }
+
+    /// The members that run.
+    pub fn running(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.process.is_some())
+    }
+
+    /// Waits until every running node has a block at `height`, and answers its hash if it is the
+    /// same for all.
+    pub fn same_block(&self, height: u64) -> anyhow::Result<String> {
+        let mut seen: Option<String> = None;
+        for member in self.running() {
+            member.reaches(height)?;
+            let hash = member.block_hash(height)?;
+            match &seen {
+                Some(seen) if *seen != hash => {
+                    bail!("{} has {hash} at {height}, others have {seen}", member.name)
+                }
+                Some(_) => {}
+                None => seen = Some(hash),
+            }
+        }
+        seen.context("no node runs")
+    }
+}
+
+impl Member {
+    /// Starts the process, which must not run, and waits until it answers.
+    pub fn start(&mut self) -> anyhow::Result<()> {
+        let endpoints = self.home.join("endpoints.json");
+        if endpoints.exists() {
+            // Left behind by a killed process; the next one writes its own.
+            std::fs::remove_file(&endpoints)?;
+        }
+        let log = File::options().create(true).append(true).open(self.log())?;
+        let mut command = Command::new(binary());
+        command.arg("start").arg("--home").arg(&self.home).stdin(Stdio::null());
+        let process = command.stdout(Stdio::null()).stderr(log).spawn()?;
+        let process = self.process.insert(process);
+        wait_for_endpoint(&endpoints, process).with_context(|| self.name.clone())?;
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        if let Some(mut process) = self.process.take() {
+            process.kill()?;
+            process.wait()?;
+        }
+        Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.home.join("node.log")
+    }
+
+    /// What it logged.
+    pub fn logged(&self) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(self.log())?)
+    }
+
+    /// Calls a method and answers its result.
+    pub fn call(&self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        Connection::open(self.rpc)?.call(method, params).with_context(|| self.name.clone())
+    }
+
+    /// Sends a signed transaction and answers its hash.
+    pub fn send(&self, text: &str) -> anyhow::Result<String> {
+        let sent = Connection::open(self.rpc)?.post(&crate::http::send_body(&[text.to_owned()]))?;
+        let sent: Value = serde_json::from_str(&sent)?;
+        let hash = sent.pointer("/result/hash").and_then(Value::as_str);
+        Ok(hash.with_context(|| format!("{} refused: {sent}", self.name))?.to_owned())
+    }
+
+    /// Waits until the transaction is in a block, and answers the block's height and hash.
+    pub fn includes(&self, hash: &str) -> anyhow::Result<(u64, String)> {
+        wait_for(&format!("{hash} on {}", self.name), || {
+            // A node that has not heard of it yet does not know it.
+            let Ok(tx) = self.call("ombra_getTransaction", &json!([hash])) else { return Ok(None) };
+            let height = tx.get("blockIndex").and_then(Value::as_u64);
+            let block = tx.get("blockHash").and_then(Value::as_str).map(str::to_owned);
+            Ok(height.zip(block))
+        })
+    }
+
+    /// The height of its chain.
+    pub fn height(&self) -> anyhow::Result<u64> {
+        let info = self.call("ombra_chainInfo", &json!([]))?;
+        info.get("height").and_then(Value::as_u64).context("chainInfo without height")
+    }
+
+    /// Waits until its chain is so high.
+    pub fn reaches(&self, height: u64) -> anyhow::Result<()> {
+        wait_for(&format!("height {height} on {}", self.name), || {
+            Ok((self.height()? >= height).then_some(()))
+        })
+    }
+
+    /// The hash of its block at `height`.
+    pub fn block_hash(&self, height: u64) -> anyhow::Result<String> {
+        let block = self.call("ombra_getBlock", &json!([height, false]))?;
+        let hash = block.get("hash").and_then(Value::as_str);
+        Ok(hash.context("a block without hash")?.to_owned())
+    }
+
+    /// Has it stay connected to another node for transactions, over the operator's socket.
+    pub fn add_gossip_peer(&self, other: &Self) -> anyhow::Result<()> {
+        let info = other.call("net_info", &json!([]))?;
+        let addresses = info.get("listenAddresses").and_then(Value::as_array);
+        let addresses = addresses.context("net_info has listen addresses")?;
+        let address = addresses.last().and_then(Value::as_str).context("no address")?;
+        let change = json!([{ "addGossip": address }]);
+        let call =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "admin_changePeer", "params": change });
+        let answer = crate::http::post_to_socket(&self.home.join("admin.sock"), &call.to_string())?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        answer.get("result").map(drop).with_context(|| format!("refused: {answer}"))
+    }
+
+    /// The peers that it lists.
+    pub fn peers(&self) -> anyhow::Result<Vec<Value>> {
+        let peers = self.call("net_peers", &json!([]))?;
+        Ok(peers.as_array().context("net_peers is a list")?.clone())
+    }
+
+    /// Waits until it lists so many peers, all of them also on the network for transactions.
+    pub fn meets(&self, count: usize) -> anyhow::Result<()> {
+        wait_for(&format!("{count} peers of {}", self.name), || {
+            let peers = self.peers()?;
+            // Only that network knows heights.
+            let all_known = peers.iter().all(|peer| peer.get("height").is_some());
+            Ok((peers.len() == count && all_known).then_some(()))
+        })
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        // What the script started, if a test ends early.
+        drop(self.script(&["stop"]));
+        for member in &mut self.members {
+            drop(member.kill());
+        }
+    }
+}
+
+/// So many free ports in a row. Where to begin depends on the process, so that suites that run at
+/// the same time do not meet.
+fn free_ports(count: u16) -> anyhow::Result<u16> {
+    let room = u32::from(PORTS.end - PORTS.start - count);
+    let first = u16::try_from(std::process::id().wrapping_mul(641) % room)?;
+    let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+    let candidates = (PORTS.start + first..PORTS.end - count).step_by(usize::from(count));
+    for base in candidates.chain((PORTS.start..PORTS.end - count).step_by(usize::from(count))) {
+        if (base..base + count).all(is_free) {
+            return Ok(base);
+        }
+    }
+    bail!("there are no {count} free ports in a row")
+}
