@@ -64,6 +64,10 @@ pub(crate) const fn fault_of(code: Code) -> Fault {
         | Code::BlobHash
         | Code::NotBlobOwner
         | Code::TurnNotFound
+        | Code::NotValidator
+        | Code::ValidatorUnchanged
+        | Code::ValidatorSetLimit
+        | Code::VoteLimit
         | Code::PoolFull
         | Code::SenderLimit => Fault::Nobody,
     }

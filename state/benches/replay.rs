@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use state::store::tools::{self, Certificates, Replay};
 use state::store::{Options, Store};
-use types::{Address, Hash};
+use types::{Address, Hash, SetMember};
 
 use crate::figures::{People, TXS_PER_RUN, number, per_tx, process_time};
 use crate::fixture::{TIME, TestChain, Wallet, genesis_changes, genesis_hash, rules};
@@ -36,7 +36,13 @@ const PEOPLE: People = People { users: 200, miners: 200 };
 struct Anything;
 
 impl Certificates for Anything {
-    fn verify(&self, _: u64, _: &Hash, _: &[u8]) -> Result<Vec<Address>, String> {
+    fn verify(
+        &self,
+        _: Option<&[SetMember]>,
+        _: u64,
+        _: &Hash,
+        _: &[u8],
+    ) -> Result<Vec<Address>, String> {
         Ok(Vec::new())
     }
 }

@@ -15,7 +15,7 @@ struct Line {
 
 fn make(out: &Path, more: &[&str]) -> Outcome {
     let folder = out.to_str().expect("a temporary folder has a plain name");
-    let line = ["testnet", "--local", "--out", folder].iter().chain(more);
+    let line = ["testnet", "--local", "--out", folder].into_iter().chain(more.iter().copied());
     let Line { args } = Line::try_parse_from(line).expect("arguments");
     run(&args, &mut Vec::new())
 }
