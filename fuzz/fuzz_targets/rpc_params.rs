@@ -1,0 +1,135 @@
+//! Any bytes as the parameters of a method, or as a whole body, are answered in the form of JSON-RPC
+//! by the code that the network port runs.
+//!
+//! An input is the name of a method, a line end, and parameters; anything else is a body.
+#![no_main]
+
+use std::sync::{Arc, LazyLock};
+
+use libfuzzer_sys::fuzz_target;
+use rpc::registry::Registry;
+use rpc::{Limits, Local};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use types::build::{Envelope, build_tx};
+use types::tx::{AgentClaim, AgentRequest, AgentStep, ChatTurn, MinerAddress, MinerRegister};
+use types::{Amount, Body, Hash, ids};
+use world::{NOW, World, key};
+
+#[allow(dead_code, unreachable_pub, reason = "the test suite of the crate rpc uses all of it")]
+#[path = "../../rpc/tests/it/world.rs"]
+mod world;
+
+struct Stage {
+    runtime: Runtime,
+    local: Local,
+    world: Arc<World>,
+    registry: Registry,
+}
+
+static STAGE: LazyLock<Stage> = LazyLock::new(|| {
+    let world = World::new();
+    act(&world);
+    let local = Local::new(world::facts(), &world.ports(), &Limits::default());
+    let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+    Stage { runtime, local, world, registry: Registry::public() }
+});
+
+/// The number that JSON-RPC gives to a fault of ours.
+const INTERNAL_ERROR: i64 = -32_603;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Stage { runtime, local, world, registry } = &*STAGE;
+    let (status, answer) = runtime.block_on(local.post(body(bytes, registry)));
+    // 400 is for what is neither an object nor an array.
+    assert!(matches!(status, 200 | 400), "{status}");
+    // Nothing is said to notifications.
+    if !answer.is_empty() {
+        match serde_json::from_slice(&answer).expect("an answer is JSON") {
+            Value::Array(answers) => {
+                assert!(!answers.is_empty());
+                answers.iter().for_each(assert_answer);
+            }
+            answer => assert_answer(&answer),
+        }
+    }
+    let mut state = world.state();
+    state.submissions.clear();
+    state.pending.clear();
+});
+
+fn body(bytes: &[u8], registry: &Registry) -> Vec<u8> {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let (name, params) = bytes.split_at(end);
+    match std::str::from_utf8(name).ok().and_then(|name| registry.method(name)) {
+        Some(method) => {
+            let head = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}","params":"#, method.name);
+            [head.as_bytes(), params, b"}"].concat()
+        }
+        None => bytes.to_vec(),
+    }
+}
+
+fn assert_answer(answer: &Value) {
+    assert_eq!(answer["jsonrpc"], "2.0", "{answer}");
+    assert!(answer.get("id").is_some(), "{answer}");
+    assert!(answer.get("result").is_some() != answer.get("error").is_some(), "{answer}");
+    if let Some(error) = answer.get("error") {
+        let code = error["code"].as_i64();
+        assert!(code.is_some_and(|code| code != INTERNAL_ERROR), "{answer}");
+        assert!(error["message"].is_string(), "{answer}");
+    }
+}
+
+/// Something to ask about: a run with a step, a turn, a miner, each in a block.
+fn act(world: &World) {
+    let run = ids::compute_agent_run_id(&key(1).address().to_string(), 0, "prompt");
+    let request = AgentRequest {
+        agent_run_id: run,
+        conversation_id: Hash::ZERO,
+        prompt: "prompt".to_owned(),
+        tools_whitelist: Vec::new(),
+        max_fee: Amount::new(1_000),
+        max_steps: 3,
+        prompt_blob_id: None,
+        model_hint: None,
+    };
+    let turn = ChatTurn {
+        conversation_id: Hash::ZERO,
+        role: "user".to_owned(),
+        content: "hello".to_owned(),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: Some(run),
+        attachments: None,
+    };
+    let claim = AgentClaim {
+        agent_run_id: run,
+        miner_address: MinerAddress::from(key(2).address()),
+        model_info: "model".to_owned(),
+        hardware_tier: "desktop".to_owned(),
+    };
+    let step = AgentStep {
+        agent_run_id: run,
+        step_index: 0,
+        output_tokens: 5,
+        output_hash: Hash::ZERO,
+        thought_blob_id: None,
+        tool_calls: None,
+        output_blob_id: None,
+    };
+    let (name, model_info) = ("miner".to_owned(), "model".to_owned());
+    let register = MinerRegister { name, capabilities: Vec::new(), model_info };
+    let acts = [
+        (1, 0, Body::AgentRequest(request)),
+        (1, 1, Body::ChatTurn(turn)),
+        (2, 0, Body::MinerRegister(register)),
+        (2, 1, Body::AgentClaim(claim)),
+        (2, 2, Body::AgentStep(step)),
+    ];
+    for (seed, nonce, body) in acts {
+        let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+        world.accept(&build_tx(&key(seed), &body, &envelope));
+        world.commit();
+    }
+}
