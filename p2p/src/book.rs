@@ -114,6 +114,7 @@ impl Book {
                 DialOpts::peer_id(*peer)
                     .condition(PeerCondition::DisconnectedAndNotDialing)
                     .addresses(known.addresses.clone())
+                    .allocate_new_port()
                     .build()
             })
             .collect()

@@ -81,12 +81,18 @@ impl Targets {
             if target.dialling.is_some() || now < target.next {
                 continue;
             }
+            // From a new port: from the listening one, two nodes that dial each other at the same
+            // moment would share one connection, on which both think that they opened it.
             let options = match peer_of(&target.address) {
                 Some(peer) => DialOpts::peer_id(peer)
                     .condition(PeerCondition::DisconnectedAndNotDialing)
                     .addresses(vec![target.address.clone()])
+                    .allocate_new_port()
                     .build(),
-                None => DialOpts::unknown_peer_id().address(target.address.clone()).build(),
+                None => DialOpts::unknown_peer_id()
+                    .address(target.address.clone())
+                    .allocate_new_port()
+                    .build(),
             };
             target.dialling = Some(options.connection_id());
             dials.push(options);

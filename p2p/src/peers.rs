@@ -13,6 +13,9 @@ use crate::rate::Allowance;
 /// How long a peer may take to say which network it is of.
 const IDENTIFY_TIME_MAX: Duration = Duration::from_secs(15);
 
+/// How long a node of another network stays connected, so that it gets to know the reason too.
+const STRANGER_TIME: Duration = Duration::from_millis(500);
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -27,6 +30,8 @@ pub(crate) struct Connected {
     pub(crate) since: Instant,
     /// Whether it said that it is of this network.
     pub(crate) is_known: bool,
+    /// When it said that it is of another network.
+    pub(crate) stranger_since: Option<Instant>,
     pub(crate) latency: Option<Duration>,
     pub(crate) height: Option<u64>,
     pub(crate) allowance: Allowance,
@@ -54,6 +59,7 @@ impl Peers {
             links: BTreeMap::new(),
             since: now,
             is_known: false,
+            stranger_since: None,
             latency: None,
             height: None,
             allowance: Allowance::new(now),
@@ -100,6 +106,15 @@ impl Peers {
             !it.is_known && now.saturating_duration_since(it.since) > IDENTIFY_TIME_MAX
         });
         silent.map(|(peer, _)| *peer).collect()
+    }
+
+    /// Nodes of another network that have had the time to see that this one is not theirs.
+    pub(crate) fn strangers(&self, now: Instant) -> Vec<PeerId> {
+        let strangers = self.list.iter().filter(|(_, it)| {
+            let since = it.stranger_since;
+            since.is_some_and(|since| now.saturating_duration_since(since) > STRANGER_TIME)
+        });
+        strangers.map(|(peer, _)| *peer).collect()
     }
 
     /// One peer of this network after the other.

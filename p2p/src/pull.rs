@@ -116,6 +116,10 @@ impl Tools {
     ) -> Result<Option<Address>, Stopped> {
         for _ in 0..pages {
             let page = self.ask(peer, Wish::List { after }).await?;
+            // The stream of a question that is not answered is closed, which looks like this.
+            if page.is_empty() {
+                return Err(Stopped::Unanswered);
+            }
             let (height, listing) = wire::read_listing(&page)
                 .map_err(|error| Stopped::Offence(format!("a list: {error}")))?;
             if !goes_on(&listing, after) {

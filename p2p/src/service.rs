@@ -146,6 +146,9 @@ impl Service {
         for peer in self.bans.over(now) {
             self.swarm.behaviour_mut().blocked.unblock_peer(peer);
         }
+        for peer in self.peers.strangers(now) {
+            self.block(peer);
+        }
         for peer in self.peers.silent(now) {
             tracing::info!(%peer, "disconnecting from a peer that does not say who it is");
             let _was_connected = self.swarm.disconnect_peer_id(peer);

@@ -7,6 +7,7 @@ use libp2p::swarm::{ConnectionId, DialError, ListenError};
 use libp2p::{Multiaddr, PeerId};
 
 use super::Service;
+use crate::peers::Connected;
 
 impl Service {
     pub(super) fn on_opened(
@@ -21,7 +22,12 @@ impl Service {
     }
 
     pub(super) fn on_closed(&mut self, peer: PeerId, connection: ConnectionId) {
+        let is_stranger = |it: &mut Connected| it.stranger_since.is_some();
+        let was_stranger = self.peers.get_mut(&peer).is_some_and(is_stranger);
         if self.peers.closed(&peer, connection) {
+            if was_stranger {
+                self.block(peer);
+            }
             self.targets.lost(&peer, Instant::now());
             tracing::debug!(%peer, "disconnected");
             self.show();

@@ -6,6 +6,7 @@ use libp2p::{PeerId, identify, ping, request_response};
 
 use super::Service;
 use crate::book::Reach;
+use crate::peers::Connected;
 use crate::pull::Extent;
 use crate::serve::Asked;
 use crate::wire;
@@ -35,6 +36,13 @@ impl Service {
     }
 
     fn refuse_stranger(&mut self, peer: PeerId, version: &str) {
+        let Some(connected) = self.peers.get_mut(&peer) else { return };
+        if connected.stranger_since.is_some() {
+            return;
+        }
+        connected.stranger_since = Some(Instant::now());
+        connected.is_known = false;
+        let _time = self.bans.offend(peer, Instant::now());
         self.counters.strangers.inc();
         let address = self.peers.address(&peer).map(ToString::to_string).unwrap_or_default();
         let shown: String = version.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -42,8 +50,6 @@ impl Service {
             %peer, address, theirs = shown, ours = self.version,
             "refusing a node of another network: chain or genesis differ"
         );
-        let _time = self.bans.offend(peer, Instant::now());
-        self.block(peer);
     }
 
     pub(super) fn on_ping(&mut self, event: &ping::Event) {
@@ -55,7 +61,9 @@ impl Service {
     /// Whether a peer may ask now.
     fn may_ask(&mut self, peer: &PeerId) -> bool {
         let peer = self.peers.get_mut(peer);
-        peer.is_some_and(|peer| peer.is_known && peer.allowance.take(Instant::now()))
+        // It may ask before it was identified: the protocol's name holds the chain and its genesis.
+        let is_ours = |peer: &&mut Connected| peer.stranger_since.is_none();
+        peer.filter(is_ours).is_some_and(|peer| peer.allowance.take(Instant::now()))
     }
 
     pub(super) fn on_pool(&mut self, event: Question) {
