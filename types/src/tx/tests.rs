@@ -6,8 +6,7 @@ use crate::{Amount, Code, Forks, Params, Rejection};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
-    let rules =
-        StaticRules { chain_id: "test", params: &params, forks: Forks::default(), height: 1 };
+    let rules = StaticRules { chain_id: "test", params: &params, forks, height: 1 };
     draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }
 

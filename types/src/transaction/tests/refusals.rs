@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 11] = [
+const TABLE: [(&str, &str); 12] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -57,6 +57,7 @@ const TABLE: [(&str, &str); 11] = [
     ),
     ("SOCIAL_BLOB_CHUNK", "blobId:text chunkIndex:integer chunkDataBase64:text |"),
     ("SOCIAL_BLOB_FINALIZE", "blobId:text |"),
+    ("VALIDATOR_VOTE", "candidateKey:hash power:integer expiresAt:integer |"),
 ];
 
 /// The members of a kind: required, then optional.
