@@ -6,7 +6,7 @@ use crate::{Amount, Code, Forks, Params, Rejection};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
-    let forks = Forks { validator_vote: Some(0), ..Forks::default() };
+    let forks = Forks { v6: 0, validator_vote: Some(0) };
     let rules = StaticRules { chain_id: "test", params: &params, forks, height: 1 };
     draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }
