@@ -2,6 +2,7 @@
 //! One table, used to read a file, to write one and to set a parameter from the command line.
 
 use types::json::{Json, ObjectWriter};
+use types::params::BLOB_CHUNK_BYTES;
 use types::{Amount, Params};
 
 use crate::fault::Faults;
@@ -26,8 +27,13 @@ enum Access {
 const LONG_MS: u64 = 315_360_000_000;
 const DAY_MS: u64 = 86_400_000;
 const MIB: u64 = 1024 * 1024;
-/// No transaction and no block may be limited to less.
+/// No block and no chunk may be limited to less.
 const BYTES_LEAST: u64 = 4_096;
+/// What a transaction has beside its one long text: members, keys, signature, and room for more.
+const ENVELOPE_BYTES: u64 = 4_096;
+/// No transaction may be limited to less, so that the longest prompt fits, if none of its characters
+/// is escaped.
+const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
 pub(crate) const FIELDS: [Field; 18] = [
@@ -50,7 +56,7 @@ pub(crate) const FIELDS: [Field; 18] = [
     ),
     integer(
         "maxTxBytes",
-        (BYTES_LEAST, 4 * MIB),
+        (TX_BYTES_LEAST, 4 * MIB),
         |p| p.max_tx_bytes.into(),
         |p, v| p.max_tx_bytes = small(v),
     ),
@@ -194,6 +200,12 @@ pub(crate) fn check(params: &Params, faults: &mut Faults) {
     for field in FIELDS.iter().filter(|field| !field.holds(params)) {
         let path = format!("params.{}", field.name);
         faults.add(path, field.text(params), field.expected());
+    }
+    let chunk = BLOB_CHUNK_BYTES.min(params.max_blob_bytes);
+    let least = chunk.div_ceil(3).saturating_mul(4).saturating_add(ENVELOPE_BYTES);
+    if u64::from(params.max_chunk_tx_bytes) < least {
+        let expected = format!("at least {least}, so that a chunk of {chunk} bytes fits");
+        faults.add("params.maxChunkTxBytes", params.max_chunk_tx_bytes, expected);
     }
     let largest = params.max_tx_bytes.max(params.max_chunk_tx_bytes);
     if params.max_block_bytes < largest {

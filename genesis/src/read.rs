@@ -263,6 +263,10 @@ pub(crate) fn check_validators(validators: &[(usize, Validator)], faults: &mut F
             let path = format!("validators[{at}].publicKey");
             faults.add(path, public_key, "a key that no other validator has");
         }
+        if !public_key.can_sign() {
+            let path = format!("validators[{at}].publicKey");
+            faults.add(path, public_key, "an Ed25519 key that can sign");
+        }
         if !(1..=POWER_MAX).contains(power) {
             let path = format!("validators[{at}].power");
             faults.add(path, power, format_args!("an integer from 1 to {POWER_MAX}"));

@@ -144,6 +144,14 @@ fn validators_are_checked() {
         let expected = ["validators[0].power", "validators[1].power"];
         assert_eq!(places(&file(&shifted)), expected, "{power}");
     }
+    // Nobody can sign with a point of small order, or with none at all.
+    for unusable in ["01", "02"].map(|first| format!("{first}{}", "0".repeat(62))) {
+        assert_eq!(
+            places(&file(&entry(&unusable, "1"))),
+            ["validators[0].publicKey"],
+            "{unusable}"
+        );
+    }
     let most = entry(&one, "281474976710656");
     assert!(Genesis::parse(file(&most).as_bytes()).is_ok());
     let many: Vec<String> =
@@ -258,6 +266,21 @@ fn parameters_are_set_by_name() {
     assert!(unknown.to_string().contains("claimTtlMs"), "{unknown}");
     assert!(matches!(set_param(&mut params, "claimTtlMs").unwrap_err(), ParamError::Form { .. }));
     assert_eq!(params, before);
+}
+
+#[test]
+fn a_prompt_and_a_chunk_of_the_longest_kind_fit_into_a_transaction() {
+    let file = |params: &str| text("", &format!(r#","params":{{{params}}}"#));
+    assert_eq!(places(&file(r#""maxTxBytes":20479"#)), ["params.maxTxBytes"]);
+    let is_good = |text: &str| Genesis::parse(text.as_bytes()).is_ok();
+    assert!(is_good(&file(r#""maxTxBytes":20480"#)));
+    // Base64 of 400,000 bytes, and 4,096.
+    assert_eq!(places(&file(r#""maxChunkTxBytes":537431"#)), ["params.maxChunkTxBytes"]);
+    assert!(is_good(&file(r#""maxChunkTxBytes":537432"#)));
+    let small_blobs =
+        |chunk: u32| file(&format!(r#""maxBlobBytes":300,"maxChunkTxBytes":{chunk}"#));
+    assert_eq!(places(&small_blobs(4_495)), ["params.maxChunkTxBytes"]);
+    assert!(is_good(&small_blobs(4_496)));
 }
 
 /// Whoever adds a parameter to `types` and not to the table here is told by this test.

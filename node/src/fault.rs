@@ -12,6 +12,12 @@ pub enum Fault {
     /// The transaction network.
     #[error(transparent)]
     Gossip(#[from] p2p::Fault),
+    /// The pool's ledger: what is in the pool is not to be relied on.
+    #[error("the pool cannot read the ledger: {0}")]
+    Pool(txpool::Fault),
+    /// The pool's journal, for longer than a moment.
+    #[error(transparent)]
+    Journal(#[from] txpool::JournalError),
     /// Files and sockets.
     #[error("{doing}: {source}")]
     Io {

@@ -162,6 +162,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let (door, ingest) = submit::open(Worker {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
+        pending: Arc::clone(&parts.pending),
         lane: lane(&parts.rules)?,
     });
     supervisor.spawn("ingest", ingest.run(stop));

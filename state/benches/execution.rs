@@ -66,7 +66,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         finishing.push(started.elapsed() / count);
         rows = executed.changes.values().map(std::collections::BTreeMap::len).sum::<usize>();
         memory.apply(&executed.changes);
-        pending.advance(&txs);
+        pending.advance(&txs, &std::collections::BTreeMap::new()).unwrap();
         assert!(pending.is_empty());
         let header = &executed.block.header;
         let (height, timestamp) = (header.index, header.timestamp);

@@ -28,8 +28,14 @@ pub struct Draft {
 enum Scope {
     /// All of them.
     Everything,
-    /// Those that a check may read, with a note of each row that was written.
-    Checks { written: Vec<RowId> },
+    /// Those that a check may read, with a note of each write.
+    Checks { written: Vec<Written> },
+}
+
+/// One write, and what the draft had at the place before: nothing, or a change.
+struct Written {
+    row: RowId,
+    before: Option<Option<Vec<u8>>>,
 }
 
 impl Draft {
@@ -75,7 +81,8 @@ impl Draft {
             return;
         }
         let key = key.to_bytes();
-        if self.changed(T::ID, &key).is_none() {
+        // Below a draft for checks the base moves on and may get the row.
+        if self.commits() && self.changed(T::ID, &key).is_none() {
             self.fresh.entry(T::ID).or_default().insert(key.clone());
         }
         self.change(T::ID, key, Some(encode_value::<T>(value)));
@@ -105,27 +112,44 @@ impl Draft {
         if let Some(rows) = self.changes.get_mut(table) {
             rows.remove(key);
         }
-        // The base may have the row by now.
-        if let Some(rows) = self.fresh.get_mut(table) {
-            rows.remove(key);
-        }
     }
 
     /// The rows written since the last call, each write once. Empty unless the draft is
     /// [`Draft::for_checks`].
     pub(crate) fn take_written(&mut self) -> Vec<RowId> {
+        self.take_notes().into_iter().map(|Written { row, before: _ }| row).collect()
+    }
+
+    /// Undoes what was written since [`Draft::take_written`] was last called. Only for a draft that
+    /// is [`Draft::for_checks`].
+    pub(crate) fn undo_written(&mut self) {
+        for Written { row: (table, key), before } in self.take_notes().into_iter().rev() {
+            let rows = self.changes.entry(table).or_default();
+            match before {
+                Some(before) => drop(rows.insert(key, before)),
+                None => drop(rows.remove(&key)),
+            }
+        }
+    }
+
+    fn take_notes(&mut self) -> Vec<Written> {
         match &mut self.scope {
             Scope::Everything => Vec::new(),
             Scope::Checks { written } => std::mem::take(written),
         }
     }
 
-    /// Whether writes to this table are kept.
-    pub(crate) fn keeps(&self, table: TableId) -> bool {
+    /// Whether this draft becomes a block's changes, and so knows the block's proposer.
+    pub(crate) const fn commits(&self) -> bool {
         match self.scope {
             Scope::Everything => true,
-            Scope::Checks { .. } => tables::READ_BY_CHECKS.contains(&table),
+            Scope::Checks { .. } => false,
         }
+    }
+
+    /// Whether writes to this table are kept.
+    pub(crate) fn keeps(&self, table: TableId) -> bool {
+        self.commits() || tables::READ_BY_CHECKS.contains(&table)
     }
 
     fn changed(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
@@ -133,10 +157,14 @@ impl Draft {
     }
 
     fn change(&mut self, table: TableId, key: Vec<u8>, value: Option<Vec<u8>>) {
-        if let Scope::Checks { written } = &mut self.scope {
-            written.push((table, key.clone()));
+        let rows = self.changes.entry(table).or_default();
+        match &mut self.scope {
+            Scope::Everything => drop(rows.insert(key, value)),
+            Scope::Checks { written } => {
+                let before = rows.insert(key.clone(), value);
+                written.push(Written { row: (table, key), before });
+            }
         }
-        self.changes.entry(table).or_default().insert(key, value);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use types::{Address, Amount, Supply};
 
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::table::Table;
@@ -29,6 +30,16 @@ pub(crate) fn credit(draft: &mut Draft, to: Address, amount: Amount) -> Result<(
     account.balance = account.balance.checked_add(amount).ok_or(OVERFLOW)?;
     draft.put::<Accounts>(&to, &account);
     Ok(())
+}
+
+/// Credits a fee to the proposer. Nobody knows the proposer of what waits in the pool, so there the
+/// fee is in its sender's balance only, and no account of a stand-in comes to be.
+pub(crate) fn pay_proposer(
+    draft: &mut Draft,
+    ctx: &Context<'_>,
+    fee: Amount,
+) -> Result<(), StorageError> {
+    if draft.commits() { credit(draft, ctx.proposer, fee) } else { Ok(()) }
 }
 
 /// Counts money that left an account for ever.

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Account, Address, CheckedTx, Hash, Run};
+use types::{Account, Address, Amount, CheckedTx, Hash, Run};
 
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
 use crate::execute::{check, execute};
+use crate::ledger;
 use crate::simulate::{Effects, simulate};
+use crate::table::{Key, Table};
 use crate::tables::{Accounts, Runs};
 use crate::view::Read;
 
@@ -20,8 +22,13 @@ use crate::view::Read;
 ///
 /// That is right as long as the block's transactions were all admitted here, those that touch
 /// the same row in a way that does not commute were executed in the order of their admission
-/// (which nonces and the rules of runs see to), and no sweep changed a row that stays. In every
-/// other case: [`PendingState::reset`], and admit again.
+/// (which nonces and the rules of runs see to), and no sweep changed a row that stays, but for
+/// credits. In every other case: [`PendingState::reset`], and admit again.
+///
+/// The base may be written while it is read: between the commit of a block and
+/// [`PendingState::advance`] a look-up may find some rows of before and some of after the block. What
+/// is refused or admitted wrongly then costs a client one more try: a block holds only what is valid
+/// where it stands, and the pool builds the draft anew when a block does not fit it.
 pub struct PendingState {
     chain: Arc<Chain>,
     draft: Arc<Draft>,
@@ -78,7 +85,7 @@ impl PendingState {
     }
 
     /// Executes a transaction after all that were admitted before it. A refused one changes
-    /// nothing. The fork was checked with the signature, for the block that comes next.
+    /// nothing, nor does one during which the database fails. The fork was checked with the signature, for the block that comes next.
     ///
     /// # Errors
     /// As [`execute`].
@@ -88,7 +95,11 @@ impl PendingState {
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
         let ctx = context(&self.chain);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        execute(tx, draft, &ctx)?;
+        if let Err(error) = execute(tx, draft, &ctx) {
+            // A refusal has written nothing; a fault may have come in the middle.
+            draft.undo_written();
+            return Err(error);
+        }
         let mut rows = draft.take_written();
         rows.sort_unstable();
         rows.dedup();
@@ -113,17 +124,25 @@ impl PendingState {
         timestamp: u64,
     ) -> Result<Effects, TxError> {
         let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
-        let ctx = Context { height, timestamp, proposer: NOBODY, ..self.context() };
+        let ctx = Context { height, timestamp, ..self.context() };
         let mut effects = simulate(tx, &base, &ctx)?;
         effects.balances.remove(&NOBODY);
         Ok(effects)
     }
 
-    /// The base has moved on by a block with these transactions.
+    /// The base has moved on by a block with these transactions, which besides credited accounts with
+    /// so much: refunds of its sweeps, fees and reward of its proposer.
+    ///
+    /// # Errors
+    /// [`StorageError`] if a sum of money overflows.
     ///
     /// # Panics
     /// Never: no simulation outlives its call.
-    pub fn advance(&mut self, committed: &[CheckedTx]) {
+    pub fn advance(
+        &mut self,
+        committed: &[CheckedTx],
+        credits: &BTreeMap<Address, Amount>,
+    ) -> Result<(), StorageError> {
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         for tx in committed {
             for row in self.writes.remove(&tx.hash()).unwrap_or_default() {
@@ -135,6 +154,15 @@ impl PendingState {
                 }
             }
         }
+        for (address, amount) in credits {
+            // Whoever has no row of its own is looked up in the base, which has the credit.
+            if self.writers.contains_key(&(Accounts::ID, address.to_bytes())) {
+                ledger::credit(draft, *address, *amount)?;
+            }
+        }
+        // These writes belong to no transaction.
+        drop(draft.take_written());
+        Ok(())
     }
 
     /// Forgets everything that was admitted and starts on top of `base`.
@@ -153,8 +181,7 @@ const NOBODY: Address = Address::new([0xff; 20]);
 /// No check depends on height, time and place, and none on the proposer: the fees of pending
 /// transfers go to nobody, because nobody knows who will make the block.
 fn context(chain: &Chain) -> Context<'_> {
-    let proposer = Address::default();
-    Context { chain, height: u64::MAX, timestamp: 0, proposer, position: 0 }
+    Context { chain, height: u64::MAX, timestamp: 0, proposer: NOBODY, position: 0 }
 }
 
 impl std::fmt::Debug for PendingState {

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 #![expect(clippy::disallowed_types, reason = "a ledger for keyed look-ups only")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ impl PendingLedger for Nonces {
         Ok(())
     }
 
-    fn advance(&mut self) -> Result<(), Fault> {
+    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
         Ok(())
     }
 

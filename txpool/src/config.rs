@@ -16,6 +16,8 @@ pub struct Config {
     pub sender_count_max: usize,
     /// How far a nonce may be beyond the sender's last executable one.
     pub nonce_window: u64,
+    /// How long a transaction may be queued. The time begins anew with the node.
+    pub queued_age_max_ms: u64,
     /// While others wait, one sender gets at most one part in this many of a block.
     pub block_share: usize,
     /// How many dropped transactions are remembered with their reason.
@@ -35,6 +37,7 @@ impl Default for Config {
             bytes_max: 256 * 1024 * 1024,
             sender_count_max: 2_048,
             nonce_window: 64,
+            queued_age_max_ms: 10_800_000,
             block_share: 16,
             dropped_count_max: 10_000,
             dropped_bytes_max: 16 * 1024 * 1024,

@@ -26,8 +26,12 @@ pub(crate) struct Entry {
     pub(crate) place: Place,
     /// A number that no other entry of this pool ever had: the order of acceptance.
     pub(crate) arrival: u64,
+    /// Since when it is where it is, in milliseconds since 1970. Only of a queued one.
+    pub(crate) queued_ms: u64,
     /// The journal's segment that holds it.
     pub(crate) segment: Option<u64>,
+    /// Whether any segment may hold it.
+    pub(crate) is_journalled: bool,
 }
 
 /// All pooled transactions.
@@ -45,11 +49,19 @@ impl Entries {
         Self { slab: Slab::new(), by_hash: HashMap::new(), arrivals: 0 }
     }
 
-    pub(crate) fn insert(&mut self, tx: CheckedTx, sender: SenderId, place: Place) -> Slot {
+    /// A new entry, queued until it is placed elsewhere.
+    pub(crate) fn insert(&mut self, tx: CheckedTx, sender: SenderId, now_ms: u64) -> Slot {
         self.arrivals = self.arrivals.saturating_add(1);
         let hash = tx.hash();
-        let arrival = self.arrivals;
-        let slot = self.slab.insert(Entry { tx, sender, place, arrival, segment: None });
+        let slot = self.slab.insert(Entry {
+            tx,
+            sender,
+            place: Place::Queued,
+            arrival: self.arrivals,
+            queued_ms: now_ms,
+            segment: None,
+            is_journalled: false,
+        });
         self.by_hash.insert(hash, slot);
         slot
     }

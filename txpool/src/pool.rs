@@ -160,8 +160,8 @@ impl Pool {
     ///
     /// # Errors
     /// [`Fault`] if the ledger failed.
-    pub fn account(&self, address: Address, now_ms: u64) -> Result<Account, Fault> {
-        self.operate(|core| core.account(address, now_ms))
+    pub fn account(&self, address: Address) -> Result<Account, Fault> {
+        self.core().account(address)
     }
 
     /// Counts and bytes, in total and by type.
@@ -189,7 +189,8 @@ impl Pool {
         self.core().content_from(address)
     }
 
-    /// Drops everything, for an operator; answers how much it was.
+    /// Drops everything, for an operator; answers how much it was. A restart does not undo it once the
+    /// journal has been written again ([`Pool::write_journal`]).
     ///
     /// # Errors
     /// [`Fault`] if the ledger failed.

@@ -1,6 +1,8 @@
 //! What the pool needs from the rest of the node, in its own words.
 
-use types::{Account, Address, CheckedTx, Hash, Rejection};
+use std::collections::BTreeMap;
+
+use types::{Account, Address, Amount, CheckedTx, Hash, Rejection};
 
 use crate::PoolEvent;
 use crate::error::Fault;
@@ -40,12 +42,13 @@ pub trait PendingLedger: Send {
     /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError>;
 
-    /// The base is now the newly committed state and the draft's content is still right. Entries
-    /// that equal the base may be forgotten.
+    /// The base is now the newly committed state and the draft's content is still right, but for
+    /// `credits` to accounts that the block made beyond its transactions: an account whose balance
+    /// the draft knows by itself gets them. Entries that equal the base may be forgotten.
     ///
     /// # Errors
     /// [`Fault`] when the store cannot be read.
-    fn advance(&mut self) -> Result<(), Fault>;
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), Fault>;
 
     /// Forgets the draft: back to the newly committed state.
     ///

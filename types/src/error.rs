@@ -154,7 +154,9 @@ impl Code {
         }
     }
 
-    /// Whether waiting can make the same transaction acceptable.
+    /// Whether waiting can make the same transaction acceptable: by what others do, by the sender's
+    /// own earlier transactions, by time, or because at their deadlines runs are opened again and
+    /// blobs dropped. That it will happen is not promised.
     #[must_use]
     pub const fn is_transient(self) -> bool {
         matches!(
@@ -164,10 +166,19 @@ impl Code {
                 | Self::NonceTaken
                 | Self::InsufficientBalance
                 | Self::RunNotFound
+                | Self::RunNotPending
+                | Self::RunNotActive
+                | Self::NotRunMiner
+                | Self::SettlementMismatch
+                | Self::BlobExists
+                | Self::BlobChunk
+                | Self::BlobHash
+                | Self::NotBlobOwner
                 | Self::BlobNotFound
                 | Self::BlobNotFinal
                 | Self::TurnNotFound
                 | Self::NotValidator
+                | Self::ValidatorUnchanged
                 | Self::ValidatorSetLimit
                 | Self::VoteLimit
                 | Self::PoolFull

@@ -16,7 +16,7 @@ use crate::text::{FixedText, ParseTextError, decode_lower_hex};
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// Thirty-two zero bytes: the `previousHash` of the first block.
+    /// Thirty-two zero bytes.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Wraps bytes.

@@ -12,7 +12,7 @@ use consensus::{
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
 use state::{store, tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
-use types::{Address, Block, Body, CheckedTx, Hash, SizeLimits, Sweep, UncheckedBlock};
+use types::{Address, Amount, Block, Body, CheckedTx, Hash, SizeLimits, Sweep, UncheckedBlock};
 
 use rpc::ports::CommittedBlock;
 
@@ -197,10 +197,11 @@ impl Ledger for ChainLedger {
         };
         let started = Instant::now();
         let before = self.chain.validators().next;
+        let minted_before = self.minted()?;
         let block = self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
         let has_new_set = self.chain.validators().next != before;
         self.metrics.commit.observe(started.elapsed().as_secs_f64());
-        self.update_pool(&block, has_new_set)?;
+        self.update_pool(&block, has_new_set, minted_before)?;
         let count = block.block.header.tx_count;
         self.metrics.transactions.inc_by(count);
         self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
@@ -224,11 +225,19 @@ impl Ledger for ChainLedger {
 }
 
 impl ChainLedger {
-    /// Tells the pool what a block did.
+    /// All money that was ever made by block rewards.
+    fn minted(&self) -> Result<Amount, LedgerFault> {
+        let supply = state::supply(&*self.chain.store().latest()).map_err(LedgerFault::new)?;
+        Ok(supply.minted)
+    }
+
+    /// Tells the pool what a block did. Its reward is what was minted since `minted_before`: the
+    /// parameter is only its upper bound.
     fn update_pool(
         &self,
         committed: &CommittedBlock,
         has_new_set: bool,
+        minted_before: Amount,
     ) -> Result<(), LedgerFault> {
         let started = Instant::now();
         let CommittedBlock { block, sweeps, .. } = committed;
@@ -236,17 +245,20 @@ impl ChainLedger {
         touched.validators |= has_new_set;
         let state = self.chain.store().latest();
         for sweep in sweeps {
-            if let Sweep::TimedOut { agent_run_id, .. } = sweep {
+            if let Sweep::TimedOut { agent_run_id, settlement } = sweep {
                 let run = view::get::<tables::Runs>(&*state, agent_run_id);
-                touched.accounts.extend(run.map_err(LedgerFault::new)?.map(|run| run.submitter));
+                if let Some(run) = run.map_err(LedgerFault::new)? {
+                    touched.credit(run.submitter, settlement.user_refund);
+                }
             }
         }
-        let pays_fee =
-            |tx: &CheckedTx| matches!(tx.body(), Body::Transfer(it) if !it.fee.is_zero());
-        let has_reward = !self.chain.spec().params().block_reward.is_zero();
-        if has_reward || block.transactions.iter().any(pays_fee) {
-            touched.accounts.insert(block.header.proposer);
+        for tx in &block.transactions {
+            if let Body::Transfer(body) = tx.body() {
+                touched.credit(block.header.proposer, body.fee);
+            }
         }
+        let reward = self.minted()?.checked_sub(minted_before).unwrap_or_default();
+        touched.credit(block.header.proposer, reward);
         let included = Committed { included: &block.transactions, touched: &touched };
         self.pool.committed(&included, now_ms()).map_err(LedgerFault::new)?;
         self.metrics.pool.observe(started.elapsed().as_secs_f64());

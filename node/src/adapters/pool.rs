@@ -1,5 +1,6 @@
 //! The pool: what it asks of the ledger, and what the interfaces ask of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,10 +11,11 @@ use rpc::ports::{
 use serde_json::value::RawValue;
 use state::pending::PendingState;
 use state::{StorageError, TxError};
+use tokio_util::sync::CancellationToken;
 use txpool::ports::{AdmitError, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Pool};
 use types::check::{self, StaticRules};
-use types::{Account, Address, CheckedTx, Hash, SizeLimits, Transaction};
+use types::{Account, Address, Amount, CheckedTx, Hash, SizeLimits, Transaction};
 
 use crate::adapters::events::dropped;
 use crate::chain::Chain;
@@ -24,13 +26,52 @@ use crate::clock::now_ms;
 pub(crate) struct Pending {
     chain: Arc<Chain>,
     state: Mutex<PendingState>,
+    alarm: Alarm,
+}
+
+/// Rings when the draft cannot be relied on any more, whoever found out: then the node stops.
+#[derive(Default)]
+struct Alarm {
+    rung: CancellationToken,
+    message: Mutex<Option<String>>,
 }
 
 impl Pending {
     pub(crate) fn new(chain: Arc<Chain>) -> Self {
         let rules = Arc::clone(&chain.spec().rules);
         let state = PendingState::new(chain.store().latest(), rules);
-        Self { chain, state: Mutex::new(state) }
+        Self { chain, state: Mutex::new(state), alarm: Alarm::default() }
+    }
+
+    /// Ends when the ledger has failed, with the reason. Clients that asked something else may have
+    /// got the fault as their answer.
+    pub(crate) async fn failed(&self) -> PoolFault {
+        self.alarm.rung.cancelled().await;
+        PoolFault::new(self.alarm.message.lock().clone().unwrap_or_default())
+    }
+
+    /// Does something with the draft. While a block is committed the database below moves, and who
+    /// reads meanwhile may find rows that contradict each other: what fails is tried once more when
+    /// that is over. A draft is as it was after a failure.
+    fn with<T>(
+        &self,
+        work: impl Fn(&mut PendingState) -> Result<T, TxError>,
+    ) -> Result<T, TxError> {
+        let answer = work(&mut self.state.lock());
+        if !matches!(answer, Err(TxError::Storage(_))) {
+            return answer;
+        }
+        self.chain.store().wait_for_commit();
+        let answer = work(&mut self.state.lock());
+        if let Err(TxError::Storage(fault)) = &answer {
+            self.ring(fault);
+        }
+        answer
+    }
+
+    fn ring(&self, fault: &StorageError) {
+        self.alarm.message.lock().get_or_insert_with(|| fault.to_string());
+        self.alarm.rung.cancel();
     }
 }
 
@@ -52,22 +93,22 @@ fn admit_error(error: TxError) -> AdmitError {
 
 impl PendingLedger for PoolLedger {
     fn account(&self, address: Address) -> Result<Account, PoolFault> {
-        self.0.state.lock().account(address).map_err(PoolFault::new)
+        self.0.with(|state| Ok(state.account(address)?)).map_err(PoolFault::new)
     }
 
     fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.state.lock().check(tx).map_err(admit_error)
+        self.0.with(|state| state.check(tx)).map_err(admit_error)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.state.lock().admit(tx).map_err(admit_error)
+        self.0.with(|state| state.admit(tx)).map_err(admit_error)
     }
 
-    fn advance(&mut self) -> Result<(), PoolFault> {
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), PoolFault> {
         let tip = self.0.chain.tip();
         let Some(last) = self.0.chain.recent(tip.height) else { return self.reset() };
-        self.0.state.lock().advance(&last.block.transactions);
-        Ok(())
+        let advanced = self.0.state.lock().advance(&last.block.transactions, credits);
+        advanced.inspect_err(|fault| self.0.ring(fault)).map_err(PoolFault::new)
     }
 
     fn reset(&mut self) -> Result<(), PoolFault> {
@@ -89,15 +130,15 @@ impl txpool::ports::Chain for IncludedTxs {
 
 impl Projection for Projected {
     fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
-        // The pool knows what its draft lacks, such as refunds of the last sweep.
-        let account = self.pool.account(*address, now_ms());
+        let account = self.pool.account(*address);
         let account = account.map_err(|error| Fault::new("reading a pending account", error))?;
         Ok(PendingAccount { nonce: account.nonce, balance: account.balance })
     }
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
         let read = || {
-            let Some(run) = self.pending.state.lock().run(agent_run_id)? else { return Ok(None) };
+            let run = self.pending.with(|state| Ok(state.run(agent_run_id)?))?;
+            let Some(run) = run else { return Ok(None) };
             let (tokens, steps) = (run.tokens_out, run.step_count);
             let fees = match run.settlement {
                 Some(settled) => settled,
@@ -105,11 +146,11 @@ impl Projection for Projected {
             };
             Ok(Some(SettlementNow { total_tokens_out: tokens, step_count: steps, fees }))
         };
-        read().map_err(|error: StorageError| Fault::new("computing a settlement", error))
+        read().map_err(|error: TxError| Fault::new("computing a settlement", error))
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
-        let Pending { chain, state } = &*self.pending;
+        let chain = &self.pending.chain;
         let spec = chain.spec();
         let params = &spec.rules.params;
         let tx = Transaction::parse_unsigned(text.get().as_bytes(), &SizeLimits::from(params))?;
@@ -125,7 +166,7 @@ impl Projection for Projected {
         } else {
             check::verify_unsigned(tx, &rules)?
         };
-        let effects = state.lock().simulate(&tx, rules.height, now_ms());
+        let effects = self.pending.with(|state| state.simulate(&tx, rules.height, now_ms()));
         let effects = effects.map_err(|error| match error {
             TxError::Rejected(reason) => SubmitError::Rejected(*reason),
             TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),

@@ -3,6 +3,7 @@
 //! threads of the lane, and the pool's lock is taken once a batch.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use rpc::ports::{Fault as RpcFault, Submit, SubmitError};
@@ -12,9 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use txpool::lanes::Lane;
-use txpool::{Accepted, Pool};
+use txpool::{Accepted, Fault as PoolFault, Pool, Standing};
 use types::{CheckedTx, Hash, Rejection};
 
+use crate::adapters::pool::Pending;
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
@@ -26,6 +28,9 @@ const WAITING_MAX: usize = 1_024;
 const JOINED_MAX: usize = 128;
 /// What a client that is turned away is told.
 const RETRY_AFTER_MS: u64 = 250;
+/// So long the pool's journal may fail before the node stops: a disk that recovers by then was
+/// only slow or full.
+const JOURNAL_FAILING_MAX: Duration = Duration::from_secs(10);
 
 type Answer = Vec<Result<Hash, SubmitError>>;
 
@@ -41,19 +46,22 @@ pub(crate) struct Door(mpsc::Sender<Submission>);
 pub(crate) struct Ingest {
     waiting: mpsc::Receiver<Submission>,
     worker: Worker,
+    /// Since when every write of the journal has failed.
+    failing_since: Option<Instant>,
 }
 
 /// What a batch is carried out with.
 pub(crate) struct Worker {
     pub(crate) chain: Arc<Chain>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) pending: Arc<Pending>,
     pub(crate) lane: Lane,
 }
 
 /// The door and the task behind it.
 pub(crate) fn open(worker: Worker) -> (Door, Ingest) {
     let (sender, waiting) = mpsc::channel(WAITING_MAX);
-    (Door(sender), Ingest { waiting, worker })
+    (Door(sender), Ingest { waiting, worker, failing_since: None })
 }
 
 #[async_trait]
@@ -74,73 +82,102 @@ impl Submit for Door {
 
 impl Ingest {
     /// Takes submissions until asked to stop.
+    ///
+    /// # Errors
+    /// [`Fault::Pool`] when the pool's ledger has failed, here or for whoever else asked the pool;
+    /// [`Fault::Journal`] when the journal fails for [`JOURNAL_FAILING_MAX`].
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
         let runtime = Handle::current();
-        let carried_out = tokio::task::spawn_blocking(move || {
-            while let Some(batch) = runtime.block_on(self.next(&stop)) {
-                self.worker.carry_out(batch);
+        let carried_out = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
+            while let Some(batch) = runtime.block_on(self.next(&stop))? {
+                self.carry_out(batch)?;
             }
+            Ok(())
         });
         match carried_out.await.map_err(JoinError::try_into_panic) {
+            Ok(outcome) => outcome,
             // The supervisor reports it, with its message.
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            Ok(()) | Err(Err(_)) => Ok(()),
+            Err(Err(_cancelled)) => Ok(()),
         }
     }
 
     /// Everything that waits, once something does; none if it is time to stop. What waits then is
     /// answered as shutting down.
-    async fn next(&mut self, stop: &CancellationToken) -> Option<Vec<Submission>> {
+    async fn next(&mut self, stop: &CancellationToken) -> Result<Option<Vec<Submission>>, Fault> {
         let mut joined = Vec::with_capacity(JOINED_MAX);
         let received = tokio::select! {
             biased;
             () = stop.cancelled() => 0,
+            fault = self.worker.pending.failed() => return Err(Fault::Pool(fault)),
             received = self.waiting.recv_many(&mut joined, JOINED_MAX) => received,
         };
-        (received > 0).then_some(joined)
+        Ok((received > 0).then_some(joined))
     }
-}
 
-impl Worker {
-    fn carry_out(&self, batch: Vec<Submission>) {
+    /// Answers everybody. The fault is for the supervisor.
+    fn carry_out(&mut self, batch: Vec<Submission>) -> Result<(), Fault> {
         let mut texts = Vec::with_capacity(batch.len());
         let mut answers = Vec::with_capacity(batch.len());
         for submission in batch {
             answers.push((submission.texts.len(), submission.answer));
             texts.extend(submission.texts.into_iter().map(Text));
         }
-        let mut outcomes = self.submit(texts).into_iter();
+        let (outcomes, fault) = self.submit(texts);
+        let mut outcomes = outcomes.into_iter();
         for (size, answer) in answers {
             let part = outcomes.by_ref().take(size).collect();
             // A client that went away does not need its answer.
             drop(answer.send(part));
         }
+        fault.map_or(Ok(()), Err)
     }
 
-    fn submit(&self, texts: Vec<Text>) -> Answer {
-        let checked = self.lane.check(texts, self.chain.tip().height.saturating_add(1));
+    fn submit(&mut self, texts: Vec<Text>) -> (Answer, Option<Fault>) {
+        let Worker { chain, pool, lane, pending: _ } = &self.worker;
+        let checked = lane.check(texts, chain.tip().height.saturating_add(1));
         let good: Vec<CheckedTx> =
             checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
-        let admitted = self.pool.submit(&good, now_ms());
-        if let Err(error) = self.pool.write_journal() {
-            // The pool keeps what it could not write; the next write tries it again.
-            tracing::error!(%error, "the pool's journal cannot be written");
-        }
-        match admitted {
-            Ok(admitted) => {
-                let mut admitted = admitted.into_iter();
-                checked
-                    .into_iter()
-                    .map(|tx| tx.and_then(|_| admitted.next().unwrap_or_else(unanswered)))
-                    .map(|outcome: Result<Accepted, Rejection>| Ok(outcome?.hash))
-                    .collect()
-            }
+        let admitted = match pool.submit(&good, now_ms()) {
+            Ok(admitted) => admitted,
             Err(fault) => {
-                tracing::error!(%fault, "the pool cannot read the ledger");
-                let fault = SubmitError::Fault(RpcFault::new("admitting a transaction", fault));
-                checked.iter().map(|_| Err(fault.clone())).collect()
+                let told = PoolFault::new(fault.to_string());
+                let told = SubmitError::Fault(RpcFault::new("admitting a transaction", told));
+                let answer = checked.iter().map(|_| Err(told.clone())).collect();
+                return (answer, Some(Fault::Pool(fault)));
             }
+        };
+        let (unwritten, fault) = self.write_journal();
+        let mut admitted = admitted.into_iter();
+        let answer = checked
+            .into_iter()
+            .map(|tx| tx.and_then(|_| admitted.next().unwrap_or_else(unanswered)))
+            .map(|outcome: Result<Accepted, Rejection>| {
+                let Accepted { hash, standing, is_new: _ } = outcome?;
+                match &unwritten {
+                    Some(error) if standing != Standing::Included => Err(error.clone()),
+                    _ => Ok(hash),
+                }
+            })
+            .collect();
+        (answer, fault)
+    }
+
+    /// Writes the journal, without which nobody is told success. If it fails: what the clients are
+    /// told, and after some time the fault that stops the node. The pool keeps what it could not
+    /// write, so who sends again later gets the answer that is true then.
+    fn write_journal(&mut self) -> (Option<SubmitError>, Option<Fault>) {
+        let Err(error) = self.worker.pool.write_journal() else {
+            self.failing_since = None;
+            return (None, None);
+        };
+        tracing::error!(%error, "the pool's journal cannot be written");
+        let since = *self.failing_since.get_or_insert_with(Instant::now);
+        if since.elapsed() >= JOURNAL_FAILING_MAX {
+            return (Some(SubmitError::ShuttingDown), Some(Fault::Journal(error)));
         }
+        let told = RpcFault::new("keeping an accepted transaction; send it again", error);
+        (Some(SubmitError::Fault(told)), None)
     }
 }
 

@@ -228,7 +228,8 @@ impl Store {
     /// whose stale nodes are still there.
     fn prune(&self, writer: &mut Writer<'_>, height: u64) -> Result<u64, StorageError> {
         let mut oldest = self.0.oldest_stale.load(Ordering::Relaxed);
-        let Some(end) = height.checked_sub(self.0.options.provable_heights) else {
+        // The nodes that this very commit makes stale are pruned by the next one at the earliest.
+        let Some(end) = height.checked_sub(self.0.options.provable_heights.max(1)) else {
             return Ok(oldest);
         };
         let (nodes, lists) = (writer.rocks.table(TREE_NODES)?, writer.rocks.table(TREE_STALE)?);

@@ -190,12 +190,19 @@ impl Store {
         self.0.rocks.is_writable()
     }
 
-    /// The newest committed rows. A commit shows through at once, so only the one thread that
-    /// executes and commits sees a state that stands still; everybody else takes a
-    /// [`Store::snapshot`].
+    /// The newest committed rows. A commit shows through at once, row by row, so only the one thread
+    /// that executes and commits sees a state that stands still; everybody else takes a
+    /// [`Store::snapshot`]. The pool reads it all the same, for the sake of its memory of hot rows, and
+    /// lives with what it may see ([`crate::PendingState`]).
     #[must_use]
     pub fn latest(&self) -> Arc<dyn Read> {
         Arc::new(Latest(Arc::clone(&self.0)))
+    }
+
+    /// Returns when no commit is being written. For who read [`Store::latest`] during one and found rows
+    /// that contradict each other.
+    pub fn wait_for_commit(&self) {
+        drop(self.0.writer.lock());
     }
 
     /// The state and the blocks of this moment. While it lives, RocksDB keeps what it needs: hold

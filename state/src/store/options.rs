@@ -18,7 +18,7 @@ pub struct Options {
     pub hot_value_bytes: u64,
     /// Memory for nodes of the state tree.
     pub node_cache_bytes: u64,
-    /// For how many heights before the tip proofs can be made.
+    /// For how many heights before the tip proofs can be made; 0 counts as 1.
     pub provable_heights: u64,
     /// Threads that flush and compact.
     pub background_threads: i32,

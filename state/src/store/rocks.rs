@@ -119,7 +119,6 @@ impl Rocks {
         Ok((rows, files.saturating_add(blobs).saturating_add(memory)))
     }
 
-    /// Makes a copy of the database as it is now, mostly out of hard links.
     /// Whether writes go through: RocksDB has not stopped them and has met no background error.
     pub(super) fn is_writable(&self) -> Result<bool, StorageError> {
         let is_zero = |name: &CStr| -> Result<bool, StorageError> {
@@ -128,6 +127,7 @@ impl Rocks {
         Ok(is_zero(c"rocksdb.background-errors")? && is_zero(c"rocksdb.is-write-stopped")?)
     }
 
+    /// Makes a copy of the database as it is now, mostly out of hard links.
     pub(super) fn checkpoint(&self, path: &Path) -> Result<(), StorageError> {
         checkpoint::Checkpoint::new(&self.db)?.create_checkpoint(path)?;
         Ok(())

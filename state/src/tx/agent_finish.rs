@@ -48,10 +48,16 @@ impl Kind for AgentFinish {
         let Plan { mut run, miner, status, settlement } = plan;
         run.finish = Some(ctx.location());
         runs::count(draft, miner, |figures| {
-            let ended = if status == RunStatus::Completed {
-                &mut figures.completed
-            } else {
-                &mut figures.failed
+            let ended = match status {
+                RunStatus::Completed => &mut figures.completed,
+                RunStatus::Timeout => &mut figures.timed_out,
+                RunStatus::Failed
+                | RunStatus::InsufficientFunds
+                | RunStatus::Cancelled
+                // Not the end of a run, which was checked.
+                | RunStatus::Pending
+                | RunStatus::Claimed
+                | RunStatus::Running => &mut figures.failed,
             };
             *ended = ended.saturating_add(1);
             let earnings = figures.earnings.checked_add(settlement.miner_reward);

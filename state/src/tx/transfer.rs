@@ -32,6 +32,6 @@ impl Kind for Transfer {
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
         let Plan { to, amount, fee } = plan;
         ledger::credit(draft, to, amount)?;
-        ledger::credit(draft, ctx.proposer, fee)
+        ledger::pay_proposer(draft, ctx, fee)
     }
 }

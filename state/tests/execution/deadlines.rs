@@ -1,11 +1,17 @@
 //! What the sweep at the end of a block does (docs/protocol.md sections 5.7 and 5.10).
 
-use state::sweep;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use state::table::{Table, TableId};
 use state::tables::{BlobChunks, Blobs, Figures};
+use state::view::{Range, RawRow};
+use state::{BlockBuilder, Memory, Read, StorageError, sweep};
 use types::{Amount, RunStatus, Settlement, Sweep};
 
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, SECOND, START, World, blob_chunk, blob_init, claim, step,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, World, blob_chunk, blob_init,
+    claim, step,
 };
 
 fn back(user_refund: u64, network_fee: u64) -> Settlement {
@@ -155,6 +161,45 @@ fn an_unfinished_blob_is_dropped_and_its_id_is_free_again() {
     assert_eq!(world.state().get::<BlobChunks>(&(1, "big".to_owned())).unwrap(), None);
     world.blob(BOB, "big", &bytes);
     world.next_block();
+}
+
+/// Counts look-ups of chunks.
+struct Counting {
+    below: Arc<Memory>,
+    chunks: AtomicUsize,
+}
+
+impl Read for Counting {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        if table == BlobChunks::ID {
+            self.chunks.fetch_add(1, Ordering::SeqCst);
+        }
+        self.below.get_raw(table, key)
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        self.below.scan_raw(table, range)
+    }
+}
+
+#[test]
+fn dropping_a_blob_costs_no_more_than_its_chunks_that_came() {
+    for (chunks, look_ups) in [(0, 0), (1, 1)] {
+        let mut world = World::new();
+        let bytes = vec![7; 1_000_000];
+        world.must(ALICE, &blob_init("big", &bytes));
+        for index in 0..chunks {
+            world.must(ALICE, &blob_chunk("big", index, &bytes[..400_000]));
+        }
+        world.next_block();
+        let below = Arc::clone(&world.memory);
+        let counting = Arc::new(Counting { below, chunks: AtomicUsize::new(0) });
+        let (chain, base) = (Arc::clone(&world.chain), Arc::<Counting>::clone(&counting));
+        let now = world.parent.timestamp + 3_600_001;
+        let builder = BlockBuilder::new(chain, base, world.parent, PROPOSER.address(), now);
+        assert_eq!(builder.unwrap().finish().unwrap().sweeps.len(), 1);
+        assert_eq!(counting.chunks.load(Ordering::SeqCst), look_ups);
+    }
 }
 
 #[test]

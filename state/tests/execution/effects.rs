@@ -116,6 +116,16 @@ fn the_reward_ends_where_the_escrow_does() {
 }
 
 #[test]
+fn a_run_that_its_miner_ends_as_timed_out_counts_as_timed_out() {
+    let mut world = World::new();
+    let run = world.request(ALICE, 300, 3);
+    world.must(MINER, &claim(MINER, run));
+    world.must(MINER, &world.finish_body(run, "timeout"));
+    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    assert_eq!((figures.completed, figures.failed, figures.timed_out), (0, 0, 1));
+}
+
+#[test]
 fn every_final_status_ends_a_run() {
     let mut world = World::new();
     for status in ["completed", "failed", "timeout", "insufficient_funds", "cancelled"] {

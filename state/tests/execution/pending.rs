@@ -1,12 +1,16 @@
 //! The pool's draft against the plain way: forget it after every block and admit again whatever
 //! still waits.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use state::{PendingState, PushError, TxError};
+use state::memory::Memory;
+use state::table::TableId;
+use state::view::{Range, RawRow, Read};
+use state::{PendingState, PushError, StorageError, TxError};
 use types::tx::AgentFinish;
-use types::{Amount, Body, CheckedTx, Hash, RunStatus};
+use types::{Account, Address, Amount, Body, CheckedTx, Hash, RunStatus};
 
 use crate::acts::{Act, acts};
 use crate::model::{Model, ModelValidators};
@@ -72,6 +76,51 @@ fn a_simulation_stands_on_what_waits() {
     pending.admit(&next).unwrap();
 }
 
+/// The state of a world whose database fails for one account.
+struct Failing {
+    below: Arc<Memory>,
+    account: Address,
+}
+
+impl Read for Failing {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        if key == self.account.as_bytes() {
+            return Err(StorageError::Inconsistent { what: "the test says so" });
+        }
+        self.below.get_raw(table, key)
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        self.below.scan_raw(table, range)
+    }
+}
+
+#[test]
+fn a_fault_in_the_middle_of_a_transaction_leaves_nothing_of_it() {
+    let world = World::new();
+    let failing = Failing { below: Arc::clone(&world.memory), account: BOB.address() };
+    let mut pending = PendingState::new(Arc::new(failing), Arc::clone(&world.chain));
+    pending.admit(&tx(&world, &pending, ALICE, &transfer(MINER, 1, 0))).unwrap();
+    let before = pending.account(ALICE.address()).unwrap();
+    // The sender has paid when the receiver cannot be read.
+    let error = pending.admit(&tx(&world, &pending, ALICE, &transfer(BOB, 5, 0))).unwrap_err();
+    assert!(matches!(error, TxError::Storage(_)), "{error}");
+    assert_eq!(pending.account(ALICE.address()).unwrap(), before);
+    pending.admit(&tx(&world, &pending, ALICE, &transfer(MINER, 1, 0))).unwrap();
+    assert_eq!(pending.len(), 2);
+}
+
+#[test]
+fn a_pending_fee_shows_in_no_account() {
+    let world = World::new();
+    let mut pending = fresh(&world);
+    pending.admit(&tx(&world, &pending, ALICE, &transfer(BOB, 5, 3))).unwrap();
+    for nobody in [Address::default(), Address::new([0xff; 20])] {
+        assert_eq!(pending.account(nobody).unwrap(), Account::default());
+    }
+    assert_eq!(pending.account(ALICE.address()).unwrap().balance, Amount::new(FUNDS - 8));
+}
+
 #[test]
 fn a_simulated_fee_goes_to_nobody_known() {
     let world = World::new();
@@ -99,11 +148,9 @@ proptest! {
         let mut pending = fresh(&world);
         let mut waiting: Vec<CheckedTx> = Vec::new();
         for act in acts {
-            // The proposer's own account gets fees that nobody foresees.
-            let sender = act.sender(&model);
             if act.ends_block() {
                 waiting = commit_some(&mut world, &mut pending, waiting, act);
-            } else if sender != PROPOSER {
+            } else {
                 admit(&world, &mut pending, &mut model, &mut waiting, act);
             }
         }
@@ -117,10 +164,10 @@ fn empty_model(world: &World) -> Model {
         params: world.chain.params.clone(),
         proposer: PROPOSER.address(),
         balances: rich.collect(),
-        nonces: std::collections::BTreeMap::new(),
-        runs: std::collections::BTreeMap::new(),
+        nonces: BTreeMap::new(),
+        runs: BTreeMap::new(),
         turns: Vec::new(),
-        blobs: std::collections::BTreeMap::new(),
+        blobs: BTreeMap::new(),
         burned: 0,
         validators: ModelValidators::default(),
         now: 0,
@@ -165,13 +212,21 @@ fn commit_some(
         }
     }
     assert_eq!(world.next_block().sweeps, []);
-    pending.advance(&included);
+    // Fees are what nobody foresees.
+    let mut credits = BTreeMap::new();
+    for tx in &included {
+        if let Body::Transfer(body) = tx.body() {
+            let credit: &mut Amount = credits.entry(PROPOSER.address()).or_default();
+            *credit = credit.checked_add(body.fee).unwrap();
+        }
+    }
+    pending.advance(&included, &credits).unwrap();
     let mut again = fresh(world);
     for tx in &rest {
         again.admit(tx).unwrap();
     }
     assert_eq!(pending.len(), again.len());
-    for who in (1..7).map(Who).filter(|who| *who != PROPOSER) {
+    for who in (1..7).map(Who) {
         let address = who.address();
         assert_eq!(pending.account(address).unwrap(), again.account(address).unwrap(), "{who:?}");
     }

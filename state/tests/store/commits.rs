@@ -143,8 +143,14 @@ fn validators_are_counted() {
 
 #[test]
 fn old_nodes_of_the_state_tree_do_not_pile_up() {
+    for provable_heights in [4, 0] {
+        nodes_do_not_pile_up(provable_heights);
+    }
+}
+
+fn nodes_do_not_pile_up(provable_heights: u64) {
     let dir = tempfile::tempdir().unwrap();
-    let options = Options { provable_heights: 4, ..Options::default() };
+    let options = Options { provable_heights, ..Options::default() };
     let mut chain = TestChain::with(Store::open(dir.path(), options).unwrap(), 20);
     let mut rows = Vec::new();
     for round in 0..3 {

@@ -134,6 +134,9 @@ fn exported_blocks_make_the_same_chain_elsewhere() {
     assert_eq!(tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap(), 5);
     let again = tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap_err();
     assert!(matches!(again, ToolError::Exists { .. }), "{again}");
+    let names: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
 
     let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
     let tip = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap();
@@ -165,6 +168,25 @@ fn a_damaged_export_is_refused_before_its_first_block() {
         assert!(matches!(error, ToolError::Archive { .. }), "damage {damage}: {error}");
         assert_eq!(other.tip().unwrap().height, 0);
     }
+}
+
+#[test]
+fn an_export_that_fails_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let file = dir.path().join("blocks");
+    for range in [(4, Some(3)), (6, None), (7, Some(9))] {
+        let error = tools::export(&chain.store, &file, range, &mut quiet).unwrap_err();
+        assert!(matches!(error, ToolError::NoBlocks { .. }), "{range:?}: {error}");
+    }
+    drop(chain);
+    tamper(&path, "commits", &4_u64.to_be_bytes(), None);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let error = tools::export(&store, &file, (1, None), &mut quiet).unwrap_err();
+    assert!(matches!(error, ToolError::Missing { height: 4 }), "{error}");
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 1, "only the database");
 }
 
 #[test]

@@ -180,6 +180,16 @@ fn settings(prefix: &str, value: &serde_json::Value, out: &mut BTreeMap<String, 
 }
 
 #[test]
+fn the_refusals_that_waiting_can_cure_are_listed() {
+    let document = read("docs/protocol.md");
+    let list = document.lines().find(|line| line.starts_with("Waiting can make"));
+    let list = list.expect("docs/protocol.md section 9 lists them");
+    for code in types::Code::ALL {
+        assert_eq!(list.contains(&format!("`{code}`")), code.is_transient(), "{code}");
+    }
+}
+
+#[test]
 fn every_setting_is_described_with_its_default() {
     let config = serde_json::to_value(node::config::Config::default()).expect("plain data");
     let mut known = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{CheckedTx, Code, Rejection};
+use types::{Account, CheckedTx, Code, Rejection};
 
 use super::Core;
 use super::limits::Newcomer;
@@ -30,16 +30,11 @@ impl Core {
         now_ms: u64,
         chain: &dyn Chain,
     ) -> Result<Accepted, AdmitError> {
-        if self.drift.is_subject_of(tx) {
+        // Only what would be executed now needs a draft that knows everything.
+        if self.drift.is_subject_of(tx) && self.nonces(tx)?.next == tx.nonce() {
             self.rebuild(now_ms)?;
         }
-        let answer = match self.submit_once(tx, now_ms, chain) {
-            Err(AdmitError::Rejected(reason)) if self.may_only_lag(tx, &reason) => {
-                self.rebuild(now_ms)?;
-                self.submit_once(tx, now_ms, chain)
-            }
-            answer => answer,
-        };
+        let answer = self.submit_once(tx, now_ms, chain);
         if let Err(AdmitError::Rejected(reason)) = &answer {
             self.tally.refused(reason.code());
         }
@@ -102,7 +97,7 @@ impl Core {
         self.ledger.admit(tx)?;
         self.make_room(tx, now_ms);
         let id = self.senders.open(tx.from(), tx.nonce());
-        self.insert_pending(tx, id);
+        self.insert_pending(tx, id, now_ms);
         self.promote(id, now_ms)?;
         Ok(())
     }
@@ -117,10 +112,15 @@ impl Core {
         if self.senders.find(tx.from()).is_some_and(|(_, s)| s.queued.contains_key(&nonce)) {
             return Err(taken(nonce, next).into());
         }
+        // Keys cost nothing, so whoever has neither money nor a transaction must not take room.
+        if next == 0 && self.ledger.account(tx.from())? == Account::default() {
+            let refusal = too_high(nonce, next, self.config.nonce_window);
+            return Err(refusal.with("account", "does not exist yet").into());
+        }
         self.room_for(tx, Newcomer::Queued, now_ms)?;
         self.make_room(tx, now_ms);
         let id = self.senders.open(tx.from(), next);
-        self.insert_queued(tx, id);
+        self.insert_queued(tx, id, now_ms);
         Ok(())
     }
 
@@ -175,20 +175,12 @@ impl Core {
         match self.ledger.admit(&tx) {
             Ok(()) => self.make_pending(slot),
             Err(AdmitError::Fault(fault)) => return Err(fault),
-            Err(AdmitError::Rejected(reason)) if self.may_only_lag(&tx, &reason) => {
-                return Ok(false);
-            }
             Err(AdmitError::Rejected(reason)) => {
                 self.drop_dependents(id, &tx, &reason, now_ms);
                 self.drop_queued(id, tx.nonce(), reason, now_ms);
             }
         }
         Ok(true)
-    }
-
-    /// Whether a refusal may be wrong because the draft lacks a credit to the sender.
-    fn may_only_lag(&self, tx: &CheckedTx, reason: &Rejection) -> bool {
-        reason.code() == Code::InsufficientBalance && self.drift.accounts.contains(&tx.from())
     }
 }
 

@@ -22,12 +22,13 @@
 //! hold must be reported in [`Touched`] by whoever calls [`crate::Pool::committed`]; a property test
 //! compares the pool with a naive one that executes everything again.
 //!
-//! What a block does beyond its transactions is in [`Touched`], and the draft knows nothing of it. If
-//! an executable transaction is about a run or blob that a sweep changed, the draft is built anew at
-//! once, and what became invalid is dropped. Otherwise the change is noted (`drift`), and the draft
-//! built anew when it would show: before a transaction about a noted run or blob is executed, when a
-//! noted account is asked for, and when its balance seems too low for a transaction (what blocks do
-//! to accounts beyond transactions is only ever a credit: refunds, fees, rewards).
+//! What a block does beyond its transactions is in [`Touched`], and the draft knows nothing of it.
+//! What it does to accounts is only ever a credit (refunds, fees, rewards) and is told to the draft,
+//! which adds it where needed: a credit commutes with everything. If an executable transaction is
+//! about a run or blob that a sweep changed, the draft is built anew at once, and what became invalid
+//! is dropped. Otherwise the change is noted (`drift`), and the draft built anew when it would show:
+//! before a transaction about a noted run or blob is executed. So nobody can make the pool execute
+//! everything again by asking.
 //!
 //! The draft is also built anew when a block holds a transaction that was not executable here, when
 //! nothing executable got into a block (so that a transaction that wrongly counts as executable
@@ -35,7 +36,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Account, Address, CheckedTx, Hash, Rejection, Sweep};
+use types::{Account, Address, Amount, CheckedTx, Code, Hash, Rejection, Sweep};
 
 use super::Core;
 use super::admission::stale;
@@ -65,15 +66,16 @@ pub struct Touched {
     pub runs: BTreeSet<Hash>,
     /// Blobs that a sweep dropped.
     pub blobs: BTreeSet<String>,
-    /// Accounts credited by sweeps (the submitters of ended runs), fees and reward (the proposer).
-    pub accounts: BTreeSet<Address>,
+    /// How much sweeps (to the submitters of ended runs), fees and reward (to the proposer) credited
+    /// to whom.
+    pub credits: BTreeMap<Address, Amount>,
     /// Whether the validators of the next heights changed: who may vote on them, and on what.
     pub validators: bool,
 }
 
 impl Touched {
-    /// The runs and blobs of a block's sweeps, and whether a change of the validators was decided. The credited accounts are to be added: a sweep does
-    /// not name the submitter.
+    /// The runs and blobs of a block's sweeps, and whether a change of the validators was decided.
+    /// The credits are to be added ([`Touched::credit`]): a sweep does not name the submitter.
     #[must_use]
     pub fn by_sweeps(sweeps: &[Sweep]) -> Self {
         let mut touched = Self::default();
@@ -91,6 +93,14 @@ impl Touched {
         touched
     }
 
+    /// The block credited so much to an account, beyond what its transactions did.
+    pub fn credit(&mut self, address: Address, amount: Amount) {
+        if !amount.is_zero() {
+            let credit = self.credits.entry(address).or_default();
+            *credit = credit.checked_add(amount).unwrap_or(Amount::MAX);
+        }
+    }
+
     /// Whether the transaction is about one of the runs or blobs, or the validators.
     pub(super) fn is_subject_of(&self, tx: &CheckedTx) -> bool {
         if !self.has_subjects() {
@@ -104,12 +114,12 @@ impl Touched {
         }
     }
 
-    fn add(&mut self, other: &Self) {
-        let Self { runs, blobs, accounts, validators } = other;
+    /// Notes what the other changed but for the credits, which the draft learns at once.
+    fn note(&mut self, other: &Self) {
+        let Self { runs, blobs, credits: _, validators } = other;
         self.validators |= validators;
         self.runs.extend(runs);
         self.blobs.extend(blobs.iter().cloned());
-        self.accounts.extend(accounts);
     }
 
     fn has_subjects(&self) -> bool {
@@ -117,8 +127,7 @@ impl Touched {
     }
 
     fn len(&self) -> usize {
-        let subjects = self.runs.len().saturating_add(self.blobs.len());
-        self.accounts.len().saturating_add(subjects)
+        self.runs.len().saturating_add(self.blobs.len())
     }
 }
 
@@ -126,6 +135,9 @@ impl Touched {
 /// executable: the work is less than an eighth of what admission costs anyway.
 const ADVANCED_MAX: usize = 50_000;
 const ADVANCED_FACTOR: usize = 8;
+
+/// So often within their longest age queued transactions are looked at.
+const AGE_LOOKS: u64 = 64;
 
 /// So many changes may be noted that the draft does not know.
 const DRIFT_MAX: usize = 10_000;
@@ -142,7 +154,8 @@ impl Core {
             all_ours &= is_ours;
         }
         self.dropped.expire(now_ms);
-        self.drift.add(block.touched);
+        self.drop_aged(now_ms);
+        self.drift.note(block.touched);
         self.advanced = self.advanced.saturating_add(block.included.len());
 
         let executable = self.order.len();
@@ -156,7 +169,7 @@ impl Core {
             return self.rebuild(now_ms);
         }
         if executable > 0 {
-            return self.ledger.advance();
+            return self.ledger.advance(&block.touched.credits);
         }
         self.reset_ledger()
     }
@@ -251,7 +264,7 @@ impl Core {
         let Some(sender) = self.senders.get(ready.sender) else { return Ok(None) };
         let (tx, next) = (entry.tx.clone(), sender.next);
         if tx.nonce() > next {
-            self.demote(ready.slot, &tx, ready.sender);
+            self.demote(ready.slot, &tx, ready.sender, now_ms);
             return Ok(None);
         }
         let answer = if tx.nonce() < next {
@@ -274,8 +287,11 @@ impl Core {
     }
 
     /// An executable transaction whose predecessor was dropped waits from now on.
-    fn demote(&mut self, slot: Slot, tx: &CheckedTx, id: SenderId) {
-        self.set_place(slot, Place::Queued);
+    fn demote(&mut self, slot: Slot, tx: &CheckedTx, id: SenderId, now_ms: u64) {
+        if let Some(entry) = self.entries.get_mut(slot) {
+            entry.place = Place::Queued;
+            entry.queued_ms = now_ms;
+        }
         self.senders.enqueue(id, tx.nonce(), slot);
         self.tally.leave(tx, Half::Pending);
         self.tally.enter(tx, Half::Queued);
@@ -293,11 +309,34 @@ impl Core {
         }
     }
 
-    /// The account with everything executable applied.
-    pub(crate) fn account(&mut self, address: Address, now_ms: u64) -> Result<Account, Fault> {
-        if self.drift.accounts.contains(&address) {
-            self.rebuild(now_ms)?;
+    /// Drops what has waited for its turn for too long: nobody will send what is before it.
+    fn drop_aged(&mut self, now_ms: u64) {
+        let age_max_ms = self.config.queued_age_max_ms;
+        if now_ms.abs_diff(self.aged_ms) < age_max_ms / AGE_LOOKS {
+            return;
         }
+        self.aged_ms = now_ms;
+        let aged: Vec<(SenderId, u64)> = self
+            .entries
+            .iter()
+            .map(|(_, entry)| entry)
+            .filter(|entry| entry.place == Place::Queued)
+            .filter(|entry| now_ms.saturating_sub(entry.queued_ms) >= age_max_ms)
+            .map(|entry| (entry.sender, entry.tx.nonce()))
+            .collect();
+        for (id, nonce) in aged {
+            let next = self.senders.get(id).map_or(0, |sender| sender.next);
+            let reason = Rejection::new(Code::NonceTooHigh, "nonce", nonce, next)
+                .with("tx", nonce)
+                .with("state", next)
+                .with("queuedAgeMaxMs", age_max_ms);
+            self.drop_queued(id, nonce, reason, now_ms);
+            self.senders.close_if_empty(id);
+        }
+    }
+
+    /// The account with everything executable applied.
+    pub(crate) fn account(&self, address: Address) -> Result<Account, Fault> {
         self.ledger.account(address)
     }
 }

@@ -30,7 +30,7 @@ use crate::{Config, Dropped, PoolEvent, Standing};
 /// Everything behind the lock. Invariants:
 ///
 /// 1. The draft of `ledger` is the committed state with the entries of `order` executed in order,
-///    but for what blocks did to the runs, blobs and accounts of `drift` beyond transactions.
+///    but for what blocks did to the runs, blobs and validators of `drift` beyond transactions.
 /// 2. A sender's `next` is the draft's nonce of its account.
 /// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
 pub(crate) struct Core {
@@ -46,6 +46,8 @@ pub(crate) struct Core {
     drift: Touched,
     /// Transactions that left in blocks since the last rebuild.
     advanced: usize,
+    /// When queued transactions were last looked at for their age, in milliseconds since 1970.
+    aged_ms: u64,
     pub(crate) written: Written,
     events: Vec<PoolEvent>,
 }
@@ -67,6 +69,7 @@ impl Core {
             tally: Tally::default(),
             drift: Touched::default(),
             advanced: 0,
+            aged_ms: 0,
             written: Written::default(),
             events: Vec::new(),
         }
@@ -110,10 +113,10 @@ impl Core {
     }
 
     /// Records an executable transaction that the draft has taken.
-    fn insert_pending(&mut self, tx: &CheckedTx, sender: SenderId) {
+    fn insert_pending(&mut self, tx: &CheckedTx, sender: SenderId, now_ms: u64) {
         let bytes = tx.encoded_bytes();
         // The entry's slot is part of its place in the order, and the place part of the entry.
-        let slot = self.entries.insert(tx.clone(), sender, Place::Queued);
+        let slot = self.entries.insert(tx.clone(), sender, now_ms);
         let seq = self.order.append(Ready { slot, sender, bytes });
         self.set_place(slot, Place::Pending(seq));
         self.senders.push_pending(sender, slot);
@@ -121,8 +124,8 @@ impl Core {
     }
 
     /// Records a transaction that waits for the nonces before it.
-    fn insert_queued(&mut self, tx: &CheckedTx, sender: SenderId) {
-        let slot = self.entries.insert(tx.clone(), sender, Place::Queued);
+    fn insert_queued(&mut self, tx: &CheckedTx, sender: SenderId, now_ms: u64) {
+        let slot = self.entries.insert(tx.clone(), sender, now_ms);
         self.senders.enqueue(sender, tx.nonce(), slot);
         self.note_new(tx, slot, Half::Queued);
     }
@@ -175,7 +178,12 @@ impl Core {
 
     /// Drops an entry that is in no other index any more.
     fn discard(&mut self, slot: Slot, reason: Rejection, now_ms: u64) {
-        let Some(Entry { tx, .. }) = self.remove_entry(slot) else { return };
+        let Some(Entry { tx, arrival, is_journalled, .. }) = self.remove_entry(slot) else {
+            return;
+        };
+        if is_journalled {
+            self.written.bury(arrival);
+        }
         self.tally.dropped(reason.code());
         let dropped = Arc::new(Dropped { tx, reason, at_ms: now_ms });
         self.dropped.push(Arc::clone(&dropped));

@@ -80,11 +80,6 @@ impl Journal {
     /// [`Journal::sync`]. Answers the segment's number. After a failure the next records go into a
     /// new segment.
     pub(super) fn append(&mut self, records: &[u8]) -> Result<u64, JournalError> {
-        if self.current.as_ref().is_some_and(|current| current.bytes >= SEGMENT_BYTES) {
-            self.sync()?;
-            let full = self.current.take();
-            self.close(full);
-        }
         let mut current = match self.current.take() {
             Some(current) => current,
             None => self.create()?,
@@ -121,9 +116,30 @@ impl Journal {
         }
     }
 
+    /// Whether the current segment has as much as it should.
+    pub(super) fn is_full(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.bytes >= SEGMENT_BYTES)
+    }
+
+    /// Closes the current segment, which was synced: the next records go into a new one.
+    pub(super) fn rotate(&mut self) {
+        let full = self.current.take();
+        self.close(full);
+    }
+
     /// The segment that is being written.
     pub(super) fn current(&self) -> Option<u64> {
         self.current.as_ref().map(|current| current.number)
+    }
+
+    /// The current segment is full, and goes on in another file.
+    #[cfg(test)]
+    pub(super) fn fill_current(&mut self, file: File) {
+        if let Some(current) = self.current.as_mut() {
+            current.file = file;
+            current.bytes = SEGMENT_BYTES;
+            current.is_synced = false;
+        }
     }
 
     fn create(&mut self) -> Result<Current, JournalError> {
@@ -135,8 +151,12 @@ impl Journal {
             .create_new(true)
             .open(&path)
             .map_err(io_error("create", &path))?;
-        file.write_all(HEADER).map_err(io_error("write", &path))?;
-        self.sync_directory()?;
+        let begun = file.write_all(HEADER).map_err(io_error("write", &path));
+        if let Err(error) = begun.and_then(|()| self.sync_directory()) {
+            // Nobody would ever look at it again. If it stays, it has no record.
+            drop(fs::remove_file(&path));
+            return Err(error);
+        }
         Ok(Current { number, file, bytes: size(HEADER), is_synced: false })
     }
 

@@ -1,7 +1,7 @@
 //! Writing the journal, and keeping it small.
 
 use super::files::Journal;
-use super::record;
+use super::record::{self, TOMBSTONE_BYTES};
 use super::written::Draft;
 use crate::Pool;
 use crate::error::JournalError;
@@ -63,12 +63,17 @@ impl Pool {
     fn write_waiting(&self, journal: &mut Journal) -> Result<usize, JournalError> {
         let mut written = 0_usize;
         loop {
-            let drafts = self.core().take_waiting(PIECE_BYTES);
-            if drafts.is_empty() {
+            let (drafts, dropped) = {
+                let mut core = self.core();
+                (core.take_waiting(PIECE_BYTES), core.written.take_dropped())
+            };
+            if drafts.is_empty() && dropped.is_empty() {
                 return Ok(written);
             }
-            if let Err(error) = self.write(journal, &drafts) {
-                self.core().return_waiting(&drafts);
+            if let Err(error) = self.write(journal, &drafts, &dropped) {
+                let mut core = self.core();
+                core.return_waiting(&drafts);
+                core.written.return_dropped(&dropped);
                 return Err(error);
             }
             written = written.saturating_add(drafts.len());
@@ -82,31 +87,67 @@ impl Pool {
             let mut core = self.core();
             let drafts = core.living_of(segment);
             core.return_waiting(&drafts);
+            core.written.unbury(segment);
         }
         synced
     }
 
-    fn write(&self, journal: &mut Journal, drafts: &[Draft]) -> Result<(), JournalError> {
-        let bytes =
-            drafts.iter().map(|draft| record::bytes(&draft.tx)).fold(0, usize::saturating_add);
+    /// Writes transactions, and tombstones of the arrivals `dropped`.
+    fn write(
+        &self,
+        journal: &mut Journal,
+        drafts: &[Draft],
+        dropped: &[u64],
+    ) -> Result<(), JournalError> {
+        if journal.is_full() {
+            self.sync(journal)?;
+            journal.rotate();
+        }
+        let bytes = drafts
+            .iter()
+            .map(|draft| record::bytes(&draft.tx))
+            .fold(dropped.len().saturating_mul(TOMBSTONE_BYTES), usize::saturating_add);
         let mut records = Vec::with_capacity(bytes);
+        for arrival in dropped {
+            record::write_tombstone(*arrival, &mut records);
+        }
         for Draft { arrival, tx, .. } in drafts {
             record::write(tx, *arrival, &mut records);
         }
         let segment = journal.append(&records)?;
-        self.core().note_written(drafts, segment);
+        let mut core = self.core();
+        core.note_written(drafts, segment);
+        core.written.buried(segment, dropped);
         Ok(())
     }
 
-    /// Deletes the segments of which nothing is in the pool any more.
+    /// Deletes the segments of which nothing is in the pool any more, but for those with tombstones
+    /// that older ones need.
     fn remove_dead(&self, journal: &mut Journal) -> Result<usize, JournalError> {
-        let is_dead = |segment: u64| self.core().written.live_in(segment) == 0;
-        journal.close_current_if(CURRENT_LEFT_ALONE_BYTES, is_dead);
-        let dead: Vec<u64> = journal.closed().keys().copied().filter(|n| is_dead(*n)).collect();
-        for segment in &dead {
-            journal.remove_closed(*segment)?;
+        let is_unused = |segment: u64| self.core().written.live_in(segment) == 0;
+        journal.close_current_if(CURRENT_LEFT_ALONE_BYTES, is_unused);
+        let closed: Vec<u64> = journal.closed().keys().copied().collect();
+        let (mut removed, mut oldest) = (0_usize, None);
+        for segment in closed {
+            let is_dead = {
+                let written = &self.core().written;
+                written.live_in(segment) == 0
+                    && (oldest.is_none() || !written.has_tombstones(segment))
+            };
+            if is_dead {
+                self.remove(journal, segment)?;
+                removed = removed.saturating_add(1);
+            } else {
+                oldest = oldest.or(Some(segment));
+            }
         }
-        Ok(dead.len())
+        Ok(removed)
+    }
+
+    fn remove(&self, journal: &mut Journal, segment: u64) -> Result<(), JournalError> {
+        journal.remove_closed(segment)?;
+        self.core().written.forget_tombstones(segment);
+        Ok(())
     }
 
     /// If less than half of a large journal is alive, frees the oldest segment.
@@ -119,10 +160,11 @@ impl Pool {
         let Some(oldest) = journal.closed().keys().next().copied() else { return Ok(0) };
         let drafts = self.core().living_of(oldest);
         if !drafts.is_empty() {
-            self.write(journal, &drafts)?;
+            self.write(journal, &drafts, &[])?;
             self.sync(journal)?;
         }
-        journal.remove_closed(oldest)?;
+        // Its tombstones are about itself and older ones, of which there is none.
+        self.remove(journal, oldest)?;
         Ok(drafts.len())
     }
 }

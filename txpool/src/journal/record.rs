@@ -2,8 +2,10 @@
 
 use types::{CheckedTx, Hash};
 
-/// The first bytes of every segment.
-pub(super) const HEADER: &[u8; 16] = b"ombra-pool-log-1";
+/// The first bytes of every segment that is written.
+pub(super) const HEADER: &[u8; 16] = b"ombra-pool-log-2";
+/// Those of the version before, which had no tombstones and is else the same.
+pub(super) const HEADER_WITHOUT_TOMBSTONES: &[u8; 16] = b"ombra-pool-log-1";
 /// What a header of any version begins with.
 pub(super) const HEADER_OF_ANY_VERSION: &[u8] = b"ombra-pool-log-";
 
@@ -16,20 +18,32 @@ const COVERED_BYTES: usize = 4 + 8;
 /// No record is longer: the largest transaction there can be, with room to spare.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// How long a tombstone is.
+pub(super) const TOMBSTONE_BYTES: usize = UNCOVERED_BYTES + COVERED_BYTES;
+
 /// How long a record is.
 pub(super) fn bytes(tx: &CheckedTx) -> usize {
     tx.encoded_bytes().saturating_add(UNCOVERED_BYTES + COVERED_BYTES)
 }
 
-/// Appends one record.
+/// Appends the record of a transaction.
 pub(super) fn write(tx: &CheckedTx, arrival: u64, out: &mut Vec<u8>) {
     let length = u32::try_from(tx.encoded_bytes()).unwrap_or(u32::MAX);
+    frame(length, arrival, out, |out| tx.encode(out));
+}
+
+/// Appends a tombstone: the transaction of this arrival was dropped.
+pub(super) fn write_tombstone(arrival: u64, out: &mut Vec<u8>) {
+    frame(0, arrival, out, |_| ());
+}
+
+fn frame(length: u32, arrival: u64, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(MARK);
     out.extend_from_slice(&[0; CHECKSUM_BYTES]);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&arrival.to_le_bytes());
-    tx.encode(out);
+    body(out);
     let covered = start.saturating_add(UNCOVERED_BYTES);
     let checksum = checksum(out.get(covered..).unwrap_or_default());
     let place = out.get_mut(start.saturating_add(MARK.len())..covered);
@@ -54,6 +68,13 @@ pub(super) struct Located {
     /// Of the encoded transaction, from the start of the file.
     pub(super) offset: u64,
     pub(super) bytes: usize,
+}
+
+impl Located {
+    /// Whether the record only says that the transaction of this arrival was dropped.
+    pub(super) const fn is_tombstone(&self) -> bool {
+        self.bytes == 0
+    }
 }
 
 /// What a segment holds.

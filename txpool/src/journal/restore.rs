@@ -1,13 +1,13 @@
 //! Reading the journal of earlier runs back into the pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 
 use types::{CheckedTx, SizeLimits, Transaction};
 
 use super::files::{Journal, io_error};
-use super::record::{HEADER, HEADER_OF_ANY_VERSION, Located, scan};
+use super::record::{HEADER, HEADER_OF_ANY_VERSION, HEADER_WITHOUT_TOMBSTONES, Located, scan};
 use crate::Pool;
 use crate::error::{JournalError, RestoreError};
 use crate::lanes::Lane;
@@ -18,7 +18,7 @@ const BATCH: usize = 2_048;
 /// What a replay of the journal found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Restored {
-    /// Whole records.
+    /// Whole records of transactions that were not dropped.
     pub records: usize,
     /// Of these, transactions that are in the pool again.
     pub accepted: usize,
@@ -35,8 +35,8 @@ struct Place {
 
 impl Pool {
     /// Submits what the journal of earlier runs holds, in the order in which it was accepted then,
-    /// through the same checks as everything else, signatures included: a transaction that a block
-    /// holds meanwhile, or that is not valid any more, is left out. Then everything is in a new
+    /// through the same checks as everything else, signatures included: a transaction that was
+    /// dropped, that a block holds meanwhile, or that is not valid any more, is left out. Then everything is in a new
     /// segment, and the old ones are deleted. To be called once, before anything is submitted.
     /// `height` is that of the next block. Does nothing without a journal.
     ///
@@ -47,8 +47,7 @@ impl Pool {
         let mut journal = journal.lock();
         self.core().written.turn_on();
         let mut restored = Restored::default();
-        let places = locate(&journal, &mut restored)?;
-        let latest = places.last().map_or(0, |place| place.record.arrival);
+        let Left { places, latest } = locate(&journal, &mut restored)?;
         self.core().entries.start_after(latest);
 
         let mut files = BTreeMap::new();
@@ -71,14 +70,22 @@ impl Pool {
     }
 }
 
-/// Finds every record of earlier runs, in the order of arrival.
-fn locate(journal: &Journal, restored: &mut Restored) -> Result<Vec<Place>, JournalError> {
+/// What earlier runs left.
+struct Left {
+    /// Every record of a transaction that was not dropped, in the order of arrival.
+    places: Vec<Place>,
+    /// The latest arrival that any record or tombstone names: it must not be given again.
+    latest: u64,
+}
+
+fn locate(journal: &Journal, restored: &mut Restored) -> Result<Left, JournalError> {
     let mut places = Vec::new();
     for segment in journal.old().iter().copied() {
         let path = journal.path(segment);
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
         let header = bytes.get(..HEADER.len()).unwrap_or_default();
-        if header.starts_with(HEADER_OF_ANY_VERSION) && header != HEADER {
+        let is_known = header == HEADER || header == HEADER_WITHOUT_TOMBSTONES;
+        if header.starts_with(HEADER_OF_ANY_VERSION) && !is_known {
             return Err(JournalError::Format { path });
         }
         let found = scan(&bytes);
@@ -86,8 +93,13 @@ fn locate(journal: &Journal, restored: &mut Restored) -> Result<Vec<Place>, Jour
         places.extend(found.records.into_iter().map(|record| Place { segment, record }));
     }
     places.sort_by_key(|place| place.record.arrival);
+    let latest = places.last().map_or(0, |place| place.record.arrival);
+    let is_tombstone = |place: &&Place| place.record.is_tombstone();
+    let dropped: BTreeSet<u64> =
+        places.iter().filter(is_tombstone).map(|place| place.record.arrival).collect();
+    places.retain(|place| !dropped.contains(&place.record.arrival));
     restored.records = places.len();
-    Ok(places)
+    Ok(Left { places, latest })
 }
 
 fn read(

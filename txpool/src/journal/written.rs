@@ -23,6 +23,11 @@ pub(crate) struct Written {
     waiting: VecDeque<(Slot, u64)>,
     /// Bytes of pooled transactions by segment.
     live: BTreeMap<u64, usize>,
+    /// The arrivals of transactions that were dropped after they may have been written, and of which
+    /// no segment says so yet.
+    dropped: Vec<u64>,
+    /// The tombstones by segment.
+    tombstones: BTreeMap<u64, Vec<u64>>,
 }
 
 impl Written {
@@ -36,6 +41,44 @@ impl Written {
         if self.is_on {
             self.waiting.push_back((slot, arrival));
         }
+    }
+
+    /// A transaction that may be on disk was dropped.
+    pub(crate) fn bury(&mut self, arrival: u64) {
+        self.dropped.push(arrival);
+    }
+
+    /// Takes what needs a tombstone.
+    pub(super) fn take_dropped(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Puts back what could not be written.
+    pub(super) fn return_dropped(&mut self, dropped: &[u64]) {
+        self.dropped.extend(dropped);
+    }
+
+    /// Notes where tombstones were written.
+    pub(super) fn buried(&mut self, segment: u64, dropped: &[u64]) {
+        if !dropped.is_empty() {
+            self.tombstones.entry(segment).or_default().extend(dropped);
+        }
+    }
+
+    /// The tombstones of a segment may be lost: they have to be written again.
+    pub(super) fn unbury(&mut self, segment: u64) {
+        if let Some(lost) = self.tombstones.get(&segment) {
+            self.dropped.extend(lost);
+        }
+    }
+
+    pub(super) fn has_tombstones(&self, segment: u64) -> bool {
+        self.tombstones.contains_key(&segment)
+    }
+
+    /// A segment was deleted.
+    pub(super) fn forget_tombstones(&mut self, segment: u64) {
+        self.tombstones.remove(&segment);
     }
 
     /// Whether notes of transactions that left the pool outweigh what is in it.
@@ -87,8 +130,9 @@ impl Core {
         while bytes < bytes_max
             && let Some((slot, arrival)) = self.written.waiting.pop_front()
         {
-            let entry = self.entries.get(slot).filter(|entry| entry.arrival == arrival);
+            let entry = self.entries.get_mut(slot).filter(|entry| entry.arrival == arrival);
             if let Some(entry) = entry {
+                entry.is_journalled = true;
                 bytes = bytes.saturating_add(entry.tx.encoded_bytes());
                 drafts.push(Draft { slot, arrival, tx: entry.tx.clone() });
             }

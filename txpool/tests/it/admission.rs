@@ -66,6 +66,16 @@ fn nonces_are_queued_up_to_sixty_four_beyond_the_last_executable_one() {
 }
 
 #[test]
+fn a_key_that_nobody_has_used_cannot_queue_anything() {
+    let (world, [a, b, _]) = World::of_three();
+    let fresh = Wallet::new(9);
+    assert_eq!(Code::NonceTooHigh, world.refusal(&fresh.at(1).turn(None)));
+    // Money that only waits for its block is enough.
+    world.pending(&[&a.at(0).transfer(&fresh, 10)]);
+    world.queued(&[&fresh.at(1).transfer(&b, 1)]);
+}
+
+#[test]
 fn a_closed_gap_promotes_everything_behind_it() {
     let (world, [a, b, _]) = World::of_three();
     let txs: Vec<_> = (0..4).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();

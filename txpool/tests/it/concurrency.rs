@@ -68,7 +68,7 @@ fn every_accepted_transaction_gets_into_a_block_once() {
             while still_sending.load(Ordering::SeqCst) > 0 {
                 world.pool.flush_journal().unwrap();
                 assert!(world.pool.content(None, 10).len() <= sent.len());
-                world.pool.account(a.address(), NOW).unwrap();
+                world.pool.account(a.address()).unwrap();
             }
         });
         let blocks = scope.spawn(|| make_blocks(&world, &still_sending));

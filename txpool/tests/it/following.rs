@@ -1,10 +1,11 @@
 //! What a committed block does to the pool.
 
-use txpool::Touched;
+use txpool::{Committed, Config, Touched};
 use types::{Amount, CheckedTx, Code, Hash, Settlement, Sweep};
 
+use crate::support::ledger::MAX_FEE;
 use crate::support::make::run_of;
-use crate::support::world::Block;
+use crate::support::world::{Block, NOW};
 use crate::support::{Wallet, World};
 
 fn hashes(txs: &[&CheckedTx]) -> Vec<Hash> {
@@ -105,7 +106,7 @@ fn a_queued_transaction_that_another_node_included_leaves_quietly() {
 #[test]
 fn a_foreign_spend_drops_what_cannot_be_paid_any_more() {
     let (a, b) = (Wallet::new(1), Wallet::new(2));
-    let world = World::new(txpool::Config::default(), &[(&a, 100)]);
+    let world = World::new(Config::default(), &[(&a, 100)]);
     let (ours, after) = (a.at(1).transfer(&b, 60), a.at(2).transfer(&b, 10));
     world.queued(&[&ours, &after]);
     world.commit(&[&a.at(0).transfer(&b, 50)]);
@@ -130,7 +131,7 @@ fn a_sweep_of_a_run_drops_what_is_pending_about_it() {
 #[test]
 fn a_refund_by_a_sweep_can_be_spent_although_other_things_are_pending() {
     let (a, b) = (Wallet::new(1), Wallet::new(2));
-    let world = World::new(txpool::Config::default(), &[(&a, 1_000), (&b, 1_000)]);
+    let world = World::new(Config::default(), &[(&a, 1_000), (&b, 1_000)]);
     let request = a.at(0).request();
     world.pending(&[&request]);
     world.commit(&[&request]);
@@ -140,7 +141,7 @@ fn a_refund_by_a_sweep_can_be_spent_although_other_things_are_pending() {
     world.chain.state.lock().execute(&included).unwrap();
     let submitter = world.chain.state.lock().time_out(run_of(&request)).unwrap();
     let mut touched = Touched::by_sweeps(&[]);
-    touched.accounts.insert(submitter);
+    touched.credit(submitter, Amount::new(MAX_FEE));
     world.commit_block(&Block { included: vec![included], touched });
     world.pending(&[&a.at(1).transfer(&b, 1_002)]);
     assert_eq!(Amount::ZERO, world.account(&a).balance);
@@ -161,6 +162,9 @@ fn a_run_that_a_sweep_ended_is_over_although_other_things_are_pending() {
     let mut touched = Touched::default();
     touched.runs.insert(run);
     world.commit_block(&Block { included: vec![others[0].clone()], touched });
+    // Nor for what can be answered without the run: a used nonce, one that is not next.
+    assert_eq!(Code::NonceStale, world.refusal(&b.at(0).step(run, 0)));
+    world.queued(&[&b.at(2).step(run, 1)]);
     assert_eq!(admits, world.admits());
     assert_eq!(Code::RunNotActive, world.refusal(&b.at(1).step(run, 0)));
 }
@@ -173,9 +177,11 @@ fn a_credited_account_shows_its_whole_balance() {
     world.chain.state.lock().execute(&included).unwrap();
     world.chain.state.lock().credit(a.address(), 7);
     let mut touched = Touched::default();
-    touched.accounts.insert(a.address());
+    touched.credit(a.address(), Amount::new(7));
+    let admits = world.admits();
     world.commit_block(&Block { included: vec![included], touched });
     assert_eq!(Amount::new(1_000_007), world.account(&a).balance);
+    assert_eq!(admits, world.admits(), "asking for an account executes nothing");
 }
 
 #[test]
@@ -194,7 +200,7 @@ fn a_dropped_transaction_that_another_node_included_is_not_dropped_any_more() {
     let (world, [a, b, _]) = World::of_three();
     let tx = a.at(0).transfer(&b, 10);
     world.pending(&[&tx]);
-    world.pool.clear(crate::support::world::NOW).unwrap();
+    world.pool.clear(NOW).unwrap();
     world.commit(&[&tx]);
     assert_eq!(None, world.pool.find(tx.hash()));
 }
@@ -204,7 +210,7 @@ fn a_dropped_transaction_can_be_accepted_again() {
     let (world, [a, b, _]) = World::of_three();
     let tx = a.at(0).transfer(&b, 10);
     world.pending(&[&tx]);
-    world.pool.clear(crate::support::world::NOW).unwrap();
+    world.pool.clear(NOW).unwrap();
     assert_eq!(Some(Code::PoolFull), world.drop_code(&tx));
     world.pending(&[&tx]);
     assert!(world.is_pending(&tx));
@@ -224,6 +230,22 @@ fn sweeps_say_which_runs_and_blobs_they_touched() {
     let touched = Touched::by_sweeps(&sweeps);
     assert_eq!(vec![Hash::ZERO.min(run), Hash::ZERO.max(run)], Vec::from_iter(touched.runs));
     assert_eq!(vec!["x".to_owned()], Vec::from_iter(touched.blobs));
+}
+
+#[test]
+fn what_is_queued_for_too_long_is_dropped() {
+    let config = Config { queued_age_max_ms: 6_400, ..Config::default() };
+    let (world, [a, b, _]) = World::of_three_with(config);
+    let (pending, queued) = (a.at(0).transfer(&b, 10), b.at(1).transfer(&a, 10));
+    world.pending(&[&pending]);
+    world.queued(&[&queued]);
+    let (included, touched) = (&[], &Touched::default());
+    world.pool.committed(&Committed { included, touched }, NOW + 6_300).unwrap();
+    assert!(world.is_queued(&queued));
+    world.pool.committed(&Committed { included, touched }, NOW + 6_400).unwrap();
+    assert_eq!(Some(Code::NonceTooHigh), world.drop_code(&queued));
+    assert!(world.is_pending(&pending));
+    assert_eq!(1, world.pool.stats().senders);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use txpool::lanes::{Lane, Rules};
 use txpool::{Config, RestoreError, Restored};
-use types::{CheckedTx, Forks, Params};
+use types::{CheckedTx, Code, Forks, Params};
 
 use crate::support::world::NOW;
 use crate::support::{Wallet, World};
@@ -86,6 +86,82 @@ fn what_is_in_a_block_does_not_come_back() {
     let again = world.restarted(Config::default(), directory.path());
     assert_eq!(1, restore(&again).unwrap().accepted);
     assert_eq!(vec![txs[2].hash()], again.order());
+}
+
+#[test]
+fn what_was_dropped_does_not_come_back_in_place_of_what_was_accepted_since() {
+    let (directory, world, [a, b, _]) = journalled();
+    let (dropped, accepted) = (a.at(0).transfer(&b, 10), a.at(0).transfer(&b, 11));
+    world.pending(&[&dropped]);
+    world.pool.flush_journal().unwrap();
+    world.pool.clear(NOW).unwrap();
+    world.pending(&[&accepted]);
+    world.pool.write_journal().unwrap();
+    let again = world.restarted(Config::default(), directory.path());
+    assert_eq!(Restored { records: 1, accepted: 1, damaged_bytes: 0 }, restore(&again).unwrap());
+    assert_eq!(vec![accepted.hash()], again.order());
+}
+
+#[test]
+fn what_the_operator_dropped_stays_dropped_unless_it_was_sent_again() {
+    let (directory, world, [a, b, _]) = journalled();
+    let txs = five(&a, &b);
+    world.pending(&[&txs[0], &txs[1]]);
+    world.pool.flush_journal().unwrap();
+    world.pool.clear(NOW).unwrap();
+    world.pending(&[&txs[0]]);
+    world.pool.flush_journal().unwrap();
+    let again = world.restarted(Config::default(), directory.path());
+    assert_eq!(1, restore(&again).unwrap().accepted);
+    assert_eq!(vec![txs[0].hash()], again.order());
+    again.pool.clear(NOW).unwrap();
+    again.pool.flush_journal().unwrap();
+    let third = again.restarted(Config::default(), directory.path());
+    assert_eq!(Restored::default(), restore(&third).unwrap());
+}
+
+#[test]
+fn a_tombstone_lives_as_long_as_older_records() {
+    let config = Config { count_max: 39, ..Config::default() };
+    let directory = TempDir::new().unwrap();
+    let (without, [a, b, c]) = World::of_three_with(config.clone());
+    let world = without.restarted(config.clone(), directory.path());
+    restore(&world).unwrap();
+    let (survivor, short, long) =
+        (c.at(5).transfer(&a, 1), b.at(5).transfer(&a, 1), b.at(9).transfer(&a, 1));
+    world.queued(&[&survivor, &short, &long]);
+    world.pending(&[&a.at(0).blob("x")]);
+    // More than one segment.
+    let chunk = |nonce| a.at(nonce).chunk("x", 500_000);
+    let chunks: Vec<CheckedTx> = (1..=40).map(chunk).collect();
+    world.pending(&chunks[..35].iter().collect::<Vec<_>>());
+    world.pool.flush_journal().unwrap();
+    // Makes room for itself.
+    world.pending(&[&chunks[35]]);
+    assert_eq!(Some(Code::PoolFull), world.drop_code(&long));
+    world.commit(&[&a.at(0).blob("x"), &chunks[0], &chunks[1], &chunks[2], &chunks[3]]);
+    world.pending(&chunks[36..].iter().collect::<Vec<_>>());
+    world.pool.flush_journal().unwrap();
+    world.commit(&chunks[4..].iter().collect::<Vec<_>>());
+    // Nothing of the second segment is in the pool any more, but the first has the survivor.
+    world.pool.flush_journal().unwrap();
+    let again = world.restarted(config, directory.path());
+    restore(&again).unwrap();
+    assert!(again.is_queued(&survivor) && again.is_queued(&short) && !again.is_queued(&long));
+}
+
+#[test]
+fn a_journal_of_the_version_before_is_read() {
+    let (directory, world, [a, b, _]) = journalled();
+    let txs = five(&a, &b);
+    world.pending(&[&txs[0], &txs[1]]);
+    world.pool.flush_journal().unwrap();
+    let path = segments(directory.path()).remove(0);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..16].copy_from_slice(b"ombra-pool-log-1");
+    fs::write(&path, &bytes).unwrap();
+    let again = world.restarted(Config::default(), directory.path());
+    assert_eq!(2, restore(&again).unwrap().accepted);
 }
 
 #[test]

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use txpool::{Config, Found, Standing, Touched};
-use types::{Account, Address, Body, CheckedTx, Code, Hash};
+use types::{Account, Address, Amount, Body, CheckedTx, Code, Hash};
 
+use crate::support::ledger::MAX_FEE;
 use crate::support::make::run_of;
 use crate::support::world::{Block, NOW};
 use crate::support::{Ledger, Wallet, World};
@@ -308,11 +309,11 @@ impl Trial {
                     && let Some(submitter) = state.time_out(run)
                 {
                     touched.runs.insert(run);
-                    touched.accounts.insert(submitter);
+                    touched.credit(submitter, Amount::new(MAX_FEE));
                 }
                 if let Some(wallet) = self.wallets.get(usize::from(*credit)) {
                     state.credit(wallet.address(), 900);
-                    touched.accounts.insert(wallet.address());
+                    touched.credit(wallet.address(), Amount::new(900));
                 }
                 drop(state);
                 self.commit(Block { included, touched });

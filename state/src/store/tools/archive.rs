@@ -7,7 +7,7 @@
 //! ```
 //! Integers are little-endian; a block is [`types::Block::encode`].
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
@@ -24,26 +24,58 @@ const VERSION: u32 = 1;
 /// No block and no certificate is longer.
 const PART_BYTES_MAX: u32 = 256 << 20;
 
-/// Writes the blocks `first..=last` (the tip if `None`) into the file `to`, which must not exist.
-/// Answers how many.
+/// Writes the blocks `first..=last` (the tip if `None` or higher) into the file `to`, which must not
+/// exist. Answers how many. The file gets its name when all of it is on the disk; until then it is
+/// beside it with `.part` appended, and an export that fails deletes that.
 ///
 /// # Errors
-/// [`ToolError::Exists`], [`ToolError::File`], or [`ToolError::Missing`] for a height that is not
-/// there.
+/// [`ToolError::Exists`], [`ToolError::File`], [`ToolError::NoBlocks`] if there is no height from
+/// `first` to `last`, or [`ToolError::Missing`] for a height that is not there.
 pub fn export(
     store: &Store,
     to: &Path,
     (first, last): (u64, Option<u64>),
     progress: Progress<'_>,
 ) -> Result<u64, ToolError> {
-    let file = |source| ToolError::File { path: to.to_path_buf(), source };
     let tip = store.tip()?.height;
     let (first, last) = (first.max(1), last.unwrap_or(tip).min(tip));
-    let genesis = store.genesis_hash()?.ok_or(StorageError::Empty)?;
+    if first > last {
+        return Err(ToolError::NoBlocks { first, last });
+    }
     if to.exists() {
         return Err(ToolError::Exists { path: to.to_path_buf() });
     }
-    let out = File::create_new(to).map_err(file)?;
+    let mut part = to.as_os_str().to_owned();
+    part.push(".part");
+    let part = Path::new(&part);
+    let file = |source| ToolError::File { path: to.to_path_buf(), source };
+    let exported = write_blocks(store, part, (first, last), progress)
+        .and_then(|()| fs::rename(part, to).map_err(file))
+        .and_then(|()| sync_folder_of(to).map_err(file));
+    if let Err(error) = exported {
+        // The first error is the one to tell.
+        drop(fs::remove_file(part));
+        return Err(error);
+    }
+    Ok(last.saturating_sub(first).saturating_add(1))
+}
+
+/// A new name is on the disk when its folder is.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
+}
+
+/// Writes the file of an export, synced. One of an earlier attempt is replaced.
+fn write_blocks(
+    store: &Store,
+    to: &Path,
+    (first, last): (u64, u64),
+    progress: Progress<'_>,
+) -> Result<(), ToolError> {
+    let file = |source| ToolError::File { path: to.to_path_buf(), source };
+    let genesis = store.genesis_hash()?.ok_or(StorageError::Empty)?;
+    let out = File::create(to).map_err(file)?;
     let mut out = Hashed { inner: BufWriter::new(out), hasher: Sha256::new() };
     let head = [MAGIC.as_slice(), &VERSION.to_le_bytes(), genesis.as_bytes()].concat();
     out.write_all(&head).map_err(file)?;
@@ -63,8 +95,7 @@ pub fn export(
     let Hashed { mut inner, hasher } = out;
     inner.write_all(&hasher.finalize()).map_err(file)?;
     let out = inner.into_inner().map_err(|error| file(error.into_error()))?;
-    out.sync_all().map_err(file)?;
-    Ok(last.saturating_sub(first).saturating_add(1))
+    out.sync_all().map_err(file)
 }
 
 /// Executes the blocks of an export over the tip of `store`, which may be empty or have some of

@@ -59,6 +59,14 @@ pub enum ToolError {
         /// The file or folder.
         path: PathBuf,
     },
+    /// There is nothing to export.
+    #[error("there is no block from height {first} to {last}")]
+    NoBlocks {
+        /// The first height that was asked for.
+        first: u64,
+        /// The last one, at most the tip.
+        last: u64,
+    },
     /// A block could not be executed again.
     #[error("block {height}: {source}")]
     Replay {

@@ -232,7 +232,10 @@ impl PendingLedger for TestDraft {
         Ok(self.draft.execute(tx)?)
     }
 
-    fn advance(&mut self) -> Result<(), Fault> {
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
+        for (address, amount) in credits {
+            self.draft.credit(*address, amount.get());
+        }
         self.fail_if_broken()
     }
 

@@ -9,9 +9,9 @@ use txpool::ports::EventSink;
 use txpool::{
     Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
 };
-use types::{Account, CheckedTx, Code, Hash, Rejection};
+use types::{Account, Amount, CheckedTx, Code, Hash, Rejection};
 
-use super::ledger::{Ledger, TestChain, TestDraft};
+use super::ledger::{Ledger, MAX_FEE, TestChain, TestDraft};
 use super::make::Wallet;
 
 pub(crate) const NOW: u64 = 2_000_000;
@@ -119,7 +119,7 @@ impl World {
     }
 
     pub(crate) fn account(&self, wallet: &Wallet) -> Account {
-        self.pool.account(wallet.address(), NOW).unwrap()
+        self.pool.account(wallet.address()).unwrap()
     }
 
     /// Executes the transactions, which must be valid, and commits them as a block.
@@ -143,7 +143,7 @@ impl World {
         let submitter = self.chain.state.lock().time_out(run).unwrap();
         let mut touched = Touched::default();
         touched.runs.insert(run);
-        touched.accounts.insert(submitter);
+        touched.credit(submitter, Amount::new(MAX_FEE));
         self.commit_block(&Block { included: Vec::new(), touched });
     }
 

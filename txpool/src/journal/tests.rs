@@ -1,0 +1,80 @@
+//! A disk that fails, which no test from outside can make.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use types::build::{Envelope, build_tx};
+use types::tx::Transfer;
+use types::{
+    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
+};
+
+use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
+use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
+
+/// Takes everything.
+struct Anything;
+
+impl PendingLedger for Anything {
+    fn account(&self, _: Address) -> Result<Account, Fault> {
+        Ok(Account::default())
+    }
+
+    fn check(&self, _: &CheckedTx) -> Result<(), AdmitError> {
+        Ok(())
+    }
+
+    fn admit(&mut self, _: &CheckedTx) -> Result<(), AdmitError> {
+        Ok(())
+    }
+
+    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Chain for Anything {
+    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+impl EventSink for Anything {
+    fn publish(&self, _: Vec<PoolEvent>) {}
+
+    fn executable(&self) {}
+}
+
+fn first_of(number: u8) -> CheckedTx {
+    let body = Body::Transfer(Transfer::new(Address::default(), Amount::ZERO, Amount::ZERO));
+    let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: None };
+    let text = build_tx(&Keypair::from_seed(&[number; 32]), &body, &envelope);
+    let limits = SizeLimits::from(&Params::default());
+    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap())
+}
+
+#[test]
+fn a_full_segment_that_cannot_be_synced_is_written_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ledger, chain) = (Box::new(Anything), Arc::new(Anything));
+    let ports = Ports { ledger, chain, events: Arc::new(Anything) };
+    let pool = Pool::with_journal(Config::default(), 1, ports, directory.path()).unwrap();
+    pool.core().written.turn_on();
+    pool.submit(&[first_of(1)], 1).unwrap();
+    assert_eq!(1, pool.write_journal().unwrap());
+
+    // A pipe can be written but not synced.
+    let (_reader, writer) = std::io::pipe().unwrap();
+    pool.journal.as_ref().unwrap().lock().fill_current(OwnedFd::from(writer).into());
+    pool.submit(&[first_of(2)], 1).unwrap();
+    let error = pool.write_journal().unwrap_err();
+    assert!(matches!(error, JournalError::Io { action: "sync", .. }), "{error}");
+    // Nobody knows what of the first one is on the disk.
+    assert_eq!(2, pool.write_journal().unwrap());
+    assert_eq!(2, std::fs::read_dir(directory.path()).unwrap().count());
+}
