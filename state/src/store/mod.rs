@@ -55,7 +55,7 @@ pub use self::query::{
 };
 pub use self::snapshot::Snapshot;
 pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};
-pub use self::undecided::Undecided;
+pub use self::undecided::{Undecided, UndecidedHead};
 
 /// The format that this program writes. Another one is refused, never guessed at.
 pub const FORMAT: u32 = 1;
