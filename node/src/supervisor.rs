@@ -58,6 +58,15 @@ impl ShutdownReason {
     pub const fn is_failure(&self) -> bool {
         !matches!(self, Self::Asked(_))
     }
+
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        match self {
+            Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Debug)]
