@@ -227,6 +227,58 @@ impl Guard {
     }
 }
 
+/// What a key signed last, by its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastSigned {
+    /// The height.
+    pub height: u64,
+    /// The round.
+    pub round: i64,
+}
+
+/// What was signed last by the record in the folder `directory` of a stopped node; `None` if there
+/// is no record or nothing was signed.
+///
+/// # Errors
+/// [`GuardError`] if the record is in use, damaged or cannot be read.
+pub fn last_signed(directory: &Path) -> Result<Option<LastSigned>, GuardError> {
+    let path = directory.join(FILE_NAME);
+    let io = |source| GuardError::Io { path: path.clone(), source };
+    if !path.try_exists().map_err(io)? {
+        return Ok(None);
+    }
+    let file = File::open(&path).map_err(io)?;
+    if file.try_lock().is_err() {
+        return Err(GuardError::InUse { path });
+    }
+    let Some(Record { sequence, height, round, .. }) = read_newest(&file).map_err(io)? else {
+        return Err(GuardError::Damaged { path });
+    };
+    Ok((sequence > 0).then_some(LastSigned { height, round }))
+}
+
+/// Moves the record in the folder `directory` of a stopped node aside, so that the key may sign
+/// heights again that it has signed. Answers where it is kept. Only for a key that decides alone:
+/// any other one could contradict itself before others.
+///
+/// # Errors
+/// [`GuardError::Io`] if it cannot be moved.
+pub fn archive_last_signed(directory: &Path) -> Result<PathBuf, GuardError> {
+    let path = directory.join(FILE_NAME);
+    let io = |source| GuardError::Io { path: path.clone(), source };
+    let mut number = 1_u32;
+    let kept = loop {
+        let kept = path.with_extension(format!("forgotten-{number}"));
+        if !kept.try_exists().map_err(io)? {
+            break kept;
+        }
+        number = number.saturating_add(1);
+    };
+    std::fs::rename(&path, &kept).map_err(io)?;
+    File::open(directory).and_then(|folder| folder.sync_all()).map_err(io)?;
+    Ok(kept)
+}
+
 /// Makes a first record under another name and moves it to its place, so that a crash leaves
 /// either no record or a whole one.
 fn create(directory: &Path, path: &Path, owner: [u8; 32]) -> io::Result<()> {
