@@ -35,7 +35,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use parking_lot::Mutex;
 use types::{Hash, PublicKey};
 
-const FILE_NAME: &str = "last-signed";
+pub(crate) const FILE_NAME: &str = "last-signed";
 const SLOT_BYTES: usize = 512;
 const RECORD_BYTES: usize = 480;
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
@@ -255,28 +255,6 @@ pub fn last_signed(directory: &Path) -> Result<Option<LastSigned>, GuardError> {
         return Err(GuardError::Damaged { path });
     };
     Ok((sequence > 0).then_some(LastSigned { height, round }))
-}
-
-/// Moves the record in the folder `directory` of a stopped node aside, so that the key may sign
-/// heights again that it has signed. Answers where it is kept. Only for a key that decides alone:
-/// any other one could contradict itself before others.
-///
-/// # Errors
-/// [`GuardError::Io`] if it cannot be moved.
-pub fn archive_last_signed(directory: &Path) -> Result<PathBuf, GuardError> {
-    let path = directory.join(FILE_NAME);
-    let io = |source| GuardError::Io { path: path.clone(), source };
-    let mut number = 1_u32;
-    let kept = loop {
-        let kept = path.with_extension(format!("forgotten-{number}"));
-        if !kept.try_exists().map_err(io)? {
-            break kept;
-        }
-        number = number.saturating_add(1);
-    };
-    std::fs::rename(&path, &kept).map_err(io)?;
-    File::open(directory).and_then(|folder| folder.sync_all()).map_err(io)?;
-    Ok(kept)
 }
 
 /// Makes a first record under another name and moves it to its place, so that a crash leaves

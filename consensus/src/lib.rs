@@ -38,6 +38,7 @@
 //! The engine reads the time for its timeouts only.
 
 mod app;
+mod aside;
 mod certificate;
 mod config;
 mod engine;
@@ -50,10 +51,11 @@ pub mod sign_bytes;
 mod start;
 mod validators;
 
+pub use aside::{archive_last_signed, archive_log};
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
 pub use config::{Config, Identity, Network, Timeouts};
 pub use error::{Fault, LedgerFault, StartError};
-pub use guard::{GuardError, LastSigned, archive_last_signed, last_signed};
+pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, engine_metrics};
 pub use ports::{
     Archive, Candidate, Decided, Equivocation, Ledger, Origin, Pace, Proposed, SignedChoice,

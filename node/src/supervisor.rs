@@ -64,7 +64,10 @@ impl ShutdownReason {
     pub const fn forbids_restart(&self) -> bool {
         match self {
             Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
-            _ => false,
+            Self::Asked(_)
+            | Self::TaskFailed { .. }
+            | Self::TaskEnded { .. }
+            | Self::TaskPanicked { .. } => false,
         }
     }
 }

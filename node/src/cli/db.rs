@@ -254,7 +254,7 @@ fn restore(args: &RestoreArgs, out: Out<'_>) -> Outcome {
     };
     let tip = tools::restore(path, &home.database(), genesis.hash(), Options::default());
     let tip = tip.map_err(failed)?;
-    signed.forget()?;
+    signed.settle()?;
     tip_line(at, "restored", &tip, out)
 }
 
@@ -273,6 +273,6 @@ fn rollback(args: &RollbackArgs, out: Out<'_>) -> Outcome {
     let tip = tools::rollback(&path, Options::default(), &replay, &mut progress(&bar));
     bar.finish_and_clear();
     let tip = tip.map_err(failed)?;
-    signed.forget()?;
+    signed.settle()?;
     tip_line(at, "rolled back", &tip, out)
 }

@@ -26,11 +26,12 @@ pub(super) struct ForgetArgs {
     forget_signed: bool,
 }
 
-/// What is to be done with the record when the database is in its place.
+/// What is to be done beside the database when that is in its place.
 #[must_use]
 pub(super) struct Signed {
-    /// The folder of a record that is to be forgotten.
-    forget: Option<PathBuf>,
+    /// The folder of the engine's log and the record.
+    directory: PathBuf,
+    forgets_record: bool,
 }
 
 /// Looks whether the node of `home` could go on at `height`.
@@ -48,7 +49,7 @@ pub(super) fn look(
 ) -> Result<Signed, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
     let directory = home.consensus();
-    let kept = Signed { forget: None };
+    let kept = Signed { directory: directory.clone(), forgets_record: false };
     if !home.validator_key().exists() {
         return Ok(kept);
     }
@@ -72,21 +73,26 @@ pub(super) fn look(
              {height} it could never sign again, and the node would not go on. With \
              --forget-signed it makes another chain from there (docs/operating.md section 4)"
         ))),
-        (true, true) if signed > height => Ok(Signed { forget: Some(directory) }),
+        (true, true) if signed > height => Ok(Signed { directory, forgets_record: true }),
         _ => Ok(kept),
     }
 }
 
 impl Signed {
-    /// Moves the record aside if that was asked for.
+    /// Sets the engine's log aside, which is of heights that are no longer there, and the record if
+    /// that was asked for.
     ///
     /// # Errors
-    /// [`CliError::Failed`] if it cannot be moved.
-    pub(super) fn forget(self) -> Result<(), CliError> {
-        let Some(directory) = self.forget else { return Ok(()) };
-        let kept = consensus::archive_last_signed(&directory)
-            .map_err(|error| CliError::Failed(error.to_string()))?;
-        tracing::info!(kept = %kept.display(), "the record of the last signature is set aside");
-        Ok(())
+    /// [`CliError::File`] if they cannot be moved.
+    pub(super) fn settle(self) -> Result<(), CliError> {
+        let Self { directory, forgets_record } = self;
+        let moved = || {
+            consensus::archive_log(&directory)?;
+            if forgets_record {
+                consensus::archive_last_signed(&directory)?;
+            }
+            Ok(())
+        };
+        moved().map_err(|source| CliError::File { what: directory.display().to_string(), source })
     }
 }

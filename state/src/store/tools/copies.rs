@@ -72,7 +72,7 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
 pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     // The parent of a single relative name is empty: the folder that the process is in.
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
 /// `path` with a suffix to its last part: a folder beside it, on the same disk.
