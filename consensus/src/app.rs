@@ -38,8 +38,15 @@ const START_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How long the engine may take until it listens for others.
 const READY_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Bodies that are put together at a time: a few rounds of the open height and the next.
-const STREAMS_MAX: usize = 8;
+/// Bodies of one proposer that are put together at a time: an honest one has one for each of its
+/// turns, and others may send it again at the same time.
+const STREAMS_PER_PROPOSER_MAX: usize = 4;
+
+/// Bodies of one proposer that one node sends at a time, and streams of one node without heads.
+const STREAMS_PER_PUBLISHER_MAX: usize = 2;
+
+/// Streams without heads that are kept at a time.
+const EARLY_STREAMS_MAX: usize = 8;
 
 /// Chunks kept of a body whose head has not come yet.
 const EARLY_CHUNKS_MAX: usize = 16;
@@ -105,7 +112,9 @@ impl App {
         } = setup;
         let limits = Limits {
             body_bytes_max: block_bytes_max,
-            streams_max: STREAMS_MAX,
+            per_proposer_max: STREAMS_PER_PROPOSER_MAX,
+            per_publisher_max: STREAMS_PER_PUBLISHER_MAX,
+            early_streams_max: EARLY_STREAMS_MAX,
             early_chunks_max: EARLY_CHUNKS_MAX,
         };
         Self {
@@ -247,3 +256,6 @@ fn send<T>(reply: tokio::sync::oneshot::Sender<T>, answer: T) {
 fn number(round: Round) -> u32 {
     round.as_u32().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

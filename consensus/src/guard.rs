@@ -35,7 +35,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use parking_lot::Mutex;
 use types::{Hash, PublicKey};
 
-const FILE_NAME: &str = "last-signed";
+pub(crate) const FILE_NAME: &str = "last-signed";
 const SLOT_BYTES: usize = 512;
 const RECORD_BYTES: usize = 480;
 const SLOT_OFFSETS: [u64; 2] = [0, 512];
@@ -225,6 +225,36 @@ impl Guard {
             .and_then(|()| self.file.sync_data())
             .map_err(|source| GuardError::Io { path: self.path.clone(), source })
     }
+}
+
+/// What a key signed last, by its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastSigned {
+    /// The height.
+    pub height: u64,
+    /// The round.
+    pub round: i64,
+}
+
+/// What was signed last by the record in the folder `directory` of a stopped node; `None` if there
+/// is no record or nothing was signed.
+///
+/// # Errors
+/// [`GuardError`] if the record is in use, damaged or cannot be read.
+pub fn last_signed(directory: &Path) -> Result<Option<LastSigned>, GuardError> {
+    let path = directory.join(FILE_NAME);
+    let io = |source| GuardError::Io { path: path.clone(), source };
+    if !path.try_exists().map_err(io)? {
+        return Ok(None);
+    }
+    let file = File::open(&path).map_err(io)?;
+    if file.try_lock().is_err() {
+        return Err(GuardError::InUse { path });
+    }
+    let Some(Record { sequence, height, round, .. }) = read_newest(&file).map_err(io)? else {
+        return Err(GuardError::Damaged { path });
+    };
+    Ok((sequence > 0).then_some(LastSigned { height, round }))
 }
 
 /// Makes a first record under another name and moves it to its place, so that a crash leaves

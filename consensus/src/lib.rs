@@ -17,10 +17,10 @@
 //!
 //! # When blocks are made
 //! The engine starts the next height when its `Finalized` message is answered. The loop keeps
-//! that answer back until [`Pace`] says that a block is due, and goes on serving meanwhile. It
-//! answers at once when the first part of another validator's proposal for the next height, or a
-//! vote for it, arrives: someone else found a block due. Followers never wait. An idle chain so
-//! costs nothing but a heartbeat block.
+//! that answer back until [`Pace`] says that a block is due, and goes on serving meanwhile. When
+//! the first part of another validator's proposal for the next height, or a vote for it, arrives,
+//! someone else found a block due: then it answers as soon as the minimum interval is over.
+//! Followers never wait. An idle chain so costs nothing but a heartbeat block.
 //!
 //! # Invariants
 //! 1. A body is durable before the engine hears of its hash; a vote for it leaves only after the
@@ -38,6 +38,7 @@
 //! The engine reads the time for its timeouts only.
 
 mod app;
+mod aside;
 mod certificate;
 mod config;
 mod engine;
@@ -50,10 +51,11 @@ pub mod sign_bytes;
 mod start;
 mod validators;
 
+pub use aside::{archive_last_signed, archive_log};
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
 pub use config::{Config, Identity, Network, Timeouts};
 pub use error::{Fault, LedgerFault, StartError};
-pub use guard::GuardError;
+pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, engine_metrics};
 pub use ports::{
     Archive, Candidate, Decided, Equivocation, Ledger, Origin, Pace, Proposed, SignedChoice,

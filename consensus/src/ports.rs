@@ -212,4 +212,9 @@ pub trait Pace: Send + Sync {
     /// or the heartbeat interval has gone by since the last block's timestamp; and never before
     /// the minimum interval after the last block. May be dropped at any moment and asked again.
     async fn due(&self, height: u64);
+
+    /// Resolves when the minimum interval after the last block is over: the earliest moment at
+    /// which block `height` may be started, whoever asks for it. May be dropped at any moment and
+    /// asked again.
+    async fn earliest(&self, height: u64);
 }

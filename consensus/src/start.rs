@@ -27,7 +27,7 @@ use crate::guard::Guard;
 use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError};
 
 /// Name of the engine's log in its directory.
-const LOG_NAME: &str = "consensus.wal";
+pub(crate) const LOG_NAME: &str = "consensus.wal";
 
 /// Requests to the engine that may wait. Only operators make them.
 const REQUESTS_MAX: usize = 16;

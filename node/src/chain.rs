@@ -1,7 +1,7 @@
 //! The chain as this node has it: the store, what is fixed by genesis, the tip, and the blocks that
 //! are executed but not decided.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -13,11 +13,17 @@ use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
 use types::{Hash, Params, SetMember, ValidatorSets};
 
+use crate::clock::now_ms;
 use crate::fault::Fault;
+use crate::pace::TipAge;
 use crate::replay::missed;
 
 /// Blocks kept in memory for subscribers.
 const RECENT_MAX: usize = 64;
+
+/// Executed proposals kept in memory: those of the last few rounds. A block that is decided after
+/// it has gone from here is executed once more.
+const OPEN_MAX: usize = 4;
 
 /// What genesis fixes.
 #[derive(Clone, Debug)]
@@ -48,9 +54,9 @@ impl ChainSpec {
 pub(crate) struct Chain {
     store: Store,
     spec: ChainSpec,
-    tip: RwLock<Tip>,
-    /// Executed blocks of the height that is being decided, by hash.
-    open: Mutex<BTreeMap<Hash, Arc<Executed>>>,
+    tip: RwLock<(Tip, TipAge)>,
+    /// The last executed blocks of the height that is being decided, with their hashes.
+    open: Mutex<VecDeque<(Hash, Arc<Executed>)>>,
     recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
     next_deadline: RwLock<Option<u64>>,
     validators: RwLock<NextValidators>,
@@ -73,8 +79,8 @@ impl Chain {
         Ok(Self {
             store,
             spec,
-            tip: RwLock::new(tip),
-            open: Mutex::new(BTreeMap::new()),
+            tip: RwLock::new((tip, TipAge::new(tip.timestamp, now_ms()))),
+            open: Mutex::new(VecDeque::with_capacity(OPEN_MAX)),
             recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
             next_deadline: RwLock::new(next_deadline),
             validators: RwLock::new(validators),
@@ -90,6 +96,11 @@ impl Chain {
     }
 
     pub(crate) fn tip(&self) -> Tip {
+        self.tip.read().0
+    }
+
+    /// The tip, and how long ago it was made.
+    pub(crate) fn tip_and_age(&self) -> (Tip, TipAge) {
         *self.tip.read()
     }
 
@@ -109,13 +120,19 @@ impl Chain {
         recent.iter().rev().find(|block| block.block.header.index == height).cloned()
     }
 
-    /// Keeps an executed block until its height is decided.
+    /// Keeps an executed block until its height is decided or others have taken its place.
     pub(crate) fn keep_open(&self, hash: Hash, executed: Arc<Executed>) {
-        self.open.lock().insert(hash, executed);
+        let mut open = self.open.lock();
+        open.retain(|(other, _)| *other != hash);
+        if open.len() >= OPEN_MAX {
+            open.pop_front();
+        }
+        open.push_back((hash, executed));
     }
 
     pub(crate) fn open_block(&self, hash: &Hash) -> Option<Arc<Executed>> {
-        self.open.lock().get(hash).cloned()
+        let open = self.open.lock();
+        open.iter().find(|(other, _)| other == hash).map(|(_, executed)| Arc::clone(executed))
     }
 
     /// Makes an executed block the tip: one synced write, then the memory of it.
@@ -149,13 +166,16 @@ impl Chain {
         }
         self.open.lock().clear();
         *self.next_deadline.write() = deadline;
-        *self.tip.write() = tip;
+        *self.tip.write() = (tip, TipAge::new(tip.timestamp, now_ms()));
         Ok(committed)
     }
 }
 
 /// The sets that the committed state has, or those of genesis.
-fn next_validators(store: &Store, spec: &ChainSpec) -> Result<NextValidators, StorageError> {
+pub(crate) fn next_validators(
+    store: &Store,
+    spec: &ChainSpec,
+) -> Result<NextValidators, StorageError> {
     let Some(ValidatorSets { current, next, .. }) = validators::sets(&*store.latest())? else {
         let set = &spec.validators;
         return Ok(NextValidators { next: set.clone(), after: set.clone() });

@@ -86,6 +86,20 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        use consensus::GuardError::{Conflict, Damaged, Older, Owner};
+        matches!(
+            self,
+            Self::Consensus(consensus::StartError::Guard(
+                Conflict { .. } | Damaged { .. } | Older { .. } | Owner { .. }
+            ))
+        )
+    }
+}
+
 /// How often the pool's journal is synced. A crash of the process loses nothing that was answered
 /// as accepted; a crash of the machine may lose what came in since the last sync.
 const JOURNAL_INTERVAL: Duration = Duration::from_millis(200);
@@ -224,6 +238,8 @@ async fn start_engine(
         wake: Arc::clone(&parts.wake),
         metrics: BlockMetrics::register(registry),
         proposer: identity.validator.as_ref().map(Keypair::address),
+        // The other half is for sending and executing it.
+        build_time_max: settings.timeouts.propose / 2,
     });
     let pace = Arc::new(BlockPace {
         chain: Arc::clone(&parts.chain),
@@ -402,6 +418,7 @@ fn consensus_config(
     let block_bytes = u64::from(params.max_block_bytes).saturating_mul(5) / 4;
     consensus::Config {
         chain_id: parts.rules.chain_id.clone(),
+        genesis_hash: parts.chain.spec().genesis_hash,
         moniker: "ombra".to_owned(),
         directory: home.consensus(),
         network,

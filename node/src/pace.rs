@@ -1,14 +1,19 @@
 //! When a block is due (docs/protocol.md section 6): when the pool has executable transactions,
 //! when a deadline has passed, and otherwise at every heartbeat; never faster than the chain's
 //! minimum interval.
+//!
+//! How long ago the last block was made is measured by [`TipAge`], not by the clock alone: a block
+//! may have a timestamp that lies ahead, because its proposer's clock was ahead or because this
+//! machine's was put back.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use consensus::Pace;
 use tokio::sync::Notify;
 use txpool::Pool;
+use types::Params;
 
 use crate::chain::Chain;
 use crate::clock::now_ms;
@@ -24,6 +29,59 @@ impl Wake {
     }
 }
 
+/// How long ago the last block was made: at least since its commit here, and longer by what its
+/// timestamp lay behind the clock then. Later changes of the clock do not matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TipAge {
+    committed: Instant,
+    at_commit_ms: u64,
+}
+
+impl TipAge {
+    /// The age of a block that was committed at `now_ms`, by the clock, with `timestamp`.
+    pub(crate) fn new(timestamp: u64, now_ms: u64) -> Self {
+        Self { committed: Instant::now(), at_commit_ms: now_ms.saturating_sub(timestamp) }
+    }
+
+    /// The age in milliseconds.
+    pub(crate) fn ms(&self) -> u64 {
+        let elapsed = self.committed.elapsed().as_millis();
+        self.at_commit_ms.saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+}
+
+/// What decides how long to wait.
+struct Situation {
+    /// Milliseconds since the last block.
+    age_ms: u64,
+    /// The timestamp of a block that is made now.
+    block_time: u64,
+    has_pending: bool,
+    /// When the sweep has something to do, by block time.
+    deadline: Option<u64>,
+}
+
+impl Situation {
+    /// Milliseconds until the next block may be made.
+    const fn until_earliest(&self, params: &Params) -> u64 {
+        params.min_block_interval_ms.saturating_sub(self.age_ms)
+    }
+
+    /// Milliseconds until the next block is due.
+    fn until_due(&self, params: &Params) -> u64 {
+        let earliest = self.until_earliest(params);
+        if self.has_pending {
+            return earliest;
+        }
+        let heartbeat = params.heartbeat_ms.saturating_sub(self.age_ms);
+        // A sweep acts on deadlines that lie before the block's time.
+        let deadline = self
+            .deadline
+            .map_or(u64::MAX, |at| at.saturating_add(1).saturating_sub(self.block_time));
+        earliest.max(heartbeat.min(deadline))
+    }
+}
+
 /// The pace of this chain's blocks.
 pub(crate) struct BlockPace {
     pub(crate) chain: Arc<Chain>,
@@ -32,18 +90,14 @@ pub(crate) struct BlockPace {
 }
 
 impl BlockPace {
-    /// When the next block is due as things stand, in milliseconds since 1970.
-    fn due_at(&self) -> u64 {
-        let tip = self.chain.tip();
-        let params = self.chain.spec().params();
-        let earliest = tip.timestamp.saturating_add(params.min_block_interval_ms);
-        if self.pool.pending_count() > 0 {
-            return earliest;
+    fn situation(&self) -> Situation {
+        let (tip, age) = self.chain.tip_and_age();
+        Situation {
+            age_ms: age.ms(),
+            block_time: now_ms().max(tip.timestamp.saturating_add(1)),
+            has_pending: self.pool.pending_count() > 0,
+            deadline: self.chain.next_deadline(),
         }
-        let heartbeat = tip.timestamp.saturating_add(params.heartbeat_ms);
-        // A sweep acts on deadlines that lie before the block's time.
-        let deadline = self.chain.next_deadline().map_or(u64::MAX, |at| at.saturating_add(1));
-        earliest.max(heartbeat.min(deadline))
     }
 }
 
@@ -52,12 +106,77 @@ impl Pace for BlockPace {
     async fn due(&self, _height: u64) {
         loop {
             let woken = self.wake.0.notified();
-            let due = self.due_at();
-            let Some(wait) = due.checked_sub(now_ms()).filter(|wait| *wait > 0) else { return };
+            let wait = self.situation().until_due(self.chain.spec().params());
+            if wait == 0 {
+                return;
+            }
             tokio::select! {
                 () = woken => {}
                 () = tokio::time::sleep(Duration::from_millis(wait)) => {}
             }
         }
+    }
+
+    async fn earliest(&self, _height: u64) {
+        loop {
+            let wait = self.situation().until_earliest(self.chain.spec().params());
+            if wait == 0 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! When blocks are due, whatever the clocks say.
+
+    use super::*;
+
+    const HOUR: u64 = 3_600_000;
+    const IDLE: Situation =
+        Situation { age_ms: 0, block_time: 1_000_000, has_pending: false, deadline: None };
+
+    fn params() -> Params {
+        Params { min_block_interval_ms: 200, heartbeat_ms: 10_000, ..Params::default() }
+    }
+
+    #[test]
+    fn an_idle_chain_waits_for_the_heartbeat_and_a_busy_one_for_the_interval() {
+        let params = params();
+        assert_eq!(IDLE.until_due(&params), 10_000);
+        assert_eq!(Situation { age_ms: 4_000, ..IDLE }.until_due(&params), 6_000);
+        assert_eq!(Situation { age_ms: HOUR, ..IDLE }.until_due(&params), 0);
+        let busy = Situation { has_pending: true, ..IDLE };
+        assert_eq!(busy.until_due(&params), 200);
+        assert_eq!(Situation { age_ms: 150, ..busy }.until_due(&params), 50);
+        assert_eq!(Situation { age_ms: 150, ..IDLE }.until_earliest(&params), 50);
+    }
+
+    #[test]
+    fn a_deadline_is_due_when_a_block_would_lie_behind_it_and_not_before_the_interval() {
+        let params = params();
+        let at = |deadline| Situation { deadline: Some(deadline), ..IDLE };
+        assert_eq!(at(1_000_999).until_due(&params), 1_000);
+        assert_eq!(at(999_999).until_due(&params), 200);
+        assert_eq!(at(2_000_000).until_due(&params), 10_000);
+    }
+
+    #[test]
+    fn a_timestamp_that_lies_ahead_stops_nobody() {
+        // The clock was an hour ahead, or another validator's is.
+        let age = TipAge::new(2 * HOUR, HOUR).ms();
+        assert!(age < HOUR / 2, "{age}");
+        let params = params();
+        let situation = Situation { age_ms: age, block_time: 2 * HOUR + 1, ..IDLE };
+        assert!(situation.until_due(&params) <= params.heartbeat_ms);
+        assert!(situation.until_earliest(&params) <= params.min_block_interval_ms);
+    }
+
+    #[test]
+    fn what_a_block_is_behind_the_clock_at_its_commit_counts() {
+        let age = TipAge::new(HOUR, HOUR + 150).ms();
+        assert!((150..HOUR).contains(&age), "{age}");
     }
 }

@@ -61,6 +61,18 @@ impl ShutdownReason {
     pub const fn is_failure(&self) -> bool {
         !matches!(self, Self::Asked(_))
     }
+
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        match self {
+            Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
+            Self::Asked(_)
+            | Self::TaskFailed { .. }
+            | Self::TaskEnded { .. }
+            | Self::TaskPanicked { .. } => false,
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -59,6 +59,19 @@ pub enum StorageError {
         /// The folder.
         path: std::path::PathBuf,
     },
+    /// There is no database, but what a rollback that was interrupted left is beside its place.
+    #[error(
+        "there is no database in {}, but {} is there: a rollback was interrupted; give it its place \
+         back, or move it away",
+        path.display(),
+        left.display()
+    )]
+    Interrupted {
+        /// The folder.
+        path: std::path::PathBuf,
+        /// What was left beside it.
+        left: std::path::PathBuf,
+    },
     /// There is no database.
     #[error("there is no database in {}", path.display())]
     Missing {

@@ -1,6 +1,8 @@
 //! The tests that need several crates, or the whole repository. One module per suite.
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod demo;

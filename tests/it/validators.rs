@@ -68,7 +68,7 @@ impl Town {
     }
 }
 
-fn write_genesis(validators: &[HomeNode], to: &Path) -> anyhow::Result<()> {
+pub(crate) fn write_genesis(validators: &[HomeNode], to: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(DevOptions::from_environment().binary);
     command.args(["genesis", "new", "--chain-id", "ombra-validators"]);
     command.args(["--param", "minBlockIntervalMs=50", "--param", "heartbeatMs=400"]);

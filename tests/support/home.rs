@@ -109,8 +109,14 @@ impl HomeNode {
 
     /// Runs `ombra db` on the stopped node.
     pub fn db(&self, command: &str) -> anyhow::Result<String> {
+        self.db_with(command, &[])
+    }
+
+    /// Runs `ombra db` with flags on the stopped node.
+    pub fn db_with(&self, command: &str, flags: &[&str]) -> anyhow::Result<String> {
         ensure!(self.running.is_none(), "the node runs");
-        self.ombra(&["db", command, "--home", &self.home_text()?])
+        let home = self.home_text()?;
+        self.ombra(&[&["db", command, "--home", &home], flags].concat())
     }
 
     fn home_text(&self) -> anyhow::Result<String> {

@@ -1,18 +1,19 @@
 //! Bodies of other validators' proposals: taken in, kept for their height, judged.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use malachitebft_app::types::streaming::StreamMessage;
 use malachitebft_app::types::{PeerId, ProposedValue};
 use malachitebft_core_types::{Round, Validity};
-use types::Hash;
+use types::{Address, Hash};
 
 use super::{App, number};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body};
 use crate::parts::{Head, Part};
+use crate::sign_bytes::BodyFields;
 use crate::{Candidate, Fault, Origin, Tip, Verdict};
 
 /// How far beyond the tip bodies are taken in. Others may be a height ahead while this node
@@ -22,44 +23,75 @@ const HEIGHTS_AHEAD: u64 = 2;
 /// How many rounds beyond the one that has started here bodies are taken in.
 const ROUNDS_AHEAD: u32 = 8;
 
-/// Bodies of one round that are judged. An honest proposer has one.
-const BODIES_PER_ROUND_MAX: usize = 2;
+/// Bodies of one proposer that are judged while a round lasts. An honest proposer has one, and
+/// others may send one of an earlier round again.
+const JUDGED_PER_PROPOSER_MAX: usize = 4;
 
-/// Whole bodies kept for a later height.
-const PARKED_MAX: usize = 4;
+/// Of those, the ones that came from the same publisher, and the ones with the same digest.
+const JUDGED_ALIKE_MAX: usize = 2;
+
+/// Whole bodies of one proposer that are kept for a later height.
+const PARKED_PER_PROPOSER_MAX: usize = 2;
 
 /// What came in and is not done with.
+///
+/// Only `Valid` is remembered. A block's hash commits neither to the signatures of its transactions
+/// nor to its encoding, so a liar can seal other bytes for the hash of a good block; and a clock
+/// that is behind catches up. Therefore a body that comes again is judged again, if it was not
+/// found valid. How much work a proposer can cause that way is bounded for each round that starts.
 pub(super) struct Bodies {
     assembler: Assembler,
     /// Bodies of the height after the open one.
     parked: Vec<Body>,
-    /// Judged bodies of the open height, by round and hash.
-    judged: BTreeMap<(u32, Hash), Validity>,
+    /// Valid blocks of the open height, by round and hash.
+    valid: BTreeSet<(u32, Hash)>,
+    /// What was judged since the last round started.
+    judged: Vec<Judged>,
+}
+
+/// A body that was judged.
+struct Judged {
+    proposer: Address,
+    publisher: PeerId,
+    digest: Hash,
 }
 
 impl Bodies {
     pub(super) const fn new(assembler: Assembler) -> Self {
-        Self { assembler, parked: Vec::new(), judged: BTreeMap::new() }
+        Self { assembler, parked: Vec::new(), valid: BTreeSet::new(), judged: Vec::new() }
     }
 
     /// Forgets what belongs to heights up to `height`.
     pub(super) fn prune(&mut self, height: u64) {
         self.assembler.prune(height);
         self.parked.retain(|body| body.head.fields().height > height);
+        self.valid.clear();
         self.judged.clear();
     }
 
     fn park(&mut self, body: Body) {
-        if self.parked.len() < PARKED_MAX && !self.parked.contains(&body) {
+        let proposer = body.head.fields().proposer;
+        let of_proposer =
+            self.parked.iter().filter(|other| other.head.fields().proposer == proposer);
+        if of_proposer.count() < PARKED_PER_PROPOSER_MAX && !self.parked.contains(&body) {
             self.parked.push(body);
         }
     }
 
-    /// Whether other bodies of the round were judged, as many as may be.
-    fn is_crowded(&self, round: u32, hash: Hash) -> bool {
-        let of_round = (round, Hash::ZERO)..=(round, Hash::new([0xff; 32]));
-        !self.judged.contains_key(&(round, hash))
-            && self.judged.range(of_round).count() >= BODIES_PER_ROUND_MAX
+    /// Whether a body may be judged in this round; counts it if so.
+    fn may_judge(&mut self, publisher: PeerId, fields: &BodyFields) -> bool {
+        let BodyFields { proposer, digest, .. } = *fields;
+        let count = |alike: &dyn Fn(&Judged) -> bool| {
+            let of_proposer = self.judged.iter().filter(|it| it.proposer == proposer);
+            of_proposer.filter(|it| alike(it)).count()
+        };
+        let has_room = count(&|_| true) < JUDGED_PER_PROPOSER_MAX
+            && count(&|it| it.publisher == publisher) < JUDGED_ALIKE_MAX
+            && count(&|it| it.digest == digest) < JUDGED_ALIKE_MAX;
+        if has_room {
+            self.judged.push(Judged { proposer, publisher, digest });
+        }
+        has_room
     }
 
     /// Takes the parked bodies of a height.
@@ -82,10 +114,12 @@ impl App {
         self.counters.height.set(i64::try_from(height.0).unwrap_or(i64::MAX));
         self.counters.round.set(round.as_i64());
         self.round = number(round);
+        self.bodies.judged.clear();
         let mut values = Vec::new();
         if number(round) == 0 {
             let (archive, at) = (Arc::clone(&self.ports.archive), height.0);
             let kept = self.blocking(move || archive.undecided(at)).await?;
+            self.bodies.valid.extend(kept.iter().map(|block| (block.round, block.hash)));
             values.extend(kept.into_iter().map(|block| ProposedValue {
                 height,
                 round: Round::new(block.round),
@@ -117,7 +151,7 @@ impl App {
             wanted
         });
         if announced == Some(self.open_height()) {
-            self.start_height();
+            self.wake();
         }
         let Some(body) = body else { return Ok(None) };
         self.counters.bodies.inc();
@@ -126,22 +160,26 @@ impl App {
             self.bodies.park(body);
             return Ok(None);
         }
-        if self.bodies.is_crowded(fields.round, fields.value) {
+        let is_known = self.bodies.valid.contains(&(fields.round, fields.value));
+        if !is_known && !self.bodies.may_judge(publisher, &fields) {
             tracing::warn!(proposer = %fields.proposer, "too many blocks proposed in one round");
             return Ok(None);
         }
         self.judge(body).await.map(Some)
     }
 
-    /// Has the ledger execute a body of the open height, once.
+    /// Has the ledger execute a body of the open height, unless its block is known to be valid.
     async fn judge(&mut self, body: Body) -> Result<ProposedValue<Ctx>, Fault> {
         let fields = body.head.fields();
-        let known = self.bodies.judged.get(&(fields.round, fields.value)).copied();
-        let validity = match known {
-            Some(validity) => validity,
-            None => self.execute(body).await?,
+        let block = (fields.round, fields.value);
+        let validity = if self.bodies.valid.contains(&block) {
+            Validity::Valid
+        } else {
+            self.execute(body).await?
         };
-        self.bodies.judged.insert((fields.round, fields.value), validity);
+        if validity.is_valid() {
+            self.bodies.valid.insert(block);
+        }
         Ok(ProposedValue {
             height: Height(fields.height),
             round: Round::new(fields.round),

@@ -68,18 +68,22 @@ impl App {
             origin: Origin::Synced,
         };
         let ledger = Arc::clone(&self.ports.ledger);
-        let (hash, validity) = match self.blocking(move || ledger.validate(candidate)).await? {
-            Verdict::Valid(hash) => (hash, Validity::Valid),
+        // The engine would hold an invalid verdict against the hash for as long as it runs, but the
+        // hash does not commit to all bytes: a bad peer can send others than those that were
+        // decided. So bytes that do not execute are that peer's fault, and others are asked.
+        let hash = match self.blocking(move || ledger.validate(candidate)).await? {
+            Verdict::Valid(hash) => hash,
             Verdict::Invalid { hash, reason } => {
-                // If this is the decided block, this node's rules differ from the quorum's.
+                // If all peers send these bytes, this node's rules differ from the quorum's.
                 tracing::error!(%height, %hash, reason, "a synced block breaks a rule here");
-                (hash, Validity::Invalid)
+                return Ok(SyncedValueOutcome::PeerFault);
             }
             Verdict::Undecodable { reason } => {
                 tracing::warn!(%height, reason, "a synced block cannot be read");
                 return Ok(SyncedValueOutcome::PeerFault);
             }
         };
+        let validity = Validity::Valid;
         let value = Value::from(hash);
         let valid_round = Round::Nil;
         Ok(SyncedValueOutcome::Verdict(ProposedValue {

@@ -5,11 +5,12 @@
 //!
 //! * A follower answers at once: it can only wait for others.
 //! * A validator waits for [`Pace`](crate::Pace); a part of a proposal for the open height from
-//!   its rightful proposer, or a vote for it, ends the wait. The engine keeps votes for the next
-//!   height until that starts, so none is lost.
+//!   its rightful proposer, or a vote for it, wakes it: then it waits for the earliest moment
+//!   alone, since nobody can make another validator's blocks come faster. The engine keeps votes
+//!   and values for the next height until that starts, so none is lost.
 //! * After a start, the only validator waits for the pace unless it has a proposal from before
 //!   the restart, which it then finishes; a validator among others waits no longer than
-//!   [`START_WAIT_MAX`](super::START_WAIT_MAX).
+//!   [`START_WAIT_MAX`](super::START_WAIT_MAX) for more than the earliest moment.
 //!
 //! Votes are seen through the engine's event channel, which may drop events under load. Then the
 //! next vote, the proposal or at last the heartbeat wakes the validator.
@@ -42,6 +43,8 @@ pub(super) enum Reply {
 pub(super) struct Waiting {
     reply: Reply,
     due: AbortOnDropHandle<()>,
+    /// Whether only the earliest moment is waited for.
+    is_woken: bool,
 }
 
 /// Resolves when the wait is over; never without one.
@@ -101,10 +104,28 @@ impl App {
             }
             if tokio::time::timeout(START_WAIT_MAX, pace.due(height)).await.is_err() {
                 tracing::debug!(height, "starts to vote although no block is due here");
+                pace.earliest(height).await;
             }
         });
         let due = AbortOnDropHandle::new(due);
-        self.waiting = Some(Waiting { reply, due });
+        self.waiting = Some(Waiting { reply, due, is_woken: false });
+    }
+
+    /// Starts the open height as soon as it may be: another validator finds a block due.
+    pub(super) fn wake(&mut self) {
+        let height = self.open_height();
+        let is_follower = self.own_turn_address().is_none();
+        let Some(waiting) = self.waiting.as_mut().filter(|waiting| !waiting.is_woken) else {
+            return;
+        };
+        if is_follower {
+            // Its wait is over already.
+            return;
+        }
+        let pace = Arc::clone(&self.ports.pace);
+        let due = tokio::spawn(async move { pace.earliest(height).await });
+        waiting.due = AbortOnDropHandle::new(due);
+        waiting.is_woken = true;
     }
 
     /// Starts the open height, if the engine waits for that.
@@ -120,7 +141,7 @@ impl App {
         }
     }
 
-    /// Starts the open height if the event is another validator's vote for it.
+    /// Wakes this validator if the event is another's vote for the open height.
     pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>) {
         let Ok(Event::Received(SignedConsensusMsg::Vote(vote))) = event else { return };
         let fields = vote.message.fields();
@@ -129,7 +150,7 @@ impl App {
             && self.verifier.is_vote(&fields, &voter.public_key, &vote.signature.get())
         {
             tracing::debug!(height = fields.height, voter = %fields.validator, "others vote");
-            self.start_height();
+            self.wake();
         }
     }
 }

@@ -47,7 +47,7 @@ impl Settings {
                 ip_throttle_duration: Duration::ZERO,
                 ..DiscoveryConfig::default()
             },
-            protocol_names: protocol_names(&config.chain_id),
+            protocol_names: protocol_names(&config.chain_id, config.genesis_hash),
             ..P2pConfig::default()
         };
         p2p.pubsub_max_size = size(GOSSIP_BYTES_MAX);
@@ -128,9 +128,11 @@ pub(crate) fn multiaddr(text: &str) -> Result<Multiaddr, StartError> {
     text.parse().map_err(|_unreadable| StartError::Multiaddr { text: text.to_owned() })
 }
 
-/// Protocol names that hold the chain: nodes of another chain are turned away at once.
-fn protocol_names(chain_id: &str) -> ProtocolNames {
-    let digest = Hash::digest(chain_id.as_bytes()).to_string();
+/// Protocol names that hold the chain and its genesis: nodes of another chain are turned away at
+/// once.
+fn protocol_names(chain_id: &str, genesis_hash: Hash) -> ProtocolNames {
+    // The hash has a fixed length, so no two pairs give the same bytes.
+    let digest = Hash::digest_parts(&[genesis_hash.as_bytes(), chain_id.as_bytes()]).to_string();
     let chain = digest.get(..16).unwrap_or_default();
     let name = |protocol: &str| format!("/ombra/{chain}/{protocol}/1");
     ProtocolNames {

@@ -136,3 +136,21 @@ fn a_damaged_foreign_or_busy_record_is_an_error() {
     desk.file().write_all_at(&[0xff; 1024], 0).expect("damage");
     assert!(matches!(desk.try_open("chain", 1), Err(GuardError::Damaged { .. })));
 }
+
+#[test]
+fn the_record_of_a_stopped_node_can_be_read_and_set_aside() {
+    let desk = Desk::new();
+    let look = || last_signed(desk.directory.path());
+    assert_eq!(look().expect("no record"), None);
+    for _ in 0..2 {
+        let guard = desk.open();
+        assert!(matches!(look(), Err(GuardError::InUse { .. })));
+        drop(guard);
+        assert_eq!(look().expect("a record"), None, "nothing was signed");
+        desk.open().permit(7, 2, Kind::Prevote, A).expect("the first");
+        assert_eq!(look().expect("a record"), Some(LastSigned { height: 7, round: 2 }));
+        let kept = crate::archive_last_signed(desk.directory.path()).expect("moved");
+        assert!(kept.is_some_and(|kept| kept.exists()));
+        assert_eq!(look().expect("no record"), None);
+    }
+}

@@ -2,8 +2,11 @@
 //!
 //! A stream is known by who published it and its id, since its parts may be relayed by different
 //! peers and arrive in any order. Memory is bounded by [`Limits`]: a stream without a head holds
-//! little, a stream with a head is admitted by the caller (who checks seal, turn and height), and
-//! of too many streams the oldest goes.
+//! little and counts against its publisher; a stream with a head is admitted by the caller (who
+//! checks seal, turn and height) and counts against the proposer who sealed it. Where there are too
+//! many, the one that has waited longest for a part goes, but only one of the same publisher or
+//! proposer: nobody pushes out what another proposer sealed. A newcomer is not refused, since a liar
+//! could then occupy all room of its round for as long as the height lasts.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +23,12 @@ use super::{CHUNK_BYTES, Head, Part};
 pub(crate) struct Limits {
     /// Largest body.
     pub(crate) body_bytes_max: usize,
-    /// Streams that are open at a time: some rounds of some heights.
-    pub(crate) streams_max: usize,
+    /// Open streams with heads of one proposer.
+    pub(crate) per_proposer_max: usize,
+    /// Open streams of one publisher with heads of one proposer, and of one publisher without heads.
+    pub(crate) per_publisher_max: usize,
+    /// Open streams whose heads have not come.
+    pub(crate) early_streams_max: usize,
     /// Chunks kept of a stream whose head has not come.
     pub(crate) early_chunks_max: usize,
 }
@@ -38,8 +45,8 @@ pub(crate) struct Body {
 pub(crate) struct Assembler {
     limits: Limits,
     streams: BTreeMap<Key, Stream>,
-    /// Counts up with each new stream; tells the oldest.
-    opened: u64,
+    /// Counts up with each part; tells which stream has waited longest.
+    parts: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +55,19 @@ struct Key {
     stream: Bytes,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Stream {
-    opened: u64,
+    /// When its last part came, by [`Assembler::parts`].
+    fed: u64,
     head: Option<Head>,
     chunks: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Stream {
+    /// Who sealed it; none before its head has come.
+    fn proposer(&self) -> Option<[u8; 20]> {
+        self.head.as_ref().map(|head| head.proposer)
+    }
 }
 
 /// Ids of streams are short; a longer one is not ours.
@@ -60,7 +75,7 @@ const STREAM_ID_BYTES_MAX: usize = 16;
 
 impl Assembler {
     pub(crate) const fn new(limits: Limits) -> Self {
-        Self { limits, streams: BTreeMap::new(), opened: 0 }
+        Self { limits, streams: BTreeMap::new(), parts: 0 }
     }
 
     /// Takes one message of `publisher`. `admit` says whether a head's body is wanted; a refused
@@ -83,12 +98,17 @@ impl Assembler {
                     self.streams.remove(&key);
                     return None;
                 }
-                let stream = self.open(&key);
-                stream.head.get_or_insert(head);
+                if self.streams.get(&key).is_none_or(|stream| stream.head.is_none()) {
+                    self.make_room(&key, Some(head.proposer));
+                }
+                self.feed(&key).head.get_or_insert(head);
             }
             (Part::Chunk(chunk), number @ 1..) if chunk.len() <= CHUNK_BYTES => {
                 let early_max = self.limits.early_chunks_max;
-                let stream = self.open(&key);
+                if !self.streams.contains_key(&key) {
+                    self.make_room(&key, None);
+                }
+                let stream = self.feed(&key);
                 let most = stream.head.as_ref().map_or(early_max, chunk_count);
                 let wanted = stream.head.is_none() || number <= as_u64(most);
                 if wanted && stream.chunks.len() < most {
@@ -106,25 +126,34 @@ impl Assembler {
             .retain(|_, stream| stream.head.as_ref().is_none_or(|head| head.height > height));
     }
 
-    fn open(&mut self, key: &Key) -> &mut Stream {
-        if !self.streams.contains_key(key) && self.streams.len() >= self.limits.streams_max {
-            // Streams without a head go first: anybody can open those.
-            let oldest = self
-                .streams
-                .iter()
-                .min_by_key(|(_, stream)| (stream.head.is_some(), stream.opened))
-                .map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                self.streams.remove(&oldest);
-            }
+    /// Makes room for a stream of `proposer`, or for one without a head.
+    fn make_room(&mut self, newcomer: &Key, proposer: Option<[u8; 20]>) {
+        let Limits { per_proposer_max, per_publisher_max, early_streams_max, .. } = self.limits;
+        let of_all = if proposer.is_some() { per_proposer_max } else { early_streams_max };
+        self.shrink(per_publisher_max, |key, stream| {
+            key.publisher == newcomer.publisher && stream.proposer() == proposer
+        });
+        self.shrink(of_all, |_, stream| stream.proposer() == proposer);
+    }
+
+    /// Closes those of the streams in question that have waited longest, so that one more fits.
+    fn shrink(&mut self, max: usize, which: impl Fn(&Key, &Stream) -> bool) {
+        let streams = self.streams.iter().filter(|(key, stream)| which(key, stream));
+        let mut streams: Vec<(u64, Key)> =
+            streams.map(|(key, stream)| (stream.fed, key.clone())).collect();
+        streams.sort_unstable();
+        let surplus = streams.len().saturating_add(1).saturating_sub(max);
+        for (_, key) in streams.into_iter().take(surplus) {
+            self.streams.remove(&key);
         }
-        self.opened += 1;
-        let opened = self.opened;
-        self.streams.entry(key.clone()).or_insert_with(|| Stream {
-            opened,
-            head: None,
-            chunks: BTreeMap::new(),
-        })
+    }
+
+    /// The stream, opened if there is none, which gets a part now.
+    fn feed(&mut self, key: &Key) -> &mut Stream {
+        self.parts = self.parts.saturating_add(1);
+        let stream = self.streams.entry(key.clone()).or_default();
+        stream.fed = self.parts;
+        stream
     }
 
     /// Removes the stream and returns its body, if all parts are there.

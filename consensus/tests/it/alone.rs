@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use consensus::{Fault, Network, verify_certificate};
 use tempfile::TempDir;
+use types::Hash;
 
 use crate::chain::{CHAIN, Disk, Goal, Node, Plan, key, set};
 
@@ -22,6 +23,7 @@ impl Home {
             seed: 1,
             votes: true,
             network: Network::Alone,
+            genesis: Hash::ZERO,
             disk,
             goal: Goal::new(0),
         };

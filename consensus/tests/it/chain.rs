@@ -25,6 +25,9 @@ pub(crate) const CHAIN: &str = "ombra-consensus-test";
 /// How long anything may take before a test fails. Generous: machines may be busy.
 const DEADLINE: Duration = Duration::from_secs(120);
 
+/// How long something is watched that must not happen.
+const WHILE: Duration = Duration::from_secs(2);
+
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 struct TestBlock {
     height: u64,
@@ -109,6 +112,13 @@ impl Disk {
         let wait = tip.wait_for(|tip| *tip >= height);
         let reached = tokio::time::timeout(DEADLINE, wait).await;
         assert!(reached.is_ok(), "the chain stays at height {}, not {height}", self.height());
+    }
+
+    /// Whether the chain still is at this height after a while.
+    pub(crate) async fn stays_at(&self, height: u64) -> bool {
+        let mut tip = self.tip.subscribe();
+        let wait = tip.wait_for(|tip| *tip > height);
+        tokio::time::timeout(WHILE, wait).await.is_err()
     }
 
     pub(crate) fn block(&self, height: u64) -> (Hash, Decided) {
@@ -237,23 +247,42 @@ impl Archive for Disk {
 }
 
 /// Blocks are due up to a height that the test sets.
-pub(crate) struct Goal(watch::Sender<u64>);
+pub(crate) struct Goal {
+    due: watch::Sender<u64>,
+    /// The height up to which the minimum interval is over.
+    ripe: watch::Sender<u64>,
+}
 
 impl Goal {
     pub(crate) fn new(height: u64) -> Arc<Self> {
-        Arc::new(Self(watch::Sender::new(height)))
+        let (due, ripe) = (watch::Sender::new(height), watch::Sender::new(u64::MAX));
+        Arc::new(Self { due, ripe })
     }
 
     pub(crate) fn set(&self, height: u64) {
-        self.0.send_replace(height);
+        self.due.send_replace(height);
     }
+
+    /// Lets the minimum interval be over for blocks up to this one, and not for later ones.
+    pub(crate) fn ripen(&self, height: u64) {
+        self.ripe.send_replace(height);
+    }
+}
+
+async fn at_least(watched: &watch::Sender<u64>, height: u64) {
+    let mut watched = watched.subscribe();
+    watched.wait_for(|reached| *reached >= height).await.expect("the goal outlives its waiters");
 }
 
 #[async_trait]
 impl Pace for Goal {
     async fn due(&self, height: u64) {
-        let mut goal = self.0.subscribe();
-        goal.wait_for(|goal| *goal >= height).await.expect("the goal outlives its waiters");
+        at_least(&self.due, height).await;
+        at_least(&self.ripe, height).await;
+    }
+
+    async fn earliest(&self, height: u64) {
+        at_least(&self.ripe, height).await;
     }
 }
 
@@ -264,6 +293,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u8,
     pub(crate) votes: bool,
     pub(crate) network: Network,
+    pub(crate) genesis: Hash,
     pub(crate) disk: Arc<Disk>,
     pub(crate) goal: Arc<Goal>,
 }
@@ -279,6 +309,7 @@ impl Node {
         let stop = CancellationToken::new();
         let config = Config {
             chain_id: CHAIN.to_owned(),
+            genesis_hash: plan.genesis,
             moniker: plan.name.clone(),
             directory: directory.join(&plan.name),
             network: plan.network.clone(),

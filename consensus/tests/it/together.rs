@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use consensus::{CertificateError, Network, ValidatorSet, peer_id, verify_certificate};
 use tempfile::TempDir;
+use types::Hash;
 
 use crate::chain::{CHAIN, Disk, Goal, Node, Plan, free_address, key, node_key, set};
 
@@ -54,6 +55,7 @@ impl Town {
                         peers: others.map(|(_, peer)| peer.clone()).collect(),
                         open: false,
                     },
+                    genesis: Hash::ZERO,
                     disk: Disk::with_sets(sets.clone(), key(*seed).address(), FILLING),
                     goal: Goal::new(0),
                 }
@@ -162,6 +164,42 @@ async fn one_validator_that_finds_a_block_due_wakes_the_others() {
     town.plans[2].goal.set(5);
     town.reaches(5).await;
     town.agree_up_to(5);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_can_make_the_others_start_before_the_minimum_interval_is_over() {
+    let town = Town::new("early", 4, 0).await;
+    town.set_goal(2);
+    town.reaches(2).await;
+    for plan in &town.plans[1..] {
+        plan.goal.ripen(2);
+    }
+    let hasty = &town.plans[0];
+    hasty.goal.set(3);
+    assert!(hasty.disk.stays_at(2).await);
+    for plan in &town.plans[1..] {
+        plan.goal.ripen(3);
+    }
+    town.reaches(3).await;
+    town.agree_up_to(3);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_with_another_genesis_is_turned_away() {
+    let mut town = Town::new("genesis", 1, 2).await;
+    town.stop(2).await;
+    town.plans[2].genesis = Hash::new([1; 32]);
+    town.start(2).await;
+    town.set_goal(3);
+    town.plans[0].disk.reaches(3).await;
+    town.plans[1].disk.reaches(3).await;
+    let stranger = &town.plans[2];
+    assert!(stranger.disk.stays_at(0).await, "it was given blocks");
+    let node = town.nodes[2].as_ref().expect("a node");
+    let peers = node.handle.control().peers().await.expect("peers");
+    assert!(peers.is_empty(), "{peers:?}");
     town.stop_all().await;
 }
 

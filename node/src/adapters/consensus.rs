@@ -1,7 +1,7 @@
 //! What consensus asks of the ledger: proposing, judging, committing, and the archive.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -35,6 +35,9 @@ pub(crate) struct ChainLedger {
     pub(crate) metrics: BlockMetrics,
     /// The address that this node proposes as; a follower has none.
     pub(crate) proposer: Option<Address>,
+    /// How long transactions are put into a proposal; the rest waits in the pool. Others have to
+    /// execute them again before they can vote.
+    pub(crate) build_time_max: Duration,
 }
 
 /// A height that is not the next one.
@@ -69,6 +72,10 @@ impl ChainLedger {
                 Ok(()) | Err(PushError::Rejected(_) | PushError::Full { .. }) => {}
                 Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
             }
+            if started.elapsed() >= self.build_time_max {
+                tracing::debug!(transactions = builder.len(), "the time for a proposal is over");
+                break;
+            }
         }
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
@@ -83,13 +90,13 @@ impl ChainLedger {
         Ok(())
     }
 
-    /// Decodes and executes a block of another validator, or one that was kept before a restart.
-    fn execute(&self, bytes: &[u8]) -> Result<Result<Executed, String>, LedgerFault> {
+    fn decode(&self, bytes: &[u8]) -> Result<UncheckedBlock, String> {
         let limits = SizeLimits::from(self.chain.spec().params());
-        let unchecked = match UncheckedBlock::decode(bytes, &limits) {
-            Ok(unchecked) => unchecked,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        UncheckedBlock::decode(bytes, &limits).map_err(|error| error.to_string())
+    }
+
+    /// Executes a block of another validator, or one that was kept before a restart.
+    fn execute(&self, unchecked: UncheckedBlock) -> Result<Result<Executed, String>, LedgerFault> {
         let height = unchecked.header.index;
         let transactions = match self.check(unchecked.transactions, height) {
             Ok(transactions) => transactions,
@@ -147,7 +154,11 @@ impl Ledger for ChainLedger {
         if let Some(own) =
             kept.into_iter().find(|kept| kept.round == round && kept.proposer == proposer)
         {
-            return Ok(Proposed { hash: own.hash, bytes: Bytes::from(own.bytes) });
+            let hash = own.hash;
+            let bytes = self.body(height, &hash)?;
+            let bytes =
+                bytes.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
+            return Ok(Proposed { hash, bytes });
         }
         let executed = self.build(proposer)?;
         let (hash, bytes) = (executed.block.hash(), executed.block.encode());
@@ -158,11 +169,11 @@ impl Ledger for ChainLedger {
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         let Candidate { height, round, proposer, seal, bytes, origin } = candidate;
-        let limits = SizeLimits::from(self.chain.spec().params());
-        let header = match UncheckedBlock::decode(&bytes, &limits) {
-            Ok(block) => block.header,
-            Err(error) => return Ok(Verdict::Undecodable { reason: error.to_string() }),
+        let unchecked = match self.decode(&bytes) {
+            Ok(unchecked) => unchecked,
+            Err(reason) => return Ok(Verdict::Undecodable { reason }),
         };
+        let header = &unchecked.header;
         let hash = header.hash();
         let invalid = |reason: String| Ok(Verdict::Invalid { hash, reason });
         // A synced block may have been built for an earlier round than it was decided in.
@@ -177,7 +188,7 @@ impl Ledger for ChainLedger {
             }
         }
         if self.chain.open_block(&hash).is_none() {
-            let executed = match self.execute(&bytes)? {
+            let executed = match self.execute(unchecked)? {
                 Ok(executed) => executed,
                 Err(reason) => return invalid(reason),
             };
@@ -269,8 +280,9 @@ impl ChainLedger {
     fn execute_kept(&self, height: u64, hash: Hash) -> Result<Executed, LedgerFault> {
         let kept = self.chain.store().undecided_by_hash(height, &hash).map_err(LedgerFault::new)?;
         let kept = kept.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
-        self.execute(&kept.bytes)?
-            .map_err(|reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason }))
+        let broken = |reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason });
+        let unchecked = self.decode(&kept.bytes).map_err(broken)?;
+        self.execute(unchecked)?.map_err(broken)
     }
 }
 
@@ -279,7 +291,7 @@ impl Archive for ChainLedger {
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
         Ok(kept
             .into_iter()
-            .map(|store::Undecided { round, proposer, hash, seal, bytes: _ }| Undecided {
+            .map(|store::UndecidedHead { round, proposer, hash, seal }| Undecided {
                 round,
                 proposer,
                 seal,

@@ -11,7 +11,8 @@ use state::store::tools::Verified;
 use state::store::{Options, Store, Tip, tools};
 
 use super::client::{CliError, Out, Outcome};
-use super::genesis;
+use super::signed::ForgetArgs;
+use super::{genesis, signed};
 use crate::config::Home;
 use crate::replay::ChainReplay;
 
@@ -38,10 +39,10 @@ pub(super) enum DbCommand {
     Snapshot(FileArgs),
     /// Make the database out of a snapshot; there must be none yet
     #[command(after_help = "Example: ombra db restore --home /var/lib/ombra /backup/ombra")]
-    Restore(FileArgs),
+    Restore(RestoreArgs),
     /// Take the last block back; the old database is kept beside the new one
     #[command(after_help = "Example: ombra db rollback --home /var/lib/ombra")]
-    Rollback(HomeArgs),
+    Rollback(RollbackArgs),
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +61,22 @@ pub(super) struct FileArgs {
     at: HomeArgs,
     /// The file or folder
     path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RestoreArgs {
+    #[command(flatten)]
+    file: FileArgs,
+    #[command(flatten)]
+    forget: ForgetArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RollbackArgs {
+    #[command(flatten)]
+    at: HomeArgs,
+    #[command(flatten)]
+    forget: ForgetArgs,
 }
 
 #[derive(Debug, Args)]
@@ -226,19 +243,36 @@ fn import(args: &FileArgs, out: Out<'_>) -> Outcome {
     tip_line(at, "imported", &tip.map_err(failed)?, out)
 }
 
-fn restore(args: &FileArgs, out: Out<'_>) -> Outcome {
-    let home = Home::new(args.at.home.clone());
+fn restore(args: &RestoreArgs, out: Out<'_>) -> Outcome {
+    let RestoreArgs { file: FileArgs { at, path }, forget } = args;
+    let home = Home::new(at.home.clone());
     let genesis = genesis::parse(&home.genesis())?;
-    let tip = tools::restore(&args.path, &home.database(), genesis.hash(), Options::default());
-    tip_line(&args.at, "restored", &tip.map_err(failed)?, out)
+    let signed = {
+        let snapshot = Store::open_read_only(path, Options::default()).map_err(failed)?;
+        let height = snapshot.tip().map_err(failed)?.height;
+        signed::look(&home, &genesis, &snapshot, height, forget)?
+    };
+    let tip = tools::restore(path, &home.database(), genesis.hash(), Options::default());
+    let tip = tip.map_err(failed)?;
+    signed.settle()?;
+    tip_line(at, "restored", &tip, out)
 }
 
-fn rollback(args: &HomeArgs, out: Out<'_>) -> Outcome {
+fn rollback(args: &RollbackArgs, out: Out<'_>) -> Outcome {
+    let RollbackArgs { at, forget } = args;
+    let path = database(at)?;
+    let home = Home::new(at.home.clone());
+    let signed = {
+        let store = open(at)?;
+        let height = store.tip().map_err(failed)?.height.saturating_sub(1);
+        signed::look(&home, &genesis::parse(&home.genesis())?, &store, height, forget)?
+    };
     let bar = bar("blocks");
-    let path = database(args)?;
-    let chain = replay(args)?;
+    let chain = replay(at)?;
     let replay = chain.replay();
     let tip = tools::rollback(&path, Options::default(), &replay, &mut progress(&bar));
     bar.finish_and_clear();
-    tip_line(args, "rolled back", &tip.map_err(failed)?, out)
+    let tip = tip.map_err(failed)?;
+    signed.settle()?;
+    tip_line(at, "rolled back", &tip, out)
 }

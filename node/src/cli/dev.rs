@@ -115,7 +115,7 @@ pub(super) async fn stop_when(
     asked: impl Future<Output = &'static str>,
 ) -> Outcome {
     let reason = chain.running.run_until(asked).await;
-    if reason.is_failure() { Err(CliError::Failed(reason.to_string())) } else { Ok(()) }
+    super::ended(&reason)
 }
 
 /// Makes or opens the chain and starts it.
@@ -165,7 +165,7 @@ pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     };
     let running = Box::pin(crate::node::start(spec, log))
         .await
-        .map_err(|e| CliError::Failed(e.to_string()))?;
+        .map_err(|error| super::not_started(&error))?;
     Ok(DevChain { running, accounts, directory, is_new, _temporary: temporary })
 }
 

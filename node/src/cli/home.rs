@@ -145,11 +145,11 @@ pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
     let spec = NodeSpec { home, genesis, config: settings, validator, node_key, alone: false };
     let running = Box::pin(crate::node::start(spec, log))
         .await
-        .map_err(|e| CliError::Failed(e.to_string()))?;
+        .map_err(|error| super::not_started(&error))?;
     writeln!(out, "JSON-RPC  http://{}", running.endpoints().rpc)?;
     out.flush()?;
     let reason = running.run_until(asked).await;
-    if reason.is_failure() { Err(CliError::Failed(reason.to_string())) } else { Ok(()) }
+    super::ended(&reason)
 }
 
 /// Writes a file that must not exist yet; its folder is made.

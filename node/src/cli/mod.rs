@@ -7,6 +7,7 @@ mod demo;
 mod dev;
 mod genesis;
 mod home;
+mod signed;
 mod testnet;
 mod version;
 
@@ -17,6 +18,9 @@ use clap::{Parser, Subcommand};
 
 use client::{CliError, ClientCommand, Outcome};
 
+use crate::node::StartError;
+use crate::supervisor::ShutdownReason;
+
 /// A chain on which people buy work from AI agents: the node, and its tools.
 #[derive(Debug, Parser)]
 #[command(
@@ -26,7 +30,8 @@ use client::{CliError, ClientCommand, Outcome};
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, \
-                  3 node not reachable, 4 refused by the chain."
+                  3 node not reachable, 4 refused by the chain, \
+                  5 stopped for safety: do not restart."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -79,6 +84,23 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// How a node ended, as the outcome of its command.
+fn ended(reason: &ShutdownReason) -> Outcome {
+    if reason.forbids_restart() {
+        Err(CliError::Unsafe(reason.to_string()))
+    } else if reason.is_failure() {
+        Err(CliError::Failed(reason.to_string()))
+    } else {
+        Ok(())
+    }
+}
+
+/// Why a node did not start, as the outcome of its command.
+fn not_started(error: &StartError) -> CliError {
+    let why = error.to_string();
+    if error.forbids_restart() { CliError::Unsafe(why) } else { CliError::Failed(why) }
 }
 
 async fn run(command: Command) -> Outcome {

@@ -55,7 +55,7 @@ pub use self::query::{
 };
 pub use self::snapshot::Snapshot;
 pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};
-pub use self::undecided::Undecided;
+pub use self::undecided::{Undecided, UndecidedHead};
 
 /// The format that this program writes. Another one is refused, never guessed at.
 pub const FORMAT: u32 = 1;
@@ -117,8 +117,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StorageError::Locked`] if another process has it open, [`StorageError::Format`] if another
-    /// version of the program wrote it, [`StorageError::Database`] for anything else.
+    /// version of the program wrote it, [`StorageError::Interrupted`] if there is none but what an
+    /// interrupted rollback left, [`StorageError::Database`] for anything else.
     pub fn open(path: &Path, options: Options) -> Result<Self, StorageError> {
+        tools::refuse_interrupted(path)?;
         Self::with(Rocks::open(path, &options)?, options)
     }
 

@@ -28,6 +28,19 @@ pub struct Undecided {
     pub bytes: Vec<u8>,
 }
 
+/// An [`Undecided`] without its block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UndecidedHead {
+    /// The round in which it was proposed.
+    pub round: u32,
+    /// Who proposed it.
+    pub proposer: Address,
+    /// The block's hash.
+    pub hash: Hash,
+    /// The proposer's signature over the proposal; none for one of our own or one fetched later.
+    pub seal: Option<Signature>,
+}
+
 /// The front of a row; the block follows.
 #[derive(Serialize, Deserialize)]
 struct Front {
@@ -59,15 +72,15 @@ impl Store {
         self.0.rocks.write(batch, Durability::Synced)
     }
 
-    /// The proposed blocks of a height, in the order of their rounds.
+    /// The proposed blocks of a height, in the order of their rounds; their blocks are not copied.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
-    pub fn undecided(&self, height: u64) -> Result<Vec<Undecided>, StorageError> {
+    pub fn undecided(&self, height: u64) -> Result<Vec<UndecidedHead>, StorageError> {
         let mut rows = Vec::new();
-        self.walk_undecided(height, |row| {
-            rows.push(row);
-            true
+        self.walk_undecided(height, |key, value| {
+            rows.push(decode(key, value)?.0);
+            Ok(true)
         })?;
         Ok(rows)
     }
@@ -82,11 +95,13 @@ impl Store {
         hash: &Hash,
     ) -> Result<Option<Undecided>, StorageError> {
         let mut found = None;
-        self.walk_undecided(height, |row| {
-            if row.hash == *hash {
-                found = Some(row);
+        self.walk_undecided(height, |key, value| {
+            if !key.ends_with(hash.as_bytes()) {
+                return Ok(true);
             }
-            found.is_none()
+            let (UndecidedHead { round, proposer, hash, seal }, bytes) = decode(key, value)?;
+            found = Some(Undecided { round, proposer, hash, seal, bytes: bytes.to_vec() });
+            Ok(false)
         })?;
         Ok(found)
     }
@@ -94,18 +109,15 @@ impl Store {
     fn walk_undecided(
         &self,
         height: u64,
-        mut visit: impl FnMut(Undecided) -> bool,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool, StorageError>,
     ) -> Result<(), StorageError> {
         let (from, to) = bounds(height);
         let mut fault = None;
         self.0.rocks.live().walk(UNDECIDED, &from, Some(&to), |key, value| {
-            match decode(key, value) {
-                Ok(row) => visit(row),
-                Err(error) => {
-                    fault = Some(error);
-                    false
-                }
-            }
+            visit(key, value).unwrap_or_else(|error| {
+                fault = Some(error);
+                false
+            })
         })?;
         fault.map_or(Ok(()), Err)
     }
@@ -129,12 +141,13 @@ fn bounds(height: u64) -> ([u8; 8], [u8; 8]) {
     (height.to_be_bytes(), height.saturating_add(1).to_be_bytes())
 }
 
-fn decode(key: &[u8], value: &[u8]) -> Result<Undecided, StorageError> {
+/// The head of a row, and its block.
+fn decode<'a>(key: &[u8], value: &'a [u8]) -> Result<(UndecidedHead, &'a [u8]), StorageError> {
     let broken = || StorageError::Inconsistent { what: "an undecided proposal is malformed" };
     let (_, round, hash) = <(u64, u32, Hash)>::from_bytes(key).ok_or_else(broken)?;
     let (&length, rest) = value.split_first().ok_or_else(broken)?;
     let (front, bytes) = rest.split_at_checked(usize::from(length)).ok_or_else(broken)?;
     let Front { proposer, seal } = codec::decode(front)
         .map_err(|source| StorageError::Decode { table: UNDECIDED.name, source })?;
-    Ok(Undecided { round, proposer, hash, seal, bytes: bytes.to_vec() })
+    Ok((UndecidedHead { round, proposer, hash, seal }, bytes))
 }

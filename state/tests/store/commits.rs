@@ -1,7 +1,7 @@
 //! Commits: whole or not at all, in order, and small.
 
 use state::StorageError;
-use state::store::{CommitBlock, Options, Store, Undecided, tools};
+use state::store::{CommitBlock, Options, Store, Undecided, UndecidedHead, tools};
 use state::tables::Accounts;
 use state::view;
 use types::Address;
@@ -109,12 +109,16 @@ fn undecided_proposals_live_until_their_height_is_committed() {
     chain.store.put_undecided(1, &proposal(0)).unwrap();
     chain.store.put_undecided(1, &proposal(3)).unwrap();
     chain.store.put_undecided(2, &proposal(0)).unwrap();
-    assert_eq!(chain.store.undecided(1).unwrap(), [proposal(0), proposal(3)]);
+    let head = |row| {
+        let Undecided { round, proposer, hash, seal, bytes: _ } = proposal(row);
+        UndecidedHead { round, proposer, hash, seal }
+    };
+    assert_eq!(chain.store.undecided(1).unwrap(), [head(0), head(3)]);
     let found = chain.store.undecided_by_hash(1, &executed.block.hash()).unwrap();
     assert_eq!(found, Some(proposal(0)));
     chain.commit(&executed);
     assert!(chain.store.undecided(1).unwrap().is_empty());
-    assert_eq!(chain.store.undecided(2).unwrap(), [proposal(0)]);
+    assert_eq!(chain.store.undecided(2).unwrap(), [head(0)]);
     chain.store.put_undecided(1, &proposal(7)).unwrap();
     assert!(chain.store.undecided(1).unwrap().is_empty(), "a late proposal would stay for ever");
 }

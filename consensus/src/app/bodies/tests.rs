@@ -83,32 +83,40 @@ fn each_of_the_next_two_heights_has_a_set_of_its_own() {
     assert!(!is_wanted(&of_newcomer(TIP + 1)) && is_wanted(&of_newcomer(TIP + 2)));
 }
 
-#[test]
-fn a_round_has_room_for_few_bodies() {
-    let limits = Limits { body_bytes_max: 9, streams_max: 1, early_chunks_max: 1 };
-    let mut bodies = Bodies::new(Assembler::new(limits));
-    for byte in 0..2 {
-        let hash = Hash::new([byte; 32]);
-        assert!(!bodies.is_crowded(3, hash));
-        bodies.judged.insert((3, hash), Validity::Invalid);
-    }
-    assert!(bodies.is_crowded(3, Hash::new([9; 32])));
-    assert!(!bodies.is_crowded(3, Hash::new([1; 32])), "known ones are answered again");
-    assert!(!bodies.is_crowded(4, Hash::new([9; 32])));
-}
+const LIMITS: Limits = Limits {
+    body_bytes_max: 9,
+    per_proposer_max: 1,
+    per_publisher_max: 1,
+    early_streams_max: 1,
+    early_chunks_max: 1,
+};
 
 #[test]
-fn parked_bodies_wait_for_their_height_and_are_few() {
-    let limits = Limits { body_bytes_max: 9, streams_max: 1, early_chunks_max: 1 };
-    let mut bodies = Bodies::new(Assembler::new(limits));
-    for round in 0..9 {
+fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
+    let mut bodies = Bodies::new(Assembler::new(LIMITS));
+    let parked = |bodies: &Bodies, round| {
+        let proposer = on_turn(TIP + 2, round).address();
+        let all = bodies.parked.iter().map(|body| body.head.fields().proposer);
+        all.filter(|other| *other == proposer).count()
+    };
+    let liar = on_turn(TIP + 2, 0);
+    for size in 0..9 {
+        let (height, round, proposer) = (TIP + 2, 0, liar.address());
+        let value = Hash::new([size; 32]);
+        let size = u32::from(size);
+        let fields = BodyFields { height, round, proposer, value, size, digest: Hash::ZERO };
+        let head = Head::new(&fields, &liar.sign(&sign_bytes::body(CHAIN, &fields)));
+        bodies.park(Body { head, bytes: Vec::new().into() });
+    }
+    assert_eq!(parked(&bodies, 0), PARKED_PER_PROPOSER_MAX);
+    for round in 1..4 {
         for _ in 0..2 {
             bodies.park(Body { head: head(TIP + 2, round), bytes: Vec::new().into() });
         }
+        assert_eq!(parked(&bodies, round), 1, "the others have room, and the same is kept once");
     }
-    assert_eq!(bodies.parked.len(), PARKED_MAX);
     assert!(bodies.take(TIP + 1).is_empty());
     bodies.prune(TIP + 1);
-    assert_eq!(bodies.take(TIP + 2).len(), PARKED_MAX);
+    assert_eq!(bodies.take(TIP + 2).len(), PARKED_PER_PROPOSER_MAX + 3);
     assert!(bodies.parked.is_empty());
 }

@@ -5,6 +5,7 @@ use super::*;
 fn config(chain_id: &str, network: Network) -> Config {
     Config {
         chain_id: chain_id.to_owned(),
+        genesis_hash: Hash::ZERO,
         moniker: "node".to_owned(),
         directory: "unused".into(),
         network,
@@ -53,7 +54,8 @@ fn a_bad_address_is_named() {
 
 #[test]
 fn chains_do_not_share_protocols() {
-    let names = |chain| protocol_names(chain).consensus;
-    assert_ne!(names("one"), names("two"));
-    assert!(names("one").starts_with("/ombra/"));
+    let names = |chain, genesis| protocol_names(chain, Hash::new([genesis; 32])).consensus;
+    assert_ne!(names("one", 1), names("two", 1));
+    assert_ne!(names("one", 1), names("one", 2));
+    assert!(names("one", 1).starts_with("/ombra/"));
 }

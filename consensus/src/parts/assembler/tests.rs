@@ -6,8 +6,13 @@ use types::{Address, Keypair};
 use super::*;
 use crate::parts::{cut, describe};
 
-const LIMITS: Limits =
-    Limits { body_bytes_max: 4 * CHUNK_BYTES, streams_max: 3, early_chunks_max: 2 };
+const LIMITS: Limits = Limits {
+    body_bytes_max: 4 * CHUNK_BYTES,
+    per_proposer_max: 3,
+    per_publisher_max: 2,
+    early_streams_max: 3,
+    early_chunks_max: 2,
+};
 
 /// A peer id: a SHA-256 multihash of its key.
 fn peer(byte: u8) -> PeerId {
@@ -21,7 +26,11 @@ fn body(size: usize) -> Bytes {
 }
 
 fn head(height: u64, bytes: &[u8]) -> Head {
-    let fields = describe(height, 0, Address::new([1; 20]), Hash::new([2; 32]), bytes);
+    head_by(1, height, bytes)
+}
+
+fn head_by(proposer: u8, height: u64, bytes: &[u8]) -> Head {
+    let fields = describe(height, 0, Address::new([proposer; 20]), Hash::new([2; 32]), bytes);
     let seal = Keypair::from_seed(&[1; 32]).sign(b"not looked at here");
     Head::new(&fields.expect("a small body"), &seal)
 }
@@ -97,24 +106,68 @@ fn unwanted_or_oversized_bodies_keep_no_memory() {
     assert!(assembler.streams.is_empty());
 }
 
+/// A part of a stream without a head.
+fn stray(id: u8, number: u64) -> StreamMessage<Part> {
+    let stream = StreamId::new(Bytes::copy_from_slice(&[id]));
+    StreamMessage::new(stream, number, Data(Part::Chunk(vec![0; 9])))
+}
+
 #[test]
 fn early_chunks_and_streams_are_bounded() {
     let mut assembler = Assembler::new(LIMITS);
-    let peer = peer(6);
+    let [honest, liar, other] = [6, 7, 8].map(peer);
     let wanted = messages(9, 1, &body(2 * CHUNK_BYTES));
-    assert!(add_all(&mut assembler, peer, wanted[..1].to_vec()).is_empty());
-    for id in 0..8_u8 {
-        let stream = StreamId::new(Bytes::copy_from_slice(&[id]));
-        for number in 1..10 {
-            let chunk = StreamMessage::new(stream.clone(), number, Data(Part::Chunk(vec![0; 9])));
-            assert!(assembler.add(peer, chunk, |_| true).is_none());
-        }
+    let early = messages(10, 1, &body(CHUNK_BYTES));
+    assert!(add_all(&mut assembler, honest, wanted[..1].to_vec()).is_empty());
+    assert!(add_all(&mut assembler, honest, early[1..].to_vec()).is_empty());
+    for (id, number) in (0..8).flat_map(|id| (1..10).map(move |number| (id, number))) {
+        assert!(assembler.add(liar, stray(id, number), |_| true).is_none());
     }
-    assert_eq!(assembler.streams.len(), LIMITS.streams_max);
+    let of = |assembler: &Assembler, peer| {
+        assembler.streams.keys().filter(|key| key.publisher == peer).count()
+    };
+    assert_eq!((of(&assembler, honest), of(&assembler, liar)), (2, LIMITS.per_publisher_max));
     assert!(
         assembler.streams.values().all(|stream| stream.chunks.len() <= LIMITS.early_chunks_max)
     );
-    assert_eq!(add_all(&mut assembler, peer, wanted[1..].to_vec()).len(), 1, "it was kept");
+    assert_eq!(add_all(&mut assembler, honest, early[..1].to_vec()).len(), 1, "it was kept");
+    for id in 0..8 {
+        assert!(assembler.add(other, stray(id, 1), |_| true).is_none());
+    }
+    assert_eq!(assembler.streams.len(), 1 + LIMITS.early_streams_max);
+    assert_eq!(add_all(&mut assembler, honest, wanted[1..].to_vec()).len(), 1, "it was kept");
+}
+
+#[test]
+fn nobody_pushes_out_what_another_proposer_sealed() {
+    let mut assembler = Assembler::new(LIMITS);
+    let honest = peer(9);
+    let wanted = messages(1, 1, &body(2 * CHUNK_BYTES));
+    assert!(add_all(&mut assembler, honest, wanted[..2].to_vec()).is_empty());
+    // A liar seals body after body, and has others announce them too.
+    for (publisher, id) in (0..8).flat_map(|publisher| (0..8).map(move |id| (publisher, id))) {
+        let bytes = body(usize::from(id) + 1);
+        let stream = StreamId::new(Bytes::copy_from_slice(&[id]));
+        let announced = cut(&stream, head_by(2, 1, &bytes), &bytes).next().expect("a head");
+        assert!(assembler.add(peer(publisher), announced, |_| true).is_none());
+    }
+    assert_eq!(assembler.streams.len(), 1 + LIMITS.per_proposer_max);
+    assert_eq!(add_all(&mut assembler, honest, wanted[2..].to_vec()).len(), 1);
+}
+
+#[test]
+fn a_stalled_stream_makes_room_for_one_of_the_same_proposer() {
+    let mut assembler = Assembler::new(LIMITS);
+    let all: Vec<_> = (1..=4).map(|id| messages(id, 1, &body(2 * CHUNK_BYTES))).collect();
+    for id in 0..4_u8 {
+        let of_stream = &all[usize::from(id)];
+        assert!(add_all(&mut assembler, peer(id), of_stream[..1].to_vec()).is_empty());
+        // The first goes on, so the second has waited longest when the fourth comes.
+        assert!(add_all(&mut assembler, peer(0), all[0][1..2].to_vec()).is_empty());
+    }
+    let mut finish =
+        |id: u8| add_all(&mut assembler, peer(id), all[usize::from(id)][1..].to_vec()).len();
+    assert_eq!([0, 1, 2, 3].map(&mut finish), [1, 0, 1, 1]);
 }
 
 #[test]

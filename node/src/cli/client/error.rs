@@ -13,6 +13,9 @@ pub enum CliError {
     /// The work failed.
     #[error("{0}")]
     Failed(String),
+    /// The node stopped, and must not be started again before somebody has looked at it.
+    #[error("{0}; do not start this node again before you know why (docs/operating.md section 3)")]
+    Unsafe(String),
     /// The chain's rules refuse a transaction: its code and sentence.
     #[error("refused by the chain: {code}: {message}")]
     Refused {
@@ -47,6 +50,7 @@ impl CliError {
         match self {
             Self::Usage(_) => 2,
             Self::Refused { .. } => 4,
+            Self::Unsafe(_) => 5,
             Self::Client(error) => client_exit_code(error),
             Self::Output(_) if self.is_quiet() => 0,
             Self::Failed(_) | Self::Wallet(_) | Self::File { .. } | Self::Output(_) => 1,

@@ -1,6 +1,7 @@
 //! Snapshots of a database, and databases made from them.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use types::Hash;
@@ -23,7 +24,8 @@ pub fn snapshot(store: &Store, to: &Path) -> Result<(), ToolError> {
 }
 
 /// Makes a database in the folder `to`, which must not exist or be empty, out of a snapshot of the
-/// chain `genesis`. Answers its tip. What is in `to` afterwards is whole, or not there.
+/// chain `genesis`. Answers its tip. What is in `to` afterwards is whole and on the disk, or not
+/// there.
 ///
 /// # Errors
 /// [`StorageError::Genesis`] if the snapshot is of another chain; [`ToolError`] else.
@@ -56,10 +58,21 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
         if entry.file_name() == "LOCK" {
             continue;
         }
-        fs::copy(entry.path(), partial.join(entry.file_name())).map_err(file(&entry.path()))?;
+        let copy = partial.join(entry.file_name());
+        fs::copy(entry.path(), &copy).map_err(file(&entry.path()))?;
+        File::open(&copy).and_then(|copied| copied.sync_all()).map_err(file(&copy))?;
     }
+    sync_folder(Some(&partial)).map_err(file(&partial))?;
     fs::rename(&partial, to).map_err(file(to))?;
+    sync_folder(to.parent()).map_err(file(to))?;
     Ok(tip)
+}
+
+/// Writes the names in a folder to the disk.
+pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+    // The parent of a single relative name is empty: the folder that the process is in.
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
 /// `path` with a suffix to its last part: a folder beside it, on the same disk.

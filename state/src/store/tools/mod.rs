@@ -33,6 +33,7 @@ use crate::invariants::Broken;
 pub use archive::{export, import};
 pub use copies::{restore, snapshot};
 pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError};
+pub(super) use replay::refuse_interrupted;
 pub use replay::{Verified, rebuild, rollback, verify};
 pub use size::{TableStats, compact, stats};
 

@@ -8,8 +8,9 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::copies::beside;
+use super::copies::{beside, sync_folder};
 use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
+use crate::error::StorageError;
 use crate::invariants::{self, Report};
 use crate::store::tables::{self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED};
 use crate::store::{Options, Store, Tip};
@@ -173,6 +174,12 @@ fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError>
     Ok(())
 }
 
+/// What the old database is called beside the new one.
+const KEPT: &str = "before-rollback";
+
+/// What the new database is called until it takes its place.
+const FRESH: &str = "rollback";
+
 /// Takes the last block back: builds the chain up to the block before it in a new database, which
 /// then takes the place of the one in the folder `path`. The old one is kept beside it, with the
 /// suffix `before-rollback`.
@@ -186,7 +193,7 @@ pub fn rollback(
     replay: &Replay<'_>,
     progress: Progress<'_>,
 ) -> Result<Tip, ToolError> {
-    let (kept, fresh) = (beside(path, "before-rollback"), beside(path, "rollback"));
+    let (kept, fresh) = (beside(path, KEPT), beside(path, FRESH));
     if kept.exists() {
         return Err(ToolError::Exists { path: kept });
     }
@@ -201,9 +208,67 @@ pub fn rollback(
         let target = Store::open(&fresh, options)?;
         rebuild(&store, &target, height, replay, progress)?
     };
-    for (from, to) in [(path, kept.as_path()), (fresh.as_path(), path)] {
-        let moved = fs::rename(from, to);
-        moved.map_err(|source| ToolError::File { path: from.to_path_buf(), source })?;
-    }
+    take_place(path, &kept, &fresh)?;
     Ok(tip)
+}
+
+/// Keeps the folder `path` as `kept` and puts `fresh` into its place, or leaves all as it was.
+fn take_place(path: &Path, kept: &Path, fresh: &Path) -> Result<(), ToolError> {
+    let file = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| ToolError::File { path, source }
+    };
+    fs::rename(path, kept).map_err(file(path))?;
+    if let Err(source) = fs::rename(fresh, path) {
+        fs::rename(kept, path).map_err(file(kept))?;
+        return Err(file(fresh)(source));
+    }
+    sync_folder(path.parent()).map_err(file(path))
+}
+
+/// Refuses to begin a new database in `path` where a rollback was interrupted between its two moves.
+pub(in crate::store) fn refuse_interrupted(path: &Path) -> Result<(), StorageError> {
+    if path.join("CURRENT").exists() {
+        return Ok(());
+    }
+    match [KEPT, FRESH].map(|suffix| beside(path, suffix)).into_iter().find(|it| it.exists()) {
+        Some(left) => Err(StorageError::Interrupted { path: path.to_path_buf(), left }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What a rollback does to folders when it is disturbed.
+
+    use super::*;
+
+    #[test]
+    fn when_the_new_database_cannot_take_its_place_the_old_one_is_put_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, kept, fresh] =
+            ["db", "db.before-rollback", "db.rollback"].map(|name| folder.path().join(name));
+        fs::create_dir(&path).expect("a folder");
+        take_place(&path, &kept, &fresh).expect_err("there is no new database");
+        assert!(path.exists() && !kept.exists());
+        fs::create_dir(&fresh).expect("a folder");
+        take_place(&path, &kept, &fresh).expect("moved");
+        assert!(path.exists() && kept.exists() && !fresh.exists());
+    }
+
+    #[test]
+    fn no_new_database_begins_where_a_rollback_was_interrupted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("db");
+        for suffix in [KEPT, FRESH] {
+            let left = beside(&path, suffix);
+            fs::create_dir(&left).expect("a folder");
+            let error = Store::open(&path, Options::default()).expect_err("refused");
+            assert!(matches!(error, StorageError::Interrupted { .. }), "{error}");
+            fs::remove_dir(&left).expect("removed");
+        }
+        Store::open(&path, Options::default()).expect("a new database");
+        fs::create_dir(beside(&path, KEPT)).expect("a folder");
+        Store::open(&path, Options::default()).expect("the old database is kept beside it");
+    }
 }
