@@ -4,7 +4,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -40,6 +40,10 @@ pub(super) struct GuardedIo<T> {
     inner: T,
     write_timeout: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    /// Whether writing was given up. Then nothing is read either: whoever waits for the peer to say
+    /// something would keep the connection open.
+    is_cut: bool,
+    reader: Option<Waker>,
     gate: Arc<Gate>,
     incoming: MessageCounter,
     outgoing: MessageCounter,
@@ -57,6 +61,8 @@ impl<T> GuardedIo<T> {
             inner,
             write_timeout,
             stalled: None,
+            is_cut: false,
+            reader: None,
             gate,
             incoming: MessageCounter::new(),
             outgoing: MessageCounter::new(),
@@ -93,8 +99,21 @@ impl<T> GuardedIo<T> {
             Box::pin(tokio::time::sleep_until(Instant::now() + self.write_timeout))
         });
         match deadline.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Ready(()) => {
+                self.is_cut = true;
+                if let Some(reader) = self.reader.take() {
+                    reader.wake();
+                }
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
             Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Remembers whom to wake when the connection is cut.
+    fn remember_reader(&mut self, cx: &Context<'_>) {
+        if !self.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            self.reader = Some(cx.waker().clone());
         }
     }
 }
@@ -105,6 +124,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.is_cut {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        self.remember_reader(cx);
         if self.gate.poll_open(cx).is_pending() {
             return Poll::Pending;
         }
