@@ -15,6 +15,12 @@ pub struct Config {
     pub metrics_listen: SocketAddr,
     /// Whether the metrics listener is opened.
     pub metrics: bool,
+    /// Origins of web pages that may call, as browsers write them (`https://wallet.example`); `*`
+    /// for all. A request of another page is answered 403. Programs send no origin.
+    pub origins: Vec<String>,
+    /// Further names under which the node may be called while it listens on loopback; IP addresses
+    /// and `localhost` always may.
+    pub hosts: Vec<String>,
     /// How much clients may send and hold.
     pub limits: Limits,
 }
@@ -25,6 +31,8 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8777)),
             metrics_listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 9777)),
             metrics: true,
+            origins: Vec::new(),
+            hosts: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -44,6 +52,8 @@ pub struct Limits {
     pub websocket_message_bytes_max: u32,
     /// All bodies that are being read or answered at the same time, together.
     pub request_memory_bytes_max: u32,
+    /// All answers that wait to be taken, together; should be several times `response_bytes_max`.
+    pub response_memory_bytes_max: u32,
     /// The largest answer; a larger one becomes error −32008 (−32011 for a batch).
     pub response_bytes_max: u32,
     /// Texts in one page of a list: a page ends early when it is full.
@@ -69,6 +79,9 @@ pub struct Limits {
     pub body_timeout_ms: u64,
     /// How long a client may refuse to take what the node sends.
     pub write_timeout_ms: u64,
+    /// What a client must take per second while there is something to take; with less, it uses up
+    /// `write_timeout_ms`. 0 is any.
+    pub write_bytes_per_second_min: u32,
     /// How often a WebSocket is pinged; one that does not answer within twice this is closed.
     pub ping_interval_ms: u64,
     /// How long open requests may take to end at shutdown.
@@ -83,6 +96,7 @@ impl Default for Limits {
             request_bytes_max: 16 * 1024 * 1024,
             websocket_message_bytes_max: 2 * 1024 * 1024,
             request_memory_bytes_max: 64 * 1024 * 1024,
+            response_memory_bytes_max: 256 * 1024 * 1024,
             response_bytes_max: 32 * 1024 * 1024,
             page_bytes_max: 4 * 1024 * 1024,
             batch_calls_max: 1_000,
@@ -95,6 +109,7 @@ impl Default for Limits {
             head_timeout_ms: 30_000,
             body_timeout_ms: 30_000,
             write_timeout_ms: 30_000,
+            write_bytes_per_second_min: 32 * 1024,
             ping_interval_ms: 20_000,
             shutdown_timeout_ms: 3_000,
         }

@@ -6,7 +6,7 @@
 //! | −32050 | the codes of docs/protocol.md section 9 | the chain refuses a transaction |
 //! | −32051 | `NOT_FOUND` | there is no such block, transaction, run, … |
 //! | −32052 | `SYNCING`, `SHUTTING_DOWN` | the node cannot serve the call now |
-//! | −32053 | `TOO_MANY_ITEMS`, `TOO_MANY_CALLS`, `TOO_MANY_WAITING`, `BUSY` | a limit of this node |
+//! | −32053 | `TOO_MANY_ITEMS`, `TOO_MANY_CALLS`, `TOO_MANY_WAITING`, `TOO_MANY_CONNECTIONS`, `TOO_LARGE`, `TOO_SLOW`, `BROKEN`, `BUSY` | a limit of this node |
 //! | −32600 | `NOT_IN_BATCH`, `WEBSOCKET_ONLY` | a call in a place where it cannot be answered |
 //! | −32603 | – | a fault of this node; the cause is in its log only |
 //!

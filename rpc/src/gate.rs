@@ -3,17 +3,23 @@
 //! Every message of a client becomes a task and an answer that waits to be sent. A client that
 //! sends faster than it takes would make the node hold more and more of both. So whole messages
 //! are counted on the wire in both directions, and the node reads no further while too many are
-//! unanswered.
+//! unanswered. What the answers of one connection occupy is bounded as well.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::error::RpcError;
+use crate::memory::{AnswerMemory, Ledger, Room};
+
+/// So many messages of the largest size may be unanswered. Each is held while it is answered, and
+/// the answer to one that is no call repeats its `id`, however long.
+const LARGEST_MESSAGES: u64 = 16;
 
 /// Counts of one connection. Idle until the connection becomes a WebSocket.
 #[derive(Debug)]
@@ -25,8 +31,15 @@ pub(crate) struct Gate {
     /// Messages that were sent, and messages that need no answer.
     settled: AtomicU64,
     owed_max: u64,
+    /// The largest message since nothing was unanswered.
+    largest: AtomicU64,
+    /// What messages of the largest size may be unanswered, together.
+    received_bytes_max: u64,
     reader: AtomicWaker,
     calls: Arc<Semaphore>,
+    /// Room that the answers of this connection may take of what all share.
+    own: AnswerMemory,
+    ledger: Mutex<Ledger>,
 }
 
 impl Gate {
@@ -39,8 +52,13 @@ impl Gate {
             owed: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             owed_max: u64::from(owed_max),
+            largest: AtomicU64::new(0),
+            received_bytes_max: u64::from(limits.websocket_message_bytes_max)
+                .saturating_mul(LARGEST_MESSAGES),
             reader: AtomicWaker::new(),
             calls: Arc::new(Semaphore::new(calls)),
+            own: AnswerMemory::new(limits.response_bytes_max),
+            ledger: Mutex::default(),
         }
     }
 
@@ -70,9 +88,39 @@ impl Gate {
         })
     }
 
-    /// Messages of the client were read.
-    pub(crate) fn received(&self, messages: u64) {
-        self.owed.fetch_add(messages, Ordering::AcqRel);
+    /// A message of the client was read.
+    pub(crate) fn received(&self, bytes: u64) {
+        if self.unanswered() == 0 {
+            self.largest.store(bytes, Ordering::Release);
+        } else {
+            self.largest.fetch_max(bytes, Ordering::AcqRel);
+        }
+        self.owed.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Room for an answer of so many bytes, in this connection's share and in `shared`.
+    pub(crate) fn hold(&self, bytes: usize, shared: &AnswerMemory) -> Result<Room, RpcError> {
+        let mut room = self.own.hold(bytes)?;
+        room.add(shared.hold(bytes)?);
+        Ok(room)
+    }
+
+    /// Room for a notification, as soon as there is some.
+    pub(crate) async fn wait_for(&self, bytes: usize, shared: &AnswerMemory) -> Room {
+        let mut room = self.own.wait_for(bytes).await;
+        room.add(shared.wait_for(bytes).await);
+        room
+    }
+
+    /// The room of a message is kept until it was sent.
+    pub(crate) fn keep(&self, message_bytes: usize, room: Room) {
+        self.ledger.lock().keep(message_bytes, room);
+    }
+
+    /// A message of the node was sent.
+    pub(crate) fn sent(&self, bytes: u64) {
+        drop(self.ledger.lock().sent(bytes));
+        self.settle(1);
     }
 
     /// A message that answers nothing was made.
@@ -99,151 +147,34 @@ impl Gate {
     }
 
     fn is_open(&self) -> bool {
-        if !self.is_websocket.load(Ordering::Acquire) {
+        if !self.is_websocket() {
             return true;
         }
+        let largest = self.largest.load(Ordering::Acquire).max(1);
+        let by_bytes = (self.received_bytes_max / largest).max(1);
+        self.unanswered() < self.owed_max.min(by_bytes)
+    }
+
+    fn unanswered(&self) -> u64 {
         let settled = self.settled.load(Ordering::Acquire);
-        self.owed.load(Ordering::Acquire).saturating_sub(settled) < self.owed_max
-    }
-}
-
-/// Counts whole data messages in one direction of a connection that becomes a WebSocket with its
-/// first request: an HTTP head, then frames (RFC 6455 section 5.2).
-#[derive(Debug)]
-pub(crate) struct MessageCounter {
-    state: State,
-    /// Whether the frame under the cursor ends a data message.
-    ends_message: bool,
-}
-
-#[derive(Debug)]
-enum State {
-    /// So many bytes of the empty line that ends the head were seen.
-    Head(usize),
-    /// The two bytes that begin a frame; the first, if it is there.
-    Start(Option<u8>),
-    /// Bytes of an extended length, and whether a mask follows.
-    Length { bytes_left: u8, length: u64, is_masked: bool },
-    /// Bytes of mask and payload to skip.
-    Payload(u64),
-}
-
-const HEAD_END: &[u8; 4] = b"\r\n\r\n";
-const MASK_BYTES: u64 = 4;
-
-impl MessageCounter {
-    pub(crate) const fn new() -> Self {
-        Self { state: State::Head(0), ends_message: false }
+        self.owed.load(Ordering::Acquire).saturating_sub(settled)
     }
 
-    /// Takes the next bytes; answers how many messages end in them.
-    pub(crate) fn feed(&mut self, mut bytes: &[u8]) -> u64 {
-        let mut messages = 0_u64;
-        while let Some((&byte, rest)) = bytes.split_first() {
-            if let State::Payload(left) = &mut self.state {
-                let skipped = u64::try_from(bytes.len()).unwrap_or(u64::MAX).min(*left);
-                *left -= skipped;
-                bytes =
-                    bytes.get(usize::try_from(skipped).unwrap_or(usize::MAX)..).unwrap_or_default();
-            } else {
-                self.header_byte(byte);
-                bytes = rest;
-            }
-            if matches!(self.state, State::Payload(0)) {
-                messages = messages.saturating_add(u64::from(self.ends_message));
-                self.state = State::Start(None);
-            }
-        }
-        messages
+    /// Whether the connection carries WebSocket messages.
+    pub(crate) fn is_websocket(&self) -> bool {
+        self.is_websocket.load(Ordering::Acquire)
     }
-
-    fn header_byte(&mut self, byte: u8) {
-        self.state = match self.state {
-            State::Head(seen) => {
-                let seen = match HEAD_END.get(seen) {
-                    Some(wanted) if *wanted == byte => seen.saturating_add(1),
-                    _ => usize::from(byte == b'\r'),
-                };
-                if seen == HEAD_END.len() { State::Start(None) } else { State::Head(seen) }
-            }
-            State::Start(None) => State::Start(Some(byte)),
-            State::Start(Some(first)) => {
-                let (is_final, opcode) = (first & 0x80 != 0, first & 0x0f);
-                self.ends_message = is_final && opcode < 8;
-                let is_masked = byte & 0x80 != 0;
-                match byte & 0x7f {
-                    126 => State::Length { bytes_left: 2, length: 0, is_masked },
-                    127 => State::Length { bytes_left: 8, length: 0, is_masked },
-                    length => payload(u64::from(length), is_masked),
-                }
-            }
-            State::Length { bytes_left, length, is_masked } => {
-                let length = (length << 8) | u64::from(byte);
-                match bytes_left {
-                    0 | 1 => payload(length, is_masked),
-                    more => State::Length { bytes_left: more - 1, length, is_masked },
-                }
-            }
-            State::Payload(left) => State::Payload(left),
-        };
-    }
-}
-
-const fn payload(length: u64, is_masked: bool) -> State {
-    State::Payload(length.saturating_add(if is_masked { MASK_BYTES } else { 0 }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A frame as a client sends it.
-    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![first];
-        match u16::try_from(payload.len()) {
-            Ok(length @ 0..126) => bytes.push(0x80 | length as u8),
-            Ok(length) => {
-                bytes.push(0x80 | 126);
-                bytes.extend_from_slice(&length.to_be_bytes());
-            }
-            Err(_) => {
-                bytes.push(0x80 | 127);
-                bytes.extend_from_slice(&(payload.len() as u64).to_be_bytes());
-            }
-        }
-        bytes.extend_from_slice(&[1, 2, 3, 4]);
-        bytes.extend_from_slice(payload);
-        bytes
-    }
-
-    fn stream() -> Vec<u8> {
-        let mut bytes = b"GET / HTTP/1.1\r\nupgrade: websocket\r\n\r\n".to_vec();
-        bytes.extend(frame(0x81, b"one"));
-        bytes.extend(frame(0x89, b"ping, not counted"));
-        bytes.extend(frame(0x01, &[b'x'; 200]));
-        bytes.extend(frame(0x00, b"continued"));
-        bytes.extend(frame(0x80, b"and ended: two"));
-        bytes.extend(frame(0x82, b""));
-        bytes.extend(frame(0x81, &vec![b'y'; 70_000]));
-        bytes.extend(frame(0x88, b"close"));
-        bytes
-    }
-
-    #[test]
-    fn messages_are_counted_however_the_bytes_are_cut() {
-        let stream = stream();
-        for piece in [1, 2, 3, 7, 1_000, stream.len()] {
-            let mut counter = MessageCounter::new();
-            let counted: u64 = stream.chunks(piece).map(|bytes| counter.feed(bytes)).sum();
-            assert_eq!(4, counted, "in pieces of {piece}");
-        }
-    }
-
     #[test]
     fn a_gate_closes_with_too_many_unanswered_messages_and_opens_again() {
         let limits = Limits { websocket_calls_max: 2, websocket_queue_max: 1, ..Limits::default() };
         let gate = Gate::new(&limits);
-        gate.received(9);
+        (0..9).for_each(|_| gate.received(1));
         assert!(gate.is_open(), "not yet a WebSocket");
         assert!(gate.open_websocket());
         assert!(!gate.is_open());

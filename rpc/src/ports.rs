@@ -229,6 +229,9 @@ pub struct IncludedTx {
     pub timestamp: u64,
 }
 
+/// Transactions that are loaded before their size is looked at: neighbours cost one read.
+const LOADED_TOGETHER: usize = 8;
+
 /// What stands in blocks, by name, by place and by conversation.
 pub trait Transactions: Send + Sync {
     /// The included transaction with this hash.
@@ -244,6 +247,29 @@ pub trait Transactions: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn at(&self, locations: &[TxLocation]) -> Result<Vec<IncludedTx>, Fault>;
+
+    /// As [`Transactions::at`], but ends with the transaction whose bytes make the sum reach
+    /// `bytes_max`, so that no list loads much more than it shows.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn at_within(
+        &self,
+        locations: &[TxLocation],
+        bytes_max: usize,
+    ) -> Result<Vec<IncludedTx>, Fault> {
+        let (mut included, mut bytes) = (Vec::new(), 0_usize);
+        for some in locations.chunks(LOADED_TOGETHER) {
+            for one in self.at(some)? {
+                bytes = bytes.saturating_add(one.tx.signed_bytes());
+                included.push(one);
+                if bytes >= bytes_max {
+                    return Ok(included);
+                }
+            }
+        }
+        Ok(included)
+    }
 
     /// Headers with their hashes from `from` downwards, at most `limit`, ending with block 1.
     ///

@@ -53,8 +53,9 @@ impl AccountsRpcServer for Api {
         let before = page.position()?;
         let Slice { items, next } =
             self.ports.accounts.transactions(&address, before, page.limit())?;
-        let items = self.ports.transactions.at(&items)?;
-        let slice = Slice { items, next };
+        let included = self.ports.transactions.at_within(&items, self.page_bytes_max())?;
+        let next = paging::next_after(&items, included.len(), next);
+        let slice = Slice { items: included, next };
         Ok(paging::page(slice, |included| AccountTx::new(&included, address)))
     }
 

@@ -10,6 +10,7 @@ use jsonrpsee::{Extensions, PendingSubscriptionSink};
 use super::Api;
 use crate::events::{self, Filter};
 use crate::gate::Gate;
+use crate::memory::AnswerMemory;
 use crate::wire::{EventFilter, EventKind};
 
 /// Subscriptions, on a WebSocket.
@@ -41,7 +42,9 @@ impl EventsRpcServer for Api {
         match Filter::new(kind, filter.unwrap_or_default()) {
             Ok(filter) => {
                 let gate = extensions.get::<Arc<Gate>>().cloned();
-                events::serve(self, subscription_sink, filter, gate).await
+                let memory = extensions.get::<AnswerMemory>().cloned();
+                let flow = gate.zip(memory);
+                events::serve(self, subscription_sink, filter, flow).await
             }
             Err(error) => {
                 subscription_sink.reject(error).await;

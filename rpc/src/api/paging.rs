@@ -20,6 +20,12 @@ pub(super) fn page<T, U, P: Position>(slice: Slice<T, P>, view: impl FnMut(T) ->
     }
 }
 
+/// Where a list goes on of which only so many entries were loaded.
+pub(super) fn next_after<P: Copy>(asked: &[P], loaded: usize, next: Option<P>) -> Option<P> {
+    let last = asked.get(loaded.saturating_sub(1)).copied();
+    if loaded < asked.len() { last } else { next }
+}
+
 /// A page that ends when it holds `bytes_max`, though never empty, and goes on after its last
 /// entry.
 pub(super) fn page_within<T, P: Position>(

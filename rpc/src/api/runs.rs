@@ -55,8 +55,7 @@ pub trait RunsRpc {
 impl RunsRpcServer for Api {
     fn agent_run(&self, agent_run_id: Hash) -> Result<RunView, RpcError> {
         let run = self.run_record(agent_run_id)?;
-        let mut views = self.run_views(vec![run])?;
-        views.pop().map(|entry| entry.item).ok_or(RpcError::Internal)
+        Ok(self.run_view(&run)?.item)
     }
 
     fn agent_steps(
@@ -69,7 +68,9 @@ impl RunsRpcServer for Api {
         self.run_record(agent_run_id)?;
         let Slice { items, next } = self.ports.runs.steps(&agent_run_id, after, page.limit())?;
         let locations: Vec<_> = items.iter().map(|step| step.tx).collect();
-        let included = self.ports.transactions.at(&locations)?;
+        let included = self.ports.transactions.at_within(&locations, self.page_bytes_max())?;
+        let indexes: Vec<_> = items.iter().map(|step| step.step_index).collect();
+        let next = paging::next_after(&indexes, included.len(), next);
         let entries = items.iter().zip(&included).map(|(step, included)| {
             let Body::AgentStep(body) = included.tx.body() else {
                 return Err(wrong_kind(&included.tx, "AGENT_STEP"));
@@ -93,7 +94,9 @@ impl RunsRpcServer for Api {
         let page = page.unwrap_or_default();
         let before = page.position()?;
         let Slice { items, next } = self.ports.runs.list(&filter, before, page.limit())?;
+        let places: Vec<_> = items.iter().map(|run| run.request).collect();
         let entries = self.run_views(items)?;
+        let next = paging::next_after(&places, entries.len(), next);
         Ok(paging::page_within(entries, next.as_ref(), self.page_bytes_max()))
     }
 
@@ -106,7 +109,8 @@ impl RunsRpcServer for Api {
         let after = page.position()?;
         let Slice { items, next } =
             self.ports.transactions.turns(&conversation_id, after, page.limit())?;
-        let included = self.ports.transactions.at(&items)?;
+        let included = self.ports.transactions.at_within(&items, self.page_bytes_max())?;
+        let next = paging::next_after(&items, included.len(), next);
         let entries = included.iter().map(|included| {
             Ok(Entry {
                 item: self.turn_view(included)?.ok_or(RpcError::Internal)?,
@@ -137,33 +141,39 @@ impl Api {
         settlement.ok_or_else(|| RpcError::not_found("agent run", agent_run_id))
     }
 
-    /// Runs with the texts of their transactions.
+    /// Runs with the texts of their transactions, as many as a page holds.
     fn run_views(
         &self,
         runs: Vec<Run>,
     ) -> Result<Vec<Entry<RunView, types::TxLocation>>, RpcError> {
-        let locations: Vec<_> = runs
-            .iter()
-            .flat_map(|run| [Some(run.request), run.claim, run.finish])
-            .flatten()
-            .collect();
-        let mut included = self.ports.transactions.at(&locations)?.into_iter();
+        let (mut entries, mut bytes) = (Vec::new(), 0_usize);
+        for run in runs {
+            let entry = self.run_view(&run)?;
+            bytes = bytes.saturating_add(entry.bytes);
+            entries.push(entry);
+            if bytes >= self.page_bytes_max() {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    fn run_view(&self, run: &Run) -> Result<Entry<RunView, types::TxLocation>, RpcError> {
+        let places: Vec<_> =
+            [Some(run.request), run.claim, run.finish].into_iter().flatten().collect();
+        let mut included = self.ports.transactions.at(&places)?.into_iter();
         let mut next = move || included.next().ok_or(RpcError::Internal);
-        runs.into_iter()
-            .map(|run| {
-                let request = next()?.tx;
-                let claim = run.claim.map(|_| next()).transpose()?.map(|included| included.tx);
-                let finish = run.finish.map(|_| next()).transpose()?.map(|included| included.tx);
-                let txs = [Some(&request), claim.as_ref(), finish.as_ref()];
-                let bytes = txs.into_iter().flatten().map(|tx| tx.signed_bytes()).sum();
-                let texts = RunTexts {
-                    request: (request.hash(), request_body(&request)?),
-                    claim: claim.as_ref().map(claim_body).transpose()?,
-                    finish: finish.as_ref().map(finish_body).transpose()?,
-                };
-                Ok(Entry { item: RunView::new(&run, texts), bytes, position: run.request })
-            })
-            .collect()
+        let request = next()?.tx;
+        let claim = run.claim.map(|_| next()).transpose()?.map(|included| included.tx);
+        let finish = run.finish.map(|_| next()).transpose()?.map(|included| included.tx);
+        let txs = [Some(&request), claim.as_ref(), finish.as_ref()];
+        let bytes = txs.into_iter().flatten().map(|tx| tx.signed_bytes()).sum();
+        let texts = RunTexts {
+            request: (request.hash(), request_body(&request)?),
+            claim: claim.as_ref().map(claim_body).transpose()?,
+            finish: finish.as_ref().map(finish_body).transpose()?,
+        };
+        Ok(Entry { item: RunView::new(run, texts), bytes, position: run.request })
     }
 
     /// The view of a turn; none if the transaction is of another kind.

@@ -1,5 +1,6 @@
 //! What became of a transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonrpsee::core::async_trait;
@@ -50,15 +51,26 @@ impl TransactionsRpcServer for Api {
             return Err(RpcError::invalid("timeoutMs", timeout_ms.to_string(), expected));
         }
         let waiter = self.hub.wait(hash)?;
-        let known = self.hub.find(&hash)?;
-        let known = known.ok_or_else(|| RpcError::not_found("transaction", hash))?;
+        let known = self.look_up(hash).await?;
         if known.block_index.is_some() || known.dropped.is_some() {
             return Ok(known);
         }
         tokio::select! {
             decided = waiter.decided() => decided.ok_or(RpcError::ShuttingDown),
-            () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => Ok(known),
+            () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => {
+                self.look_up(hash).await
+            }
             () = self.shutdown.cancelled() => Err(RpcError::ShuttingDown),
         }
+    }
+}
+
+impl Api {
+    /// Looks the transaction up, off the runtime's own threads: that may touch the disk.
+    async fn look_up(&self, hash: Hash) -> Result<TxView, RpcError> {
+        let hub = Arc::clone(&self.hub);
+        let found = tokio::task::spawn_blocking(move || hub.find(&hash)).await;
+        let found = found.unwrap_or(Err(RpcError::ShuttingDown))?;
+        found.ok_or_else(|| RpcError::not_found("transaction", hash))
     }
 }

@@ -135,9 +135,8 @@ impl Hub {
                 change = next_height(&mut committed) => match change {
                     None => return,
                     Some(height) => {
-                        let outcome = self.committed(last, height);
-                        last = height;
-                        outcome
+                        let from = std::mem::replace(&mut last, height);
+                        self.blocking(move |hub| hub.committed(from, height)).await
                     }
                 },
                 drop = dropped.recv() => match drop {
@@ -145,7 +144,7 @@ impl Hub {
                         self.dropped(&dropped);
                         Ok(())
                     }
-                    Err(RecvError::Lagged(_)) => self.look_up_all(),
+                    Err(RecvError::Lagged(_)) => self.blocking(Self::look_up_all).await,
                     Err(RecvError::Closed) => return,
                 },
             };
@@ -153,6 +152,16 @@ impl Hub {
                 tracing::error!(%error, "waiting calls were not told of a change");
             }
         }
+    }
+
+    /// Reads off the runtime's own threads.
+    async fn blocking(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Self) -> Result<(), RpcError> + Send + 'static,
+    ) -> Result<(), RpcError> {
+        let hub = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || read(&hub));
+        read.await.unwrap_or(Err(RpcError::ShuttingDown))
     }
 
     fn committed(&self, last: u64, height: u64) -> Result<(), RpcError> {

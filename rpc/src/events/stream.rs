@@ -16,6 +16,7 @@ use super::hub::next_height;
 use crate::api::Api;
 use crate::error::RpcError;
 use crate::gate::Gate;
+use crate::memory::AnswerMemory;
 use crate::ports::PoolEvent;
 use crate::wire::{DropView, EventKind, Lagged, PoolNotice, PoolNoticeKind, tx_object};
 
@@ -38,14 +39,14 @@ pub(crate) async fn serve(
     api: &Api,
     pending: PendingSubscriptionSink,
     filter: Filter,
-    gate: Option<Arc<Gate>>,
+    flow: Option<(Arc<Gate>, AnswerMemory)>,
 ) -> SubscriptionCloseResponse {
     // Both are taken before the client hears of its subscription: what comes later, it sees.
     let mut heights = api.hub.heights();
     let pool = api.hub.pool_events();
     let tip = *heights.borrow_and_update();
     let Ok(sink) = pending.accept().await else { return SubscriptionCloseResponse::None };
-    let sink = Sink { inner: sink, gate };
+    let sink = Sink { inner: sink, flow };
 
     let served = async {
         if filter.kind == EventKind::Pool {
@@ -185,6 +186,10 @@ async fn send_value(sink: &Sink, value: &impl serde::Serialize) -> Result<(), En
 }
 
 async fn send(sink: &Sink, json: Box<RawValue>) -> Result<(), End> {
+    if let Some((gate, memory)) = &sink.flow {
+        let bytes = json.get().len();
+        gate.keep(bytes, gate.wait_for(bytes, memory).await);
+    }
     sink.inner.send(json).await.map_err(|_error| End::Gone)?;
     sink.count();
     Ok(())
@@ -193,12 +198,12 @@ async fn send(sink: &Sink, json: Box<RawValue>) -> Result<(), End> {
 /// Where notifications go, and where they are counted.
 struct Sink {
     inner: SubscriptionSink,
-    gate: Option<Arc<Gate>>,
+    flow: Option<(Arc<Gate>, AnswerMemory)>,
 }
 
 impl Sink {
     fn count(&self) {
-        if let Some(gate) = &self.gate {
+        if let Some((gate, _)) = &self.flow {
             gate.notified();
         }
     }

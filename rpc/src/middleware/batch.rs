@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::submit::{SEND, response, signed_text};
 use super::{Checked, Company};
 use crate::error::RpcError;
+use crate::memory::Room;
 use crate::registry::{Kind, Method};
 
 /// Submissions that wait to be handed over, in the order of their calls.
@@ -40,6 +41,7 @@ where
         let shared = &self.checks.shared;
         let mut answers = BatchResponseBuilder::new_with_limit(shared.response_bytes_max);
         let mut joined = Joined::default();
+        let mut rooms = Room::default();
         let mut has_notification = false;
         for entry in batch {
             match entry {
@@ -49,7 +51,11 @@ where
                         Some(method) => self.join(method, request, &mut joined),
                         None => {
                             self.hand_over(&mut joined, &mut answers).await?;
-                            answers.append(self.answer(request, Company::InBatch).await)?;
+                            let id = request.id.clone();
+                            let answered = self.answer_with_room(id, request, Company::InBatch);
+                            let (response, room) = answered.await;
+                            rooms.add(room);
+                            answers.append(response)?;
                         }
                     }
                 }
@@ -69,7 +75,9 @@ where
             self.checks.place.settle_unanswered();
             return Ok(MethodResponse::notification());
         }
-        Ok(MethodResponse::from_batch(answers.finish()))
+        let response = MethodResponse::from_batch(answers.finish());
+        self.checks.place.keep(&response, rooms);
+        Ok(response)
     }
 
     fn join<'a>(&self, method: &Method, request: Request<'a>, joined: &mut Joined<'a>) {

@@ -11,13 +11,15 @@ use std::time::Instant;
 
 use jsonrpsee::MethodResponse;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
-use jsonrpsee::types::{ErrorObjectOwned, Request};
-use tokio::sync::OwnedSemaphorePermit;
+use jsonrpsee::types::{ErrorObjectOwned, Id, Request};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use crate::error::RpcError;
 use crate::gate::Gate;
+use crate::memory::{AnswerMemory, Room};
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
 use crate::registry::{Kind, Method, Registry, bind};
@@ -38,8 +40,8 @@ pub(crate) struct Shared {
 /// What kind of connection calls come from.
 #[derive(Clone)]
 pub(crate) enum Place {
-    /// One request, one answer.
-    Http,
+    /// One request, one answer, and the room that the answer takes.
+    Http(Arc<Mutex<Room>>),
     /// Many calls at the same time, as many as the gate admits.
     WebSocket(Arc<Gate>),
 }
@@ -48,8 +50,24 @@ impl Place {
     /// A message of the client gets no answer.
     fn settle_unanswered(&self) {
         match self {
-            Self::Http => {}
+            Self::Http(_) => {}
             Self::WebSocket(gate) => gate.settle(1),
+        }
+    }
+
+    /// Room for an answer or a part of one.
+    fn hold(&self, bytes: usize, memory: &AnswerMemory) -> Result<Room, RpcError> {
+        match self {
+            Self::Http(_) => memory.hold(bytes),
+            Self::WebSocket(gate) => gate.hold(bytes, memory),
+        }
+    }
+
+    /// Keeps the room of an answer until it is sent.
+    fn keep(&self, message: &MethodResponse, room: Room) {
+        match self {
+            Self::Http(kept) => kept.lock().add(room),
+            Self::WebSocket(gate) => gate.keep(message.as_json().get().len(), room),
         }
     }
 }
@@ -59,6 +77,10 @@ impl Place {
 pub(crate) struct Checks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) place: Place,
+    /// For answers that wait to be sent.
+    pub(crate) memory: AnswerMemory,
+    /// Places for calls that read: each may hold an answer that is not counted yet.
+    pub(crate) readers: Arc<Semaphore>,
 }
 
 impl<S> Layer<S> for Checks {
@@ -100,7 +122,12 @@ where
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let this = self.clone();
-        async move { this.answer(request, Company::Alone).await }
+        async move {
+            let id = request.id.clone();
+            let (response, room) = this.answer_with_room(id, request, Company::Alone).await;
+            this.checks.place.keep(&response, room);
+            response
+        }
     }
 
     fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
@@ -121,6 +148,28 @@ impl<S> Checked<S>
 where
     S: RpcServiceT<MethodResponse = MethodResponse> + Sync,
 {
+    /// An answer and the room that it takes; an error if there is none.
+    async fn answer_with_room(
+        &self,
+        id: Id<'_>,
+        request: Request<'_>,
+        company: Company,
+    ) -> (MethodResponse, Room) {
+        let Checks { shared, place, memory, readers } = &self.checks;
+        let method = shared.registry.method(&request.method);
+        let _place = match method.filter(|method| method.kind == Kind::Plain) {
+            Some(_) => readers.acquire().await.ok(),
+            None => None,
+        };
+        let response = self.answer(request, company).await;
+        match place.hold(response.as_json().get().len(), memory) {
+            Ok(room) => (response, room),
+            Err(error) => {
+                (MethodResponse::error(id, ErrorObjectOwned::from(error)), Room::default())
+            }
+        }
+    }
+
     async fn answer(&self, request: Request<'_>, company: Company) -> MethodResponse {
         let Shared { registry, metrics, .. } = &*self.checks.shared;
         let Some(method) = registry.method(&request.method) else {
@@ -177,7 +226,7 @@ where
             return Err(RpcError::too_large("TOO_LARGE", message));
         }
         match &self.checks.place {
-            Place::Http => Ok(None),
+            Place::Http(_) => Ok(None),
             Place::WebSocket(gate) => gate.admit().map(Some),
         }
     }
@@ -192,7 +241,7 @@ where
             let message = format!("{name} cannot be called inside a batch: call it alone");
             return Err(RpcError::Misplaced { code: "NOT_IN_BATCH", message });
         }
-        if method.kind == Kind::Subscription && matches!(self.checks.place, Place::Http) {
+        if method.kind == Kind::Subscription && matches!(self.checks.place, Place::Http(_)) {
             let message = format!("{name} needs a WebSocket: open one on the same address");
             return Err(RpcError::Misplaced { code: "WEBSOCKET_ONLY", message });
         }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use http_body_util::Full;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Collected, Full};
 use jsonrpsee::Methods;
 use jsonrpsee::core::middleware::RpcServiceBuilder;
 use jsonrpsee::server::{
@@ -18,6 +19,8 @@ use jsonrpsee::server::{
     ws,
 };
 use jsonrpsee::types::ErrorObjectOwned;
+use jsonrpsee::types::error::reject_too_big_batch_request;
+use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -28,11 +31,16 @@ use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
 use crate::error::RpcError;
 use crate::gate::Gate;
+use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Calls of all clients that read at the same time. They wait for each other rather than be refused:
+/// each takes milliseconds, and more of them than this only wait for processors and disk.
+const READERS_MAX: usize = 32;
 
 /// A set of methods, served over HTTP and WebSocket.
 #[derive(Clone)]
@@ -46,6 +54,8 @@ struct Inner {
     bodies: BodyReader,
     batch_calls_max: usize,
     requests: Arc<Semaphore>,
+    memory: AnswerMemory,
+    readers: Arc<Semaphore>,
     next_connection: AtomicU32,
     stop: StopHandle,
 }
@@ -74,9 +84,22 @@ impl Interface {
             bodies: BodyReader::new(limits),
             batch_calls_max: size(limits.batch_calls_max),
             requests: Arc::new(Semaphore::new(size(limits.connections_max).saturating_mul(2))),
+            memory: AnswerMemory::new(limits.response_memory_bytes_max),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
             next_connection: AtomicU32::new(0),
             stop,
         }))
+    }
+}
+
+impl Inner {
+    fn checks(&self, place: Place) -> Checks {
+        Checks {
+            shared: Arc::clone(&self.shared),
+            place,
+            memory: self.memory.clone(),
+            readers: Arc::clone(&self.readers),
+        }
     }
 }
 
@@ -136,8 +159,7 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
         }
     };
     if has_more_elements(&bytes, inner.batch_calls_max) {
-        let message = format!("at most {} calls in a batch", inner.batch_calls_max);
-        return error_response(StatusCode::OK, RpcError::too_large("TOO_MANY_CALLS", message));
+        return error_response(StatusCode::OK, reject_too_big_batch_request(inner.batch_calls_max));
     }
     let Ok(permit) = Arc::clone(&inner.requests).try_acquire_owned() else {
         let busy = RpcError::busy("BUSY", "too many requests at the same time", 100);
@@ -149,7 +171,8 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
     *request.headers_mut() = parts.headers;
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let connection = ConnectionState::new(inner.stop.clone(), connection_id, permit);
-    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::Http };
+    let room = Arc::new(Mutex::default());
+    let checks = inner.checks(Place::Http(Arc::clone(&room)));
     let response = jsonrpsee::server::http::call_with_service_builder(
         request,
         inner.http.clone(),
@@ -159,7 +182,13 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
     )
     .await;
     drop(memory);
-    response.map(Body::new)
+    let (head, body) = response.into_parts();
+    let Ok(bytes) = body.collect().await.map(Collected::to_bytes) else {
+        return error_response(StatusCode::INTERNAL_SERVER_ERROR, RpcError::Internal);
+    };
+    // The room is free again when the last byte was written, whoever has the bytes till then.
+    let kept = Kept { bytes, _room: std::mem::take(&mut *room.lock()) };
+    Response::from_parts(head, Body::from(Bytes::from_owner(kept)))
 }
 
 /// The start of a WebSocket.
@@ -168,12 +197,18 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
         let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
         return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
     }
+    // The WebSocket's bytes begin after the head, and nothing may stand between.
+    if !HttpBody::is_end_stream(request.body()) {
+        return (StatusCode::BAD_REQUEST, "a WebSocket begins without a body\n").into_response();
+    }
     let gate = request.extensions().get::<Arc<Gate>>().filter(|gate| gate.open_websocket());
     let Some(gate) = gate.cloned() else {
         let text = "open the WebSocket with the first request of its connection\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    let checks = Checks { shared: Arc::clone(&inner.shared), place: Place::WebSocket(gate) };
+    let mut request = request;
+    request.extensions_mut().insert(inner.memory.clone());
+    let checks = inner.checks(Place::WebSocket(gate));
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner
         .websockets
@@ -192,8 +227,8 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
 
 const UPGRADE: (HeaderName, &str) = (header::UPGRADE, "websocket");
 
-/// Whether a large body is an array of more than `max` elements. Small ones are not looked at:
-/// they cannot cost much.
+/// Whether a large body is an array of more than `max` elements. The server library looks at small
+/// ones, after reading all elements: they cannot cost much.
 fn has_more_elements(body: &[u8], max: usize) -> bool {
     const LARGE: usize = 256 * 1024;
     body.len() > LARGE && crate::registry::count_elements(body, max) > max
@@ -212,7 +247,7 @@ fn refused(error: BodyError, bytes_max: usize) -> Response {
     error_response(error.status(), told)
 }
 
-fn error_response(status: StatusCode, error: RpcError) -> Response {
-    let error = ErrorObjectOwned::from(error);
+fn error_response(status: StatusCode, error: impl Into<ErrorObjectOwned>) -> Response {
+    let error: ErrorObjectOwned = error.into();
     (status, Json(json!({ "jsonrpc": "2.0", "id": null, "error": error }))).into_response()
 }

@@ -1,17 +1,20 @@
-//! A connection's bytes, guarded: a peer that takes nothing for too long is cut off, one that
-//! sends faster than it takes is not listened to meanwhile, and the connection's place is free again when the bytes end, whoever holds them.
+//! A connection's bytes, guarded: a peer that takes too little for too long is cut off, so is one
+//! that sends too large a message, one that sends faster than it takes is not listened to meanwhile,
+//! and the connection's place is free again when the bytes end, whoever holds them.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
-use crate::gate::{Gate, MessageCounter};
+use super::patience::Patience;
+use crate::config::Limits;
+use crate::frames::MessageCounter;
+use crate::gate::Gate;
 use crate::metrics::Metrics;
 
 /// One of the places for connections.
@@ -38,7 +41,8 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(super) struct GuardedIo<T> {
     inner: T,
-    write_timeout: Duration,
+    patience: Patience,
+    /// When patience ends, while the peer takes nothing.
     stalled: Option<Pin<Box<Sleep>>>,
     /// Whether writing was given up. Then nothing is read either: whoever waits for the peer to say
     /// something would keep the connection open.
@@ -51,21 +55,20 @@ pub(super) struct GuardedIo<T> {
 }
 
 impl<T> GuardedIo<T> {
-    pub(super) const fn new(
-        inner: T,
-        write_timeout: Duration,
-        gate: Arc<Gate>,
-        place: Place,
-    ) -> Self {
+    pub(super) fn new(inner: T, limits: &Limits, gate: Arc<Gate>, place: Place) -> Self {
         Self {
             inner,
-            write_timeout,
+            patience: Patience::new(
+                limits.write_timeout(),
+                limits.write_bytes_per_second_min,
+                Instant::now(),
+            ),
             stalled: None,
             is_cut: false,
             reader: None,
             gate,
-            incoming: MessageCounter::new(),
-            outgoing: MessageCounter::new(),
+            incoming: MessageCounter::new(limits.websocket_message_bytes_max.into()),
+            outgoing: MessageCounter::new(u64::MAX),
             _place: place,
         }
     }
@@ -73,30 +76,40 @@ impl<T> GuardedIo<T> {
     /// Counts messages in bytes that were read, for as long as they may be a WebSocket's.
     fn count_incoming(&mut self, bytes: &[u8]) {
         if self.gate.counts() {
-            let messages = self.incoming.feed(bytes);
-            self.gate.received(messages);
+            let gate = &self.gate;
+            self.incoming.feed(bytes, |bytes| gate.received(bytes));
         }
+    }
+
+    /// Whether the peer announced a message that is too large. It must not reach the WebSocket
+    /// library, which drops another number of bytes than the message has and goes on.
+    fn is_exceeded(&self) -> bool {
+        self.incoming.is_exceeded() && self.gate.is_websocket()
     }
 
     fn count_outgoing(&mut self, bytes: &[u8]) {
         if self.gate.counts() {
-            let messages = self.outgoing.feed(bytes);
-            self.gate.settle(messages);
+            let gate = &self.gate;
+            self.outgoing.feed(bytes, |bytes| gate.sent(bytes));
         }
     }
 
-    /// Passes the outcome of a write on, unless writes have made no progress for too long.
+    /// Passes the outcome of a write of `written` bytes on, unless the peer has taken too little
+    /// for too long.
     fn watch<R>(
         &mut self,
         cx: &mut Context<'_>,
+        written: usize,
         outcome: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         if outcome.is_ready() {
+            self.patience.progress(written, Instant::now());
             self.stalled = None;
             return outcome;
         }
+        let patience = &mut self.patience;
         let deadline = self.stalled.get_or_insert_with(|| {
-            Box::pin(tokio::time::sleep_until(Instant::now() + self.write_timeout))
+            Box::pin(tokio::time::sleep_until(patience.stall(Instant::now())))
         });
         match deadline.as_mut().poll(cx) {
             Poll::Ready(()) => {
@@ -127,6 +140,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
         if self.is_cut {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
+        if self.is_exceeded() {
+            return Poll::Ready(Err(too_large()));
+        }
         self.remember_reader(cx);
         if self.gate.poll_open(cx).is_pending() {
             return Poll::Pending;
@@ -134,6 +150,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
         let before = buffer.filled().len();
         let outcome = Pin::new(&mut self.inner).poll_read(cx, buffer);
         self.count_incoming(buffer.filled().get(before..).unwrap_or_default());
+        if self.is_exceeded() {
+            return Poll::Ready(Err(too_large()));
+        }
         outcome
     }
 }
@@ -148,17 +167,18 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for GuardedIo<T> {
         if let Poll::Ready(Ok(written)) = outcome {
             self.count_outgoing(bytes.get(..written).unwrap_or_default());
         }
-        self.watch(cx, outcome)
+        let written = bytes_of(&outcome);
+        self.watch(cx, written, outcome)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.inner).poll_flush(cx);
-        self.watch(cx, outcome)
+        self.watch(cx, 0, outcome)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.inner).poll_shutdown(cx);
-        self.watch(cx, outcome)
+        self.watch(cx, 0, outcome)
     }
 
     fn poll_write_vectored(
@@ -174,10 +194,19 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for GuardedIo<T> {
                 written -= part.len();
             }
         }
-        self.watch(cx, outcome)
+        let written = bytes_of(&outcome);
+        self.watch(cx, written, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.inner.is_write_vectored()
     }
+}
+
+fn bytes_of(written: &Poll<io::Result<usize>>) -> usize {
+    if let Poll::Ready(Ok(bytes)) = written { *bytes } else { 0 }
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a message is larger than allowed")
 }

@@ -108,7 +108,7 @@ where
 {
     let Context { limits, shutdown, .. } = context;
     let gate = Arc::new(Gate::new(&limits));
-    let guarded = GuardedIo::new(stream, limits.write_timeout(), Arc::clone(&gate), place);
+    let guarded = GuardedIo::new(stream, &limits, Arc::clone(&gate), place);
     let io = TokioIo::new(guarded);
     let service = service_fn(move |mut request: Request<Incoming>| {
         gate.count_request();

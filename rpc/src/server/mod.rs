@@ -6,6 +6,8 @@ mod http;
 mod io;
 mod listener;
 mod local;
+mod patience;
+mod visitors;
 
 use std::io::Error as IoError;
 use std::net::SocketAddr;
@@ -32,6 +34,7 @@ use crate::registry::Registry;
 use admin_socket::AdminSocket;
 use http::Interface;
 use listener::Listener;
+use visitors::Visitors;
 
 pub use local::Local;
 
@@ -87,7 +90,7 @@ async fn bind(
     admin_socket: Option<PathBuf>,
     shutdown: CancellationToken,
 ) -> Result<Server, StartError> {
-    let Config { listen, metrics_listen, metrics: serves_metrics, limits } = config;
+    let Config { listen, metrics_listen, metrics: serves_metrics, origins, hosts, limits } = config;
     let (rpc_listener, rpc_address) = open("rpc", listen).await?;
     let metrics_listener =
         if serves_metrics { Some(open("metrics", metrics_listen).await?) } else { None };
@@ -103,8 +106,10 @@ async fn bind(
     let listener = |bound| Listener::new(bound, &limits, counts.clone());
     let metrics = metrics_listener
         .map(|(bound, _)| (listener(bound), http::metrics_routes(Arc::new(registry))));
+    let visitors = Visitors::new(origins, hosts, rpc_address.ip());
+    let routes = http::public_routes(public, Arc::clone(&ports.readiness));
     Ok(Server {
-        rpc: (listener(rpc_listener), http::public_routes(public, Arc::clone(&ports.readiness))),
+        rpc: (listener(rpc_listener), visitors.guard(routes)),
         metrics,
         admin: admin.map(|socket| (socket, http::admin_routes(operator))),
         endpoints,

@@ -37,9 +37,13 @@ impl TestServer {
     }
 
     pub async fn start_with(limits: Limits) -> Self {
+        Self::start_as(Config { limits, ..Config::default() }).await
+    }
+
+    pub async fn start_as(config: Config) -> Self {
         let world = World::new();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let config = Config { listen: any, metrics_listen: any, metrics: true, limits };
+        let config = Config { listen: any, metrics_listen: any, ..config };
         let folder = tempfile::tempdir().unwrap();
         let shutdown = CancellationToken::new();
         let socket = folder.path().join("admin.sock");
@@ -70,7 +74,7 @@ impl TestServer {
     }
 
     pub async fn get(&self, path: &str) -> (u16, String) {
-        let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         exchange(self.connect().await, head.as_bytes()).await
     }
 
@@ -114,7 +118,7 @@ impl TestServer {
 
 pub fn post_text(body: &str) -> Vec<u8> {
     let head = format!(
-        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nconnection: close\r\n\
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close\r\n\
          content-length: {}\r\n\r\n",
         body.len()
     );

@@ -29,7 +29,7 @@ async fn metrics_count_calls_by_method_and_error() {
     server.call("ombra_getBlock", json!([7])).await;
     server.call("made_up", json!([])).await;
     let stream = TcpStream::connect(server.endpoints.metrics.unwrap()).await.unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let (status, text) = exchange(stream, request).await;
     assert_eq!(200, status);
     for line in [

@@ -66,7 +66,7 @@ async fn a_deeply_nested_transaction_is_malformed() {
 #[tokio::test]
 async fn a_body_that_is_announced_too_large_is_refused_unread() {
     let server = TestServer::start().await;
-    let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
         content-length: 104857600\r\n\r\n";
     let (status, answer) = exchange(server.connect().await, head.as_bytes()).await;
     assert_eq!(413, status);
@@ -77,7 +77,7 @@ async fn a_body_that_is_announced_too_large_is_refused_unread() {
 async fn a_body_that_grows_too_large_is_cut_off() {
     let server = TestServer::start().await;
     let mut stream = server.connect().await;
-    let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
         transfer-encoding: chunked\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let chunk = [b"100000\r\n".as_slice(), &vec![b'['; 0x10_0000], b"\r\n"].concat();
@@ -120,7 +120,7 @@ async fn a_request_that_never_comes_is_cut_off() {
         assert!(ended.is_ok(), "still open");
     }
     let mut half_body = server.connect().await;
-    let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
         content-length: 100\r\n\r\n{";
     half_body.write_all(head.as_bytes()).await.unwrap();
     let (status, answer) = read_response(&mut half_body).await;
@@ -189,7 +189,7 @@ async fn a_client_that_takes_nothing_is_cut_off() {
     let mut stream = server.connect().await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#;
     let request = format!(
-        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{call}",
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{call}",
         call.len()
     );
     // Requests follow each other on one connection, and no answer is taken.

@@ -77,16 +77,10 @@ async fn events_that_were_lost_are_made_up_for() {
     let before = server.world.lookups();
     let waiting = wait(&server, &hash);
     eventually("it waits", || server.world.lookups() > before).await;
-    // One thread: the hub cannot read while these are sent, and the channel holds only 16.
-    for seed in 10..30 {
-        let tx = transfer(seed, 0);
-        server.world.accept(&tx);
-    }
-    server
-        .world
-        .drop_tx(&Hash::parse(&hash).unwrap(), Rejection::new(Code::PoolFull, "pool", 1, 0));
-    for seed in 30..60 {
-        server.world.accept(&transfer(seed, 0));
-    }
+    let others: Vec<Hash> = (10..50).map(|seed| server.world.accept(&transfer(seed, 0))).collect();
+    // One thread: the hub cannot read while these are dropped, and the channel holds only 16.
+    let reason = || Rejection::new(Code::PoolFull, "pool", 1, 0);
+    server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason());
+    others.iter().for_each(|other| server.world.drop_tx(other, reason()));
     assert_eq!(waiting.await.unwrap()["status"], "dropped");
 }

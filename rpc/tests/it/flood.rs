@@ -1,0 +1,144 @@
+//! Clients that would have the node hold more than it may.
+
+use rpc::Limits;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::client::{PATIENCE, TestServer, transfer};
+use crate::world::key;
+
+/// A connection on which a WebSocket begins.
+async fn raw_websocket(server: &TestServer, head_end: &str) -> TcpStream {
+    let mut stream = server.connect().await;
+    let head = format!(
+        "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=={head_end}"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"\r\n\r\n") {
+        answer.push(stream.read_u8().await.unwrap());
+    }
+    assert!(answer.starts_with(b"HTTP/1.1 101"));
+    stream
+}
+
+/// The header of a frame with a mask of zeros.
+fn header(first: u8, length: u64) -> Vec<u8> {
+    let mut bytes = vec![first, 0xff];
+    bytes.extend_from_slice(&length.to_be_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes
+}
+
+async fn ends(stream: &mut TcpStream, what: &str) {
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "{what}: still open");
+}
+
+#[tokio::test]
+async fn a_message_in_parts_that_is_too_large_ends_the_connection() {
+    const MEBIBYTE: usize = 1024 * 1024;
+    let server = TestServer::start().await;
+    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    let first = MEBIBYTE * 3 / 2;
+    let parts = [
+        header(0x01, first as u64),
+        vec![b' '; first],
+        header(0x80, MEBIBYTE as u64),
+        vec![b' '; MEBIBYTE],
+        // What the library would drop with the message, and a counter would take for a frame.
+        header(0x82, 1 << 62),
+        vec![b' '; first],
+    ];
+    // The node may have closed before everything was sent.
+    stream.write_all(&parts.concat()).await.ok();
+    ends(&mut stream, "a message of 2.5 MiB").await;
+}
+
+#[tokio::test]
+async fn one_frame_that_is_too_large_ends_the_connection_at_its_header() {
+    let server = TestServer::start().await;
+    let mut stream = raw_websocket(&server, "\n\n").await;
+    stream.write_all(&header(0x81, 2 * 1024 * 1024 + 1)).await.unwrap();
+    ends(&mut stream, "a frame of 2 MiB and a byte").await;
+}
+
+fn discover_twice() -> String {
+    let call = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "rpc.discover"});
+    json!([call(1), call(2)]).to_string()
+}
+
+fn outcome(answer: &Value) -> Value {
+    match answer.get("error") {
+        Some(error) => json!([error["code"], error["data"]["code"], error["data"]["retryAfterMs"]]),
+        None => json!("answered"),
+    }
+}
+
+/// There is room for one answer.
+fn little_memory() -> Limits {
+    Limits { response_memory_bytes_max: 8 * 1024, ..Limits::default() }
+}
+
+#[tokio::test]
+async fn answers_share_a_bounded_memory_that_is_free_again_when_they_are_sent() {
+    let server = TestServer::start_with(little_memory()).await;
+    for _ in 0..3 {
+        let (_, body) = server.post(&discover_twice()).await;
+        let answers: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(json!("answered"), outcome(&answers[0]));
+        assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
+    }
+}
+
+#[tokio::test]
+async fn answers_on_a_websocket_share_it_too() {
+    let server = TestServer::start_with(little_memory()).await;
+    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    for _ in 0..3 {
+        let text = discover_twice();
+        stream.write_all(&header(0x81, text.len() as u64)).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let answers = read_message(&mut stream).await;
+        assert_eq!(json!("answered"), outcome(&answers[0]));
+        assert_eq!(json!([-32053, "BUSY", 500]), outcome(&answers[1]));
+    }
+}
+
+/// The next message with text.
+async fn read_message(stream: &mut TcpStream) -> Value {
+    loop {
+        let (first, length) = (stream.read_u8().await.unwrap(), stream.read_u8().await.unwrap());
+        let length = match length {
+            126 => u64::from(stream.read_u16().await.unwrap()),
+            127 => stream.read_u64().await.unwrap(),
+            short => u64::from(short),
+        };
+        let mut payload = vec![0; length as usize];
+        stream.read_exact(&mut payload).await.unwrap();
+        if first == 0x81 {
+            return serde_json::from_slice(&payload).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_ends_early_when_what_it_is_made_of_is_large() {
+    let limits = Limits { page_bytes_max: 1, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    for nonce in 0..3 {
+        server.send(&transfer(1, nonce)).await;
+    }
+    server.world.commit();
+    let sender = key(1).address().to_string();
+    let mut params = json!({"address": sender, "limit": 500});
+    for left in (0..3).rev() {
+        let page = server.result("ombra_getAccountTransactions", params.clone()).await;
+        assert_eq!(1, page["items"].as_array().unwrap().len());
+        assert_eq!(left == 0, page["nextCursor"].is_null());
+        params["cursor"] = page["nextCursor"].clone();
+    }
+}
