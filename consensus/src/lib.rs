@@ -51,7 +51,7 @@ mod start;
 mod validators;
 
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
-pub use config::{Config, Identity, Network, Timeouts};
+pub use config::{Config, Identity, Network, Timeouts, check_address};
 pub use error::{Fault, LedgerFault, StartError};
 pub use guard::GuardError;
 pub use metrics::{Counters, engine_metrics};
