@@ -357,13 +357,17 @@ async fn print_accounts(chain: &DevChain, out: Out<'_>) -> Outcome {
     writeln!(out, "Accounts ({note}):")?;
     let mut absent = 0_usize;
     for (index, key) in keys.iter().enumerate() {
-        let account = client.account(&key.address()).await?;
-        if account.balance == Amount::ZERO && account.nonce == 0 {
-            absent = absent.saturating_add(1);
-            continue;
-        }
-        let (address, balance) = (key.address(), account.balance.ombra());
-        writeln!(out, "  ({index}) {address}  {balance} OMBRA  key {}", Hash::new(key.seed()))?;
+        let (address, seed) = (key.address(), Hash::new(key.seed()));
+        let balance = match client.account(&address).await {
+            Ok(account) if account.balance == Amount::ZERO && account.nonce == 0 => {
+                absent = absent.saturating_add(1);
+                continue;
+            }
+            Ok(account) => format!("{} OMBRA", account.balance.ombra()),
+            // A node that is not serving yet is no reason to stop it.
+            Err(_) => "balance not known yet".to_owned(),
+        };
+        writeln!(out, "  ({index}) {address}  {balance}  key {seed}")?;
     }
     if absent > 0 {
         writeln!(out, "  {absent} of the {} accounts do not exist on this chain", keys.len())?;
