@@ -53,7 +53,7 @@ mod validators;
 
 pub use aside::{archive_last_signed, archive_log};
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
-pub use config::{Config, Identity, Network, Timeouts};
+pub use config::{Config, Identity, Network, Timeouts, check_address};
 pub use error::{Fault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, engine_metrics};

@@ -1,7 +1,7 @@
 //! The node's settings, and where each value came from.
 //!
 //! A flag beats the environment (`OMBRA__SECTION__KEY`), which beats `config.toml`, which beats the
-//! default. A key that nobody knows is an error. Rules of consensus are never here: they are in
+//! default of the command, which beats the default. A key that nobody knows is an error. Rules of consensus are never here: they are in
 //! genesis.
 
 mod layers;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use layers::{ConfigError, Effective, FlagValue, Origin, load};
+pub use layers::{CommandDefault, ConfigError, Effective, FlagValue, Origin, load};
 
 /// The settings of a node. Every section belongs to the crate that reads it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -205,6 +205,18 @@ impl Home {
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.0.join("data/pool.journal")
+    }
+
+    /// Locked by the process that uses the home.
+    #[must_use]
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// The sign that `ombra dev` made the chain, and may throw it away.
+    #[must_use]
+    pub fn dev_mark(&self) -> PathBuf {
+        self.0.join("dev")
     }
 
     /// The socket of the operator's methods, while the node runs.

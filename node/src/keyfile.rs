@@ -1,10 +1,11 @@
 //! Key files: the 32 bytes of a seed as 64 lowercase hex characters and a line end, readable by
 //! their owner only.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use wallet::Zeroizing;
 
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,8 @@ pub fn read(path: &Path) -> Result<[u8; 32], KeyFileError> {
         .map_err(|_not_hex| KeyFileError::Malformed { path: path.to_owned() })
 }
 
-/// Makes a new key and writes it to `path`, which must not exist; its folder is made.
+/// Makes a new key and writes it to `path`, which must not exist; its folder is made. The file
+/// appears whole or not at all.
 ///
 /// # Errors
 /// [`KeyFileError`].
@@ -63,10 +65,8 @@ pub fn create(path: &Path) -> Result<[u8; 32], KeyFileError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(io)?;
     }
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(io)?;
-    writeln!(file, "{}", types::Hash::new(seed)).map_err(io)?;
-    file.sync_all().map_err(io)?;
+    let text = Zeroizing::new(format!("{}\n", types::Hash::new(seed)));
+    wallet::write_new_file(path, text.as_bytes(), 0o600).map_err(io)?;
     Ok(seed)
 }
 
@@ -76,4 +76,25 @@ pub fn create(path: &Path) -> Result<[u8; 32], KeyFileError> {
 /// [`KeyFileError`].
 pub fn read_or_create(path: &Path) -> Result<[u8; 32], KeyFileError> {
     if path.exists() { read(path) } else { create(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Key files are private, whole, and never replaced.
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::{KeyFileError, create, read, read_or_create};
+
+    #[test]
+    fn a_key_is_made_once_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys/node.key");
+        let seed = read_or_create(&path).unwrap();
+        assert_eq!(seed, read_or_create(&path).unwrap());
+        assert!(matches!(create(&path), Err(KeyFileError::Io { .. })));
+        assert_eq!(seed, read(&path).unwrap());
+        assert_eq!(0o600, std::fs::metadata(&path).unwrap().permissions().mode() & 0o777);
+        assert_eq!(1, std::fs::read_dir(path.parent().unwrap()).unwrap().count());
+    }
 }

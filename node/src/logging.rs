@@ -47,6 +47,14 @@ fn parse(filter: &str, with_engine: bool) -> Result<EnvFilter, LogError> {
         .map_err(|source| LogError::Filter { filter: filter.to_owned(), source })
 }
 
+/// Checks that a filter is understood.
+///
+/// # Errors
+/// [`LogError::Filter`].
+pub fn check(filter: &str) -> Result<(), LogError> {
+    parse(filter, false).map(drop)
+}
+
 /// Starts logging.
 ///
 /// # Errors

@@ -22,6 +22,7 @@ pub mod accounts;
 pub mod client;
 pub mod encrypted;
 mod error;
+mod file;
 mod mnemonic;
 mod owner;
 pub mod sign;
@@ -29,6 +30,7 @@ mod store;
 
 pub use client::{Answer, Client, ClientError, Events, Kind, Page};
 pub use error::{WalletError, WalletFileFault};
+pub use file::write_new_file;
 pub use mnemonic::{DerivedKeys, Phrase, WordCount};
 pub use owner::Wallet;
 pub use sign::{Envelope, Signed};

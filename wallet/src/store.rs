@@ -3,9 +3,8 @@
 //! A wallet file of the public format does not tell its address, so the key store puts it into the
 //! file's name: `NAME.ADDRESS.json`.
 
-use std::fs::{self, File, Permissions};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use types::Address;
@@ -13,6 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::encrypted::{decrypt, encrypt};
 use crate::error::WalletFileFault;
+use crate::file::write_new_file;
 use crate::{Wallet, WalletError};
 
 /// No wallet file is larger; a larger one is not read into memory.
@@ -25,23 +25,10 @@ const NAME_CHARS_MAX: usize = 64;
 /// When the file exists, the password is empty, or writing fails; then nothing is left behind.
 pub fn write_wallet_file(path: &Path, wallet: &Wallet, password: &str) -> Result<(), WalletError> {
     let text = encrypt(wallet, password)?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let fault = |source| WalletError::Io { path: path.to_owned(), source };
-    let mut file = tempfile::Builder::new()
-        .prefix(".wallet-")
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(folder)
-        .map_err(fault)?;
-    file.write_all(text.as_bytes()).map_err(fault)?;
-    file.as_file().sync_all().map_err(fault)?;
-    file.persist_noclobber(path).map_err(|refused| {
-        let taken = refused.error.kind() == ErrorKind::AlreadyExists;
-        if taken { WalletError::Exists(path.to_owned()) } else { fault(refused.error) }
-    })?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
+    write_new_file(path, text.as_bytes(), 0o600).map_err(|source| {
+        let (path, is_taken) = (path.to_owned(), source.kind() == ErrorKind::AlreadyExists);
+        if is_taken { WalletError::Exists(path) } else { WalletError::Io { path, source } }
+    })
 }
 
 /// Opens an encrypted wallet file.

@@ -46,7 +46,7 @@ pub(super) fn run(command: ConfigCommand, out: Out<'_>) -> Outcome {
 
 fn effective(args: &ConfigArgs) -> Result<Effective, CliError> {
     let file = args.home.as_ref().map(|home| Home::new(home.clone()).config());
-    config::load(file.as_deref(), std::env::vars(), &[])
+    config::load(&[], file.as_deref(), std::env::vars_os(), &[])
         .map_err(|error| CliError::Usage(error.to_string()))
 }
 

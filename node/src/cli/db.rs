@@ -11,6 +11,7 @@ use state::store::tools::Verified;
 use state::store::{Options, Store, Tip, tools};
 
 use super::client::{CliError, Out, Outcome};
+use super::lock::HomeLock;
 use super::signed::ForgetArgs;
 use super::{genesis, signed};
 use crate::config::Home;
@@ -91,7 +92,18 @@ pub(super) struct ExportArgs {
     to: Option<u64>,
 }
 
+impl DbCommand {
+    const fn at(&self) -> &HomeArgs {
+        match self {
+            Self::Stats(at) | Self::Verify(at) | Self::Compact(at) | Self::Rollback(at) => at,
+            Self::Import(args) | Self::Snapshot(args) | Self::Restore(args) => &args.at,
+            Self::Export(args) => &args.file.at,
+        }
+    }
+}
+
 pub(super) fn run(command: DbCommand, out: Out<'_>) -> Outcome {
+    let _lock = HomeLock::take(&Home::new(command.at().home.clone()))?;
     match command {
         DbCommand::Stats(args) => stats(&args, out),
         DbCommand::Verify(args) => verify(&args, out),

@@ -1,10 +1,10 @@
 //! `ombra demo`: a chain, and one complete agent run on it through the public interface.
 
 use clap::Args;
-use wallet::Client;
 
 use super::client::{CliError, Out, Outcome, scenario};
 use super::dev::{self, DevArgs};
+use super::home;
 
 const QUESTION: &str = "What is my balance, and how high is the chain?";
 
@@ -29,21 +29,29 @@ pub(super) struct DemoArgs {
 }
 
 pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
+    let mut asked = Box::pin(home::asked()?);
     let chain = dev::start(&args.dev).await?;
-    dev::print_banner(&chain, out)?;
-    let [requester, miner, ..] = chain.accounts.as_slice() else {
+    dev::print_banner(&chain, out).await?;
+    let [requester, miner, ..] = chain.accounts() else {
         return Err(CliError::Usage("the demonstration needs --accounts 2 or more".to_owned()));
     };
-    let (requester, miner) = (requester.clone(), miner.clone());
-    let client = Client::new(&format!("http://{}", chain.running.endpoints().rpc))?;
-    let settled = scenario::agent_run(&client, &requester, &miner, &args.question, out).await;
+    let client = chain.client()?;
+    let settled = tokio::select! {
+        biased;
+        why = &mut asked => Err(why),
+        settled = scenario::agent_run(&client, requester, miner, &args.question, out) => Ok(settled),
+    };
     let settled = match settled {
-        Ok(record) => record,
-        Err(error) => {
+        Ok(Ok(record)) => record,
+        Ok(Err(error)) => {
             drop(dev::stop_when(chain, async { "the demonstration failed" }).await);
             return Err(error);
         }
+        Err(why) => return dev::stop_when(chain, async move { why }).await,
     };
+    if !args.exit {
+        writeln!(out, "\nThe node goes on. ctrl-C stops it.")?;
+    }
     if args.json {
         writeln!(out, "{}", settled.text())?;
     }
@@ -51,6 +59,5 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
     if args.exit {
         return dev::stop_when(chain, async { "the demonstration is over" }).await;
     }
-    writeln!(out, "\nThe node goes on. ctrl-C stops it.")?;
-    dev::finish(chain).await
+    dev::stop_when(chain, asked).await
 }

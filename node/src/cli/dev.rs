@@ -1,5 +1,6 @@
 //! `ombra dev`: a whole chain for one person.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -7,13 +8,15 @@ use clap::Args;
 use genesis::Genesis;
 use tempfile::TempDir;
 use toml::Value;
-use types::{Address, Amount, Keypair};
-use wallet::Phrase;
+use types::{Address, Amount, Hash, Keypair};
 use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
+use wallet::{Client, Phrase, Zeroizing};
 
-use super::client::{CliError, Out, Outcome};
+use super::client::{CliError, Out, Outcome, first_line};
+use super::home;
+use super::lock::HomeLock;
 use crate::clock::now_ms;
-use crate::config::{self, FlagValue, Home};
+use crate::config::{self, CommandDefault, FlagValue, Home};
 use crate::node::{NodeSpec, Running};
 use crate::{keyfile, logging};
 
@@ -23,48 +26,64 @@ const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
 const BLOCK_TIME_MS: u64 = 50;
 const CHAIN_ID: &str = "ombra-dev";
 
+const COMMAND: &str = "ombra dev";
+const MARK: &str = "The chain in this folder was made by `ombra dev`; `--reset` throws it away.\n";
+
 /// Run a whole chain for one person, with funded accounts
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Examples:\n  ombra dev\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
                         The keys of the accounts are public knowledge. Use them for test chains only."
 )]
+pub(super) struct DevCommand {
+    /// Print the addresses as one line of JSON once the node answers, and nothing else
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    dev: DevArgs,
+}
+
+/// What chain, and where.
+#[derive(Clone, Debug, Args)]
 pub(super) struct DevArgs {
     /// Keep the chain in this folder; without it the chain is gone at the end
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// JSON-RPC, WebSocket and health; port 0 picks a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8777")]
-    rpc: SocketAddr,
+    /// JSON-RPC, WebSocket and health; port 0 picks a free one [default: 127.0.0.1:8777]
+    #[arg(long, value_name = "ADDR")]
+    rpc: Option<SocketAddr>,
     /// Let peers connect here, and for transactions to the port after it; without it the node
     /// talks to nobody
     #[arg(long, value_name = "ADDR")]
     p2p: Option<SocketAddr>,
-    /// Prometheus metrics; port 0 picks a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9777")]
-    metrics: SocketAddr,
+    /// Prometheus metrics; port 0 picks a free one [default: 127.0.0.1:9777]
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
     /// The shortest time between blocks, in milliseconds
     #[arg(long, value_name = "MS")]
     block_time: Option<u64>,
     /// How many accounts are funded [default: 10]
     #[arg(long, value_name = "N")]
     accounts: Option<u32>,
-    /// The words that the accounts are derived from
+    /// The words that the accounts are derived from; other users of the machine can see them
     #[arg(long, value_name = "WORDS")]
     mnemonic: Option<String>,
+    /// File with these words ('-': standard input)
+    #[arg(long, value_name = "FILE", conflicts_with = "mnemonic")]
+    mnemonic_file: Option<PathBuf>,
     /// Fund another account too
     #[arg(long, value_name = "ADDRESS=OMBRA", value_parser = parse_fund)]
     fund: Vec<(Address, Amount)>,
-    /// Throw the chain in --data-dir away and begin anew
+    /// Throw the chain that `ombra dev` made in --data-dir away and begin anew
     #[arg(long, requires = "data_dir")]
     reset: bool,
     /// Begin with this genesis file; its validator must be the key in the data folder
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "fund", "param", "block_time"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "mnemonic_file", "fund", "param", "block_time"])]
     genesis: Option<PathBuf>,
     /// Set a parameter of genesis
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
-    /// What is logged, as `level` or `target=level,…`
+    /// What is logged, as `level` or `target=level,…` [default: warn]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
 }
@@ -89,23 +108,41 @@ fn parse_ombra(text: &str) -> Result<Amount, String> {
 
 /// A chain that runs, its accounts, and the folder that goes when it is dropped.
 pub(super) struct DevChain {
-    pub(super) running: Running,
-    pub(super) accounts: Vec<Keypair>,
-    directory: PathBuf,
+    running: Running,
+    accounts: Accounts,
+    home: Home,
     is_new: bool,
+    _lock: HomeLock,
     _temporary: Option<TempDir>,
 }
 
-pub(super) async fn run(args: DevArgs, out: Out<'_>) -> Outcome {
-    let chain = start(&args).await?;
-    print_banner(&chain, out)?;
-    finish(chain).await
+/// The accounts that the banner tells of.
+struct Accounts {
+    keys: Vec<Keypair>,
+    /// Whether anybody could have derived them.
+    are_public: bool,
 }
 
-/// Waits for the end of the chain and stops it in order.
-pub(super) async fn finish(chain: DevChain) -> Outcome {
-    let asked = crate::supervisor::asked_by_signal()
-        .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })?;
+impl DevChain {
+    /// The first accounts of the words.
+    pub(super) fn accounts(&self) -> &[Keypair] {
+        &self.accounts.keys
+    }
+
+    /// A client of the node.
+    pub(super) fn client(&self) -> Result<Client, CliError> {
+        Ok(Client::new(&format!("http://{}", self.running.endpoints().rpc))?)
+    }
+}
+
+pub(super) async fn run(command: DevCommand, out: Out<'_>) -> Outcome {
+    let asked = home::asked()?;
+    let chain = start(&command.dev).await?;
+    if command.json {
+        home::print_endpoints(&chain.home, out)?;
+    } else {
+        print_banner(&chain, out).await?;
+    }
     stop_when(chain, asked).await
 }
 
@@ -120,44 +157,37 @@ pub(super) async fn stop_when(
 
 /// Makes or opens the chain and starts it.
 pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
-    let temporary = match &args.data_dir {
-        Some(_) => None,
-        None => {
-            Some(tempfile::Builder::new().prefix("ombra-dev-").tempdir().map_err(|source| {
-                CliError::File { what: "making a temporary folder".to_owned(), source }
-            })?)
-        }
+    let (directory, temporary) = folder(args)?;
+    let home = Home::new(directory);
+    let lock = HomeLock::take(&home)?;
+    home::forget_endpoints(&home)?;
+    let settings = settings(args, &home, std::env::vars_os())?;
+    let accounts = accounts(args)?;
+    let is_new = args.reset || !home.genesis().exists();
+    check_flags(args, &home, is_new)?;
+    let read_key = |path: &Path| keyfile::read_or_create(path).map_err(home::key_fault);
+    let validator = Keypair::from_seed(&read_key(&home.validator_key())?);
+    let node_key = read_key(&home.node_key())?;
+    let genesis = if is_new {
+        new_genesis(args, &validator, &accounts.keys)?
+    } else {
+        super::genesis::parse(&home.genesis())?
     };
-    let directory = match (&args.data_dir, &temporary) {
-        (Some(directory), _) => directory.clone(),
-        (None, Some(folder)) => folder.path().to_owned(),
-        (None, None) => return Err(CliError::Failed("no data folder".to_owned())),
-    };
-    let home = Home::new(directory.clone());
+    check_validators(args, &genesis, &validator)?;
+    let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
+    // Everything was read and understood; only now something may be deleted.
     if args.reset {
         reset(&home)?;
     }
-    let words = args.mnemonic.as_deref().unwrap_or(DEVELOPMENT_MNEMONIC);
-    let accounts = first_accounts(&Phrase::parse(words)?, args.accounts.unwrap_or(10))?;
-    let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
-    let validator =
-        Keypair::from_seed(&keyfile::read_or_create(&home.validator_key()).map_err(failed)?);
-    let node_key = keyfile::read_or_create(&home.node_key()).map_err(failed)?;
-    let is_new = !home.genesis().exists();
     if is_new {
-        make_genesis(args, &home, &validator, &accounts)?;
-    } else if has_genesis_flags(args) {
-        return Err(CliError::Usage(format!(
-            "{} holds a chain already: --accounts, --mnemonic, --fund, --param, --block-time and \
-             --genesis are for a new one (or add --reset)",
-            directory.display()
-        )));
+        if !home.dev_mark().exists() {
+            home::write_new(&home.dev_mark(), MARK)?;
+        }
+        home::write_new(&home.genesis(), &genesis.to_file())?;
     }
-    let settings = settings(args, &home)?;
-    let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
     let spec = NodeSpec {
-        genesis: super::genesis::parse(&home.genesis())?,
-        home,
+        genesis,
+        home: home.clone(),
         config: settings,
         validator: Some(validator),
         node_key,
@@ -166,12 +196,75 @@ pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     let running = Box::pin(crate::node::start(spec, log))
         .await
         .map_err(|error| super::not_started(&error))?;
-    Ok(DevChain { running, accounts, directory, is_new, _temporary: temporary })
+    Ok(DevChain { running, accounts, home, is_new, _lock: lock, _temporary: temporary })
+}
+
+/// The folder of the chain, made if it is missing, and whether it goes at the end.
+fn folder(args: &DevArgs) -> Result<(PathBuf, Option<TempDir>), CliError> {
+    if let Some(directory) = &args.data_dir {
+        std::fs::create_dir_all(directory)
+            .map_err(|source| CliError::File { what: directory.display().to_string(), source })?;
+        return Ok((directory.clone(), None));
+    }
+    let made = tempfile::Builder::new().prefix("ombra-dev-").tempdir();
+    let temporary = made.map_err(|source| CliError::File {
+        what: "making a temporary folder".to_owned(),
+        source,
+    })?;
+    Ok((temporary.path().to_owned(), Some(temporary)))
+}
+
+/// The first accounts of the words that were given, or else of those that everybody knows.
+fn accounts(args: &DevArgs) -> Result<Accounts, CliError> {
+    let given = match (&args.mnemonic, &args.mnemonic_file) {
+        (Some(words), _) => Some(Zeroizing::new(words.clone())),
+        (None, Some(path)) => Some(first_line(path)?),
+        (None, None) => None,
+    };
+    let words = given.as_ref().map_or(DEVELOPMENT_MNEMONIC, |words| words.as_str());
+    let keys = first_accounts(&Phrase::parse(words)?, args.accounts.unwrap_or(10))?;
+    Ok(Accounts { keys, are_public: words == DEVELOPMENT_MNEMONIC })
+}
+
+/// Refuses what does not fit the folder.
+fn check_flags(args: &DevArgs, home: &Home, is_new: bool) -> Result<(), CliError> {
+    let directory = home.directory().display();
+    if !is_new && has_genesis_flags(args) {
+        return Err(CliError::Usage(format!(
+            "{directory} holds a chain already: --accounts, --mnemonic, --mnemonic-file, --fund, \
+             --param, --block-time and --genesis are for a new one (or add --reset)"
+        )));
+    }
+    let holds_chain = home.genesis().exists() || home.consensus().exists();
+    if args.reset && holds_chain && !home.dev_mark().exists() {
+        return Err(CliError::Usage(format!(
+            "the chain in {directory} was not made by `ombra dev`; nothing was deleted"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a genesis whose blocks this node could not make.
+fn check_validators(args: &DevArgs, genesis: &Genesis, key: &Keypair) -> Result<(), CliError> {
+    if !home::is_listed(genesis, key) {
+        return Err(CliError::Usage(format!(
+            "genesis does not name the key of this folder among its validators; its public key is {}",
+            key.public_key()
+        )));
+    }
+    let others = genesis.validators().len().saturating_sub(1);
+    if others > 0 && args.p2p.is_none() {
+        return Err(CliError::Usage(format!(
+            "genesis names {others} validators besides this node: --p2p lets them connect"
+        )));
+    }
+    Ok(())
 }
 
 const fn has_genesis_flags(args: &DevArgs) -> bool {
     args.accounts.is_some()
         || args.mnemonic.is_some()
+        || args.mnemonic_file.is_some()
         || !args.fund.is_empty()
         || !args.param.is_empty()
         || args.block_time.is_some()
@@ -192,37 +285,38 @@ fn reset(home: &Home) -> Result<(), CliError> {
     Ok(())
 }
 
-fn make_genesis(
+fn new_genesis(
     args: &DevArgs,
-    home: &Home,
     validator: &Keypair,
     accounts: &[Keypair],
-) -> Result<(), CliError> {
-    let text = match &args.genesis {
-        Some(path) => std::fs::read_to_string(path)
-            .map_err(|source| CliError::File { what: path.display().to_string(), source })?,
-        None => {
-            let mut balances: Vec<(Address, Amount)> =
-                accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect();
-            balances.extend(&args.fund);
-            let block_time = args.block_time.unwrap_or(BLOCK_TIME_MS);
-            let mut params = vec![format!("minBlockIntervalMs={block_time}")];
-            params.extend(args.param.iter().cloned());
-            Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params)
-                .map_err(|error| CliError::Usage(error.to_string()))?
-                .to_file()
-        }
-    };
-    super::home::write_new(&home.genesis(), &text)
+) -> Result<Genesis, CliError> {
+    if let Some(path) = &args.genesis {
+        return super::genesis::parse(path);
+    }
+    let mut balances: Vec<(Address, Amount)> =
+        accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect();
+    balances.extend(&args.fund);
+    let block_time = args.block_time.unwrap_or(BLOCK_TIME_MS);
+    let mut params = vec![format!("minBlockIntervalMs={block_time}")];
+    params.extend(args.param.iter().cloned());
+    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params)
+        .map_err(|error| CliError::Usage(error.to_string()))
 }
 
-fn settings(args: &DevArgs, home: &Home) -> Result<config::Config, CliError> {
-    let file = home.config();
+/// The settings: flags that were given, the environment, the file, and below them what fits a chain
+/// for one person.
+fn settings(
+    args: &DevArgs,
+    home: &Home,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<config::Config, CliError> {
+    let default = |key, value| CommandDefault { key, command: COMMAND, value };
+    let mut defaults = vec![default("log.filter", Value::String("warn".to_owned()))];
     let text = |key, flag, value: String| FlagValue { key, flag, value: Value::String(value) };
-    let mut flags = vec![
-        text("rpc.listen", "--rpc", args.rpc.to_string()),
-        text("rpc.metrics_listen", "--metrics", args.metrics.to_string()),
-    ];
+    let mut flags = Vec::new();
+    let address = |it: SocketAddr| it.to_string();
+    flags.extend(args.rpc.map(|it| text("rpc.listen", "--rpc", address(it))));
+    flags.extend(args.metrics.map(|it| text("rpc.metrics_listen", "--metrics", address(it))));
     if let Some(address) = args.p2p {
         let kind = if address.is_ipv4() { "ip4" } else { "ip6" };
         let listen = |port: u16| format!("/{kind}/{}/tcp/{port}", address.ip());
@@ -230,28 +324,22 @@ fn settings(args: &DevArgs, home: &Home) -> Result<config::Config, CliError> {
         let gossip = if address.port() == 0 { 0 } else { address.port().saturating_add(1) };
         flags.push(text("p2p.listen", "--p2p", listen(address.port())));
         flags.push(text("p2p.gossip.listen", "--p2p", listen(gossip)));
+        defaults.push(default("p2p.open", Value::Boolean(true)));
     }
-    if let Some(filter) = &args.log {
-        flags.push(text("log.filter", "--log", filter.clone()));
-    } else {
-        flags.push(text("log.filter", "ombra dev", "warn".to_owned()));
-    }
-    config::load(file.exists().then_some(file.as_path()), std::env::vars(), &flags)
+    flags.extend(args.log.clone().map(|filter| text("log.filter", "--log", filter)));
+    let file = home.config();
+    config::load(&defaults, file.exists().then_some(file.as_path()), environment, &flags)
         .map(|effective| effective.config)
         .map_err(|error| CliError::Usage(error.to_string()))
 }
 
 /// Accounts and addresses, for people.
-pub(super) fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
+pub(super) async fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
     let endpoints = chain.running.endpoints();
     writeln!(out, "ombra dev: a chain for one person\n")?;
-    writeln!(out, "Accounts (1,000 OMBRA each on a new chain; the keys are public knowledge):")?;
-    for (index, key) in chain.accounts.iter().enumerate() {
-        let seed = types::Hash::new(key.seed());
-        writeln!(out, "  ({index}) {}  key {seed}", key.address())?;
-    }
+    print_accounts(chain, out).await?;
     let origin = if chain.is_new { "new chain" } else { "chain goes on" };
-    writeln!(out, "\n{origin} in {}", chain.directory.display())?;
+    writeln!(out, "\n{origin} in {}", chain.home.directory().display())?;
     writeln!(out, "JSON-RPC  http://{}", endpoints.rpc)?;
     if let Some(metrics) = endpoints.metrics {
         writeln!(out, "metrics   http://{metrics}/metrics")?;
@@ -260,3 +348,36 @@ pub(super) fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
     out.flush()?;
     Ok(())
 }
+
+/// The accounts that exist, with what they have: a chain that goes on may have been made with others.
+async fn print_accounts(chain: &DevChain, out: Out<'_>) -> Outcome {
+    let client = chain.client()?;
+    let Accounts { keys, are_public } = &chain.accounts;
+    let note = if *are_public {
+        "the keys are public knowledge"
+    } else {
+        "whoever has a key owns its account"
+    };
+    writeln!(out, "Accounts ({note}):")?;
+    let mut absent = 0_usize;
+    for (index, key) in keys.iter().enumerate() {
+        let (address, seed) = (key.address(), Hash::new(key.seed()));
+        let balance = match client.account(&address).await {
+            Ok(account) if account.balance == Amount::ZERO && account.nonce == 0 => {
+                absent = absent.saturating_add(1);
+                continue;
+            }
+            Ok(account) => format!("{} OMBRA", account.balance.ombra()),
+            // A node that is not serving yet is no reason to stop it.
+            Err(_) => "balance not known yet".to_owned(),
+        };
+        writeln!(out, "  ({index}) {address}  {balance}  key {seed}")?;
+    }
+    if absent > 0 {
+        writeln!(out, "  {absent} of the {} accounts do not exist on this chain", keys.len())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! `ombra genesis`: write, check and print genesis files.
 
+use std::io::{ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -23,9 +24,9 @@ pub(super) enum GenesisCommand {
     /// Check a genesis file and report everything that is wrong with it
     #[command(after_help = "Example: ombra genesis validate genesis.json")]
     Validate(FileArgs),
-    /// Print the canonical form of a genesis file and its hash
-    #[command(after_help = "Example: ombra genesis show genesis.json --json")]
-    Show(FileArgs),
+    /// Print the canonical text of a genesis file, of which the hash is the SHA-256
+    #[command(after_help = "Example: ombra genesis show genesis.json | sha256sum")]
+    Show(ShowArgs),
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +55,9 @@ pub(super) struct NewArgs {
     /// Where to write the file; it must not exist
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -61,6 +65,18 @@ pub(super) struct FileArgs {
     /// The genesis file
     file: PathBuf,
     /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The genesis file
+    file: PathBuf,
+    /// Indent it for people
+    #[arg(long, conflicts_with = "json")]
+    pretty: bool,
+    /// Print a JSON object with the hash and the genesis
     #[arg(long)]
     json: bool,
 }
@@ -102,7 +118,11 @@ fn new(args: NewArgs, out: Out<'_>) -> Outcome {
     };
     let genesis = Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))?;
     write_new(&args.out, &genesis.to_file())?;
-    writeln!(out, "{} written, hash {}", args.out.display(), genesis.hash())?;
+    if args.json {
+        writeln!(out, "{}", json!({ "file": args.out, "hash": genesis.hash() }))?;
+    } else {
+        writeln!(out, "{} written, hash {}", args.out.display(), genesis.hash())?;
+    }
     Ok(())
 }
 
@@ -137,20 +157,31 @@ fn validate(args: &FileArgs, out: Out<'_>) -> Outcome {
     }
 }
 
-fn show(args: &FileArgs, out: Out<'_>) -> Outcome {
+fn show(args: &ShowArgs, out: Out<'_>) -> Outcome {
     let genesis = parse(&args.file)?;
+    let canonical = genesis.canonical();
     if args.json {
-        writeln!(out, "{}", genesis.canonical())?;
-    } else {
+        writeln!(out, "{{\"hash\":\"{}\",\"genesis\":{canonical}}}", genesis.hash())?;
+    } else if args.pretty {
         write!(out, "{}", genesis.to_file())?;
-        writeln!(out, "hash {}", genesis.hash())?;
+    } else if std::io::stdout().is_terminal() {
+        writeln!(out, "{canonical}")?;
+    } else {
+        // To the byte, so that a program that hashes it gets the chain's identity.
+        write!(out, "{canonical}")?;
     }
     Ok(())
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CliError> {
-    std::fs::read(path)
-        .map_err(|source| CliError::File { what: path.display().to_string(), source })
+    std::fs::read(path).map_err(|source| {
+        let what = path.display().to_string();
+        if source.kind() == ErrorKind::NotFound {
+            CliError::Usage(format!("{what}: {source}"))
+        } else {
+            CliError::File { what, source }
+        }
+    })
 }
 
 /// The genesis in a file, or everything that is wrong with it.

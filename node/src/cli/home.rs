@@ -1,7 +1,6 @@
 //! `ombra init` and `ombra start`: a node's home, and the node that lives there.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +9,7 @@ use types::Keypair;
 
 use super::client::{CliError, Out, Outcome};
 use super::genesis;
+use super::lock::HomeLock;
 use crate::config::{self, Home};
 use crate::node::NodeSpec;
 use crate::{keyfile, logging, supervisor};
@@ -41,6 +41,9 @@ pub(super) struct StartArgs {
     /// The node's home
     #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
     home: PathBuf,
+    /// Print the addresses as one line of JSON once the node answers
+    #[arg(long)]
+    json: bool,
 }
 
 /// What a new `config.toml` begins with.
@@ -54,24 +57,26 @@ const CONFIG_HEAD: &str = "\
 pub(super) fn init(args: &InitArgs, out: Out<'_>) -> Outcome {
     let home = Home::new(args.home.clone());
     let genesis = args.genesis.as_deref().map(genesis::parse).transpose()?;
-    if home.genesis().exists() || home.config().exists() {
+    if home.genesis().exists() {
         let message = format!("{} is a home already; nothing was changed", args.home.display());
         return Err(CliError::Usage(message));
     }
-    let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
     std::fs::create_dir_all(home.database())
         .map_err(|source| CliError::File { what: args.home.display().to_string(), source })?;
-    keyfile::read_or_create(&home.node_key()).map_err(failed)?;
+    keyfile::read_or_create(&home.node_key()).map_err(key_fault)?;
     let validator = if args.follower {
         None
     } else {
-        let seed = keyfile::read_or_create(&home.validator_key()).map_err(failed)?;
+        let seed = keyfile::read_or_create(&home.validator_key()).map_err(key_fault)?;
         Some(Keypair::from_seed(&seed))
     };
     let Some(genesis) = genesis else { return print_keys(args, validator.as_ref(), out) };
     let settings = toml::to_string(&config::Config::default())
         .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
-    write_new(&home.config(), &format!("{CONFIG_HEAD}{settings}"))?;
+    if !home.config().exists() {
+        write_new(&home.config(), &format!("{CONFIG_HEAD}{settings}"))?;
+    }
+    // Genesis is the sign of a complete home and comes last: what was interrupted can be repeated.
     write_new(&home.genesis(), &genesis.to_file())?;
     print_home(args, &home, &genesis, validator.as_ref(), out)
 }
@@ -121,44 +126,102 @@ fn print_home(
 }
 
 pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
+    let asked = asked()?;
     let home = Home::new(args.home.clone());
-    let settings = config::load(Some(&home.config()), std::env::vars(), &[])
+    let _lock = HomeLock::take(&home)?;
+    forget_endpoints(&home)?;
+    let settings = config::load(&[], Some(&home.config()), std::env::vars_os(), &[])
         .map_err(|error| CliError::Usage(error.to_string()))?
         .config;
     let genesis = genesis::parse(&home.genesis())?;
-    let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
-    let node_key = keyfile::read(&home.node_key()).map_err(failed)?;
+    let node_key = keyfile::read(&home.node_key()).map_err(key_fault)?;
     let validator = if home.validator_key().exists() {
-        Some(Keypair::from_seed(&keyfile::read(&home.validator_key()).map_err(failed)?))
+        Some(Keypair::from_seed(&keyfile::read(&home.validator_key()).map_err(key_fault)?))
     } else {
         None
     };
-    // Where validators can change, a key that is not one of the first may become one.
-    let may_vote = |key: &Keypair| {
-        genesis.chain().forks.validator_vote.is_some()
-            || genesis.validators().iter().any(|listed| listed.public_key == key.public_key())
-    };
-    let validator = validator.filter(may_vote);
     let log = logging::start(&settings.log).map_err(|error| CliError::Usage(error.to_string()))?;
-    let asked = supervisor::asked_by_signal()
-        .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })?;
-    let spec = NodeSpec { home, genesis, config: settings, validator, node_key, alone: false };
+    let is_listed = |key: &Keypair| is_listed(&genesis, key);
+    if let Some(key) = validator.as_ref().filter(|key| !is_listed(key)) {
+        tracing::warn!(
+            public_key = %key.public_key(),
+            "genesis does not list the validator key of this home: the node follows"
+        );
+    }
+    // Where validators can change, a key that is not one of the first may become one.
+    let can_change = genesis.chain().forks.validator_vote.is_some();
+    let validator = validator.filter(|key| can_change || is_listed(key));
+    let spec = NodeSpec {
+        home: home.clone(),
+        genesis,
+        config: settings,
+        validator,
+        node_key,
+        alone: false,
+    };
     let running = Box::pin(crate::node::start(spec, log))
         .await
         .map_err(|error| super::not_started(&error))?;
-    writeln!(out, "JSON-RPC  http://{}", running.endpoints().rpc)?;
+    if args.json {
+        print_endpoints(&home, out)?;
+    } else {
+        writeln!(out, "JSON-RPC  http://{}", running.endpoints().rpc)?;
+    }
     out.flush()?;
     let reason = running.run_until(asked).await;
     super::ended(&reason)
 }
 
-/// Writes a file that must not exist yet; its folder is made.
+/// Ends at the first SIGTERM or ctrl-C from now on: a signal that comes while a node starts stops it
+/// in order once it has started.
+pub(super) fn asked() -> Result<impl Future<Output = &'static str> + use<>, CliError> {
+    supervisor::asked_by_signal()
+        .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })
+}
+
+/// Whether genesis has the key among its validators.
+pub(super) fn is_listed(genesis: &::genesis::Genesis, key: &Keypair) -> bool {
+    genesis.validators().iter().any(|listed| listed.public_key == key.public_key())
+}
+
+/// A key file that is not there or not right is a fault of the home, not of the machine.
+pub(super) fn key_fault(error: keyfile::KeyFileError) -> CliError {
+    use keyfile::KeyFileError::{Exposed, Io, Malformed, Random};
+    match &error {
+        Exposed { .. } | Malformed { .. } => CliError::Usage(error.to_string()),
+        Io { source, .. } if source.kind() == ErrorKind::NotFound => {
+            CliError::Usage(error.to_string())
+        }
+        Io { .. } | Random(_) => CliError::Failed(error.to_string()),
+    }
+}
+
+/// Removes the file that says that the node answers: a killed process leaves it behind.
+pub(super) fn forget_endpoints(home: &Home) -> Result<(), CliError> {
+    let path = home.endpoints();
+    match std::fs::remove_file(&path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(CliError::File { what: path.display().to_string(), source })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// The addresses of a node that answers, as the line of JSON in its home.
+pub(super) fn print_endpoints(home: &Home, out: Out<'_>) -> Outcome {
+    let path = home.endpoints();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|source| CliError::File { what: path.display().to_string(), source })?;
+    writeln!(out, "{}", text.trim_end())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes a file that must not exist yet, whole or not at all; its folder is made.
 pub(super) fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
     let failed = |source| CliError::File { what: path.display().to_string(), source };
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.sync_all().map_err(failed)
+    wallet::write_new_file(path, text.as_bytes(), 0o644).map_err(failed)
 }

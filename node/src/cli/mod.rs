@@ -7,12 +7,14 @@ mod demo;
 mod dev;
 mod genesis;
 mod home;
+mod lock;
 mod signed;
 mod testnet;
 mod version;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
@@ -41,7 +43,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a whole chain for one person, with funded accounts
-    Dev(Box<dev::DevArgs>),
+    Dev(Box<dev::DevCommand>),
     /// Run a chain and show one complete agent run on it
     Demo(Box<demo::DemoArgs>),
     /// Make a home: settings, keys, data folder
@@ -65,13 +67,20 @@ enum Command {
     Client(ClientCommand),
 }
 
+/// What has not stopped in order gets this much longer; then the process ends all the same.
+const LEFT_BEHIND: Duration = Duration::from_millis(500);
+
 /// Reads the command line, carries the command out, and answers the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(Box::pin(run(cli.command))),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(Box::pin(run(cli.command)));
+            runtime.shutdown_timeout(LEFT_BEHIND);
+            outcome
+        }
         Err(source) => Err(CliError::File { what: "cannot start".to_owned(), source }),
     };
     match outcome {

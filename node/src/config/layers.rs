@@ -1,6 +1,7 @@
 //! Merging defaults, file, environment and flags, value by value.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,16 @@ use toml::{Table, Value};
 
 use super::Config;
 
+/// What the variables of settings begin with.
+const PREFIX: &str = "OMBRA__";
+
 /// Where a value came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The program.
     Default,
+    /// A command that has another default.
+    Command(&'static str),
     /// A file.
     File(PathBuf),
     /// A variable of the environment.
@@ -25,11 +31,23 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Command(name) => write!(f, "default of {name}"),
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => write!(f, "environment {name}"),
             Self::Flag(name) => write!(f, "flag {name}"),
         }
     }
+}
+
+/// A default of one command, which everything else beats.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CommandDefault {
+    /// The dotted key: `log.filter`.
+    pub key: &'static str,
+    /// The command: `ombra dev`.
+    pub command: &'static str,
+    /// The value.
+    pub value: Value,
 }
 
 /// A value that was given on the command line.
@@ -61,6 +79,12 @@ pub enum ConfigError {
         path: PathBuf,
         /// Where and why.
         source: toml::de::Error,
+    },
+    /// A variable of the environment is not text.
+    #[error("environment {name} is not UTF-8")]
+    NotText {
+        /// The variable.
+        name: String,
     },
     /// Nobody knows the key.
     #[error("unknown key `{key}` ({origin}); the nearest known one is `{nearest}`")]
@@ -95,16 +119,21 @@ pub struct Effective {
     pub origins: BTreeMap<String, (Value, Origin)>,
 }
 
-/// Merges the defaults, a file, the variables that begin with `OMBRA__`, and flags.
+/// Merges the defaults, those of the command, a file, the variables that begin with `OMBRA__`, and
+/// flags, and checks addresses and the log filter.
 ///
 /// # Errors
 /// The first [`ConfigError`].
 pub fn load(
+    command: &[CommandDefault],
     file: Option<&Path>,
-    environment: impl Iterator<Item = (String, String)>,
+    environment: impl Iterator<Item = (OsString, OsString)>,
     flags: &[FlagValue],
 ) -> Result<Effective, ConfigError> {
     let mut merged = defaults();
+    for CommandDefault { key, command, value } in command {
+        merge(&mut merged, key, value.clone(), Origin::Command(command))?;
+    }
     if let Some(path) = file {
         let origin = Origin::File(path.to_owned());
         for (key, value) in read_file(path)? {
@@ -112,7 +141,14 @@ pub fn load(
         }
     }
     for (name, text) in environment {
-        let Some(rest) = name.strip_prefix("OMBRA__") else { continue };
+        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let shown = name.to_string_lossy().into_owned();
+        let not_text = |_bytes| ConfigError::NotText { name: shown.clone() };
+        let name = name.into_string().map_err(not_text)?;
+        let text = text.into_string().map_err(not_text)?;
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
         let key = rest.to_lowercase().replace("__", ".");
         let value = read_variable(merged.get(&key).map(|(default, _)| default), text);
         merge(&mut merged, &key, value, Origin::Environment(name))?;
@@ -121,10 +157,25 @@ pub fn load(
         merge(&mut merged, key, value.clone(), Origin::Flag((*flag).to_owned()))?;
     }
     let tree = unflatten(merged.iter().map(|(key, (value, _))| (key, value)));
-    match Value::Table(tree).try_into() {
-        Ok(config) => Ok(Effective { config, origins: merged }),
-        Err(error) => Err(culprit(&merged, &error)),
+    let config: Config = Value::Table(tree).try_into().map_err(|error| culprit(&merged, &error))?;
+    check(&config, &merged)?;
+    Ok(Effective { config, origins: merged })
+}
+
+/// Checks what is more than its TOML type.
+fn check(config: &Config, merged: &BTreeMap<String, (Value, Origin)>) -> Result<(), ConfigError> {
+    let bad = |key: &str, why: &dyn fmt::Display| {
+        let (value, origin) =
+            merged.get(key).cloned().unwrap_or_else(|| ("".into(), Origin::Default));
+        let (key, value, why) = (key.to_owned(), value.to_string(), why.to_string());
+        ConfigError::BadValue { key, value, origin, why }
+    };
+    let Config { p2p, log, .. } = config;
+    consensus::check_address(&p2p.listen).map_err(|why| bad("p2p.listen", &why))?;
+    for peer in &p2p.peers {
+        consensus::check_address(peer).map_err(|why| bad("p2p.peers", &why))?;
     }
+    crate::logging::check(&log.filter).map_err(|why| bad("log.filter", &why))
 }
 
 fn defaults() -> BTreeMap<String, (Value, Origin)> {
@@ -234,3 +285,6 @@ fn unflatten<'a>(leaves: impl Iterator<Item = (&'a String, &'a Value)>) -> Table
     }
     tree
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::ClientError;
 
@@ -22,6 +22,13 @@ impl<T: DeserializeOwned> Answer<T> {
         let value = serde_json::from_str(text.get())
             .map_err(|source| ClientError::Unreadable { method, source })?;
         Ok(Self { text, value })
+    }
+}
+
+impl Answer {
+    /// An event of this client's own making.
+    pub(super) fn own(value: Value) -> Result<Self, serde_json::Error> {
+        Ok(Self { text: to_raw_value(&value)?, value })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Why a call failed: the node was not there, it refused, or it said something strange.
 
+use std::time::Duration;
+
 use jsonrpsee::core::client::Error as CallError;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::Value;
@@ -106,6 +108,25 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// After how long the same call may succeed; none where asking again makes no sense. Zero means
+    /// that the node did not say.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unreachable { .. } | Self::NotServing { .. } => Some(Duration::ZERO),
+            Self::Limited { retry_after_ms, .. } => retry_after_ms.map(Duration::from_millis),
+            Self::BadUrl { .. }
+            | Self::Refused(_)
+            | Self::NotFound { .. }
+            | Self::BadParams { .. }
+            | Self::Other { .. }
+            | Self::Strange { .. }
+            | Self::Unreadable { .. }
+            | Self::Unwritable { .. }
+            | Self::WrongHash { .. } => None,
+        }
+    }
+
     /// Sorts an error of the transport or of the node.
     pub(super) fn from_call(url: &str, error: CallError) -> Self {
         let url = url.to_owned();
@@ -114,11 +135,12 @@ impl ClientError {
             CallError::ParseError(_)
             | CallError::InvalidRequestId(_)
             | CallError::InvalidSubscriptionId => Self::Strange { url, source: Box::new(error) },
-            CallError::Transport(ref cause) if is_http_status(&**cause) => {
-                Self::Strange { url, source: Box::new(error) }
-            }
-            CallError::Transport(_)
-            | CallError::RestartNeeded(_)
+            CallError::Transport(ref cause) => match http_status(&**cause) {
+                Some(UNAVAILABLE) => Self::NotServing { message: causes(&error) },
+                Some(_) => Self::Strange { url, source: Box::new(error) },
+                None => Self::Unreachable { url, source: Box::new(error) },
+            },
+            CallError::RestartNeeded(_)
             | CallError::RequestTimeout
             | CallError::ServiceDisconnect
             | CallError::Custom(_)
@@ -175,8 +197,16 @@ const NOT_FOUND: i32 = -32051;
 const NOT_SERVING: i32 = -32052;
 const LIMITED: i32 = -32053;
 
-/// True when a server answered with an HTTP status instead of a connection failing.
-fn is_http_status(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+/// The HTTP status of "too many connections" and of proxies whose node is away.
+const UNAVAILABLE: u16 = 503;
+
+/// The status, when a server answered with one instead of a connection failing; 0 when the request
+/// was too large to be sent.
+fn http_status(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Option<u16> {
     use jsonrpsee::http_client::transport::Error;
-    matches!(error.downcast_ref(), Some(Error::Rejected { .. } | Error::RequestTooLarge))
+    match error.downcast_ref()? {
+        Error::Rejected { status_code } => Some(*status_code),
+        Error::RequestTooLarge => Some(0),
+        Error::Url(_) | Error::Http(_) | Error::InvalidCertficateStore => None,
+    }
 }

@@ -59,7 +59,8 @@ pub struct Events {
     client: Client,
     kind: Kind,
     filter: Map<String, Value>,
-    from_block: Option<u64>,
+    /// Where the stream begins again when it is lost before its first event; none for the pool.
+    resume_from: Option<u64>,
     place: Option<Place>,
     /// Events of the place's block that the node sends again after a resumption.
     skip: u64,
@@ -68,6 +69,8 @@ pub struct Events {
 
 impl Client {
     /// Subscribes to events. With `from_block` everything since then comes first, once and in order.
+    /// Without it the stream begins now: the height is asked for once, so that a connection which is
+    /// lost before the first event loses none.
     ///
     /// # Errors
     /// When the node is not reachable or refuses the filter.
@@ -77,9 +80,14 @@ impl Client {
         filter: Map<String, Value>,
         from_block: Option<u64>,
     ) -> Result<Events, ClientError> {
+        let resume_from = match (kind, from_block) {
+            (Kind::Pool, _) => None,
+            (_, Some(index)) => Some(index),
+            (_, None) => Some(self.chain_info().await?.height.saturating_add(1)),
+        };
         let stream = self.open_stream(kind, &filter, from_block).await?;
         let client = self.clone();
-        Ok(Events { client, kind, filter, from_block, place: None, skip: 0, stream })
+        Ok(Events { client, kind, filter, resume_from, place: None, skip: 0, stream })
     }
 
     async fn open_stream(
@@ -106,7 +114,8 @@ const METHOD: &str = "ombra_subscribe";
 impl Events {
     /// The next event. A lost connection is opened again for up to a minute; events that the node
     /// dropped because this client was slow are asked for again. Events of the pool have no past: what
-    /// is lost of them stays lost, and an event with the member `lagged` says how many they are.
+    /// is lost of them stays lost. An event with the member `lagged` says how many they are, and the
+    /// event `{"gap":true}` that the connection was lost, and any number of events with it.
     ///
     /// # Errors
     /// When the node stays away, refuses, or sends something that is not JSON.
@@ -114,6 +123,10 @@ impl Events {
         loop {
             let Some(text) = self.stream.next().await else {
                 self.resume().await?;
+                if self.kind == Kind::Pool {
+                    return Answer::own(json!({ "gap": true }))
+                        .map_err(|source| ClientError::Unreadable { method: METHOD, source });
+                }
                 continue;
             };
             let text = text.map_err(|source| ClientError::Unreadable { method: METHOD, source })?;
@@ -147,14 +160,9 @@ impl Events {
         true
     }
 
-    /// The block from which a resumed stream starts; none if it cannot be resumed without a gap.
+    /// The block from which a resumed stream starts; none for the pool, which has no past.
     fn resumption_block(&self) -> Option<u64> {
-        match self.kind {
-            Kind::Pool => None,
-            Kind::Blocks | Kind::Transactions | Kind::AgentRuns | Kind::Chat => {
-                self.place.map(|place| place.block).or(self.from_block)
-            }
-        }
+        self.place.map(|place| place.block).or(self.resume_from)
     }
 
     /// Opens the stream again where it was lost.
@@ -172,9 +180,10 @@ impl Events {
                     self.skip = repeats.map_or(0, |place| place.seen);
                     return Ok(());
                 }
-                Err(ClientError::Unreachable { .. } | ClientError::NotServing { .. })
-                    if Instant::now() < deadline => {}
-                Err(error) => return Err(error),
+                Err(error) => match error.retry_after() {
+                    Some(hint) if Instant::now() < deadline => pause = pause.max(hint),
+                    Some(_) | None => return Err(error),
+                },
             }
         }
     }

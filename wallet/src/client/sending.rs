@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,6 +18,9 @@ use crate::Signed;
 const WAIT_MAX: Duration = Duration::from_secs(55);
 /// Between two waiting calls, for a node that answers before the time is over.
 const PAUSE: Duration = Duration::from_millis(50);
+/// The pauses between attempts while the node is away or busy: each is twice the one before.
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_secs(3);
 
 #[derive(Deserialize)]
 struct Accepted {
@@ -39,6 +43,55 @@ impl Client {
         let text: &RawValue = signed.json();
         let accepted = self.call::<Accepted, _>("ombra_sendTransaction", [text]).await?;
         same_hash(signed, accepted.hash)
+    }
+
+    /// Sends a signed transaction, and sends the same bytes again while the node is away, not
+    /// serving or busy, for at most `patience`. A chain takes the same transaction only once, so
+    /// this cannot pay twice; signing another one could.
+    ///
+    /// # Errors
+    /// The last error, when the node refuses or `patience` is over. Except for a refusal nothing is
+    /// known then: the node may have accepted the transaction.
+    pub fn send_again<'a>(
+        &'a self,
+        signed: &'a Signed,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Hash, ClientError>> {
+        Box::pin(async move {
+            let mut attempts = Attempts::until(Instant::now() + patience);
+            loop {
+                match self.send(signed).await {
+                    Ok(hash) => return Ok(hash),
+                    Err(error) => attempts.pause_after(error).await?,
+                }
+            }
+        })
+    }
+
+    /// Sends a signed transaction as [`Client::send_again`] does, and waits until it is included or
+    /// dropped; all of it takes at most `timeout`, and then its state is still `pending`. When the
+    /// connection is lost, or the node is busy or has forgotten the transaction, it is asked or sent
+    /// the same bytes again.
+    ///
+    /// # Errors
+    /// As for [`Client::send_again`].
+    pub fn send_and_wait<'a>(
+        &'a self,
+        signed: &'a Signed,
+        timeout: Duration,
+    ) -> BoxFuture<'a, Result<Answer<TransactionStatus>, ClientError>> {
+        Box::pin(async move {
+            let deadline = Instant::now() + timeout;
+            let left = || deadline.saturating_duration_since(Instant::now());
+            let mut attempts = Attempts::until(deadline);
+            loop {
+                let hash = self.send_again(signed, left()).await?;
+                match self.wait(&hash, left()).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => attempts.pause_after(error).await?,
+                }
+            }
+        })
     }
 
     /// Sends up to 1,000 signed transactions at once; the answers are in the same order, and one
@@ -81,6 +134,35 @@ impl Client {
             }
             sleep(PAUSE).await;
         }
+    }
+}
+
+/// Attempts at something that may be done again, until a deadline.
+struct Attempts {
+    deadline: Instant,
+    pause: Duration,
+}
+
+impl Attempts {
+    const fn until(deadline: Instant) -> Self {
+        Self { deadline, pause: BACKOFF_MIN }
+    }
+
+    /// Sleeps after an error that may pass; gives back one that will not, or that came too late.
+    async fn pause_after(&mut self, error: ClientError) -> Result<(), ClientError> {
+        let hint = match (&error, error.retry_after()) {
+            (_, Some(hint)) => hint,
+            // A node that came back without its journal: it is told again.
+            (ClientError::NotFound { .. }, None) => Duration::ZERO,
+            (_, None) => return Err(error),
+        };
+        let pause = self.pause.max(hint);
+        self.pause = self.pause.saturating_mul(2).min(BACKOFF_MAX);
+        if Instant::now() + pause > self.deadline {
+            return Err(error);
+        }
+        sleep(pause).await;
+        Ok(())
     }
 }
 

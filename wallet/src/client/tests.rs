@@ -5,6 +5,7 @@ mod script;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::{Map, Value, json};
 use types::tx::AgentCancel;
 use types::{Body, Hash, Keypair};
@@ -162,4 +163,60 @@ async fn a_stream_goes_on_after_a_lost_connection_without_repeats() {
     }
     assert_eq!(vec![0, 1, 2, 3, 4, 5, 6], numbers);
     assert!(script.streams_opened() > 1);
+}
+
+#[tokio::test]
+async fn a_live_stream_that_is_lost_before_its_first_event_loses_none() {
+    let script = Script::start().await;
+    let client = script.client();
+    let mut events = client.subscribe(Kind::Chat, Map::new(), None).await.unwrap();
+    let first = tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap();
+    assert_eq!((6, 2), (first["blockIndex"].as_u64().unwrap(), first["number"].as_u64().unwrap()));
+}
+
+#[tokio::test]
+async fn a_pool_stream_tells_of_its_gap() {
+    let script = Script::start().await;
+    let mut events = script.client().subscribe(Kind::Pool, Map::new(), None).await.unwrap();
+    let event = tokio::time::timeout(SOON, events.next()).await.unwrap().unwrap();
+    assert_eq!(r#"{"gap":true}"#, event.text());
+}
+
+fn busy() -> ErrorObjectOwned {
+    refusal(-32053, "too many waiting", json!({"code": "TOO_MANY_WAITING", "retryAfterMs": 1}))
+}
+
+#[tokio::test]
+async fn a_node_that_is_busy_gets_the_same_bytes_again() {
+    let script = Script::start().await;
+    let restarting = refusal(-32052, "syncing", Value::Null);
+    let forgotten = refusal(-32051, "no such transaction", Value::Null);
+    // Two attempts at sending fail; the third is accepted, and the wait for it fails.
+    script.disturb(vec![forgotten, busy(), restarting]);
+    let one = signed(0);
+    let answer = script.client().send_and_wait(&one, SOON).await.unwrap();
+    assert_eq!(Status::Included, answer.status);
+    assert_eq!((4, one.text().to_owned()), (script.sends(), script.received()));
+}
+
+#[tokio::test]
+async fn a_refusal_and_a_lasting_limit_are_not_tried_again() {
+    let script = Script::start().await;
+    let lasting = [
+        refusal(-32050, "stale", json!({"code": "NONCE_STALE"})),
+        refusal(-32053, "too large", json!({"code": "TOO_MANY_ITEMS"})),
+    ];
+    for (times, error) in (1..).zip(lasting) {
+        script.disturb(vec![error]);
+        script.client().send_again(&signed(0), SOON).await.unwrap_err();
+        assert_eq!(times, script.sends());
+    }
+}
+
+#[tokio::test]
+async fn patience_has_an_end() {
+    let script = Script::start().await;
+    script.disturb(vec![busy(); 10]);
+    let refused = script.client().send_again(&signed(0), Duration::ZERO).await;
+    assert!(matches!(refused, Err(ClientError::Limited { .. })), "{refused:?}");
 }

@@ -79,3 +79,14 @@ fn a_file_under_anothers_address_is_not_opened() {
     fs::rename(stored.path, other).unwrap();
     assert!(matches!(store.open("bob", "a"), Err(WalletError::Inconsistent("file name"))));
 }
+
+#[test]
+fn a_file_of_the_name_is_kept_and_nothing_is_left_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    crate::write_new_file(&path, b"first", 0o600).unwrap();
+    let refused = crate::write_new_file(&path, b"second", 0o600).unwrap_err();
+    assert_eq!(std::io::ErrorKind::AlreadyExists, refused.kind());
+    assert_eq!("first", fs::read_to_string(&path).unwrap());
+    assert_eq!(1, fs::read_dir(folder.path()).unwrap().count());
+}

@@ -13,9 +13,9 @@ use wallet::client::records::Turn;
 use wallet::{Client, Events, Kind, Page};
 
 use super::options::{NodeArgs, SignerArgs};
-use super::output::{printable, time};
+use super::output::{indented, printable, time};
 use super::tx::Sender;
-use super::{CliError, Out, Outcome};
+use super::{CliError, Out, Outcome, until_interrupted};
 use crate::clock::now_ms;
 
 /// Lines typed ahead of the chain.
@@ -61,16 +61,28 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     if args.no_follow {
         return screen.catch_up(&client, conversation, out).await;
     }
+    let talk = talk(client, conversation, keypair, &mut screen, out);
+    until_interrupted(talk).await?.unwrap_or(Ok(()))
+}
+
+/// Shows the turns, and says what is typed, until the input ends.
+async fn talk(
+    client: Client,
+    conversation: Hash,
+    keypair: Option<Keypair>,
+    screen: &mut Screen,
+    out: Out<'_>,
+) -> Outcome {
     let filter = Map::from_iter([("conversationId".to_owned(), json!(conversation))]);
     let events = client.subscribe(Kind::Chat, filter, None).await?;
-    if !args.node.json {
+    if !screen.json {
         writeln!(out, "conversation {conversation}")?;
     }
     screen.catch_up(&client, conversation, out).await?;
     let talk = Talk { client, conversation, events };
     match keypair {
-        Some(keypair) => talk.write_and_read(keypair, &mut screen, out).await,
-        None => talk.read(&mut screen, out).await,
+        Some(keypair) => talk.write_and_read(keypair, screen, out).await,
+        None => talk.read(screen, out).await,
     }
 }
 
@@ -82,13 +94,10 @@ struct Talk {
 }
 
 impl Talk {
-    /// Shows turns until interrupted.
+    /// Shows turns as they come.
     async fn read(mut self, screen: &mut Screen, out: Out<'_>) -> Outcome {
         loop {
-            tokio::select! {
-                event = self.events.next() => drop(event?),
-                signal = tokio::signal::ctrl_c() => return Ok(signal?),
-            }
+            self.events.next().await?;
             screen.catch_up(&self.client, self.conversation, out).await?;
         }
     }
@@ -105,7 +114,6 @@ impl Talk {
         loop {
             tokio::select! {
                 event = self.events.next() => drop(event?),
-                signal = tokio::signal::ctrl_c() => return Ok(signal?),
                 line = lines.recv() => match line {
                     None => return Ok(()),
                     Some(line) => self.say(&sender, line?, screen).await?,
@@ -181,7 +189,7 @@ impl Screen {
             turn.from,
             printable(&turn.role),
             relation.unwrap_or_default(),
-            printable(&turn.content)
+            indented(&turn.content)
         )?;
         Ok(())
     }

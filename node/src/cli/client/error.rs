@@ -2,6 +2,7 @@
 
 use std::io;
 
+use types::Hash;
 use wallet::{ClientError, WalletError};
 
 /// A command's failure. Codes: 1 failed, 2 wrong usage, 3 node not reachable, 4 refused by the chain.
@@ -38,6 +39,14 @@ pub enum CliError {
         /// What the system said.
         source: io::Error,
     },
+    /// A failure, and what its reader has to know before doing the same again.
+    #[error("{failure}\n{note}")]
+    Noted {
+        /// What failed.
+        failure: Box<Self>,
+        /// What is left of the work.
+        note: String,
+    },
     /// Writing the answer failed.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -52,6 +61,8 @@ impl CliError {
             Self::Refused { .. } => 4,
             Self::Unsafe(_) => 5,
             Self::Client(error) => client_exit_code(error),
+            Self::Wallet(error) if is_wrong_usage(error) => 2,
+            Self::Noted { failure, .. } => failure.exit_code(),
             Self::Output(_) if self.is_quiet() => 0,
             Self::Failed(_) | Self::Wallet(_) | Self::File { .. } | Self::Output(_) => 1,
         }
@@ -61,6 +72,30 @@ impl CliError {
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The same failure with a note below it.
+    pub(super) fn noted(self, note: String) -> Self {
+        Self::Noted { failure: Box::new(self), note }
+    }
+
+    /// The failure of work on a transaction that was signed already: it names the hash, so that
+    /// nobody signs and pays a second time unaware.
+    pub(super) fn after_signing(self, hash: &Hash) -> Self {
+        let note = match self {
+            Self::Refused { .. } => format!("the transaction was {hash}"),
+            Self::Usage(_)
+            | Self::Failed(_)
+            | Self::Client(_)
+            | Self::Wallet(_)
+            | Self::File { .. }
+            | Self::Noted { .. }
+            | Self::Output(_) => format!(
+                "transaction {hash} may have been accepted; before you repeat it, ask: \
+                 ombra query tx {hash}"
+            ),
+        };
+        self.noted(note)
     }
 
     /// A failure of reading or writing `what`.
@@ -75,6 +110,28 @@ impl From<ClientError> for CliError {
             return Self::Client(error);
         };
         Self::Refused { code: refusal.code, message: refusal.message }
+    }
+}
+
+/// Whether the command line named or gave the wrong thing.
+const fn is_wrong_usage(error: &WalletError) -> bool {
+    match error {
+        WalletError::BadMnemonic(_)
+        | WalletError::WordCount(_)
+        | WalletError::IndexTooHigh(_)
+        | WalletError::BadPrivateKey
+        | WalletError::EmptyPassword
+        | WalletError::NoMnemonic
+        | WalletError::BadName
+        | WalletError::NotFound { .. } => true,
+        WalletError::NoKeyAtIndex(_)
+        | WalletError::NoRandomness(_)
+        | WalletError::NotAWalletFile(_)
+        | WalletError::UnknownVersion(_)
+        | WalletError::WrongPassword
+        | WalletError::Inconsistent(_)
+        | WalletError::Exists(_)
+        | WalletError::Io { .. } => false,
     }
 }
 

@@ -15,7 +15,7 @@ const SECRET_BYTES_MAX: u64 = 4096;
 const MICRO_DIGITS: usize = 6;
 
 /// The first line of a file (`-` is standard input), without its line end.
-pub(super) fn first_line(path: &Path) -> Result<Zeroizing<String>, CliError> {
+pub(in crate::cli) fn first_line(path: &Path) -> Result<Zeroizing<String>, CliError> {
     let text = Zeroizing::new(read_text(path, SECRET_BYTES_MAX)?);
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {

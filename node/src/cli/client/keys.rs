@@ -140,6 +140,9 @@ pub struct ExportArgs {
     store: StoreArgs,
     #[command(flatten)]
     password: PasswordArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// A secret of a wallet.
@@ -308,15 +311,24 @@ fn export(args: &ExportArgs, out: Out<'_>) -> Outcome {
             None => args.password.new_password()?,
         };
         write_wallet_file(path, &wallet, &password)?;
-        writeln!(out, "{}", path.display())?;
+        if args.json {
+            writeln!(out, "{}", json!({"address": wallet.address(), "file": path}))?;
+        } else {
+            writeln!(out, "{}", path.display())?;
+        }
         return Ok(());
     }
-    match args.secret {
+    let (name, secret) = match args.secret {
         Some(Secret::Mnemonic) => {
             let phrase = wallet.expose_phrase().ok_or(wallet::WalletError::NoMnemonic)?;
-            writeln!(out, "{}", phrase.expose())?;
+            ("mnemonic", Zeroizing::new(phrase.expose().to_owned()))
         }
-        Some(Secret::PrivateKey) | None => writeln!(out, "{}", *wallet.expose_private_key())?,
+        Some(Secret::PrivateKey) | None => ("privateKey", wallet.expose_private_key()),
+    };
+    if args.json {
+        writeln!(out, "{}", json!({"address": wallet.address(), name: *secret}))?;
+    } else {
+        writeln!(out, "{}", *secret)?;
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ use std::io::Write;
 use clap::Subcommand;
 
 pub use error::CliError;
+pub(in crate::cli) use input::first_line;
 
 /// Where a command writes its answer.
 pub type Out<'a> = &'a mut (dyn Write + Send);
@@ -55,6 +56,17 @@ pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
         ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
         ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
         ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
+    }
+}
+
+/// What a future answers, or nothing if ctrl-C comes first: also while a call to the node runs.
+async fn until_interrupted<T>(work: impl Future<Output = T>) -> Result<Option<T>, CliError> {
+    tokio::select! {
+        answer = work => Ok(Some(answer)),
+        signal = tokio::signal::ctrl_c() => {
+            signal.map_err(|source| CliError::file("listening to ctrl-C", source))?;
+            Ok(None)
+        }
     }
 }
 

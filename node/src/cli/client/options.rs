@@ -1,5 +1,6 @@
 //! Options that several commands share: the node, the signing key, the password.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -109,8 +110,9 @@ impl StoreArgs {
 /// Which key signs.
 #[derive(Args, Clone, Debug)]
 pub struct SignerArgs {
-    /// Sign with this wallet: a file, or a name in the key store
-    #[arg(long, value_name = "FILE|NAME", conflicts_with = "dev", env = "OMBRA_WALLET")]
+    /// Sign with this wallet: a file, or a name in the key store; without any key the one that
+    /// `OMBRA_WALLET` names
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "dev")]
     pub wallet: Option<String>,
     /// Sign with development account N; its key is public, so for test chains only
     #[arg(long, value_name = "N")]
@@ -129,17 +131,26 @@ pub struct SignerArgs {
 impl SignerArgs {
     /// The key, if one was named.
     pub(super) fn keypair_if_given(&self) -> Result<Option<Keypair>, CliError> {
+        self.keypair_or(std::env::var_os("OMBRA_WALLET"))
+    }
+
+    /// The key of the flags, or else of the wallet that the environment names.
+    fn keypair_or(&self, environment: Option<OsString>) -> Result<Option<Keypair>, CliError> {
         if let Some(path) = &self.key_file {
             let seed = keyfile::read(path).map_err(|error| CliError::Usage(error.to_string()))?;
             return Ok(Some(Keypair::from_seed(&seed)));
         }
-        match (&self.wallet, self.dev) {
-            (Some(wallet), _) => {
-                Ok(Some(self.store.open(wallet, &self.password)?.keypair().clone()))
-            }
-            (None, Some(index)) => Ok(Some(development_account(index)?)),
-            (None, None) => Ok(None),
+        if let Some(index) = self.dev {
+            return Ok(Some(development_account(index)?));
         }
+        let named = match (&self.wallet, environment.filter(|name| !name.is_empty())) {
+            (Some(wallet), _) => wallet.clone(),
+            (None, Some(name)) => name.into_string().map_err(|name| {
+                CliError::Usage(format!("OMBRA_WALLET is not text: {}", name.display()))
+            })?,
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(self.store.open(&named, &self.password)?.keypair().clone()))
     }
 
     /// The key that signs.
@@ -151,5 +162,32 @@ impl SignerArgs {
                     .into(),
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Which key signs.
+
+    use clap::Parser;
+    use wallet::accounts::development_account;
+
+    use super::SignerArgs;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        signer: SignerArgs,
+    }
+
+    #[test]
+    fn a_flag_beats_the_wallet_of_the_environment() {
+        let Command { signer } = Command::parse_from(["ombra", "--dev", "3"]);
+        let key = signer.keypair_or(Some("alice".into())).unwrap().unwrap();
+        assert_eq!(development_account(3).unwrap().address(), key.address());
+        let Command { signer } = Command::parse_from(["ombra", "--keys-dir", "/nowhere"]);
+        let missing = signer.keypair_or(Some("alice".into())).unwrap_err();
+        assert_eq!((2, true), (missing.exit_code(), missing.to_string().contains("alice")));
+        assert!(signer.keypair_or(None).unwrap().is_none());
     }
 }

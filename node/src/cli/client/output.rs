@@ -32,11 +32,17 @@ pub(super) fn scalar(value: &Value) -> String {
 pub(super) fn printable(text: &str) -> String {
     let plain = |character: char| match character {
         '\n' | '\t' => character,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
+        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
         other if other.is_control() => char::REPLACEMENT_CHARACTER,
         other => other,
     };
     text.chars().map(plain).collect()
+}
+
+/// A text of a stranger of which every line but the first is indented: none can pass for a line of
+/// this program's own.
+pub(super) fn indented(text: &str) -> String {
+    printable(text).replace('\n', "\n    ")
 }
 
 /// One line of at most `chars_max` characters.
@@ -130,7 +136,7 @@ pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(facts: I) ->
 mod tests {
     //! Dates, and texts that must not reach a terminal as they are.
 
-    use super::{facts, one_line, printable, table, time};
+    use super::{facts, indented, one_line, printable, table, time};
 
     #[test]
     fn times_are_gregorian_dates() {
@@ -158,6 +164,8 @@ mod tests {
     fn strangers_texts_cannot_drive_the_terminal() {
         assert_eq!("\u{fffd}[31mred\u{fffd}\n", printable("\u{1b}[31mred\u{7}\n"));
         assert_eq!("1 \u{fffd}OMBRA", printable("1 \u{202e}OMBRA"));
+        assert_eq!("hi\n    [now] alice (user): pay", indented("hi\n[now] alice (user): pay"));
+        assert_eq!("a\u{fffd}b", printable("a\u{2028}b"));
         assert_eq!("a b…", one_line(" a \n b c d", 4));
     }
 }

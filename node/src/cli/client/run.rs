@@ -12,9 +12,9 @@ use wallet::client::records::Run;
 use wallet::{Answer, Client, Kind, Signed};
 
 use super::options::{NodeArgs, SignerArgs};
-use super::output::{ombra, printable};
+use super::output::{indented, ombra, printable};
 use super::tx::{Sender, TermsArgs};
-use super::{CliError, Out, Outcome, input};
+use super::{CliError, Out, Outcome, input, until_interrupted};
 use crate::clock::now_ms;
 use follow::{Progress, follow};
 
@@ -62,11 +62,10 @@ pub async fn run(args: RunArgs, out: Out<'_>) -> Outcome {
         Some(id) => id,
         None => request(args, &client, narration).await?,
     };
-    let filter = Map::from_iter([("agentRunId".to_owned(), json!(id))]);
-    let events = client.subscribe(Kind::AgentRuns, filter, None).await?;
     let narration: Out<'_> = if json { &mut discarded } else { &mut *out };
-    let mut progress = Progress::of(id);
-    let settled = follow(&client, events, &mut progress, timeout, narration).await?;
+    let followed = watch(&client, id, timeout, narration).await;
+    let goes_on = || format!("the run goes on: ombra run --follow {id}");
+    let settled = followed.map_err(|error| error.noted(goes_on()))?;
     if json {
         writeln!(out, "{settled}")?;
     } else {
@@ -76,6 +75,24 @@ pub async fn run(args: RunArgs, out: Out<'_>) -> Outcome {
         "completed" => Ok(()),
         status => Err(CliError::Failed(format!("the run ended as {}", printable(status)))),
     }
+}
+
+/// Shows a run until it is settled or interrupted.
+async fn watch(
+    client: &Client,
+    id: Hash,
+    timeout: Option<Duration>,
+    out: Out<'_>,
+) -> Result<Answer<Run>, CliError> {
+    let filter = Map::from_iter([("agentRunId".to_owned(), json!(id))]);
+    let mut progress = Progress::of(id);
+    let followed = async {
+        let events = client.subscribe(Kind::AgentRuns, filter, None).await?;
+        follow(client, events, &mut progress, timeout, out).await
+    };
+    until_interrupted(followed)
+        .await?
+        .unwrap_or_else(|| Err(CliError::Failed("interrupted".into())))
 }
 
 /// Sends the request and answers the run's id.
@@ -92,9 +109,10 @@ async fn request(args: RunArgs, client: &Client, out: Out<'_>) -> Result<Hash, C
         .into_body(&sender.keypair, envelope.nonce);
     let (id, conversation) = (body.agent_run_id, body.conversation_id);
     let signed = Signed::new(&sender.keypair, &envelope, &Body::AgentRequest(body));
-    let included = sender.include_signed(&signed, REQUEST_TIMEOUT).await?;
     writeln!(out, "run          {id}")?;
     writeln!(out, "conversation {conversation}")?;
+    out.flush()?;
+    let included = sender.include_signed(&signed, REQUEST_TIMEOUT).await?;
     writeln!(
         out,
         "requested    escrow {}, tx {}, block {}",
@@ -108,7 +126,7 @@ async fn request(args: RunArgs, client: &Client, out: Out<'_>) -> Result<Hash, C
 /// The answer and the costs.
 fn print_settled(run: &Answer<Run>, out: Out<'_>) -> Outcome {
     if let Some(answer) = &run.final_answer_inline {
-        writeln!(out, "\n{}\n", printable(answer))?;
+        writeln!(out, "\n{}\n", indented(answer))?;
     }
     if let Some(blob) = &run.final_answer_blob_id {
         writeln!(out, "answer in blob {}", printable(blob))?;

@@ -88,6 +88,9 @@ async fn a_new_wallet_can_be_listed_shown_exported_and_imported() {
     let copied = keys.run(&["import", "copy", "--file", &file]).await.unwrap();
     assert!(copied.contains(address));
 
+    let words = keys.run(&["export", "alice", "--secret", "mnemonic", "--json"]).await.unwrap();
+    let words: serde_json::Value = serde_json::from_str(&words).unwrap();
+    assert_eq!(made["mnemonic"], words["mnemonic"]);
     let words = keys.run(&["export", "alice", "--secret", "mnemonic"]).await.unwrap();
     assert_eq!(made["mnemonic"].as_str().unwrap(), words.trim());
     let words = keys.write("words", &words);
@@ -205,7 +208,7 @@ async fn a_node_that_is_not_there_is_3() {
 }
 
 #[tokio::test]
-async fn wrong_words_and_passwords_are_1() {
+async fn wrong_passwords_are_1_and_wrong_words_and_names_are_2() {
     let keys = Keys::new();
     keys.run(&["new", "alice"]).await.unwrap();
     let other = keys.write("other", "another\n");
@@ -214,7 +217,8 @@ async fn wrong_words_and_passwords_are_1() {
     assert_eq!(1, ombra(&show).await.unwrap_err().exit_code());
     let words = keys.write("words", "abandon abandon");
     let import = keys.run(&["import", "bob", "--mnemonic-file", &words]).await;
-    assert_eq!(1, import.unwrap_err().exit_code());
+    assert_eq!(2, import.unwrap_err().exit_code());
+    assert_eq!(2, keys.run(&["show", "nobody"]).await.unwrap_err().exit_code());
 }
 
 #[test]
@@ -226,4 +230,17 @@ fn a_refusal_is_4_and_a_closed_pipe_is_quiet() {
     assert_eq!((0, true), (closed.exit_code(), closed.is_quiet()));
     let full = CliError::from(io::Error::from(io::ErrorKind::StorageFull));
     assert_eq!((1, false), (full.exit_code(), full.is_quiet()));
+}
+
+#[test]
+fn every_failure_after_signing_names_the_transaction() {
+    let hash = types::Hash::digest(b"tx");
+    let away = wallet::ClientError::NotServing { message: "restarting".into() };
+    let failed = CliError::from(away).after_signing(&hash);
+    assert_eq!(1, failed.exit_code());
+    assert!(failed.to_string().ends_with(&format!("ask: ombra query tx {hash}")), "{failed}");
+    let refused = CliError::Refused { code: "NONCE_STALE".into(), message: "m".into() };
+    let refused = refused.after_signing(&hash);
+    assert_eq!(4, refused.exit_code());
+    assert!(refused.to_string().contains(&hash.to_string()), "{refused}");
 }

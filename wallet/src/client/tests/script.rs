@@ -15,6 +15,8 @@ use crate::Client;
 /// Two events in each block: number `n` is in block `5 + n / 2`.
 const FIRST_BLOCK: u64 = 5;
 const EVENTS: u64 = 20;
+/// A stream without `fromBlock` is lost before its first event.
+const LIVE: u64 = 0;
 const NEVER: u64 = u64::MAX;
 
 type Reply = Result<Box<RawValue>, ErrorObjectOwned>;
@@ -25,6 +27,9 @@ struct Lines {
     received: Mutex<String>,
     lying: AtomicBool,
     refused_place: AtomicU64,
+    sends: AtomicU64,
+    /// The error that so many calls of `ombra_sendTransaction` and then of waiting get first.
+    disturbances: Mutex<Vec<ErrorObjectOwned>>,
     waits: AtomicU64,
     included_at: AtomicU64,
     stream_length: AtomicU64,
@@ -50,6 +55,8 @@ impl Script {
             received: Mutex::default(),
             lying: AtomicBool::new(false),
             refused_place: AtomicU64::new(NEVER),
+            sends: AtomicU64::new(0),
+            disturbances: Mutex::default(),
             waits: AtomicU64::new(0),
             included_at: AtomicU64::new(0),
             stream_length: AtomicU64::new(NEVER),
@@ -79,6 +86,16 @@ impl Script {
 
     pub(super) fn lie_about_hashes(&self) {
         self.lines.lying.store(true, Ordering::SeqCst);
+    }
+
+    /// The next calls of sending and waiting fail with these errors, the last one first.
+    pub(super) fn disturb(&self, errors: Vec<ErrorObjectOwned>) {
+        *self.lines.disturbances.lock().unwrap() = errors;
+    }
+
+    /// How often a transaction came in.
+    pub(super) fn sends(&self) -> u64 {
+        self.lines.sends.load(Ordering::SeqCst)
     }
 
     pub(super) fn refuse_place(&self, place: u64) {
@@ -113,12 +130,25 @@ fn module(lines: Arc<Lines>) -> RpcModule<Arc<Lines>> {
         })
         .unwrap();
     module
-        .register_method("ombra_sendTransaction", |params, lines, _| send(&params, lines))
+        .register_method("ombra_chainInfo", |_, _, _| {
+            json!({"chainId": "test", "genesisHash": Hash::ZERO, "height": FIRST_BLOCK,
+                "latestBlockHash": Hash::ZERO, "latestBlockTime": 0})
+        })
+        .unwrap();
+    module
+        .register_method("ombra_sendTransaction", |params, lines, _| {
+            let hash = send(&params, lines);
+            lines.disturbance().map_or(Ok(hash), Err)
+        })
         .unwrap();
     module
         .register_method("ombra_sendTransactions", |params, lines, _| send_many(&params, lines))
         .unwrap();
-    module.register_method("ombra_waitForTransaction", |_, lines, _| wait(lines)).unwrap();
+    module
+        .register_method("ombra_waitForTransaction", |_, lines, _| {
+            lines.disturbance().map_or_else(|| Ok(wait(lines)), Err)
+        })
+        .unwrap();
     module
         .register_subscription(
             "ombra_subscribe",
@@ -130,6 +160,7 @@ fn module(lines: Arc<Lines>) -> RpcModule<Arc<Lines>> {
                 lines.streams.fetch_add(1, Ordering::SeqCst);
                 let length = lines.stream_length.load(Ordering::SeqCst);
                 let first = from.saturating_sub(FIRST_BLOCK) * 2;
+                let first = if from == LIVE { EVENTS } else { first };
                 for number in (first..EVENTS).take(usize::try_from(length).unwrap()) {
                     let event = json!({"blockIndex": FIRST_BLOCK + number / 2, "number": number});
                     sink.send(SubscriptionMessage::from(raw(&event))).await?;
@@ -143,13 +174,20 @@ fn module(lines: Arc<Lines>) -> RpcModule<Arc<Lines>> {
 
 fn from_block(params: &Params<'_>) -> u64 {
     let (_kind, filter): (String, Value) = params.parse().unwrap();
-    filter["fromBlock"].as_u64().unwrap()
+    filter["fromBlock"].as_u64().unwrap_or(LIVE)
+}
+
+impl Lines {
+    fn disturbance(&self) -> Option<ErrorObjectOwned> {
+        self.disturbances.lock().unwrap().pop()
+    }
 }
 
 /// Reads the transaction as text, as the node must.
 fn send(params: &Params<'_>, lines: &Lines) -> Value {
     let [tx]: [Box<RawValue>; 1] = params.parse().unwrap();
     *lines.received.lock().unwrap() = tx.get().to_owned();
+    lines.sends.fetch_add(1, Ordering::SeqCst);
     let tx: Value = serde_json::from_str(tx.get()).unwrap();
     if lines.lying.load(Ordering::SeqCst) {
         return json!({"hash": Hash::ZERO});

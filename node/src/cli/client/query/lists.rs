@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::single::names;
-use crate::cli::client::output::{Rows, ombra_of, one_line, scalar, table, time_of};
+use crate::cli::client::output::{Rows, ombra_of, one_line, printable, scalar, table, time_of};
 
 const PROMPT_CHARS_MAX: usize = 50;
 const CONTENT_CHARS_MAX: usize = 100;
@@ -104,11 +104,11 @@ fn paged(answer: &Value, mut rows: Rows, row: impl Fn(&Value) -> Vec<String>) ->
     for item in answer["items"].as_array().into_iter().flatten() {
         rows.add_row(row(item));
     }
-    if rows.is_empty() {
-        return "none".to_owned();
-    }
-    match answer["nextCursor"].as_str() {
-        Some(cursor) => format!("{rows}\n\nmore: --cursor {cursor}"),
-        None => rows.to_string(),
+    let cursor = answer["nextCursor"].as_str().map(printable);
+    match (rows.is_empty(), cursor) {
+        (true, None) => "none".to_owned(),
+        (true, Some(cursor)) => format!("none yet\n\nmore: --cursor {cursor}"),
+        (false, None) => rows.to_string(),
+        (false, Some(cursor)) => format!("{rows}\n\nmore: --cursor {cursor}"),
     }
 }

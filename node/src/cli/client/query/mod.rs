@@ -6,10 +6,10 @@ mod single;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use types::{Address, Hash};
-use wallet::{Client, Page};
+use wallet::{Answer, Client, ClientError, Page};
 
 use super::options::NodeArgs;
-use super::{CliError, Out, Outcome, input};
+use super::{CliError, Out, Outcome, input, until_interrupted};
 
 /// What to ask.
 #[derive(Debug, Subcommand)]
@@ -196,16 +196,24 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         }
         QueryCommand::Runs(args) => runs(&args, out).await,
         QueryCommand::Steps(args) => {
-            let steps = args.node.client()?.steps(&args.run, &args.page.page()).await?;
+            let client = args.node.client()?;
+            let steps =
+                first_items(args.page.page(), async |page| client.steps(&args.run, &page).await)
+                    .await?;
             show(&args.node, steps.text(), out, lists::steps)
         }
         QueryCommand::Conversation(args) => {
-            let page = args.page.page();
-            let turns = args.node.client()?.conversation(&args.conversation, &page).await?;
+            let client = args.node.client()?;
+            let turns = first_items(args.page.page(), async |page| {
+                client.conversation(&args.conversation, &page).await
+            })
+            .await?;
             show(&args.node, turns.text(), out, lists::turns)
         }
         QueryCommand::Miners(args) => {
-            let miners = args.node.client()?.miners(&args.page.page()).await?;
+            let client = args.node.client()?;
+            let miners =
+                first_items(args.page.page(), async |page| client.miners(&page).await).await?;
             show(&args.node, miners.text(), out, lists::miners)
         }
         QueryCommand::Supply(PlainArgs { node }) => {
@@ -226,7 +234,10 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
 async fn account(args: &AccountArgs, out: Out<'_>) -> Outcome {
     let client: Client = args.node.client()?;
     if args.transactions {
-        let items = client.account_transactions(&args.address, &args.page.page()).await?;
+        let items = first_items(args.page.page(), async |page| {
+            client.account_transactions(&args.address, &page).await
+        })
+        .await?;
         return show(&args.node, items.text(), out, lists::account_transactions);
     }
     let account = client.account(&args.address).await?;
@@ -244,8 +255,34 @@ async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
     for (key, value) in members {
         filter.extend(value.map(|value| (key.to_owned(), value)));
     }
-    let runs = args.node.client()?.runs(&filter, &args.page.page()).await?;
+    let client = args.node.client()?;
+    let runs =
+        first_items(args.page.page(), async |page| client.runs(&filter, &page).await).await?;
     show(&args.node, runs.text(), out, lists::runs)
+}
+
+/// The first page that has an item, or the last one: a filter can leave pages empty, with a cursor
+/// to go on. After ctrl-C the page before is the answer.
+async fn first_items<T>(
+    mut page: Page,
+    ask: impl AsyncFn(Page) -> Result<Answer<T>, ClientError>,
+) -> Result<Answer<T>, CliError> {
+    let mut answer = ask(page.clone()).await?;
+    while let Some(cursor) = cursor_of_empty(answer.text()) {
+        page.cursor = Some(cursor);
+        match until_interrupted(ask(page.clone())).await? {
+            Some(next) => answer = next?,
+            None => break,
+        }
+    }
+    Ok(answer)
+}
+
+/// Where a list goes on of whose page nothing is left.
+fn cursor_of_empty(text: &str) -> Option<String> {
+    let page: Value = serde_json::from_str(text).ok()?;
+    let is_empty = page["items"].as_array().is_some_and(Vec::is_empty);
+    page["nextCursor"].as_str().filter(|_| is_empty).map(str::to_owned)
 }
 
 /// The node's own text, or what `human` makes of it.
@@ -269,4 +306,25 @@ fn which_block(text: &str) -> Result<Value, String> {
         return Ok(json!(text));
     }
     Err(format!("{text:?}: expected 'latest', an index, or a hash of 64 hex characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Lists of which whole pages are left out.
+
+    use serde_json::json;
+
+    use super::{cursor_of_empty, lists};
+
+    #[test]
+    fn an_empty_page_goes_on_at_its_cursor() {
+        let empty = json!({"items": [], "nextCursor": "next"});
+        assert_eq!(Some("next".to_owned()), cursor_of_empty(&empty.to_string()));
+        assert_eq!("none yet\n\nmore: --cursor next", lists::runs(&empty));
+        for last in
+            [json!({"items": [], "nextCursor": null}), json!({"items": [1], "nextCursor": "next"})]
+        {
+            assert_eq!(None, cursor_of_empty(&last.to_string()));
+        }
+    }
 }

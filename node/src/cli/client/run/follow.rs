@@ -96,18 +96,14 @@ pub(super) async fn follow(
         match progress.refresh(client, out).await {
             Ok(run) if run.is_settled() => return Ok(run),
             Ok(_) => reached = Instant::now(),
-            Err(CliError::Client(ClientError::Unreachable { .. }))
-                if reached.elapsed() < AWAY_MAX => {}
+            Err(CliError::Client(error))
+                if error.retry_after().is_some() && reached.elapsed() < AWAY_MAX => {}
             Err(error) => return Err(error),
         }
         tokio::select! {
             event = events.next() => tolerate(event)?,
             () = sleep(REFRESH) => {}
-            () = until(deadline) => return Err(stopped("the time is over", progress.id)),
-            signal = tokio::signal::ctrl_c() => {
-                signal?;
-                return Err(stopped("interrupted", progress.id));
-            }
+            () = until(deadline) => return Err(CliError::Failed("the time is over".into())),
         }
     }
 }
@@ -115,7 +111,8 @@ pub(super) async fn follow(
 /// An event only says that something happened; a stream that is away is left to the refresh.
 fn tolerate(event: Result<Answer, ClientError>) -> Outcome {
     match event {
-        Ok(_) | Err(ClientError::Unreachable { .. }) => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.retry_after().is_some() => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
@@ -126,10 +123,6 @@ async fn until(deadline: Option<Instant>) {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-fn stopped(reason: &str, id: Hash) -> CliError {
-    CliError::Failed(format!("{reason}; the run goes on: ombra run --follow {id}"))
 }
 
 fn print_claim(run: &Run, out: Out<'_>) -> Outcome {

@@ -35,14 +35,22 @@ impl Sender {
         self.include_signed(&signed, timeout).await
     }
 
-    /// Sends and answers when the transaction is in a block.
+    /// Sends and answers when the transaction is in a block. While the node is away or busy the same
+    /// bytes are sent again; every failure names the hash.
     pub(in crate::cli::client) async fn include_signed(
         &self,
         signed: &Signed,
         timeout: Duration,
     ) -> Result<Included, CliError> {
-        let hash = self.client.send(signed).await?;
-        included(self.client.wait(&hash, timeout).await?, timeout)
+        let answer = self.client.send_and_wait(signed, timeout).await.map_err(CliError::from);
+        let outcome = answer.and_then(|answer| included(answer, timeout));
+        outcome.map_err(|error| error.after_signing(&signed.hash()))
+    }
+
+    /// Sends without waiting for a block.
+    async fn send(&self, signed: &Signed, patience: Duration) -> Result<Hash, CliError> {
+        let sent = self.client.send_again(signed, patience).await.map_err(CliError::from);
+        sent.map_err(|error| error.after_signing(&signed.hash()))
     }
 }
 
@@ -53,12 +61,10 @@ fn included(answer: Included, timeout: Duration) -> Result<Included, CliError> {
         (Status::Dropped, Some(dropped)) => {
             Err(CliError::Refused { code: dropped.code.clone(), message: dropped.message.clone() })
         }
-        (Status::Dropped, None) => Err(CliError::Failed(format!("{} was dropped", answer.hash))),
-        (Status::Pending, _) => Err(CliError::Failed(format!(
-            "{hash} is still pending after {} s; ask again with: ombra query tx {hash}",
-            timeout.as_secs(),
-            hash = answer.hash
-        ))),
+        (Status::Dropped, None) => Err(CliError::Failed("it was dropped".to_owned())),
+        (Status::Pending, _) => {
+            Err(CliError::Failed(format!("it is still pending after {} s", timeout.as_secs())))
+        }
     }
 }
 
@@ -111,7 +117,7 @@ impl Delivery {
         } else if self.args.dry_run {
             self.simulate(&signed, out).await?;
         } else if self.args.wait.no_wait {
-            let hash = self.client().send(&signed).await?;
+            let hash = self.sender.send(&signed, self.timeout()).await?;
             self.print_sent(body, &hash, out)?;
         } else {
             let included = self.sender.include_signed(&signed, self.timeout()).await?;

@@ -99,7 +99,7 @@ pub struct WaitArgs {
     /// Return as soon as the node has accepted the transaction
     #[arg(long)]
     pub(super) no_wait: bool,
-    /// Seconds to wait for inclusion
+    /// Seconds to wait for inclusion, and for a node that is away or busy
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(super) timeout: u64,
 }

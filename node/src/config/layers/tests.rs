@@ -1,0 +1,59 @@
+//! What beats what, and which values are refused.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use toml::Value;
+
+use super::{CommandDefault, ConfigError, Effective, load};
+
+/// The settings with these variables in the environment.
+fn with(variables: &[(&[u8], &[u8])]) -> Result<Effective, ConfigError> {
+    let warn = CommandDefault {
+        key: "log.filter",
+        command: "ombra dev",
+        value: Value::String("warn".to_owned()),
+    };
+    let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let variables = variables.iter().map(|(name, value)| (text(name), text(value)));
+    load(&[warn], None, variables, &[])
+}
+
+fn origin(effective: &Effective, key: &str) -> String {
+    effective.origins[key].1.to_string()
+}
+
+#[test]
+fn the_default_of_a_command_is_the_lowest_layer() {
+    let alone = with(&[]).unwrap();
+    assert_eq!("warn", alone.config.log.filter);
+    assert_eq!("default of ombra dev", origin(&alone, "log.filter"));
+    let asked = with(&[(b"OMBRA__LOG__FILTER", b"debug")]).unwrap();
+    assert_eq!("debug", asked.config.log.filter);
+    assert_eq!("environment OMBRA__LOG__FILTER", origin(&asked, "log.filter"));
+}
+
+#[test]
+fn variables_that_are_not_text_matter_only_if_they_are_ours() {
+    with(&[(b"LESSOPEN\xff", b"\xff"), (b"HOME", b"/home/\xff")]).unwrap();
+    for (name, value) in [(&b"OMBRA__LOG__FILTER"[..], &b"\xff"[..]), (b"OMBRA__\xff", b"1")] {
+        let refused = with(&[(name, value)]).unwrap_err();
+        assert!(matches!(refused, ConfigError::NotText { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn addresses_and_filters_are_read_before_the_node_starts() {
+    for (name, value, key) in [
+        (&b"OMBRA__P2P__LISTEN"[..], &b"0.0.0.0:30777"[..], "p2p.listen"),
+        (b"OMBRA__P2P__PEERS", b"[\"/ip4/10.0.0.300/tcp/1\"]", "p2p.peers"),
+        (b"OMBRA__LOG__FILTER", b"node=loud", "log.filter"),
+        (b"OMBRA__RPC__LISTEN", b"localhost", "rpc.listen"),
+    ] {
+        let refused = with(&[(name, value)]).unwrap_err();
+        assert!(
+            matches!(&refused, ConfigError::BadValue { key: found, .. } if found == key),
+            "{refused}"
+        );
+    }
+}
