@@ -95,8 +95,10 @@ pub(super) struct ExportArgs {
 impl DbCommand {
     const fn at(&self) -> &HomeArgs {
         match self {
-            Self::Stats(at) | Self::Verify(at) | Self::Compact(at) | Self::Rollback(at) => at,
-            Self::Import(args) | Self::Snapshot(args) | Self::Restore(args) => &args.at,
+            Self::Stats(at) | Self::Verify(at) | Self::Compact(at) => at,
+            Self::Rollback(args) => &args.at,
+            Self::Import(args) | Self::Snapshot(args) => &args.at,
+            Self::Restore(args) => &args.file.at,
             Self::Export(args) => &args.file.at,
         }
     }

@@ -86,6 +86,7 @@ impl CliError {
             Self::Refused { .. } => format!("the transaction was {hash}"),
             Self::Usage(_)
             | Self::Failed(_)
+            | Self::Unsafe(_)
             | Self::Client(_)
             | Self::Wallet(_)
             | Self::File { .. }

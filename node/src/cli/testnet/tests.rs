@@ -31,7 +31,7 @@ fn every_node_knows_all_others_and_the_same_genesis() {
         let home = Home::new(folder.path().join(name));
         let own = super::super::genesis::parse(&home.genesis()).unwrap();
         assert_eq!(genesis.hash(), own.hash());
-        let config = load(Some(&home.config()), std::iter::empty(), &[]).unwrap().config;
+        let config = load(&[], Some(&home.config()), std::iter::empty(), &[]).unwrap().config;
         let seed = keyfile::read(&home.node_key()).unwrap();
         let own_id = consensus::peer_id(&seed).unwrap();
         for peers in [&config.p2p.peers, &config.p2p.gossip.peers] {
