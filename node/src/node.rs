@@ -152,12 +152,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
 
-    let stop = supervisor.stage("storage");
-    supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
-    let disk =
-        DiskWatch { path: home.directory().clone(), free_min: config.storage.free_disk_bytes_min };
-    supervisor.spawn("disk", disk.run(stop));
-
+    start_storage(&parts, &home, &config, &mut supervisor);
     let identity = consensus::Identity { node_key, validator };
     let settings = consensus_config(&home, &parts, &config, &identity, alone);
     let listen = match &settings.network {
@@ -221,6 +216,14 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
     Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
+}
+
+fn start_storage(parts: &Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
+    let stop = supervisor.stage("storage");
+    supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
+    let disk =
+        DiskWatch { path: home.directory().clone(), free_min: config.storage.free_disk_bytes_min };
+    supervisor.spawn("disk", disk.run(stop));
 }
 
 async fn start_engine(

@@ -44,7 +44,9 @@ impl Bans {
         let offences = self.list.get(&peer).map_or(0, |ban| ban.offences).saturating_add(1);
         if self.list.len() >= REMEMBERED_MAX && !self.list.contains_key(&peer) {
             let soonest = self.list.iter().min_by_key(|(_, ban)| ban.until).map(|(peer, _)| *peer);
-            drop(soonest.and_then(|peer| self.list.remove(&peer)));
+            if let Some(peer) = soonest {
+                self.list.remove(&peer);
+            }
         }
         self.list.insert(peer, Ban { until: now + time, offences, is_out: true });
     }

@@ -89,6 +89,7 @@ impl Service {
     }
 
     fn on_event(&mut self, event: SwarmEvent<BehaviourEvent>) -> Result<(), Fault> {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "the library may get further events")]
         match event {
             SwarmEvent::Behaviour(event) => self.on_behaviour(event),
             SwarmEvent::ConnectionEstablished { peer_id, connection_id, endpoint, .. } => {
@@ -116,14 +117,6 @@ impl Service {
             SwarmEvent::ListenerError { error, .. } => {
                 tracing::warn!(%error, "a connection was not taken");
             }
-            SwarmEvent::ListenerClosed { reason: Ok(()), .. }
-            | SwarmEvent::IncomingConnection { .. }
-            | SwarmEvent::Dialing { .. }
-            | SwarmEvent::NewExternalAddrCandidate { .. }
-            | SwarmEvent::ExternalAddrConfirmed { .. }
-            | SwarmEvent::ExternalAddrExpired { .. }
-            | SwarmEvent::NewExternalAddrOfPeer { .. } => {}
-            // The library may get further kinds of events.
             _ => {}
         }
         Ok(())

@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 #[cfg(test)]
 mod network;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod runs;

@@ -35,7 +35,7 @@ impl Service {
     }
 
     /// A connection that somebody wanted to open was refused or failed.
-    pub(super) fn on_refused(&mut self, from: &Multiaddr, error: &ListenError) {
+    pub(super) fn on_refused(&self, from: &Multiaddr, error: &ListenError) {
         if let ListenError::Denied { cause } = error {
             self.counters.refused.inc();
             tracing::debug!(%from, "a connection is refused: {cause}");

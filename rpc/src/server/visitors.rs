@@ -1,5 +1,5 @@
 //! Web pages that call the node from a browser: only those that the operator names may. A browser
-//! lets any page send requests and open WebSockets to the user's own machine, and tells the page's
+//! lets any page send requests and open web sockets to the user's own machine, and tells the page's
 //! origin; a page whose name was made to point at this machine is told by the host that it asks for.
 
 use std::net::IpAddr;

@@ -13,11 +13,14 @@ struct Line {
     args: TestnetArgs,
 }
 
-fn make(out: &Path, more: &[&str]) -> Outcome {
+fn arguments(out: &Path, more: &[&str]) -> TestnetArgs {
     let folder = out.to_str().expect("a temporary folder has a plain name");
     let line = ["testnet", "--local", "--out", folder].into_iter().chain(more.iter().copied());
-    let Line { args } = Line::try_parse_from(line).expect("arguments");
-    run(&args, &mut Vec::new())
+    Line::try_parse_from(line).expect("arguments").args
+}
+
+fn make(out: &Path, more: &[&str]) -> Outcome {
+    run(&arguments(out, more), &mut Vec::new())
 }
 
 #[test]
