@@ -192,7 +192,7 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
 }
 
 /// The start of a WebSocket.
-async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) -> Response {
+async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request) -> Response {
     if !ws::is_upgrade_request(&request) {
         let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
         return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
@@ -206,7 +206,6 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
         let text = "open the WebSocket with the first request of its connection\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    let mut request = request;
     request.extensions_mut().insert(inner.memory.clone());
     let checks = inner.checks(Place::WebSocket(gate));
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);

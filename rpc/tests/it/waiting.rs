@@ -5,7 +5,7 @@ use jsonrpsee::rpc_params;
 use serde_json::{Value, json};
 use types::{Code, Hash, Rejection};
 
-use crate::client::{TestServer, eventually, transfer};
+use crate::client::{PATIENCE, TestServer, eventually, transfer};
 
 fn wait(server: &TestServer, hash: &str) -> tokio::task::JoinHandle<Value> {
     let client = server.http();
@@ -82,5 +82,7 @@ async fn events_that_were_lost_are_made_up_for() {
     let reason = || Rejection::new(Code::PoolFull, "pool", 1, 0);
     server.world.drop_tx(&Hash::parse(&hash).unwrap(), reason());
     others.iter().for_each(|other| server.world.drop_tx(other, reason()));
-    assert_eq!(waiting.await.unwrap()["status"], "dropped");
+    // Sooner than the wait's own time is over.
+    let told = tokio::time::timeout(PATIENCE, waiting).await.expect("told in time");
+    assert_eq!(told.unwrap()["status"], "dropped");
 }
