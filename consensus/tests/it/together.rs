@@ -172,15 +172,15 @@ async fn nobody_can_make_the_others_start_before_the_minimum_interval_is_over() 
     let town = Town::new("early", 4, 0).await;
     town.set_goal(2);
     town.reaches(2).await;
-    for plan in &town.plans[1..] {
-        plan.goal.ripen(2);
-    }
-    let hasty = &town.plans[0];
+    // The one whose turn it is proposes and votes at once.
+    let turn = set(1..=4).proposer(3, 0).address;
+    let is_hasty = |plan: &&Plan| key(plan.seed).address() == turn;
+    let hasty = town.plans.iter().find(is_hasty).expect("a validator");
+    let others = || town.plans.iter().filter(|plan| !is_hasty(plan));
+    others().for_each(|plan| plan.goal.ripen(2));
     hasty.goal.set(3);
     assert!(hasty.disk.stays_at(2).await);
-    for plan in &town.plans[1..] {
-        plan.goal.ripen(3);
-    }
+    others().for_each(|plan| plan.goal.ripen(3));
     town.reaches(3).await;
     town.agree_up_to(3);
     town.stop_all().await;
