@@ -176,7 +176,7 @@ fn the_refusals_that_waiting_can_cure_are_listed() {
     let document = read("docs/protocol.md");
     let list = document.lines().find(|line| line.starts_with("Waiting can make"));
     let list = list.expect("docs/protocol.md section 9 lists them");
-    for code in types::Code::ALL {
+    for code in Code::ALL {
         assert_eq!(list.contains(&format!("`{code}`")), code.is_transient(), "{code}");
     }
 }
