@@ -34,7 +34,7 @@ fn lists_come_back() {
 #[test]
 fn records_come_back() {
     let records = [vec![1, 2], vec![]];
-    assert_eq!(Ok(vec![&[1, 2][..], &[]]), read_records(&write_records(records.clone())));
+    assert_eq!(Ok(vec![&[1, 2][..], &[]]), read_records(&write_records(records)));
 }
 
 #[test]
