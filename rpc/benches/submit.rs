@@ -130,7 +130,7 @@ async fn post(address: SocketAddr, body: &str, requests: usize) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();
     let request = format!(
-        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
          content-length: {length}\r\n\r\n{body}"
     );
     let mut response = Vec::new();
