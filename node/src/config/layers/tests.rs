@@ -35,7 +35,7 @@ fn the_default_of_a_command_is_the_lowest_layer() {
 
 #[test]
 fn variables_that_are_not_text_matter_only_if_they_are_ours() {
-    with(&[(b"LESSOPEN\xff", b"\xff"), (b"HOME", b"/home/\xff")]).unwrap();
+    with(&[(b"LESSOPEN\xff", b"\xff"), (b"HOME", b"\xff")]).unwrap();
     for (name, value) in [(&b"OMBRA__LOG__FILTER"[..], &b"\xff"[..]), (b"OMBRA__\xff", b"1")] {
         let refused = with(&[(name, value)]).unwrap_err();
         assert!(matches!(refused, ConfigError::NotText { .. }), "{refused}");
