@@ -44,6 +44,15 @@ async fn metrics_count_calls_by_method_and_error() {
 }
 
 #[tokio::test]
+async fn a_message_without_a_call_gets_no_answer() {
+    let server = TestServer::start().await;
+    let notification = r#"{"jsonrpc":"2.0","method":"ombra_chainInfo","params":[]}"#;
+    for message in [notification.to_owned(), format!("[{notification},{notification}]")] {
+        assert_eq!((204, String::new()), server.post(&message).await, "{message}");
+    }
+}
+
+#[tokio::test]
 async fn other_paths_and_methods_are_refused() {
     let server = TestServer::start().await;
     assert_eq!(404, server.get("/nothing").await.0);
