@@ -26,10 +26,6 @@ use types::{Address, Hash, SetMember};
 use crate::figures::{People, TXS_PER_RUN, number, per_tx, process_time};
 use crate::fixture::{TIME, TestChain, Wallet, genesis_changes, genesis_hash, rules};
 
-/// As in the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const PEOPLE: People = People { users: 200, miners: 200 };
 
 /// Accepts every certificate: what one costs is a signature for each validator.

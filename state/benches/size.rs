@@ -29,10 +29,6 @@ use types::CheckedTx;
 use crate::figures::{People, Phase, TXS_PER_RUN, argument, per_tx, process_time};
 use crate::fixture::{CERTIFICATE, TestChain, Wallet};
 
-/// As in the program.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 const PEOPLE: People = People { users: 2_000, miners: 200 };
 const RUNS_PER_BLOCK: usize = 200;
 const TXS_PER_BLOCK: usize = RUNS_PER_BLOCK * TXS_PER_RUN;
