@@ -10,7 +10,7 @@ fn runs_whose_transactions_wait_together_are_all_settled() -> anyhow::Result<()>
     let (runs, accounts) = (40, 8);
     let mut node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
     let work = Workload::runs(runs, accounts)?;
-    let expected = work.nonces.clone();
+    let expected = work.nonces();
 
     let mut connection = Connection::open(node.rpc)?;
     for wave in work.waves {

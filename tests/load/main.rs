@@ -4,27 +4,30 @@
 //! load w1 --txs 20000 --conns 8 --batch 50     transfers between distinct senders
 //! load w2 --runs 2000 --conns 8 --batch 50     whole agent runs of 11 transactions
 //! load replay --runs 10000                     the same, and then the chain executed again
+//! load w2 --validators 4 --spread              the same, to four nodes that agree on blocks
 //! load pool --txs 100000                       transactions that wait, and the memory they take
 //! ```
 //!
 //! Everything is signed before the clock starts. A run counts when the chain holds its settlement.
-//! The generator and the node share the machine, as in every figure of docs/performance.md.
+//! The generator and the nodes share the machine, as in every figure of docs/performance.md.
 
+mod chain;
 mod probe;
 mod replay;
 mod report;
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand};
 
+use chain::Chain;
 use probe::Probe;
 use report::Report;
 use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node};
 use tests::workload::Workload;
 
 #[derive(Debug, Parser)]
@@ -93,8 +96,17 @@ struct Options {
     /// Milliseconds between blocks
     #[arg(long, default_value_t = 50)]
     block_time: u64,
+    /// Validators, each a process; 0 is one node that makes blocks alone
+    #[arg(long, default_value_t = 0)]
+    validators: usize,
+    /// Nodes beside the validators that only follow
+    #[arg(long, default_value_t = 0, requires = "validators")]
+    followers: usize,
+    /// Deal the connections out to all nodes instead of to the first
+    #[arg(long, requires = "validators")]
+    spread: bool,
     /// Keep the node's data here instead of in a temporary folder
-    #[arg(long)]
+    #[arg(long, conflicts_with = "validators")]
     data_dir: Option<PathBuf>,
     /// Give up when the transactions are not all included after so many seconds
     #[arg(long, default_value_t = 120)]
@@ -121,64 +133,70 @@ fn main() -> anyhow::Result<()> {
         bail!("--conns and --batch must be at least 1");
     }
     let stays_pooled = matches!(cli.work, Work::Pool { .. });
-    let mut node = Node::start(DevOptions {
-        binary: options.ombra.clone(),
-        data_dir: options.data_dir.clone(),
-        // The last one is the probe's.
-        accounts: options.accounts + 1,
-        block_time_ms: if stays_pooled { NO_BLOCKS_MS } else { options.block_time },
-        more: if stays_pooled {
-            vec!["--param".to_owned(), format!("heartbeatMs={NO_BLOCKS_MS}")]
-        } else {
-            Vec::new()
-        },
-        settings: Vec::new(),
-    })?;
+    if matches!(cli.work, Work::Replay { .. }) && options.validators > 0 {
+        bail!("replay takes one node");
+    }
+    let mut chain = Chain::start(options, stays_pooled)?;
     let report = if stays_pooled {
-        fill(name, options, workload, &node)
+        fill(name, options, workload, &chain)
     } else {
-        drive(name, options, workload, &node)
+        drive(name, options, workload, &chain)
     };
-    node.stop()?;
-    report?.print(&node)?;
-    if let Work::Replay { rounds, .. } = cli.work { replay::measure(&node, rounds) } else { Ok(()) }
+    // A failure says more than what it leads to.
+    let report = report?;
+    chain.stop()?;
+    report.print(&chain)?;
+    match (&cli.work, &chain) {
+        (Work::Replay { rounds, .. }, Chain::Alone(node)) => replay::measure(node, *rounds),
+        _ => Ok(()),
+    }
 }
 
 /// Sends everything and waits until all of it is included.
-fn drive(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
-    let expected = work.nonces.clone();
-    let probe = Probe::start(node, options.accounts)?;
-    let mut report = send_all(name, options, work, node)?;
-    wait_until_included(&expected, node, report.started, options.timeout_s)?;
+fn drive(name: &str, options: &Options, work: Workload, chain: &Chain) -> anyhow::Result<Report> {
+    let expected = work.nonces();
+    let probe = Probe::start(chain.rpc()?, options.accounts)?;
+    let mut report = send_all(name, options, work, chain)?;
+    wait_until_included(&expected, chain, report.started, options.timeout_s)?;
     report.included = Some(report.started.elapsed());
     report.inclusion = probe.stop()?;
-    report.read(node)?;
+    chain.agree()?;
+    report.read(chain)?;
     Ok(report)
 }
 
 /// Sends everything and sees that all of it waits.
-fn fill(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
-    let mut report = send_all(name, options, work, node)?;
-    let status = node.call("txpool_status", &serde_json::json!([]))?;
+fn fill(name: &str, options: &Options, work: Workload, chain: &Chain) -> anyhow::Result<Report> {
+    let mut report = send_all(name, options, work, chain)?;
+    let status = chain.call("txpool_status", &serde_json::json!([]))?;
     let pooled = ["pending", "queued"].map(|half| status[half].as_u64().unwrap_or(0));
     if pooled.iter().sum::<u64>() != u64::try_from(report.txs)? {
         bail!("{} transactions were sent, the pool says {status}", report.txs);
     }
-    report.read(node)?;
+    report.read(chain)?;
     Ok(report)
 }
 
-fn send_all(name: &str, options: &Options, work: Workload, node: &Node) -> anyhow::Result<Report> {
+fn send_all(
+    name: &str,
+    options: &Options,
+    work: Workload,
+    chain: &Chain,
+) -> anyhow::Result<Report> {
     let mut report = Report {
         name: name.to_owned(),
         txs: work.total(),
         runs: work.runs,
         conns: options.conns,
         batch: options.batch,
-        cpu_seconds_before: node.cpu_seconds()?,
+        cpu_seconds_before: chain.cpu_seconds()?,
         ..Report::begin()
     };
+    let addresses = chain.addresses();
+    let addresses = addresses.get(..if options.spread { addresses.len() } else { 1 });
+    let addresses = addresses.context("a chain without nodes")?;
     for wave in work.waves {
+        let nonces = wave.nonces.clone();
         let lanes = wave.into_lanes(options.conns);
         let share = lane_rate(options, lanes.len());
         #[expect(
@@ -188,7 +206,8 @@ fn send_all(name: &str, options: &Options, work: Workload, node: &Node) -> anyho
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let workers: Vec<_> = lanes
                 .into_iter()
-                .map(|lane| scope.spawn(move || submit(&lane, options.batch, share, node)))
+                .zip(addresses.iter().cycle())
+                .map(|(lane, rpc)| scope.spawn(move || submit(&lane, options.batch, share, *rpc)))
                 .collect();
             workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
         });
@@ -197,6 +216,10 @@ fn send_all(name: &str, options: &Options, work: Workload, node: &Node) -> anyho
                 outcome.map_err(|_panic| anyhow::anyhow!("a generator thread panicked"))??;
             report.latencies.extend(lane.latencies);
             report.refused += lane.refused;
+        }
+        // What comes next builds on this wave, wherever it is sent to.
+        if addresses.len() > 1 {
+            wait_until_known(&nonces, addresses, options.timeout_s)?;
         }
     }
     report.accepted = report.started.elapsed();
@@ -217,8 +240,13 @@ struct Lane {
 }
 
 /// Sends the texts of one lane in order, one request at a time.
-fn submit(texts: &[String], batch: usize, rate: Option<f64>, node: &Node) -> anyhow::Result<Lane> {
-    let mut connection = Connection::open(node.rpc)?;
+fn submit(
+    texts: &[String],
+    batch: usize,
+    rate: Option<f64>,
+    rpc: SocketAddr,
+) -> anyhow::Result<Lane> {
+    let mut connection = Connection::open(rpc)?;
     let mut lane = Lane { latencies: Vec::new(), refused: 0 };
     let start = Instant::now();
     let mut sent = 0_u32;
@@ -244,13 +272,39 @@ fn submit(texts: &[String], batch: usize, rate: Option<f64>, node: &Node) -> any
     Ok(lane)
 }
 
+/// Waits until every node has taken the senders' transactions, into its pool or its chain.
+fn wait_until_known(
+    nonces: &[(String, u64)],
+    addresses: &[SocketAddr],
+    timeout_s: u64,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(timeout_s);
+    for rpc in addresses {
+        let mut connection = Connection::open(*rpc)?;
+        for (address, nonce) in nonces {
+            loop {
+                let account = connection.call("ombra_getAccount", &serde_json::json!([address]))?;
+                let reached = account["pendingNonce"].as_u64().unwrap_or(0);
+                if reached >= *nonce {
+                    break;
+                }
+                if Instant::now() > deadline {
+                    bail!("{address} has the pending nonce {reached} at {rpc}, not {nonce}");
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn wait_until_included(
     expected: &[(String, u64)],
-    node: &Node,
+    chain: &Chain,
     start: Instant,
     timeout_s: u64,
 ) -> anyhow::Result<()> {
-    let mut connection = Connection::open(node.rpc)?;
+    let mut connection = Connection::open(chain.rpc()?)?;
     for (address, nonce) in expected {
         loop {
             let reached = http::account_nonce(&mut connection, address)?;

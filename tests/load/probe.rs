@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tests::http::{self, Connection};
-use tests::node::Node;
 use tests::workload::{envelope, keys};
 use types::build;
 use types::tx::Transfer;
@@ -24,10 +23,10 @@ pub(crate) struct Probe {
 
 impl Probe {
     /// Starts it with the account of this number.
-    pub(crate) fn start(node: &Node, account: usize) -> anyhow::Result<Self> {
+    pub(crate) fn start(rpc: SocketAddr, account: usize) -> anyhow::Result<Self> {
         let key = keys(account + 1)?.pop().context("no account for the probe")?;
         let over = Arc::new(AtomicBool::new(false));
-        let (rpc, stop) = (node.rpc, Arc::clone(&over));
+        let stop = Arc::clone(&over);
         let worker = std::thread::spawn(move || work(rpc, &key, &stop));
         Ok(Self { over, worker })
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use tests::node::Node;
+use crate::chain::Chain;
 
 pub(crate) struct Report {
     pub(crate) name: String,
@@ -53,20 +53,20 @@ impl Report {
     }
 
     /// Takes what the node has used so far.
-    pub(crate) fn read(&mut self, node: &Node) -> anyhow::Result<()> {
-        self.node_cpu_seconds = node.cpu_seconds()? - self.cpu_seconds_before;
-        self.rss_kb = node.rss_kb()?;
-        self.peak_rss_kb = node.peak_rss_kb()?;
-        self.blocks = node.height()?;
+    pub(crate) fn read(&mut self, chain: &Chain) -> anyhow::Result<()> {
+        self.node_cpu_seconds = chain.cpu_seconds()? - self.cpu_seconds_before;
+        self.rss_kb = chain.rss_kb()?;
+        self.peak_rss_kb = chain.peak_rss_kb()?;
+        self.blocks = chain.height()?;
         Ok(())
     }
 
-    pub(crate) fn print(&self, node: &Node) -> anyhow::Result<()> {
+    pub(crate) fn print(&self, chain: &Chain) -> anyhow::Result<()> {
         let txs = f64::from(u32::try_from(self.txs)?);
         let runs = f64::from(u32::try_from(self.runs)?);
         let per_second =
             |count: f64| self.included.map(|took| (count / took.as_secs_f64()).round());
-        let disk = node.disk_bytes()?;
+        let disk = chain.disk_bytes()?;
         let line = json!({
             "workload": self.name,
             "txs": self.txs,

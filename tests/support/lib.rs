@@ -13,5 +13,6 @@ pub mod home;
 pub mod http;
 pub mod net;
 pub mod node;
+pub mod process;
 pub mod websocket;
 pub mod workload;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, bail};
@@ -24,24 +24,52 @@ pub struct Net {
     folder: TempDir,
 }
 
+/// What a testnet is made of.
+#[derive(Clone, Debug)]
+pub struct NetOptions {
+    pub binary: PathBuf,
+    pub validators: usize,
+    pub followers: usize,
+    /// Development accounts with money.
+    pub accounts: usize,
+    /// Parameters of genesis: `minBlockIntervalMs=50`.
+    pub params: Vec<String>,
+}
+
+impl NetOptions {
+    #[must_use]
+    pub fn new(validators: usize, followers: usize) -> Self {
+        Self { binary: binary(), validators, followers, accounts: 10, params: Vec::new() }
+    }
+}
+
 /// A node of the testnet.
 #[derive(Debug)]
 pub struct Member {
     pub name: String,
     pub rpc: SocketAddr,
     home: PathBuf,
+    binary: PathBuf,
     process: Option<Child>,
 }
 
 impl Net {
     /// Writes the homes; nothing runs yet.
     pub fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        Self::make_as(&NetOptions::new(validators, followers))
+    }
+
+    /// Writes the homes; nothing runs yet.
+    pub fn make_as(options: &NetOptions) -> anyhow::Result<Self> {
+        let NetOptions { binary, validators, followers, accounts, params } = options;
         let folder = tempfile::tempdir()?;
         let base = free_ports(u16::try_from(validators + followers)? * PORTS_PER_NODE)?;
-        let mut command = Command::new(binary());
+        let mut command = Command::new(binary);
         command.arg("testnet").args(["--local", "--json"]);
         command.args(["--validators", &validators.to_string()]);
         command.args(["--followers", &followers.to_string()]);
+        command.args(["--accounts", &accounts.to_string()]);
+        command.args(params.iter().flat_map(|param| ["--param", param]));
         command.args(["--base-port", &base.to_string()]).arg("--out").arg(folder.path());
         let made = command.stdin(Stdio::null()).output()?;
         if !made.status.success() {
@@ -54,19 +82,26 @@ impl Net {
         };
         let members = nodes.iter().map(|node| {
             let (name, home) = (text(node, "name")?, PathBuf::from(text(node, "home")?));
-            Ok(Member { name, rpc: text(node, "rpc")?.parse()?, home, process: None })
+            let (rpc, binary) = (text(node, "rpc")?.parse()?, binary.clone());
+            Ok(Member { name, rpc, home, binary, process: None })
         });
         Ok(Self { members: members.collect::<anyhow::Result<_>>()?, folder })
     }
 
     /// Writes the homes, starts all nodes, and waits until each is connected with each.
     pub fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
-        let mut net = Self::make(validators, followers)?;
+        Self::start_as(&NetOptions::new(validators, followers))
+    }
+
+    /// Writes the homes, starts all nodes, and waits until each is connected with each.
+    pub fn start_as(options: &NetOptions) -> anyhow::Result<Self> {
+        let mut net = Self::make_as(options)?;
         for member in &mut net.members {
             member.start()?;
         }
+        let others = net.members.len().saturating_sub(1);
         for member in &net.members {
-            member.meets(validators + followers - 1)?;
+            member.meets(others)?;
         }
         Ok(net)
     }
@@ -110,11 +145,22 @@ impl Member {
             std::fs::remove_file(&endpoints)?;
         }
         let log = File::options().create(true).append(true).open(self.log())?;
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.binary);
         command.arg("start").arg("--home").arg(&self.home).stdin(Stdio::null());
         let process = command.stdout(Stdio::null()).stderr(log).spawn()?;
         let process = self.process.insert(process);
         wait_for_endpoint(&endpoints, process).with_context(|| self.name.clone())?;
+        Ok(())
+    }
+
+    /// Stops it in order.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        let asked = Command::new("kill").arg(process.id().to_string()).status()?;
+        let status = process.wait()?;
+        if !asked.success() || !status.success() {
+            bail!("{} ended with {status}", self.name);
+        }
         Ok(())
     }
 
@@ -125,6 +171,18 @@ impl Member {
             process.wait()?;
         }
         Ok(())
+    }
+
+    /// The process id, if it runs.
+    #[must_use]
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// The folder of its files.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
     }
 
     fn log(&self) -> PathBuf {

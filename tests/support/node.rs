@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::http::Connection;
+use crate::process;
 
 /// How long anything that a test waits for may take.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -142,24 +143,17 @@ impl Node {
 
     /// User and system time of the process so far.
     pub fn cpu_seconds(&self) -> anyhow::Result<f64> {
-        cpu_seconds(&format!("/proc/{}/stat", self.process.id()), 11)
+        process::cpu_seconds(self.process.id())
     }
 
     /// The memory that the process has now.
     pub fn rss_kb(&self) -> anyhow::Result<u64> {
-        self.status_kb("VmRSS:")
+        process::rss_kb(self.process.id())
     }
 
     /// The most memory that the process has had.
     pub fn peak_rss_kb(&self) -> anyhow::Result<u64> {
-        self.status_kb("VmHWM:")
-    }
-
-    fn status_kb(&self, name: &str) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let figure = line.and_then(|line| line.split_whitespace().next());
-        Ok(figure.with_context(|| format!("no {name} in the status"))?.parse()?)
+        process::peak_rss_kb(self.process.id())
     }
 
     /// The height of the chain.
@@ -170,7 +164,7 @@ impl Node {
 
     /// Bytes of all files of the node.
     pub fn disk_bytes(&self) -> anyhow::Result<u64> {
-        folder_bytes(&self.data)
+        process::folder_bytes(&self.data)
     }
 }
 
@@ -179,32 +173,6 @@ impl Drop for Node {
         drop(self.process.kill());
         drop(self.process.wait());
     }
-}
-
-/// User and system time of all processes that this one has started and waited for.
-pub fn cpu_seconds_of_children() -> anyhow::Result<f64> {
-    cpu_seconds("/proc/self/stat", 13)
-}
-
-/// Two times that stand beside each other in the line of a process.
-fn cpu_seconds(file: &str, user: usize) -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string(file)?;
-    let after_name = stat.rsplit(')').next().context("an odd stat line")?;
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let ticks = |index: usize| -> anyhow::Result<u32> {
-        Ok(fields.get(index).context("a short stat line")?.parse()?)
-    };
-    Ok(f64::from(ticks(user)? + ticks(user + 1)?) / 100.0)
-}
-
-fn folder_bytes(folder: &Path) -> anyhow::Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let facts = entry.metadata()?;
-        bytes += if facts.is_dir() { folder_bytes(&entry.path())? } else { facts.len() };
-    }
-    Ok(bytes)
 }
 
 fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAddr)> {

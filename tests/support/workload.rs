@@ -18,6 +18,8 @@ const TIMESTAMP: u64 = 1_700_000_000_000;
 #[derive(Debug)]
 pub struct Wave {
     pub by_sender: Vec<Vec<String>>,
+    /// Address and final nonce of each sender.
+    pub nonces: Vec<(String, u64)>,
 }
 
 impl Wave {
@@ -54,14 +56,18 @@ fn take_turns(mut senders: Vec<std::vec::IntoIter<String>>) -> Vec<String> {
 pub struct Workload {
     pub waves: Vec<Wave>,
     pub runs: usize,
-    /// Address and final nonce of every sender.
-    pub nonces: Vec<(String, u64)>,
 }
 
 impl Workload {
     #[must_use]
     pub fn total(&self) -> usize {
         self.waves.iter().flat_map(|wave| &wave.by_sender).map(Vec::len).sum()
+    }
+
+    /// Address and final nonce of every sender.
+    #[must_use]
+    pub fn nonces(&self) -> Vec<(String, u64)> {
+        self.waves.iter().flat_map(|wave| wave.nonces.iter().cloned()).collect()
     }
 
     /// `txs` transfers, dealt out to the senders.
@@ -78,7 +84,7 @@ impl Workload {
             by_sender.push(texts);
         }
         let nonces = final_nonces(&keys, &by_sender)?;
-        Ok(Self { waves: vec![Wave { by_sender }], runs: 0, nonces })
+        Ok(Self { waves: vec![Wave { by_sender, nonces }], runs: 0 })
     }
 
     /// `runs` whole runs: the first half of the accounts asks, the second half mines.
@@ -101,10 +107,11 @@ impl Workload {
                 }
             }
         }
-        let mut nonces = final_nonces(submitters, &requests)?;
-        nonces.extend(final_nonces(miners, &work)?);
-        let waves = vec![Wave { by_sender: requests }, Wave { by_sender: work }];
-        Ok(Self { waves, runs, nonces })
+        let waves = vec![
+            Wave { nonces: final_nonces(submitters, &requests)?, by_sender: requests },
+            Wave { nonces: final_nonces(miners, &work)?, by_sender: work },
+        ];
+        Ok(Self { waves, runs })
     }
 }
 

@@ -20,8 +20,6 @@ use crate::keyfile;
 
 /// What every development account starts with: 1,000 OMBRA.
 const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
-/// Development accounts that are funded.
-const ACCOUNTS: u32 = 10;
 /// The voting power of each validator.
 const POWER: u64 = 1;
 /// A testnet's nodes share addresses, and each is connected with each.
@@ -34,7 +32,7 @@ const SCRIPT: &str = include_str!("testnet/net.sh");
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: ombra testnet --validators 4 --followers 1 --out net --local && net/net start\n\n\
-                        The accounts dev:0 to dev:9 have 1,000 OMBRA each; their keys are public knowledge."
+                        The development accounts, dev:0 to dev:9, have 1,000 OMBRA each; their keys are public knowledge."
 )]
 pub(super) struct TestnetArgs {
     /// How many nodes vote
@@ -55,6 +53,9 @@ pub(super) struct TestnetArgs {
     /// The chain's name
     #[arg(long, value_name = "ID", default_value = "ombra-testnet")]
     chain_id: String,
+    /// How many development accounts are funded: dev:0, dev:1 and so on
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    accounts: u32,
     /// Set a parameter of genesis
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
@@ -138,7 +139,7 @@ fn make_genesis(
         let name = Some(member.place.name.clone());
         Some(Validator { public_key: key.public_key(), power: POWER, name })
     });
-    let accounts = first_accounts(&Phrase::parse(DEVELOPMENT_MNEMONIC)?, ACCOUNTS)?;
+    let accounts = first_accounts(&Phrase::parse(DEVELOPMENT_MNEMONIC)?, args.accounts)?;
     let spec = Spec {
         chain_id: args.chain_id.clone(),
         genesis_time: now_ms(),
