@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use txpool::lanes::Rules;
 use txpool::{Lane, Pool};
-use types::Keypair;
+use types::{Keypair, Params};
 
+use crate::adapters::blocks::ServedChain;
 use crate::adapters::consensus::ChainLedger;
 use crate::adapters::events::EventBus;
 use crate::adapters::gossip::{self, GossipPool};
@@ -270,6 +271,8 @@ fn gossip_setup(
         network: p2p::NetworkId::new(spec.rules.chain_id.clone(), spec.genesis_hash),
         config: config.p2p.gossip.clone(),
         node_key,
+        chain: Arc::new(ServedChain(Arc::clone(&chain))),
+        block_bytes_max: block_bytes_max(params),
         pool: Arc::new(GossipPool::new(chain, pool, door)),
         tx_bytes_max: usize::try_from(longest).unwrap_or(usize::MAX),
     }
@@ -416,16 +419,13 @@ fn consensus_config(
         timeout_precommit_ms,
         timeout_step_ms,
     } = config.consensus;
-    let params = parts.chain.spec().params();
-    // The header and the framing of transactions come on top of what genesis allows.
-    let block_bytes = u64::from(params.max_block_bytes).saturating_mul(5) / 4;
     consensus::Config {
         chain_id: parts.rules.chain_id.clone(),
         genesis_hash: parts.chain.spec().genesis_hash,
         moniker: "ombra".to_owned(),
         directory: home.consensus(),
         network,
-        block_bytes_max: usize::try_from(block_bytes).unwrap_or(usize::MAX),
+        block_bytes_max: block_bytes_max(parts.chain.spec().params()),
         timeouts: consensus::Timeouts {
             propose: Duration::from_millis(timeout_propose_ms),
             prevote: Duration::from_millis(timeout_prevote_ms),
@@ -433,6 +433,13 @@ fn consensus_config(
             step: Duration::from_millis(timeout_step_ms),
         },
     }
+}
+
+/// The longest block in its binary form: the header and the framing of transactions come on top of
+/// what genesis allows.
+fn block_bytes_max(params: &Params) -> usize {
+    let bytes = u64::from(params.max_block_bytes).saturating_mul(5) / 4;
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 fn facts(spec: &ChainSpec) -> ChainFacts {

@@ -6,8 +6,8 @@
 //! consensus  engine (BFT engine and its loop)        fourth
 //! pool       ingest (checks submissions in batches)  third
 //! gossip     gossip (swarm), gossip-intake,          second
-//!            gossip-serve, gossip-pull, announce,
-//!            peers
+//!            gossip-serve, gossip-blocks,
+//!            gossip-pull, announce, peers
 //! rpc        rpc, metrics, admin                     first
 //! ```
 //!

@@ -18,6 +18,7 @@ use libp2p::{StreamProtocol, identify, ping};
 use types::Hash;
 
 use crate::ip_limit;
+use crate::sync;
 use crate::wire::{
     ANSWER_BYTES_WANTED, LIST_MAX, QUESTION_BYTES_MAX, RECORD_BYTES_MAX, RECORDS_MAX,
 };
@@ -28,6 +29,9 @@ pub(crate) const SCORE_MIN: f64 = -80.0;
 
 /// How long a peer may take to answer.
 pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long blocks may take: they are larger, and whoever asks may give up earlier.
+const BLOCKS_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Questions under way with one peer, in both directions.
 const STREAMS_MAX: usize = 16;
@@ -55,6 +59,7 @@ pub(crate) struct Behaviour {
     pub(crate) gossip: Gossip,
     pub(crate) pool: request_response::Behaviour<Frames>,
     pub(crate) exchange: request_response::Behaviour<Frames>,
+    pub(crate) sync: request_response::Behaviour<Frames>,
 }
 
 /// What the behaviour is made of.
@@ -62,13 +67,16 @@ pub(crate) struct Parts<'a> {
     pub(crate) network: &'a NetworkId,
     pub(crate) limits: &'a Limits,
     pub(crate) message_bytes_max: usize,
+    /// The largest block.
+    pub(crate) block_bytes_max: usize,
     /// Whether the listen addresses are told to others; else only external ones.
     pub(crate) tells_listen_addresses: bool,
 }
 
 impl Behaviour {
     pub(crate) fn new(key: &Keypair, parts: &Parts<'_>) -> Result<Self, StartError> {
-        let Parts { network, limits, message_bytes_max, tells_listen_addresses } = parts;
+        let Parts { network, limits, message_bytes_max, block_bytes_max, tells_listen_addresses } =
+            parts;
         let identify = identify::Config::new_with_signed_peer_record(network.version(), key)
             .with_agent_version(concat!("ombra/", env!("CARGO_PKG_VERSION")).to_owned())
             .with_push_listen_addr_updates(true)
@@ -84,8 +92,15 @@ impl Behaviour {
                 network.pool_protocol(),
                 QUESTION_BYTES_MAX,
                 answer_bytes_max(*message_bytes_max),
+                ANSWER_TIME_MAX,
             ),
-            exchange: questions(network.peers_protocol(), 0, records_bytes_max()),
+            exchange: questions(network.peers_protocol(), 0, records_bytes_max(), ANSWER_TIME_MAX),
+            sync: questions(
+                network.sync_protocol(),
+                sync::wire::QUESTION_BYTES_MAX,
+                sync::wire::answer_bytes_max(*block_bytes_max),
+                BLOCKS_TIME_MAX,
+            ),
         })
     }
 }
@@ -176,9 +191,10 @@ fn questions(
     protocol: StreamProtocol,
     question_bytes_max: u64,
     answer_bytes_max: u64,
+    time_max: Duration,
 ) -> request_response::Behaviour<Frames> {
     let config = request_response::Config::default()
-        .with_request_timeout(ANSWER_TIME_MAX)
+        .with_request_timeout(time_max)
         .with_max_concurrent_streams(STREAMS_MAX);
     let frames = Frames { question_bytes_max, answer_bytes_max };
     request_response::Behaviour::with_codec(frames, [(protocol, ProtocolSupport::Full)], config)

@@ -33,6 +33,10 @@ pub(crate) enum Command {
     Ask { peer: PeerId, question: Vec<u8>, answer: oneshot::Sender<Option<Vec<u8>>> },
     /// Answer a peer's question.
     Answer { channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
+    /// Ask a peer about its chain; the answer is none if there is none in time.
+    AskSync { peer: PeerId, question: Vec<u8>, answer: oneshot::Sender<Option<Vec<u8>>> },
+    /// Answer a peer's question about the chain.
+    AnswerSync { channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
     /// A peer broke a rule that it could check.
     Offence { peer: PeerId, what: String },
     /// A peer said how far its chain is.

@@ -1,5 +1,6 @@
 //! A hold on the running network.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::command::{Command, Whom};
 use crate::dial::peer_of;
+use crate::ports::Status;
 use crate::{Counters, PeerError, SignedTx};
 
 /// Who opened a connection.
@@ -20,9 +22,21 @@ pub enum Direction {
     Outbound,
 }
 
+/// A peer, for asking it. Equal keys are the same peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PeerKey(pub(crate) PeerId);
+
+impl fmt::Display for PeerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// A connected peer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Peer {
+    /// Whom to ask.
+    pub key: PeerKey,
     /// Its libp2p peer id.
     pub peer_id: String,
     /// The address that it is reached at.
@@ -33,6 +47,8 @@ pub struct Peer {
     pub latency: Option<Duration>,
     /// The height that it told last.
     pub height: Option<u64>,
+    /// How far it said last that its chain goes; none until it has. A claim, not more.
+    pub status: Option<Status>,
     /// How it behaves; 0 is neutral, at -80 it is cut off.
     pub score: f64,
 }

@@ -7,7 +7,8 @@
 //!   admin: add, remove, ban ───▶ │ (loop)  │ ◀── verdict: accept, ignore, reject
 //!                                └─────────┘
 //!                                 │  │  └── serve: what peers ask of the pool
-//!                                 │  └───── pull:  what this node missed
+//!                                 │  ├───── pull:  what this node missed
+//!                                 │  └───── sync:  blocks, for nodes that are behind
 //!                                 └──────── peers: static ones, exchange, limits, scores, bans
 //! ```
 //!
@@ -20,7 +21,7 @@
 //!   and a little of it again from time to time (`pull.rs`).
 //! - Every queue has a bound. What finds no room is dropped and counted, and comes back by the pull.
 //!
-//! Entry points: [`start`], [`Handle`], [`ports::Pool`]. Description: docs/network.md.
+//! Entry points: [`start`], [`Handle`], [`ports::Pool`], [`ports::Chain`]. Description: docs/network.md.
 //!
 //! Not here: rules of the ledger, the pool, the database, and the engine's network.
 
@@ -45,14 +46,16 @@ mod recent;
 mod serve;
 mod service;
 mod start;
+mod sync;
 mod tx;
 mod verdict;
 mod wire;
 
 pub use config::{Config, Limits};
 pub use error::{Fault, PeerError, StartError};
-pub use handle::{Direction, Handle, Peer};
+pub use handle::{Direction, Handle, Peer, PeerKey};
 pub use metrics::Counters;
 pub use network::NetworkId;
 pub use start::{Setup, Started, Task, start};
+pub use sync::{AskError, DownloadFigures, Range};
 pub use tx::SignedTx;

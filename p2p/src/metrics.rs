@@ -31,6 +31,12 @@ pub struct Counters {
     pub answered: Counter,
     /// Questions of peers that came too fast or found no room.
     pub unanswered: Counter,
+    /// Questions of peers about the chain that were answered from the database.
+    pub sync_answered: Counter,
+    /// Bytes of these answers.
+    pub sync_bytes: Counter,
+    /// Questions of peers about the chain that came too fast or found no room.
+    pub sync_refused: Counter,
     /// Connections to nodes of another chain or genesis.
     pub strangers: Counter,
     /// Connections that a limit or a ban refused.
@@ -57,6 +63,9 @@ impl Counters {
             pulled,
             answered,
             unanswered,
+            sync_answered,
+            sync_bytes,
+            sync_refused,
             strangers,
             refused,
             own,
@@ -75,6 +84,9 @@ impl Counters {
         registry.register("pulled", "Transactions pulled from peers and taken", pulled);
         registry.register("questions_answered", "Questions of peers answered", answered);
         registry.register("questions_unanswered", "Questions of peers refused", unanswered);
+        registry.register("sync_answered", "Questions about the chain answered", sync_answered);
+        registry.register("sync_bytes", "Bytes of answers about the chain", sync_bytes);
+        registry.register("sync_refused", "Questions about the chain refused", sync_refused);
         registry.register("strangers", "Connections to nodes of another network", strangers);
         registry.register("connections_refused", "Connections refused by limit or ban", refused);
         registry.register("own_dials", "Times that this node reached itself", own);

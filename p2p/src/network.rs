@@ -39,6 +39,10 @@ impl NetworkId {
         protocol(self.name("pool"))
     }
 
+    pub(crate) fn sync_protocol(&self) -> StreamProtocol {
+        protocol(self.name("sync"))
+    }
+
     pub(crate) fn peers_protocol(&self) -> StreamProtocol {
         protocol(self.name("peers"))
     }
@@ -57,6 +61,7 @@ mod tests {
         let network = NetworkId::new("town".to_owned(), Hash::new([0xab; 32]));
         assert_eq!("/ombra/town/abababab/txs/1", network.topic().hash().as_str());
         assert_eq!("/ombra/town/abababab/pool/1", network.pool_protocol().as_ref());
+        assert_eq!("/ombra/town/abababab/sync/1", network.sync_protocol().as_ref());
         assert_eq!("/ombra/town/abababab/peers/1", network.peers_protocol().as_ref());
         assert_eq!(format!("/ombra/town/{}", "ab".repeat(32)), network.version());
     }

@@ -8,6 +8,7 @@ use libp2p::swarm::ConnectionId;
 use libp2p::{Multiaddr, PeerId};
 
 use crate::Direction;
+use crate::ports::Status;
 use crate::rate::Allowance;
 
 /// How long a peer may take to say which network it is of.
@@ -34,7 +35,11 @@ pub(crate) struct Connected {
     pub(crate) stranger_since: Option<Instant>,
     pub(crate) latency: Option<Duration>,
     pub(crate) height: Option<u64>,
+    /// How far it said last that its chain goes.
+    pub(crate) status: Option<Status>,
     pub(crate) allowance: Allowance,
+    /// For questions about the chain.
+    pub(crate) chain_allowance: Allowance,
 }
 
 /// The connected peers.
@@ -62,7 +67,9 @@ impl Peers {
             stranger_since: None,
             latency: None,
             height: None,
+            status: None,
             allowance: Allowance::new(now),
+            chain_allowance: Allowance::new(now),
         });
         connected.links.insert(connection, link);
     }

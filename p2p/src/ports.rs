@@ -1,4 +1,4 @@
-//! What this network needs from the rest of the node: the pool.
+//! What this network needs from the rest of the node: the pool and the chain.
 
 use async_trait::async_trait;
 use types::{Address, Code, Hash};
@@ -45,4 +45,46 @@ pub trait Pool: Send + Sync {
 
     /// The height of the latest committed block.
     fn height(&self) -> u64;
+}
+
+/// How far a node's chain goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Status {
+    /// The lowest height whose block it has.
+    pub earliest: u64,
+    /// The height of its latest committed block; 0 for genesis.
+    pub tip: u64,
+}
+
+/// A block in its binary form with the proof of its decision. Opaque to this crate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EncodedBlock {
+    /// The block.
+    pub bytes: Vec<u8>,
+    /// Its certificate.
+    pub certificate: Vec<u8>,
+}
+
+/// Blocks could not be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ReadError(pub String);
+
+/// The own chain. Except for [`Chain::status`], which must be quick, its methods are called on
+/// threads that may block, and not for many peers at once.
+pub trait Chain: Send + Sync {
+    /// How far it goes.
+    fn status(&self) -> Status;
+
+    /// The committed blocks from `first` on, at most `count`, up to the one with which they have
+    /// `bytes_wanted` or that is the last. None if the first is not there.
+    ///
+    /// # Errors
+    /// [`ReadError`] if the database fails.
+    fn blocks(
+        &self,
+        first: u64,
+        count: u32,
+        bytes_wanted: usize,
+    ) -> Result<Vec<EncodedBlock>, ReadError>;
 }

@@ -28,7 +28,8 @@ use crate::peers::Peers;
 use crate::pull::{Extent, PULL_INTERVAL};
 use crate::recent::Recent;
 use crate::serve::Asked;
-use crate::{Counters, Fault, Peer, SignedTx};
+use crate::sync::{Desk, STATUS_INTERVAL};
+use crate::{Counters, Fault, Peer, PeerKey, SignedTx};
 
 /// How often is looked what time has brought.
 const TICK: Duration = Duration::from_millis(250);
@@ -58,6 +59,7 @@ pub(crate) struct Service {
     pub(crate) answers: BTreeMap<OutboundRequestId, oneshot::Sender<Option<Vec<u8>>>>,
     pub(crate) door: Door,
     pub(crate) asked: mpsc::Sender<Asked>,
+    pub(crate) desk: Desk,
     pub(crate) pulls: mpsc::Sender<(PeerId, Extent)>,
     pub(crate) recent: Arc<Recent>,
     pub(crate) view: Arc<Mutex<View>>,
@@ -129,6 +131,7 @@ impl Service {
             BehaviourEvent::Gossip(event) => self.on_gossip(event),
             BehaviourEvent::Pool(event) => self.on_pool(event),
             BehaviourEvent::Exchange(event) => self.on_exchange(event),
+            BehaviourEvent::Sync(event) => self.on_sync(event),
             BehaviourEvent::Blocked(never)
             | BehaviourEvent::Limits(never)
             | BehaviourEvent::Addresses(never) => match never {},
@@ -155,6 +158,10 @@ impl Service {
             if let Some(peer) = self.peers.next_known() {
                 self.pull(peer, Extent::Part);
             }
+        }
+        if now >= self.desk.next_status {
+            self.desk.next_status = now + STATUS_INTERVAL;
+            self.ask_all_status();
         }
         if now >= self.next_exchange {
             self.next_exchange = now + EXCHANGE_INTERVAL;
@@ -200,11 +207,13 @@ impl Service {
             .filter_map(|(peer, it)| {
                 let link = it.links.values().next()?;
                 Some(Peer {
+                    key: PeerKey(*peer),
                     peer_id: peer.to_string(),
                     address: link.address.to_string(),
                     direction: link.direction,
                     latency: it.latency,
                     height: it.height,
+                    status: it.status,
                     score: gossip.peer_score(peer).unwrap_or_default(),
                 })
             })

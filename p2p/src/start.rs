@@ -20,11 +20,12 @@ use crate::command::COMMANDS_MAX;
 use crate::dial::{Targets, peer_of};
 use crate::handle::View;
 use crate::peers::Peers;
-use crate::ports::Pool;
+use crate::ports::{Chain, Pool};
 use crate::pull::{PULL_INTERVAL, PULLS_MAX, Puller, Tools};
 use crate::recent::Recent;
 use crate::serve::{QUESTIONS_MAX, Server};
 use crate::service::{Inbox, Service};
+use crate::sync::{self, Desk, Reader};
 use crate::wire::PACK_BYTES_MAX;
 use crate::{Config, Counters, Fault, Handle, NetworkId, StartError, intake};
 
@@ -49,8 +50,12 @@ pub struct Setup {
     pub node_key: [u8; 32],
     /// The own pool.
     pub pool: Arc<dyn Pool>,
+    /// The own chain.
+    pub chain: Arc<dyn Chain>,
     /// The longest signed transaction of any kind, in bytes.
     pub tx_bytes_max: usize,
+    /// The longest block of the chain in its binary form, in bytes.
+    pub block_bytes_max: usize,
 }
 
 impl fmt::Debug for Setup {
@@ -97,11 +102,18 @@ pub fn start(
 }
 
 async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartError> {
-    let Setup { network, config, node_key, pool, tx_bytes_max } = setup;
+    let Setup { network, config, node_key, pool, chain, tx_bytes_max, block_bytes_max } = setup;
     let key = Keypair::ed25519_from_bytes(node_key).map_err(|_unreadable| StartError::NodeKey)?;
     let own = key.public().to_peer_id();
     let addresses = Addresses::read(&config)?;
-    let mut swarm = swarm(key, &network, &config, tx_bytes_max)?;
+    let parts = Parts {
+        network: &network,
+        limits: &config.limits,
+        message_bytes_max: tx_bytes_max.max(PACK_BYTES_MAX).saturating_add(ENVELOPE_BYTES),
+        block_bytes_max,
+        tells_listen_addresses: config.external.is_empty(),
+    };
+    let mut swarm = swarm(key, &parts)?;
     let first = listen(&mut swarm, addresses.listen).await?;
     for address in addresses.external {
         swarm.add_external_address(address);
@@ -116,6 +128,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
     let (commands, commanded) = mpsc::channel(COMMANDS_MAX);
     let (verdicts, judged) = mpsc::channel(JUDGED_MAX);
     let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
+    let (chain_questions, chain_asked) = mpsc::channel(sync::QUESTIONS_MAX);
     let (pulls, wanted) = mpsc::channel(PULLS_MAX);
     let (door, intake) = intake::open(&config.limits, Arc::clone(&pool), verdicts);
 
@@ -132,6 +145,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         answers: std::collections::BTreeMap::new(),
         door,
         asked: questions,
+        desk: Desk::new(Arc::clone(&chain), chain_questions, now),
         pulls,
         recent: Arc::clone(&recent),
         view: Arc::clone(&view),
@@ -151,6 +165,12 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         commands: commands.clone(),
         counters: counters.clone(),
     };
+    let reader = Reader {
+        asked: chain_asked,
+        chain,
+        commands: commands.clone(),
+        counters: counters.clone(),
+    };
     let tools = Tools { pool, recent, commands: commands.clone(), counters: counters.clone() };
     let puller = Puller { wanted, tools };
     let inbox = Inbox { announcements: announced, commands: commanded, judged };
@@ -158,6 +178,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         Task { name: "gossip", run: Box::pin(service.run(inbox, stop.clone())) },
         Task { name: "gossip-intake", run: Box::pin(intake.run(stop.clone())) },
         Task { name: "gossip-serve", run: Box::pin(server.run(stop.clone())) },
+        Task { name: "gossip-blocks", run: Box::pin(reader.run(stop.clone())) },
         Task { name: "gossip-pull", run: Box::pin(puller.run(stop)) },
     ];
     Ok(Started { handle: Handle { peer_id: own, announcements, commands, view, counters }, tasks })
@@ -187,19 +208,8 @@ fn multiaddr(setting: &'static str, text: &str) -> Result<Multiaddr, StartError>
     text.parse().map_err(|_unreadable| StartError::Multiaddr { setting, text: text.to_owned() })
 }
 
-fn swarm(
-    key: Keypair,
-    network: &NetworkId,
-    config: &Config,
-    tx_bytes_max: usize,
-) -> Result<Swarm<Behaviour>, StartError> {
-    let parts = Parts {
-        network,
-        limits: &config.limits,
-        message_bytes_max: tx_bytes_max.max(PACK_BYTES_MAX).saturating_add(ENVELOPE_BYTES),
-        tells_listen_addresses: config.external.is_empty(),
-    };
-    let behaviour = Behaviour::new(&key, &parts)?;
+fn swarm(key: Keypair, parts: &Parts<'_>) -> Result<Swarm<Behaviour>, StartError> {
+    let behaviour = Behaviour::new(&key, parts)?;
     let failed = |error: &dyn fmt::Display| StartError::Behaviour(error.to_string());
     let swarm = SwarmBuilder::with_existing_identity(key)
         .with_tokio()

@@ -160,7 +160,7 @@ pub(crate) fn read_records(mut bytes: &[u8]) -> Result<Vec<&[u8]>, WireError> {
     Ok(records)
 }
 
-fn write_length(length: usize, out: &mut Vec<u8>) {
+pub(crate) fn write_length(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -197,7 +197,7 @@ fn read_hashes(bytes: &[u8], max: usize) -> Result<Vec<Hash>, WireError> {
     Ok(hashes.iter().map(|bytes| Hash::new(*bytes)).collect())
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], WireError> {
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], WireError> {
     let (taken, rest) = bytes.split_first_chunk::<N>().ok_or(WireError::Truncated)?;
     *bytes = rest;
     Ok(*taken)
@@ -205,7 +205,12 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], WireError> {
 
 /// A length and so many bytes.
 fn take_counted<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], WireError> {
-    let length = usize::try_from(u32::from_le_bytes(take(bytes)?)).unwrap_or(usize::MAX);
+    let length = u32::from_le_bytes(take(bytes)?);
+    take_bytes(bytes, length)
+}
+
+pub(crate) fn take_bytes<'a>(bytes: &mut &'a [u8], length: u32) -> Result<&'a [u8], WireError> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
     let (taken, rest) = bytes.split_at_checked(length).ok_or(WireError::Truncated)?;
     *bytes = rest;
     Ok(taken)

@@ -1,5 +1,6 @@
 //! Where the crates meet: each file implements the ports of one crate over the others.
 
+pub(crate) mod blocks;
 pub(crate) mod consensus;
 pub(crate) mod events;
 pub(crate) mod gossip;

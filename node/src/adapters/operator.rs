@@ -141,7 +141,7 @@ fn of_engine(peer: &consensus::Peer) -> Peer {
 }
 
 fn of_gossip(peer: p2p::Peer) -> Peer {
-    let p2p::Peer { peer_id, address, direction, latency, height, score } = peer;
+    let p2p::Peer { key: _, peer_id, address, direction, latency, height, status: _, score } = peer;
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     Peer {
         peer_id,

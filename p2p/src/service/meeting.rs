@@ -30,6 +30,7 @@ impl Service {
             return;
         }
         tracing::info!(peer = %peer_id, version = info.agent_version, "a peer of this network");
+        self.ask_status(peer_id);
         self.pull(peer_id, Extent::Whole);
         self.ask_for_peers(peer_id);
         self.show();
@@ -60,10 +61,20 @@ impl Service {
 
     /// Whether a peer may ask now.
     fn may_ask(&mut self, peer: &PeerId) -> bool {
-        let peer = self.peers.get_mut(peer);
-        // It may ask before it was identified: the protocol's name holds the chain and its genesis.
-        let is_ours = |peer: &&mut Connected| peer.stranger_since.is_none();
-        peer.filter(is_ours).is_some_and(|peer| peer.allowance.take(Instant::now()))
+        let peer = self.asking(peer);
+        peer.is_some_and(|peer| peer.allowance.take(Instant::now()))
+    }
+
+    /// Whether a peer may ask about the chain now.
+    pub(crate) fn may_ask_chain(&mut self, peer: &PeerId) -> bool {
+        let peer = self.asking(peer);
+        peer.is_some_and(|peer| peer.chain_allowance.take(Instant::now()))
+    }
+
+    /// A peer that asks, unless it is of another network. It may ask before it was identified: the
+    /// protocol's name holds the chain and its genesis.
+    fn asking(&mut self, peer: &PeerId) -> Option<&mut Connected> {
+        self.peers.get_mut(peer).filter(|peer| peer.stranger_since.is_none())
     }
 
     pub(super) fn on_pool(&mut self, event: Question) {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::Service;
 use crate::command::{Command, Whom};
 use crate::dial::peer_of;
+use crate::sync::Expected;
 
 impl Service {
     pub(super) fn on_command(&mut self, command: Command) {
@@ -40,6 +41,14 @@ impl Service {
                 // Fails if the peer is gone, and then nobody wants the answer.
                 drop(self.swarm.behaviour_mut().pool.send_response(channel, answer));
             }
+            Command::AskSync { peer, question, answer } => {
+                if self.peers.has(&peer) {
+                    self.ask_chain(peer, question, Expected::Other(answer));
+                } else {
+                    drop(answer.send(None));
+                }
+            }
+            Command::AnswerSync { channel, answer } => self.answer_chain(channel, answer),
             Command::Offence { peer, what } => self.keep_out(peer, &what),
             Command::Height { peer, height } => {
                 if let Some(peer) = self.peers.get_mut(&peer) {

@@ -1,6 +1,7 @@
 //! Several nodes of this network in one process, over loopback, each with a double of the pool.
 
 mod admission;
+mod blocks;
 mod malformed;
 mod peers;
 mod spreading;

@@ -1,5 +1,6 @@
 //! Towns of nodes, and waiting for what happens in them.
 
+mod chain;
 mod pool;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use p2p::{Config, Handle, Limits, NetworkId, Setup, SignedTx, start};
 use tokio_util::sync::CancellationToken;
 use types::{Hash, Signature};
 
+pub(crate) use chain::DoubleChain;
 pub(crate) use pool::DoublePool;
 
 /// How long anything that a test waits for may take.
@@ -40,6 +42,7 @@ pub(crate) fn home_network() -> NetworkId {
 pub(crate) struct Node {
     pub(crate) handle: Handle,
     pub(crate) pool: Arc<DoublePool>,
+    pub(crate) chain: Arc<DoubleChain>,
     stop: CancellationToken,
 }
 
@@ -55,16 +58,38 @@ impl Node {
     }
 
     pub(crate) async fn start_with(network: NetworkId, config: Config, pool: DoublePool) -> Self {
+        Self::start_whole(network, config, pool, DoubleChain::default()).await
+    }
+
+    /// One that has this chain.
+    pub(crate) async fn with_chain(chain: DoubleChain) -> Self {
+        Self::start_whole(home_network(), config(), DoublePool::default(), chain).await
+    }
+
+    async fn start_whole(
+        network: NetworkId,
+        config: Config,
+        pool: DoublePool,
+        chain: DoubleChain,
+    ) -> Self {
+        let chain = Arc::new(chain);
         let (pool, stop) = (Arc::new(pool), CancellationToken::new());
         let mut node_key = [0; 32];
         getrandom::fill(&mut node_key).expect("the system has randomness");
-        let setup =
-            Setup { network, config, node_key, pool: pool.clone(), tx_bytes_max: 100 * 1024 };
+        let setup = Setup {
+            network,
+            config,
+            node_key,
+            pool: pool.clone(),
+            chain: chain.clone(),
+            tx_bytes_max: 100 * 1024,
+            block_bytes_max: 1024 * 1024,
+        };
         let started = start(setup, stop.clone()).await.expect("the node starts");
         for task in started.tasks {
             tokio::spawn(task.run);
         }
-        Self { handle: started.handle, pool, stop }
+        Self { handle: started.handle, pool, chain, stop }
     }
 
     /// Its address, pinned to its key.
@@ -83,6 +108,13 @@ impl Node {
     pub(crate) fn knows(&self, other: &Self) -> bool {
         let id = other.handle.peer_id();
         self.handle.peers().iter().any(|peer| peer.peer_id == id)
+    }
+
+    /// The other as a peer of this one.
+    pub(crate) fn peer(&self, other: &Self) -> p2p::Peer {
+        let id = other.handle.peer_id();
+        let peers = self.handle.peers();
+        peers.into_iter().find(|peer| peer.peer_id == id).expect("it is connected")
     }
 
     /// What it thinks of a peer.

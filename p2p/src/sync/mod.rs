@@ -1,0 +1,26 @@
+//! Blocks between nodes: what a node that is behind asks of its peers, and what it is answered.
+//!
+//! ```text
+//! peers ──questions──▶ desk ──bounded──▶ reader ──▶ Chain (blocking threads)
+//!                       │  └ status, from memory
+//! Handle::blocks ──▶ swarm ──▶ a peer's desk
+//! ```
+//!
+//! [`Handle::download`](crate::Handle::download) gets many blocks from several peers at once; whom
+//! it asks for what is decided in `schedule.rs`.
+//!
+//! A question begins with its kind, so that kinds can be added: a variant of `wire::Question`, a
+//! method of [`crate::ports::Chain`], an arm in `reader.rs`, and a method in `ask.rs`.
+
+mod ask;
+mod desk;
+mod download;
+mod reader;
+mod schedule;
+pub(crate) mod wire;
+
+pub use ask::AskError;
+pub(crate) use desk::{Desk, Expected, QUESTIONS_MAX, STATUS_INTERVAL};
+pub use download::DownloadFigures;
+pub(crate) use reader::Reader;
+pub use schedule::Range;
