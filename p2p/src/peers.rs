@@ -107,6 +107,11 @@ impl Peers {
         self.list.iter()
     }
 
+    /// Those that said that they are of this network.
+    pub(crate) fn known(&self) -> Vec<PeerId> {
+        self.list.iter().filter(|(_, it)| it.is_known).map(|(peer, _)| *peer).collect()
+    }
+
     /// Those that have not said in time which network they are of.
     pub(crate) fn silent(&self, now: Instant) -> Vec<PeerId> {
         let silent = self.list.iter().filter(|(_, it)| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use libp2p::identity::Keypair;
 use libp2p::swarm::SwarmEvent;
-use libp2p::{Multiaddr, Swarm, SwarmBuilder, noise, tcp, yamux};
+use libp2p::{Multiaddr, PeerId, Swarm, SwarmBuilder, noise, tcp, yamux};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -16,14 +16,14 @@ use tokio_util::sync::CancellationToken;
 use crate::bans::Bans;
 use crate::behaviour::{Behaviour, Parts};
 use crate::book::Book;
-use crate::command::COMMANDS_MAX;
-use crate::dial::{Targets, peer_of};
+use crate::command::{COMMANDS_MAX, Command};
+use crate::dial::Targets;
 use crate::handle::View;
 use crate::peers::Peers;
 use crate::ports::{Chain, Pool};
-use crate::pull::{PULL_INTERVAL, PULLS_MAX, Puller, Tools};
+use crate::pull::{Extent, PULL_INTERVAL, PULLS_MAX, Puller, Tools};
 use crate::recent::Recent;
-use crate::serve::{QUESTIONS_MAX, Server};
+use crate::serve::{Asked, QUESTIONS_MAX, Server};
 use crate::service::{Inbox, Service};
 use crate::sync::{self, Desk, Reader};
 use crate::wire::PACK_BYTES_MAX;
@@ -153,35 +153,52 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         next_pull: now + PULL_INTERVAL,
         next_exchange: now,
     };
-    for address in addresses.peers {
-        if let Some(peer) = peer_of(&address) {
-            service.bypass(peer);
-        }
-        let _is_new = service.targets.add(address, now);
-    }
-    let server = Server {
-        asked,
-        pool: Arc::clone(&pool),
-        commands: commands.clone(),
-        counters: counters.clone(),
-    };
-    let reader = Reader {
-        asked: chain_asked,
-        chain,
-        commands: commands.clone(),
-        counters: counters.clone(),
-    };
-    let tools = Tools { pool, recent, commands: commands.clone(), counters: counters.clone() };
-    let puller = Puller { wanted, tools };
+    service.stay_with(addresses.peers, now);
     let inbox = Inbox { announcements: announced, commands: commanded, judged };
-    let tasks = vec![
+    let mut tasks = vec![
         Task { name: "gossip", run: Box::pin(service.run(inbox, stop.clone())) },
         Task { name: "gossip-intake", run: Box::pin(intake.run(stop.clone())) },
-        Task { name: "gossip-serve", run: Box::pin(server.run(stop.clone())) },
-        Task { name: "gossip-blocks", run: Box::pin(reader.run(stop.clone())) },
-        Task { name: "gossip-pull", run: Box::pin(puller.run(stop)) },
     ];
+    let shared = Shared { pool, chain, recent, commands, counters };
+    tasks.extend(shared.tasks(Queues { asked, chain_asked, wanted }, &stop));
+    let Shared { commands, counters, .. } = shared;
     Ok(Started { handle: Handle { peer_id: own, announcements, commands, view, counters }, tasks })
+}
+
+/// What the tasks beside the swarm's share.
+struct Shared {
+    pool: Arc<dyn Pool>,
+    chain: Arc<dyn Chain>,
+    recent: Arc<Recent>,
+    commands: mpsc::Sender<Command>,
+    counters: Counters,
+}
+
+/// What the swarm gives these tasks to do.
+struct Queues {
+    asked: mpsc::Receiver<Asked>,
+    chain_asked: mpsc::Receiver<sync::Asked>,
+    wanted: mpsc::Receiver<(PeerId, Extent)>,
+}
+
+impl Shared {
+    fn tasks(&self, queues: Queues, stop: &CancellationToken) -> [Task; 3] {
+        let Queues { asked, chain_asked, wanted } = queues;
+        let commands = || self.commands.clone();
+        let counters = || self.counters.clone();
+        let (pool, chain) = (|| Arc::clone(&self.pool), Arc::clone(&self.chain));
+        let server = Server { asked, pool: pool(), commands: commands(), counters: counters() };
+        let reader =
+            Reader { asked: chain_asked, chain, commands: commands(), counters: counters() };
+        let recent = Arc::clone(&self.recent);
+        let tools = Tools { pool: pool(), recent, commands: commands(), counters: counters() };
+        let puller = Puller { wanted, tools };
+        [
+            Task { name: "gossip-serve", run: Box::pin(server.run(stop.clone())) },
+            Task { name: "gossip-blocks", run: Box::pin(reader.run(stop.clone())) },
+            Task { name: "gossip-pull", run: Box::pin(puller.run(stop.clone())) },
+        ]
+    }
 }
 
 /// The addresses in the settings.

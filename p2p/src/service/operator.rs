@@ -58,6 +58,16 @@ impl Service {
         }
     }
 
+    /// Stays connected to the nodes that the settings name.
+    pub(crate) fn stay_with(&mut self, peers: Vec<libp2p::Multiaddr>, now: Instant) {
+        for address in peers {
+            if let Some(peer) = peer_of(&address) {
+                self.bypass(peer);
+            }
+            let _is_new = self.targets.add(address, now);
+        }
+    }
+
     /// Peers that an operator named find room whatever the limits say.
     pub(crate) fn bypass(&mut self, peer: libp2p::PeerId) {
         self.swarm.behaviour_mut().limits.bypass_peer_id(&peer);

@@ -82,8 +82,7 @@ impl Service {
 
     /// Asks all peers how far they are.
     pub(crate) fn ask_all_status(&mut self) {
-        let known = self.peers.iter().filter(|(_, it)| it.is_known).map(|(peer, _)| *peer);
-        for peer in known.collect::<Vec<_>>() {
+        for peer in self.peers.known() {
             self.ask_status(peer);
         }
     }

@@ -20,7 +20,7 @@ mod schedule;
 pub(crate) mod wire;
 
 pub use ask::AskError;
-pub(crate) use desk::{Desk, Expected, QUESTIONS_MAX, STATUS_INTERVAL};
+pub(crate) use desk::{Asked, Desk, Expected, QUESTIONS_MAX, STATUS_INTERVAL};
 pub use download::DownloadFigures;
 pub(crate) use reader::Reader;
 pub use schedule::Range;
