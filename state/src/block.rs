@@ -247,7 +247,8 @@ fn content_bytes(tx: &CheckedTx) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-fn check_header(
+/// What a header must be on top of its parent.
+pub(crate) fn check_header(
     chain: &Chain,
     parent: &Parent,
     header: &Header,

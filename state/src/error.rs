@@ -81,6 +81,13 @@ pub enum StorageError {
     /// The database has no genesis yet.
     #[error("the database is empty: no genesis was written")]
     Empty,
+    /// What was asked for stands in a block before the first one of a database that began with a
+    /// snapshot. No fault of anybody.
+    #[error("the blocks before {earliest} are not in this database")]
+    History {
+        /// The first block that is there.
+        earliest: u64,
+    },
     /// A block does not follow the tip.
     #[error("a block of height {found} was to be committed, the next height is {expected}")]
     Height {

@@ -212,14 +212,23 @@ fn verify(args: &HomeArgs, out: Out<'_>) -> Outcome {
     });
     drop(show);
     bar.finish_and_clear();
-    let Verified { tip, transactions, .. } = verified.map_err(failed)?;
+    let Verified { tip, earliest, transactions, .. } = verified.map_err(failed)?;
     let Tip { height, hash, state_root, .. } = tip;
     let (whole, executed) = (started.elapsed().as_secs_f64(), executed.as_secs_f64());
     let compared = whole - executed;
     let answer = json!({
         "ok": true, "height": height, "hash": hash, "stateRoot": state_root,
-        "transactions": transactions, "executedSeconds": executed, "comparedSeconds": compared,
+        "earliestBlock": earliest, "transactions": transactions, "executedSeconds": executed, "comparedSeconds": compared,
     });
+    if earliest > 1 {
+        let words = format!(
+            "this database began with a snapshot: its first block is {earliest}\n\
+             the blocks up to {height} {hash} have their certificates, {transactions} transactions \
+             their signatures; the rows have state root {state_root} and keep the invariants\n\
+             the blocks were not executed again, which needs the state before them"
+        );
+        return done(args, answer, &words, out);
+    }
     let words = format!(
         "verified up to block {height} {hash}, state root {state_root}\n\
          {transactions} transactions executed in {executed:.2} s, rows and invariants compared in \

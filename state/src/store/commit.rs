@@ -9,10 +9,11 @@ use types::{Address, Block, Hash, Sweep, TxLocation, codec};
 
 use super::cache::HotRows;
 use super::floor::lowest_deadline;
+use super::offers::{LinkRow, make_link};
 use super::rocks::{Batch, Rocks};
 use super::tables::{
     AccountHistory, BODIES, BlockIds, COMMITS, HeaderRow, Headers, META, Sweeps, TREE_NODES,
-    TREE_STALE, TxIndex, TxKey, ValidatorFigures,
+    TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
 };
 use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
 use super::{bodies, history, undecided};
@@ -52,6 +53,7 @@ pub(crate) enum Durability {
 pub struct Prepared {
     batch: Batch,
     tip: Tip,
+    link: Option<LinkRow>,
     memory: ForMemory,
 }
 
@@ -105,6 +107,7 @@ impl Store {
         let payload = header.payload();
         let hash = Hash::digest(payload.as_bytes());
         let mut writer = Writer { rocks: &self.0.rocks, batch: room_for(block) };
+        let link = make_link(writer.rocks, &*self.0, header, &payload)?;
         // The tree takes as long as all the rest, and neither needs the other.
         let tree = thread::scope(|scope| {
             let tree = scope.spawn(|| tree::update(&*self.0, header.index, changes));
@@ -121,7 +124,7 @@ impl Store {
         let tip =
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
-        Ok(Prepared { batch: writer.batch, tip, memory: ForMemory::of(tree, changes) })
+        Ok(Prepared { batch: writer.batch, tip, link, memory: ForMemory::of(tree, changes) })
     }
 
     /// The root of the state that changes on top of the tip would give. [`Store::prepare`] finds it
@@ -159,7 +162,7 @@ impl Store {
         certificate: &[u8],
         durability: Durability,
     ) -> Result<Tip, StorageError> {
-        let Prepared { batch, tip, memory } = prepared;
+        let Prepared { batch, tip, link, memory } = prepared;
         let _writing = self.0.writer.lock();
         let expected = self.tip()?.height.saturating_add(1);
         if tip.height != expected {
@@ -167,6 +170,9 @@ impl Store {
         }
         let mut writer = Writer { rocks: &self.0.rocks, batch };
         writer.raw(COMMITS, &tip.height.to_be_bytes(), certificate)?;
+        if let Some(link) = link {
+            writer.typed::<ValidatorLinks>(&tip.height, &link.certified(certificate))?;
+        }
         undecided::delete(writer.rocks, &mut writer.batch, tip.height)?;
         let pruned = self.prune(&mut writer, tip.height)?;
         self.write(writer.batch, durability, tip, memory)?;

@@ -16,6 +16,7 @@ mod commit;
 mod equivocations;
 mod floor;
 mod history;
+pub mod offers;
 mod options;
 mod query;
 mod rocks;
@@ -63,6 +64,8 @@ pub const FORMAT: u32 = 1;
 const FORMAT_CELL: &[u8] = b"format";
 const GENESIS_CELL: &[u8] = b"genesis";
 const TIP_CELL: &[u8] = b"tip";
+/// Only in a database that began with a snapshot: the first block that is in it.
+const EARLIEST_CELL: &[u8] = b"earliest";
 
 /// The end of the chain as it is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -106,6 +109,8 @@ struct Inner {
     nodes: Nodes,
     floor: Floor,
     tip: RwLock<Option<Tip>>,
+    /// The first block that is in the database.
+    earliest: u64,
     /// Held while a commit is written: one at a time.
     writer: Mutex<()>,
     /// The lowest height whose stale nodes may still be there.
@@ -134,12 +139,12 @@ impl Store {
     }
 
     fn with(rocks: Rocks, options: Options) -> Result<Self, StorageError> {
-        let tip = {
+        let (tip, earliest): (Option<Tip>, Option<u64>) = {
             let source = rocks.live();
             check_format(&source)?;
-            read_cell(&source, TIP_CELL)?
+            (read_cell(&source, TIP_CELL)?, read_cell(&source, EARLIEST_CELL)?)
         };
-        let oldest_stale = oldest(&rocks.live())?;
+        let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
         Ok(Self(Arc::new(Inner {
             rocks,
             options,
@@ -147,6 +152,7 @@ impl Store {
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
             tip: RwLock::new(tip),
+            earliest: earliest.unwrap_or(1),
             writer: Mutex::new(()),
             oldest_stale: AtomicU64::new(oldest_stale),
         })))
@@ -183,6 +189,13 @@ impl Store {
         self.0.tip.read().ok_or(StorageError::Empty)
     }
 
+    /// The first block that this database has, or will have: 1, unless it began with a snapshot of a
+    /// later height. Transactions and texts of the blocks before are not there; their effects are.
+    #[must_use]
+    pub fn earliest(&self) -> u64 {
+        self.0.earliest
+    }
+
     /// Whether writes go through: the database has not stopped them and has met no error in the
     /// background.
     ///
@@ -211,7 +224,7 @@ impl Store {
     /// it for one query, not for long.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot::new(self.0.rocks.snapshot())
+        Snapshot::new(self.0.rocks.snapshot(), self.0.earliest)
     }
 }
 
@@ -284,9 +297,9 @@ fn read_cell<T: serde::de::DeserializeOwned>(
     value.map(Some).map_err(|source| StorageError::Decode { table: META.name, source })
 }
 
-/// The lowest height with a list of stale nodes.
-fn oldest(source: &Source<'_>) -> Result<u64, StorageError> {
+/// The lowest height with a list of stale nodes; the one after the tip if there is none yet.
+fn oldest(source: &Source<'_>, tip: u64) -> Result<u64, StorageError> {
     let first = source.scan(TREE_STALE, Range { from: &[], to: None, limit: 1 })?;
     let height = first.first().and_then(|(key, _)| key.as_slice().try_into().ok());
-    Ok(height.map_or(0, u64::from_be_bytes))
+    Ok(height.map_or_else(|| tip.saturating_add(1), u64::from_be_bytes))
 }

@@ -1,7 +1,8 @@
 //! One moment of the database: the state as it was, and every query on it.
 
-use types::TxLocation;
+use types::{CheckedTx, TxLocation};
 
+use super::bodies;
 use super::rocks::Source;
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value};
@@ -14,11 +15,35 @@ use crate::view::{self, Range, RawRow, Read};
 /// is skipped or repeated when blocks are added between two pages.
 pub struct Snapshot<'db> {
     pub(super) source: Source<'db>,
+    earliest: u64,
 }
 
 impl<'db> Snapshot<'db> {
-    pub(super) const fn new(source: Source<'db>) -> Self {
-        Self { source }
+    pub(super) const fn new(source: Source<'db>, earliest: u64) -> Self {
+        Self { source, earliest }
+    }
+
+    /// The first block that the database has: [`super::Store::earliest`].
+    #[must_use]
+    pub const fn earliest(&self) -> u64 {
+        self.earliest
+    }
+
+    /// Refuses what would be read in a block that is not there because the database began later.
+    ///
+    /// # Errors
+    /// [`StorageError::History`] for a height from 1 to the one before [`Snapshot::earliest`].
+    pub const fn require(&self, height: u64) -> Result<(), StorageError> {
+        if height == 0 || height >= self.earliest {
+            return Ok(());
+        }
+        Err(StorageError::History { earliest: self.earliest })
+    }
+
+    /// The transactions at `places`, in their order.
+    pub(super) fn bodies_at(&self, places: &[TxLocation]) -> Result<Vec<CheckedTx>, StorageError> {
+        places.iter().try_for_each(|place| self.require(place.height))?;
+        bodies::at(&self.source, places)
     }
 
     /// The value of a row.

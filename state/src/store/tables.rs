@@ -15,6 +15,7 @@
 //! tree_nodes       version u64 | path                      node of the state tree, raw
 //! tree_stale       height u64                              keys of nodes that nothing later needs, raw
 //! equivocations    address                                 Equivocations
+//! validator_links  height u64                              Link
 //! ```
 //!
 //! A *raw* value has no version byte and no frame. `bodies` holds the transactions of a block as
@@ -28,6 +29,7 @@
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, Signature, Sweep, TxLocation};
 
+use super::offers::Link;
 use crate::table::{Key, Table, TableId};
 use crate::tables;
 
@@ -221,8 +223,17 @@ impl Table for EquivocationRows {
     type Value = Equivocations;
 }
 
+/// What headers prove about the validators that come next, by their heights. No row is deleted.
+#[derive(Debug)]
+pub(crate) struct ValidatorLinks;
+impl Table for ValidatorLinks {
+    const ID: TableId = TableId::plain(77, "validator_links");
+    type Key = u64;
+    type Value = Link;
+}
+
 /// The tables of this file.
-pub const OWN: [TableId; 13] = [
+pub const OWN: [TableId; 14] = [
     META,
     Headers::ID,
     COMMITS,
@@ -236,6 +247,7 @@ pub const OWN: [TableId; 13] = [
     TREE_NODES,
     TREE_STALE,
     EquivocationRows::ID,
+    ValidatorLinks::ID,
 ];
 
 /// Every table of the database.

@@ -23,6 +23,7 @@
 mod hasher;
 mod node;
 mod proof;
+pub mod subtree;
 #[cfg(test)]
 mod tests;
 mod update;

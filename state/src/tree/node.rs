@@ -13,7 +13,10 @@ use std::io::Write;
 use jmt::storage::{LeafNode, Node, NodeKey};
 use jmt::{KeyHash, ValueHash};
 
+use types::Hash;
+
 use super::hasher::TreeHasher;
+use super::subtree::Subtree;
 use crate::error::StorageError;
 
 const EMPTY: u8 = 0;
@@ -47,6 +50,43 @@ pub(super) fn root_key(version: u64) -> Vec<u8> {
     let mut key = version.to_be_bytes().to_vec();
     key.push(0);
     key
+}
+
+/// The key of the node of a version at the first `nibbles` of a hash.
+pub(super) fn path_key(version: u64, hash: &Hash, nibbles: usize) -> Vec<u8> {
+    let mut key = version.to_be_bytes().to_vec();
+    key.push(u8::try_from(nibbles).unwrap_or(u8::MAX));
+    let path = hash.as_bytes().get(..nibbles.div_ceil(2)).unwrap_or_default();
+    key.extend_from_slice(path);
+    if let Some(last) = key.last_mut().filter(|_| !nibbles.is_multiple_of(2)) {
+        *last &= 0xf0;
+    }
+    key
+}
+
+/// The bytes of an internal node whose sixteen children are all of one version.
+pub(super) fn encode_children(version: u64, children: &[Subtree]) -> Vec<u8> {
+    let (mut present, mut leaves) = (0_u16, 0_u16);
+    for (child, nibble) in children.iter().zip(0_u32..16) {
+        let bit = 1_u16.checked_shl(nibble).unwrap_or(0);
+        match child.leaves {
+            0 => {}
+            1 => (present, leaves) = (present | bit, leaves | bit),
+            _ => present |= bit,
+        }
+    }
+    let mut out = Vec::with_capacity(children.len().saturating_mul(40).saturating_add(8));
+    out.push(INTERNAL);
+    out.extend_from_slice(&present.to_le_bytes());
+    out.extend_from_slice(&leaves.to_le_bytes());
+    for child in children.iter().filter(|child| child.leaves > 0) {
+        out.extend_from_slice(child.hash.as_bytes());
+        write_number(version, &mut out);
+        if child.leaves > 1 {
+            write_number(child.leaves, &mut out);
+        }
+    }
+    out
 }
 
 pub(super) fn encode_leaf(key_hash: &[u8; 32], value: &[u8]) -> Vec<u8> {

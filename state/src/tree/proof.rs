@@ -137,7 +137,7 @@ impl Proof {
 }
 
 impl ProofLeaf {
-    fn hash(&self) -> Hash {
+    pub(super) fn hash(&self) -> Hash {
         let parts = [self.key_hash.as_bytes().as_slice(), self.value_hash.as_bytes().as_slice()];
         Hash::digest_parts(&[b"JMT::LeafNode", parts[0], parts[1]])
     }

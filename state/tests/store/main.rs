@@ -7,6 +7,7 @@ mod commits;
 mod fixture;
 mod kill;
 mod model;
+mod offers;
 mod opening;
 mod paging;
 mod proofs;

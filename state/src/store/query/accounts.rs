@@ -4,8 +4,8 @@ use types::{Account, Address, Supply, TxLocation};
 
 use super::StoredTx;
 use crate::error::StorageError;
+use crate::store::Snapshot;
 use crate::store::tables::AccountHistory;
-use crate::store::{Snapshot, bodies};
 use crate::table::Key;
 use crate::tables::{Accounts, Supplies};
 
@@ -56,7 +56,7 @@ impl Snapshot<'_> {
         limit: usize,
     ) -> Result<Vec<StoredTx>, StorageError> {
         let places = self.account_places(address, before, limit)?;
-        let txs = bodies::at(&self.source, &places)?;
+        let txs = self.bodies_at(&places)?;
         Ok(places.into_iter().zip(txs).map(|(location, tx)| StoredTx { location, tx }).collect())
     }
 

@@ -28,12 +28,25 @@ impl Snapshot<'_> {
         read_cell(&self.source, TIP_CELL)?.ok_or(StorageError::Empty)
     }
 
-    /// The header of a height. Height 0 has none: genesis is not a block.
+    /// The header of a height. Height 0 has none: genesis is not a block. A database that began with
+    /// a snapshot has the header of that height, but not its block.
     ///
     /// # Errors
-    /// [`StorageError`] if the database fails or the row does not decode.
+    /// [`StorageError::History`] below that; [`StorageError`] if the database fails or the row does
+    /// not decode.
     pub fn header(&self, height: u64) -> Result<Option<StoredHeader>, StorageError> {
-        self.get::<Headers>(&height)?.map(|row| read_header(height, &row)).transpose()
+        match self.get::<Headers>(&height)? {
+            Some(row) => read_header(height, &row).map(Some),
+            None => self.require(height).map(|()| None),
+        }
+    }
+
+    /// The text of the header of a height, if it is there.
+    pub(in crate::store) fn header_payload(
+        &self,
+        height: u64,
+    ) -> Result<Option<String>, StorageError> {
+        Ok(self.get::<Headers>(&height)?.map(|row| row.payload))
     }
 
     /// Headers from `newest` (the tip if `None`) downwards, at most `limit`.
@@ -74,8 +87,9 @@ impl Snapshot<'_> {
     /// A whole block.
     ///
     /// # Errors
-    /// [`StorageError`] if the database fails or the block does not decode.
+    /// [`StorageError::History`] below [`Snapshot::earliest`]; [`StorageError`] if the database fails or the block does not decode.
     pub fn block(&self, height: u64) -> Result<Option<Block>, StorageError> {
+        self.require(height)?;
         let Some(StoredHeader { header, .. }) = self.header(height)? else { return Ok(None) };
         let transactions = bodies::all(&self.source, height)?;
         if u64::try_from(transactions.len()).ok() != Some(header.tx_count) {
@@ -99,6 +113,7 @@ impl Snapshot<'_> {
         &self,
         height: u64,
     ) -> Result<Option<(Hash, Vec<u8>)>, StorageError> {
+        self.require(height)?;
         let Some(HeaderRow { hash, payload }) = self.get::<Headers>(&height)? else {
             return Ok(None);
         };

@@ -3,7 +3,7 @@
 use types::{CheckedTx, Hash, TxLocation};
 
 use crate::error::StorageError;
-use crate::store::{Snapshot, bodies};
+use crate::store::Snapshot;
 use crate::table::Key;
 use crate::tables::{ConversationTurns, Turns};
 use crate::view::{self, Range};
@@ -52,7 +52,7 @@ impl Snapshot<'_> {
         limit: usize,
     ) -> Result<Vec<TurnDetail>, StorageError> {
         let places = self.conversation_places(conversation_id, after, limit)?;
-        let txs = bodies::at(&self.source, &places)?;
+        let txs = self.bodies_at(&places)?;
         Ok(places.into_iter().zip(txs).map(|(location, tx)| TurnDetail { location, tx }).collect())
     }
 
@@ -62,7 +62,7 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or a row does not decode.
     pub fn turn(&self, hash: &Hash) -> Result<Option<TurnDetail>, StorageError> {
         let Some(place) = self.get::<Turns>(hash)? else { return Ok(None) };
-        let tx = bodies::at(&self.source, &[place.tx])?.pop();
+        let tx = self.bodies_at(&[place.tx])?.pop();
         Ok(tx.map(|tx| TurnDetail { location: place.tx, tx }))
     }
 }

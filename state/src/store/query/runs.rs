@@ -3,7 +3,7 @@
 use types::{Address, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
 
 use crate::error::StorageError;
-use crate::store::{Snapshot, bodies};
+use crate::store::Snapshot;
 use crate::table::{Key, Table};
 use crate::tables::{Runs, RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps};
 use crate::view::{self, Range};
@@ -94,7 +94,7 @@ impl Snapshot<'_> {
         let mut order: Vec<TxLocation> = places.flatten().collect();
         order.sort_unstable();
         order.dedup();
-        let txs = bodies::at(&self.source, &order)?;
+        let txs = self.bodies_at(&order)?;
         let tx = |place: TxLocation| {
             let index = order.binary_search(&place).ok();
             index.and_then(|index| txs.get(index)).cloned()
@@ -111,7 +111,8 @@ impl Snapshot<'_> {
     /// The records of a run's steps by step index: those after `after`, at most `limit`.
     ///
     /// # Errors
-    /// [`StorageError`] if the database fails or a row does not decode.
+    /// [`StorageError::History`] if some are before [`Snapshot::earliest`]; [`StorageError`] if the
+    /// database fails or a row does not decode.
     pub fn step_records(
         &self,
         run: &Hash,
@@ -121,7 +122,23 @@ impl Snapshot<'_> {
         let from = (*run, after.map_or(0, |index| index.saturating_add(1))).to_bytes();
         let to = [run.as_bytes().as_slice(), &[0xff; 9]].concat();
         let rows = view::scan::<Steps>(self, Range { from: &from, to: Some(&to), limit })?;
+        self.require_steps(run)?;
         Ok(rows.into_iter().map(|(_, step)| step).collect())
+    }
+
+    /// Refuses a run of which steps were recorded before this database began: they are in the blocks
+    /// that it does not have.
+    fn require_steps(&self, id: &Hash) -> Result<(), StorageError> {
+        let Some(run) = self.run(id)?.filter(|run| run.request.height < self.earliest()) else {
+            return Ok(());
+        };
+        let to = [id.as_bytes().as_slice(), &[0xff; 9]].concat();
+        let range = Range { from: id.as_bytes(), to: Some(&to), limit: usize::MAX };
+        let there = view::scan::<Steps>(self, range)?.len();
+        if u64::try_from(there).ok() == Some(run.step_count) {
+            return Ok(());
+        }
+        self.require(run.request.height)
     }
 
     /// [`Snapshot::step_records`] with their transactions.
@@ -136,7 +153,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<StepDetail>, StorageError> {
         let steps = self.step_records(run, after, limit)?;
         let places: Vec<TxLocation> = steps.iter().map(|step| step.tx).collect();
-        let txs = bodies::at(&self.source, &places)?;
+        let txs = self.bodies_at(&places)?;
         Ok(steps.into_iter().zip(txs).map(|(step, tx)| StepDetail { step, tx }).collect())
     }
 

@@ -3,8 +3,8 @@
 use types::{CheckedTx, Hash, TxLocation};
 
 use crate::error::StorageError;
+use crate::store::Snapshot;
 use crate::store::tables::{TxIndex, TxKey};
-use crate::store::{Snapshot, bodies};
 
 /// A transaction of the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or a row does not decode.
     pub fn transaction(&self, hash: &Hash) -> Result<Option<StoredTx>, StorageError> {
         let Some(location) = self.get::<TxIndex>(&TxKey::of(hash))? else { return Ok(None) };
-        let tx = bodies::at(&self.source, &[location])?.pop();
+        let tx = self.bodies_at(&[location])?.pop();
         // The index has half of the hash.
         let tx = tx.filter(|tx| tx.hash() == *hash);
         Ok(tx.map(|tx| StoredTx { location, tx }))
@@ -41,6 +41,6 @@ impl Snapshot<'_> {
     /// # Errors
     /// [`StorageError`] if the database fails or one of them is not there.
     pub fn transactions(&self, places: &[TxLocation]) -> Result<Vec<CheckedTx>, StorageError> {
-        bodies::at(&self.source, places)
+        self.bodies_at(places)
     }
 }

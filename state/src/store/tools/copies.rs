@@ -69,14 +69,14 @@ pub fn restore(from: &Path, to: &Path, genesis: Hash, options: Options) -> Resul
 }
 
 /// Writes the names in a folder to the disk.
-pub(super) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
+pub(in crate::store) fn sync_folder(folder: Option<&Path>) -> io::Result<()> {
     // The parent of a single relative name is empty: the folder that the process is in.
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or_else(|| Path::new(".")))?.sync_all()
 }
 
 /// `path` with a suffix to its last part: a folder beside it, on the same disk.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(in crate::store) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".");
     name.push(suffix);

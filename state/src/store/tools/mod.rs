@@ -13,7 +13,8 @@
 //!
 //! The database keeps no undo records: they would cost every commit for something that is almost
 //! never done. So `rollback` executes the chain anew up to the block before the tip, and `verify`
-//! does the same up to the tip and compares the two databases row by row. What a chain is and
+//! does the same up to the tip and compares the two databases row by row. A database that began with
+//! a snapshot has no blocks to be executed from genesis: `verify` checks what it has (`tail.rs`). What a chain is and
 //! whether a certificate is good is given by the caller as a [`Replay`].
 
 mod ahead;
@@ -22,6 +23,7 @@ mod copies;
 mod execution;
 mod replay;
 mod size;
+mod tail;
 
 use std::path::PathBuf;
 
@@ -31,6 +33,7 @@ use crate::error::StorageError;
 use crate::invariants::Broken;
 
 pub use archive::{export, import};
+pub(in crate::store) use copies::{beside, sync_folder};
 pub use copies::{restore, snapshot};
 pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError};
 pub(super) use replay::refuse_interrupted;

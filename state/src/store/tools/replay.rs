@@ -9,10 +9,12 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::copies::{beside, sync_folder};
-use super::{EncodedBlock, Progress, Replay, ToolError, ahead};
+use super::{EncodedBlock, Progress, Replay, ToolError, ahead, tail};
 use crate::error::StorageError;
 use crate::invariants::{self, Report};
-use crate::store::tables::{self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED};
+use crate::store::tables::{
+    self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED, ValidatorLinks,
+};
 use crate::store::{Options, Store, Tip};
 use crate::table::{Table, TableId};
 
@@ -61,7 +63,7 @@ fn rebuild_counting(
     Ok((tip, transactions))
 }
 
-fn read(source: &Store, height: u64) -> Result<EncodedBlock, ToolError> {
+pub(super) fn read(source: &Store, height: u64) -> Result<EncodedBlock, ToolError> {
     let missing = || ToolError::Missing { height };
     let snapshot = source.snapshot();
     let (hash, bytes) = snapshot.hash_and_bytes(height)?.ok_or_else(missing)?;
@@ -74,6 +76,9 @@ fn read(source: &Store, height: u64) -> Result<EncodedBlock, ToolError> {
 pub struct Verified {
     /// The end of the chain.
     pub tip: Tip,
+    /// The first block that is there. Above 1 the database began with a snapshot, and the blocks were
+    /// checked but not executed.
+    pub earliest: u64,
     /// Transactions in all blocks.
     pub transactions: u64,
     /// What the invariants were checked over.
@@ -81,7 +86,7 @@ pub struct Verified {
 }
 
 /// Executes the whole chain into a database in the folder `scratch`, which must not exist, and
-/// compares: every block, every root, every row of the state and of the indexes. Then it checks the
+/// compares (of a database that began with a snapshot: checks its blocks, its root and its rules): every block, every root, every row of the state and of the indexes. Then it checks the
 /// invariants of docs/protocol.md section 10. The folder is removed again.
 ///
 /// # Errors
@@ -95,6 +100,9 @@ pub fn verify(
     if scratch.exists() {
         return Err(ToolError::Exists { path: scratch.to_path_buf() });
     }
+    if store.earliest() > 1 {
+        return tail::verify(store, scratch, replay, progress);
+    }
     let answer = compare_with_replay(store, scratch, replay, progress);
     let removed = fs::remove_dir_all(scratch);
     let (tip, transactions) = answer?;
@@ -102,7 +110,7 @@ pub fn verify(
     let report = invariants::verify(&store.snapshot(), &replay.chain.params)?;
     match report.broken.first() {
         Some(broken) => Err(ToolError::Broken(Box::new(broken.clone()))),
-        None => Ok(Verified { tip, transactions, report }),
+        None => Ok(Verified { tip, earliest: 1, transactions, report }),
     }
 }
 
@@ -127,8 +135,9 @@ fn compare_with_replay(
 /// Compares the tables of two databases, several at a time. Tells of the first table that differs.
 fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(), ToolError> {
     // Proposals are of the next height; how far stale nodes are pruned is a setting; what was seen
-    // of others stands in no block.
-    let history = [UNDECIDED, TREE_NODES, TREE_STALE, EquivocationRows::ID];
+    // of others stands in no block; links are missing where an older program made the block, and
+    // prove themselves to whoever uses them.
+    let history = [UNDECIDED, TREE_NODES, TREE_STALE, EquivocationRows::ID, ValidatorLinks::ID];
     let waiting = tables::all().filter(|table| !history.contains(table)).enumerate();
     let waiting = Mutex::new(waiting);
     let faults = Mutex::new(BTreeMap::new());
@@ -200,6 +209,7 @@ pub fn rollback(
     let tip = {
         let store = Store::open(path, options)?;
         let height = store.tip()?.height.checked_sub(1).ok_or(ToolError::AtGenesis)?;
+        store.snapshot().require(1)?;
         if fresh.exists() {
             // An earlier attempt that was interrupted.
             let removed = fs::remove_dir_all(&fresh);

@@ -1,0 +1,143 @@
+//! Chunks that were fetched, in files named by their hashes, until all are there. What is in the
+//! folder is found again after a crash, and what a newer snapshot has in common with an older one is
+//! not fetched again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use types::Hash;
+
+use super::chunk;
+use super::manifest::{Extra, Part, Verified};
+use super::{ImportError, OfferError};
+use crate::tree::subtree::Subtree;
+
+/// A chunk or an extra that is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Want {
+    /// What to ask for.
+    pub hash: Hash,
+    /// How many bytes it has.
+    pub bytes: u64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Part { leaves: u64 },
+    Extra,
+}
+
+/// The folder of the chunks of one offer.
+#[derive(Debug)]
+pub struct Intake {
+    folder: PathBuf,
+    depth: usize,
+    wants: Vec<Want>,
+}
+
+impl Intake {
+    /// The chunks of an offer in `folder`, which is made if need be. Files of other offers are
+    /// removed.
+    ///
+    /// # Errors
+    /// [`ImportError::File`].
+    pub fn open(folder: &Path, verified: &Verified) -> Result<Self, ImportError> {
+        let manifest = &verified.offer.manifest;
+        let parts = manifest.parts.iter().filter(|part| part.leaves > 0);
+        let parts = parts.map(|Part { hash, leaves, bytes }| Want {
+            hash: *hash,
+            bytes: *bytes,
+            kind: Kind::Part { leaves: *leaves },
+        });
+        let extras = manifest.extras.iter();
+        let extras = extras.map(|Extra { hash, bytes }| Want {
+            hash: *hash,
+            bytes: *bytes,
+            kind: Kind::Extra,
+        });
+        let wants: Vec<Want> = parts.chain(extras).collect();
+        let intake = Self { folder: folder.to_path_buf(), depth: manifest.depth(), wants };
+        fs::create_dir_all(folder).map_err(file(folder))?;
+        let names: BTreeSet<String> =
+            intake.wants.iter().map(|want| want.hash.to_string()).collect();
+        for entry in fs::read_dir(folder).map_err(file(folder))? {
+            let path = entry.map_err(file(folder))?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if !name.is_some_and(|name| names.contains(name)) {
+                fs::remove_file(&path).map_err(file(&path))?;
+            }
+        }
+        Ok(intake)
+    }
+
+    /// What is not there yet.
+    #[must_use]
+    pub fn missing(&self) -> Vec<Want> {
+        let is_there = |want: &Want| {
+            let there = fs::metadata(self.path(&want.hash));
+            there.is_ok_and(|there| there.len() == want.bytes)
+        };
+        self.wants.iter().filter(|want| !is_there(want)).copied().collect()
+    }
+
+    /// Checks a chunk and keeps it.
+    ///
+    /// # Errors
+    /// [`ImportError::Offer`] if it is not what was wanted; nothing is written then.
+    pub fn keep(&self, want: &Want, bytes: &[u8]) -> Result<(), ImportError> {
+        self.check(want, bytes)?;
+        let path = self.path(&want.hash);
+        let fresh = path.with_extension("part");
+        fs::write(&fresh, bytes).map_err(file(&fresh))?;
+        fs::rename(&fresh, &path).map_err(file(&path))
+    }
+
+    fn check(&self, want: &Want, bytes: &[u8]) -> Result<(), OfferError> {
+        if u64::try_from(bytes.len()).ok() != Some(want.bytes) {
+            return Err(OfferError::Form { what: "the length of a chunk" });
+        }
+        match want.kind {
+            Kind::Part { leaves } => {
+                let expected = Subtree { hash: want.hash, leaves };
+                chunk::check(bytes, self.depth, expected).map(|_| ())
+            }
+            Kind::Extra => {
+                let found = Hash::digest(bytes);
+                if found != want.hash {
+                    return Err(OfferError::Chunk { found, expected: want.hash });
+                }
+                chunk::extra_rows(bytes).map(|_| ())
+            }
+        }
+    }
+
+    /// The bytes of a chunk that was kept. A file that was damaged since is removed.
+    pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, ImportError> {
+        let missing = ImportError::Missing { hash: *hash };
+        let Some(want) = self.wants.iter().find(|want| want.hash == *hash) else {
+            return Err(missing);
+        };
+        let path = self.path(hash);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing),
+            Err(source) => return Err(file(&path)(source)),
+        };
+        if self.check(want, &bytes).is_err() {
+            fs::remove_file(&path).map_err(file(&path))?;
+            return Err(missing);
+        }
+        Ok(bytes)
+    }
+
+    fn path(&self, hash: &Hash) -> PathBuf {
+        self.folder.join(hash.to_string())
+    }
+}
+
+pub(super) fn file(path: &Path) -> impl Fn(io::Error) -> ImportError {
+    move |source| ImportError::File { path: path.to_path_buf(), source }
+}

@@ -1,0 +1,146 @@
+//! The state of a height in pieces that prove themselves, so that a node can begin there instead of
+//! at genesis.
+//!
+//! ```text
+//!   genesis validators ─ links ─▶ validators of h + 1 ─ certificate ─▶ header h + 1 ─ stateRoot ─▶
+//!     ─▶ hashes of the subtrees (manifest) ─▶ rows of each subtree (chunk)
+//!
+//!   serving    Shelf::make   rows of a moment ─▶ files, sorted by key hash
+//!              Shelf::piece  ◀─ pieces by the hash of what they belong to
+//!   fetching   Offer::verify from the genesis validators to the manifest
+//!              Intake        chunks that were checked, in files, until all are there
+//!              import        a whole database out of them, under its name only when it is whole
+//! ```
+//!
+//! Rows that no root covers are of three kinds. What follows from proved rows is made from them
+//! (deadlines, indexes, the figures of miners). The bytes of complete blobs are checked with the hash
+//! in the blob's record. The rest is carried in *extras* and taken on trust, and docs/storage.md says
+//! what a lie there can do: the places of turns, and the chunks of blobs that are not complete yet.
+//! Records of steps are not carried: nothing reads them but queries, and those name the earliest
+//! block instead.
+
+mod chunk;
+mod derive;
+mod import;
+mod intake;
+mod link;
+mod make;
+mod manifest;
+mod shelf;
+
+use std::path::PathBuf;
+
+use types::Hash;
+
+use crate::error::StorageError;
+use crate::invariants::Broken;
+
+pub use import::{Progress, Report, import};
+pub use intake::{Intake, Want};
+pub use link::Link;
+pub(in crate::store) use link::{LinkRow, make_link};
+pub(in crate::store) use make::root_of_rows;
+pub use make::{MakeError, Throttle};
+pub use manifest::{Extra, Manifest, Offer, Part, Verified};
+pub use shelf::{OFFERS_MAX, OfferHead, Shelf};
+
+/// The most bytes of a chunk. A chunk is about half a megabyte; only rows of unusual size make it
+/// longer.
+pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+
+/// The most bytes of an encoded offer: what [`types::codec`] reads.
+pub const OFFER_BYTES_MAX: u64 = 16 << 20;
+
+/// The most nibbles at which the state is cut: 65,536 chunks.
+pub const DEPTH_MAX: usize = 4;
+
+/// Why an offer or a part of one is not taken: the fault of whoever sent it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OfferError {
+    /// The bytes are not of the form.
+    #[error("{what} is malformed")]
+    Form {
+        /// Which part.
+        what: &'static str,
+    },
+    /// A header does not stand where it must.
+    #[error("the header of block {height}: {what}")]
+    Header {
+        /// The height that it should have.
+        height: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A certificate does not prove that the block was decided by the validators of its height.
+    #[error("the certificate of block {height}: {reason}")]
+    Certificate {
+        /// The height.
+        height: u64,
+        /// Why, for people.
+        reason: String,
+    },
+    /// A change of validators is not proved.
+    #[error("the change of validators at block {height}: {what}")]
+    Link {
+        /// The height of the header that should prove it.
+        height: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The subtrees are not those of the root.
+    #[error("the subtrees lead to root {found}, not {expected}")]
+    Root {
+        /// The root that they lead to.
+        found: Hash,
+        /// The root of the certified header.
+        expected: Hash,
+    },
+    /// A chunk is not the one that it was taken for.
+    #[error("a chunk has hash {found}, not {expected}")]
+    Chunk {
+        /// Its hash.
+        found: Hash,
+        /// The hash in the manifest.
+        expected: Hash,
+    },
+    /// What no root covers contradicts what one does.
+    #[error("{what}")]
+    Extras {
+        /// How.
+        what: String,
+    },
+    /// The state breaks a rule that must hold at all times.
+    #[error("the state of the snapshot is broken: {0}")]
+    Broken(Box<Broken>),
+}
+
+/// Why a snapshot was not imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The peer's fault.
+    #[error(transparent)]
+    Offer(#[from] OfferError),
+    /// The database's fault.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The place for the database is taken.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A chunk that was fetched is not there any more.
+    #[error("the chunk {hash} is missing")]
+    Missing {
+        /// Its hash.
+        hash: Hash,
+    },
+}

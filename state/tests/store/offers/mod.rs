@@ -1,0 +1,6 @@
+//! Snapshots of the state: made, proved from genesis on, fetched chunk by chunk, and lived from.
+
+mod busy;
+mod honest;
+mod killed;
+mod liars;
