@@ -1,5 +1,7 @@
 //! Log lines on standard error, with a filter that can be changed while the node runs.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
@@ -64,7 +66,9 @@ pub fn start(log: &Log) -> Result<LogControl, LogError> {
     let registry = tracing_subscriber::registry().with(filter);
     match log.format {
         LogFormat::Text => {
-            registry.with(fmt::layer().with_writer(std::io::stderr)).try_init()?;
+            // In a file or the log of a container, colours are only noise.
+            let text = fmt::layer().with_ansi(std::io::stderr().is_terminal());
+            registry.with(text.with_writer(std::io::stderr)).try_init()?;
         }
         LogFormat::Json => {
             registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init()?;

@@ -1,6 +1,8 @@
 //! What the node measures, for Prometheus. The RPC's own figures are in the crate `rpc`, the
 //! engine's in the engine; one registry shows them all.
 
+mod condition;
+
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
@@ -10,6 +12,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use txpool::Pool;
+
+pub(crate) use condition::Condition;
 
 /// From 0.2 ms to 3.3 s.
 fn seconds() -> Histogram {

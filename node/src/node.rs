@@ -8,7 +8,7 @@ use std::time::Duration;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Endpoints, Ports, Submit};
+use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness, Submit};
 use state::store::{Options, Store};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -29,7 +29,7 @@ use crate::clock::now_ms;
 use crate::config::{Config, Home};
 use crate::fault::Fault;
 use crate::logging::LogControl;
-use crate::metrics::{BlockMetrics, PoolCollector};
+use crate::metrics::{BlockMetrics, Condition, PoolCollector};
 use crate::pace::{BlockPace, Wake};
 use crate::supervisor::{ShutdownReason, Supervisor};
 
@@ -192,6 +192,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let peers = Arc::new(Peers::new(control.clone(), network.clone(), listen.as_deref()));
     supervisor.spawn("peers", Arc::clone(&peers).run(stop));
 
+    let health = watch(&parts, &home, &config, &peers, &mut registry);
+
     let stop = supervisor.stage("rpc");
     let operator = Operator {
         log,
@@ -200,7 +202,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         engine: control,
         gossip: network.clone(),
     };
-    let ports = rpc_ports(&parts, &home, &config, door, peers, operator);
+    let ports = rpc_ports(&parts, health, door, peers, operator);
     let facts = facts(parts.chain.spec());
     let server =
         rpc::start(config.rpc.clone(), facts, ports, registry, home.admin_socket(), stop).await?;
@@ -292,21 +294,37 @@ async fn start_gossip(
     Ok(handle)
 }
 
-fn rpc_ports(
+/// What `/readyz` looks at; it is measured, too, with what else there is to know of the process.
+fn watch(
     parts: &Parts,
     home: &Home,
     config: &Config,
+    peers: &Arc<Peers>,
+    registry: &mut Registry,
+) -> Arc<dyn Readiness> {
+    let health: Arc<dyn Readiness> = Arc::new(Health {
+        chain: Arc::clone(&parts.chain),
+        network: Arc::<Peers>::clone(peers),
+        data: home.directory().clone(),
+        free_disk_bytes_min: config.storage.free_disk_bytes_min,
+    });
+    registry.register_collector(Box::new(Condition {
+        chain: Arc::clone(&parts.chain),
+        readiness: Arc::clone(&health),
+        home: home.clone(),
+        started_ms: now_ms(),
+    }));
+    health
+}
+
+fn rpc_ports(
+    parts: &Parts,
+    readiness: Arc<dyn Readiness>,
     door: Arc<dyn Submit>,
     peers: Arc<Peers>,
     operator: Operator,
 ) -> Ports {
     let reads = Arc::new(Reads { chain: Arc::clone(&parts.chain) });
-    let health = Health {
-        chain: Arc::clone(&parts.chain),
-        network: Arc::clone(&peers),
-        data: home.directory().clone(),
-        free_disk_bytes_min: config.storage.free_disk_bytes_min,
-    };
     Ports {
         chain: reads.clone(),
         transactions: reads.clone(),
@@ -322,7 +340,7 @@ fn rpc_ports(
         pool: Arc::new(PoolReads(Arc::clone(&parts.pool))),
         network: peers,
         events: parts.bus.clone(),
-        readiness: Arc::new(health),
+        readiness,
         admin: Arc::new(operator),
         clock: Arc::new(SystemClock),
     }

@@ -19,7 +19,8 @@ pub struct Config {
     /// for all. A request of another page is answered 403. Programs send no origin.
     pub origins: Vec<String>,
     /// Further names under which the node may be called while it listens on loopback; IP addresses
-    /// and `localhost` always may.
+    /// and `localhost` always may. Naming one has the same hold on any other address: for a node
+    /// whose port is published on loopback by somebody else, as Docker does.
     pub hosts: Vec<String>,
     /// How much clients may send and hold.
     pub limits: Limits,

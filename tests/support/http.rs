@@ -35,6 +35,17 @@ impl Connection {
         exchange(&mut self.stream, &self.host.to_string(), body)
     }
 
+    /// Gets a path and answers the body of the response.
+    pub fn get(&mut self, path: &str) -> anyhow::Result<String> {
+        let host = self.host.to_string();
+        self.get_as(&host, path)
+    }
+
+    /// The same, with a host of the caller's choice in the request.
+    pub fn get_as(&mut self, host: &str, path: &str) -> anyhow::Result<String> {
+        request(&mut self.stream, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"))
+    }
+
     /// Calls a method and answers its result.
     pub fn call(
         &mut self,
@@ -60,9 +71,12 @@ fn exchange<S: Read + Write>(
         "POST / HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    let mut request = head.into_bytes();
-    request.extend_from_slice(body.as_bytes());
-    stream.get_mut().write_all(&request)?;
+    request(stream, &format!("{head}{body}"))
+}
+
+/// Sends a request and answers the body of the response.
+fn request<S: Read + Write>(stream: &mut BufReader<S>, request: &str) -> anyhow::Result<String> {
+    stream.get_mut().write_all(request.as_bytes())?;
     let mut line = String::new();
     stream.read_line(&mut line)?;
     let status = line.trim_end().to_owned();

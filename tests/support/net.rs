@@ -137,6 +137,12 @@ impl Net {
 }
 
 impl Member {
+    /// A node that something else runs, to be called; it has no home here.
+    #[must_use]
+    pub fn elsewhere(name: String, rpc: SocketAddr) -> Self {
+        Self { name, rpc, home: PathBuf::new(), binary: PathBuf::new(), process: None }
+    }
+
     /// Starts the process, which must not run, and waits until it answers.
     pub fn start(&mut self) -> anyhow::Result<()> {
         let endpoints = self.home.join("endpoints.json");
@@ -187,6 +193,21 @@ impl Member {
 
     fn log(&self) -> PathBuf {
         self.home.join("node.log")
+    }
+
+    /// Where it tells its metrics, while it runs.
+    pub fn metrics(&self) -> anyhow::Result<SocketAddr> {
+        let endpoints = std::fs::read_to_string(self.home.join("endpoints.json"))?;
+        let endpoints: Value = serde_json::from_str(&endpoints)?;
+        let address = endpoints.get("metrics").and_then(Value::as_str);
+        Ok(address.context("the node has no port for metrics")?.parse()?)
+    }
+
+    /// Runs a command of the program on its home.
+    pub fn ombra(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let mut command = Command::new(&self.binary);
+        command.args(arguments).arg("--home").arg(&self.home).stdin(Stdio::null());
+        Ok(command.output()?)
     }
 
     /// What it logged.
@@ -281,7 +302,7 @@ impl Drop for Net {
 
 /// So many free ports in a row. Where to begin depends on the process, so that suites that run at
 /// the same time do not meet.
-fn free_ports(count: u16) -> anyhow::Result<u16> {
+pub fn free_ports(count: u16) -> anyhow::Result<u16> {
     let room = u32::from(PORTS.end - PORTS.start - count);
     let first = u16::try_from(std::process::id().wrapping_mul(641) % room)?;
     let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();

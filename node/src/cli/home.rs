@@ -41,6 +41,10 @@ pub(super) struct StartArgs {
     /// The node's home
     #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
     home: PathBuf,
+    /// After a stop for safety (exit code 5), keep the process, without a node, until it is asked to
+    /// end: for managers that start again whatever the exit code, as Docker does
+    #[arg(long)]
+    hold_unsafe: bool,
     /// Print the addresses as one line of JSON once the node answers
     #[arg(long)]
     json: bool,
@@ -126,6 +130,15 @@ fn print_home(
 }
 
 pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
+    let outcome = Box::pin(run_node(args, out)).await;
+    if let (true, Err(error @ CliError::Unsafe(_))) = (args.hold_unsafe, &outcome) {
+        tracing::error!(%error, "the node has stopped for safety; this process waits to be ended");
+        let _signal = asked()?.await;
+    }
+    outcome
+}
+
+async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
     let asked = asked()?;
     let home = Home::new(args.home.clone());
     let _lock = HomeLock::take(&home)?;

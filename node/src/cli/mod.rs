@@ -6,6 +6,7 @@ mod db;
 mod demo;
 mod dev;
 mod genesis;
+mod health;
 mod home;
 mod lock;
 mod signed;
@@ -50,7 +51,9 @@ enum Command {
     Init(home::InitArgs),
     /// Run a node from its home
     Start(home::StartArgs),
-    /// Write everything for a chain of several nodes on this machine
+    /// Ask the node of a home whether it can serve, or whether it is alive
+    Health(health::HealthArgs),
+    /// Write everything for a chain of several nodes
     Testnet(testnet::TestnetArgs),
     /// Write, check and print genesis files
     #[command(subcommand)]
@@ -120,6 +123,7 @@ async fn run(command: Command) -> Outcome {
         Command::Demo(args) => demo::run(*args, out).await,
         Command::Init(args) => home::init(&args, out),
         Command::Start(args) => home::start(&args, out).await,
+        Command::Health(args) => health::run(&args, out).await,
         Command::Testnet(args) => testnet::run(&args, out),
         Command::Genesis(command) => genesis::run(command, out),
         Command::Db(command) => db::run(command, out),

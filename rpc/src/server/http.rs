@@ -144,8 +144,12 @@ async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> Response {
     (status, Json(json!({ "ready": is_ready, "checks": checks }))).into_response()
 }
 
+/// Some figures are read from the system when they are asked for.
 async fn metrics_text(State(registry): State<Arc<Registry>>) -> Response {
-    ([(header::CONTENT_TYPE, OPENMETRICS)], metrics::text(&registry)).into_response()
+    match tokio::task::spawn_blocking(move || metrics::text(&registry)).await {
+        Ok(text) => ([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
 }
 
 /// A JSON-RPC request or batch.

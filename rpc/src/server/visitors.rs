@@ -32,8 +32,11 @@ pub(super) struct Visitors {
 
 impl Visitors {
     /// The host matters where only this machine can call: elsewhere a page gains nothing by it.
+    /// Behind a port that is published on loopback alone, the node cannot see that; there the
+    /// operator says so by naming hosts.
     pub(super) fn new(origins: Vec<String>, hosts: Vec<String>, bound: IpAddr) -> Self {
-        Self { origins, hosts: bound.is_loopback().then_some(hosts) }
+        let matters = bound.is_loopback() || !hosts.is_empty();
+        Self { origins, hosts: matters.then_some(hosts) }
     }
 
     /// The routes, for those who may call.
@@ -88,4 +91,30 @@ fn preflight() -> Response {
     headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_SECONDS);
     headers.insert(ALLOW_PRIVATE_NETWORK, HeaderValue::from_static("true"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    //! Where the host of a request matters.
+
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn answers(hosts: &[&str], bound: Ipv4Addr, host: &'static str) -> bool {
+        let hosts = hosts.iter().map(|&name| name.to_owned()).collect();
+        let visitors = Visitors::new(Vec::new(), hosts, bound.into());
+        visitors.allows_host(&HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]))
+    }
+
+    #[test]
+    fn behind_a_published_port_the_node_answers_to_the_names_that_it_was_given() {
+        let everywhere = Ipv4Addr::UNSPECIFIED;
+        assert!(answers(&[], everywhere, "any.example"), "no name was given");
+        for known in ["node0:8777", "localhost:31000", "127.0.0.1:31000"] {
+            assert!(answers(&["node0"], everywhere, known), "{known}");
+        }
+        assert!(!answers(&["node0"], everywhere, "any.example"));
+        assert!(!answers(&[], Ipv4Addr::LOCALHOST, "any.example"));
+    }
 }

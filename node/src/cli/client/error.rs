@@ -28,6 +28,14 @@ pub enum CliError {
     /// A call to the node failed.
     #[error(transparent)]
     Client(ClientError),
+    /// The node of a home does not answer.
+    #[error("the node at {address} does not answer: {why}")]
+    NoAnswer {
+        /// Where it was asked.
+        address: std::net::SocketAddr,
+        /// What happened instead.
+        why: String,
+    },
     /// Keys or wallet files are at fault.
     #[error(transparent)]
     Wallet(#[from] WalletError),
@@ -58,6 +66,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            Self::NoAnswer { .. } => 3,
             Self::Refused { .. } => 4,
             Self::Unsafe(_) => 5,
             Self::Client(error) => client_exit_code(error),
@@ -88,6 +97,7 @@ impl CliError {
             | Self::Failed(_)
             | Self::Unsafe(_)
             | Self::Client(_)
+            | Self::NoAnswer { .. }
             | Self::Wallet(_)
             | Self::File { .. }
             | Self::Noted { .. }

@@ -1,0 +1,170 @@
+//! `ombra health`: asks the node of a home how it is, for health checks of containers and scripts.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::http::header::HOST;
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use clap::Args;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use super::client::{CliError, Out, Outcome};
+use crate::config::{self, Home};
+
+/// How long the node may take to answer; less than health checks of containers usually wait.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Far more than the list of checks.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Ask the node of a home whether it can serve, or whether it is alive
+#[derive(Debug, Args)]
+#[command(after_help = "Example: ombra health --home /var/lib/ombra\n\n\
+                        Ready is a node that can serve now. Alive is one that answers: it may be \
+                        catching up, or have no peers, and must not be restarted for that.\n\
+                        Exit codes: 0 yes, 1 no, 2 no such home, 3 no answer.")]
+pub(super) struct HealthArgs {
+    /// The node's home
+    #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
+    home: PathBuf,
+    /// Only ask whether the node answers
+    #[arg(long)]
+    alive: bool,
+    /// Print JSON: what the node said
+    #[arg(long, conflicts_with = "alive")]
+    json: bool,
+}
+
+pub(super) async fn run(args: &HealthArgs, out: Out<'_>) -> Outcome {
+    let address = address(&Home::new(args.home.clone()))?;
+    if args.alive {
+        let (status, _) = get(address, "/healthz").await?;
+        if status != StatusCode::OK {
+            return Err(CliError::Failed(format!("the node answers {status}")));
+        }
+        writeln!(out, "alive")?;
+        return Ok(());
+    }
+    let (status, body) = get(address, "/readyz").await?;
+    let answer: Value = serde_json::from_slice(&body)
+        .map_err(|_unreadable| CliError::Failed(format!("{address} is no node of this kind")))?;
+    if args.json {
+        writeln!(out, "{answer}")?;
+    } else if status == StatusCode::OK {
+        writeln!(out, "ready")?;
+    }
+    if status == StatusCode::OK { Ok(()) } else { Err(not_ready(&answer)) }
+}
+
+/// The checks that fail, each with what it says.
+fn not_ready(answer: &Value) -> CliError {
+    let checks = answer.get("checks").and_then(Value::as_array).into_iter().flatten();
+    let failing = checks.filter(|check| check.get("ok") != Some(&Value::Bool(true)));
+    let text =
+        |check: &Value, key| check.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+    let lines: Vec<_> = failing
+        .map(|check| format!("{} ({})", text(check, "name"), text(check, "detail")))
+        .collect();
+    CliError::Failed(format!("not ready: {}", lines.join(", ")))
+}
+
+/// Where the node of a home answers: as it says itself, else as its settings say.
+fn address(home: &Home) -> Result<SocketAddr, CliError> {
+    if !home.directory().is_dir() {
+        let message = format!("there is no folder {}", home.directory().display());
+        return Err(CliError::Usage(message));
+    }
+    let told = std::fs::read(home.endpoints()).ok();
+    let told: Option<Value> = told.and_then(|text| serde_json::from_slice(&text).ok());
+    let told = told.as_ref().and_then(|endpoints| endpoints.get("rpc")).and_then(Value::as_str);
+    if let Some(address) = told.and_then(|text| text.parse().ok()) {
+        return Ok(reachable(address));
+    }
+    let file = Some(home.config()).filter(|file| file.exists());
+    let settings = config::load(&[], file.as_deref(), std::env::vars_os(), &[])
+        .map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(reachable(settings.config.rpc.listen))
+}
+
+/// A node that listens on all addresses is reached on loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+async fn get(address: SocketAddr, path: &str) -> Result<(StatusCode, Bytes), CliError> {
+    let silent = |why: String| CliError::NoAnswer { address, why };
+    match tokio::time::timeout(PATIENCE, exchange(address, path)).await {
+        Ok(answer) => answer.map_err(|error| silent(error.to_string())),
+        Err(_) => Err(silent(format!("nothing within {} seconds", PATIENCE.as_secs()))),
+    }
+}
+
+type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+async fn exchange(address: SocketAddr, path: &str) -> Result<(StatusCode, Bytes), AnyError> {
+    let stream = TokioIo::new(TcpStream::connect(address).await?);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
+    let request =
+        Request::get(path).header(HOST, address.to_string()).body(Empty::<Bytes>::new())?;
+    let answer = async {
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await?;
+        Ok((status, body.to_bytes()))
+    };
+    tokio::pin!(connection);
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        // It ends before the answer only when it breaks.
+        ended = &mut connection => Err(match ended {
+            Ok(()) => "the connection was closed".into(),
+            Err(error) => error.into(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Where a node is asked, and what is said of its answers.
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_node_is_asked_where_it_says_that_it_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::new(folder.path().to_owned());
+        std::fs::write(home.config(), "[rpc]\nlisten = \"0.0.0.0:1234\"\n").unwrap();
+        assert_eq!("127.0.0.1:1234", address(&home).unwrap().to_string());
+        std::fs::write(home.endpoints(), r#"{"rpc":"[::]:5678","metrics":null}"#).unwrap();
+        assert_eq!("[::1]:5678", address(&home).unwrap().to_string());
+        std::fs::write(home.endpoints(), r#"{"rpc":"192.0.2.1:5678"}"#).unwrap();
+        assert_eq!("192.0.2.1:5678", address(&home).unwrap().to_string());
+    }
+
+    #[test]
+    fn a_home_that_is_not_there_is_wrong_usage() {
+        let refused = address(&Home::new("/nowhere/home".into())).unwrap_err();
+        assert_eq!(2, refused.exit_code());
+    }
+
+    #[test]
+    fn the_failing_checks_are_named() {
+        let answer = json!({ "ready": false, "checks": [
+            { "name": "peers", "ok": false, "detail": "0 connected" },
+            { "name": "disk", "ok": true, "detail": "9 bytes free" },
+        ]});
+        assert_eq!("not ready: peers (0 connected)", not_ready(&answer).to_string());
+    }
+}
