@@ -3,18 +3,23 @@
 use std::path::Path;
 use std::process::Command;
 
+/// Names the commit where there is no Git, as in the build of an image.
+const VARIABLE: &str = "OMBRA_COMMIT";
+
 fn main() {
-    let commit = Command::new("git")
-        .args(["rev-parse", "--short=12", "HEAD"])
-        .output()
-        .ok()
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok())
-        .map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned());
+    let given = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty());
+    let commit = given.or_else(of_git).unwrap_or_else(|| "unknown".to_owned());
     write_line(&format!("cargo::rustc-env=OMBRA_COMMIT={commit}"));
+    write_line(&format!("cargo::rerun-if-env-changed={VARIABLE}"));
     if Path::new("../.git/HEAD").exists() {
         write_line("cargo::rerun-if-changed=../.git/HEAD");
     }
+}
+
+fn of_git() -> Option<String> {
+    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }
 
 fn write_line(line: &str) {
