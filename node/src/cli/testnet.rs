@@ -1,5 +1,6 @@
 //! `ombra testnet`: homes, keys, one genesis and a way to run them, for a chain of several nodes.
 
+mod compose;
 mod layout;
 
 use std::path::{Path, PathBuf};
@@ -7,11 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use genesis::{Genesis, Spec, Validator, set_param};
 use serde_json::json;
-use types::{Amount, Keypair, Params};
+use types::{Amount, Keypair, Params, PublicKey};
 use wallet::Phrase;
 use wallet::accounts::{DEVELOPMENT_MNEMONIC, first_accounts};
 
-use self::layout::{Layout, Place};
+use self::compose::Compose;
+use self::layout::{Kind, Layout, Place};
 use super::client::{CliError, Out, Outcome};
 use super::home::write_new;
 use crate::clock::now_ms;
@@ -22,18 +24,19 @@ use crate::keyfile;
 const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
 /// The voting power of each validator.
 const POWER: u64 = 1;
-/// A testnet's nodes share addresses, and each is connected with each.
+/// Processes of a testnet share an address, and each is connected with each.
 const PER_ADDRESS_MAX: u32 = 256;
 
 /// The script that runs the nodes as processes.
 const SCRIPT: &str = include_str!("testnet/net.sh");
 
-/// Write everything for a chain of several nodes on this machine
+/// Write everything for a chain of several nodes
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: ombra testnet --validators 4 --followers 1 --out net --local && net/net start\n\n\
-                        The development accounts, dev:0 to dev:9, have 1,000 OMBRA each; their keys are public knowledge."
-)]
+#[command(after_help = "Examples:\n  \
+                  ombra testnet --validators 4 --followers 1 --out net && \
+                  docker compose -f net/compose.yaml up\n  \
+                  ombra testnet --validators 4 --followers 1 --out net --local && net/net start\n\n\
+                        The development accounts, dev:0 to dev:9, have 1,000 OMBRA each; their keys are public knowledge.")]
 pub(super) struct TestnetArgs {
     /// How many nodes vote
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -44,10 +47,14 @@ pub(super) struct TestnetArgs {
     /// The folder to write to; it must not hold a testnet
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Give every node its own loopback ports, and write a script that runs them as processes
-    #[arg(long, required = true)]
+    /// Write no compose.yaml: give every node its own loopback ports, and write a script that runs
+    /// them as processes
+    #[arg(long)]
     local: bool,
-    /// The first port; each node takes four
+    /// A clone of the repository, to build the image from; the current folder if it is one
+    #[arg(long, value_name = "DIR", conflicts_with = "local")]
+    source: Option<PathBuf>,
+    /// The first port of this machine; each container takes one, and monitoring two; a process takes four
     #[arg(long, value_name = "PORT", default_value_t = 31_000)]
     base_port: u16,
     /// The chain's name
@@ -74,24 +81,56 @@ struct Member {
 }
 
 pub(super) fn run(args: &TestnetArgs, out: Out<'_>) -> Outcome {
-    let count = usize::from(args.validators) + usize::from(args.followers);
-    let layout = Layout::local(args.base_port, count).map_err(CliError::Usage)?;
+    let count = args.validators.saturating_add(args.followers);
+    let kind = if args.local { Kind::Processes } else { Kind::Containers };
+    let layout = Layout::new(kind, args.base_port, count).map_err(CliError::Usage)?;
     let script = args.out.join("net");
-    if script.exists() {
+    if script.exists() || args.out.join(compose::MARK).exists() {
         let message =
             format!("{} holds a testnet already; nothing was changed", args.out.display());
         return Err(CliError::Usage(message));
     }
     // What can be wrong with the arguments is found before anything is written.
     let params = params(&args.param)?;
+    let source = source(args)?;
+    let stand_ins = (0..args.validators).map(|number| {
+        let seed = u8::try_from(number).map_or([0; 32], |number| [number; 32]);
+        (format!("node{number}"), Keypair::from_seed(&seed).public_key())
+    });
+    make_genesis(args, stand_ins.collect(), params.clone())?;
+
     let members = make_members(args, &layout)?;
-    let genesis = make_genesis(args, &members, params)?;
+    let keys = members.iter().filter_map(|member| {
+        Some((member.place.name.clone(), member.validator.as_ref()?.public_key()))
+    });
+    let genesis = make_genesis(args, keys.collect(), params)?;
     for member in &members {
         write_new(&member.home.genesis(), &genesis.to_file())?;
-        write_new(&member.home.config(), &settings_text(member, &members)?)?;
+        write_new(&member.home.config(), &settings_text(kind, member, &members)?)?;
     }
-    write_script(&script, &members)?;
+    match kind {
+        Kind::Processes => write_script(&script, &members)?,
+        Kind::Containers => {
+            let (layout, members, genesis) = (&layout, members.as_slice(), &genesis);
+            Compose { layout, members, genesis, source }.write(&args.out)?;
+        }
+    }
     print(args, &genesis, &members, out)
+}
+
+/// The clone of the repository that the image can be built from, if there is one.
+fn source(args: &TestnetArgs) -> Result<Option<PathBuf>, CliError> {
+    let is_clone = |folder: &Path| {
+        folder.join("Dockerfile").is_file() && folder.join("node/src/cli/testnet.rs").is_file()
+    };
+    let chosen = args.source.clone().unwrap_or_else(|| PathBuf::from("."));
+    if !is_clone(&chosen) {
+        let message = format!("{} is no clone of the repository", chosen.display());
+        return if args.source.is_some() { Err(CliError::Usage(message)) } else { Ok(None) };
+    }
+    let what = chosen.display().to_string();
+    let absolute = chosen.canonicalize().map_err(|source| CliError::File { what, source })?;
+    Ok(Some(absolute))
 }
 
 fn params(texts: &[String]) -> Result<Params, CliError> {
@@ -109,10 +148,11 @@ fn make_members(args: &TestnetArgs, layout: &Layout) -> Result<Vec<Member>, CliE
         .chain((0..args.followers).map(|number| (format!("follower{number}"), false)));
     let failed = |error: keyfile::KeyFileError| CliError::Failed(error.to_string());
     names
-        .enumerate()
-        .map(|(at, (name, votes))| {
+        .zip(0_u16..)
+        .map(|((name, votes), at)| {
             let home = Home::new(args.out.join(&name));
-            let folder = home.database();
+            // Containers have their data elsewhere.
+            let folder = if args.local { home.database() } else { home.directory().clone() };
             std::fs::create_dir_all(&folder)
                 .map_err(|source| CliError::File { what: folder.display().to_string(), source })?;
             let node_key = keyfile::read_or_create(&home.node_key()).map_err(failed)?;
@@ -131,13 +171,13 @@ fn make_members(args: &TestnetArgs, layout: &Layout) -> Result<Vec<Member>, CliE
 
 fn make_genesis(
     args: &TestnetArgs,
-    members: &[Member],
+    validators: Vec<(String, PublicKey)>,
     params: Params,
 ) -> Result<Genesis, CliError> {
-    let validators = members.iter().filter_map(|member| {
-        let key = member.validator.as_ref()?;
-        let name = Some(member.place.name.clone());
-        Some(Validator { public_key: key.public_key(), power: POWER, name })
+    let validators = validators.into_iter().map(|(name, public_key)| Validator {
+        public_key,
+        power: POWER,
+        name: Some(name),
     });
     let accounts = first_accounts(&Phrase::parse(DEVELOPMENT_MNEMONIC)?, args.accounts)?;
     let spec = Spec {
@@ -159,18 +199,21 @@ const CONFIG_HEAD: &str = "\
 
 ";
 
-fn settings_text(member: &Member, members: &[Member]) -> Result<String, CliError> {
+fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> Result<String, CliError> {
     let others = || members.iter().filter(|other| other.peer_id != member.peer_id);
     let mut config = Config::default();
-    config.rpc.listen = member.place.rpc;
-    config.rpc.metrics_listen = member.place.metrics;
+    config.rpc.listen = member.place.rpc_listen;
+    config.rpc.metrics_listen = member.place.metrics_listen;
+    config.rpc.hosts = member.place.hosts.clone();
     config.p2p.listen = member.place.consensus_listen.clone();
     config.p2p.peers =
         others().map(|it| format!("{}/p2p/{}", it.place.consensus_address, it.peer_id)).collect();
     config.p2p.gossip.listen = member.place.gossip_listen.clone();
     config.p2p.gossip.peers =
         others().map(|it| format!("{}/p2p/{}", it.place.gossip_address, it.peer_id)).collect();
-    config.p2p.gossip.limits.per_address_max = PER_ADDRESS_MAX;
+    if kind == Kind::Processes {
+        config.p2p.gossip.limits.per_address_max = PER_ADDRESS_MAX;
+    }
     let text = toml::to_string(&config)
         .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
     Ok(format!("{CONFIG_HEAD}{text}"))
@@ -218,7 +261,15 @@ fn print(args: &TestnetArgs, genesis: &Genesis, members: &[Member], out: Out<'_>
         let Place { name, rpc, .. } = &member.place;
         writeln!(out, "{name:<12} {role:<8} JSON-RPC http://{rpc}")?;
     }
-    writeln!(out, "\n{}/net start    # also: stop, status, log NAME", args.out.display())?;
+    let folder = args.out.display();
+    if args.local {
+        writeln!(out, "\n{folder}/net start    # also: stop, status, log NAME")?;
+    } else {
+        writeln!(
+            out,
+            "\ndocker compose -f {folder}/compose.yaml up    # {folder}/README.md has more"
+        )?;
+    }
     Ok(())
 }
 
