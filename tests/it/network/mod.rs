@@ -1,4 +1,6 @@
 //! Chains of several nodes, as real processes.
 
+mod health;
 mod local;
+mod monitoring;
 mod script;

@@ -1,0 +1,124 @@
+//! The Docker engine, Compose, and the image around the program that was built.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, bail};
+use tests::node::binary;
+
+use crate::say;
+
+/// The base that users get.
+const PUBLIC_BASE: &str = "debian:bookworm-slim";
+/// The base that is made here where the public one cannot be had.
+const OWN_BASE: &str = "ombra-base:bookworm";
+/// Everything but the program.
+const RUNTIME: &str = "ombra-suite:runtime";
+/// What is tested.
+const IMAGE: &str = "ombra-suite:node";
+
+/// An engine that answers, and a Compose that works with it.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    /// `docker compose`, or the older `docker-compose`.
+    compose: Vec<&'static str>,
+}
+
+impl Engine {
+    /// Looks for both; says what is missing.
+    pub(crate) fn find() -> Result<Self, String> {
+        let server = answer("docker", &["version", "--format", "{{.Server.Version}}"])
+            .map_err(|error| format!("no Docker engine answers: {error:#}"))?;
+        let candidates: [(Vec<&'static str>, &[&str]); 2] = [
+            (vec!["docker", "compose"], &["compose", "version", "--short"]),
+            (vec!["docker-compose"], &["version", "--short"]),
+        ];
+        for (compose, version) in candidates {
+            let program = compose.first().copied().unwrap_or_default();
+            if let Ok(version) = answer(program, version) {
+                say(&format!("Docker engine {server}, {} {version}", compose.join(" ")));
+                return Ok(Self { compose });
+            }
+        }
+        Err("the Docker engine answers, but there is no Compose".to_owned())
+    }
+
+    /// Compose, for the file in a folder.
+    pub(crate) fn compose(&self, folder: &Path, image: &str) -> Command {
+        let (program, more) = self.compose.split_first().expect("Compose was found");
+        let mut command = Command::new(program);
+        command.args(more).arg("-f").arg(folder.join("compose.yaml"));
+        command.env("OMBRA_IMAGE", image).stdin(Stdio::null());
+        command
+    }
+
+    /// Builds the image around the program and answers its name.
+    pub(crate) fn image(&self) -> anyhow::Result<String> {
+        let base = base()?;
+        say(&format!("building the image on {base}"));
+        let repository = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut runtime = Command::new("docker");
+        runtime.args(["build", "--quiet", "--target", "runtime", "--tag", RUNTIME]);
+        runtime.arg("--build-arg").arg(format!("RUNTIME_IMAGE={base}")).arg(&repository);
+        run(&mut runtime)?;
+
+        let context = tempfile::tempdir()?;
+        std::fs::copy(binary(), context.path().join("ombra")).context("the built program")?;
+        let mut image = Command::new("docker");
+        image.args(["build", "--quiet", "--tag", IMAGE, "--build-arg"]);
+        image.arg(format!("RUNTIME={RUNTIME}")).arg("--file");
+        image.arg(repository.join("packaging/docker/Dockerfile")).arg(context.path());
+        run(&mut image)?;
+        Ok(IMAGE.to_owned())
+    }
+}
+
+/// A base that is there, can be had, or can be made.
+fn base() -> anyhow::Result<String> {
+    if let Some(chosen) = std::env::var("RUNTIME_IMAGE").ok().filter(|name| !name.is_empty()) {
+        return Ok(chosen);
+    }
+    let is_there = |name: &str| docker(&["image", "inspect", name]).is_ok();
+    for base in [PUBLIC_BASE, OWN_BASE] {
+        if is_there(base) {
+            return Ok(base.to_owned());
+        }
+    }
+    if docker(&["pull", "--quiet", PUBLIC_BASE]).is_ok() {
+        return Ok(PUBLIC_BASE.to_owned());
+    }
+    say(&format!("{PUBLIC_BASE} cannot be had; making a base with debootstrap"));
+    let folder = tempfile::tempdir()?;
+    let mut debootstrap = Command::new("debootstrap");
+    debootstrap.args(["--variant=minbase", "--include=ca-certificates", "bookworm"]);
+    run(debootstrap.arg(folder.path())).context("no base: RUNTIME_IMAGE can name one")?;
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(folder.path()).args(["--exclude=./var/cache/apt/archives/*.deb", "-c", "."]);
+    let mut packed = tar.stdout(Stdio::piped()).spawn().context("tar")?;
+    let packed_out = packed.stdout.take().context("tar has an output")?;
+    run(Command::new("docker").args(["import", "-", OWN_BASE]).stdin(packed_out))?;
+    if !packed.wait()?.success() {
+        bail!("tar failed");
+    }
+    Ok(OWN_BASE.to_owned())
+}
+
+/// Runs `docker` and answers what it printed.
+pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
+    answer("docker", arguments)
+}
+
+fn answer(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+    run(Command::new(program).args(arguments).stdin(Stdio::null()))
+}
+
+/// Runs a command to its end and answers what it printed, without the space around.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&stderr);
+        bail!("{name} ended with {status}: {}", said.trim());
+    }
+    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
+}
