@@ -185,7 +185,8 @@ fn make_genesis(
         genesis_time: now_ms(),
         validators: validators.collect(),
         accounts: accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect(),
-        forks: state::Forks::default(),
+        // Operators can replace a validator whose key or disk is lost.
+        forks: state::Forks { validator_vote: Some(0), ..state::Forks::default() },
         params,
     };
     Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))

@@ -36,6 +36,7 @@ fn knows_all_others_and_the_same_genesis(more: &[&str]) {
     let names = ["node0", "node1", "node2", "follower0", "follower1"];
     let genesis = super::super::genesis::parse(&folder.path().join("node0/genesis.json")).unwrap();
     assert_eq!((3, 10), (genesis.validators().len(), genesis.accounts().len()));
+    assert_eq!(Some(0), genesis.chain().forks.validator_vote, "a lost validator can be replaced");
     for name in names {
         let home = Home::new(folder.path().join(name));
         let own = super::super::genesis::parse(&home.genesis()).unwrap();
