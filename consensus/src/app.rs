@@ -11,14 +11,16 @@ use std::time::Duration;
 
 use malachitebft_app::events::RxEvent;
 use malachitebft_app_channel::{AppMsg, NetworkMsg};
-use malachitebft_core_types::{HeightParams, LinearTimeouts, Round};
+use malachitebft_core_types::{HeightParams, Round};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use types::Address;
 
 use crate::engine::context::{Ctx, Height, Validators};
+use crate::engine::patience::Patience;
 use crate::engine::signing::{Signer, Verifier};
 use crate::parts::assembler::{Assembler, Limits};
+use crate::presence::Presence;
 use crate::{Counters, Fault, LedgerFault, Ports, Tip};
 
 mod bodies;
@@ -56,7 +58,8 @@ pub(crate) struct Setup {
     pub(crate) ports: Ports,
     pub(crate) signer: Option<Signer>,
     pub(crate) verifier: Verifier,
-    pub(crate) timeouts: LinearTimeouts,
+    pub(crate) timeouts: Patience,
+    pub(crate) presence: Presence,
     /// Whether bodies are sent to others.
     pub(crate) publishes: bool,
     pub(crate) network: mpsc::Sender<NetworkMsg<Ctx>>,
@@ -70,7 +73,8 @@ pub(crate) struct App {
     ports: Ports,
     signer: Option<Signer>,
     verifier: Verifier,
-    timeouts: LinearTimeouts,
+    timeouts: Patience,
+    presence: Presence,
     publishes: bool,
     network: mpsc::Sender<NetworkMsg<Ctx>>,
     counters: Counters,
@@ -104,6 +108,7 @@ impl App {
             signer,
             verifier,
             timeouts,
+            presence,
             publishes,
             network,
             counters,
@@ -122,6 +127,7 @@ impl App {
             signer,
             verifier,
             timeouts,
+            presence,
             publishes,
             network,
             counters,
@@ -240,8 +246,9 @@ impl App {
     }
 
     fn height_params(&self) -> (Height, HeightParams<Ctx>) {
-        let validators = Validators::from(&self.tip.validators);
-        (Height(self.open_height()), HeightParams::new(validators, self.timeouts, None))
+        let (set, height) = (&self.tip.validators, self.open_height());
+        let timeouts = self.timeouts.without(self.presence.lost_rounds(set, height));
+        (Height(height), HeightParams::new(Validators::from(set), timeouts, None))
     }
 }
 

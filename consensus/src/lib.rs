@@ -47,6 +47,7 @@ mod guard;
 mod metrics;
 mod parts;
 mod ports;
+mod presence;
 pub mod sign_bytes;
 mod start;
 mod validators;

@@ -24,6 +24,7 @@ use crate::engine::context::Ctx;
 use crate::engine::settings::{self, Settings};
 use crate::engine::signing::{Signer, Verifier};
 use crate::guard::Guard;
+use crate::presence::Presence;
 use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError};
 
 /// Name of the engine's log in its directory.
@@ -140,7 +141,8 @@ async fn launch(
             Some(Signer::new(Arc::clone(&chain_id), keypair, guard, counters.clone()))
         }
     };
-    let verifier = Verifier::new(chain_id);
+    let presence = Presence::default();
+    let verifier = Verifier::new(chain_id, presence.clone());
     let node_key = node_keypair(&identity.node_key)?;
     let peer_id = node_key.public().to_peer_id();
     let network = network_identity(&config, node_key, peer_id, signer.as_ref()).await?;
@@ -179,6 +181,7 @@ async fn launch(
         signer: signer.clone(),
         verifier,
         timeouts: settings::timeouts(&config.timeouts),
+        presence,
         publishes: listens,
         network: channels.network.clone(),
         counters: counters.clone(),

@@ -28,6 +28,7 @@ impl App {
         if height <= self.tip.height {
             return Ok(());
         }
+        self.presence.decided(&self.tip.validators, height, certificate.round);
         let ledger = Arc::clone(&self.ports.ledger);
         let tip = self
             .blocking(move || {

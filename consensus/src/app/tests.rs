@@ -96,8 +96,9 @@ fn app() -> (App, Arc<Judge>) {
     let app = App::new(Setup {
         ports,
         signer: None,
-        verifier: Verifier::new(CHAIN.into()),
+        verifier: Verifier::new(CHAIN.into(), Presence::default()),
         timeouts: settings::timeouts(&Timeouts::default()),
+        presence: Presence::default(),
         publishes: false,
         network,
         counters: Counters::default(),

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use malachitebft_core_types as engine;
-use malachitebft_core_types::{LinearTimeouts, NilOrVal, Round, SignedExtension, VoteType};
+use malachitebft_core_types::{NilOrVal, Round, SignedExtension, VoteType};
 use types::Hash;
 
+use super::patience::Patience;
 use super::signing::{PublicKey, Scheme};
 use crate::parts::Part;
 use crate::sign_bytes::{ProposalFields, VoteFields, VoteKind};
@@ -334,7 +335,7 @@ impl engine::Context for Ctx {
     type Proposal = Proposal;
     type Validator = Validator;
     type ValidatorSet = Validators;
-    type Timeouts = LinearTimeouts;
+    type Timeouts = Patience;
     type Value = Value;
     type Vote = Vote;
     type Extension = Vec<u8>;

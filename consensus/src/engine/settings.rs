@@ -12,6 +12,7 @@ use malachitebft_app::net::Multiaddr;
 use malachitebft_core_types::LinearTimeouts;
 use types::Hash;
 
+use super::patience::Patience;
 use crate::{Config, Network, StartError, Timeouts};
 
 /// Room for what surrounds a block in a message.
@@ -109,9 +110,9 @@ pub(crate) fn response_bytes_max(block_bytes_max: usize) -> usize {
 }
 
 /// The engine's timeouts.
-pub(crate) fn timeouts(timeouts: &Timeouts) -> LinearTimeouts {
+pub(crate) fn timeouts(timeouts: &Timeouts) -> Patience {
     let Timeouts { propose, prevote, precommit, step } = *timeouts;
-    LinearTimeouts {
+    Patience::new(LinearTimeouts {
         propose,
         propose_delta: step,
         prevote,
@@ -120,7 +121,7 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> LinearTimeouts {
         precommit_delta: step,
         rebroadcast: propose.saturating_add(prevote).saturating_add(precommit),
         ..LinearTimeouts::default()
-    }
+    })
 }
 
 /// Reads a multiaddress.

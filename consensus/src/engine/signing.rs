@@ -13,6 +13,7 @@ use types::{Hash, Keypair};
 use super::context::{Ctx, Proposal, Vote};
 use crate::Counters;
 use crate::guard::{Guard, GuardError, Kind};
+use crate::presence::Presence;
 use crate::sign_bytes::{self, BodyFields, VoteFields, VoteKind};
 
 /// Ed25519 with the rule of docs/protocol.md section 3.
@@ -103,11 +104,13 @@ impl BorshDeserialize for Signature {
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
     chain_id: Arc<str>,
+    /// Told of each good signature of a validator.
+    presence: Presence,
 }
 
 impl Verifier {
-    pub(crate) const fn new(chain_id: Arc<str>) -> Self {
-        Self { chain_id }
+    pub(crate) const fn new(chain_id: Arc<str>, presence: Presence) -> Self {
+        Self { chain_id, presence }
     }
 
     /// Whether a proposer sealed this body.
@@ -131,6 +134,23 @@ impl Verifier {
     }
 }
 
+impl Verifier {
+    /// Checks what a validator signed for a height; if it is good, the validator is there.
+    fn checked_at(
+        &self,
+        height: u64,
+        key: &PublicKey,
+        message: &[u8],
+        signature: &Signature,
+    ) -> VerificationResult {
+        let result = checked(key, message, signature);
+        if matches!(result, VerificationResult::Valid) {
+            self.presence.heard(key.0.address(), height);
+        }
+        result
+    }
+}
+
 fn checked(key: &PublicKey, message: &[u8], signature: &Signature) -> VerificationResult {
     VerificationResult::from_bool(key.0.verify(message, &signature.0))
 }
@@ -143,8 +163,9 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         signature: &Signature,
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
-        let message = sign_bytes::vote(&self.chain_id, &vote.fields());
-        Ok(checked(public_key, &message, signature))
+        let fields = vote.fields();
+        let message = sign_bytes::vote(&self.chain_id, &fields);
+        Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
     async fn verify_signed_proposal(
@@ -153,8 +174,9 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         signature: &Signature,
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
-        let message = sign_bytes::proposal(&self.chain_id, &proposal.fields());
-        Ok(checked(public_key, &message, signature))
+        let fields = proposal.fields();
+        let message = sign_bytes::proposal(&self.chain_id, &fields);
+        Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
     /// Vote extensions are not used on this chain: none is valid.

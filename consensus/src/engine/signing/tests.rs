@@ -40,7 +40,7 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
     let proposal = Ctx.new_proposal(Height(5), Round::new(0), value(1), Round::Nil, address);
     let proposal = signer.sign_proposal(proposal).await.expect("a proposal");
     for (chain, expected) in [(CHAIN, true), ("another", false)] {
-        let verifier = Verifier::new(chain.into());
+        let verifier = Verifier::new(chain.into(), Presence::default());
         let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
         let checked =
@@ -75,7 +75,7 @@ async fn a_validator_proof_binds_the_key_to_the_peer() {
     let Desk { signer, _directory } = desk();
     let key = signer.public_key().as_bytes().to_vec();
     let mut proof = signer.sign_validator_proof(key, vec![7; 38]).await.expect("a proof");
-    let verifier = Verifier::new("any chain".into());
+    let verifier = Verifier::new("any chain".into(), Presence::default());
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_valid());
     proof.peer_id[0] ^= 1;
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
@@ -91,7 +91,7 @@ async fn vote_extensions_are_neither_signed_nor_valid() {
     assert!(signer.sign_vote_extension(scope(), vec![1]).await.is_err());
     let signature = signer.keypair.sign(b"anything").into();
     let key = signer.public_key().into();
-    let checked = Verifier::new(CHAIN.into())
+    let checked = Verifier::new(CHAIN.into(), Presence::default())
         .verify_signed_vote_extension(&scope(), &vec![1], &signature, &key)
         .await;
     assert!(checked.expect("an answer").is_invalid());
