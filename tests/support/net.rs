@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -48,9 +48,32 @@ impl NetOptions {
 pub struct Member {
     pub name: String,
     pub rpc: SocketAddr,
+    /// What its command begins with: a program that enters a network namespace, for example.
+    pub launcher: Vec<String>,
+    /// Variables of its process.
+    pub environment: Vec<(String, String)>,
     home: PathBuf,
     binary: PathBuf,
     process: Option<Child>,
+}
+
+/// The two networks of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Network {
+    /// Votes and blocks.
+    Consensus,
+    /// Transactions.
+    Gossip,
+}
+
+impl Network {
+    /// Its port, counted from the node's first.
+    const fn port(self) -> u16 {
+        match self {
+            Self::Consensus => 2,
+            Self::Gossip => 3,
+        }
+    }
 }
 
 impl Net {
@@ -83,7 +106,8 @@ impl Net {
         let members = nodes.iter().map(|node| {
             let (name, home) = (text(node, "name")?, PathBuf::from(text(node, "home")?));
             let (rpc, binary) = (text(node, "rpc")?.parse()?, binary.clone());
-            Ok(Member { name, rpc, home, binary, process: None })
+            let (launcher, environment) = (Vec::new(), Vec::new());
+            Ok(Member { name, rpc, launcher, environment, home, binary, process: None })
         });
         Ok(Self { members: members.collect::<anyhow::Result<_>>()?, folder })
     }
@@ -151,8 +175,9 @@ impl Member {
             std::fs::remove_file(&endpoints)?;
         }
         let log = File::options().create(true).append(true).open(self.log())?;
-        let mut command = Command::new(&self.binary);
+        let mut command = self.command();
         command.arg("start").arg("--home").arg(&self.home).stdin(Stdio::null());
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let process = command.stdout(Stdio::null()).stderr(log).spawn()?;
         let process = self.process.insert(process);
         wait_for_endpoint(&endpoints, process).with_context(|| self.name.clone())?;
@@ -179,6 +204,23 @@ impl Member {
         Ok(())
     }
 
+    /// Waits until the process, which ends by itself, has ended.
+    pub fn ended(&mut self) -> anyhow::Result<ExitStatus> {
+        let (name, process) = (&self.name, self.process.as_mut());
+        let process = process.with_context(|| format!("{name} does not run"))?;
+        let status = wait_for(&format!("the end of {name}"), || Ok(process.try_wait()?))?;
+        self.process = None;
+        Ok(status)
+    }
+
+    /// Sends a signal such as `STOP` to the process.
+    pub fn signal(&self, signal: &str) -> anyhow::Result<()> {
+        let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(pid.to_string()).status()?;
+        anyhow::ensure!(sent.success(), "{} was gone", self.name);
+        Ok(())
+    }
+
     /// The process id, if it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
@@ -189,6 +231,68 @@ impl Member {
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
+    }
+
+    /// The value of one of its metrics.
+    pub fn metric(&self, name: &str) -> anyhow::Result<u64> {
+        // The second of its ports.
+        let host = SocketAddr::new(self.rpc.ip(), self.rpc.port() + 1);
+        let page = Connection::open(host)?.get("/metrics")?;
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(line.with_context(|| format!("{} has no metric {name}", self.name))?.trim().parse()?)
+    }
+
+    /// The seed of the key that names it on the networks.
+    pub fn node_key(&self) -> anyhow::Result<[u8; 32]> {
+        let text = std::fs::read_to_string(self.home.join("keys/node.key"))?;
+        let seed = types::Hash::parse(text.trim_end()).ok().context("a key file holds a seed")?;
+        Ok(*seed.as_bytes())
+    }
+
+    /// Its address on one of the networks.
+    #[must_use]
+    pub fn p2p_address(&self, network: Network) -> String {
+        let port = self.rpc.port() + network.port();
+        format!("/ip4/{}/tcp/{port}", self.rpc.ip())
+    }
+
+    /// The key that it votes with.
+    pub fn validator_key(&self) -> anyhow::Result<types::Keypair> {
+        let text = std::fs::read_to_string(self.home.join("keys/validator.key"))?;
+        let seed = types::Hash::parse(text.trim_end()).ok().context("a key file holds a seed")?;
+        Ok(types::Keypair::from_seed(seed.as_bytes()))
+    }
+
+    /// The program, as this node starts it.
+    fn command(&self) -> Command {
+        match self.launcher.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.binary);
+                command
+            }
+            None => Command::new(&self.binary),
+        }
+    }
+
+    /// Runs `ombra db` on the stopped node and answers what it printed.
+    pub fn db(&self, command: &str) -> anyhow::Result<String> {
+        let Output { status, stdout, stderr } = Command::new(&self.binary)
+            .args(["db", command, "--home"])
+            .arg(&self.home)
+            .stdin(Stdio::null())
+            .output()?;
+        if !status.success() {
+            let stderr = String::from_utf8_lossy(&stderr);
+            bail!("ombra db {command} of {}: {stderr}", self.name);
+        }
+        Ok(String::from_utf8(stdout)?)
+    }
+
+    /// A figure of `/proc/PID/status` in KiB, such as `VmRSS`.
+    pub fn memory_kb(&self, name: &str) -> anyhow::Result<u64> {
+        let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;
+        crate::process::status_kb(pid, &format!("{name}:"))
     }
 
     fn log(&self) -> PathBuf {

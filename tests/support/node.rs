@@ -47,8 +47,9 @@ impl DevOptions {
 pub fn binary() -> PathBuf {
     let beside = || {
         let test = std::env::current_exe().expect("a process knows its file");
-        let folder = test.parent().and_then(Path::parent).expect("tests are in target/*/deps");
-        folder.join("ombra")
+        // Tests are in target/*/deps, other programs beside the node.
+        let mut folders = test.ancestors().skip(1).take(2).map(|folder| folder.join("ombra"));
+        folders.find(|binary| binary.exists()).expect("the node's binary is built")
     };
     std::env::var_os("OMBRA_BIN").map_or_else(beside, PathBuf::from)
 }

@@ -46,7 +46,8 @@ fn times(file: &str, user: usize) -> anyhow::Result<f64> {
     Ok(f64::from(ticks(user)? + ticks(user + 1)?) / 100.0)
 }
 
-fn status_kb(pid: u32, name: &str) -> anyhow::Result<u64> {
+/// A figure of a process's status in KiB, such as `VmRSS:`.
+pub fn status_kb(pid: u32, name: &str) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     let figure = line.and_then(|line| line.split_whitespace().next());

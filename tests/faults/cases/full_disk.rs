@@ -1,0 +1,88 @@
+//! The disk of one node is full.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::ensure;
+
+use crate::Extent;
+use crate::harness::load::Load;
+use crate::harness::report::say;
+use crate::harness::town::{Town, catches_up};
+
+const REST: &[usize] = &[0, 1, 2];
+const FULL: usize = 3;
+const DISK_MIB: u64 = 512;
+/// What fills the disk.
+const BALLAST: &str = "ballast";
+
+/// Less room than the node wants: it stops in order before anything fails.
+pub(crate) fn short(_: Extent) -> anyhow::Result<()> {
+    // 256 MiB have to be free: storage.free_disk_bytes_min.
+    out_of_room(DISK_MIB - 200, None)
+}
+
+/// No room at all, at once: a write fails.
+pub(crate) fn full(_: Extent) -> anyhow::Result<()> {
+    out_of_room(DISK_MIB, Some("0"))
+}
+
+fn out_of_room(ballast_mib: u64, free_min: Option<&str>) -> anyhow::Result<()> {
+    let mut town = Town::make(4, 0)?;
+    let home = town.node(FULL)?.home().to_owned();
+    own_disk(&home)?;
+    if let Some(bytes) = free_min {
+        let name = "OMBRA__STORAGE__FREE_DISK_BYTES_MIN".to_owned();
+        town.node_mut(FULL)?.environment = vec![(name, bytes.to_owned())];
+    }
+    town.start_all()?;
+    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
+    load.confirms(20)?;
+    town.goes_on(&[0, 1, 2, FULL], 2)?;
+
+    fill(&home, ballast_mib)?;
+    let status = town.node_mut(FULL)?.ended()?;
+    ensure!(!status.success(), "it says that nothing was wrong");
+    ensure!(status.code().is_some_and(|code| code != 5), "it must be startable: {status}");
+    let log = town.node(FULL)?.logged()?;
+    let last = log.lines().rfind(|line| line.contains("ERROR")).unwrap_or("no error in its log");
+    say(&format!("   it ended with {status}: {last}"));
+    town.goes_on(REST, 4)?;
+
+    std::fs::remove_file(home.join(BALLAST))?;
+    town.restart(FULL)?;
+    let took = catches_up(town.node(FULL)?, town.node(0)?)?;
+    say(&format!("   with room again it had the others' height after {took:.1?}"));
+    town.goes_on(&[0, 1, 2, FULL], 4)?;
+    town.check(&*load.stop()?)
+}
+
+/// Moves a home to a small file system of its own, which goes with this process's mounts.
+fn own_disk(home: &Path) -> anyhow::Result<()> {
+    let size = format!("size={DISK_MIB}m");
+    let kept = home.with_extension("kept");
+    std::fs::rename(home, &kept)?;
+    std::fs::create_dir(home)?;
+    run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(home))?;
+    run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(home))
+}
+
+/// Writes until so much is there or nothing more fits.
+fn fill(home: &Path, mib: u64) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(home.join(BALLAST))?;
+    let block = vec![1; 1024 * 1024];
+    for _ in 0..mib {
+        if file.write_all(&block).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> anyhow::Result<()> {
+    let status = command.status()?;
+    ensure!(status.success(), "{command:?}: {status}");
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! A validator that proposes blocks which break the rules, each in another way.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use tests::node::wait_for;
+
+use crate::Extent;
+use crate::harness::liar::Liar;
+use crate::harness::load::Load;
+use crate::harness::report::say;
+use crate::harness::town::Town;
+
+const HONEST: &[usize] = &[0, 1, 2];
+const LIAR: usize = 3;
+
+pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
+    let mut town = Town::make(4, 0)?;
+    for at in HONEST {
+        town.restart(*at)?;
+    }
+    let folder = tempfile::tempdir()?;
+    let liar = Liar::start(&town.net, LIAR, 4, folder.path())?;
+    let load = Load::start(&town.net, HONEST, 4, Duration::ZERO)?;
+    load.confirms(20)?;
+    wait_for("a lie of each kind", || Ok((liar.lies().len() > Liar::ways()).then_some(())))?;
+    town.goes_on(HONEST, 8)?;
+    let seen =
+        HONEST.iter().map(|at| town.node(*at)?.metric("ombra_consensus_proposals_invalid_total"));
+    let seen = seen.collect::<anyhow::Result<Vec<_>>>()?;
+    say(&format!(
+        "   {} blocks proposed by the liar, at height {}; judged invalid by the others: {seen:?}",
+        liar.lies().len(),
+        liar.height()
+    ));
+    ensure!(seen.iter().all(|count| *count > 0), "somebody has not judged a lie");
+    let liar_address = town.node(LIAR)?.validator_key()?.address().to_string();
+    for height in 1..=town.height(HONEST)? {
+        let block = town.node(0)?.call("ombra_getBlock", &serde_json::json!([height, false]))?;
+        ensure!(block["proposer"] != liar_address.as_str(), "a lie was decided: {block}");
+    }
+    town.check(&*load.stop()?)
+}

@@ -1,0 +1,153 @@
+//! The faults, one small file each.
+
+use crate::Extent;
+use crate::harness::needs::Need;
+
+mod all_killed;
+mod away;
+mod flood;
+mod full_disk;
+mod invalid_block;
+mod malformed;
+mod one_down;
+mod partition;
+mod poor_wires;
+mod replayed;
+mod rolling;
+mod silent;
+mod soak;
+mod twin;
+mod two_down;
+mod wrong_clock;
+
+/// A fault and what it needs.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) needs: Need,
+    pub(crate) run: fn(Extent) -> anyhow::Result<()>,
+}
+
+/// All faults.
+pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "one_down",
+        about: "one of four validators is killed; blocks go on at their pace",
+        needs: Need::Loopback,
+        run: one_down::run,
+    },
+    Case {
+        name: "two_down",
+        about: "two of four are killed; no block, no fork, and on when one returns",
+        needs: Need::Loopback,
+        run: two_down::run,
+    },
+    Case {
+        name: "all_killed",
+        about: "all four are killed at once, again and again, under load",
+        needs: Need::Loopback,
+        run: all_killed::run,
+    },
+    Case {
+        name: "rolling",
+        about: "every node is restarted in turn, under load",
+        needs: Need::Loopback,
+        run: rolling::run,
+    },
+    Case {
+        name: "partition_half",
+        about: "the wires between two and two are cut, and mended",
+        needs: Need::Wires,
+        run: partition::half,
+    },
+    Case {
+        name: "partition_one",
+        about: "the wires of one of four are cut, and mended",
+        needs: Need::Wires,
+        run: partition::one,
+    },
+    Case {
+        name: "packet_loss",
+        about: "a fifth of all packets is lost",
+        needs: Need::Wires,
+        run: poor_wires::loss,
+    },
+    Case {
+        name: "latency",
+        about: "every packet takes 200 milliseconds",
+        needs: Need::Wires,
+        run: poor_wires::latency,
+    },
+    Case {
+        name: "clock_ahead",
+        about: "a validator's clock is an hour ahead",
+        needs: Need::Clock,
+        run: wrong_clock::ahead,
+    },
+    Case {
+        name: "clock_behind",
+        about: "a validator's clock is an hour behind",
+        needs: Need::Clock,
+        run: wrong_clock::behind,
+    },
+    Case {
+        name: "disk_short",
+        about: "a node's disk runs short; it stops in order and goes on when there is room",
+        needs: Need::Disk,
+        run: full_disk::short,
+    },
+    Case {
+        name: "disk_full",
+        about: "a node's disk is full at once; it stops and goes on when there is room",
+        needs: Need::Disk,
+        run: full_disk::full,
+    },
+    Case {
+        name: "away",
+        about: "a node is away for many blocks",
+        needs: Need::Loopback,
+        run: away::run,
+    },
+    Case {
+        name: "twin",
+        about: "a validator runs twice with one key, and contradicts itself",
+        needs: Need::Loopback,
+        run: twin::run,
+    },
+    Case {
+        name: "invalid_block",
+        about: "a validator proposes blocks that break the rules",
+        needs: Need::Loopback,
+        run: invalid_block::run,
+    },
+    Case {
+        name: "flood",
+        about: "peers flood the pool with transactions",
+        needs: Need::Loopback,
+        run: flood::run,
+    },
+    Case {
+        name: "replayed",
+        about: "a peer sends again what others sent",
+        needs: Need::Loopback,
+        run: replayed::run,
+    },
+    Case {
+        name: "malformed",
+        about: "peers send oversized and malformed messages on every protocol",
+        needs: Need::Loopback,
+        run: malformed::run,
+    },
+    Case {
+        name: "silent",
+        about: "peers connect and never answer",
+        needs: Need::Loopback,
+        run: silent::run,
+    },
+    Case {
+        name: "soak",
+        about: "a steady load; memory does not grow after the first minutes",
+        needs: Need::Loopback,
+        run: soak::run,
+    },
+];

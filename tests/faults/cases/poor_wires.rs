@@ -1,0 +1,49 @@
+//! Wires that lose packets, and wires that are slow.
+
+use std::time::Duration;
+
+use crate::Extent;
+use crate::harness::load::Load;
+use crate::harness::report::say;
+use crate::harness::town::Town;
+
+const ALL: &[usize] = &[0, 1, 2, 3];
+const LOST_PERCENT: u64 = 20;
+const DELAY: Duration = Duration::from_millis(200);
+
+/// A fifth of all packets is lost.
+pub(crate) fn loss(extent: Extent) -> anyhow::Result<()> {
+    let blocks = extent.pick(10, 100);
+    let town = Town::on_wires(4, 0)?;
+    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
+    load.confirms(10)?;
+    town.switch()?.lose(LOST_PERCENT);
+    let took = goes_on_slowly(&town, blocks)?;
+    say(&format!("   {blocks} blocks in {took:.1?} while {LOST_PERCENT} % of packets were lost"));
+    town.switch()?.heal();
+    let took = town.goes_on(ALL, 10)?;
+    say(&format!("   10 blocks in {took:.1?} afterwards"));
+    load.confirms(10)?;
+    town.check(&*load.stop()?)
+}
+
+/// Every packet takes long.
+pub(crate) fn latency(extent: Extent) -> anyhow::Result<()> {
+    let blocks = extent.pick(10, 100);
+    let town = Town::on_wires(4, 0)?;
+    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
+    load.confirms(10)?;
+    town.switch()?.delay(DELAY);
+    let took = goes_on_slowly(&town, blocks)?;
+    say(&format!("   {blocks} blocks in {took:.1?} with {DELAY:?} for each packet"));
+    town.switch()?.heal();
+    let took = town.goes_on(ALL, 10)?;
+    say(&format!("   10 blocks in {took:.1?} afterwards"));
+    load.confirms(10)?;
+    town.check(&*load.stop()?)
+}
+
+/// Block by block, so that each may take as long as anything that is waited for.
+fn goes_on_slowly(town: &Town, blocks: u64) -> anyhow::Result<Duration> {
+    (0..blocks).map(|_| town.goes_on(ALL, 1)).sum()
+}

@@ -1,0 +1,47 @@
+//! A peer that sends what others sent, again and again.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use tests::net::Network;
+use tests::node::wait_for;
+
+use crate::Extent;
+use crate::harness::load::Load;
+use crate::harness::report::say;
+use crate::harness::rogue::{Plan, Rogue};
+use crate::harness::town::Town;
+
+const ALL: &[usize] = &[0, 1, 2, 3];
+/// How often it sends everything that it has heard.
+const ROUNDS: u64 = 50;
+const ROUNDS_FULL: u64 = 1_000;
+
+pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
+    let town = Town::start(4, 0)?;
+    let node = town.node(0)?;
+    let plan = Plan::gossip(node, "pool")?;
+    let topic = plan.topics.first().context("a topic")?.clone();
+    let address = node.p2p_address(Network::Gossip);
+    let rogue = Rogue::start(plan, &[address])?;
+    let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
+    load.confirms(20)?;
+    wait_for("something to replay", || Ok((rogue.heard().len() >= 20).then_some(())))?;
+    for _ in 0..extent.pick(ROUNDS, ROUNDS_FULL) {
+        for message in rogue.heard() {
+            rogue.publish(&topic, message);
+        }
+    }
+    wait_for("the replayed messages to go out", || Ok((rogue.published() > 1_000).then_some(())))?;
+    load.confirms(20)?;
+    let [messages, rejected] = ["ombra_p2p_messages_total", "ombra_p2p_messages_rejected_total"];
+    say(&format!(
+        "   {} messages sent again; of {} that the node looked at it blames peers for {}",
+        rogue.published(),
+        node.metric(messages)?,
+        node.metric(rejected)?
+    ));
+    ensure!(node.metric(rejected)? == 0, "a replayed message is nobody's fault");
+    town.goes_on(ALL, 4)?;
+    town.check(&*load.stop()?)
+}

@@ -1,0 +1,53 @@
+//! A steady load for long, and the memory of each node.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+use crate::Extent;
+use crate::harness::load::Load;
+use crate::harness::report::say;
+use crate::harness::town::Town;
+
+const ALL: &[usize] = &[0, 1, 2, 3, 4];
+/// Minutes in which caches fill.
+const WARM_MINUTES: u64 = 5;
+/// Growth after these minutes that is no growth, in a hundred of the memory then.
+const GROWTH_PERCENT_MAX: u64 = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
+    let town = Town::start(4, 1)?;
+    let load = Load::start(&town.net, ALL, 10, Duration::from_millis(50))?;
+    let started = Instant::now();
+    let mut warm = None;
+    say("   minute  height  confirmed  memory of each node, MiB: all of it, and what is its own");
+    for minute in 1..=extent.soak_minutes {
+        while started.elapsed() < MINUTE * u32::try_from(minute)? {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let memory = memory(&town)?;
+        let own: Vec<u64> = memory.iter().map(|(_, own)| own / 1024).collect();
+        let all: Vec<u64> = memory.iter().map(|(all, _)| all / 1024).collect();
+        let (height, confirmed) = (town.height(ALL)?, load.ledger().confirmed_count());
+        say(&format!("   {minute:>6}  {height:>6}  {confirmed:>9}  {all:?} {own:?}"));
+        if minute == WARM_MINUTES {
+            warm = Some(memory);
+        }
+    }
+    if let Some(warm) = warm {
+        for (at, ((_, then), (_, now))) in warm.iter().zip(memory(&town)?).enumerate() {
+            let most = then + then * GROWTH_PERCENT_MAX / 100;
+            ensure!(now <= most, "node {at} has grown from {then} to {now} KiB");
+        }
+    }
+    town.check(&*load.stop()?)
+}
+
+/// Resident memory of each node in KiB, and the part of it that is not files.
+fn memory(town: &Town) -> anyhow::Result<Vec<(u64, u64)>> {
+    let read = |node: &tests::net::Member| -> anyhow::Result<(u64, u64)> {
+        Ok((node.memory_kb("VmRSS")?, node.memory_kb("RssAnon")?))
+    };
+    town.net.running().map(read).collect()
+}

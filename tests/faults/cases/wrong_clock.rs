@@ -1,0 +1,50 @@
+//! A validator whose clock is wrong.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::Extent;
+use crate::harness::load::Load;
+use crate::harness::needs::clock_library;
+use crate::harness::report::say;
+use crate::harness::town::Town;
+
+const ALL: &[usize] = &[0, 1, 2, 3];
+const WRONG: usize = 3;
+
+pub(crate) fn ahead(extent: Extent) -> anyhow::Result<()> {
+    with_clock("+3600s", extent)
+}
+
+pub(crate) fn behind(extent: Extent) -> anyhow::Result<()> {
+    with_clock("-3600s", extent)
+}
+
+fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
+    let library = clock_library().context("libfaketime is gone")?;
+    let mut town = Town::make(4, 0)?;
+    let wrong = town.node_mut(WRONG)?;
+    // Only the clock that people set is wrong; time goes by as for everybody.
+    wrong.environment = [
+        ("LD_PRELOAD", library.display().to_string()),
+        ("FAKETIME", offset.to_owned()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .to_vec();
+    town.start_all()?;
+    let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
+    load.confirms(20)?;
+    let blocks = extent.pick(24, 200);
+    let first = town.height(ALL)?;
+    let took = town.goes_on(ALL, blocks)?;
+    let intervals = town.intervals(0, first, first + blocks)?;
+    let most = intervals.iter().max().copied().unwrap_or(0);
+    say(&format!("   {blocks} blocks in {took:.1?}; the longest interval was {most} ms"));
+    load.confirms(20)?;
+    let honest = town.node(0)?.call("ombra_chainInfo", &serde_json::json!([]))?;
+    say(&format!("   the chain's time is {}", honest["latestBlockTime"]));
+    town.check(&*load.stop()?)
+}

@@ -1,0 +1,79 @@
+//! What clients were told: the transactions that they saw confirmed, and the requests that failed.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A transaction that a client saw included.
+#[derive(Clone, Debug)]
+pub(crate) struct Confirmed {
+    pub(crate) hash: String,
+    pub(crate) height: u64,
+}
+
+/// A request that failed although the node was not meant to be away.
+#[derive(Clone, Debug)]
+#[expect(dead_code, reason = "only shown")]
+pub(crate) struct Failure(String);
+
+#[derive(Debug, Default)]
+struct Entries {
+    confirmed: Vec<Confirmed>,
+    failures: Vec<Failure>,
+    /// Failures of nodes that were meant to be away.
+    excused: usize,
+    away: BTreeSet<usize>,
+}
+
+/// What all clients of a load were told.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger(Mutex<Entries>);
+
+impl Ledger {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn confirm(&self, hash: String, height: u64) {
+        self.entries().confirmed.push(Confirmed { hash, height });
+    }
+
+    /// Says that requests to this node may fail from now on.
+    pub(crate) fn excuse(&self, node: usize) {
+        self.entries().away.insert(node);
+    }
+
+    /// Says that requests to this node may no longer fail.
+    pub(crate) fn expect(&self, node: usize) {
+        self.entries().away.remove(&node);
+    }
+
+    pub(crate) fn is_away(&self, node: usize) -> bool {
+        self.entries().away.contains(&node)
+    }
+
+    /// Notes a request that failed; `was_away` if the node was meant to be away when it began.
+    pub(crate) fn fail(&self, node: usize, was_away: bool, why: String) {
+        let mut entries = self.entries();
+        if was_away || entries.away.contains(&node) {
+            entries.excused += 1;
+        } else {
+            entries.failures.push(Failure(format!("node {node}: {why}")));
+        }
+    }
+
+    pub(crate) fn confirmed(&self) -> Vec<Confirmed> {
+        self.entries().confirmed.clone()
+    }
+
+    pub(crate) fn confirmed_count(&self) -> usize {
+        self.entries().confirmed.len()
+    }
+
+    pub(crate) fn failures(&self) -> Vec<Failure> {
+        self.entries().failures.clone()
+    }
+
+    pub(crate) fn excused(&self) -> usize {
+        self.entries().excused
+    }
+}

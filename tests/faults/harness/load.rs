@@ -1,0 +1,161 @@
+//! Clients at work: each sends a transfer, waits until it is included, and sends the next; when a
+//! node does not answer, it turns to the next one, as a wallet with several nodes does.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
+use tests::actor::{Actor, transfer};
+use tests::http::{self, Connection};
+use tests::net::Net;
+use tests::workload::keys;
+
+use super::ledger::Ledger;
+
+/// How long a transaction that was accepted may take until it is included, whatever happens.
+const INCLUDED_MAX: Duration = Duration::from_secs(120);
+/// How long a client waits for a node before it asks again, in milliseconds.
+const WAIT_MS: u64 = 2_000;
+/// A client's pause when a node does not answer.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The clients at work. They stop when told to, after the transfer that they are at.
+#[derive(Debug)]
+pub(crate) struct Load {
+    over: Arc<AtomicBool>,
+    ledger: Arc<Ledger>,
+    clients: Vec<JoinHandle<anyhow::Result<()>>>,
+}
+
+impl Load {
+    /// Starts so many clients on these nodes, each with an account of its own; a client pauses so
+    /// long after each transfer.
+    pub(crate) fn start(
+        net: &Net,
+        nodes: &[usize],
+        clients: usize,
+        pause: Duration,
+    ) -> anyhow::Result<Self> {
+        let (over, ledger) = (Arc::<AtomicBool>::default(), Arc::<Ledger>::default());
+        let nodes: Vec<(usize, SocketAddr)> = nodes
+            .iter()
+            .map(|at| Ok((*at, net.members.get(*at).context("no such node")?.rpc)))
+            .collect::<anyhow::Result<_>>()?;
+        let keys = keys(clients)?;
+        let clients = keys.into_iter().enumerate().map(|(number, key)| {
+            let mut nodes = nodes.clone();
+            let first = number % nodes.len().max(1);
+            nodes.rotate_left(first);
+            let client = Client {
+                actor: Actor::new(key),
+                nodes,
+                at: 0,
+                connection: None,
+                ledger: Arc::clone(&ledger),
+            };
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || client.work(&over, pause))
+        });
+        let clients = clients.collect();
+        Ok(Self { over, ledger, clients })
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Waits until the clients have seen so many more transactions confirmed.
+    pub(crate) fn confirms(&self, more: usize) -> anyhow::Result<()> {
+        let goal = self.ledger.confirmed_count() + more;
+        tests::node::wait_for(&format!("{more} more confirmed transactions"), || {
+            self.is_alive()?;
+            Ok((self.ledger.confirmed_count() >= goal).then_some(()))
+        })
+    }
+
+    fn is_alive(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(!self.clients.iter().any(JoinHandle::is_finished), "a client has given up");
+        Ok(())
+    }
+
+    /// Ends the load; answers what the clients were told. An accepted transaction that was not
+    /// included in time is an error.
+    pub(crate) fn stop(self) -> anyhow::Result<Arc<Ledger>> {
+        self.over.store(true, Ordering::Relaxed);
+        for client in self.clients {
+            client.join().map_err(|_panic| anyhow::anyhow!("a client panicked"))??;
+        }
+        Ok(self.ledger)
+    }
+}
+
+struct Client {
+    actor: Actor,
+    nodes: Vec<(usize, SocketAddr)>,
+    at: usize,
+    connection: Option<Connection>,
+    ledger: Arc<Ledger>,
+}
+
+impl Client {
+    fn work(mut self, over: &AtomicBool, pause: Duration) -> anyhow::Result<()> {
+        let body = transfer(self.actor.address(), 1);
+        while !over.load(Ordering::Relaxed) {
+            let text = self.actor.sign(&body);
+            self.bring_in(&text)?;
+            std::thread::sleep(pause);
+        }
+        Ok(())
+    }
+
+    /// Sends a transaction until it is included.
+    fn bring_in(&mut self, text: &str) -> anyhow::Result<()> {
+        let deadline = Instant::now() + INCLUDED_MAX;
+        while Instant::now() < deadline {
+            if let Some((hash, height)) = self.try_once(text) {
+                self.ledger.confirm(hash, height);
+                return Ok(());
+            }
+        }
+        bail!("a transaction was not included within {INCLUDED_MAX:?}: {text}")
+    }
+
+    /// Sends it to one node and waits there for a while.
+    fn try_once(&mut self, text: &str) -> Option<(String, u64)> {
+        let (node, rpc) = *self.nodes.get(self.at)?;
+        let was_away = self.ledger.is_away(node);
+        match self.exchange(rpc, text) {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.ledger.fail(node, was_away, format!("{error:#}"));
+                self.connection = None;
+                self.at = (self.at + 1) % self.nodes.len();
+                std::thread::sleep(PAUSE);
+                None
+            }
+        }
+    }
+
+    fn exchange(&mut self, rpc: SocketAddr, text: &str) -> anyhow::Result<Option<(String, u64)>> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(rpc)?,
+        };
+        let sent: Value = serde_json::from_str(&connection.post(&send(text))?)?;
+        let hash = sent.pointer("/result/hash").and_then(Value::as_str);
+        let Some(hash) = hash.map(str::to_owned) else { bail!("refused: {sent}") };
+        let wait = json!([hash, { "timeoutMs": WAIT_MS }]);
+        let seen = connection.call("ombra_waitForTransaction", &wait)?;
+        self.connection = Some(connection);
+        let height = seen.get("blockIndex").and_then(Value::as_u64);
+        Ok(height.map(|height| (hash, height)))
+    }
+}
+
+fn send(text: &str) -> String {
+    http::send_body(&[text.to_owned()])
+}

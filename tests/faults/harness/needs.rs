@@ -1,0 +1,74 @@
+//! What a fault needs of the machine, and how it is kept apart from it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a fault needs of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    /// Processes on loopback; any machine will do.
+    Loopback,
+    /// A network namespace and a network device for each node.
+    Wires,
+    /// A file system of its own.
+    Disk,
+    /// A library that gives a process another clock.
+    Clock,
+}
+
+/// Options of `unshare` that give a process its own network, mounts and process ids, all gone with
+/// it.
+const APART: &[&str] = &["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
+/// More of them, for who is not root.
+const AS_ROOT: &[&str] = &["--user", "--map-root-user"];
+
+/// What a shell does first in there, before it becomes the program that it is given.
+pub(crate) const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
+
+/// Where distributions put libfaketime.
+const CLOCKS: &[&str] = &[
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
+    "/usr/lib64/faketime/libfaketime.so.1",
+    "/usr/lib/faketime/libfaketime.so.1",
+];
+
+/// How a process is started apart on this machine, if it can be.
+pub(crate) fn apart() -> Option<Vec<&'static str>> {
+    let as_root = [APART, AS_ROOT].concat();
+    [APART.to_vec(), as_root].into_iter().find(|options| {
+        let mut command = Command::new("unshare");
+        command.args(options).args(["--", "sh", "-c", ENTER, "true"]);
+        succeeds(&mut command)
+    })
+}
+
+/// The library that gives a process another clock, if it is installed.
+pub(crate) fn clock_library() -> Option<PathBuf> {
+    CLOCKS.iter().map(PathBuf::from).find(|path| path.exists())
+}
+
+/// Why a fault cannot run here, if it cannot.
+pub(crate) fn missing(need: Need) -> Option<String> {
+    let namespaces = || {
+        let why = "this user may not make network and mount namespaces (unshare, ip)";
+        apart().is_none().then(|| why.to_owned())
+    };
+    match need {
+        Need::Loopback => None,
+        Need::Disk => namespaces(),
+        Need::Wires => namespaces().or_else(|| {
+            let why = "there is no /dev/net/tun";
+            (!Path::new("/dev/net/tun").exists()).then(|| why.to_owned())
+        }),
+        Need::Clock => {
+            let why = "libfaketime is not installed (apt-get install libfaketime)";
+            clock_library().is_none().then(|| why.to_owned())
+        }
+    }
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,194 @@
+//! A switch between the nodes' network namespaces, in this process: it can cut wires, lose packets
+//! and hold them back.
+//!
+//! Each node has a network device whose packets come here, and so has this process, for the calls
+//! of the tests. Rules hold between nodes only; the tests' own calls are never hindered.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_tun::Tun;
+
+/// The place of this process; nodes are numbered from 0.
+const HOST: usize = 253;
+/// Largest packet.
+const MTU: usize = 1_500;
+/// Packets that may be on their way to one node; what comes beyond is lost, as on any wire.
+const UNDER_WAY_MAX: usize = 4_096;
+
+/// What the wires do.
+#[derive(Debug, Default)]
+struct Rules {
+    /// Pairs, the smaller number first, between which nothing passes.
+    cut: BTreeSet<(usize, usize)>,
+    /// Packets in a hundred that are lost.
+    lost_percent: u64,
+    /// How long each packet is under way.
+    delay: Duration,
+    /// What chance is made of.
+    seed: u64,
+}
+
+impl Rules {
+    /// How long a packet takes; none if it does not arrive.
+    fn fate(&mut self, from: usize, to: usize) -> Option<Duration> {
+        if from == HOST || to == HOST {
+            return Some(Duration::ZERO);
+        }
+        if self.cut.contains(&(from.min(to), from.max(to))) || self.chance() < self.lost_percent {
+            return None;
+        }
+        Some(self.delay)
+    }
+
+    /// A number below 100: xorshift, the same row in each run.
+    fn chance(&mut self) -> u64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        self.seed % 100
+    }
+}
+
+/// A packet on its way.
+type Packet = (Instant, Vec<u8>);
+
+/// The switch. Its devices go with it.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    rules: Arc<Mutex<Rules>>,
+    _runtime: Runtime,
+}
+
+/// The address of a node.
+pub(crate) fn address(node: usize) -> Ipv4Addr {
+    let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
+    Ipv4Addr::new(10, 77, 0, last)
+}
+
+impl Switch {
+    /// Connects the network namespaces of these processes with each other and with this process.
+    pub(crate) fn new(holders: &[u32]) -> anyhow::Result<Self> {
+        let rules = Arc::new(Mutex::new(Rules { seed: 0x9e37_79b9_7f4a_7c15, ..Rules::default() }));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let guard = runtime.enter();
+        let mut places: Vec<(usize, Option<u32>)> =
+            holders.iter().enumerate().map(|(node, pid)| (node, Some(*pid))).collect();
+        places.push((HOST, None));
+        let mut ports = Vec::new();
+        for (place, holder) in places {
+            ports.push((place, Arc::new(device(place, holder)?)));
+        }
+        let mut doors = Vec::new();
+        for (place, tun) in &ports {
+            let (sender, queue) = mpsc::channel(UNDER_WAY_MAX);
+            tokio::spawn(deliver(Arc::clone(tun), queue));
+            doors.push((*place, sender));
+        }
+        for (place, tun) in ports {
+            tokio::spawn(forward(place, tun, doors.clone(), Arc::clone(&rules)));
+        }
+        drop(guard);
+        Ok(Self { rules, _runtime: runtime })
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cuts all wires between the two groups.
+    pub(crate) fn part(&self, one: &[usize], other: &[usize]) {
+        let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (*a.min(b), *a.max(b))));
+        self.rules().cut.extend(pairs);
+    }
+
+    /// Mends all wires.
+    pub(crate) fn heal(&self) {
+        let mut rules = self.rules();
+        rules.cut.clear();
+        rules.lost_percent = 0;
+        rules.delay = Duration::ZERO;
+    }
+
+    /// Loses so many packets in a hundred.
+    pub(crate) fn lose(&self, percent: u64) {
+        self.rules().lost_percent = percent;
+    }
+
+    /// Holds each packet back for so long.
+    pub(crate) fn delay(&self, delay: Duration) {
+        self.rules().delay = delay;
+    }
+}
+
+/// Makes a network device, in the network namespace of a process if one is named.
+fn device(place: usize, holder: Option<u32>) -> anyhow::Result<Tun> {
+    let name = format!("ombra{place}");
+    let tuns = Tun::builder().name(&name).build().context("making a network device")?;
+    let tun = tuns.into_iter().next().context("no network device was made")?;
+    let enter: Vec<String> = match holder {
+        Some(pid) => {
+            command(&["ip", "link", "set", &name, "netns", &pid.to_string()])?;
+            ["nsenter", "--net", "-t", &pid.to_string(), "--"].map(str::to_owned).to_vec()
+        }
+        None => Vec::new(),
+    };
+    let inside = |arguments: &[&str]| {
+        let all: Vec<&str> = enter.iter().map(String::as_str).chain(arguments.to_vec()).collect();
+        command(&all)
+    };
+    let own = format!("{}/24", address(place));
+    inside(&["ip", "address", "add", &own, "dev", &name])?;
+    inside(&["ip", "link", "set", &name, "mtu", &MTU.to_string(), "up"])?;
+    Ok(tun)
+}
+
+fn command(words: &[&str]) -> anyhow::Result<()> {
+    let (program, arguments) = words.split_first().context("no command")?;
+    let output = Command::new(program).args(arguments).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}: {said}", words.join(" "));
+    Ok(())
+}
+
+/// Takes a node's packets and sends them on their way.
+async fn forward(
+    from: usize,
+    tun: Arc<Tun>,
+    doors: Vec<(usize, mpsc::Sender<Packet>)>,
+    rules: Arc<Mutex<Rules>>,
+) {
+    let mut buffer = vec![0; MTU];
+    while let Ok(length) = tun.recv(&mut buffer).await {
+        let Some(packet) = buffer.get(..length) else { continue };
+        // The last byte of an IPv4 packet's destination; nothing else is sent on these wires.
+        let Some(last) = packet.get(19).filter(|_| packet.first().is_some_and(|it| it >> 4 == 4))
+        else {
+            continue;
+        };
+        let to = usize::from(*last).wrapping_sub(1);
+        let Some((_, door)) = doors.iter().find(|(place, _)| *place == to) else { continue };
+        let fate = rules.lock().unwrap_or_else(PoisonError::into_inner).fate(from, to);
+        if let Some(delay) = fate {
+            // A full wire loses what comes next.
+            drop(door.try_send((Instant::now() + delay, packet.to_vec())));
+        }
+    }
+}
+
+/// Hands packets to a node when their time has come.
+async fn deliver(tun: Arc<Tun>, mut queue: mpsc::Receiver<Packet>) {
+    while let Some((due, packet)) = queue.recv().await {
+        tokio::time::sleep_until(due).await;
+        // A device that is gone takes nothing, and nobody misses it.
+        drop(tun.send(&packet).await);
+    }
+}

@@ -1,0 +1,238 @@
+//! A chain of nodes to do something to, and the checks that hold after anything was done.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::json;
+use tests::net::{Member, Net, NetOptions};
+use tests::node::wait_for;
+
+use super::ledger::Ledger;
+use super::report::say;
+use super::switch::{Switch, address};
+
+/// The most memory that a node of these tests may ever have had, in KiB.
+const MEMORY_KB_MAX: u64 = 800 * 1024;
+/// How long something is watched that must not happen.
+const WHILE: Duration = Duration::from_secs(4);
+/// Ports of each node.
+const PORTS_PER_NODE: usize = 4;
+
+/// Blocks as fast as they come, and a heartbeat that a test can wait for.
+pub(crate) const FAST: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=1000"];
+
+/// A chain of nodes.
+#[derive(Debug)]
+pub(crate) struct Town {
+    pub(crate) net: Net,
+    switch: Option<Switch>,
+    holders: Vec<Child>,
+}
+
+impl Town {
+    /// Nodes on loopback that run and know each other.
+    pub(crate) fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        let mut town = Self::make(validators, followers)?;
+        town.start_all()?;
+        Ok(town)
+    }
+
+    /// Homes of nodes on loopback; nothing runs yet.
+    pub(crate) fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        let options = NetOptions::new(validators, followers);
+        let params = FAST.iter().map(|param| (*param).to_owned()).collect();
+        let net = Net::make_as(&NetOptions { params, ..options })?;
+        Ok(Self { net, switch: None, holders: Vec::new() })
+    }
+
+    /// Nodes with an address each, in network namespaces behind a switch.
+    pub(crate) fn on_wires(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        let mut town = Self::make(validators, followers)?;
+        let count = town.net.members.len();
+        town.holders = (0..count).map(|_| holder()).collect::<anyhow::Result<_>>()?;
+        let pids: Vec<u32> = town.holders.iter().map(Child::id).collect();
+        town.switch = Some(Switch::new(&pids)?);
+        let base = town.net.members.first().context("a node")?.rpc.port();
+        for (at, (member, pid)) in town.net.members.iter_mut().zip(&pids).enumerate() {
+            let enter = ["nsenter", "--net", "-t", &pid.to_string(), "--"];
+            member.launcher = enter.map(str::to_owned).to_vec();
+            member.rpc.set_ip(address(at).into());
+            move_addresses(&member.home().join("config.toml"), base, count)?;
+        }
+        town.start_all()?;
+        Ok(town)
+    }
+
+    /// Starts all nodes and waits until each knows each.
+    pub(crate) fn start_all(&mut self) -> anyhow::Result<()> {
+        for member in &mut self.net.members {
+            member.start()?;
+        }
+        self.meet_all()
+    }
+
+    /// Waits until each running node knows each other one.
+    pub(crate) fn meet_all(&self) -> anyhow::Result<()> {
+        let count = self.net.running().count();
+        self.net.running().try_for_each(|member| member.meets(count - 1))
+    }
+
+    pub(crate) fn switch(&self) -> anyhow::Result<&Switch> {
+        self.switch.as_ref().context("these nodes are not behind a switch")
+    }
+
+    pub(crate) fn node(&self, at: usize) -> anyhow::Result<&Member> {
+        self.net.members.get(at).context("no such node")
+    }
+
+    pub(crate) fn node_mut(&mut self, at: usize) -> anyhow::Result<&mut Member> {
+        self.net.members.get_mut(at).context("no such node")
+    }
+
+    pub(crate) fn kill(&mut self, at: usize) -> anyhow::Result<()> {
+        self.node_mut(at)?.kill()
+    }
+
+    pub(crate) fn restart(&mut self, at: usize) -> anyhow::Result<()> {
+        self.node_mut(at)?.start()
+    }
+
+    /// The greatest height of these nodes.
+    pub(crate) fn height(&self, nodes: &[usize]) -> anyhow::Result<u64> {
+        let heights = nodes.iter().map(|at| self.node(*at)?.height());
+        heights.collect::<anyhow::Result<Vec<_>>>()?.into_iter().max().context("no nodes")
+    }
+
+    /// Waits until these nodes have so many blocks more than the highest of them has now; answers
+    /// how long it took.
+    pub(crate) fn goes_on(&self, nodes: &[usize], more: u64) -> anyhow::Result<Duration> {
+        let (started, goal) = (Instant::now(), self.height(nodes)? + more);
+        nodes.iter().try_for_each(|at| self.node(*at)?.reaches(goal))?;
+        Ok(started.elapsed())
+    }
+
+    /// Watches for a while that no node makes a block. One that was under way may come first.
+    pub(crate) fn stands_still(&self, nodes: &[usize]) -> anyhow::Result<()> {
+        let mut height = self.height(nodes)?;
+        let (mut since, mut moved) = (Instant::now(), 0);
+        while since.elapsed() < WHILE {
+            let now = self.height(nodes)?;
+            if now > height {
+                (height, since, moved) = (now, Instant::now(), moved + 1);
+                ensure!(moved < 3, "blocks are made without a quorum: height {height}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Milliseconds between the timestamps of successive blocks from one height to another.
+    pub(crate) fn intervals(&self, at: usize, first: u64, last: u64) -> anyhow::Result<Vec<u64>> {
+        let node = self.node(at)?;
+        let time = |height: u64| -> anyhow::Result<u64> {
+            let block = node.call("ombra_getBlock", &json!([height, false]))?;
+            block.get("timestamp").and_then(serde_json::Value::as_u64).context("no timestamp")
+        };
+        let times = (first..=last).map(time).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(times
+            .windows(2)
+            .filter_map(|it| Some(it.get(1)?.saturating_sub(*it.first()?)))
+            .collect())
+    }
+
+    /// What holds after every fault: the running nodes have one chain with all that was confirmed,
+    /// none has taken memory without bound, all stop in order, and every block, certificate, row
+    /// and sum of money on their disks is right.
+    pub(crate) fn check(mut self, ledger: &Ledger) -> anyhow::Result<()> {
+        let nodes: Vec<usize> = (0..self.net.members.len())
+            .filter(|at| self.net.members.get(*at).is_some_and(|node| node.pid().is_some()))
+            .collect();
+        let height = self.height(&nodes)?;
+        self.net.same_block(height)?;
+        let confirmed = ledger.confirmed();
+        for at in &nodes {
+            let node = self.node(*at)?;
+            for tx in &confirmed {
+                let (height, _) = node.includes(&tx.hash)?;
+                ensure!(height == tx.height, "{} moved to another block on {}", tx.hash, node.name);
+            }
+        }
+        let memory = self.memory()?;
+        say(&format!(
+            "   {} nodes have the same block {height}, {} confirmed transactions are there; peak memory {memory:?} MiB",
+            nodes.len(),
+            confirmed.len(),
+        ));
+        for member in self.net.members.iter_mut().filter(|member| member.pid().is_some()) {
+            member.stop()?;
+        }
+        for at in nodes {
+            let said = self.node(at)?.db("verify")?;
+            ensure!(said.contains("verified"), "{said}");
+        }
+        Ok(())
+    }
+
+    /// The most memory that each running node has had, in MiB; too much is an error.
+    fn memory(&self) -> anyhow::Result<Vec<u64>> {
+        let mut peaks = Vec::new();
+        for member in self.net.running() {
+            let peak = member.memory_kb("VmHWM")?;
+            ensure!(peak < MEMORY_KB_MAX, "{} has had {peak} KiB", member.name);
+            peaks.push(peak / 1024);
+        }
+        Ok(peaks)
+    }
+}
+
+impl Drop for Town {
+    fn drop(&mut self) {
+        for holder in &mut self.holders {
+            drop(holder.kill());
+            drop(holder.wait());
+        }
+    }
+}
+
+/// A process that keeps a network namespace alive.
+fn holder() -> anyhow::Result<Child> {
+    let script = "ip link set lo up && echo ready && exec cat";
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--", "sh", "-c", script]);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut line = String::new();
+    let stdout = process.stdout.take().context("a pipe")?;
+    BufReader::new(stdout).read_line(&mut line)?;
+    if line.trim() != "ready" {
+        bail!("no network namespace was made");
+    }
+    Ok(process)
+}
+
+/// Gives every node in a settings file its own address; until now they differ by port.
+fn move_addresses(settings: &Path, base: u16, nodes: usize) -> anyhow::Result<()> {
+    let mut text = std::fs::read_to_string(settings)?;
+    for node in 0..nodes {
+        for port in (0..PORTS_PER_NODE).map(|port| usize::from(base) + node * PORTS_PER_NODE + port)
+        {
+            for between in [":", "/tcp/"] {
+                let old = format!("127.0.0.1{between}{port}");
+                text = text.replace(&old, &format!("{}{between}{port}", address(node)));
+            }
+        }
+    }
+    std::fs::write(settings, text)?;
+    Ok(())
+}
+
+/// Waits until a node's chain has stopped being behind another's.
+pub(crate) fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
+    let started = Instant::now();
+    wait_for(&format!("{} to catch up", behind.name), || {
+        Ok((behind.height()? + 1 >= ahead.height()?).then_some(()))
+    })?;
+    Ok(started.elapsed())
+}
