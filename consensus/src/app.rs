@@ -160,7 +160,6 @@ impl App {
             Err(_elapsed) => return Err(Fault::NotReady.into()),
         }
         loop {
-            let listens = self.waiting.is_some();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ok(()),
@@ -172,7 +171,7 @@ impl App {
                     due?;
                     self.start_height();
                 }
-                event = waiting::next_event(events.as_mut()), if listens => self.on_event(event),
+                event = waiting::next_event(events.as_mut()) => self.on_event(event),
             }
         }
     }

@@ -13,8 +13,7 @@ use types::Address;
 
 use crate::ValidatorSet;
 
-/// A vote for one of so many last heights shows that a validator is there. More than one, because
-/// votes that come after a height was decided are not looked at.
+/// A vote in the time of one of so many last heights shows that a validator is there.
 const HEARD_WITHIN: u64 = 3;
 
 /// Rounds of a height whose proposers are looked at; later rounds are waited for in full.
@@ -27,18 +26,23 @@ pub(crate) struct Presence(Arc<Mutex<BTreeMap<Address, Signs>>>);
 /// What is known of one validator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signs {
-    /// The greatest height that it signed something for.
+    /// The greatest height in whose time something that it signed came in.
     heard: u64,
     /// Whether the last round that was its turn decided nothing.
     missed: bool,
 }
 
 impl Presence {
-    /// A validator of the set signed something for a height.
+    /// Something that a validator of the set signed came in while this height was open.
     pub(crate) fn heard(&self, validator: Address, height: u64) {
         let mut all = self.0.lock();
         let signs = all.entry(validator).or_default();
         signs.heard = signs.heard.max(height);
+    }
+
+    /// Whether the last round that was its turn decided nothing.
+    pub(crate) fn has_missed(&self, validator: &Address) -> bool {
+        self.0.lock().get(validator).is_some_and(|signs| signs.missed)
     }
 
     /// This set decided a height in this round.

@@ -31,6 +31,9 @@ use super::{App, START_WAIT_MAX, send};
 use crate::Fault;
 use crate::engine::context::{Ctx, Height};
 
+/// How many heights late a vote may be that shows that its validator is there.
+const LATE_MAX: u64 = 8;
+
 /// The engine's question, to be answered with the open height.
 pub(super) enum Reply {
     /// After the engine's start.
@@ -141,14 +144,23 @@ impl App {
         }
     }
 
-    /// Wakes this validator if the event is another's vote for the open height.
+    /// Wakes this validator if the event is another's vote for the open height. A vote of one that
+    /// missed its turn shows that it is there, also if it comes too late for the engine.
     pub(super) fn on_event(&mut self, event: Result<Event<Ctx>, RecvError>) {
         let Ok(Event::Received(SignedConsensusMsg::Vote(vote))) = event else { return };
-        let fields = vote.message.fields();
+        let (fields, open) = (vote.message.fields(), self.open_height());
         let Some(voter) = self.tip.validators.by_address(&fields.validator) else { return };
-        if fields.height == self.open_height()
-            && self.verifier.is_vote(&fields, &voter.public_key, &vote.signature.get())
-        {
+        let wakes = self.waiting.is_some() && fields.height == open;
+        let is_late = (open.saturating_sub(LATE_MAX)..open).contains(&fields.height);
+        let returns = is_late && self.presence.has_missed(&voter.address);
+        let signature = vote.signature.get();
+        if !(wakes || returns) || !self.verifier.is_vote(&fields, &voter.public_key, &signature) {
+            return;
+        }
+        if returns {
+            self.presence.heard(voter.address, open);
+        }
+        if wakes {
             tracing::debug!(height = fields.height, voter = %fields.validator, "others vote");
             self.wake();
         }
