@@ -20,22 +20,18 @@ const BALLAST: &str = "ballast";
 /// Less room than the node wants: it stops in order before anything fails.
 pub(crate) fn short(_: Extent) -> anyhow::Result<()> {
     // 256 MiB have to be free: storage.free_disk_bytes_min.
-    out_of_room(DISK_MIB - 200, None)
+    out_of_room(DISK_MIB - 200)
 }
 
-/// No room at all, at once: a write fails.
+/// No room at all, at once: writes fail before the node looks how much there is.
 pub(crate) fn full(_: Extent) -> anyhow::Result<()> {
-    out_of_room(DISK_MIB, Some("0"))
+    out_of_room(DISK_MIB)
 }
 
-fn out_of_room(ballast_mib: u64, free_min: Option<&str>) -> anyhow::Result<()> {
+fn out_of_room(ballast_mib: u64) -> anyhow::Result<()> {
     let mut town = Town::make(4, 0)?;
     let home = town.node(FULL)?.home().to_owned();
     own_disk(&home)?;
-    if let Some(bytes) = free_min {
-        let name = "OMBRA__STORAGE__FREE_DISK_BYTES_MIN".to_owned();
-        town.node_mut(FULL)?.environment = vec![(name, bytes.to_owned())];
-    }
     town.start_all()?;
     let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
     load.confirms(20)?;

@@ -33,7 +33,8 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
         liar.lies().len(),
         liar.height()
     ));
-    ensure!(seen.iter().all(|count| *count > 0), "somebody has not judged a lie");
+    // A lie may be skipped: a busy liar can be too late with it.
+    ensure!(seen.iter().all(|count| *count >= 3), "somebody has not judged the lies");
     let liar_address = town.node(LIAR)?.validator_key()?.address().to_string();
     for height in 1..=town.height(HONEST)? {
         let block = town.node(0)?.call("ombra_getBlock", &serde_json::json!([height, false]))?;

@@ -77,7 +77,7 @@ fn rubbish() -> Vec<Vec<u8>> {
 fn send_all(town: &Town, plan: Plan, network: Network, protocol: &str) -> anyhow::Result<()> {
     let address = town.node(0)?.p2p_address(network);
     let rogue = Rogue::start(plan.clone(), &[address])?;
-    wait_for("a connection of the rogue", || Ok((rogue.connected() > 0).then_some(())))?;
+    rogue.connects()?;
     // Subscriptions take a moment to be told; until then nothing goes out.
     let topic = plan.topics.first().context("a topic")?;
     wait_for("the rogue's first message to go out", || {

@@ -25,6 +25,8 @@ const ORDERS_MAX: usize = 256;
 const HEARD_MAX: usize = 256;
 /// Bytes of an answer that are read.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
+/// How often one who is not connected dials.
+const BEAT: Duration = Duration::from_millis(500);
 /// Largest message that it lets itself send.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -100,6 +102,8 @@ struct Facts {
     failed: AtomicUsize,
     asked: AtomicUsize,
     heard: Mutex<VecDeque<Vec<u8>>>,
+    /// Why it was disconnected last.
+    trouble: Mutex<String>,
 }
 
 /// A running rogue.
@@ -116,14 +120,13 @@ impl Rogue {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let guard = runtime.enter();
-        let mut swarm = swarm(&plan)?;
-        for address in dial {
-            swarm.dial(address.parse::<Multiaddr>()?)?;
-        }
+        let swarm = swarm(&plan)?;
+        let dial = dial.iter().map(|address| Ok(address.parse()?));
+        let dial: Vec<Multiaddr> = dial.collect::<anyhow::Result<_>>()?;
         drop(guard);
         let (orders, queue) = mpsc::channel(ORDERS_MAX);
         let facts = Arc::<Facts>::default();
-        runtime.spawn(run(swarm, queue, Arc::clone(&facts)));
+        runtime.spawn(run(swarm, dial, queue, Arc::clone(&facts)));
         Ok(Self { facts, orders, _runtime: runtime })
     }
 
@@ -141,6 +144,14 @@ impl Rogue {
     /// Peers that it is connected to.
     pub(crate) fn connected(&self) -> usize {
         self.facts.connected.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it is connected.
+    pub(crate) fn connects(&self) -> anyhow::Result<()> {
+        let connected = tests::node::wait_for("a connection of the rogue", || {
+            Ok((self.connected() > 0).then_some(()))
+        });
+        connected.with_context(|| lock(&self.facts.trouble).clone())
     }
 
     /// Messages that went out.
@@ -213,7 +224,13 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
     Ok(swarm)
 }
 
-async fn run(mut swarm: Swarm<Behaviour>, mut orders: mpsc::Receiver<Order>, facts: Arc<Facts>) {
+async fn run(
+    mut swarm: Swarm<Behaviour>,
+    dial: Vec<Multiaddr>,
+    mut orders: mpsc::Receiver<Order>,
+    facts: Arc<Facts>,
+) {
+    let mut beat = tokio::time::interval(BEAT);
     // Questions of others are kept open and never answered.
     let mut unanswered = VecDeque::new();
     loop {
@@ -222,13 +239,26 @@ async fn run(mut swarm: Swarm<Behaviour>, mut orders: mpsc::Receiver<Order>, fac
                 Some(order) => obey(&mut swarm, order, &facts),
                 None => return,
             },
+            _ = beat.tick() => if swarm.connected_peers().next().is_none() {
+                for address in &dial {
+                    // Who cannot dial now tries again with the next beat.
+                    drop(swarm.dial(address.clone()));
+                }
+            },
             event = swarm.select_next_some() => {
                 let connected = swarm.connected_peers().count();
                 facts.connected.store(connected, Ordering::Relaxed);
-                if let SwarmEvent::Behaviour(event) = event {
-                    unanswered.extend(note(event, &facts));
-                    unanswered.truncate(HEARD_MAX);
+                match event {
+                    SwarmEvent::Behaviour(event) => unanswered.extend(note(event, &facts)),
+                    SwarmEvent::ConnectionClosed { cause, .. } => {
+                        *lock(&facts.trouble) = format!("closed: {cause:?}");
+                    }
+                    SwarmEvent::OutgoingConnectionError { error, .. } => {
+                        *lock(&facts.trouble) = error.to_string();
+                    }
+                    _ => {}
                 }
+                unanswered.truncate(HEARD_MAX);
             }
         }
     }

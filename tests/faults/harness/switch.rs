@@ -34,6 +34,9 @@ struct Rules {
     delay: Duration,
     /// What chance is made of.
     seed: u64,
+    /// Packets between nodes that were lost, and all of them.
+    lost: u64,
+    seen: u64,
 }
 
 impl Rules {
@@ -42,10 +45,11 @@ impl Rules {
         if from == HOST || to == HOST {
             return Some(Duration::ZERO);
         }
-        if self.cut.contains(&(from.min(to), from.max(to))) || self.chance() < self.lost_percent {
-            return None;
-        }
-        Some(self.delay)
+        let is_cut = self.cut.contains(&(from.min(to), from.max(to)));
+        let is_lost = is_cut || self.chance() < self.lost_percent;
+        self.seen += 1;
+        self.lost += u64::from(is_lost);
+        (!is_lost).then_some(self.delay)
     }
 
     /// A number below 100: xorshift, the same row in each run.
@@ -59,6 +63,14 @@ impl Rules {
 
 /// A packet on its way.
 type Packet = (Instant, Vec<u8>);
+
+/// The ways to a node.
+#[derive(Clone)]
+struct Door {
+    place: usize,
+    at_once: mpsc::Sender<Packet>,
+    later: mpsc::Sender<Packet>,
+}
 
 /// The switch. Its devices go with it.
 #[derive(Debug)]
@@ -89,9 +101,13 @@ impl Switch {
         }
         let mut doors = Vec::new();
         for (place, tun) in &ports {
-            let (sender, queue) = mpsc::channel(UNDER_WAY_MAX);
-            tokio::spawn(deliver(Arc::clone(tun), queue));
-            doors.push((*place, sender));
+            // Two ways in, so that what is not hindered does not wait behind what is.
+            let [at_once, later] = [(), ()].map(|()| {
+                let (sender, queue) = mpsc::channel(UNDER_WAY_MAX);
+                tokio::spawn(deliver(Arc::clone(tun), queue));
+                sender
+            });
+            doors.push(Door { place: *place, at_once, later });
         }
         for (place, tun) in ports {
             tokio::spawn(forward(place, tun, doors.clone(), Arc::clone(&rules)));
@@ -116,6 +132,12 @@ impl Switch {
         rules.cut.clear();
         rules.lost_percent = 0;
         rules.delay = Duration::ZERO;
+    }
+
+    /// Packets between nodes since the beginning: those that were lost, and all.
+    pub(crate) fn lost_of(&self) -> (u64, u64) {
+        let rules = self.rules();
+        (rules.lost, rules.seen)
     }
 
     /// Loses so many packets in a hundred.
@@ -160,12 +182,7 @@ fn command(words: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Takes a node's packets and sends them on their way.
-async fn forward(
-    from: usize,
-    tun: Arc<Tun>,
-    doors: Vec<(usize, mpsc::Sender<Packet>)>,
-    rules: Arc<Mutex<Rules>>,
-) {
+async fn forward(from: usize, tun: Arc<Tun>, doors: Vec<Door>, rules: Arc<Mutex<Rules>>) {
     let mut buffer = vec![0; MTU];
     while let Ok(length) = tun.recv(&mut buffer).await {
         let Some(packet) = buffer.get(..length) else { continue };
@@ -175,11 +192,12 @@ async fn forward(
             continue;
         };
         let to = usize::from(*last).wrapping_sub(1);
-        let Some((_, door)) = doors.iter().find(|(place, _)| *place == to) else { continue };
+        let Some(door) = doors.iter().find(|door| door.place == to) else { continue };
         let fate = rules.lock().unwrap_or_else(PoisonError::into_inner).fate(from, to);
         if let Some(delay) = fate {
+            let way = if delay.is_zero() { &door.at_once } else { &door.later };
             // A full wire loses what comes next.
-            drop(door.try_send((Instant::now() + delay, packet.to_vec())));
+            drop(way.try_send((Instant::now() + delay, packet.to_vec())));
         }
     }
 }
