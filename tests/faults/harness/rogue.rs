@@ -248,15 +248,14 @@ async fn run(
             event = swarm.select_next_some() => {
                 let connected = swarm.connected_peers().count();
                 facts.connected.store(connected, Ordering::Relaxed);
-                match event {
-                    SwarmEvent::Behaviour(event) => unanswered.extend(note(event, &facts)),
-                    SwarmEvent::ConnectionClosed { cause, .. } => {
-                        *lock(&facts.trouble) = format!("closed: {cause:?}");
-                    }
-                    SwarmEvent::OutgoingConnectionError { error, .. } => {
-                        *lock(&facts.trouble) = error.to_string();
-                    }
-                    _ => {}
+                if let SwarmEvent::ConnectionClosed { cause, .. } = &event {
+                    *lock(&facts.trouble) = format!("closed: {cause:?}");
+                }
+                if let SwarmEvent::OutgoingConnectionError { error, .. } = &event {
+                    *lock(&facts.trouble) = error.to_string();
+                }
+                if let SwarmEvent::Behaviour(event) = event {
+                    unanswered.extend(note(event, &facts));
                 }
                 unanswered.truncate(HEARD_MAX);
             }
