@@ -164,7 +164,9 @@ impl Member {
     /// A node that something else runs, to be called; it has no home here.
     #[must_use]
     pub fn elsewhere(name: String, rpc: SocketAddr) -> Self {
-        Self { name, rpc, home: PathBuf::new(), binary: PathBuf::new(), process: None }
+        let (launcher, environment) = (Vec::new(), Vec::new());
+        let (home, binary) = (PathBuf::new(), PathBuf::new());
+        Self { name, rpc, launcher, environment, home, binary, process: None }
     }
 
     /// Starts the process, which must not run, and waits until it answers.

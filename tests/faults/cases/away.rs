@@ -9,12 +9,16 @@ use crate::harness::town::{Town, catches_up};
 
 const REST: &[usize] = &[0, 1, 2];
 const AWAY: usize = 4;
-const BLOCKS: u64 = 200;
+/// Blocks as fast as they are agreed on.
+const FASTEST: &[&str] = &["minBlockIntervalMs=10", "heartbeatMs=1000"];
+/// How many it misses.
+const BLOCKS: u64 = 500;
 const BLOCKS_FULL: u64 = 10_000;
 
 pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let blocks = extent.pick(BLOCKS, BLOCKS_FULL);
-    let mut town = Town::start(4, 1)?;
+    let mut town = Town::make_with(4, 1, FASTEST)?;
+    town.start_all()?;
     let load = Load::start(&town.net, REST, 4, Duration::ZERO)?;
     load.confirms(10)?;
     let left = town.height(REST)?;

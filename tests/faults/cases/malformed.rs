@@ -95,6 +95,7 @@ fn send_all(town: &Town, plan: Plan, network: Network, protocol: &str) -> anyhow
         Ok((answered + failed > 0 || rogue.connected() == 0).then_some(()))
     })?;
     let (answered, failed) = rogue.answers();
+    ensure!(rogue.published() > 0, "nothing went out: {}", rogue.trouble());
     say(&format!(
         "   {network:?}, {protocol}: {} messages went out; of its questions {answered} had an answer, {failed} none",
         rogue.published()

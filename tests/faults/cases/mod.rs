@@ -8,6 +8,7 @@ mod away;
 mod flood;
 mod full_disk;
 mod invalid_block;
+mod invalid_certificate;
 mod malformed;
 mod one_down;
 mod partition;
@@ -34,7 +35,13 @@ pub(crate) const CASES: &[Case] = &[
         name: "one_down",
         about: "one of four validators is killed; blocks go on at their pace",
         needs: Need::Loopback,
-        run: one_down::run,
+        run: one_down::killed,
+    },
+    Case {
+        name: "one_frozen",
+        about: "one of four validators hangs, connected as ever; blocks go on at their pace",
+        needs: Need::Loopback,
+        run: one_down::frozen,
     },
     Case {
         name: "two_down",
@@ -119,6 +126,12 @@ pub(crate) const CASES: &[Case] = &[
         about: "a validator proposes blocks that break the rules",
         needs: Need::Loopback,
         run: invalid_block::run,
+    },
+    Case {
+        name: "invalid_certificate",
+        about: "a validator serves blocks with forged certificates to a node that was away",
+        needs: Need::Loopback,
+        run: invalid_certificate::run,
     },
     Case {
         name: "flood",

@@ -1,4 +1,4 @@
-//! One of four validators is killed.
+//! One of four validators is killed, or hangs.
 
 use std::time::Duration;
 
@@ -20,13 +20,26 @@ const NOTICED: u64 = 8;
 /// one is known to be down. The whole propose timeout for each of its turns would be some ten times.
 const SLOWER_MAX: u64 = 4;
 
-pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
+/// Killed: its connections are closed at once.
+pub(crate) fn killed(_: Extent) -> anyhow::Result<()> {
+    without_one(Town::kill, Town::restart)
+}
+
+/// Stopped in the middle of its work: to the others it is connected as ever.
+pub(crate) fn frozen(_: Extent) -> anyhow::Result<()> {
+    without_one(|town, at| town.node(at)?.signal("STOP"), |town, at| town.node(at)?.signal("CONT"))
+}
+
+/// Something that is done to a node.
+type Act = fn(&mut Town, usize) -> anyhow::Result<()>;
+
+fn without_one(take_away: Act, bring_back: Act) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
     let load = Load::start(&town.net, REST, 4, Duration::ZERO)?;
     load.confirms(10)?;
     let normal = pace(&town, BLOCKS)?;
 
-    town.kill(DEAD)?;
+    take_away(&mut town, DEAD)?;
     let at_once = pace(&town, NOTICED)?;
     let later = pace(&town, BLOCKS)?;
     let [before, noticing, after] = [&normal, &at_once, &later].map(|it| mean(it));
@@ -36,7 +49,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     say(&format!("   intervals then: {later:?}"));
     ensure!(after <= before * SLOWER_MAX, "the pace does not recover");
 
-    town.restart(DEAD)?;
+    bring_back(&mut town, DEAD)?;
     town.goes_on(&[0, 1, 2, DEAD], 4)?;
     proposes(&town.net)?;
     town.check(&*load.stop()?)

@@ -1,8 +1,8 @@
 //! A validator whose clock is wrong.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::Extent;
 use crate::harness::load::Load;
@@ -12,6 +12,8 @@ use crate::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const WRONG: usize = 3;
+/// How far the chain's time may be from the machine's: far less than the wrong clock.
+const OFF_MS_MAX: u64 = 60_000;
 
 pub(crate) fn ahead(extent: Extent) -> anyhow::Result<()> {
     with_clock("+3600s", extent)
@@ -44,7 +46,18 @@ fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
     let most = intervals.iter().max().copied().unwrap_or(0);
     say(&format!("   {blocks} blocks in {took:.1?}; the longest interval was {most} ms"));
     load.confirms(20)?;
-    let honest = town.node(0)?.call("ombra_chainInfo", &serde_json::json!([]))?;
-    say(&format!("   the chain's time is {}", honest["latestBlockTime"]));
+    let info = town.node(0)?.call("ombra_chainInfo", &serde_json::json!([]))?;
+    let chain_ms = info["latestBlockTime"].as_u64().context("the time of the latest block")?;
+    let off_ms = chain_ms.abs_diff(now_ms()?);
+    ensure!(off_ms < OFF_MS_MAX, "the chain's time is off by {off_ms} ms");
     town.check(&*load.stop()?)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the machine's clock is what the chain is compared with"
+)]
+fn now_ms() -> anyhow::Result<u64> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+    Ok(u64::try_from(since.as_millis())?)
 }

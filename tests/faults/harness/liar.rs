@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,14 +11,14 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Config, Decided, Equivocation, Identity, Ledger, LedgerFault, Pace,
-    Proposed, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Config, Decided, Equivocation, Identity, Ledger, LedgerFault,
+    Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
 };
 use tests::net::{Net, Network};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use types::block::{Block, Header, UncheckedBlock, merkle_root};
-use types::{Address, Amount, Hash, Params, SizeLimits};
+use types::{Address, Amount, Hash, Params, Signature, SizeLimits};
 
 /// How often it looks for a block to make.
 const PACE: Duration = Duration::from_millis(150);
@@ -58,6 +59,8 @@ pub(crate) struct LyingLedger {
     own: Address,
     validators: ValidatorSet,
     content: Mutex<Content>,
+    /// How often others asked it for decided blocks.
+    asked: AtomicU64,
 }
 
 impl LyingLedger {
@@ -154,10 +157,17 @@ impl Ledger for LyingLedger {
         Ok(())
     }
 
+    /// The block as it was decided, with a certificate that nobody signed.
     fn decided(&self, height: u64) -> Result<Option<Decided>, LedgerFault> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let content = self.content();
         let found = content.decided.iter().find(|(header, _)| header.index == height);
-        Ok(found.map(|(_, decided)| decided.clone()))
+        let Some((_, Decided { bytes, certificate })) = found else { return Ok(None) };
+        let mut forged = Certificate::decode(certificate).map_err(LedgerFault::new)?;
+        for entry in &mut forged.signatures {
+            entry.signature = Signature::new([7; 64]);
+        }
+        Ok(Some(Decided { bytes: bytes.clone(), certificate: forged.encode().into() }))
     }
 }
 
@@ -219,6 +229,7 @@ impl Liar {
             own: own.address(),
             validators: set,
             content: Mutex::default(),
+            asked: AtomicU64::new(0),
         });
         let others = net.running().map(|other| {
             let id = consensus::peer_id(&other.node_key()?)?;
@@ -262,6 +273,11 @@ impl Liar {
     /// The height that it has followed the chain to.
     pub(crate) fn height(&self) -> u64 {
         self.ledger.content().tip.as_ref().map_or(0, |tip| tip.index)
+    }
+
+    /// How often others asked it for decided blocks; each got a forged certificate with it.
+    pub(crate) fn asked(&self) -> u64 {
+        self.ledger.asked.load(Ordering::Relaxed)
     }
 
     /// How many ways to lie there are.

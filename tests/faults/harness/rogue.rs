@@ -39,8 +39,8 @@ pub(crate) struct Plan {
     pub(crate) key: Option<[u8; 32]>,
     /// What it publishes on.
     pub(crate) topics: Vec<String>,
-    /// What it asks and is asked.
-    pub(crate) protocol: String,
+    /// What it is asked; it asks the first.
+    pub(crate) protocols: Vec<String>,
     /// Whether its messages carry its name and signature.
     pub(crate) is_signed: bool,
 }
@@ -54,7 +54,7 @@ impl Plan {
             version: format!("/ombra/{chain}/{genesis}"),
             key: None,
             topics: vec![format!("/ombra/{chain}/{short}/txs/1")],
-            protocol: format!("/ombra/{chain}/{short}/{protocol}/1"),
+            protocols: vec![format!("/ombra/{chain}/{short}/{protocol}/1")],
             is_signed: false,
         })
     }
@@ -69,7 +69,10 @@ impl Plan {
             version: format!("/ombra/{short}/consensus/1"),
             key: Some(key),
             topics: ["/consensus", "/proposal_parts", "/liveness"].map(str::to_owned).to_vec(),
-            protocol: format!("/ombra/{short}/{protocol}/1"),
+            // Who takes no proof of being a validator is cut off at once.
+            protocols: [protocol, "validator-proof"]
+                .map(|protocol| format!("/ombra/{short}/{protocol}/1"))
+                .to_vec(),
             is_signed: true,
         })
     }
@@ -151,7 +154,12 @@ impl Rogue {
         let connected = tests::node::wait_for("a connection of the rogue", || {
             Ok((self.connected() > 0).then_some(()))
         });
-        connected.with_context(|| lock(&self.facts.trouble).clone())
+        connected.with_context(|| self.trouble())
+    }
+
+    /// Why it was disconnected last.
+    pub(crate) fn trouble(&self) -> String {
+        lock(&self.facts.trouble).clone()
     }
 
     /// Messages that went out.
@@ -205,10 +213,13 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
     for topic in &plan.topics {
         gossip.subscribe(&IdentTopic::new(topic.as_str()))?;
     }
-    let protocol = StreamProtocol::try_from_owned(plan.protocol.clone())?;
+    let protocols = plan
+        .protocols
+        .iter()
+        .map(|name| Ok((StreamProtocol::try_from_owned(name.clone())?, ProtocolSupport::Full)));
     let ask = request_response::Behaviour::with_codec(
         Raw,
-        [(protocol, ProtocolSupport::Full)],
+        protocols.collect::<anyhow::Result<Vec<_>>>()?,
         request_response::Config::default().with_request_timeout(Duration::from_secs(20)),
     );
     let version = plan.version.clone();

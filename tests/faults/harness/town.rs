@@ -42,8 +42,17 @@ impl Town {
 
     /// Homes of nodes on loopback; nothing runs yet.
     pub(crate) fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
+        Self::make_with(validators, followers, FAST)
+    }
+
+    /// The same with other parameters of the chain.
+    pub(crate) fn make_with(
+        validators: usize,
+        followers: usize,
+        params: &[&str],
+    ) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
-        let params = FAST.iter().map(|param| (*param).to_owned()).collect();
+        let params = params.iter().map(|param| (*param).to_owned()).collect();
         let net = Net::make_as(&NetOptions { params, ..options })?;
         Ok(Self { net, switch: None, holders: Vec::new() })
     }
