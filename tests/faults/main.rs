@@ -186,6 +186,7 @@ fn run_apart(case: &Case, cli: &Cli, extent: Extent) -> anyhow::Result<Outcome> 
             process.wait()?;
             return Ok(Outcome::Failed(format!("it took longer than {most:?}")));
         }
+        // The pause of the loop that waits with a deadline.
         std::thread::sleep(Duration::from_millis(50));
     }
 }

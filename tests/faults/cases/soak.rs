@@ -24,6 +24,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     say("   minute  height  confirmed  memory of each node, MiB: all of it, and what is its own");
     for minute in 1..=extent.soak_minutes {
         while started.elapsed() < MINUTE * u32::try_from(minute)? {
+            // The figures are those of each minute.
             std::thread::sleep(Duration::from_millis(200));
         }
         let memory = memory(&town)?;

@@ -192,10 +192,12 @@ impl Archive for LyingLedger {
 #[async_trait]
 impl Pace for LyingLedger {
     async fn due(&self, _: u64) {
+        // Its pace, as if blocks were due by the clock.
         tokio::time::sleep(PACE).await;
     }
 
     async fn earliest(&self, _: u64) {
+        // Its pace, as if blocks were due by the clock.
         tokio::time::sleep(PACE).await;
     }
 }

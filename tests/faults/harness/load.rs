@@ -107,6 +107,7 @@ impl Client {
         while !over.load(Ordering::Relaxed) {
             let text = self.actor.sign(&body);
             self.bring_in(&text)?;
+            // The load is a rate.
             std::thread::sleep(pause);
         }
         Ok(())
@@ -134,6 +135,7 @@ impl Client {
                 self.ledger.fail(node, was_away, format!("{error:#}"));
                 self.connection = None;
                 self.at = (self.at + 1) % self.nodes.len();
+                // Nobody asks a node that is away without a pause.
                 std::thread::sleep(PAUSE);
                 None
             }

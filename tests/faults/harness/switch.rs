@@ -205,6 +205,7 @@ async fn forward(from: usize, tun: Arc<Tun>, doors: Vec<Door>, rules: Arc<Mutex<
 /// Hands packets to a node when their time has come.
 async fn deliver(tun: Arc<Tun>, mut queue: mpsc::Receiver<Packet>) {
     while let Some((due, packet)) = queue.recv().await {
+        // How long a packet is under way is what is tested.
         tokio::time::sleep_until(due).await;
         // A device that is gone takes nothing, and nobody misses it.
         drop(tun.send(&packet).await);

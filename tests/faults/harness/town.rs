@@ -133,6 +133,7 @@ impl Town {
                 (height, since, moved) = (now, Instant::now(), moved + 1);
                 ensure!(moved < 3, "blocks are made without a quorum: height {height}");
             }
+            // What must not happen is watched for a while.
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
