@@ -227,7 +227,7 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
         .with_tokio()
         .with_tcp(tcp::Config::default(), noise::Config::new, yamux::Config::default)?
         .with_behaviour(|key| {
-            let identify = identify::Config::new(version, key.public());
+            let identify = identify::Config::new_with_signed_peer_record(version, key);
             Behaviour { identify: identify::Behaviour::new(identify), gossip, ask }
         })?
         .with_swarm_config(|config| config.with_idle_connection_timeout(Duration::from_secs(600)))
