@@ -111,3 +111,12 @@ pub enum StartError {
     #[error("the consensus engine did not start: {0}")]
     Engine(String),
 }
+
+impl StartError {
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        use crate::GuardError::{Conflict, Damaged, Older, Owner};
+        matches!(self, Self::Guard(Conflict { .. } | Damaged { .. } | Older { .. } | Owner { .. }))
+    }
+}

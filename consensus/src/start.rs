@@ -48,6 +48,8 @@ pub struct Ports {
     pub archive: Arc<dyn Archive>,
     /// When blocks are due.
     pub pace: Arc<dyn Pace>,
+    /// Where it is counted what happens.
+    pub counters: Counters,
 }
 
 impl std::fmt::Debug for Ports {
@@ -133,7 +135,7 @@ async fn launch(
     std::fs::create_dir_all(&config.directory)
         .map_err(|source| StartError::Directory { path: config.directory.clone(), source })?;
     let chain_id: Arc<str> = config.chain_id.as_str().into();
-    let counters = Counters::default();
+    let counters = ports.counters.clone();
     let signer = match identity.validator {
         None => None,
         Some(keypair) => {

@@ -120,6 +120,26 @@ impl Chain {
         recent.iter().rev().find(|block| block.block.header.index == height).cloned()
     }
 
+    /// The database has moved to this tip. To be followed by [`Chain::settle`] before anything is
+    /// executed over it.
+    pub(crate) fn moved(&self, tip: Tip) {
+        *self.tip.write() = (tip, TipAge::new(tip.timestamp, now_ms()));
+    }
+
+    /// Learns what the blocks did over which the database has moved.
+    ///
+    /// # Errors
+    /// [`Fault`] if the store fails.
+    pub(crate) fn settle(&self) -> Result<(), Fault> {
+        let deadline = sweep::next_deadline(&*self.store.latest())?;
+        *self.validators.write() = next_validators(&self.store, &self.spec)?;
+        self.recent.lock().clear();
+        self.open.lock().clear();
+        *self.next_deadline.write() = deadline;
+        self.moved(self.store.tip()?);
+        Ok(())
+    }
+
     /// Keeps an executed block until its height is decided or others have taken its place.
     pub(crate) fn keep_open(&self, hash: Hash, executed: Arc<Executed>) {
         let mut open = self.open.lock();

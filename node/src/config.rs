@@ -22,6 +22,8 @@ pub struct Config {
     pub p2p: P2p,
     /// How long validators wait for each other.
     pub consensus: Consensus,
+    /// Catching up with peers.
+    pub sync: Sync,
     /// The transaction pool.
     pub txpool: txpool::Config,
     /// The database.
@@ -79,6 +81,24 @@ impl Default for Consensus {
             timeout_precommit_ms: 500,
             timeout_step_ms: 250,
         }
+    }
+}
+
+/// Catching up with peers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sync {
+    /// How long a node that starts waits at most until half of its `p2p.gossip.peers` have said how
+    /// far they are, in milliseconds.
+    pub wait_ms: u64,
+    /// The node stops with an error when its height has not moved for so long although peers show
+    /// later blocks, in milliseconds; 0 for never.
+    pub stalled_ms: u64,
+}
+
+impl Default for Sync {
+    fn default() -> Self {
+        Self { wait_ms: 3_000, stalled_ms: 60_000 }
     }
 }
 

@@ -26,6 +26,24 @@ pub enum Fault {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Consensus did not start, after the node had caught up.
+    #[error("consensus: {0}")]
+    ConsensusStart(#[from] consensus::StartError),
+    /// Blocks of peers could not be executed, through no fault of theirs.
+    #[error("catching up with peers: {0}")]
+    CatchUp(Box<state::store::tools::ToolError>),
+    /// The node stands still while the chain goes on.
+    #[error(
+        "the height stays at {height} although the chain goes on: peers are at {ahead}, and {peer} has shown the next block; starting again lets the node catch up"
+    )]
+    Stalled {
+        /// The node's height.
+        height: u64,
+        /// The highest that a peer claims.
+        ahead: u64,
+        /// Who has shown that the next height is decided.
+        peer: String,
+    },
     /// The disk is nearly full.
     #[error(
         "the disk has {free} bytes left, fewer than the {min} that `storage.free_disk_bytes_min` asks for"

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 use txpool::lanes::Rules;
 use txpool::{Lane, Pool};
-use types::{Keypair, Params};
+use types::Keypair;
 
 use crate::adapters::blocks::ServedChain;
 use crate::adapters::consensus::ChainLedger;
@@ -27,11 +27,14 @@ use crate::adapters::submit::{self, Worker};
 use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
 use crate::config::{Config, Home};
+use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
 use crate::pace::{BlockPace, Wake};
+use crate::replay::ChainReplay;
 use crate::supervisor::{ShutdownReason, Supervisor};
+use crate::sync::{CatchUp, Phase, SyncState, Watch};
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -91,13 +94,7 @@ impl StartError {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
     pub const fn forbids_restart(&self) -> bool {
-        use consensus::GuardError::{Conflict, Damaged, Older, Owner};
-        matches!(
-            self,
-            Self::Consensus(consensus::StartError::Guard(
-                Conflict { .. } | Damaged { .. } | Older { .. } | Owner { .. }
-            ))
-        )
+        matches!(self, Self::Consensus(error) if error.forbids_restart())
     }
 }
 
@@ -140,6 +137,8 @@ struct Parts {
     bus: Arc<EventBus>,
     wake: Arc<Wake>,
     rules: Rules,
+    sync: Arc<SyncState>,
+    metrics: BlockMetrics,
 }
 
 /// Starts a node and answers once its interfaces do.
@@ -148,36 +147,30 @@ struct Parts {
 /// [`StartError`]; what had been started is stopped again.
 pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
-    let parts = open_parts(&home, &genesis, &config)?;
     let mut registry = Registry::with_prefix("ombra");
+    let parts = open_parts(&home, &genesis, &config, &mut registry)?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
 
     start_storage(&parts, &home, &config, &mut supervisor);
     let identity = consensus::Identity { node_key, validator };
-    let settings = consensus_config(&home, &parts, &config, &identity, alone);
+    let settings = engine::settings(&home, parts.chain.spec(), &config, &identity, alone);
     let listen = match &settings.network {
         consensus::Network::Alone => None,
         consensus::Network::Peers { listen, .. } => Some(listen.clone()),
     };
-    let stop = supervisor.stage("consensus");
-    let engine = start_engine(&parts, settings, identity, &mut registry, stop).await?;
-    let control = engine.control().clone();
-    supervisor.spawn("engine", async move {
-        let mut engine = engine;
-        engine.finished().await.map_err(Fault::from)
-    });
+    // With nobody to catch up with, consensus starts at once; else when everything else runs.
+    let catches_up = listen.is_some() && !config.p2p.gossip.peers.is_empty();
+    let stop_engine = supervisor.stage("consensus");
+    let engine = engine_of(&parts, settings, identity, &mut registry)?;
+    let control = Arc::clone(&engine.control);
+    let mut later = Some(engine);
+    if let Some(engine) = later.take_if(|_| !catches_up) {
+        let handle = engine.start(stop_engine.clone()).await?;
+        supervisor.spawn("engine", engine::run(handle));
+    }
 
-    let stop = supervisor.stage("pool");
-    let (door, ingest) = submit::open(Worker {
-        chain: Arc::clone(&parts.chain),
-        pool: Arc::clone(&parts.pool),
-        pending: Arc::clone(&parts.pending),
-        lane: lane(&parts.rules)?,
-    });
-    supervisor.spawn("ingest", ingest.run(stop));
-
-    let door: Arc<dyn Submit> = Arc::new(door);
+    let door = open_door(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
     let network = match listen {
         None => None,
@@ -186,11 +179,19 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
             let bus = Arc::clone(&parts.bus);
             let handle = start_gossip(setup, bus, &mut supervisor, stop.clone()).await?;
             handle.counters().register(&mut registry);
+            supervisor
+                .spawn("watch", comparison(&parts, &config, handle.clone()).run(stop.clone()));
             Some(handle)
         }
     };
-    let peers = Arc::new(Peers::new(control.clone(), network.clone(), listen.as_deref()));
+    let sync = Arc::clone(&parts.sync);
+    let peers = Peers::new(Arc::clone(&control), network.clone(), listen.as_deref(), sync);
+    let peers = Arc::new(peers);
     supervisor.spawn("peers", Arc::clone(&peers).run(stop));
+    if let (Some(engine), Some(network)) = (later, &network) {
+        let catch_up = catch_up(&parts, &genesis, &config, network.clone())?;
+        supervisor.spawn_in("consensus", "engine", engine.run_after(catch_up, stop_engine));
+    }
 
     let health = watch(&parts, &home, &config, &peers, &mut registry);
 
@@ -211,9 +212,9 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         server.finished().await.map_err(|source| Fault::io("serving the interfaces", source))
     });
 
-    let endpoints_file = home.endpoints();
     let gossip = network.and_then(|handle| handle.listen_addresses().into_iter().next());
     let text = endpoints_text(&endpoints, listen.as_deref(), gossip.as_deref());
+    let endpoints_file = home.endpoints();
     write_atomically(&endpoints_file, &text)
         .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
@@ -229,20 +230,20 @@ fn start_storage(parts: &Parts, home: &Home, config: &Config, supervisor: &mut S
     supervisor.spawn("disk", disk.run(stop));
 }
 
-async fn start_engine(
+/// What consensus is started with.
+fn engine_of(
     parts: &Parts,
     settings: consensus::Config,
     identity: consensus::Identity,
     registry: &mut Registry,
-    stop: CancellationToken,
-) -> Result<consensus::Handle, StartError> {
+) -> Result<Engine, StartError> {
     let ledger = Arc::new(ChainLedger {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
         lane: lane(&parts.rules)?,
         bus: Arc::clone(&parts.bus),
         wake: Arc::clone(&parts.wake),
-        metrics: BlockMetrics::register(registry),
+        metrics: parts.metrics.clone(),
         proposer: identity.validator.as_ref().map(Keypair::address),
         // The other half is for sending and executing it.
         build_time_max: settings.timeouts.propose / 2,
@@ -252,10 +253,55 @@ async fn start_engine(
         pool: Arc::clone(&parts.pool),
         wake: Arc::clone(&parts.wake),
     });
-    let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace };
-    let engine = consensus::start(settings, identity, ports, stop).await?;
-    engine.counters().register(registry);
-    Ok(engine)
+    let counters = consensus::Counters::default();
+    counters.register(registry);
+    let control = Arc::new(EngineControl::new(&identity.node_key)?);
+    let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace, counters };
+    Ok(Engine { settings, identity, ports, control })
+}
+
+/// The door of the pool; the task behind it runs in a stage of its own.
+fn open_door(parts: &Parts, supervisor: &mut Supervisor) -> Result<Arc<dyn Submit>, StartError> {
+    let stop = supervisor.stage("pool");
+    let (door, ingest) = submit::open(Worker {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        pending: Arc::clone(&parts.pending),
+        lane: lane(&parts.rules)?,
+        sync: Arc::clone(&parts.sync),
+    });
+    supervisor.spawn("ingest", ingest.run(stop));
+    Ok(Arc::new(door))
+}
+
+/// What runs before consensus. The node is not ready from now on.
+fn catch_up(
+    parts: &Parts,
+    genesis: &Genesis,
+    config: &Config,
+    network: p2p::Handle,
+) -> Result<Arc<CatchUp>, StartError> {
+    parts.sync.enter(Phase::Meeting);
+    Ok(Arc::new(CatchUp {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        bus: Arc::clone(&parts.bus),
+        state: Arc::clone(&parts.sync),
+        replay: ChainReplay::new(genesis)?,
+        network,
+        height: parts.metrics.height.clone(),
+        peers_named: config.p2p.gossip.peers.len(),
+        wait: Duration::from_millis(config.sync.wait_ms),
+    }))
+}
+
+fn comparison(parts: &Parts, config: &Config, network: p2p::Handle) -> Watch {
+    Watch {
+        chain: Arc::clone(&parts.chain),
+        state: Arc::clone(&parts.sync),
+        network,
+        stalled_after: Duration::from_millis(config.sync.stalled_ms),
+    }
 }
 
 /// What the network for transactions is started with.
@@ -274,8 +320,8 @@ fn gossip_setup(
         config: config.p2p.gossip.clone(),
         node_key,
         chain: Arc::new(ServedChain(Arc::clone(&chain))),
-        block_bytes_max: block_bytes_max(params),
-        pool: Arc::new(GossipPool::new(chain, pool, door)),
+        block_bytes_max: engine::block_bytes_max(params),
+        pool: Arc::new(GossipPool::new(chain, pool, door, Arc::clone(&parts.sync))),
         tx_bytes_max: usize::try_from(longest).unwrap_or(usize::MAX),
     }
 }
@@ -305,6 +351,7 @@ fn watch(
     let health: Arc<dyn Readiness> = Arc::new(Health {
         chain: Arc::clone(&parts.chain),
         network: Arc::<Peers>::clone(peers),
+        sync: Arc::clone(&parts.sync),
         data: home.directory().clone(),
         free_disk_bytes_min: config.storage.free_disk_bytes_min,
     });
@@ -336,6 +383,7 @@ fn rpc_ports(
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),
             pool: Arc::clone(&parts.pool),
+            sync: Arc::clone(&parts.sync),
         }),
         pool: Arc::new(PoolReads(Arc::clone(&parts.pool))),
         network: peers,
@@ -346,7 +394,12 @@ fn rpc_ports(
     }
 }
 
-fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, StartError> {
+fn open_parts(
+    home: &Home,
+    genesis: &Genesis,
+    config: &Config,
+    registry: &mut Registry,
+) -> Result<Parts, StartError> {
     let database = home.database();
     std::fs::create_dir_all(&database).map_err(|source| StartError::Io {
         doing: format!("making {}", database.display()),
@@ -369,7 +422,9 @@ fn open_parts(home: &Home, genesis: &Genesis, config: &Config) -> Result<Parts, 
     let next = chain.tip().height.saturating_add(1);
     let restored = pool.restore(&lane(&rules)?, next, now_ms())?;
     info!(?restored, "the pool's journal is taken up again");
-    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake, rules })
+    let sync = Arc::new(SyncState::register(registry));
+    let metrics = BlockMetrics::register(registry);
+    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake, rules, sync, metrics })
 }
 
 /// What genesis fixes.
@@ -409,55 +464,6 @@ fn lane(rules: &Rules) -> Result<Lane, StartError> {
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Lane::new(rules.clone(), threads)
         .map_err(|source| StartError::Io { doing: "starting threads".to_owned(), source })
-}
-
-fn consensus_config(
-    home: &Home,
-    parts: &Parts,
-    config: &Config,
-    identity: &consensus::Identity,
-    alone: bool,
-) -> consensus::Config {
-    let is_only = identity
-        .validator
-        .as_ref()
-        .is_some_and(|key| parts.chain.spec().validators.is_only(&key.address()));
-    let network = if alone && is_only {
-        consensus::Network::Alone
-    } else {
-        consensus::Network::Peers {
-            listen: config.p2p.listen.clone(),
-            peers: config.p2p.peers.clone(),
-            open: config.p2p.open,
-        }
-    };
-    let crate::config::Consensus {
-        timeout_propose_ms,
-        timeout_prevote_ms,
-        timeout_precommit_ms,
-        timeout_step_ms,
-    } = config.consensus;
-    consensus::Config {
-        chain_id: parts.rules.chain_id.clone(),
-        genesis_hash: parts.chain.spec().genesis_hash,
-        moniker: "ombra".to_owned(),
-        directory: home.consensus(),
-        network,
-        block_bytes_max: block_bytes_max(parts.chain.spec().params()),
-        timeouts: consensus::Timeouts {
-            propose: Duration::from_millis(timeout_propose_ms),
-            prevote: Duration::from_millis(timeout_prevote_ms),
-            precommit: Duration::from_millis(timeout_precommit_ms),
-            step: Duration::from_millis(timeout_step_ms),
-        },
-    }
-}
-
-/// The longest block in its binary form: the header and the framing of transactions come on top of
-/// what genesis allows.
-fn block_bytes_max(params: &Params) -> usize {
-    let bytes = u64::from(params.max_block_bytes).saturating_mul(5) / 4;
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 fn facts(spec: &ChainSpec) -> ChainFacts {

@@ -43,10 +43,14 @@ impl TipAge {
         Self { committed: Instant::now(), at_commit_ms: now_ms.saturating_sub(timestamp) }
     }
 
+    /// How long ago this node learned of the block, in milliseconds.
+    pub(crate) fn known_ms(&self) -> u64 {
+        u64::try_from(self.committed.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// The age in milliseconds.
     pub(crate) fn ms(&self) -> u64 {
-        let elapsed = self.committed.elapsed().as_millis();
-        self.at_commit_ms.saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX))
+        self.at_commit_ms.saturating_add(self.known_ms())
     }
 }
 

@@ -3,11 +3,13 @@
 //! ```text
 //! stage      tasks                                   stopped
 //! storage    journal (pool journal to disk), disk    last
-//! consensus  engine (BFT engine and its loop)        fourth
+//! consensus  engine (catching up, then the BFT       fourth
+//!            engine and its loop)
 //! pool       ingest (checks submissions in batches)  third
 //! gossip     gossip (swarm), gossip-intake,          second
 //!            gossip-serve, gossip-blocks,
-//!            gossip-pull, announce, peers
+//!            gossip-pull, announce, peers,
+//!            watch
 //! rpc        rpc, metrics, admin                     first
 //! ```
 //!
@@ -67,6 +69,7 @@ impl ShutdownReason {
     pub const fn forbids_restart(&self) -> bool {
         match self {
             Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
+            Self::TaskFailed { fault: Fault::ConsensusStart(error), .. } => error.forbids_restart(),
             Self::Asked(_)
             | Self::TaskFailed { .. }
             | Self::TaskEnded { .. }
@@ -105,8 +108,28 @@ impl Supervisor {
         if self.stages.is_empty() {
             let _token = self.stage("node");
         }
+        let last = self.stages.len().saturating_sub(1);
+        self.spawn_at(last, name, task);
+    }
+
+    /// Runs a task in a stage that was opened before: one that waits for what later stages begin,
+    /// and is stopped after them.
+    pub fn spawn_in<F>(&mut self, stage: &'static str, name: &'static str, task: F)
+    where
+        F: Future<Output = Result<(), Fault>> + Send + 'static,
+    {
+        match self.stages.iter().position(|it| it.name == stage) {
+            Some(at) => self.spawn_at(at, name, task),
+            None => self.spawn(name, task),
+        }
+    }
+
+    fn spawn_at<F>(&mut self, stage: usize, name: &'static str, task: F)
+    where
+        F: Future<Output = Result<(), Fault>> + Send + 'static,
+    {
         let handle = self.tasks.spawn(task);
-        if let Some(stage) = self.stages.last_mut() {
+        if let Some(stage) = self.stages.get_mut(stage) {
             stage.running.insert(handle.id(), name);
         }
     }

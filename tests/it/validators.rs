@@ -33,14 +33,10 @@ impl Town {
     }
 
     fn start(&mut self, at: usize) -> anyhow::Result<()> {
-        let peers: Vec<String> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != at)
-            .map(|(_, node)| node.p2p.clone())
-            .collect();
-        self.nodes[at].start(&peers)
+        let others = || self.nodes.iter().enumerate().filter(|(other, _)| *other != at);
+        let peers: Vec<String> = others().map(|(_, node)| node.p2p.clone()).collect();
+        let gossip: Vec<String> = others().map(|(_, node)| node.gossip.clone()).collect();
+        self.nodes[at].start(&peers, &gossip)
     }
 
     fn key(&self, at: usize) -> String {
@@ -137,6 +133,7 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
         assert!(!keys(&town.nodes[at], 1)?.contains(&town.key(NEWCOMER)));
         assert_eq!(keys(&town.nodes[at], left)?, keys(&town.nodes[0], left)?);
     }
+    assert!(town.nodes[FOLLOWER].logged()?.contains("caught up"), "it got the blocks in batches");
 
     for node in &mut town.nodes {
         node.kill()?;

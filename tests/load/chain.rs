@@ -48,6 +48,25 @@ impl Chain {
         })?))
     }
 
+    /// Starts one validator and followers, but for the last of them.
+    pub(crate) fn start_but_last(options: &Options) -> anyhow::Result<Self> {
+        let mut net = Net::make_as(&NetOptions {
+            binary: options.ombra.clone(),
+            validators: options.validators.max(1),
+            followers: options.followers.max(2),
+            accounts: options.accounts + 1,
+            params: vec![format!("minBlockIntervalMs={}", options.block_time)],
+        })?;
+        let started = net.members.len() - 1;
+        for member in net.members.iter_mut().take(started) {
+            member.start()?;
+        }
+        for member in net.running() {
+            member.meets(started - 1)?;
+        }
+        Ok(Self::Several(net))
+    }
+
     /// Where each node answers, the one first that is asked for everything else.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         match self {

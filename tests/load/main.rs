@@ -4,6 +4,7 @@
 //! load w1 --txs 20000 --conns 8 --batch 50     transfers between distinct senders
 //! load w2 --runs 2000 --conns 8 --batch 50     whole agent runs of 11 transactions
 //! load replay --runs 10000                     the same, and then the chain executed again
+//! load catchup --runs 10000                    the same, and then a new follower gets the chain
 //! load w2 --validators 4 --spread              the same, to four nodes that agree on blocks
 //! load pool --txs 100000                       transactions that wait, and the memory they take
 //! ```
@@ -11,6 +12,7 @@
 //! Everything is signed before the clock starts. A run counts when the chain holds its settlement.
 //! The generator and the nodes share the machine, as in every figure of docs/performance.md.
 
+mod catchup;
 mod chain;
 mod probe;
 mod replay;
@@ -74,6 +76,17 @@ enum Work {
         #[command(flatten)]
         options: Options,
     },
+    /// Whole agent runs; then a new follower catches up, in turns with executing the chain again
+    Catchup {
+        /// How many runs
+        #[arg(long, default_value_t = 10_000)]
+        runs: usize,
+        /// How often each is done
+        #[arg(long, default_value_t = 3)]
+        rounds: usize,
+        #[command(flatten)]
+        options: Options,
+    },
 }
 
 #[derive(Clone, Debug, Args)]
@@ -122,7 +135,9 @@ fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let (name, options, workload) = match &cli.work {
         Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
-        Work::W2 { runs, options } | Work::Replay { runs, options, .. } => {
+        Work::W2 { runs, options }
+        | Work::Replay { runs, options, .. }
+        | Work::Catchup { runs, options, .. } => {
             ("W2", options, Workload::runs(*runs, options.accounts)?)
         }
         Work::Pool { txs, options } => {
@@ -136,7 +151,11 @@ fn main() -> anyhow::Result<()> {
     if matches!(cli.work, Work::Replay { .. }) && options.validators > 0 {
         bail!("replay takes one node");
     }
-    let mut chain = Chain::start(options, stays_pooled)?;
+    let mut chain = if matches!(cli.work, Work::Catchup { .. }) {
+        Chain::start_but_last(options)?
+    } else {
+        Chain::start(options, stays_pooled)?
+    };
     let report = if stays_pooled {
         fill(name, options, workload, &chain)
     } else {
@@ -144,6 +163,9 @@ fn main() -> anyhow::Result<()> {
     };
     // A failure says more than what it leads to.
     let report = report?;
+    if let (Work::Catchup { rounds, .. }, Chain::Several(net)) = (&cli.work, &mut chain) {
+        return catchup::measure(net, *rounds);
+    }
     chain.stop()?;
     report.print(&chain)?;
     match (&cli.work, &chain) {

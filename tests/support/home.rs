@@ -1,5 +1,6 @@
 //! Nodes with homes of their own, as processes that talk to each other on loopback.
 
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -17,6 +18,8 @@ pub struct HomeNode {
     home: PathBuf,
     /// The peer address as others write it.
     pub p2p: String,
+    /// The same on the network for transactions.
+    pub gossip: String,
     /// The validator's public key; none for a follower.
     pub public_key: Option<String>,
     running: Option<(Child, SocketAddr)>,
@@ -26,9 +29,13 @@ impl HomeNode {
     /// Makes the keys of a home.
     pub fn with_keys(home: PathBuf, is_follower: bool) -> anyhow::Result<Self> {
         let binary = DevOptions::from_environment().binary;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let p2p = format!("/ip4/127.0.0.1/tcp/{port}");
-        let mut node = Self { binary, home, p2p, public_key: None, running: None };
+        let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let address = |listener: &TcpListener| -> anyhow::Result<String> {
+            Ok(format!("/ip4/127.0.0.1/tcp/{}", listener.local_addr()?.port()))
+        };
+        let (p2p, gossip) = (address(&listeners[0])?, address(&listeners[1])?);
+        drop(listeners);
+        let mut node = Self { binary, home, p2p, gossip, public_key: None, running: None };
         let home = node.home_text()?;
         let mut arguments = vec!["init", "--json", "--home", &home];
         if is_follower {
@@ -45,8 +52,8 @@ impl HomeNode {
         self.ombra(&["init", "--home", &self.home_text()?, "--genesis", genesis]).map(drop)
     }
 
-    /// Starts the node and waits until it answers.
-    pub fn start(&mut self, peers: &[String]) -> anyhow::Result<()> {
+    /// Starts the node with its peers on both networks and waits until it answers.
+    pub fn start(&mut self, peers: &[String], gossip_peers: &[String]) -> anyhow::Result<()> {
         let endpoints = self.home.join("endpoints.json");
         if endpoints.exists() {
             std::fs::remove_file(&endpoints)?;
@@ -54,16 +61,28 @@ impl HomeNode {
         let mut process = Command::new(&self.binary)
             .args(["start", "--home", &self.home_text()?])
             .env("OMBRA__RPC__LISTEN", "127.0.0.1:0")
-            .env("OMBRA__LOG__FILTER", "warn")
+            .env("OMBRA__LOG__FILTER", "warn,node::sync=info")
             .env("OMBRA__RPC__METRICS", "false")
             .env("OMBRA__P2P__LISTEN", &self.p2p)
             .env("OMBRA__P2P__OPEN", "true")
             .env("OMBRA__P2P__PEERS", json!(peers).to_string())
+            .env("OMBRA__P2P__GOSSIP__LISTEN", &self.gossip)
+            .env("OMBRA__P2P__GOSSIP__PEERS", json!(gossip_peers).to_string())
             .stdout(Stdio::null())
+            .stderr(File::options().create(true).append(true).open(self.log())?)
             .spawn()?;
         let rpc = wait_for_endpoint(&endpoints, &mut process)?;
         self.running = Some((process, rpc));
         Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.home.join("node.log")
+    }
+
+    /// What it logged.
+    pub fn logged(&self) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(self.log())?)
     }
 
     /// `kill -9`.

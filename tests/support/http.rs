@@ -41,6 +41,12 @@ impl Connection {
         self.get_as(&host, path)
     }
 
+    /// Gets a path and answers the body of the response, whatever its status is.
+    pub fn get_any(&mut self, path: &str) -> anyhow::Result<String> {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", self.host);
+        Ok(respond(&mut self.stream, &request)?.1)
+    }
+
     /// The same, with a host of the caller's choice in the request.
     pub fn get_as(&mut self, host: &str, path: &str) -> anyhow::Result<String> {
         request(&mut self.stream, &format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n"))
@@ -76,6 +82,18 @@ fn exchange<S: Read + Write>(
 
 /// Sends a request and answers the body of the response.
 fn request<S: Read + Write>(stream: &mut BufReader<S>, request: &str) -> anyhow::Result<String> {
+    let (status, body) = respond(stream, request)?;
+    if !status.contains(" 200") {
+        bail!("{status}: {body}");
+    }
+    Ok(body)
+}
+
+/// Sends a request and answers the first line and the body of the response.
+fn respond<S: Read + Write>(
+    stream: &mut BufReader<S>,
+    request: &str,
+) -> anyhow::Result<(String, String)> {
     stream.get_mut().write_all(request.as_bytes())?;
     let mut line = String::new();
     stream.read_line(&mut line)?;
@@ -95,11 +113,7 @@ fn request<S: Read + Write>(stream: &mut BufReader<S>, request: &str) -> anyhow:
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
-    let body = String::from_utf8(body)?;
-    if !status.contains(" 200") {
-        bail!("{status}: {body}");
-    }
-    Ok(body)
+    Ok((status, String::from_utf8(body)?))
 }
 
 /// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
@@ -171,6 +172,11 @@ impl Member {
 
     /// Starts the process, which must not run, and waits until it answers.
     pub fn start(&mut self) -> anyhow::Result<()> {
+        self.start_with(&[])
+    }
+
+    /// The same with settings by their variables.
+    pub fn start_with(&mut self, settings: &[(&str, String)]) -> anyhow::Result<()> {
         let endpoints = self.home.join("endpoints.json");
         if endpoints.exists() {
             // Left behind by a killed process; the next one writes its own.
@@ -180,6 +186,7 @@ impl Member {
         let mut command = self.command();
         command.arg("start").arg("--home").arg(&self.home).stdin(Stdio::null());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(settings.iter().map(|(name, value)| (name, value)));
         let process = command.stdout(Stdio::null()).stderr(log).spawn()?;
         let process = self.process.insert(process);
         wait_for_endpoint(&endpoints, process).with_context(|| self.name.clone())?;
@@ -406,11 +413,25 @@ impl Drop for Net {
     }
 }
 
-/// So many free ports in a row. Where to begin depends on the process, so that suites that run at
-/// the same time do not meet.
+/// A number in a line of the log, which may have colours.
+#[must_use]
+pub fn log_field(line: &str, name: &str) -> Option<u64> {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    let plain =
+        parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest));
+    let (_, rest) = plain.split_once(&format!(" {name}="))?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// So many free ports in a row. Where to begin depends on the process and on how many were asked for
+/// before, so that tests that run at the same time do not meet.
 pub fn free_ports(count: u16) -> anyhow::Result<u16> {
+    static ASKED: AtomicU32 = AtomicU32::new(0);
     let room = u32::from(PORTS.end - PORTS.start - count);
-    let first = u16::try_from(std::process::id().wrapping_mul(641) % room)?;
+    let before = ASKED.fetch_add(1, Ordering::Relaxed).wrapping_mul(211);
+    let first = std::process::id().wrapping_mul(641).wrapping_add(before) % room;
+    let first = u16::try_from(first)?;
     let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     let candidates = (PORTS.start + first..PORTS.end - count).step_by(usize::from(count));
     for base in candidates.chain((PORTS.start..PORTS.end - count).step_by(usize::from(count))) {

@@ -112,6 +112,22 @@ impl Pool {
         self.operate(|core| core.committed(block, now_ms))
     }
 
+    /// Follows a chain that has moved by many blocks at once, after the state that
+    /// [`PendingLedger`] reads has moved: forgets what stands in blocks, drops what became invalid,
+    /// and promotes what became executable.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger or the chain failed.
+    pub fn chain_moved(&self, now_ms: u64) -> Result<(), Fault> {
+        let mut included = Vec::new();
+        for hash in self.core().hashes() {
+            if self.chain.is_included(hash)? {
+                included.push(hash);
+            }
+        }
+        self.operate(|core| core.chain_moved(&included, now_ms))
+    }
+
     /// Transactions for the next block, in the order in which they are to be executed, within
     /// `limits`. While there are more than fit, no sender gets more than its share
     /// ([`Config::block_share`]). They stay in the pool until [`Pool::committed`]; one that fails on

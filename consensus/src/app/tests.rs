@@ -91,7 +91,12 @@ fn tip() -> Tip {
 /// A follower's loop, and its ledger.
 fn app() -> (App, Arc<Judge>) {
     let judge = Arc::<Judge>::default();
-    let ports = Ports { ledger: judge.clone(), archive: judge.clone(), pace: judge.clone() };
+    let ports = Ports {
+        ledger: judge.clone(),
+        archive: judge.clone(),
+        pace: judge.clone(),
+        counters: Counters::default(),
+    };
     let (network, _) = mpsc::channel(1);
     let app = App::new(Setup {
         ports,

@@ -322,7 +322,12 @@ impl Node {
         };
         let ledger: Arc<dyn Ledger> = plan.disk.clone();
         let archive: Arc<dyn Archive> = plan.disk.clone();
-        let ports = Ports { ledger, archive, pace: plan.goal.clone() };
+        let ports = Ports {
+            ledger,
+            archive,
+            pace: plan.goal.clone(),
+            counters: consensus::Counters::default(),
+        };
         let handle = consensus::start(config, identity, ports, stop.clone()).await;
         Self { handle: handle.expect("consensus starts"), stop }
     }

@@ -19,6 +19,7 @@ use types::{Address, Code, Hash};
 use crate::adapters::events::EventBus;
 use crate::chain::Chain;
 use crate::fault::Fault;
+use crate::sync::SyncState;
 
 /// How long a list of the pool is good for. Making one takes the pool's lock for as long as it takes
 /// to go through the whole pool, so peers' questions must not make one each.
@@ -30,6 +31,7 @@ pub(crate) struct GossipPool {
     chain: Arc<Chain>,
     pool: Arc<Pool>,
     door: Arc<dyn Submit>,
+    sync: Arc<SyncState>,
     listed: Arc<Mutex<Option<Listed>>>,
 }
 
@@ -41,8 +43,13 @@ struct Listed {
 }
 
 impl GossipPool {
-    pub(crate) fn new(chain: Arc<Chain>, pool: Arc<Pool>, door: Arc<dyn Submit>) -> Self {
-        Self { chain, pool, door, listed: Arc::default() }
+    pub(crate) fn new(
+        chain: Arc<Chain>,
+        pool: Arc<Pool>,
+        door: Arc<dyn Submit>,
+        sync: Arc<SyncState>,
+    ) -> Self {
+        Self { chain, pool, door, sync, listed: Arc::default() }
     }
 
     /// A list of the pool that is at most [`LIST_AGE_MAX`] old.
@@ -133,6 +140,10 @@ impl p2p::ports::Pool for GossipPool {
     }
 
     async fn unknown(&self, hashes: Vec<Hash>) -> Vec<Hash> {
+        if self.sync.is_catching_up() {
+            // They could not be taken. What still waits afterwards is pulled then.
+            return Vec::new();
+        }
         let unknown = self.blocking(move |this| {
             let pooled = this.pool.holds(&hashes);
             let view = this.chain.store().snapshot();

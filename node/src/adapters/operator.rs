@@ -14,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chain::Chain;
 use crate::clock::now_ms;
+use crate::engine::EngineControl;
 use crate::logging::LogControl;
+use crate::sync::{Phase, SyncState};
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,7 @@ impl Clock for SystemClock {
 pub(crate) struct Health {
     pub(crate) chain: Arc<Chain>,
     pub(crate) network: Arc<Peers>,
+    pub(crate) sync: Arc<SyncState>,
     pub(crate) data: PathBuf,
     pub(crate) free_disk_bytes_min: u64,
 }
@@ -48,8 +51,12 @@ impl Readiness for Health {
         let peers = self.network.peers().len();
         // Peers are needed unless a single validator makes the blocks.
         let needs_peers = self.chain.validators().next.validators().len() > 1;
-        let tip = self.chain.tip();
-        let age_ms = now_ms().saturating_sub(tip.timestamp);
+        let (tip, age) = self.chain.tip_and_age();
+        // Before the first block the age counts from the start: genesis may be of long ago.
+        let age_ms = match tip.height {
+            0 => age.known_ms(),
+            _ => now_ms().saturating_sub(tip.timestamp),
+        };
         let age_max_ms = self.chain.spec().params().heartbeat_ms.saturating_mul(3);
         let disk = free_disk_bytes(&self.data);
         let disk_ok = disk.as_ref().is_ok_and(|free| *free >= self.free_disk_bytes_min);
@@ -63,12 +70,12 @@ impl Readiness for Health {
             },
             Check {
                 name: "lag",
-                is_ok: !self.network.is_syncing(),
-                detail: format!("height {}", tip.height),
+                is_ok: self.sync.phase() == Phase::Running && !self.sync.is_syncing(),
+                detail: self.sync.detail(tip.height),
             },
             Check {
                 name: "tipAge",
-                is_ok: tip.height == 0 || age_ms <= age_max_ms,
+                is_ok: age_ms <= age_max_ms,
                 detail: format!("{age_ms} ms, at most {age_max_ms} ms"),
             },
             Check { name: "disk", is_ok: disk_ok, detail: disk },
@@ -94,18 +101,20 @@ pub(crate) struct Peers {
     own: String,
     listen: Option<String>,
     engine_peers: Mutex<Vec<consensus::Peer>>,
-    engine: consensus::Control,
+    engine: Arc<EngineControl>,
     gossip: Option<p2p::Handle>,
+    sync: Arc<SyncState>,
 }
 
 impl Peers {
     pub(crate) fn new(
-        engine: consensus::Control,
+        engine: Arc<EngineControl>,
         gossip: Option<p2p::Handle>,
         listen: Option<&str>,
+        sync: Arc<SyncState>,
     ) -> Self {
         let (own, listen) = (engine.peer_id().to_owned(), listen.map(str::to_owned));
-        Self { own, listen, engine_peers: Mutex::new(Vec::new()), engine, gossip }
+        Self { own, listen, engine_peers: Mutex::new(Vec::new()), engine, gossip, sync }
     }
 
     /// Keeps the list fresh until asked to stop.
@@ -119,9 +128,11 @@ impl Peers {
 
     async fn watch(&self) {
         loop {
-            match self.engine.peers().await {
-                Ok(peers) => *self.engine_peers.lock() = peers,
-                Err(error) => tracing::debug!(%error, "the engine did not list its peers"),
+            if let Some(engine) = self.engine.get() {
+                match engine.peers().await {
+                    Ok(peers) => *self.engine_peers.lock() = peers,
+                    Err(error) => tracing::debug!(%error, "the engine did not list its peers"),
+                }
             }
             tokio::time::sleep(PEERS_INTERVAL).await;
         }
@@ -171,16 +182,19 @@ impl Network for Peers {
     }
 
     fn is_syncing(&self) -> bool {
-        false
+        self.sync.is_syncing()
     }
 }
+
+/// What an operator is told who changes peers of consensus too early.
+const NOT_STARTED: &str = "consensus to have started: the node is catching up";
 
 /// The operator's levers.
 pub(crate) struct Operator {
     pub(crate) log: LogControl,
     pub(crate) log_filter: Mutex<String>,
     pub(crate) pool: Arc<txpool::Pool>,
-    pub(crate) engine: consensus::Control,
+    pub(crate) engine: Arc<EngineControl>,
     pub(crate) gossip: Option<p2p::Handle>,
 }
 
@@ -196,7 +210,10 @@ impl Operator {
 
     /// Forgets a peer in both networks. Fails if neither can make sense of what was given.
     async fn remove(&self, whom: &str) -> Result<(), String> {
-        let engine = self.engine.remove_peer(whom).await.map_err(|error| error.to_string());
+        let engine = match self.engine.get() {
+            Some(engine) => engine.remove_peer(whom).await.map_err(|error| error.to_string()),
+            None => Err(NOT_STARTED.to_owned()),
+        };
         match &self.gossip {
             None => engine,
             Some(gossip) => gossip.remove_peer(whom).await.map_err(|error| error.to_string()),
@@ -231,8 +248,13 @@ impl Admin for Operator {
     async fn change_peer(&self, change: PeerChange) -> Result<(), AdminError> {
         let (given, outcome) = match &change {
             PeerChange::Add(address) => {
-                let outcome = self.engine.add_peer(address).await;
-                (address, outcome.map_err(|error| error.to_string()))
+                let outcome = match self.engine.get() {
+                    Some(engine) => {
+                        engine.add_peer(address).await.map_err(|error| error.to_string())
+                    }
+                    None => Err(NOT_STARTED.to_owned()),
+                };
+                (address, outcome)
             }
             PeerChange::AddGossip(address) => {
                 let outcome = self.gossip(address)?.add_peer(address).await;

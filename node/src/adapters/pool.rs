@@ -10,7 +10,8 @@ use rpc::ports::{
 };
 use serde_json::value::RawValue;
 use state::pending::PendingState;
-use state::{StorageError, TxError};
+use state::store::Snapshot;
+use state::{StorageError, TxError, tables, view};
 use tokio_util::sync::CancellationToken;
 use txpool::ports::{AdmitError, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Pool};
@@ -20,6 +21,7 @@ use types::{Account, Address, Amount, CheckedTx, Hash, SizeLimits, Transaction};
 use crate::adapters::events::dropped;
 use crate::chain::Chain;
 use crate::clock::now_ms;
+use crate::sync::SyncState;
 
 /// The latest state with everything pending applied. The pool writes it under its own lock; the
 /// interfaces read it in between.
@@ -79,6 +81,15 @@ impl Pending {
 pub(crate) struct Projected {
     pub(crate) pending: Arc<Pending>,
     pub(crate) pool: Arc<Pool>,
+    pub(crate) sync: Arc<SyncState>,
+}
+
+impl Projected {
+    /// The committed state at this moment, for as long as the pool cannot follow it.
+    fn committed(&self) -> Option<Snapshot<'_>> {
+        let is_moving = self.sync.is_catching_up();
+        is_moving.then(|| self.pending.chain.store().snapshot())
+    }
 }
 
 /// The pool's handle on [`Pending`].
@@ -130,6 +141,12 @@ impl txpool::ports::Chain for IncludedTxs {
 
 impl Projection for Projected {
     fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
+        if let Some(state) = self.committed() {
+            let account = view::get::<tables::Accounts>(&state, address);
+            let account = account.map_err(|error| Fault::new("reading an account", error))?;
+            let Account { nonce, balance } = account.unwrap_or_default();
+            return Ok(PendingAccount { nonce, balance });
+        }
         let account = self.pool.account(*address);
         let account = account.map_err(|error| Fault::new("reading a pending account", error))?;
         Ok(PendingAccount { nonce: account.nonce, balance: account.balance })
@@ -137,7 +154,10 @@ impl Projection for Projected {
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
         let read = || {
-            let run = self.pending.with(|state| Ok(state.run(agent_run_id)?))?;
+            let run = match self.committed() {
+                Some(state) => view::get::<tables::Runs>(&state, agent_run_id)?,
+                None => self.pending.with(|state| Ok(state.run(agent_run_id)?))?,
+            };
             let Some(run) = run else { return Ok(None) };
             let (tokens, steps) = (run.tokens_out, run.step_count);
             let fees = match run.settlement {
@@ -150,6 +170,9 @@ impl Projection for Projected {
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
+        if self.sync.is_catching_up() {
+            return Err(SubmitError::Syncing);
+        }
         let chain = &self.pending.chain;
         let spec = chain.spec();
         let params = &spec.rules.params;

@@ -20,6 +20,7 @@ use crate::adapters::pool::Pending;
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
+use crate::sync::SyncState;
 
 /// Submissions that wait; beyond, clients are told to come back. With arrays of 50 it is 50,000
 /// transactions, about two seconds of work.
@@ -40,7 +41,10 @@ struct Submission {
 }
 
 /// The door of the pool: clients put submissions in, [`Ingest`] takes them out.
-pub(crate) struct Door(mpsc::Sender<Submission>);
+pub(crate) struct Door {
+    waiting: mpsc::Sender<Submission>,
+    sync: Arc<SyncState>,
+}
 
 /// The task behind the door.
 pub(crate) struct Ingest {
@@ -56,12 +60,14 @@ pub(crate) struct Worker {
     pub(crate) pool: Arc<Pool>,
     pub(crate) pending: Arc<Pending>,
     pub(crate) lane: Lane,
+    pub(crate) sync: Arc<SyncState>,
 }
 
 /// The door and the task behind it.
 pub(crate) fn open(worker: Worker) -> (Door, Ingest) {
     let (sender, waiting) = mpsc::channel(WAITING_MAX);
-    (Door(sender), Ingest { waiting, worker, failing_since: None })
+    let door = Door { waiting: sender, sync: Arc::clone(&worker.sync) };
+    (door, Ingest { waiting, worker, failing_since: None })
 }
 
 #[async_trait]
@@ -69,8 +75,11 @@ impl Submit for Door {
     async fn submit(&self, texts: Vec<Box<RawValue>>) -> Answer {
         let count = texts.len();
         let all = |error: SubmitError| std::iter::repeat_n(Err(error), count).collect();
+        if self.sync.is_catching_up() {
+            return all(SubmitError::Syncing);
+        }
         let (answer, answered) = oneshot::channel();
-        match self.0.try_send(Submission { texts, answer }) {
+        match self.waiting.try_send(Submission { texts, answer }) {
             Ok(()) => answered.await.unwrap_or_else(|_gone| all(SubmitError::ShuttingDown)),
             Err(mpsc::error::TrySendError::Full(_)) => {
                 all(SubmitError::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -134,7 +143,11 @@ impl Ingest {
     }
 
     fn submit(&mut self, texts: Vec<Text>) -> (Answer, Option<Fault>) {
-        let Worker { chain, pool, lane, pending: _ } = &self.worker;
+        let Worker { chain, pool, lane, pending: _, sync } = &self.worker;
+        if sync.is_catching_up() {
+            let answer = texts.iter().map(|_| Err(SubmitError::Syncing)).collect();
+            return (answer, None);
+        }
         let checked = lane.check(texts, chain.tip().height.saturating_add(1));
         let good: Vec<CheckedTx> =
             checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();

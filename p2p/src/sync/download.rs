@@ -1,9 +1,11 @@
 //! Getting blocks from several peers at once, in order.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -18,7 +20,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// So long is waited for somebody who has the next block, when others have more.
 const STUCK_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// How a download goes. Clones share the numbers.
+/// How downloads go, and who has failed in them. Clones share it; a further download with the same
+/// figures does not ask those who failed in one before.
 #[derive(Clone, Debug, Default)]
 pub struct DownloadFigures(Arc<Numbers>);
 
@@ -27,6 +30,7 @@ struct Numbers {
     target: AtomicU64,
     peers: AtomicU64,
     bytes: AtomicU64,
+    given_up: Mutex<BTreeSet<PeerKey>>,
 }
 
 impl DownloadFigures {
@@ -48,10 +52,17 @@ impl DownloadFigures {
         self.0.bytes.load(Ordering::Relaxed)
     }
 
+    /// Whether a peer did not deliver what it claimed, so that nothing is to be had from it.
+    #[must_use]
+    pub fn has_given_up(&self, peer: PeerKey) -> bool {
+        self.0.given_up.lock().contains(&peer)
+    }
+
     fn show(&self, schedule: &Schedule) {
         self.0.target.store(schedule.target(), Ordering::Relaxed);
         let peers = u64::try_from(schedule.sources()).unwrap_or(u64::MAX);
         self.0.peers.store(peers, Ordering::Relaxed);
+        self.0.given_up.lock().clone_from(schedule.given_up());
     }
 
     fn count(&self, answer: &Result<Vec<EncodedBlock>, AskError>) {
@@ -66,7 +77,7 @@ impl Handle {
     /// order. Ends when no peer claims more, when nobody delivers what comes next, or when the other
     /// end of `out` is gone. The memory is bounded; nothing about the blocks is checked.
     pub async fn download(&self, first: u64, out: mpsc::Sender<Range>, figures: DownloadFigures) {
-        let mut schedule = Schedule::new(first);
+        let mut schedule = Schedule::new(first, figures.0.given_up.lock().clone());
         let mut asks = JoinSet::new();
         let mut stuck_since: Option<Instant> = None;
         loop {
@@ -78,11 +89,11 @@ impl Handle {
             }
             match schedule.outlook() {
                 Outlook::More => stuck_since = None,
-                Outlook::Done => return,
+                Outlook::Done => break,
                 Outlook::Stuck => {
                     let since = *stuck_since.get_or_insert(now);
                     if now.saturating_duration_since(since) > STUCK_TIME_MAX {
-                        return;
+                        break;
                     }
                 }
             }
@@ -101,6 +112,7 @@ impl Handle {
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
         }
+        figures.show(&schedule);
     }
 
     /// What the connected peers claim.

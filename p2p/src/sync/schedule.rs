@@ -101,12 +101,13 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) const fn new(first: u64) -> Self {
+    /// A download from this height on, without asking those who were given up before.
+    pub(crate) const fn new(first: u64, given_up: BTreeSet<PeerKey>) -> Self {
         Self {
             next: first,
             parts: BTreeMap::new(),
             sources: BTreeMap::new(),
-            given_up: BTreeSet::new(),
+            given_up,
             block_bytes: None,
             held: 0,
             asked: 0,
@@ -123,6 +124,11 @@ impl Schedule {
             let source = self.sources.entry(*peer).or_insert_with(|| Source::new(*status));
             source.status = *status;
         }
+    }
+
+    /// Who is not asked any more.
+    pub(crate) const fn given_up(&self) -> &BTreeSet<PeerKey> {
+        &self.given_up
     }
 
     /// The highest claim of a peer that has not failed.

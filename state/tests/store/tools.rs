@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::store::tools::{self, Certificates, Replay, ToolError};
+use state::store::tools::{self, Certificates, EncodedBlock, Replay, ToolError};
 use state::store::{Options, Store};
 use state::{Changes, StorageError};
 use types::{Address, Hash, SetMember};
@@ -143,6 +143,53 @@ fn exported_blocks_make_the_same_chain_elsewhere() {
     assert_eq!(tip, chain.tip());
     // What is there already is passed over.
     assert_eq!(tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap(), tip);
+}
+
+fn encoded(chain: &TestChain) -> Vec<EncodedBlock> {
+    let snapshot = chain.store.snapshot();
+    let block = |height| EncodedBlock {
+        height,
+        bytes: snapshot.block_bytes(height).unwrap().unwrap(),
+        certificate: snapshot.certificate(height).unwrap().unwrap(),
+        stated_hash: None,
+    };
+    (1..=chain.tip().height).map(block).collect()
+}
+
+#[test]
+fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let good = encoded(&chain);
+    for damage in 0..4 {
+        let mut blocks = good.clone();
+        match damage {
+            0 => blocks[2].certificate[0] ^= 1,
+            1 => *blocks[2].bytes.last_mut().unwrap() ^= 1,
+            2 => blocks[2].bytes.truncate(100),
+            _ => blocks[2].bytes = good[3].bytes.clone(),
+        }
+        let path = dir.path().join(format!("other-{damage}"));
+        let mut heights = Vec::new();
+        {
+            let store = Store::open(&path, Options::default()).unwrap();
+            let followed =
+                tools::follow(&store, &replay(&changes), blocks.into_iter(), |tip, count| {
+                    heights.push((tip.height, count > 0));
+                });
+            let error = followed.unwrap_err();
+            assert_eq!(Some(3), error.wrong_block(), "damage {damage}: {error}");
+        }
+        // Nothing of the wrong block is there, and what came before it is on the disk.
+        assert_eq!(vec![(1, true), (2, true)], heights);
+        let store = Store::open(&path, Options::default()).unwrap();
+        assert_eq!(2, store.tip().unwrap().height);
+        assert_eq!(None, store.snapshot().header(3).unwrap());
+        let rest = good[2..].iter().cloned();
+        let tip = tools::follow(&store, &replay(&changes), rest, |_, _| {}).unwrap();
+        assert_eq!(chain.tip(), tip);
+    }
 }
 
 #[test]

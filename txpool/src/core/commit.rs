@@ -174,6 +174,24 @@ impl Core {
         self.reset_ledger()
     }
 
+    /// The hashes of all transactions, of each sender in the order of nonces.
+    pub(crate) fn hashes(&self) -> Vec<Hash> {
+        let entries = self.entries.iter().map(|(_, entry)| entry);
+        let mut keys: Vec<(SenderId, u64, Hash)> =
+            entries.map(|entry| (entry.sender, entry.tx.nonce(), entry.tx.hash())).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|(_, _, hash)| hash).collect()
+    }
+
+    /// Follows many blocks, which hold these transactions of the pool.
+    pub(crate) fn chain_moved(&mut self, included: &[Hash], now_ms: u64) -> Result<(), Fault> {
+        for hash in included {
+            let _was_first: bool = self.take_included(*hash);
+        }
+        self.dropped.expire(now_ms);
+        self.rebuild(now_ms)
+    }
+
     /// Removes a transaction of a block. True if it was executable here and first of its sender.
     fn take_included(&mut self, hash: Hash) -> bool {
         let Some(slot) = self.entries.slot(hash) else { return false };

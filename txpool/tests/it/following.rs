@@ -289,3 +289,26 @@ fn votes_of_a_validator_that_has_left_are_dropped_at_once() {
     assert_eq!(hashes(&[&stays]), world.order());
     assert_eq!(Some(Code::NotValidator), world.drop_code(&goes));
 }
+
+#[test]
+fn after_many_blocks_at_once_what_they_hold_is_forgotten_and_the_rest_is_judged_anew() {
+    let (world, [a, b, c]) = World::of_three();
+    let ours: Vec<_> = (0..4).map(|nonce| a.at(nonce).transfer(&b, 10)).collect();
+    world.pending(&ours.iter().collect::<Vec<_>>());
+    let (lost, stays) = (b.at(0).transfer(&a, 1), c.at(0).transfer(&a, 1));
+    world.pending(&[&lost, &stays]);
+    // Blocks of which the pool hears nothing: two of ours, and another with the nonce of `lost`.
+    let other = b.at(0).transfer(&c, 2);
+    for tx in [&ours[0], &other, &ours[1]] {
+        world.chain.state.lock().execute(tx).unwrap();
+        world.chain.included.lock().insert(tx.hash());
+    }
+    world.pool.chain_moved(NOW).unwrap();
+    assert_eq!(hashes(&[&ours[2], &ours[3], &stays]), world.order());
+    assert_eq!(None, world.drop_code(&ours[0]));
+    assert_eq!(Some(Code::NonceStale), world.drop_code(&lost));
+    assert_eq!(4, world.account(&a).nonce);
+    // It goes on as ever.
+    world.commit(&[&ours[2], &stays]);
+    assert_eq!(hashes(&[&ours[3]]), world.order());
+}

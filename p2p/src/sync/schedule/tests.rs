@@ -52,7 +52,7 @@ fn run(
 
 #[test]
 fn all_heights_come_once_and_in_order_from_all_peers() {
-    let (mut schedule, peers) = (Schedule::new(5), keys(3));
+    let (mut schedule, peers) = (Schedule::new(5, BTreeSet::new()), keys(3));
     schedule.update(&claims(&peers, 4_000));
     let mut asked: BTreeMap<PeerKey, usize> = BTreeMap::new();
     let taken = run(&mut schedule, |Ask { peer, first, count }| {
@@ -68,7 +68,7 @@ fn all_heights_come_once_and_in_order_from_all_peers() {
 
 #[test]
 fn a_silent_peers_parts_go_to_others_and_it_is_asked_no_more() {
-    let (mut schedule, peers) = (Schedule::new(1), keys(3));
+    let (mut schedule, peers) = (Schedule::new(1, BTreeSet::new()), keys(3));
     schedule.update(&claims(&peers, 2_000));
     let mut silences = 0;
     let taken = run(&mut schedule, |Ask { peer, first, count }| {
@@ -84,7 +84,7 @@ fn a_silent_peers_parts_go_to_others_and_it_is_asked_no_more() {
 
 #[test]
 fn a_claim_that_nobody_can_meet_holds_nobody_up() {
-    let (mut schedule, peers) = (Schedule::new(1), keys(2));
+    let (mut schedule, peers) = (Schedule::new(1, BTreeSet::new()), keys(2));
     let mut claimed = claims(&peers, 100);
     claimed[0].1.tip = u64::MAX;
     schedule.update(&claimed);
@@ -100,7 +100,7 @@ fn a_claim_that_nobody_can_meet_holds_nobody_up() {
 
 #[test]
 fn who_never_has_time_is_given_up_in_the_end() {
-    let (mut schedule, peers) = (Schedule::new(1), keys(1));
+    let (mut schedule, peers) = (Schedule::new(1, BTreeSet::new()), keys(1));
     schedule.update(&claims(&peers, 100));
     assert_eq!(Vec::<u64>::new(), run(&mut schedule, |_| Err(AskError::Busy)));
     assert_eq!(Outlook::Stuck, schedule.outlook());
@@ -108,7 +108,7 @@ fn who_never_has_time_is_given_up_in_the_end() {
 
 #[test]
 fn the_first_part_is_asked_of_a_second_peer_when_it_is_late() {
-    let (mut schedule, peers) = (Schedule::new(1), keys(2));
+    let (mut schedule, peers) = (Schedule::new(1, BTreeSet::new()), keys(2));
     schedule.update(&claims(&peers, FIRST_BLOCKS.try_into().unwrap()));
     let start = Instant::now();
     let asked = due(&mut schedule, start);
@@ -128,7 +128,7 @@ fn the_first_part_is_asked_of_a_second_peer_when_it_is_late() {
 
 #[test]
 fn what_waits_for_the_first_part_has_a_bound_in_bytes() {
-    let (mut schedule, peers) = (Schedule::new(1), keys(20));
+    let (mut schedule, peers) = (Schedule::new(1, BTreeSet::new()), keys(20));
     schedule.update(&claims(&peers, 1_000_000));
     let now = Instant::now();
     let mut waiting = due(&mut schedule, now);
@@ -144,4 +144,19 @@ fn what_waits_for_the_first_part_has_a_bound_in_bytes() {
     assert!(!schedule.has_range());
     schedule.answered(late, Ok(blocks(late.first, late.count, 20_000)), now);
     assert!(schedule.take().is_some());
+}
+
+#[test]
+fn who_was_given_up_in_an_earlier_download_is_not_asked_again() {
+    let peers = keys(2);
+    let mut schedule = Schedule::new(1, std::iter::once(peers[0]).collect());
+    let mut claimed = claims(&peers, 100);
+    claimed[0].1.tip = u64::MAX;
+    schedule.update(&claimed);
+    assert_eq!(100, schedule.target());
+    let taken = run(&mut schedule, |Ask { peer, first, count }| {
+        assert_eq!(peers[1], peer);
+        Ok(blocks(first, count, 1_000))
+    });
+    assert_eq!(100, taken.len());
 }

@@ -1,4 +1,4 @@
-//! Work on the database of a stopped node.
+//! Work on the database of a stopped node, and [`follow`], which a running node uses to catch up.
 //!
 //! | tool | needs |
 //! |---|---|
@@ -6,6 +6,8 @@
 //! | [`snapshot`], [`restore`] | the database; a snapshot shares its files until they change |
 //! | [`export`], [`import`] | a file; importing executes every block |
 //! | [`rebuild`], [`verify`], [`rollback`] | room for a second database; they execute every block |
+//!
+//! [`follow`] takes blocks that peers sent and brings the database in use up to them.
 //!
 //! Tools that execute blocks check them on other threads ahead of the one that executes
 //! (`ahead.rs`), and sync once at their end: a crash before costs blocks of a copy, or of an import
@@ -21,6 +23,7 @@ mod ahead;
 mod archive;
 mod copies;
 mod execution;
+mod follow;
 mod replay;
 mod size;
 mod tail;
@@ -29,6 +32,7 @@ use std::path::PathBuf;
 
 use types::Hash;
 
+use crate::block::BlockError;
 use crate::error::StorageError;
 use crate::invariants::Broken;
 
@@ -36,6 +40,7 @@ pub use archive::{export, import};
 pub(in crate::store) use copies::{beside, sync_folder};
 pub use copies::{restore, snapshot};
 pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError};
+pub use follow::follow;
 pub(super) use replay::refuse_interrupted;
 pub use replay::{Verified, rebuild, rollback, verify};
 pub use size::{TableStats, compact, stats};
@@ -121,4 +126,30 @@ pub enum ToolError {
     /// There is no block to take back.
     #[error("the chain is at genesis: there is no block to roll back")]
     AtGenesis,
+}
+
+impl ToolError {
+    /// The height of the block that is wrong, if this is the fault of a block that somebody sent:
+    /// it cannot be read, breaks a rule, or was not decided.
+    #[must_use]
+    pub fn wrong_block(&self) -> Option<u64> {
+        match self {
+            Self::Storage(StorageError::Block { height, .. }) => Some(*height),
+            Self::Replay { height, source } => match &**source {
+                ReplayError::Transaction { .. } | ReplayError::Certificate { .. } => Some(*height),
+                ReplayError::Block(BlockError::Storage(_)) | ReplayError::Storage(_) => None,
+                ReplayError::Block(_) => Some(*height),
+            },
+            Self::Storage(_)
+            | Self::File { .. }
+            | Self::Exists { .. }
+            | Self::NoBlocks { .. }
+            | Self::Missing { .. }
+            | Self::Mismatch { .. }
+            | Self::Row { .. }
+            | Self::Broken(_)
+            | Self::Archive { .. }
+            | Self::AtGenesis => None,
+        }
+    }
 }

@@ -1,0 +1,137 @@
+//! Bringing a node that is behind up to the chain, and noticing that it is behind.
+//!
+//! ```text
+//! start ─▶ meeting: who is how far? ─▶ catching up: blocks in batches ─▶ consensus
+//!              (a few seconds at most)      (`catch_up.rs`)                  │
+//!                                                            watch: behind? stuck? (`watch.rs`)
+//! ```
+
+mod catch_up;
+mod progress;
+mod watch;
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+pub(crate) use catch_up::CatchUp;
+pub(crate) use watch::Watch;
+
+/// Peers that are so few blocks ahead are at the same height: they tell theirs only now and then.
+const BLOCKS_NEAR: u64 = 3;
+
+/// What the node is doing about its height.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// It takes part in consensus, or follows it.
+    Running,
+    /// It has started and finds out how far its peers are.
+    Meeting,
+    /// It executes blocks that its peers send. Nothing can be submitted.
+    CatchingUp,
+}
+
+/// Where the node is on its way to the tip of the chain.
+#[derive(Debug, Default)]
+pub(crate) struct SyncState {
+    phase: AtomicU8,
+    is_behind: AtomicBool,
+    figures: SyncMetrics,
+}
+
+impl SyncState {
+    pub(crate) fn register(registry: &mut Registry) -> Self {
+        Self { figures: SyncMetrics::register(registry), ..Self::default() }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Acquire) {
+            0 => Phase::Running,
+            1 => Phase::Meeting,
+            _ => Phase::CatchingUp,
+        }
+    }
+
+    pub(crate) fn enter(&self, phase: Phase) {
+        let number = match phase {
+            Phase::Running => 0,
+            Phase::Meeting => 1,
+            Phase::CatchingUp => 2,
+        };
+        self.phase.store(number, Ordering::Release);
+        self.show();
+    }
+
+    /// Whether the database is being brought up to the peers', so that the pool cannot follow.
+    pub(crate) fn is_catching_up(&self) -> bool {
+        self.phase() == Phase::CatchingUp
+    }
+
+    /// Whether the node is known to be behind the chain.
+    pub(crate) fn is_syncing(&self) -> bool {
+        self.is_catching_up() || self.is_behind.load(Ordering::Acquire)
+    }
+
+    fn set_behind(&self, is_behind: bool) {
+        if self.is_behind.swap(is_behind, Ordering::AcqRel) != is_behind {
+            tracing::info!(is_behind, "compared with its peers");
+        }
+        self.show();
+    }
+
+    fn show(&self) {
+        self.figures.syncing.set(i64::from(self.is_syncing()));
+    }
+
+    /// In a few words, for people.
+    pub(crate) fn detail(&self, height: u64) -> String {
+        let target = self.figures.target.get();
+        match self.phase() {
+            Phase::Meeting => format!("height {height}, finding out how far peers are"),
+            Phase::CatchingUp => format!("catching up: height {height} of {target}"),
+            Phase::Running if self.is_syncing() => {
+                format!("behind: height {height}, peers are at {target}")
+            }
+            Phase::Running => format!("height {height}"),
+        }
+    }
+}
+
+/// Figures of catching up, for Prometheus, as `sync_…`.
+#[derive(Clone, Debug, Default)]
+struct SyncMetrics {
+    /// 1 while the node is behind.
+    syncing: Gauge,
+    /// The height that peers say to have.
+    target: Gauge,
+    /// Peers that blocks are fetched from.
+    peers: Gauge,
+    /// Bytes of fetched blocks.
+    bytes: Gauge,
+    /// Blocks that were executed while catching up.
+    blocks: Counter,
+    /// Transactions in them.
+    transactions: Counter,
+}
+
+impl SyncMetrics {
+    fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let Self { syncing, target, peers, bytes, blocks, transactions } = metrics.clone();
+        let registry = registry.sub_registry_with_prefix("sync");
+        registry.register("syncing", "Whether the node is behind the chain", syncing);
+        registry.register("target_height", "The height that peers say to have", target);
+        registry.register("peers", "Peers that blocks are fetched from", peers);
+        registry.register("fetched_bytes", "Bytes of blocks of this catch-up", bytes);
+        registry.register("blocks", "Blocks executed while catching up", blocks);
+        registry.register("transactions", "Transactions in these blocks", transactions);
+        metrics
+    }
+}
+
+/// A number that a gauge can show.
+fn gauge(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

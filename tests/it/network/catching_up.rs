@@ -1,0 +1,137 @@
+//! A node that was never there, or away for long, gets blocks in batches before it takes part.
+
+use serde_json::{Value, json};
+use tests::http::{Connection, send_body};
+use tests::net::{Member, Net, NetOptions, log_field};
+use tests::node::wait_for;
+use tests::workload::Workload;
+
+use super::liar::{Liar, Lie, gossip_address};
+
+/// Blocks of the chain that is caught up with.
+const BLOCKS: u64 = 2_500;
+const NEWCOMER: usize = 3;
+
+/// A chain of one validator that makes a block every few milliseconds, and three followers of which
+/// the last has not been started.
+fn long_chain(blocks: u64) -> anyhow::Result<Net> {
+    let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=2".to_owned()];
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
+    for member in &mut net.members[..NEWCOMER] {
+        member.start()?;
+    }
+    let texts = Workload::transfers(2_000, 10)?;
+    for texts in texts.waves.into_iter().flat_map(|wave| wave.by_sender) {
+        for part in texts.chunks(50) {
+            Connection::open(net.members[0].rpc)?.post(&send_body(part))?;
+        }
+    }
+    for member in net.running() {
+        member.reaches(blocks)?;
+    }
+    Ok(net)
+}
+
+fn syncing(member: &Member) -> anyhow::Result<bool> {
+    let info = member.call("ombra_chainInfo", &json!([]))?;
+    Ok(info["syncing"].as_bool().expect("chainInfo tells it"))
+}
+
+/// `/readyz` as an object.
+fn readiness(member: &Member) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?)
+}
+
+fn check(readiness: &Value, name: &str) -> Value {
+    let checks = readiness["checks"].as_array().into_iter().flatten();
+    checks.clone().find(|check| check["name"] == name).cloned().expect("the check is listed")
+}
+
+#[test]
+fn a_newcomer_catches_up_from_several_peers_and_goes_on_where_it_was_killed() -> anyhow::Result<()>
+{
+    let mut net = long_chain(BLOCKS)?;
+    net.members[NEWCOMER].start()?;
+    let newcomer = &net.members[NEWCOMER];
+    wait_for("the newcomer to be syncing", || {
+        let seen = readiness(newcomer)?;
+        if !syncing(newcomer)? {
+            anyhow::ensure!(newcomer.height()? == 0, "it caught up unseen");
+            return Ok(None);
+        }
+        let lag = check(&seen, "lag");
+        let detail = lag["detail"].as_str().unwrap_or_default().to_owned();
+        if !detail.starts_with("catching up") {
+            return Ok(None);
+        }
+        assert_eq!((&json!(false), &json!(false)), (&seen["ready"], &lag["ok"]), "{seen}");
+        Ok(Some(()))
+    })?;
+    let text = Workload::transfers(1, 1)?.waves.remove(0).by_sender.remove(0).remove(0);
+    let refused: Value =
+        serde_json::from_str(&Connection::open(newcomer.rpc)?.post(&send_body(&[text]))?)?;
+    assert_eq!(
+        (&json!(-32052), &json!("SYNCING")),
+        (&refused["error"]["code"], &refused["error"]["data"]["code"])
+    );
+    // Queries are answered meanwhile, of any block that is there.
+    newcomer.reaches(50)?;
+    assert_eq!(net.members[0].block_hash(50)?, newcomer.block_hash(50)?);
+
+    newcomer.reaches(BLOCKS / 10)?;
+    let height = newcomer.height()?;
+    net.members[NEWCOMER].kill()?;
+    assert!(height < BLOCKS, "it was killed in the middle, at {height}");
+    net.members[NEWCOMER].start()?;
+    let again = |log: &str| {
+        let begun = log.lines().filter(|line| line.contains("catching up with peers"));
+        begun.filter_map(|line| log_field(line, "height")).nth(1)
+    };
+    let newcomer = &net.members[NEWCOMER];
+    let resumed = wait_for("it to go on", || Ok(again(&newcomer.logged()?)))?;
+    assert!(resumed >= height, "it goes on at {resumed}, it had {height}");
+    net.members[2].kill()?;
+    net.same_block(BLOCKS)?;
+    wait_for("it to be there", || Ok((!syncing(&net.members[NEWCOMER])?).then_some(())))?;
+    assert!(net.members[NEWCOMER].logged()?.contains("caught up"));
+    // It follows what is made from now on.
+    let next = net.members[0].height()? + 20;
+    net.same_block(next)?;
+    // Whether it is ready as a whole depends on the age of a tip that changes every few milliseconds.
+    wait_for("it not to lag", || {
+        let lag = check(&readiness(&net.members[NEWCOMER])?, "lag");
+        Ok((lag["ok"] == json!(true)).then_some(()))
+    })
+}
+
+#[test]
+fn peers_that_lie_about_blocks_are_kept_out_and_the_others_are_enough() -> anyhow::Result<()> {
+    let mut net = long_chain(300)?;
+    let lies = [Lie::Block, Lie::Certificate, Lie::Silence];
+    let liars: Vec<Liar> = lies
+        .into_iter()
+        .map(|lie| Liar::start(&net.members[0], lie))
+        .collect::<anyhow::Result<_>>()?;
+    let mut peers: Vec<String> = liars.iter().map(Liar::address).collect();
+    peers.push(gossip_address(&net.members[0])?);
+    let variable = ("OMBRA__P2P__GOSSIP__PEERS", json!(peers).to_string());
+    net.members[NEWCOMER].start_with(&[variable])?;
+
+    let newcomer = &net.members[NEWCOMER];
+    wait_for("the liars to be kept out", || {
+        let log = newcomer.logged()?;
+        let kept_out = |liar: &Liar| {
+            log.lines()
+                .any(|line| line.contains("keeping a peer out") && line.contains(&liar.peer_id()))
+        };
+        Ok(liars[..2].iter().all(kept_out).then_some(()))
+    })?;
+    net.same_block(300)?;
+    wait_for("the newcomer to be there", || {
+        let log = newcomer.logged()?;
+        Ok((log.contains("caught up") && !syncing(newcomer)?).then_some(()))
+    })?;
+    assert!(liars.iter().all(|liar| liar.asked() > 0), "each of them was asked");
+    net.same_block(net.members[0].height()?)?;
+    Ok(())
+}
