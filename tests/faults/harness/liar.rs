@@ -255,6 +255,7 @@ impl Liar {
             ledger: ledger.clone(),
             archive: ledger.clone(),
             pace: ledger.clone(),
+            counters: consensus::Counters::default(),
         };
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
