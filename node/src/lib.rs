@@ -23,4 +23,6 @@ mod metrics;
 pub mod node;
 mod pace;
 pub mod replay;
+mod snapshot_sync;
+mod snapshots;
 pub mod supervisor;
