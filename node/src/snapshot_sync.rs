@@ -24,7 +24,9 @@ use crate::node::block_bytes_max;
 use crate::replay::ChainReplay;
 
 /// How long peers have to be found and to offer something.
-const OFFERS_TIME_MAX: Duration = Duration::from_secs(60);
+const OFFERS_TIME_MAX: Duration = Duration::from_secs(45);
+/// How long to look for further peers after the first has answered that it offers nothing.
+const NO_OFFER_TIME: Duration = Duration::from_secs(8);
 /// How long to wait for further offers after the first one, so that chunks come from several peers.
 const MORE_TIME: Duration = Duration::from_secs(3);
 /// How often peers are asked until there is an offer.
@@ -159,11 +161,14 @@ impl Job<'_> {
     /// What peers offer but for what was refused, the highest first; of those, what most offer.
     async fn offers(&self, refused: &[Hash]) -> Vec<Candidate> {
         let started = Instant::now();
-        let mut first = None;
+        let (mut first, mut answered) = (None, None);
         loop {
             let mut offers: Vec<Candidate> = Vec::new();
             for peer in self.handle.peers() {
                 let heads = self.handle.snapshots(peer.key, ANSWER_TIME_MAX).await;
+                if heads.is_ok() && answered.is_none() {
+                    answered = Some(Instant::now());
+                }
                 for head in heads.unwrap_or_default() {
                     if refused.contains(&head.hash) {
                         continue;
@@ -178,7 +183,11 @@ impl Job<'_> {
             if !offers.is_empty() && first.is_none() {
                 first = Some(Instant::now());
             }
-            let is_enough = first.is_some_and(|first| first.elapsed() >= MORE_TIME);
+            let has_passed = |since: Option<Instant>, time| {
+                since.is_some_and(|since: Instant| since.elapsed() >= time)
+            };
+            let is_hopeless = first.is_none() && has_passed(answered, NO_OFFER_TIME);
+            let is_enough = has_passed(first, MORE_TIME) || is_hopeless;
             if is_enough || started.elapsed() >= OFFERS_TIME_MAX {
                 return offers;
             }

@@ -57,8 +57,10 @@ impl Pinner {
             tracing::debug!(height, "no snapshot: an earlier one is still being written");
             return;
         }
-        // An error is the thread's end, or a database that does not answer: commits go on anyway.
-        drop(answer.recv_timeout(PIN_TIME_MAX));
+        if answer.recv_timeout(PIN_TIME_MAX).is_err() {
+            // The commit goes on: at worst the snapshot is of a later height.
+            tracing::debug!(height, "the state was not pinned in time");
+        }
     }
 }
 
@@ -94,8 +96,11 @@ impl Maker {
             }
             !stop.is_cancelled()
         };
-        // Fails only if the commit has stopped waiting.
-        let tell = |_height| drop(pinned.try_send(()));
+        let tell = |height| {
+            if pinned.try_send(()).is_err() {
+                tracing::debug!(height, "the commit did not wait for the state to be pinned");
+            }
+        };
         match self.shelf.make(&self.store, tell, &mut throttle) {
             Ok(height) => tracing::info!(height, bytes, "a snapshot of the state is written"),
             Err(MakeError::Stopped) => {}
