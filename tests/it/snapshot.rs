@@ -125,7 +125,7 @@ fn finish(follower: &Member, open: Open) -> anyhow::Result<u64> {
     let Open { mut miner, run, turn: parent, blob } = open;
     let settled = follower.call("ombra_settlement", &json!([run]))?;
     let amount = |name: &str| -> anyhow::Result<u64> {
-        let text = settled["fees"][name].as_str().context("an amount")?;
+        let text = settled[name].as_str().context("an amount")?;
         Ok(text.parse()?)
     };
     let parts = [amount("minerReward")?, amount("userRefund")?, amount("networkFee")?];
