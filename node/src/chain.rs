@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use rpc::ports::CommittedBlock;
 use state::Changes;
 use state::block::Executed;
+use state::store::offers::Shelf;
 use state::store::{CommitBlock, GenesisState, Store, Tip};
 use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
@@ -17,6 +18,7 @@ use crate::clock::now_ms;
 use crate::fault::Fault;
 use crate::pace::TipAge;
 use crate::replay::missed;
+use crate::snapshots::Pinner;
 
 /// Blocks kept in memory for subscribers.
 const RECENT_MAX: usize = 64;
@@ -60,6 +62,8 @@ pub(crate) struct Chain {
     recent: Mutex<VecDeque<Arc<CommittedBlock>>>,
     next_deadline: RwLock<Option<u64>>,
     validators: RwLock<NextValidators>,
+    shelf: Option<Arc<Shelf>>,
+    pinner: Option<Pinner>,
 }
 
 impl Chain {
@@ -84,7 +88,21 @@ impl Chain {
             recent: Mutex::new(VecDeque::with_capacity(RECENT_MAX)),
             next_deadline: RwLock::new(next_deadline),
             validators: RwLock::new(validators),
+            shelf: None,
+            pinner: None,
         })
+    }
+
+    /// Offers snapshots of the state from now on; they are made of the heights that `pinner` picks,
+    /// if there is one.
+    pub(crate) fn offer(mut self, shelf: Arc<Shelf>, pinner: Pinner) -> Self {
+        (self.shelf, self.pinner) = (Some(shelf), Some(pinner));
+        self
+    }
+
+    /// The snapshots that this node offers.
+    pub(crate) const fn shelf(&self) -> Option<&Arc<Shelf>> {
+        self.shelf.as_ref()
     }
 
     pub(crate) const fn store(&self) -> &Store {
@@ -171,6 +189,9 @@ impl Chain {
             .unwrap_or_default();
         let input = CommitBlock { block, changes, sweeps, missed: &missed };
         let tip = self.store.commit_block(&input, certificate)?;
+        if let Some(pinner) = &self.pinner {
+            pinner.committed(tip.height);
+        }
         let committed =
             Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
         let deadline = sweep::next_deadline(&*self.store.latest())?;

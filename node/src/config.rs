@@ -28,6 +28,8 @@ pub struct Config {
     pub txpool: txpool::Config,
     /// The database.
     pub storage: Storage,
+    /// Snapshots of the state.
+    pub snapshots: Snapshots,
     /// Logs.
     pub log: Log,
     /// Stopping.
@@ -127,6 +129,24 @@ impl Default for Storage {
     }
 }
 
+/// Snapshots of the state, for nodes that do not begin with genesis.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Snapshots {
+    /// A snapshot is made of every height that is a multiple of this; 0 makes none.
+    pub interval_blocks: u64,
+    /// How many are kept, 1 to 4.
+    pub keep: u32,
+    /// Whether a node without a database fetches a snapshot instead of all blocks.
+    pub fetch: bool,
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        Self { interval_blocks: 10_000, keep: 2, fetch: false }
+    }
+}
+
 /// How log lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -213,6 +233,18 @@ impl Home {
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.0.join("data/db")
+    }
+
+    /// The snapshots that the node offers.
+    #[must_use]
+    pub fn snapshots(&self) -> PathBuf {
+        self.0.join("data/snapshots")
+    }
+
+    /// Chunks of a snapshot that is being fetched.
+    #[must_use]
+    pub fn snapshot_intake(&self) -> PathBuf {
+        self.0.join("data/snapshot-intake")
     }
 
     /// The engine's log and the record of signed votes.

@@ -24,5 +24,7 @@ mod metrics;
 pub mod node;
 mod pace;
 pub mod replay;
+mod snapshot_sync;
+mod snapshots;
 pub mod supervisor;
 mod sync;

@@ -9,6 +9,7 @@ use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness, Submit};
+use state::store::offers::Shelf;
 use state::store::{Options, Store};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -26,13 +27,15 @@ use crate::adapters::reads::Reads;
 use crate::adapters::submit::{self, Worker};
 use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
-use crate::config::{Config, Home};
+use crate::config::{Config, Home, Snapshots};
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
 use crate::pace::{BlockPace, Wake};
 use crate::replay::ChainReplay;
+use crate::snapshot_sync;
+use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor};
 use crate::sync::{CatchUp, Phase, SyncState, Watch};
 
@@ -139,6 +142,7 @@ struct Parts {
     rules: Rules,
     sync: Arc<SyncState>,
     metrics: BlockMetrics,
+    maker: Option<Maker>,
 }
 
 /// Starts a node and answers once its interfaces do.
@@ -147,12 +151,15 @@ struct Parts {
 /// [`StartError`]; what had been started is stopped again.
 pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
+    if config.snapshots.fetch && !alone {
+        Box::pin(snapshot_sync::begin(&home, &genesis, &config, node_key)).await;
+    }
     let mut registry = Registry::with_prefix("ombra");
-    let parts = open_parts(&home, &genesis, &config, &mut registry)?;
+    let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
 
-    start_storage(&parts, &home, &config, &mut supervisor);
+    start_storage(&mut parts, &home, &config, &mut supervisor);
     let identity = consensus::Identity { node_key, validator };
     let settings = engine::settings(&home, parts.chain.spec(), &config, &identity, alone);
     let listen = match &settings.network {
@@ -222,9 +229,15 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
 }
 
-fn start_storage(parts: &Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
+fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
     let stop = supervisor.stage("storage");
     supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
+    if let Some(maker) = parts.maker.take() {
+        let stop = stop.clone();
+        supervisor.spawn("snapshots", async move {
+            tokio::task::spawn_blocking(move || maker.run(&stop)).await.unwrap_or(Ok(()))
+        });
+    }
     let disk =
         DiskWatch { path: home.directory().clone(), free_min: config.storage.free_disk_bytes_min };
     supervisor.spawn("disk", disk.run(stop));
@@ -406,7 +419,9 @@ fn open_parts(
         source,
     })?;
     let store = Store::open(&database, storage_options(config))?;
-    let chain = Arc::new(Chain::open(store, chain_spec(genesis)?, &genesis.state())?);
+    let chain = Chain::open(store, chain_spec(genesis)?, &genesis.state())?;
+    let (chain, maker) = offering(chain, home, config);
+    let chain = Arc::new(chain);
     let wake = Arc::<Wake>::default();
     let pool_events_max = config.rpc.limits.pool_events_max;
     let bus = Arc::new(EventBus::new(chain.tip().height, pool_events_max, Arc::clone(&wake)));
@@ -424,7 +439,28 @@ fn open_parts(
     info!(?restored, "the pool's journal is taken up again");
     let sync = Arc::new(SyncState::register(registry));
     let metrics = BlockMetrics::register(registry);
-    Ok(Parts { chain, pool: Arc::new(pool), pending, bus, wake, rules, sync, metrics })
+    let pool = Arc::new(pool);
+    Ok(Parts { chain, pool, pending, bus, wake, rules, sync, metrics, maker })
+}
+
+/// The chain with the snapshots that it offers, and what makes further ones. A node that cannot offer
+/// any runs without.
+fn offering(chain: Chain, home: &Home, config: &Config) -> (Chain, Option<Maker>) {
+    let Snapshots { interval_blocks, keep, fetch: _ } = config.snapshots;
+    if interval_blocks == 0 {
+        return (chain, None);
+    }
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let shelf = match Shelf::open(&home.snapshots(), keep, chain.store()) {
+        Ok(shelf) => Arc::new(shelf),
+        Err(error) => {
+            tracing::warn!(%error, "no snapshots are offered");
+            return (chain, None);
+        }
+    };
+    let store = chain.store().clone();
+    let (pinner, maker) = snapshots::open(Arc::clone(&shelf), store, interval_blocks);
+    (chain.offer(shelf, pinner), Some(maker))
 }
 
 /// What genesis fixes.
@@ -449,7 +485,7 @@ fn static_rules(spec: &ChainSpec) -> Rules {
 }
 
 /// The settings of the database.
-fn storage_options(config: &Config) -> Options {
+pub(crate) fn storage_options(config: &Config) -> Options {
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     Options {
         block_cache_bytes: size(config.storage.block_cache_bytes),

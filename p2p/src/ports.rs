@@ -65,6 +65,17 @@ pub struct EncodedBlock {
     pub certificate: Vec<u8>,
 }
 
+/// A snapshot of the state that a node offers: a claim until it is verified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SnapshotHead {
+    /// The state is that after this block.
+    pub height: u64,
+    /// The SHA-256 of the offer, which names it.
+    pub hash: Hash,
+    /// The bytes of the offer.
+    pub bytes: u64,
+}
+
 /// Blocks could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -87,4 +98,14 @@ pub trait Chain: Send + Sync {
         count: u32,
         bytes_wanted: usize,
     ) -> Result<Vec<EncodedBlock>, ReadError>;
+
+    /// The snapshots of the state that it offers, the newest first; at most four are told of.
+    fn snapshots(&self) -> Vec<SnapshotHead>;
+
+    /// At most `bytes_max` bytes from `offset` on of an offer or a chunk of a snapshot; none if there
+    /// is no such thing.
+    ///
+    /// # Errors
+    /// [`ReadError`] if a file cannot be read.
+    fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError>;
 }

@@ -6,6 +6,7 @@
 //! | −32050 | the codes of docs/protocol.md section 9 | the chain refuses a transaction |
 //! | −32051 | `NOT_FOUND` | there is no such block, transaction, run, … |
 //! | −32052 | `SYNCING`, `SHUTTING_DOWN` | the node cannot serve the call now |
+//! | −32052 | `HISTORY_UNAVAILABLE` | the node began later than what was asked for; `earliestBlock` |
 //! | −32053 | `TOO_MANY_ITEMS`, `TOO_MANY_CALLS`, `TOO_MANY_WAITING`, `TOO_MANY_CONNECTIONS`, `TOO_LARGE`, `TOO_SLOW`, `BROKEN`, `BUSY` | a limit of this node |
 //! | −32600 | `NOT_IN_BATCH`, `WEBSOCKET_ONLY` | a call in a place where it cannot be answered |
 //! | −32603 | – | a fault of this node; the cause is in its log only |
@@ -24,7 +25,7 @@ use crate::ports::{Fault, SubmitError};
 pub const REJECTED: i32 = -32050;
 /// There is no such thing.
 pub const NOT_FOUND: i32 = -32051;
-/// The node is catching up or stopping.
+/// The node is catching up or stopping, or began later than what was asked for.
 pub const UNAVAILABLE: i32 = -32052;
 /// A limit on rate or size.
 pub const LIMITED: i32 = -32053;
@@ -56,6 +57,12 @@ pub enum RpcError {
     /// The node is catching up with the chain.
     #[error("the node is catching up with the chain")]
     Syncing,
+    /// What was asked for stands, or may stand, in a block before the first one that the node has.
+    #[error("this node has no blocks before {earliest}: it began with a snapshot")]
+    History {
+        /// The first block that the node has.
+        earliest: u64,
+    },
     /// The node is stopping.
     #[error("the node is shutting down")]
     ShuttingDown,
@@ -174,7 +181,7 @@ impl RpcError {
             Self::InvalidParams { .. } => INVALID_PARAMS_CODE,
             Self::Rejected(_) => REJECTED,
             Self::NotFound { .. } => NOT_FOUND,
-            Self::Syncing | Self::ShuttingDown => UNAVAILABLE,
+            Self::Syncing | Self::ShuttingDown | Self::History { .. } => UNAVAILABLE,
             Self::Limited { .. } => LIMITED,
             Self::Misplaced { .. } => INVALID_REQUEST_CODE,
             Self::Internal => INTERNAL_ERROR_CODE,
@@ -197,6 +204,11 @@ impl RpcError {
                 Some(ErrorData { retry_after_ms: Some(1_000), ..ErrorData::of("SYNCING") })
             }
             Self::ShuttingDown => Some(ErrorData::of("SHUTTING_DOWN")),
+            Self::History { earliest } => {
+                let mut data = ErrorData::of("HISTORY_UNAVAILABLE");
+                data.extra.insert("earliestBlock".to_owned(), (*earliest).into());
+                Some(data)
+            }
             Self::Limited { code, retry_after_ms, .. } => {
                 Some(ErrorData { retry_after_ms: *retry_after_ms, ..ErrorData::of(code) })
             }
@@ -220,6 +232,9 @@ impl From<Rejection> for RpcError {
 
 impl From<Fault> for RpcError {
     fn from(fault: Fault) -> Self {
+        if let Some(earliest) = fault.begins_at {
+            return Self::History { earliest };
+        }
         tracing::error!(error = %fault.source, "a query failed: {fault}");
         Self::Internal
     }

@@ -74,7 +74,9 @@ pub struct ChainFacts {
     pub version: String,
 }
 
-/// A fault of this node (storage, a broken invariant): logged, never shown to clients.
+/// Why a port does not answer: a fault of this node (storage, a broken invariant), which is logged and
+/// never shown to clients; or, with [`Fault::begins_at`], that the node does not have what was asked
+/// for because it began later, which clients are told.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {
@@ -83,14 +85,32 @@ pub struct Fault {
     /// Why it failed.
     #[source]
     pub source: Arc<dyn Error + Send + Sync>,
+    /// The first block that the node has, if what was asked for stands before it.
+    pub begins_at: Option<u64>,
 }
 
 impl Fault {
     /// `source` happened while `doing`.
     pub fn new(doing: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
-        Self { doing, source: Arc::new(source) }
+        Self { doing, source: Arc::new(source), begins_at: None }
+    }
+
+    /// What was asked for stands before `earliest`, the first block that the node has.
+    #[must_use]
+    pub fn history(earliest: u64) -> Self {
+        let source = Arc::new(Began(earliest));
+        Self {
+            doing: "reading blocks that the node does not have",
+            source,
+            begins_at: Some(earliest),
+        }
     }
 }
+
+/// The node's chain begins later than what was asked for.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the first block here is {0}")]
+struct Began(u64);
 
 /// Part of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,6 +143,8 @@ pub struct Tip {
     pub hash: Hash,
     /// Its timestamp; the genesis time before the first block.
     pub timestamp: u64,
+    /// The first block that the node has, or will have: 1, unless it began with a snapshot.
+    pub earliest: u64,
 }
 
 /// The precommits that made a block final.

@@ -15,6 +15,8 @@ mod runs;
 #[cfg(test)]
 mod sdk;
 #[cfg(test)]
+mod snapshot;
+#[cfg(test)]
 mod subscribers;
 #[cfg(test)]
 mod tidy;

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use p2p::ports::{EncodedBlock, ReadError, Status};
+use p2p::ports::{EncodedBlock, ReadError, SnapshotHead, Status};
 use state::StorageError;
+use state::store::offers::OfferHead;
+use types::Hash;
 
 use crate::chain::Chain;
 
 /// The committed chain, in binary form.
 pub(crate) struct ServedChain(pub(crate) Arc<Chain>);
 
-/// The lowest height with a block. Nothing is pruned.
-const EARLIEST: u64 = 1;
-
 impl p2p::ports::Chain for ServedChain {
     fn status(&self) -> Status {
-        Status { earliest: EARLIEST, tip: self.0.tip().height }
+        Status { earliest: self.0.store().earliest(), tip: self.0.tip().height }
     }
 
     fn blocks(
@@ -28,7 +27,11 @@ impl p2p::ports::Chain for ServedChain {
         let mut blocks = Vec::new();
         let mut read = 0_usize;
         // One height after the other may be read at different moments: what is there stays.
-        for height in first.max(EARLIEST)..first.saturating_add(u64::from(count)) {
+        let first = first.max(1);
+        if first < self.0.store().earliest() {
+            return Ok(blocks);
+        }
+        for height in first..first.saturating_add(u64::from(count)) {
             let snapshot = self.0.store().snapshot();
             let bytes = snapshot.block_bytes(height).map_err(failed)?;
             let certificate = snapshot.certificate(height).map_err(failed)?;
@@ -40,5 +43,18 @@ impl p2p::ports::Chain for ServedChain {
             }
         }
         Ok(blocks)
+    }
+
+    fn snapshots(&self) -> Vec<SnapshotHead> {
+        let offers = self.0.shelf().map(|shelf| shelf.offers()).unwrap_or_default();
+        let head =
+            |OfferHead { height, hash, bytes }: OfferHead| SnapshotHead { height, hash, bytes };
+        offers.into_iter().map(head).collect()
+    }
+
+    fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError> {
+        let Some(shelf) = self.0.shelf() else { return Ok(Vec::new()) };
+        let piece = shelf.piece(hash, offset, bytes_max);
+        piece.map(Option::unwrap_or_default).map_err(|error| ReadError(error.to_string()))
     }
 }

@@ -224,6 +224,9 @@ impl Ledger for ChainLedger {
 
     fn decided(&self, height: u64) -> Result<Option<Decided>, LedgerFault> {
         let snapshot = self.chain.store().snapshot();
+        if height < snapshot.earliest() {
+            return Ok(None);
+        }
         let Some(bytes) = snapshot.block_bytes(height).map_err(LedgerFault::new)? else {
             return Ok(None);
         };
@@ -306,7 +309,7 @@ impl Archive for ChainLedger {
     }
 
     fn earliest(&self) -> Result<u64, LedgerFault> {
-        Ok(1)
+        Ok(self.chain.store().earliest())
     }
 
     fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault> {

@@ -21,7 +21,25 @@ pub(crate) struct Reads {
 }
 
 fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> Fault {
-    move |error| Fault::new(doing, error)
+    move |error| match error {
+        StorageError::History { earliest } => Fault::history(earliest),
+        error => Fault::new(doing, error),
+    }
+}
+
+/// Lists go back in time and end where the node's blocks begin: the next page is refused, so that
+/// nobody takes the end of what is here for the end of what there is.
+fn ended_early<T>(
+    slice: Slice<T, TxLocation>,
+    earliest: u64,
+) -> Result<Slice<T, TxLocation>, Fault> {
+    if earliest <= 1 || slice.next.is_some() {
+        return Ok(slice);
+    }
+    if slice.items.is_empty() {
+        return Err(Fault::history(earliest));
+    }
+    Ok(Slice { next: Some(TxLocation { height: earliest, position: 0 }), ..slice })
 }
 
 /// A page of one more item than asked for, cut to the page and the mark to go on from.
@@ -41,7 +59,7 @@ impl Reads {
 impl ports::Chain for Reads {
     fn tip(&self) -> Tip {
         let store::Tip { height, hash, timestamp, .. } = self.chain.tip();
-        Tip { height, hash, timestamp }
+        Tip { height, hash, timestamp, earliest: self.chain.store().earliest() }
     }
 
     fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
@@ -202,11 +220,11 @@ impl ports::Accounts for Reads {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
-        let places = self
-            .snapshot()
+        let snapshot = self.snapshot();
+        let places = snapshot
             .account_places(address, before, limit.saturating_add(1))
             .map_err(fault("reading an account's transactions"))?;
-        Ok(page(places, limit, |place| *place))
+        ended_early(page(places, limit, |place| *place), snapshot.earliest())
     }
 
     fn supply(&self) -> Result<Supply, Fault> {
@@ -240,9 +258,17 @@ impl ports::Runs for Reads {
     ) -> Result<Slice<Run, TxLocation>, Fault> {
         let RunFilter { status, submitter, miner, conversation_id } = *filter;
         let filter = store::RunFilter { status, submitter, miner, conversation_id };
-        let page = self.snapshot().runs(&filter, before, limit);
-        let store::RunPage { runs, next } = page.map_err(fault("listing runs"))?;
-        Ok(Slice { items: runs, next })
+        let snapshot = self.snapshot();
+        let page = snapshot.runs(&filter, before, limit);
+        let store::RunPage { mut runs, mut next } = page.map_err(fault("listing runs"))?;
+        let (all, earliest) = (runs.len(), snapshot.earliest());
+        // The texts of a run that was requested before are not here.
+        runs.retain(|run| run.request.height >= earliest);
+        if runs.len() < all {
+            next = None;
+        }
+        let slice = Slice { items: runs, next };
+        if slice.items.len() < all { ended_early(slice, earliest) } else { Ok(slice) }
     }
 }
 

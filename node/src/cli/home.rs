@@ -37,6 +37,7 @@ pub(super) struct InitArgs {
 /// Run a node from its home
 #[derive(Debug, Args)]
 #[command(after_help = "Example: ombra start --home /var/lib/ombra")]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(super) struct StartArgs {
     /// The node's home
     #[arg(long, value_name = "DIR", env = "OMBRA_HOME")]
@@ -45,6 +46,10 @@ pub(super) struct StartArgs {
     /// end: for managers that start again whatever the exit code, as Docker does
     #[arg(long)]
     hold_unsafe: bool,
+    /// Without a database: fetch a snapshot of the state from peers and go on from there, instead of
+    /// executing every block
+    #[arg(long)]
+    snapshot_sync: bool,
     /// Print the addresses as one line of JSON once the node answers
     #[arg(long)]
     json: bool,
@@ -143,7 +148,13 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
     let home = Home::new(args.home.clone());
     let _lock = HomeLock::take(&home)?;
     forget_endpoints(&home)?;
-    let settings = config::load(&[], Some(&home.config()), std::env::vars_os(), &[])
+    let fetch = config::FlagValue {
+        key: "snapshots.fetch",
+        flag: "--snapshot-sync",
+        value: toml::Value::Boolean(true),
+    };
+    let flags = if args.snapshot_sync { vec![fetch] } else { Vec::new() };
+    let settings = config::load(&[], Some(&home.config()), std::env::vars_os(), &flags)
         .map_err(|error| CliError::Usage(error.to_string()))?
         .config;
     let genesis = genesis::parse(&home.genesis())?;

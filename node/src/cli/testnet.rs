@@ -27,6 +27,9 @@ const POWER: u64 = 1;
 /// Processes of a testnet share an address, and each is connected with each.
 const PER_ADDRESS_MAX: u32 = 256;
 
+/// Of which heights a testnet's nodes offer snapshots: multiples of this.
+const SNAPSHOT_INTERVAL: u64 = 1_000;
+
 /// The script that runs the nodes as processes.
 const SCRIPT: &str = include_str!("testnet/net.sh");
 
@@ -215,6 +218,7 @@ fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> Result<Stri
     if kind == Kind::Processes {
         config.p2p.gossip.limits.per_address_max = PER_ADDRESS_MAX;
     }
+    config.snapshots.interval_blocks = SNAPSHOT_INTERVAL;
     let text = toml::to_string(&config)
         .map_err(|error| CliError::Failed(format!("writing the settings: {error}")))?;
     Ok(format!("{CONFIG_HEAD}{text}"))

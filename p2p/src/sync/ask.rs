@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use types::Hash;
 
 use super::wire::{self, BLOCKS_MAX, Question};
 use crate::command::Command;
-use crate::ports::EncodedBlock;
+use crate::ports::{EncodedBlock, SnapshotHead};
 use crate::wire::WireError;
 use crate::{Handle, PeerKey};
 
@@ -42,6 +43,32 @@ impl Handle {
         let count = count.min(BLOCKS_MAX);
         let read = |answer: &[u8]| wire::read_blocks(answer, count);
         self.ask(peer, Question::Blocks { first, count }, time, read).await
+    }
+
+    /// Asks a peer which snapshots of the state it offers. Nothing about them is checked.
+    ///
+    /// # Errors
+    /// [`AskError`] if there is no answer within `time`.
+    pub async fn snapshots(
+        &self,
+        peer: PeerKey,
+        time: Duration,
+    ) -> Result<Vec<SnapshotHead>, AskError> {
+        self.ask(peer, Question::Snapshots, time, wire::read_snapshots).await
+    }
+
+    /// Asks a peer for the bytes from `offset` on of an offer or a chunk of a snapshot, as many as
+    /// fit into an answer; none if it has no such thing. Nothing about them is checked.
+    ///
+    /// # Errors
+    /// [`AskError`] if there is no answer within `time`.
+    pub async fn piece(
+        &self,
+        peer: PeerKey,
+        (hash, offset): (Hash, u64),
+        time: Duration,
+    ) -> Result<Vec<u8>, AskError> {
+        self.ask(peer, Question::Piece { hash, offset }, time, wire::read_piece).await
     }
 
     /// Keeps a peer out for a while, because what it sent is provably wrong.

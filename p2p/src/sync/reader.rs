@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Asked;
-use super::wire::{self, BLOCKS_BYTES_WANTED, BLOCKS_MAX, Question};
+use super::wire::{self, BLOCKS_BYTES_WANTED, BLOCKS_MAX, PIECE_BYTES_MAX, Question};
 use crate::command::Command;
 use crate::ports::Chain;
 use crate::{Counters, Fault};
@@ -65,6 +65,12 @@ fn answer(chain: &dyn Chain, question: Question) -> Option<Vec<u8>> {
             let blocks = chain.blocks(first, count.min(BLOCKS_MAX), BLOCKS_BYTES_WANTED);
             let read = blocks.inspect_err(|error| tracing::warn!("no blocks for a peer: {error}"));
             Some(wire::write_blocks(&read.ok()?))
+        }
+        Question::Snapshots => Some(wire::write_snapshots(&chain.snapshots())),
+        Question::Piece { hash, offset } => {
+            let piece = chain.piece(&hash, offset, PIECE_BYTES_MAX);
+            let read = piece.inspect_err(|error| tracing::warn!("no piece for a peer: {error}"));
+            Some(wire::write_piece(&read.ok()?))
         }
     }
 }

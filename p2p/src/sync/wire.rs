@@ -4,21 +4,32 @@
 //! question    kind (1) | content
 //!   kind 0    status: the status of the asking node
 //!   kind 1    blocks: first height (8) | count (4)
+//!   kind 2    snapshots
+//!   kind 3    piece: hash (32) | offset (8)
 //! answer      nothing: the peer has no time; else 1 (1) | content
 //!   to 0      status
 //!   to 1      blocks in a row
+//!   to 2      snapshots, the newest first
+//!   to 3      bytes from the offset on; none if there is no such thing
 //!
 //! status      earliest height (8) | height of the tip (8)
+//! snapshot    height (8) | hash of its offer (32) | length of that (8)
 //! block       block's length (4) | certificate's length (4) | block | certificate
 //! ```
 
-use crate::ports::{EncodedBlock, Status};
+use types::Hash;
+
+use crate::ports::{EncodedBlock, SnapshotHead, Status};
 use crate::wire::{WireError, take, take_bytes, write_length};
 
 /// Blocks in one answer, however small they are.
 pub(crate) const BLOCKS_MAX: u32 = 512;
 /// Bytes of an answer with blocks, from which on no further one is added.
 pub(crate) const BLOCKS_BYTES_WANTED: usize = 1024 * 1024;
+/// Bytes of a piece of a snapshot in one answer.
+pub(crate) const PIECE_BYTES_MAX: usize = BLOCKS_BYTES_WANTED;
+/// Snapshots in one answer.
+pub(crate) const SNAPSHOTS_MAX: usize = 4;
 /// Bytes of a question of any kind.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 64;
 /// The largest certificate: so many signatures of so many bytes, and what surrounds them.
@@ -26,6 +37,8 @@ const CERTIFICATE_BYTES_MAX: usize = 64 * 84 + 64;
 
 const STATUS: u8 = 0;
 const BLOCKS: u8 = 1;
+const SNAPSHOTS: u8 = 2;
+const PIECE: u8 = 3;
 /// What an answer begins with that is not a refusal.
 const GRANTED: u8 = 1;
 
@@ -36,6 +49,10 @@ pub(crate) enum Question {
     Status(Status),
     /// Blocks from a height on.
     Blocks { first: u64, count: u32 },
+    /// Which snapshots of the state it offers.
+    Snapshots,
+    /// Part of an offer or of a chunk of a snapshot.
+    Piece { hash: Hash, offset: u64 },
 }
 
 impl Question {
@@ -52,6 +69,13 @@ impl Question {
                 out.extend_from_slice(&count.to_le_bytes());
                 out
             }
+            Self::Snapshots => vec![SNAPSHOTS],
+            Self::Piece { hash, offset } => {
+                let mut out = vec![PIECE];
+                out.extend_from_slice(hash.as_bytes());
+                out.extend_from_slice(&offset.to_le_bytes());
+                out
+            }
         }
     }
 
@@ -62,6 +86,11 @@ impl Question {
             BLOCKS => Self::Blocks {
                 first: u64::from_le_bytes(take(&mut bytes)?),
                 count: u32::from_le_bytes(take(&mut bytes)?),
+            },
+            SNAPSHOTS => Self::Snapshots,
+            PIECE => Self::Piece {
+                hash: Hash::new(take(&mut bytes)?),
+                offset: u64::from_le_bytes(take(&mut bytes)?),
             },
             kind => return Err(WireError::Kind { kind }),
         };
@@ -121,6 +150,47 @@ pub(crate) fn read_blocks(bytes: &[u8], max: u32) -> Result<Option<Vec<EncodedBl
     Ok(Some(blocks))
 }
 
+pub(crate) fn write_snapshots(snapshots: &[SnapshotHead]) -> Vec<u8> {
+    let mut out = vec![GRANTED];
+    for SnapshotHead { height, hash, bytes } in snapshots.iter().take(SNAPSHOTS_MAX) {
+        out.extend_from_slice(&height.to_le_bytes());
+        out.extend_from_slice(hash.as_bytes());
+        out.extend_from_slice(&bytes.to_le_bytes());
+    }
+    out
+}
+
+/// Reads an answer; none if the peer has no time.
+pub(crate) fn read_snapshots(bytes: &[u8]) -> Result<Option<Vec<SnapshotHead>>, WireError> {
+    let Some(mut content) = granted(bytes)? else { return Ok(None) };
+    let mut snapshots = Vec::new();
+    while !content.is_empty() {
+        if snapshots.len() >= SNAPSHOTS_MAX {
+            return Err(WireError::TooMany { max: SNAPSHOTS_MAX });
+        }
+        snapshots.push(SnapshotHead {
+            height: u64::from_le_bytes(take(&mut content)?),
+            hash: Hash::new(take(&mut content)?),
+            bytes: u64::from_le_bytes(take(&mut content)?),
+        });
+    }
+    Ok(Some(snapshots))
+}
+
+pub(crate) fn write_piece(piece: &[u8]) -> Vec<u8> {
+    [&[GRANTED], piece].concat()
+}
+
+/// Reads an answer; none if the peer has no time.
+pub(crate) fn read_piece(bytes: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+    match granted(bytes)? {
+        Some(piece) if piece.len() > PIECE_BYTES_MAX => {
+            Err(WireError::TooMany { max: PIECE_BYTES_MAX })
+        }
+        piece => Ok(piece.map(<[u8]>::to_vec)),
+    }
+}
+
 fn granted(mut bytes: &[u8]) -> Result<Option<&[u8]>, WireError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -154,7 +224,9 @@ mod tests {
     #[test]
     fn questions_come_back_as_they_were_and_are_small() {
         let status = Question::Status(Status { earliest: 5, tip: u64::MAX });
-        for question in [status, Question::Blocks { first: 1 << 40, count: 9 }] {
+        let blocks = Question::Blocks { first: 1 << 40, count: 9 };
+        let piece = Question::Piece { hash: Hash::new([7; 32]), offset: 1 << 40 };
+        for question in [status, blocks, Question::Snapshots, piece] {
             let bytes = question.write();
             assert!(u64::try_from(bytes.len()).unwrap() <= QUESTION_BYTES_MAX);
             assert_eq!(Ok(question), Question::read(&bytes));
@@ -164,6 +236,20 @@ mod tests {
             assert_eq!(Err(WireError::Truncated), Question::read(shorter));
         }
         assert_eq!(Err(WireError::Kind { kind: 250 }), Question::read(&[250]));
+    }
+
+    #[test]
+    fn snapshots_and_pieces_come_back_as_they_were_and_have_bounds() {
+        let head = SnapshotHead { height: 9, hash: Hash::new([8; 32]), bytes: 1 << 20 };
+        let answer = write_snapshots(&[head; 9]);
+        assert_eq!(Ok(Some(vec![head; SNAPSHOTS_MAX])), read_snapshots(&answer));
+        let many = [answer.as_slice(), &[0; 48]].concat();
+        assert_eq!(Err(WireError::TooMany { max: SNAPSHOTS_MAX }), read_snapshots(&many));
+        assert_eq!(Err(WireError::Truncated), read_snapshots(answer.get(..40).unwrap()));
+        assert_eq!(Ok(None), read_snapshots(&[]));
+        assert_eq!(Ok(Some(vec![5; 3])), read_piece(&write_piece(&[5; 3])));
+        let long = write_piece(&[0; PIECE_BYTES_MAX + 1]);
+        assert_eq!(Err(WireError::TooMany { max: PIECE_BYTES_MAX }), read_piece(&long));
     }
 
     #[test]

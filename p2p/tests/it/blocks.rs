@@ -42,6 +42,25 @@ async fn blocks_come_in_order_and_in_answers_of_a_bounded_size() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_is_offered_and_comes_in_pieces() {
+    let ahead = Node::with_chain(DoubleChain::up_to(70, 10)).await;
+    let behind = Node::with_chain(DoubleChain::default()).await;
+    behind.meet(&ahead).await;
+    let peer = behind.peer(&ahead).key;
+    let heads = behind.handle.snapshots(peer, TIME).await.expect("heads");
+    assert_eq!(vec![70], heads.iter().map(|head| head.height).collect::<Vec<_>>());
+    let mut sizes = Vec::new();
+    while sizes.iter().sum::<u64>() < heads[0].bytes {
+        let place = (heads[0].hash, sizes.iter().sum());
+        let piece = behind.handle.piece(peer, place, TIME).await.expect("a piece");
+        sizes.push(u64::try_from(piece.len()).unwrap());
+    }
+    assert_eq!(vec![1 << 20, 1 << 20, 3_000_000 - (2 << 20)], sizes);
+    let unknown = (types::Hash::ZERO, 0);
+    assert_eq!(Ok(Vec::new()), behind.handle.piece(peer, unknown, TIME).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_in_excess_are_refused_at_once() {
     let (gate, closed) = mpsc::channel();
     let ahead = Node::with_chain(DoubleChain::up_to(70, 10).behind(closed)).await;

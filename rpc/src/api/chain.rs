@@ -49,7 +49,7 @@ pub trait ChainRpc {
 
 impl ChainRpcServer for Api {
     fn chain_info(&self) -> Result<ChainInfo, RpcError> {
-        let Tip { height, hash, timestamp } = self.ports.chain.tip();
+        let Tip { height, hash, timestamp, earliest } = self.ports.chain.tip();
         let validators = self.ports.chain.validators(height.max(1))?;
         Ok(ChainInfo {
             chain_id: self.facts.chain_id.clone(),
@@ -58,6 +58,7 @@ impl ChainRpcServer for Api {
             height,
             latest_block_hash: hash,
             latest_block_time: timestamp,
+            earliest_block: earliest,
             syncing: self.ports.network.is_syncing(),
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),
@@ -70,7 +71,10 @@ impl ChainRpcServer for Api {
     fn block(&self, block: BlockSelector, full: Option<bool>) -> Result<BlockView, RpcError> {
         let (height, name) = self.resolve(block)?;
         let committed = height.map(|height| self.ports.chain.block(height)).transpose()?.flatten();
-        let committed = committed.ok_or_else(|| RpcError::not_found("block", name))?;
+        let committed = committed.ok_or_else(|| match height {
+            Some(_) => RpcError::not_found("block", name),
+            None => self.missing("block", name),
+        })?;
         let certificate = self.ports.chain.certificate(committed.block.header.index)?;
         Ok(BlockView::new(&committed, certificate, full.unwrap_or(true)))
     }
@@ -78,12 +82,17 @@ impl ChainRpcServer for Api {
     fn blocks(&self, query: Option<BlocksQuery>) -> Result<PageOf<BlockSummary>, RpcError> {
         let BlocksQuery { from, to, cursor, limit } = query.unwrap_or_default();
         let lowest = from.unwrap_or(1).max(1);
-        let highest = to.unwrap_or(u64::MAX).min(self.ports.chain.tip().height);
+        let Tip { height, earliest, .. } = self.ports.chain.tip();
+        let highest = to.unwrap_or(u64::MAX).min(height);
         let before: Option<u64> = cursor.as_deref().map(cursor::decode).transpose()?;
         let start = before.map_or(highest, |before| highest.min(before.saturating_sub(1)));
 
+        if start >= lowest && start < earliest && height > 0 {
+            return Err(RpcError::History { earliest });
+        }
         let limit = limit.unwrap_or_default().get();
-        let wanted = usize::try_from(start.saturating_add(1).saturating_sub(lowest));
+        let there = lowest.max(earliest);
+        let wanted = usize::try_from(start.saturating_add(1).saturating_sub(there));
         let headers = match wanted.unwrap_or(usize::MAX).min(limit) {
             0 => Vec::new(),
             count => self.ports.transactions.headers(start, count)?,
@@ -148,6 +157,14 @@ impl Api {
                 (Some(height).filter(|height| *height > 0), "latest".to_owned())
             }
         })
+    }
+
+    /// There is no such thing here. If the node began with a snapshot, it may stand before that.
+    pub(super) fn missing(&self, what: &'static str, name: impl ToString) -> RpcError {
+        match self.ports.chain.tip().earliest {
+            earliest @ 2.. => RpcError::History { earliest },
+            0 | 1 => RpcError::not_found(what, name),
+        }
     }
 
     pub(super) fn run_record(&self, agent_run_id: Hash) -> Result<Run, RpcError> {

@@ -125,7 +125,7 @@ impl RunsRpcServer for Api {
     fn chat_turn(&self, hash: Hash) -> Result<TurnView, RpcError> {
         let included = self.ports.transactions.by_hash(&hash)?;
         let view = included.map(|included| self.turn_view(&included)).transpose()?.flatten();
-        view.ok_or_else(|| RpcError::not_found("turn", hash))
+        view.ok_or_else(|| self.missing("turn", hash))
     }
 
     fn settlement(&self, agent_run_id: Hash) -> Result<SettlementView, RpcError> {

@@ -37,7 +37,7 @@ pub trait TransactionsRpc {
 impl TransactionsRpcServer for Api {
     fn transaction(&self, hash: Hash) -> Result<TxView, RpcError> {
         let found = self.hub.find(&hash)?;
-        found.ok_or_else(|| RpcError::not_found("transaction", hash))
+        found.ok_or_else(|| self.missing("transaction", hash))
     }
 
     async fn wait_for_transaction(
@@ -71,6 +71,6 @@ impl Api {
         let hub = Arc::clone(&self.hub);
         let found = tokio::task::spawn_blocking(move || hub.find(&hash)).await;
         let found = found.unwrap_or(Err(RpcError::ShuttingDown))?;
-        found.ok_or_else(|| RpcError::not_found("transaction", hash))
+        found.ok_or_else(|| self.missing("transaction", hash))
     }
 }

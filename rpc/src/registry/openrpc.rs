@@ -88,7 +88,7 @@ fn errors(data: &Value) -> Value {
         (-32602, "a parameter is missing, unknown or not of its type"),
         (REJECTED, "the chain refuses the transaction"),
         (NOT_FOUND, "there is no such thing"),
-        (UNAVAILABLE, "the node is catching up or shutting down"),
+        (UNAVAILABLE, "the node is catching up or shutting down, or has no blocks that old"),
         (LIMITED, "a limit on rate or size"),
     ];
     let object = |(number, message): (i32, &str)| {

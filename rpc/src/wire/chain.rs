@@ -29,6 +29,8 @@ pub struct ChainInfo {
     pub latest_block_hash: Hash,
     /// The time of the latest block.
     pub latest_block_time: u64,
+    /// The first block that the node has: 1, unless it began with a snapshot.
+    pub earliest_block: u64,
     /// Whether the node is behind the chain.
     pub syncing: bool,
     /// How many peers are connected.

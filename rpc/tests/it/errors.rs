@@ -64,6 +64,40 @@ async fn troubles_of_the_node_have_their_own_numbers() {
 }
 
 #[tokio::test]
+async fn a_node_that_began_later_names_its_first_block_instead_of_finding_nothing() {
+    let server = TestServer::start().await;
+    let tip = server.world.state().blocks.len();
+    assert!(tip >= 2, "a world with blocks");
+    server.world.state().earliest = 2;
+    let unknown = types::Hash::ZERO;
+    let cases = [
+        ("ombra_getBlock", json!([1])),
+        ("ombra_getBlock", json!([unknown])),
+        ("ombra_getBlocks", json!([{"to": 1}])),
+        ("ombra_getTransaction", json!([unknown])),
+        ("ombra_waitForTransaction", json!([unknown])),
+        ("ombra_getChatTurn", json!([unknown])),
+    ];
+    for (method, params) in cases {
+        let (number, code, error) = server.error(method, params).await;
+        assert_eq!((-32052, "HISTORY_UNAVAILABLE"), (number, code.as_str()), "{method}");
+        assert_eq!(error["data"]["earliestBlock"], 2, "{method}");
+    }
+    let (number, ..) = server.error("ombra_getBlock", json!([tip + 1])).await;
+    assert_eq!(-32051, number, "a block that does not exist yet");
+    let info = server.result("ombra_chainInfo", json!([])).await;
+    assert_eq!(info["earliestBlock"], 2);
+    // The list shows what there is, and its end is no silent one.
+    let page = server.result("ombra_getBlocks", json!([{"limit": 500}])).await;
+    assert_eq!(page["items"].as_array().unwrap().len(), tip - 1);
+    let (_, code, _) =
+        server.error("ombra_getBlocks", json!([{"cursor": page["nextCursor"]}])).await;
+    assert_eq!("HISTORY_UNAVAILABLE", code);
+    let page = server.result("ombra_getBlocks", json!([{"from": 2, "limit": 500}])).await;
+    assert_eq!(page["nextCursor"], serde_json::Value::Null);
+}
+
+#[tokio::test]
 async fn a_fault_is_told_without_its_cause() {
     let server = TestServer::start().await;
     server.world.state().has_fault = true;

@@ -48,6 +48,8 @@ pub struct State {
     pub submissions: Vec<Vec<String>>,
     pub is_syncing: bool,
     pub has_fault: bool,
+    /// The first block that the node has; 0 and 1 are the first of the chain.
+    pub earliest: u64,
 }
 
 pub struct World {
@@ -318,18 +320,24 @@ fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> S
 
 impl Chain for World {
     fn tip(&self) -> Tip {
+        let earliest = self.state().earliest.max(1);
         match self.state().blocks.last() {
             Some(last) => Tip {
                 height: last.block.header.index,
                 hash: last.hash,
                 timestamp: last.block.header.timestamp,
+                earliest,
             },
-            None => Tip { height: 0, hash: Hash::digest(b"genesis"), timestamp: NOW },
+            None => Tip { height: 0, hash: Hash::digest(b"genesis"), timestamp: NOW, earliest },
         }
     }
 
     fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
         self.fault()?;
+        let earliest = self.state().earliest;
+        if height < earliest {
+            return Err(Fault::history(earliest));
+        }
         Ok(self.state().blocks.get(height as usize - 1).cloned())
     }
 

@@ -163,6 +163,16 @@ impl Shelf {
         Ok(newest)
     }
 
+    /// The newest snapshot that is written and not offered yet: the block after it is missing, or the
+    /// proofs of changes of validators are.
+    #[must_use]
+    pub fn waiting(&self) -> Option<u64> {
+        let offered: Vec<u64> = self.offers().iter().map(|offer| offer.height).collect();
+        let folders = fs::read_dir(&self.folder).ok()?;
+        let heights = folders.filter_map(|entry| height_of(&entry.ok()?.path()));
+        heights.filter(|height| !offered.contains(height)).max()
+    }
+
     /// What is offered, the newest first.
     #[must_use]
     pub fn offers(&self) -> Vec<OfferHead> {

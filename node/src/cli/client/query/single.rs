@@ -16,6 +16,7 @@ pub(super) fn chain(chain: &Value) -> Rows {
         ("height", scalar(&chain["height"])),
         ("newest block", scalar(&chain["latestBlockHash"])),
         ("its time", time_of(&chain["latestBlockTime"])),
+        ("first block here", scalar(&chain["earliestBlock"])),
         ("syncing", scalar(&chain["syncing"])),
         ("validators", count(&chain["validators"])),
         ("peers", count(&chain["peers"])),

@@ -1,0 +1,225 @@
+//! A node that begins with a snapshot of a chain on which much is open, and lives on from there.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::actor::{self, Actor, blob_chunk, blob_finalize, blob_init, register, transfer, turn};
+use tests::http::Connection;
+use tests::net::{Member, Net, NetOptions};
+use tests::node::{binary, wait_for};
+use tests::workload::keys;
+use types::{Body, Hash};
+
+/// Of which heights the nodes of these tests offer snapshots.
+const INTERVAL: u64 = 20;
+const VALIDATORS: usize = 3;
+const FOLLOWER: usize = 3;
+/// Bytes of a blob of two chunks.
+const BLOB_BYTES: usize = 400_010;
+
+/// Changes a text in a file of a home.
+fn edit(member: &Member, file: &str, from: &str, to: &str) -> anyhow::Result<()> {
+    let path = member.home().join(file);
+    let text = std::fs::read_to_string(&path)?;
+    ensure!(text.contains(from), "{} has no {from}", path.display());
+    Ok(std::fs::write(&path, text.replacen(from, to, 1))?)
+}
+
+/// A testnet whose validators can change, and which makes snapshots often. Only the validators run.
+fn net() -> anyhow::Result<Net> {
+    let params = ["minBlockIntervalMs=50", "heartbeatMs=200", "pendingTtlMs=12000"];
+    let params = params.into_iter().map(str::to_owned).collect();
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    for member in &net.members {
+        edit(member, "genesis.json", "\"v6\": 0", "\"v6\": 0, \"validatorVote\": 0")?;
+        let interval = format!("interval_blocks = {INTERVAL}");
+        edit(member, "config.toml", "interval_blocks = 1000", &interval)?;
+    }
+    edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
+    for member in net.members.iter_mut().take(VALIDATORS) {
+        member.start()?;
+    }
+    Ok(net)
+}
+
+/// All validators vote for another power of the last one.
+fn change_validators(net: &Net) -> anyhow::Result<()> {
+    let set = net.members[0].call("ombra_getValidators", &json!([]))?;
+    let key = set[VALIDATORS - 1]["publicKey"].as_str().context("a key")?.to_owned();
+    for member in &net.members[..VALIDATORS] {
+        let key_file = member.home().join("keys/validator.key");
+        let voted = Command::new(binary())
+            .args(["tx", "validator-vote", &key, "--power", "2", "--key-file"])
+            .arg(key_file)
+            .args(["--rpc", &format!("http://{}", member.rpc)])
+            .stdin(Stdio::null())
+            .output()?;
+        ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
+    }
+    wait_for("the new power", || {
+        let set = net.members[0].call("ombra_getValidators", &json!([]))?;
+        let powers = set.as_array().into_iter().flatten();
+        Ok(powers.clone().any(|member| member["power"] == 2).then_some(()))
+    })
+}
+
+/// What is open when the snapshot is made.
+struct Open {
+    miner: Actor,
+    /// A run with a step.
+    run: Hash,
+    turn: String,
+    blob: Vec<u8>,
+}
+
+/// Makes history, and leaves a run, a request, a blob and a conversation open.
+fn story(node: &Member) -> anyhow::Result<Open> {
+    let mut all = keys(3)?.into_iter().map(Actor::new);
+    let (mut user, mut miner) = (all.next().context("a user")?, all.next().context("a miner")?);
+    let blob = vec![7; BLOB_BYTES];
+    let mut texts = vec![user.sign(&transfer(miner.address(), 5)), miner.sign(&register("m"))];
+    let request = user.request("a question", 100_000, 20);
+    let run = request.agent_run_id;
+    texts.push(user.sign(&Body::AgentRequest(request)));
+    texts.push(miner.sign(&Body::AgentClaim(miner.claim(run))));
+    texts.push(miner.sign(&actor::step(run, 0, 500)));
+    texts.push(user.sign(&Body::AgentRequest(user.request("nobody answers", 100_000, 20))));
+    let mut announced = blob_init("half", &blob);
+    announced.total_chunks = 2;
+    texts.push(user.sign(&Body::BlobInit(announced)));
+    texts.push(user.sign(&blob_chunk("half", 0, &blob[..400_000])));
+    let mut last = String::new();
+    for text in texts {
+        last = node.send(&text)?;
+    }
+    node.includes(&last)?;
+    let turn = node.send(&miner.sign(&Body::ChatTurn(turn("hello"))))?;
+    node.includes(&turn)?;
+    Ok(Open { miner, run, turn, blob })
+}
+
+fn refusal(node: &Member, method: &str, params: &Value) -> anyhow::Result<Value> {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let answer = Connection::open(node.rpc)?.post(&call.to_string())?;
+    let answer: Value = serde_json::from_str(&answer)?;
+    answer.get("error").cloned().with_context(|| format!("{method} was not refused: {answer}"))
+}
+
+/// The validators of a height: key and power.
+fn powers(node: &Member, height: u64) -> anyhow::Result<Vec<(Value, Value)>> {
+    let set = node.call("ombra_getValidators", &json!([height]))?;
+    let members = set.as_array().into_iter().flatten();
+    Ok(members.map(|it| (it["publicKey"].clone(), it["power"].clone())).collect())
+}
+
+fn folders(path: &Path) -> anyhow::Result<Vec<u64>> {
+    let names = std::fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
+    let names: Vec<_> = names.collect::<anyhow::Result<_>>()?;
+    Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
+/// Finishes through the follower what was open, and answers the last height that it concerns.
+fn finish(follower: &Member, open: Open) -> anyhow::Result<u64> {
+    let Open { mut miner, run, turn: parent, blob } = open;
+    let settled = follower.call("ombra_settlement", &json!([run]))?;
+    let amount = |name: &str| -> anyhow::Result<u64> {
+        let text = settled[name].as_str().context("an amount")?;
+        Ok(text.parse()?)
+    };
+    let parts = [amount("minerReward")?, amount("userRefund")?, amount("networkFee")?];
+    let mut reply = turn("an answer");
+    reply.parent_turn_hash = Some(Hash::parse(&parent).map_err(anyhow::Error::msg)?);
+    let end = Body::AgentFinish(actor::finish(run, 500, parts));
+    let mut last = follower.send(&miner.sign(&Body::ChatTurn(reply)))?;
+    follower.includes(&last)?;
+    last = follower.send(&miner.sign(&end))?;
+    follower.includes(&last)?;
+    let user = keys(1)?.into_iter().map(Actor::new).next().context("a user")?;
+    let account = follower.call("ombra_getAccount", &json!([user.address()]))?;
+    let mut user = user.at(account["nonce"].as_u64().context("a nonce")?);
+    for body in [blob_chunk("half", 1, &blob[400_000..]), blob_finalize("half")] {
+        last = follower.send(&user.sign(&body))?;
+        follower.includes(&last)?;
+    }
+    assert_eq!(follower.call("ombra_getBlob", &json!(["half"]))?["isFinal"], true);
+    // The request that nobody claimed runs out, and no escrow is left.
+    wait_for("the deadline of the open request", || {
+        let supply = follower.call("ombra_getSupply", &json!([]))?;
+        Ok((supply["escrowed"] == "0").then_some(()))
+    })?;
+    follower.height()
+}
+
+#[test]
+fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_turn()
+-> anyhow::Result<()> {
+    let mut net = net()?;
+    change_validators(&net)?;
+    let open = story(&net.members[0])?;
+    let told = net.members[0].height()?;
+    let height = told.next_multiple_of(INTERVAL);
+    net.members[0].reaches(height + 1)?;
+    wait_for("the snapshot", || {
+        let made = net.members[0].home().join(format!("data/snapshots/{height}/offer"));
+        Ok(made.exists().then_some(()))
+    })?;
+
+    net.members[FOLLOWER].start()?;
+    let follower = &net.members[FOLLOWER];
+    let info = follower.call("ombra_chainInfo", &json!([]))?;
+    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    assert!(earliest > height, "{earliest}, {}", follower.logged()?);
+    assert_eq!(earliest % INTERVAL, 1);
+    let old = open.run;
+    for (method, params) in [
+        ("ombra_getBlock", json!([1])),
+        ("ombra_getAgentRun", json!([old])),
+        ("ombra_getAgentSteps", json!([old])),
+        ("ombra_getTransaction", json!([open.turn])),
+        ("ombra_getAccountTransactions", json!([open.miner.address()])),
+        ("ombra_getConversation", json!([actor::conversation()])),
+    ] {
+        let error = refusal(follower, method, &params)?;
+        assert_eq!(error["code"], -32052, "{method}: {error}");
+        assert_eq!(error["data"]["code"], "HISTORY_UNAVAILABLE", "{method}");
+        assert_eq!(error["data"]["earliestBlock"], earliest, "{method}");
+    }
+    for height in [1, earliest] {
+        assert_eq!(powers(follower, height)?, powers(&net.members[0], height)?);
+    }
+
+    let last = finish(follower, open)?;
+    net.same_block(last + 2)?;
+    let own = follower.home().join("data/snapshots");
+    follower.reaches(last.next_multiple_of(INTERVAL) + 1)?;
+    wait_for("a snapshot of the follower", || {
+        Ok(folders(&own)?.pop().filter(|at| *at > earliest))
+    })?;
+
+    net.members[FOLLOWER].stop()?;
+    let home = net.members[FOLLOWER].home();
+    let verified = Command::new(binary()).args(["db", "verify", "--home"]).arg(home).output()?;
+    let said = String::from_utf8(verified.stdout)?;
+    assert!(said.contains(&format!("its first block is {earliest}")), "{said}");
+    // It goes on where it was.
+    net.members[FOLLOWER].start()?;
+    net.same_block(last + 10)?;
+    Ok(())
+}
+
+#[test]
+fn without_an_offer_a_node_begins_with_genesis() -> anyhow::Result<()> {
+    let mut net = Net::make(1, 1)?;
+    edit(&net.members[1], "config.toml", "fetch = false", "fetch = true")?;
+    edit(&net.members[0], "config.toml", "interval_blocks = 1000", "interval_blocks = 0")?;
+    net.members[0].start()?;
+    net.members[0].reaches(2)?;
+    net.members[1].start()?;
+    net.same_block(2)?;
+    let info = net.members[1].call("ombra_chainInfo", &json!([]))?;
+    assert_eq!(info["earliestBlock"], 1);
+    assert!(net.members[1].logged()?.contains("no peer offers a snapshot"));
+    Ok(())
+}
