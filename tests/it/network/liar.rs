@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use p2p::ports::{Chain, EncodedBlock, Listing, Outcome, Pool, ReadError, Status};
+use p2p::ports::{Chain, EncodedBlock, Listing, Outcome, Pool, ReadError, SnapshotHead, Status};
 use p2p::{DownloadFigures, Handle, NetworkId, Setup, SignedTx};
 use parking_lot::Mutex;
 use tests::net::Member;
@@ -160,6 +160,14 @@ impl Chain for Forger {
             }
         }
         Ok(blocks)
+    }
+
+    fn snapshots(&self) -> Vec<SnapshotHead> {
+        Vec::new()
+    }
+
+    fn piece(&self, _: &Hash, _: u64, _: usize) -> Result<Vec<u8>, ReadError> {
+        Ok(Vec::new())
     }
 }
 
