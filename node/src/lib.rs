@@ -16,6 +16,7 @@ mod chain;
 pub mod cli;
 mod clock;
 pub mod config;
+mod disk_watch;
 mod engine;
 pub mod fault;
 pub mod keyfile;

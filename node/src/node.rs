@@ -21,13 +21,14 @@ use crate::adapters::blocks::ServedChain;
 use crate::adapters::consensus::ChainLedger;
 use crate::adapters::events::EventBus;
 use crate::adapters::gossip::{self, GossipPool};
-use crate::adapters::operator::{Health, Operator, Peers, SystemClock, free_disk_bytes};
+use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
 use crate::adapters::submit::{self, Worker};
 use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
+use crate::disk_watch::DiskWatch;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
 use crate::logging::LogControl;
@@ -104,8 +105,6 @@ impl StartError {
 /// How often the pool's journal is synced. A crash of the process loses nothing that was answered
 /// as accepted; a crash of the machine may lose what came in since the last sync.
 const JOURNAL_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the free room on the disk is looked at.
-const DISK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A node that runs.
 #[derive(Debug)]
@@ -529,29 +528,6 @@ async fn keep_journal(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fa
         }
     }
     Ok(())
-}
-
-/// Stops the node in order before the disk is full.
-struct DiskWatch {
-    path: PathBuf,
-    free_min: u64,
-}
-
-impl DiskWatch {
-    async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
-        loop {
-            let free = free_disk_bytes(&self.path)
-                .map_err(|source| Fault::io("looking at the free room on the disk", source))?;
-            if free < self.free_min {
-                return Err(Fault::DiskFull { free, min: self.free_min });
-            }
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                () = tokio::time::sleep(DISK_INTERVAL) => {}
-            }
-        }
-    }
 }
 
 fn endpoints_text(endpoints: &Endpoints, p2p: Option<&str>, gossip: Option<&str>) -> String {

@@ -33,7 +33,6 @@ fn net() -> anyhow::Result<Net> {
     let params = params.into_iter().map(str::to_owned).collect();
     let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
     for member in &net.members {
-        edit(member, "genesis.json", "\"v6\": 0", "\"v6\": 0, \"validatorVote\": 0")?;
         let interval = format!("interval_blocks = {INTERVAL}");
         edit(member, "config.toml", "interval_blocks = 1000", &interval)?;
     }

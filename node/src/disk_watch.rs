@@ -1,0 +1,41 @@
+//! The room on the disk.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::adapters::operator::free_disk_bytes;
+use crate::fault::Fault;
+
+/// How often is looked.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Stops the node in order before the disk is full.
+pub(crate) struct DiskWatch {
+    /// A folder on the disk.
+    pub(crate) path: PathBuf,
+    /// Bytes that have to be free.
+    pub(crate) free_min: u64,
+}
+
+impl DiskWatch {
+    /// Looks again and again until asked to stop.
+    ///
+    /// # Errors
+    /// [`Fault::DiskFull`] when there is too little room, [`Fault`] when the system does not say.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+        loop {
+            let free = free_disk_bytes(&self.path)
+                .map_err(|source| Fault::io("looking at the free room on the disk", source))?;
+            if free < self.free_min {
+                return Err(Fault::DiskFull { free, min: self.free_min });
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                () = tokio::time::sleep(INTERVAL) => {}
+            }
+        }
+    }
+}
