@@ -142,7 +142,7 @@ fn finish(follower: &Member, open: Open) -> anyhow::Result<u64> {
         last = follower.send(&user.sign(&body))?;
         follower.includes(&last)?;
     }
-    assert_eq!(follower.call("ombra_getBlob", &json!(["half"]))?["isFinal"], true);
+    assert_eq!(follower.call("ombra_getBlob", &json!(["half"]))?["final"], true);
     // The request that nobody claimed runs out, and no escrow is left.
     wait_for("the deadline of the open request", || {
         let supply = follower.call("ombra_getSupply", &json!([]))?;
