@@ -219,10 +219,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     });
 
     let gossip = network.and_then(|handle| handle.listen_addresses().into_iter().next());
-    let text = endpoints_text(&endpoints, listen.as_deref(), gossip.as_deref());
     let endpoints_file = home.endpoints();
-    write_atomically(&endpoints_file, &text)
-        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
+    write_endpoints(&endpoints_file, &endpoints, listen.as_deref(), gossip.as_deref())?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
     Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
@@ -530,14 +528,21 @@ async fn keep_journal(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fa
     Ok(())
 }
 
-fn endpoints_text(endpoints: &Endpoints, p2p: Option<&str>, gossip: Option<&str>) -> String {
+/// Writes down where the node answers.
+fn write_endpoints(
+    file: &Path,
+    endpoints: &Endpoints,
+    p2p: Option<&str>,
+    gossip: Option<&str>,
+) -> Result<(), StartError> {
     let body = serde_json::json!({
         "rpc": endpoints.rpc,
         "p2p": p2p,
         "gossip": gossip,
         "metrics": endpoints.metrics,
     });
-    format!("{body}\n")
+    write_atomically(file, &format!("{body}\n"))
+        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })
 }
 
 /// A reader sees the old file or the new one, never half of it.

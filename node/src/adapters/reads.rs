@@ -21,9 +21,11 @@ pub(crate) struct Reads {
 }
 
 fn fault(doing: &'static str) -> impl FnOnce(StorageError) -> Fault {
-    move |error| match error {
-        StorageError::History { earliest } => Fault::history(earliest),
-        error => Fault::new(doing, error),
+    move |error| {
+        if let StorageError::History { earliest } = error {
+            return Fault::history(earliest);
+        }
+        Fault::new(doing, error)
     }
 }
 
