@@ -190,9 +190,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
             Some(handle)
         }
     };
-    let sync = Arc::clone(&parts.sync);
-    let peers = Peers::new(Arc::clone(&control), network.clone(), listen.as_deref(), sync);
-    let peers = Arc::new(peers);
+    let (control_of_peers, sync) = (Arc::clone(&control), Arc::clone(&parts.sync));
+    let peers = Arc::new(Peers::new(control_of_peers, network.clone(), listen.as_deref(), sync));
     supervisor.spawn("peers", Arc::clone(&peers).run(stop));
     if let (Some(engine), Some(network)) = (later, &network) {
         let catch_up = catch_up(&parts, &genesis, &config, network.clone())?;
@@ -210,15 +209,14 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         gossip: network.clone(),
     };
     let ports = rpc_ports(&parts, health, door, peers, operator);
-    let facts = facts(parts.chain.spec());
-    let server =
-        rpc::start(config.rpc.clone(), facts, ports, registry, home.admin_socket(), stop).await?;
+    let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
+    let server = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop).await?;
     let endpoints = server.endpoints().clone();
     supervisor.spawn("rpc", async move {
         server.finished().await.map_err(|source| Fault::io("serving the interfaces", source))
     });
 
-    let gossip = network.and_then(|handle| handle.listen_addresses().into_iter().next());
+    let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();
     write_endpoints(&endpoints_file, &endpoints, listen.as_deref(), gossip.as_deref())?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
