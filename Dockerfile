@@ -49,9 +49,13 @@ COPY rpc/Cargo.toml rpc/
 COPY wallet/Cargo.toml wallet/
 COPY node/Cargo.toml node/
 COPY tests/Cargo.toml tests/
-# Empty crates in place of ours, so that this layer is kept until a dependency changes.
+# Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
+# the benchmarks that a manifest names to be there, too.
 RUN for crate in types state genesis txpool consensus p2p rpc wallet node; do \
-      mkdir -p "$crate/src" && touch "$crate/src/lib.rs" || exit 1; \
+      mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
+      for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
+        touch "$crate/benches/$bench.rs" || exit 1; \
+      done; \
     done \
  && echo 'fn main() {}' >node/src/main.rs \
  && cargo build --release --locked --package node --bin ombra
