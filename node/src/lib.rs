@@ -17,6 +17,7 @@ pub mod cli;
 mod clock;
 pub mod config;
 mod disk_watch;
+mod endpoints;
 mod engine;
 pub mod fault;
 pub mod keyfile;

@@ -1,7 +1,7 @@
 //! A running node: everything wired together, and stopped in order.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
 use crate::disk_watch::DiskWatch;
+use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
 use crate::logging::LogControl;
@@ -218,7 +219,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 
     let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();
-    write_endpoints(&endpoints_file, &endpoints, listen.as_deref(), gossip.as_deref())?;
+    endpoints::write(&endpoints_file, &endpoints, listen.as_deref(), gossip.as_deref())
+        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
     Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
@@ -486,6 +488,7 @@ pub(crate) fn storage_options(config: &Config) -> Options {
         block_cache_bytes: size(config.storage.block_cache_bytes),
         write_buffer_bytes: size(config.storage.write_buffer_bytes),
         hot_value_bytes: config.storage.hot_cache_bytes,
+        node_cache_bytes: config.storage.hot_cache_bytes.saturating_mul(3) / 2,
         ..Options::default()
     }
 }
@@ -524,28 +527,4 @@ async fn keep_journal(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fa
         }
     }
     Ok(())
-}
-
-/// Writes down where the node answers.
-fn write_endpoints(
-    file: &Path,
-    endpoints: &Endpoints,
-    p2p: Option<&str>,
-    gossip: Option<&str>,
-) -> Result<(), StartError> {
-    let body = serde_json::json!({
-        "rpc": endpoints.rpc,
-        "p2p": p2p,
-        "gossip": gossip,
-        "metrics": endpoints.metrics,
-    });
-    write_atomically(file, &format!("{body}\n"))
-        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })
-}
-
-/// A reader sees the old file or the new one, never half of it.
-fn write_atomically(path: &Path, text: &str) -> std::io::Result<()> {
-    let half = path.with_extension("tmp");
-    std::fs::write(&half, text)?;
-    std::fs::rename(&half, path)
 }

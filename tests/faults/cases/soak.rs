@@ -16,8 +16,20 @@ const WARM_MINUTES: u64 = 5;
 const GROWTH_PERCENT_MAX: u64 = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Caches so small that the warm minutes fill them; what grows afterwards is no cache.
+const SMALL: &[(&str, u64)] = &[
+    ("OMBRA__STORAGE__BLOCK_CACHE_BYTES", 8 << 20),
+    ("OMBRA__STORAGE__WRITE_BUFFER_BYTES", 8 << 20),
+    ("OMBRA__STORAGE__HOT_CACHE_BYTES", 2 << 20),
+];
+
 pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
-    let town = Town::start(4, 1)?;
+    let mut town = Town::make(4, 1)?;
+    for member in &mut town.net.members {
+        let small = SMALL.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_string()));
+        member.environment.extend(small);
+    }
+    town.start_all()?;
     let load = Load::start(&town.net, ALL, 10, Duration::from_millis(50))?;
     let started = Instant::now();
     let mut warm = None;
