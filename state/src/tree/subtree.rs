@@ -113,7 +113,7 @@ pub(crate) fn build(
     Subtree::of_leaf(leaf)
 }
 
-/// The subtree of leaves as [`build`] has it, without nodes.
+/// The subtree of leaves as `build` has it, without nodes.
 #[must_use]
 pub fn of_leaves(depth: usize, leaves: &[Leaf<'_>]) -> Subtree {
     build(0, (depth, depth), leaves, &mut |_, _| ())
