@@ -29,9 +29,11 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
         HONEST.iter().map(|at| town.node(*at)?.metric("ombra_consensus_proposals_invalid_total"));
     let seen = seen.collect::<anyhow::Result<Vec<_>>>()?;
     say(&format!(
-        "   {} blocks proposed by the liar, at height {}; judged invalid by the others: {seen:?}",
+        "   {} blocks proposed by the liar, at height {}; judged invalid by the others: {seen:?}; \
+         forged certificates that it was asked for: {}",
         liar.lies().len(),
-        liar.height()
+        liar.height(),
+        liar.asked()
     ));
     // A lie may be skipped: a busy liar can be too late with it.
     ensure!(seen.iter().all(|count| *count >= 3), "somebody has not judged the lies");

@@ -8,7 +8,6 @@ mod away;
 mod flood;
 mod full_disk;
 mod invalid_block;
-mod invalid_certificate;
 mod malformed;
 mod one_down;
 mod partition;
@@ -126,12 +125,6 @@ pub(crate) const CASES: &[Case] = &[
         about: "a validator proposes blocks that break the rules",
         needs: Need::Loopback,
         run: invalid_block::run,
-    },
-    Case {
-        name: "invalid_certificate",
-        about: "a validator serves blocks with forged certificates to a node that was away",
-        needs: Need::Loopback,
-        run: invalid_certificate::run,
     },
     Case {
         name: "flood",
