@@ -6,6 +6,7 @@
 //! The one answer that may take seconds, when to start the next height, is kept in
 //! [`waiting::Waiting`] while the loop goes on.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ mod sync;
 mod waiting;
 
 use bodies::Bodies;
+use propose::Outlined;
 use waiting::Waiting;
 
 /// The longest that a validator of a larger set waits for a due block when it starts. Until its
@@ -84,6 +86,8 @@ pub(crate) struct App {
     /// The round of the open height that has started last.
     round: u32,
     bodies: Bodies,
+    /// The bodies of the last outlines that were sent, oldest first; others may need them whole.
+    outlined: VecDeque<Outlined>,
     waiting: Option<Waiting>,
 }
 
@@ -135,6 +139,7 @@ impl App {
             tip,
             round: 0,
             bodies: Bodies::new(Assembler::new(limits)),
+            outlined: VecDeque::new(),
             waiting: None,
         }
     }

@@ -59,8 +59,8 @@ pub use error::{Fault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, engine_metrics};
 pub use ports::{
-    Archive, Candidate, Decided, Equivocation, Ledger, Origin, Pace, Proposed, SignedChoice,
-    SignedKind, Tip, Undecided, Verdict,
+    Archive, Candidate, Decided, Encoded, Equivocation, Ledger, Origin, Pace, Proposed,
+    SignedChoice, SignedKind, Tip, Undecided, Verdict,
 };
 pub use start::{Control, Handle, Peer, PeerError, Ports, peer_id, start};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

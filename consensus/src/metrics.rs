@@ -21,8 +21,12 @@ pub struct Counters {
     pub refusals: Counter,
     /// Proposals of others that were judged invalid.
     pub invalid_proposals: Counter,
-    /// Bodies of proposals that arrived whole.
+    /// Bodies of proposals, or outlines of them, that arrived with all their parts.
     pub bodies: Counter,
+    /// Outlines of which this node could not make the body, so that it asked for that.
+    pub incomplete_outlines: Counter,
+    /// Bodies of own proposals that were sent whole because another node asked.
+    pub bodies_resent: Counter,
     /// Pairs of contradicting messages of other validators that were seen.
     pub equivocations: Counter,
 }
@@ -39,6 +43,8 @@ impl Counters {
             refusals,
             invalid_proposals,
             bodies,
+            incomplete_outlines,
+            bodies_resent,
             equivocations,
         } = self.clone();
         let registry = registry.sub_registry_with_prefix("consensus");
@@ -49,7 +55,11 @@ impl Counters {
         registry.register("votes_signed", "Votes signed", votes);
         registry.register("sign_refusals", "Times the guard refused to sign", refusals);
         registry.register("proposals_invalid", "Invalid proposals of others", invalid_proposals);
-        registry.register("bodies", "Bodies of proposals received whole", bodies);
+        registry.register("bodies", "Bodies or outlines of proposals received", bodies);
+        let help = "Outlines of proposals that named transactions unknown here";
+        registry.register("outlines_incomplete", help, incomplete_outlines);
+        let help = "Own proposals sent whole because another node asked";
+        registry.register("bodies_resent", help, bodies_resent);
         registry.register("equivocations", "Contradicting messages of others", equivocations);
     }
 }

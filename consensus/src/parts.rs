@@ -4,6 +4,11 @@
 //! [`CHUNK_BYTES`]. The head says how many bytes will come and what they hash to, so a receiver
 //! knows before it keeps a byte whether the body is wanted, from whom, and how large it is; and
 //! nobody can pass other bytes off as the proposer's.
+//!
+//! A proposer sends first only an outline of its block, which names the transactions that others
+//! have in their pools (as compact blocks do, Bitcoin's BIP 152). The head is the same, with the
+//! size and digest of the whole body; who cannot make the body of the outline says so by
+//! [`Part::Want`], and then its proposer sends it whole.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
@@ -27,6 +32,18 @@ pub(crate) enum Part {
     Head(Head),
     /// Bytes; numbers 1 and up.
     Chunk(Vec<u8>),
+    /// Asks the proposer of an outline for the whole body of this digest; number 0 of a stream of
+    /// its own.
+    Want([u8; 32]),
+}
+
+/// In which form a body is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// All its bytes.
+    Whole,
+    /// An outline of so many bytes.
+    Outline(u32),
 }
 
 /// The announcement of a body.
@@ -38,11 +55,14 @@ pub(crate) struct Head {
     value: [u8; 32],
     size: u32,
     digest: [u8; 32],
+    /// Bytes of the outline that follows; 0 if the body follows. Not sealed: what is made of an
+    /// outline has to have the digest.
+    outline: u32,
     seal: [u8; 64],
 }
 
 impl Head {
-    pub(crate) fn new(fields: &BodyFields, seal: &Signature) -> Self {
+    pub(crate) fn new(fields: &BodyFields, form: Form, seal: &Signature) -> Self {
         let BodyFields { height, round, proposer, value, size, digest } = *fields;
         Self {
             height,
@@ -51,6 +71,10 @@ impl Head {
             value: *value.as_bytes(),
             size,
             digest: *digest.as_bytes(),
+            outline: match form {
+                Form::Whole => 0,
+                Form::Outline(bytes) => bytes,
+            },
             seal: *seal.as_bytes(),
         }
     }
@@ -70,11 +94,28 @@ impl Head {
     pub(crate) const fn seal(&self) -> Signature {
         Signature::new(self.seal)
     }
+
+    /// What follows.
+    pub(crate) const fn form(&self) -> Form {
+        match self.outline {
+            0 => Form::Whole,
+            bytes => Form::Outline(bytes),
+        }
+    }
+
+    /// How many bytes follow.
+    fn length(&self) -> usize {
+        let bytes = match self.form() {
+            Form::Whole => self.size,
+            Form::Outline(bytes) => bytes,
+        };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
 }
 
 impl ProposalPart<Ctx> for Part {
     fn is_first(&self) -> bool {
-        matches!(self, Self::Head(_))
+        matches!(self, Self::Head(_) | Self::Want(_))
     }
 
     /// Unknown from one part alone; the head says how many follow.
@@ -95,7 +136,7 @@ pub(crate) fn describe(
     Some(BodyFields { height, round, proposer, value, size, digest: Hash::digest(bytes) })
 }
 
-/// Cuts a body into the messages of one stream.
+/// Cuts a body, in the form that its head says, into the messages of one stream.
 pub(crate) fn cut(
     stream: &StreamId,
     head: Head,
@@ -105,4 +146,25 @@ pub(crate) fn cut(
     std::iter::once(Part::Head(head)).chain(chunks).zip(0..).map(|(part, sequence)| {
         StreamMessage::new(stream.clone(), sequence, StreamContent::Data(part))
     })
+}
+
+/// Asks for a whole body.
+pub(crate) fn want(digest: &Hash) -> StreamMessage<Part> {
+    let stream = stream_id(digest, b'?', 0);
+    StreamMessage::new(stream, 0, StreamContent::Data(Part::Want(*digest.as_bytes())))
+}
+
+/// The same body of the same round and form is the same stream, however often it is sent: a
+/// receiver that missed a part of it takes that from the next time.
+pub(crate) fn body_stream(digest: &Hash, form: Form, round: u32) -> StreamId {
+    let form = match form {
+        Form::Whole => b'w',
+        Form::Outline(_) => b'o',
+    };
+    stream_id(digest, form, round)
+}
+
+fn stream_id(digest: &Hash, kind: u8, round: u32) -> StreamId {
+    let prefix = digest.as_bytes().iter().take(11);
+    StreamId::new(prefix.chain([&kind]).chain(&round.to_be_bytes()).copied().collect())
 }

@@ -69,6 +69,24 @@ pub struct Proposed {
     pub hash: Hash,
     /// The whole encoded block; opaque to this crate.
     pub bytes: Bytes,
+    /// The block for those who have most of it already; it is sent first, if it is shorter.
+    pub outline: Option<Bytes>,
+}
+
+/// A block of another validator as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encoded {
+    /// The encoded block.
+    Whole(Bytes),
+    /// [`Proposed::outline`], and what the whole block is according to its proposer's seal.
+    Outline {
+        /// The outline.
+        bytes: Bytes,
+        /// Bytes of the encoded block.
+        size: usize,
+        /// SHA-256 of the encoded block.
+        digest: Hash,
+    },
 }
 
 /// Which rules a candidate has to meet.
@@ -80,7 +98,7 @@ pub enum Origin {
     Synced,
 }
 
-/// A block of another validator, whole and attributable, but not yet looked into.
+/// A block of another validator, attributable, but not yet looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The height it is for: always the tip's height plus one.
@@ -94,8 +112,8 @@ pub struct Candidate {
     /// The proposer's signature over the body's header, to be kept with an undecided block so
     /// that it can be sent on later; absent for [`Origin::Synced`].
     pub seal: Option<Signature>,
-    /// The encoded block.
-    pub bytes: Bytes,
+    /// The block; [`Encoded::Whole`] for [`Origin::Synced`].
+    pub content: Encoded,
     /// Which rules apply.
     pub origin: Origin,
 }
@@ -116,6 +134,12 @@ pub enum Verdict {
     Undecodable {
         /// What was wrong, for the log.
         reason: String,
+    },
+    /// The whole block cannot be made of the outline here: something of it is not known, or known
+    /// with other bytes. It is nobody's fault; the whole block is needed.
+    Incomplete {
+        /// How many of its transactions are not known; 0 if all are and the bytes differ.
+        missing: usize,
     },
 }
 

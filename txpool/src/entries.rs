@@ -26,6 +26,8 @@ pub(crate) struct Entry {
     pub(crate) place: Place,
     /// A number that no other entry of this pool ever had: the order of acceptance.
     pub(crate) arrival: u64,
+    /// When it was accepted, in milliseconds since 1970 by this node's clock.
+    pub(crate) accepted_ms: u64,
     /// Since when it is where it is, in milliseconds since 1970. Only of a queued one.
     pub(crate) queued_ms: u64,
     /// The journal's segment that holds it.
@@ -58,6 +60,7 @@ impl Entries {
             sender,
             place: Place::Queued,
             arrival: self.arrivals,
+            accepted_ms: now_ms,
             queued_ms: now_ms,
             segment: None,
             is_journalled: false,

@@ -156,6 +156,23 @@ impl Pool {
         self.core().entries.by_hash(hash).map(|entry| entry.tx.clone())
     }
 
+    /// The pooled transactions of these names; the answers are in the order of `hashes`.
+    #[must_use]
+    pub fn lookup_all(&self, hashes: &[Hash]) -> Vec<Option<CheckedTx>> {
+        let core = self.core();
+        let entry = |hash: &Hash| core.entries.by_hash(*hash);
+        hashes.iter().map(|hash| entry(hash).map(|entry| entry.tx.clone())).collect()
+    }
+
+    /// Which of the transactions are in the pool and were accepted at `time_ms` or before, in
+    /// milliseconds since 1970 by this node's clock; the answers are in the order of `hashes`.
+    #[must_use]
+    pub fn held_since(&self, hashes: &[Hash], time_ms: u64) -> Vec<bool> {
+        let core = self.core();
+        let entry = |hash: &Hash| core.entries.by_hash(*hash);
+        hashes.iter().map(|hash| entry(hash).is_some_and(|it| it.accepted_ms <= time_ms)).collect()
+    }
+
     /// Which of the transactions are in the pool; the answers are in the order of `hashes`.
     #[must_use]
     pub fn holds(&self, hashes: &[Hash]) -> Vec<bool> {
@@ -166,9 +183,12 @@ impl Pool {
     /// Which of the transactions of a block are in the pool, with the same signature: these need no
     /// check by [`types::check::verify`]. The answers are in the order of `txs`.
     #[must_use]
-    pub fn recognise(&self, txs: &[Transaction]) -> Vec<Option<CheckedTx>> {
+    pub fn recognise<'a>(
+        &self,
+        txs: impl IntoIterator<Item = &'a Transaction>,
+    ) -> Vec<Option<CheckedTx>> {
         let core = self.core();
-        txs.iter().map(|tx| core.recognise(tx)).collect()
+        txs.into_iter().map(|tx| core.recognise(tx)).collect()
     }
 
     /// The account with everything executable applied: its nonce is the next to use, its balance

@@ -5,6 +5,10 @@ use crate::transaction::{DecodeTxError, SizeLimits};
 use crate::tx::fields::Fields;
 use crate::{Address, Amount, CheckedTx, Hash, Rejection, Transaction};
 
+mod outline;
+
+pub use outline::{BlockTx, Filled, Incomplete, Outline, OutlineEntry};
+
 /// What a block says about itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
@@ -43,6 +47,14 @@ pub enum DecodeBlockError {
     /// The header is not in canonical form.
     #[error("a block header is not in canonical form")]
     NotCanonical,
+    /// An entry of an [`Outline`] is neither a name nor a transaction.
+    #[error("entry {position} of a block's outline is of kind {kind}; 0 or 1 was expected")]
+    Entry {
+        /// Its place in the block, from 0.
+        position: usize,
+        /// What it says that it is.
+        kind: u8,
+    },
     /// A transaction cannot be read.
     #[error("transaction {position} of a block: {source}")]
     Transaction {
@@ -130,17 +142,7 @@ impl Block {
     /// transaction ([`Transaction::encode`]).
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let payload = self.header.payload();
-        let sizes = self.transactions.iter().map(|tx| tx.encoded_bytes());
-        let bytes = sizes.fold(payload.len().saturating_add(4), usize::saturating_add);
-        let mut out = Vec::with_capacity(bytes);
-        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        out.extend_from_slice(&length.to_le_bytes());
-        out.extend_from_slice(payload.as_bytes());
-        for tx in &self.transactions {
-            tx.encode(&mut out);
-        }
-        out
+        encode(&self.header, self.transactions.iter().map(|tx| &**tx))
     }
 
     /// The block's name.
@@ -157,10 +159,7 @@ impl UncheckedBlock {
     /// [`DecodeBlockError`] for any other bytes.
     pub fn decode(bytes: &[u8], limits: &SizeLimits) -> Result<Self, DecodeBlockError> {
         let length_error = || DecodeBlockError::Length { bytes: bytes.len() };
-        let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(length_error)?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (payload, mut rest) = rest.split_at_checked(length).ok_or_else(length_error)?;
-        let header = Header::parse(payload)?;
+        let (header, mut rest) = read_header(bytes)?;
         let mut transactions = Vec::new();
         while !rest.is_empty() {
             let position = transactions.len();
@@ -174,6 +173,36 @@ impl UncheckedBlock {
         }
         Ok(Self { header, transactions })
     }
+}
+
+/// The bytes of [`Block::encode`].
+fn encode<'a>(
+    header: &Header,
+    transactions: impl Iterator<Item = &'a Transaction> + Clone,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_header(header, &mut out);
+    out.reserve_exact(transactions.clone().map(Transaction::encoded_bytes).sum());
+    for tx in transactions {
+        tx.encode(&mut out);
+    }
+    out
+}
+
+fn write_header(header: &Header, out: &mut Vec<u8>) {
+    let payload = header.payload();
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(payload.as_bytes());
+}
+
+/// The header at the front of `bytes`, and what follows.
+fn read_header(bytes: &[u8]) -> Result<(Header, &[u8]), DecodeBlockError> {
+    let length_error = || DecodeBlockError::Length { bytes: bytes.len() };
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(length_error)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let (payload, rest) = rest.split_at_checked(length).ok_or_else(length_error)?;
+    Ok((Header::parse(payload)?, rest))
 }
 
 /// The binary Merkle root of RFC 6962 section 2.1 over 32-byte leaves.

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use malachitebft_app::types::streaming::StreamMessage;
 use malachitebft_app::types::{PeerId, ProposedValue};
 use malachitebft_core_types::{Round, Validity};
+use malachitebft_engine::util::streaming::StreamContent;
 use types::{Address, Hash};
 
 use super::{App, number};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body};
-use crate::parts::{Head, Part};
+use crate::parts::{Form, Head, Part};
 use crate::sign_bytes::BodyFields;
-use crate::{Candidate, Fault, Origin, Tip, Verdict};
+use crate::{Candidate, Encoded, Fault, Origin, Tip, Verdict};
 
 /// How far beyond the tip bodies are taken in. Others may be a height ahead while this node
 /// still commits.
@@ -47,6 +48,17 @@ pub(super) struct Bodies {
     valid: BTreeSet<(u32, Hash)>,
     /// What was judged since the last round started.
     judged: Vec<Judged>,
+    /// Outlines since the last round started that were not enough: each by its proposer and digest.
+    /// At most [`JUDGED_PER_PROPOSER_MAX`] of one proposer.
+    incomplete: Vec<(Address, Hash)>,
+}
+
+/// What the ledger made of a body.
+enum Finding {
+    /// It is a block, or it never will be.
+    Judged(Validity),
+    /// It is an outline, and the whole body is needed.
+    Incomplete,
 }
 
 /// A body that was judged.
@@ -58,7 +70,13 @@ struct Judged {
 
 impl Bodies {
     pub(super) const fn new(assembler: Assembler) -> Self {
-        Self { assembler, parked: Vec::new(), valid: BTreeSet::new(), judged: Vec::new() }
+        Self {
+            assembler,
+            parked: Vec::new(),
+            valid: BTreeSet::new(),
+            judged: Vec::new(),
+            incomplete: Vec::new(),
+        }
     }
 
     /// Forgets what belongs to heights up to `height`.
@@ -66,7 +84,13 @@ impl Bodies {
         self.assembler.prune(height);
         self.parked.retain(|body| body.head.fields().height > height);
         self.valid.clear();
+        self.start_round();
+    }
+
+    /// Forgets what belongs to the last round.
+    fn start_round(&mut self) {
         self.judged.clear();
+        self.incomplete.clear();
     }
 
     fn park(&mut self, body: Body) {
@@ -94,6 +118,18 @@ impl Bodies {
         has_room
     }
 
+    /// Whether an outline may be tried in this round: not again if it was not enough, and only a
+    /// few of one proposer. A whole body always may.
+    fn may_try(&self, head: &Head) -> bool {
+        if head.form() == Form::Whole {
+            return true;
+        }
+        let BodyFields { proposer, digest, .. } = head.fields();
+        let of_proposer = || self.incomplete.iter().filter(|(other, _)| *other == proposer);
+        of_proposer().count() < JUDGED_PER_PROPOSER_MAX
+            && of_proposer().all(|(_, other)| *other != digest)
+    }
+
     /// Takes the parked bodies of a height.
     fn take(&mut self, height: u64) -> Vec<Body> {
         let parked = std::mem::take(&mut self.parked);
@@ -114,7 +150,7 @@ impl App {
         self.counters.height.set(i64::try_from(height.0).unwrap_or(i64::MAX));
         self.counters.round.set(round.as_i64());
         self.round = number(round);
-        self.bodies.judged.clear();
+        self.bodies.start_round();
         let mut values = Vec::new();
         if number(round) == 0 {
             let (archive, at) = (Arc::clone(&self.ports.archive), height.0);
@@ -131,7 +167,7 @@ impl App {
         }
         for body in self.bodies.take(height.0) {
             if is_wanted(&self.tip, self.round, &self.verifier, &body.head) {
-                values.push(self.judge(body).await?);
+                values.extend(self.judge(body).await?);
             }
         }
         Ok(values)
@@ -143,6 +179,10 @@ impl App {
         publisher: PeerId,
         part: StreamMessage<Part>,
     ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+        if let StreamContent::Data(Part::Want(digest)) = part.content {
+            self.on_want(&Hash::new(digest)).await;
+            return Ok(None);
+        }
         let mut announced = None;
         let Self { tip, round, verifier, bodies, .. } = self;
         let body = bodies.assembler.add(publisher, part, |head| {
@@ -161,48 +201,75 @@ impl App {
             return Ok(None);
         }
         let is_known = self.bodies.valid.contains(&(fields.round, fields.value));
+        if !is_known && !self.bodies.may_try(&body.head) {
+            tracing::debug!(proposer = %fields.proposer, "the whole body is waited for");
+            return Ok(None);
+        }
         if !is_known && !self.bodies.may_judge(publisher, &fields) {
             tracing::warn!(proposer = %fields.proposer, "too many blocks proposed in one round");
             return Ok(None);
         }
-        self.judge(body).await.map(Some)
+        self.judge(body).await
     }
 
     /// Has the ledger execute a body of the open height, unless its block is known to be valid.
-    async fn judge(&mut self, body: Body) -> Result<ProposedValue<Ctx>, Fault> {
+    /// Nothing if the body has to come whole first.
+    async fn judge(&mut self, body: Body) -> Result<Option<ProposedValue<Ctx>>, Fault> {
         let fields = body.head.fields();
         let block = (fields.round, fields.value);
-        let validity = if self.bodies.valid.contains(&block) {
-            Validity::Valid
+        let finding = if self.bodies.valid.contains(&block) {
+            Finding::Judged(Validity::Valid)
         } else {
             self.execute(body).await?
+        };
+        let Finding::Judged(validity) = finding else {
+            self.bodies.incomplete.push((fields.proposer, fields.digest));
+            // The same bytes, when they come, are judged as if nothing had been before.
+            self.bodies.judged.pop_if(|last| last.digest == fields.digest);
+            self.want(&fields.digest).await;
+            return Ok(None);
         };
         if validity.is_valid() {
             self.bodies.valid.insert(block);
         }
-        Ok(ProposedValue {
+        Ok(Some(ProposedValue {
             height: Height(fields.height),
             round: Round::new(fields.round),
             valid_round: Round::Nil,
             proposer: fields.proposer.into(),
             value: Value::from(fields.value),
             validity,
-        })
+        }))
     }
 
-    async fn execute(&self, body: Body) -> Result<Validity, Fault> {
+    async fn execute(&self, body: Body) -> Result<Finding, Fault> {
         let fields = body.head.fields();
+        let content = match body.head.form() {
+            Form::Whole => Encoded::Whole(body.bytes),
+            Form::Outline(_) => Encoded::Outline {
+                bytes: body.bytes,
+                size: usize::try_from(fields.size).unwrap_or(usize::MAX),
+                digest: fields.digest,
+            },
+        };
         let candidate = Candidate {
             height: fields.height,
             round: fields.round,
             proposer: fields.proposer,
             seal: Some(body.head.seal()),
-            bytes: body.bytes,
+            content,
             origin: Origin::Live,
         };
         let ledger = Arc::clone(&self.ports.ledger);
         let reason = match self.blocking(move || ledger.validate(candidate)).await? {
-            Verdict::Valid(hash) if hash == fields.value => return Ok(Validity::Valid),
+            Verdict::Valid(hash) if hash == fields.value => {
+                return Ok(Finding::Judged(Validity::Valid));
+            }
+            Verdict::Incomplete { missing } => {
+                self.counters.incomplete_outlines.inc();
+                tracing::debug!(height = fields.height, missing, "an outline is not enough");
+                return Ok(Finding::Incomplete);
+            }
             Verdict::Valid(hash) => format!("the block's hash is {hash}"),
             Verdict::Invalid { reason, .. } | Verdict::Undecodable { reason } => reason,
         };
@@ -215,7 +282,7 @@ impl App {
             reason,
             "an invalid block was proposed"
         );
-        Ok(Validity::Invalid)
+        Ok(Finding::Judged(Validity::Invalid))
     }
 }
 

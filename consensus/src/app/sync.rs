@@ -14,7 +14,7 @@ use super::{App, number};
 use crate::engine::codec::extended;
 use crate::engine::context::{Address, Ctx, Height, Value};
 use crate::engine::settings;
-use crate::{Candidate, Certificate, Fault, LedgerFault, Origin, Verdict};
+use crate::{Candidate, Certificate, Encoded, Fault, LedgerFault, Origin, Verdict};
 
 impl App {
     /// Reads blocks for a peer, up to the first that is not there or does not fit.
@@ -64,7 +64,7 @@ impl App {
             round: number(round),
             proposer: proposer.get(),
             seal: None,
-            bytes,
+            content: Encoded::Whole(bytes),
             origin: Origin::Synced,
         };
         let ledger = Arc::clone(&self.ports.ledger);
@@ -81,6 +81,10 @@ impl App {
             Verdict::Undecodable { reason } => {
                 tracing::warn!(%height, reason, "a synced block cannot be read");
                 return Ok(SyncedValueOutcome::PeerFault);
+            }
+            Verdict::Incomplete { .. } => {
+                tracing::error!(%height, "the ledger took a whole block for an outline");
+                return Ok(SyncedValueOutcome::LocalTransientError);
             }
         };
         let validity = Validity::Valid;

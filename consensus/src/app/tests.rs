@@ -6,16 +6,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use malachitebft_app::engine::host::SyncedValueOutcome;
 use malachitebft_app::types::PeerId;
-use malachitebft_app::types::streaming::StreamId;
 use malachitebft_core_types::Validity;
 use types::{Hash, Keypair};
 
 use super::*;
 use crate::engine::settings;
-use crate::parts::{self, Head};
+use crate::parts::{self, Form, Head, Part};
 use crate::{
-    Archive, Candidate, Decided, Equivocation, Ledger, Pace, Proposed, Timeouts, Undecided,
-    ValidatorSet, Verdict,
+    Archive, Candidate, Decided, Encoded, Equivocation, Ledger, Pace, Proposed, Timeouts,
+    Undecided, ValidatorSet, Verdict,
 };
 
 const CHAIN: &str = "chain";
@@ -39,8 +38,11 @@ impl Ledger for Judge {
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Ok(match &*candidate.bytes {
+        let is_outline = matches!(candidate.content, Encoded::Outline { .. });
+        let (Encoded::Whole(bytes) | Encoded::Outline { bytes, .. }) = candidate.content;
+        Ok(match &*bytes {
             GOOD => Verdict::Valid(BLOCK),
+            _ if is_outline => Verdict::Incomplete { missing: 1 },
             _ => Verdict::Invalid { hash: BLOCK, reason: "a bad signature".to_owned() },
         })
     }
@@ -90,6 +92,12 @@ fn tip() -> Tip {
 
 /// A follower's loop, and its ledger.
 fn app() -> (App, Arc<Judge>) {
+    let (app, judge, _) = app_with_network();
+    (app, judge)
+}
+
+/// The same, and what it sends.
+fn app_with_network() -> (App, Arc<Judge>, mpsc::Receiver<NetworkMsg<Ctx>>) {
     let judge = Arc::<Judge>::default();
     let ports = Ports {
         ledger: judge.clone(),
@@ -97,20 +105,28 @@ fn app() -> (App, Arc<Judge>) {
         pace: judge.clone(),
         counters: Counters::default(),
     };
-    let (network, _) = mpsc::channel(1);
+    let (network, sent) = mpsc::channel(64);
     let app = App::new(Setup {
         ports,
         signer: None,
         verifier: Verifier::new(CHAIN.into(), Presence::default()),
         timeouts: settings::timeouts(&Timeouts::default()),
         presence: Presence::default(),
-        publishes: false,
+        publishes: true,
         network,
         counters: Counters::default(),
         block_bytes_max: 1024,
         tip: tip(),
     });
-    (app, judge)
+    (app, judge, sent)
+}
+
+/// What the loop has sent until now.
+fn sent(network: &mut mpsc::Receiver<NetworkMsg<Ctx>>) -> Vec<Part> {
+    let messages = std::iter::from_fn(|| network.try_recv().ok());
+    let parts =
+        messages.filter_map(|NetworkMsg::PublishProposalPart(part)| part.content.into_data());
+    parts.collect()
 }
 
 fn peer(byte: u8) -> PeerId {
@@ -122,13 +138,34 @@ fn peer(byte: u8) -> PeerId {
 /// Sends a body of the open height's first round, sealed by its proposer; answers what the engine
 /// is told.
 async fn send_body(app: &mut App, publisher: u8, bytes: &[u8]) -> Option<Validity> {
+    send(app, publisher, bytes, None).await
+}
+
+/// Sends an outline of a body.
+async fn send_outline(
+    app: &mut App,
+    publisher: u8,
+    bytes: &[u8],
+    outline: &[u8],
+) -> Option<Validity> {
+    send(app, publisher, bytes, Some(outline)).await
+}
+
+async fn send(
+    app: &mut App,
+    publisher: u8,
+    bytes: &[u8],
+    outline: Option<&[u8]>,
+) -> Option<Validity> {
     let turn = tip().validators.proposer(TIP + 1, 0).address;
     let key = keys().into_iter().find(|key| key.address() == turn).expect("a validator");
     let fields = parts::describe(TIP + 1, 0, turn, BLOCK, bytes).expect("a small body");
-    let head = Head::new(&fields, &key.sign(&crate::sign_bytes::body(CHAIN, &fields)));
-    let stream = StreamId::new(Bytes::copy_from_slice(&fields.digest.as_bytes()[..8]));
+    let form = outline.map_or(Form::Whole, |it| Form::Outline(it.len().try_into().expect("short")));
+    let head = Head::new(&fields, form, &key.sign(&crate::sign_bytes::body(CHAIN, &fields)));
+    let stream = parts::body_stream(&fields.digest, form, 0);
     let mut told = None;
-    for message in parts::cut(&stream, head, &Bytes::copy_from_slice(bytes)) {
+    let bytes = Bytes::copy_from_slice(outline.unwrap_or(bytes));
+    for message in parts::cut(&stream, head, &bytes) {
         told = app.on_part(peer(publisher), message).await.expect("no fault");
     }
     told.map(|value| value.validity)
@@ -164,6 +201,38 @@ async fn a_liar_causes_little_work_and_every_round_is_a_new_chance() {
     assert_eq!(judge.0.load(Ordering::SeqCst), 3 * 4);
     start_round(&mut app, 3).await;
     assert_eq!(send_body(&mut app, 9, GOOD).await, Some(Validity::Valid));
+}
+
+#[tokio::test]
+async fn a_body_whose_outline_is_not_enough_is_asked_for_once_and_judged_when_it_comes() {
+    let (mut app, judge, mut network) = app_with_network();
+    for publisher in 1..4 {
+        assert_eq!(send_outline(&mut app, publisher, GOOD, b"?").await, None);
+    }
+    assert_eq!(sent(&mut network), [Part::Want(*Hash::digest(GOOD).as_bytes())]);
+    assert_eq!(judge.0.load(Ordering::SeqCst), 1);
+    assert_eq!(send_body(&mut app, 1, GOOD).await, Some(Validity::Valid));
+    // The next round is a new chance, but a valid block needs none.
+    start_round(&mut app, 1).await;
+    assert_eq!(send_outline(&mut app, 1, GOOD, b"?").await, Some(Validity::Valid));
+    assert_eq!((sent(&mut network), judge.0.load(Ordering::SeqCst)), (Vec::new(), 2));
+}
+
+#[tokio::test]
+async fn outlines_of_a_liar_cause_little_work_and_do_not_use_up_the_room_of_whole_bodies() {
+    let (mut app, judge, mut network) = app_with_network();
+    for (publisher, garbage) in (1..9).flat_map(|by| (0..9).map(move |garbage| (by, garbage))) {
+        send_outline(&mut app, publisher, &[garbage; 9], b"?").await;
+    }
+    assert_eq!((sent(&mut network).len(), judge.0.load(Ordering::SeqCst)), (4, 4));
+    assert_eq!(send_body(&mut app, 9, GOOD).await, Some(Validity::Valid));
+}
+
+#[tokio::test]
+async fn an_outline_that_is_enough_is_as_good_as_the_body() {
+    let (mut app, _, mut network) = app_with_network();
+    assert_eq!(send_outline(&mut app, 1, GOOD, GOOD).await, Some(Validity::Valid));
+    assert!(sent(&mut network).is_empty());
 }
 
 #[tokio::test]

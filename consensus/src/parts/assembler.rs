@@ -16,7 +16,7 @@ use malachitebft_app::types::streaming::{StreamId, StreamMessage};
 use malachitebft_engine::util::streaming::StreamContent;
 use types::Hash;
 
-use super::{CHUNK_BYTES, Head, Part};
+use super::{CHUNK_BYTES, Form, Head, Part};
 
 /// Bounds of the assembler.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Limits {
     pub(crate) early_chunks_max: usize,
 }
 
-/// A body that is whole, with its head.
+/// A body, all bytes of its form, with its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Body {
     pub(crate) head: Head,
@@ -79,7 +79,8 @@ impl Assembler {
     }
 
     /// Takes one message of `publisher`. `admit` says whether a head's body is wanted; a refused
-    /// one closes its stream. Returns a body when its last part has come and its digest is right.
+    /// one closes its stream. Returns a body when its last part has come and, if it is whole, its
+    /// digest is right.
     pub(crate) fn add(
         &mut self,
         publisher: PeerId,
@@ -92,8 +93,9 @@ impl Assembler {
         };
         match (part, message.sequence) {
             (Part::Head(head), 0) => {
-                let fits =
-                    usize::try_from(head.size).is_ok_and(|size| size <= self.limits.body_bytes_max);
+                let size = usize::try_from(head.size).unwrap_or(usize::MAX);
+                // An outline that is longer than what it stands for serves nobody.
+                let fits = size <= self.limits.body_bytes_max && head.length() <= size;
                 if !fits || !admit(&head) {
                     self.streams.remove(&key);
                     return None;
@@ -115,7 +117,7 @@ impl Assembler {
                     stream.chunks.entry(number).or_insert(chunk);
                 }
             }
-            (Part::Head(_) | Part::Chunk(_), _) => return None,
+            (Part::Head(_) | Part::Chunk(_) | Part::Want(_), _) => return None,
         }
         self.take_whole(&key)
     }
@@ -168,8 +170,11 @@ impl Assembler {
         let head = head?;
         let chunks: Vec<Vec<u8>> = chunks.into_values().take(count).collect();
         let bytes = chunks.concat();
-        let right = usize::try_from(head.size).is_ok_and(|size| size == bytes.len())
-            && Hash::digest(&bytes).as_bytes() == &head.digest;
+        let right = head.length() == bytes.len()
+            && match head.form() {
+                Form::Whole => Hash::digest(&bytes).as_bytes() == &head.digest,
+                Form::Outline(_) => true,
+            };
         right.then(|| Body { head, bytes: bytes.into() })
     }
 }
@@ -181,7 +186,7 @@ fn key(publisher: PeerId, stream: &StreamId) -> Option<Key> {
 
 /// How many chunks follow a head.
 fn chunk_count(head: &Head) -> usize {
-    usize::try_from(head.size).map_or(0, |size| size.div_ceil(CHUNK_BYTES))
+    head.length().div_ceil(CHUNK_BYTES)
 }
 
 fn as_u64(count: usize) -> u64 {

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Config, Decided, Equivocation, Fault, Handle, Identity,
-    Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, Timeouts, Tip, Undecided,
-    ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Config, Counters, Decided, Encoded, Equivocation, Fault,
+    Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, Timeouts, Tip,
+    Undecided, ValidatorSet, Verdict,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +57,8 @@ pub(crate) struct Disk {
     broken_from: AtomicU64,
     /// Whether it proposes blocks that no honest ledger takes.
     lies: AtomicBool,
+    /// Whether it does not know what outlines only name.
+    lacks: AtomicBool,
 }
 
 impl Disk {
@@ -77,6 +79,7 @@ impl Disk {
             filling,
             broken_from: AtomicU64::new(u64::MAX),
             lies: AtomicBool::new(false),
+            lacks: AtomicBool::new(false),
         })
     }
 
@@ -100,6 +103,19 @@ impl Disk {
 
     pub(crate) fn lie(&self) {
         self.lies.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on it cannot make blocks of their outlines.
+    pub(crate) fn lack(&self) {
+        self.lacks.store(true, Ordering::SeqCst);
+    }
+
+    /// The block of an outline: its filling is known.
+    fn fill(&self, outline: &[u8], size: usize, digest: Hash) -> Option<Bytes> {
+        let block = borsh::from_slice::<TestBlock>(outline).ok()?;
+        let bytes = borsh::to_vec(&TestBlock { filling: vec![7; self.filling], ..block }).ok()?;
+        assert_eq!((bytes.len(), Hash::digest(&bytes)), (size, digest));
+        (!self.lacks.load(Ordering::SeqCst)).then(|| bytes.into())
     }
 
     pub(crate) fn height(&self) -> u64 {
@@ -163,7 +179,7 @@ impl Ledger for Disk {
         let known =
             kept.iter().find(|(block, _)| block.round == round && block.proposer == self.own);
         if let Some((block, bytes)) = known {
-            return Ok(Proposed { hash: block.hash, bytes: bytes.clone() });
+            return Ok(Proposed { hash: block.hash, bytes: bytes.clone(), outline: None });
         }
         let block = TestBlock {
             height,
@@ -176,25 +192,36 @@ impl Ledger for Disk {
             proposer: *self.own.as_bytes(),
             filling: vec![7; self.filling],
         };
+        let named = TestBlock { filling: Vec::new(), ..block.clone() };
+        let outline = Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into());
         let bytes = Bytes::from(borsh::to_vec(&block).map_err(LedgerFault::new)?);
         let hash = Hash::digest(&bytes);
         let undecided = Undecided { round, proposer: self.own, seal: None, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes.clone()));
-        Ok(Proposed { hash, bytes })
+        Ok(Proposed { hash, bytes, outline })
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         assert_eq!(candidate.height, self.height() + 1);
         assert_eq!(candidate.seal.is_some(), candidate.origin == Origin::Live);
         let mut content = self.content();
-        let Ok(block) = borsh::from_slice::<TestBlock>(&candidate.bytes) else {
+        let Candidate { height, round, proposer, seal, content: encoded, .. } = candidate;
+        let bytes = match encoded {
+            Encoded::Whole(bytes) => bytes,
+            Encoded::Outline { bytes, size, digest } => {
+                let Some(whole) = self.fill(&bytes, size, digest) else {
+                    return Ok(Verdict::Incomplete { missing: 1 });
+                };
+                whole
+            }
+        };
+        let Ok(block) = borsh::from_slice::<TestBlock>(&bytes) else {
             return Ok(Verdict::Undecodable { reason: "borsh".to_owned() });
         };
-        let hash = Hash::digest(&candidate.bytes);
+        let hash = Hash::digest(&bytes);
         if block.previous != *Self::previous(&content).as_bytes() {
             return Ok(Verdict::Invalid { hash, reason: "previous hash".to_owned() });
         }
-        let Candidate { height, round, proposer, seal, bytes, .. } = candidate;
         let undecided = Undecided { round, proposer, seal, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes));
         Ok(Verdict::Valid(hash))
@@ -301,6 +328,7 @@ pub(crate) struct Plan {
 /// A running node.
 pub(crate) struct Node {
     pub(crate) handle: Handle,
+    pub(crate) counters: Counters,
     stop: CancellationToken,
 }
 
@@ -322,14 +350,11 @@ impl Node {
         };
         let ledger: Arc<dyn Ledger> = plan.disk.clone();
         let archive: Arc<dyn Archive> = plan.disk.clone();
-        let ports = Ports {
-            ledger,
-            archive,
-            pace: plan.goal.clone(),
-            counters: consensus::Counters::default(),
-        };
+        let counters = Counters::default();
+        let pace = plan.goal.clone();
+        let ports = Ports { ledger, archive, pace, counters: counters.clone() };
         let handle = consensus::start(config, identity, ports, stop.clone()).await;
-        Self { handle: handle.expect("consensus starts"), stop }
+        Self { handle: handle.expect("consensus starts"), counters, stop }
     }
 
     /// Stops it in order.

@@ -118,6 +118,44 @@ impl Town {
             }
         }
     }
+
+    /// How many bodies the nodes sent whole because others asked for them.
+    fn resent(&self) -> u64 {
+        self.nodes.iter().flatten().map(|node| node.counters.bodies_resent.get()).sum()
+    }
+
+    /// How many outlines were not enough for a node.
+    fn asked_for(&self, at: usize) -> u64 {
+        let node = self.nodes[at].as_ref().expect("a running node");
+        node.counters.incomplete_outlines.get()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outline_is_enough_for_those_who_know_what_it_names() {
+    let town = Town::new("outline", 4, 1).await;
+    town.set_goal(8);
+    town.reaches(8).await;
+    town.agree_up_to(8);
+    assert_eq!(town.resent(), 0);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lacks_what_an_outline_names_gets_the_block_whole_in_the_same_round() {
+    let town = Town::new("lack", 4, 1).await;
+    let lacking = [1, 4];
+    for at in lacking {
+        town.plans[at].disk.lack();
+    }
+    town.set_goal(8);
+    town.reaches(8).await;
+    town.agree_up_to(8);
+    let rounds = (1..=8).map(|height| town.plans[0].disk.certificate(height).round);
+    assert_eq!(rounds.max(), Some(0));
+    assert!(lacking.iter().all(|at| town.asked_for(*at) > 0));
+    assert!((1..=8).contains(&town.resent()), "each block at most once: {}", town.resent());
+    town.stop_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,7 +12,10 @@ use consensus::{
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
 use state::{store, tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
-use types::{Address, Amount, Block, Body, CheckedTx, Hash, SizeLimits, Sweep, UncheckedBlock};
+use types::block::BlockTx;
+use types::{
+    Address, Amount, Block, Body, CheckedTx, Hash, Header, SizeLimits, Sweep, UncheckedBlock,
+};
 
 use rpc::ports::CommittedBlock;
 
@@ -21,6 +24,10 @@ use crate::chain::{Chain, NextValidators};
 use crate::clock::now_ms;
 use crate::metrics::BlockMetrics;
 use crate::pace::Wake;
+
+mod outline;
+
+use outline::Draft;
 
 /// Transactions in one block, whatever their bytes.
 const BLOCK_TXS_MAX: usize = 20_000;
@@ -96,9 +103,12 @@ impl ChainLedger {
     }
 
     /// Executes a block of another validator, or one that was kept before a restart.
-    fn execute(&self, unchecked: UncheckedBlock) -> Result<Result<Executed, String>, LedgerFault> {
-        let height = unchecked.header.index;
-        let transactions = match self.check(unchecked.transactions, height) {
+    fn execute(
+        &self,
+        header: Header,
+        transactions: Vec<BlockTx>,
+    ) -> Result<Result<Executed, String>, LedgerFault> {
+        let transactions = match self.check(transactions, header.index) {
             Ok(transactions) => transactions,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -107,7 +117,7 @@ impl ChainLedger {
             &self.chain.spec().rules,
             self.chain.store().latest(),
             &self.parent(),
-            Block { header: unchecked.header, transactions },
+            Block { header, transactions },
         );
         self.metrics.execute.observe(started.elapsed().as_secs_f64());
         match executed {
@@ -118,22 +128,32 @@ impl ChainLedger {
     }
 
     /// The static checks; what the pool has already is not checked again.
-    fn check(&self, txs: Vec<types::Transaction>, height: u64) -> Result<Vec<CheckedTx>, String> {
-        let known = self.pool.recognise(&txs);
-        let strange = txs.into_iter().zip(&known).filter(|(_, known)| known.is_none());
-        let strange: Vec<types::Transaction> = strange.map(|(tx, _)| tx).collect();
-        let mut checked = self.lane.verify(strange, height).into_iter();
-        let mut transactions = Vec::with_capacity(known.len());
-        for known in known {
-            transactions.push(match known {
-                Some(tx) => tx,
-                None => checked
-                    .next()
-                    .ok_or("a transaction was not checked")?
-                    .map_err(|rejection| rejection.to_string())?,
+    fn check(&self, txs: Vec<BlockTx>, height: u64) -> Result<Vec<CheckedTx>, String> {
+        let unchecked = txs.iter().filter_map(BlockTx::unchecked);
+        let mut pooled = self.pool.recognise(unchecked).into_iter();
+        let mut strange = Vec::new();
+        let mut known = Vec::with_capacity(txs.len());
+        for tx in txs {
+            known.push(match tx {
+                BlockTx::Checked(tx) => Some(tx),
+                BlockTx::Unchecked(tx) => {
+                    let pooled = pooled.next().flatten();
+                    if pooled.is_none() {
+                        strange.push(tx);
+                    }
+                    pooled
+                }
             });
         }
-        Ok(transactions)
+        let mut checked = self.lane.verify(strange, height).into_iter();
+        let checked = known.into_iter().map(|known| match known {
+            Some(tx) => Ok(tx),
+            None => checked
+                .next()
+                .ok_or("a transaction was not checked")?
+                .map_err(|rejection| rejection.to_string()),
+        });
+        checked.collect()
     }
 }
 
@@ -158,22 +178,22 @@ impl Ledger for ChainLedger {
             let bytes = self.body(height, &hash)?;
             let bytes =
                 bytes.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
-            return Ok(Proposed { hash, bytes });
+            return Ok(Proposed { hash, bytes, outline: None });
         }
         let executed = self.build(proposer)?;
         let (hash, bytes) = (executed.block.hash(), executed.block.encode());
+        let outline = Some(self.outline(&executed.block));
         let kept = store::Undecided { round, proposer, hash, seal: None, bytes };
         self.keep(&kept, executed)?;
-        Ok(Proposed { hash, bytes: Bytes::from(kept.bytes) })
+        Ok(Proposed { hash, bytes: Bytes::from(kept.bytes), outline })
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
-        let Candidate { height, round, proposer, seal, bytes, origin } = candidate;
-        let unchecked = match self.decode(&bytes) {
-            Ok(unchecked) => unchecked,
-            Err(reason) => return Ok(Verdict::Undecodable { reason }),
+        let Candidate { height, round, proposer, seal, content, origin } = candidate;
+        let Draft { header, transactions, bytes } = match self.read(content) {
+            Ok(draft) => draft,
+            Err(verdict) => return Ok(verdict),
         };
-        let header = &unchecked.header;
         let hash = header.hash();
         let invalid = |reason: String| Ok(Verdict::Invalid { hash, reason });
         // A synced block may have been built for an earlier round than it was decided in.
@@ -188,7 +208,7 @@ impl Ledger for ChainLedger {
             }
         }
         if self.chain.open_block(&hash).is_none() {
-            let executed = match self.execute(unchecked)? {
+            let executed = match self.execute(header, transactions)? {
                 Ok(executed) => executed,
                 Err(reason) => return invalid(reason),
             };
@@ -284,8 +304,9 @@ impl ChainLedger {
         let kept = self.chain.store().undecided_by_hash(height, &hash).map_err(LedgerFault::new)?;
         let kept = kept.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
         let broken = |reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason });
-        let unchecked = self.decode(&kept.bytes).map_err(broken)?;
-        self.execute(unchecked)?.map_err(broken)
+        let UncheckedBlock { header, transactions } = self.decode(&kept.bytes).map_err(broken)?;
+        let transactions = transactions.into_iter().map(BlockTx::Unchecked).collect();
+        self.execute(header, transactions)?.map_err(broken)
     }
 }
 

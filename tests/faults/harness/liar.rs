@@ -11,8 +11,8 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Config, Decided, Equivocation, Identity, Ledger, LedgerFault,
-    Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Config, Decided, Encoded, Equivocation, Identity, Ledger,
+    LedgerFault, Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
 };
 use tests::net::{Net, Network};
 use tokio::runtime::Runtime;
@@ -94,14 +94,14 @@ impl LyingLedger {
             Lie::Time => header.timestamp += 86_400_000,
             Lie::Rubbish => {
                 let bytes = Bytes::from(vec![0xff; 1_000]);
-                return Proposed { hash: Hash::digest(&bytes), bytes };
+                return Proposed { hash: Hash::digest(&bytes), bytes, outline: None };
             }
             Lie::OtherBytes => {
                 let hash = Hash::digest(b"what is voted on");
-                return Proposed { hash, bytes: encode(header) };
+                return Proposed { hash, bytes: encode(header), outline: None };
             }
         }
-        Proposed { hash: header.hash(), bytes: encode(header) }
+        Proposed { hash: header.hash(), bytes: encode(header), outline: None }
     }
 }
 
@@ -132,7 +132,9 @@ impl Ledger for LyingLedger {
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
-        let Candidate { round, proposer, seal, bytes, .. } = candidate;
+        let Candidate { round, proposer, seal, content, .. } = candidate;
+        // It has no pool to fill an outline from.
+        let Encoded::Whole(bytes) = content else { return Ok(Verdict::Incomplete { missing: 0 }) };
         let limits = SizeLimits::from(&Params::default());
         match UncheckedBlock::decode(&bytes, &limits) {
             Ok(block) => {

@@ -55,6 +55,19 @@ fn a_block_recognises_a_pooled_transaction_only_with_its_signature() {
 }
 
 #[test]
+fn transactions_are_found_by_name_and_by_how_long_they_are_held() {
+    let (world, [a, b, _]) = World::of_three();
+    let (pending, queued) = (a.at(0).transfer(&b, 1), b.at(3).transfer(&a, 1));
+    let stranger = b.at(0).transfer(&a, 1);
+    world.pending(&[&pending]);
+    world.queued(&[&queued]);
+    let hashes = [queued.hash(), stranger.hash(), pending.hash()];
+    assert_eq!(vec![Some(queued), None, Some(pending)], world.pool.lookup_all(&hashes));
+    assert_eq!(vec![true, false, true], world.pool.held_since(&hashes, NOW));
+    assert_eq!(vec![false; 3], world.pool.held_since(&hashes, NOW - 1));
+}
+
+#[test]
 fn a_dropped_transaction_is_kept_with_its_reason_and_time() {
     let (world, [a, b, _]) = World::of_three();
     let tx = a.at(0).transfer(&b, 1);

@@ -3,7 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Block, DecodeBlockError, Header, UncheckedBlock, merkle_root, root};
+use super::{
+    Block, BlockTx, DecodeBlockError, Filled, Header, Incomplete, Outline, OutlineEntry,
+    UncheckedBlock, merkle_root, root,
+};
 use crate::testing::{Draft, bodies, limits};
 use crate::{Address, Amount, CheckedTx, Hash};
 
@@ -34,6 +37,75 @@ const HEADER: &str = "{\"chainId\":\"ombra-ț\",\"index\":7,\
     \"txRoot\":\"0303030303030303030303030303030303030303030303030303030303030303\",\
     \"stateRoot\":\"0404040404040404040404040404040404040404040404040404040404040404\",\
     \"tokensBurned\":\"100\",\"txCount\":2}";
+
+#[test]
+fn an_outline_names_or_carries_each_transaction_and_has_one_binary_form() {
+    let block = block(&[0, 3, 5]);
+    let named = |at: usize| OutlineEntry::Named(block.transactions[at].hash());
+    let carried = |at: usize| OutlineEntry::Carried(Box::new((*block.transactions[at]).clone()));
+    let cases = [
+        (vec![true, true, true], vec![named(0), named(1), named(2)]),
+        (vec![false, true, false], vec![carried(0), named(1), carried(2)]),
+        (vec![true], vec![named(0), carried(1), carried(2)]),
+    ];
+    for (is_named, entries) in cases {
+        let bytes = Outline::encode(&block, &is_named);
+        let outline = Outline { header: block.header.clone(), entries };
+        assert_eq!(Outline::decode(&bytes, &limits()).unwrap(), outline, "{is_named:?}");
+        for end in 0..bytes.len() {
+            assert!(Outline::decode(&bytes[..end], &limits()).is_err(), "cut off at {end}");
+        }
+        let more = [bytes.as_slice(), &[0]].concat();
+        assert!(Outline::decode(&more, &limits()).is_err(), "followed by more");
+    }
+    let mut other_kind = Outline::encode(&block, &[]);
+    let first = block.header.payload().len() + 4;
+    other_kind[first] = 2;
+    assert!(matches!(
+        Outline::decode(&other_kind, &limits()),
+        Err(DecodeBlockError::Entry { position: 0, kind: 2 })
+    ));
+}
+
+/// Fills the outline that names all but the second, in a place where the transactions are found
+/// that `found` makes of the good ones.
+fn filled(
+    block: &Block,
+    size: usize,
+    found: impl Fn(&CheckedTx) -> Option<CheckedTx>,
+) -> Result<Filled, Incomplete> {
+    let bytes = Outline::encode(block, &[true, false, true]);
+    let outline = Outline::decode(&bytes, &limits()).unwrap();
+    let lookup = |hashes: &[Hash]| {
+        let by_hash = |hash: &Hash| block.transactions.iter().find(|tx| tx.hash() == *hash);
+        hashes.iter().map(|hash| found(by_hash(hash)?)).collect()
+    };
+    outline.fill(size, &Hash::digest(&block.encode()), lookup)
+}
+
+#[test]
+fn the_block_of_an_outline_is_the_sealed_one_byte_for_byte_or_none() {
+    let block = block(&[0, 3, 5]);
+    let bytes = block.encode();
+    let whole = filled(&block, bytes.len(), |tx| Some(tx.clone())).unwrap();
+    assert_eq!((&whole.header, &whole.bytes), (&block.header, &bytes));
+    let [first, second, third] = &block.transactions[..] else { panic!("not three") };
+    let expected = [
+        BlockTx::Checked(first.clone()),
+        BlockTx::Unchecked((**second).clone()),
+        BlockTx::Checked(third.clone()),
+    ];
+    assert_eq!(whole.transactions, expected);
+
+    let refused = |missing| Err(Incomplete { missing });
+    assert_eq!(filled(&block, bytes.len(), |_| None), refused(2));
+    let only_first = |tx: &CheckedTx| (tx == first).then(|| tx.clone());
+    assert_eq!(filled(&block, bytes.len(), only_first), refused(1));
+    for size in [0, bytes.len() - 1, bytes.len() + 1] {
+        assert_eq!(filled(&block, size, |tx| Some(tx.clone())), refused(0), "{size} bytes");
+    }
+    assert_eq!(filled(&block, bytes.len(), |_| Some(second.clone())), refused(0));
+}
 
 #[test]
 fn a_header_is_canonical_json_and_its_hash_is_the_blocks_name() {
@@ -111,7 +183,9 @@ fn bytes_that_are_no_whole_block_are_refused() {
         let is_known = match error {
             DecodeBlockError::Length { bytes } => bytes == length,
             DecodeBlockError::Transaction { position, .. } => position < 3,
-            DecodeBlockError::Header(_) | DecodeBlockError::NotCanonical => false,
+            DecodeBlockError::Header(_)
+            | DecodeBlockError::NotCanonical
+            | DecodeBlockError::Entry { .. } => false,
         };
         assert!(is_known, "{length}");
     }

@@ -31,7 +31,7 @@ fn on_turn(height: u64, round: u32) -> Keypair {
 fn head_of(height: u64, round: u32, proposer: Address, sealed_by: &Keypair) -> Head {
     let value = Hash::new([1; 32]);
     let fields = BodyFields { height, round, proposer, value, size: 9, digest: Hash::ZERO };
-    Head::new(&fields, &sealed_by.sign(&sign_bytes::body(CHAIN, &fields)))
+    Head::new(&fields, Form::Whole, &sealed_by.sign(&sign_bytes::body(CHAIN, &fields)))
 }
 
 fn head(height: u64, round: u32) -> Head {
@@ -107,7 +107,7 @@ fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
         let value = Hash::new([size; 32]);
         let size = u32::from(size);
         let fields = BodyFields { height, round, proposer, value, size, digest: Hash::ZERO };
-        let head = Head::new(&fields, &liar.sign(&sign_bytes::body(CHAIN, &fields)));
+        let head = Head::new(&fields, Form::Whole, &liar.sign(&sign_bytes::body(CHAIN, &fields)));
         bodies.park(Body { head, bytes: Vec::new().into() });
     }
     assert_eq!(parked(&bodies, 0), PARKED_PER_PROPOSER_MAX);

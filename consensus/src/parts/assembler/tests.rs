@@ -32,7 +32,7 @@ fn head(height: u64, bytes: &[u8]) -> Head {
 fn head_by(proposer: u8, height: u64, bytes: &[u8]) -> Head {
     let fields = describe(height, 0, Address::new([proposer; 20]), Hash::new([2; 32]), bytes);
     let seal = Keypair::from_seed(&[1; 32]).sign(b"not looked at here");
-    Head::new(&fields.expect("a small body"), &seal)
+    Head::new(&fields.expect("a small body"), Form::Whole, &seal)
 }
 
 fn messages(id: u8, height: u64, bytes: &Bytes) -> Vec<StreamMessage<Part>> {
@@ -65,6 +65,27 @@ fn a_body_comes_together_in_any_order() {
             assert!(bodies.first() == Some(&whole), "{size} bytes");
         }
     }
+}
+
+#[test]
+fn an_outline_comes_together_by_its_own_length_and_is_no_longer_than_its_body() {
+    let (whole, outline) = (body(3 * CHUNK_BYTES), body(CHUNK_BYTES + 1));
+    let announced = |bytes: u32| {
+        let fields = head(1, &whole).fields();
+        Head::new(&fields, Form::Outline(bytes), &head(1, &whole).seal())
+    };
+    let stream = StreamId::new(Bytes::from_static(b"o"));
+    let length = u32::try_from(outline.len()).expect("short");
+    let messages = cut(&stream, announced(length), &outline);
+    let bodies = add_all(&mut Assembler::new(LIMITS), peer(1), messages);
+    assert_eq!(bodies, [Body { head: announced(length), bytes: outline.clone() }]);
+    let messages = cut(&stream, announced(length + 1), &outline);
+    assert!(add_all(&mut Assembler::new(LIMITS), peer(1), messages).is_empty());
+
+    let longer = u32::try_from(whole.len() + 1).expect("short");
+    let mut assembler = Assembler::new(LIMITS);
+    let first = cut(&stream, announced(longer), &outline).take(1);
+    assert!(add_all(&mut assembler, peer(1), first).is_empty() && assembler.streams.is_empty());
 }
 
 #[test]
