@@ -192,9 +192,9 @@ impl Ledger for Disk {
             proposer: *self.own.as_bytes(),
             filling: vec![7; self.filling],
         };
-        let named = TestBlock { filling: Vec::new(), ..block.clone() };
-        let outline = Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into());
         let bytes = Bytes::from(borsh::to_vec(&block).map_err(LedgerFault::new)?);
+        let named = TestBlock { filling: Vec::new(), ..block };
+        let outline = Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into());
         let hash = Hash::digest(&bytes);
         let undecided = Undecided { round, proposer: self.own, seal: None, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes.clone()));

@@ -139,7 +139,7 @@ impl ChainLedger {
                 BlockTx::Unchecked(tx) => {
                     let pooled = pooled.next().flatten();
                     if pooled.is_none() {
-                        strange.push(tx);
+                        strange.push(*tx);
                     }
                     pooled
                 }
@@ -305,7 +305,7 @@ impl ChainLedger {
         let kept = kept.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
         let broken = |reason| LedgerFault::new(OutOfTurn::Broken { height, hash, reason });
         let UncheckedBlock { header, transactions } = self.decode(&kept.bytes).map_err(broken)?;
-        let transactions = transactions.into_iter().map(BlockTx::Unchecked).collect();
+        let transactions = transactions.into_iter().map(Box::new).map(BlockTx::Unchecked).collect();
         self.execute(header, transactions)?.map_err(broken)
     }
 }

@@ -38,7 +38,7 @@ pub enum BlockTx {
     /// It was checked before, and found again by its name.
     Checked(CheckedTx),
     /// It came with the block.
-    Unchecked(Transaction),
+    Unchecked(Box<Transaction>),
 }
 
 impl BlockTx {
@@ -53,7 +53,7 @@ impl BlockTx {
 
     /// The transaction, if it was not checked.
     #[must_use]
-    pub const fn unchecked(&self) -> Option<&Transaction> {
+    pub fn unchecked(&self) -> Option<&Transaction> {
         match self {
             Self::Checked(_) => None,
             Self::Unchecked(tx) => Some(tx),
@@ -103,7 +103,7 @@ impl Outline {
         let mut transactions = Vec::with_capacity(entries.len());
         for entry in entries {
             match entry {
-                OutlineEntry::Carried(tx) => transactions.push(BlockTx::Unchecked(*tx)),
+                OutlineEntry::Carried(tx) => transactions.push(BlockTx::Unchecked(tx)),
                 OutlineEntry::Named(_) => match found.next().flatten() {
                     Some(tx) => transactions.push(BlockTx::Checked(tx)),
                     None => missing = missing.saturating_add(1),

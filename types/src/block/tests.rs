@@ -67,20 +67,24 @@ fn an_outline_names_or_carries_each_transaction_and_has_one_binary_form() {
     ));
 }
 
-/// Fills the outline that names all but the second, in a place where the transactions are found
-/// that `found` makes of the good ones.
+/// Fills the outline of a block in a place where the transactions are found that `found` makes of
+/// the good ones.
 fn filled(
     block: &Block,
     size: usize,
     found: impl Fn(&CheckedTx) -> Option<CheckedTx>,
 ) -> Result<Filled, Incomplete> {
-    let bytes = Outline::encode(block, &[true, false, true]);
-    let outline = Outline::decode(&bytes, &limits()).unwrap();
     let lookup = |hashes: &[Hash]| {
         let by_hash = |hash: &Hash| block.transactions.iter().find(|tx| tx.hash() == *hash);
         hashes.iter().map(|hash| found(by_hash(hash)?)).collect()
     };
-    outline.fill(size, &Hash::digest(&block.encode()), lookup)
+    outline_of(block).fill(size, &Hash::digest(&block.encode()), lookup)
+}
+
+/// The outline that names all but the second.
+fn outline_of(block: &Block) -> Outline {
+    let bytes = Outline::encode(block, &[true, false, true]);
+    Outline::decode(&bytes, &limits()).unwrap()
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn the_block_of_an_outline_is_the_sealed_one_byte_for_byte_or_none() {
     let [first, second, third] = &block.transactions[..] else { panic!("not three") };
     let expected = [
         BlockTx::Checked(first.clone()),
-        BlockTx::Unchecked((**second).clone()),
+        BlockTx::Unchecked(Box::new((**second).clone())),
         BlockTx::Checked(third.clone()),
     ];
     assert_eq!(whole.transactions, expected);

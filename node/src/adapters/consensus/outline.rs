@@ -34,7 +34,8 @@ impl ChainLedger {
             Encoded::Whole(bytes) => {
                 let UncheckedBlock { header, transactions } =
                     self.decode(&bytes).map_err(|reason| Verdict::Undecodable { reason })?;
-                let transactions = transactions.into_iter().map(BlockTx::Unchecked).collect();
+                let transactions = transactions.into_iter().map(Box::new).map(BlockTx::Unchecked);
+                let transactions = transactions.collect();
                 Ok(Draft { header, transactions, bytes })
             }
             Encoded::Outline { bytes, size, digest } => {
