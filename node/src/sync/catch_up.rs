@@ -19,7 +19,7 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use txpool::Pool;
 
-use super::progress::Progress;
+use super::progress::{End, Progress};
 use super::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use crate::adapters::events::EventBus;
 use crate::chain::Chain;
@@ -76,6 +76,8 @@ impl CatchUp {
             outcome?;
             settled.unwrap_or(Ok(()))?;
         }
+        let own = self.chain.tip().height;
+        self.state.set_behind(self.state.heard(&[]) > own.saturating_add(BLOCKS_NEAR), own);
         self.state.enter(Phase::Running);
         Ok(())
     }
@@ -111,6 +113,7 @@ impl CatchUp {
             && !stop.is_cancelled()
         {
             let before = self.chain.tip().height;
+            self.hear();
             tracing::info!(height = before, target, "catching up with peers");
             match self.round(&progress, &figures, stop).await? {
                 Ended::NoMore if self.chain.tip().height == before => break,
@@ -125,7 +128,15 @@ impl CatchUp {
             let moved = self.chain.tip().height > before;
             vain = if moved { 0 } else { vain + 1 };
         }
-        progress.tell_end();
+        let common = self.hear();
+        let is_there = common <= self.chain.tip().height.saturating_add(BLOCKS_NEAR);
+        progress.tell_end(if is_there {
+            End::Reached
+        } else if stop.is_cancelled() {
+            End::Stopped
+        } else {
+            End::Short { peers: common }
+        });
         Ok(())
     }
 
@@ -163,7 +174,15 @@ impl CatchUp {
         }
     }
 
+    /// The height that most peers have.
+    fn hear(&self) -> u64 {
+        let mut tips: Vec<u64> = self.tips().map(|(_, tip)| tip).collect();
+        tips.sort_unstable();
+        self.state.heard(&tips)
+    }
+
     fn show(&self, figures: &DownloadFigures) {
+        self.hear();
         let metrics = &self.state.figures;
         metrics.target.set(gauge(figures.target()));
         metrics.peers.set(gauge(figures.peers()));

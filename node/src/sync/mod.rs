@@ -10,7 +10,7 @@ mod catch_up;
 mod progress;
 mod watch;
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -38,6 +38,8 @@ pub(crate) enum Phase {
 pub(crate) struct SyncState {
     phase: AtomicU8,
     is_behind: AtomicBool,
+    /// The height that most peers had when there were peers to ask.
+    common: AtomicU64,
     figures: SyncMetrics,
 }
 
@@ -74,11 +76,26 @@ impl SyncState {
         self.is_catching_up() || self.is_behind.load(Ordering::Acquire)
     }
 
-    fn set_behind(&self, is_behind: bool) {
+    /// Says whether the node, at this height, is behind its peers.
+    fn set_behind(&self, is_behind: bool, height: u64) {
         if self.is_behind.swap(is_behind, Ordering::AcqRel) != is_behind {
-            tracing::info!(is_behind, "compared with its peers");
+            let peers = self.common.load(Ordering::Acquire);
+            if is_behind {
+                tracing::warn!(height, peers, "the node is behind its peers");
+            } else {
+                tracing::info!(height, peers, "the node is no longer behind its peers");
+            }
         }
         self.show();
+    }
+
+    /// Remembers what peers claim, in ascending order; answers the height that most of them have.
+    /// Without peers that is what the last ones had.
+    fn heard(&self, tips: &[u64]) -> u64 {
+        if let Some(common) = common(tips) {
+            self.common.store(common, Ordering::Release);
+        }
+        self.common.load(Ordering::Acquire)
     }
 
     fn show(&self) {
@@ -97,6 +114,12 @@ impl SyncState {
             Phase::Running => format!("height {height}"),
         }
     }
+}
+
+/// The height that at least half of the peers claim to have: what a few liars say does not count.
+fn common(ascending: &[u64]) -> Option<u64> {
+    let middle = ascending.len().saturating_sub(1) / 2;
+    ascending.get(middle).copied()
 }
 
 /// Figures of catching up, for Prometheus, as `sync_…`.

@@ -29,6 +29,17 @@ struct Seen {
     transactions: u64,
 }
 
+/// How catching up ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    /// At the height of the peers.
+    Reached,
+    /// The node was asked to stop.
+    Stopped,
+    /// Below this height, which most peers had.
+    Short { peers: u64 },
+}
+
 /// The speed between two moments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Pace {
@@ -103,21 +114,30 @@ impl Progress {
         }
     }
 
-    /// The last word, when the node is there.
-    pub(super) fn tell_end(&self) {
+    /// The last word.
+    pub(super) fn tell_end(&self, end: End) {
         let seen = self.seen();
         let Pace { blocks_per_s, txs_per_s, .. } = pace(self.start(), seen, seen.height);
         let (height, blocks) = (seen.height, seen.height.saturating_sub(self.first));
-        let transactions = seen.transactions;
-        tracing::info!(
-            height,
-            blocks,
-            transactions,
-            ms = seen.ms,
-            blocks_per_s,
-            txs_per_s,
-            "caught up"
-        );
+        let Seen { ms, transactions, .. } = seen;
+        match end {
+            End::Reached => {
+                tracing::info!(
+                    height,
+                    blocks,
+                    transactions,
+                    ms,
+                    blocks_per_s,
+                    txs_per_s,
+                    "caught up"
+                );
+            }
+            End::Stopped => tracing::info!(height, blocks, ms, "catching up was stopped"),
+            End::Short { peers } => {
+                let message = "no peer gives the blocks that are missing; consensus starts behind";
+                tracing::warn!(height, blocks, ms, peers, "{message}");
+            }
+        }
     }
 }
 

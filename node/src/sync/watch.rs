@@ -7,7 +7,7 @@ use p2p::{Handle, Peer};
 use tokio_util::sync::CancellationToken;
 use types::{SizeLimits, UncheckedBlock};
 
-use super::{BLOCKS_NEAR, Phase, SyncState, gauge};
+use super::{BLOCKS_NEAR, Phase, SyncState, common, gauge};
 use crate::chain::Chain;
 use crate::fault::Fault;
 
@@ -30,12 +30,37 @@ pub(crate) struct Watch {
 }
 
 /// What has been seen so far.
+#[derive(Default)]
 struct Seen {
-    height: u64,
+    height: Option<u64>,
     /// Since when peers are ahead and the height is the same.
     stalled_since: Option<Instant>,
     /// Since when most peers are ahead by more than a few blocks.
     ahead_since: Option<Instant>,
+}
+
+impl Seen {
+    /// Compares the own height with what peers claim, in ascending order. Answers whether the node
+    /// is behind; none while that cannot be said.
+    fn compare(&mut self, own: u64, tips: &[u64], now: Instant) -> Option<bool> {
+        let has_moved = self.height.replace(own).is_some_and(|before| before != own);
+        if tips.last().is_none_or(|tip| *tip <= own) {
+            self.stalled_since = None;
+        } else if has_moved || self.stalled_since.is_none() {
+            self.stalled_since = Some(now);
+        }
+        match common(tips) {
+            Some(common) if common > own.saturating_add(BLOCKS_NEAR) => {
+                let since = *self.ahead_since.get_or_insert(now);
+                (now.saturating_duration_since(since) >= BEHIND_AFTER).then_some(true)
+            }
+            // With nobody to compare with, only a node that goes on by itself is not behind.
+            common => {
+                self.ahead_since = None;
+                (common.is_some() || has_moved).then_some(false)
+            }
+        }
+    }
 }
 
 impl Watch {
@@ -48,22 +73,25 @@ impl Watch {
     }
 
     async fn watch(&self) -> Result<(), Fault> {
-        let mut seen = Seen { height: 0, stalled_since: None, ahead_since: None };
+        let mut seen = Seen::default();
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
             if self.state.phase() != Phase::Running {
                 continue;
             }
-            let tips = self.tips();
-            let now = Instant::now();
-            self.compare(&mut seen, &tips, now);
+            let (own, tips, now) = (self.chain.tip().height, self.tips(), Instant::now());
+            let common = self.state.heard(&tips);
+            if let Some(is_behind) = seen.compare(own, &tips, now) {
+                self.state.set_behind(is_behind, own);
+            }
+            self.state.figures.target.set(gauge(common.max(own)));
             let is_stalled = seen
                 .stalled_since
                 .is_some_and(|since| now.saturating_duration_since(since) >= self.stalled_after);
             if is_stalled && !self.stalled_after.is_zero() {
-                if let Some(peer) = self.prove(seen.height.saturating_add(1)).await {
-                    let (height, ahead) = (seen.height, tips.last().copied().unwrap_or_default());
-                    return Err(Fault::Stalled { height, ahead, peer });
+                if let Some(peer) = self.prove(own.saturating_add(1)).await {
+                    let ahead = tips.last().copied().unwrap_or_default();
+                    return Err(Fault::Stalled { height: own, ahead, peer });
                 }
                 seen.stalled_since = None;
             }
@@ -76,29 +104,6 @@ impl Watch {
         let mut tips: Vec<u64> = peers.filter_map(|peer| Some(peer.status?.tip)).collect();
         tips.sort_unstable();
         tips
-    }
-
-    fn compare(&self, seen: &mut Seen, tips: &[u64], now: Instant) {
-        let own = self.chain.tip().height;
-        if own != seen.height {
-            (seen.height, seen.stalled_since) = (own, None);
-        }
-        if tips.last().is_some_and(|tip| *tip > own) {
-            seen.stalled_since.get_or_insert(now);
-        } else {
-            seen.stalled_since = None;
-        }
-        let common = common(tips);
-        if common > own.saturating_add(BLOCKS_NEAR) {
-            let since = *seen.ahead_since.get_or_insert(now);
-            if now.saturating_duration_since(since) >= BEHIND_AFTER {
-                self.state.set_behind(true);
-            }
-        } else {
-            seen.ahead_since = None;
-            self.state.set_behind(false);
-        }
-        self.state.figures.target.set(gauge(common.max(own)));
     }
 
     /// A peer that shows a decided block of this height. A claim alone must not stop a node.
@@ -124,22 +129,54 @@ impl Watch {
     }
 }
 
-/// The height that at least half of the peers claim to have: what a few liars say does not count.
-fn common(ascending: &[u64]) -> u64 {
-    let middle = ascending.len().saturating_sub(1) / 2;
-    ascending.get(middle).copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// What a node says that looks every two seconds.
+    fn told(looks: &[(u64, &[u64])]) -> Vec<Option<bool>> {
+        let (mut seen, mut now) = (Seen::default(), Instant::now());
+        let looks = looks.iter().map(|(own, tips)| {
+            now += Duration::from_secs(2);
+            seen.compare(*own, tips, now)
+        });
+        looks.collect()
+    }
+
+    #[test]
+    fn a_node_is_behind_when_most_peers_stay_ahead() {
+        let looks: [(u64, &[u64]); 5] =
+            [(5, &[6, 8]), (5, &[20, 21]), (6, &[22, 23]), (7, &[24, 25]), (24, &[26, 27])];
+        assert_eq!([Some(false), None, None, Some(true), Some(false)], *told(&looks));
+    }
+
+    #[test]
+    fn a_node_that_loses_its_peers_keeps_what_it_knows_until_it_goes_on_alone() {
+        let looks: [(u64, &[u64]); 5] = [(5, &[90]), (5, &[90]), (5, &[90]), (5, &[]), (6, &[])];
+        assert_eq!([None, None, Some(true), None, Some(false)], *told(&looks));
+    }
+
+    #[test]
+    fn only_a_height_that_stays_the_same_while_a_peer_is_ahead_is_a_standstill() {
+        let (mut seen, begun) = (Seen::default(), Instant::now());
+        let mut look = |own, tips: &[u64], seconds| {
+            let now = begun + Duration::from_secs(seconds);
+            seen.compare(own, tips, now);
+            seen.stalled_since.map(|since| now.saturating_duration_since(since).as_secs())
+        };
+        assert_eq!(None, look(5, &[5], 0));
+        assert_eq!(Some(0), look(5, &[4, 6], 1));
+        assert_eq!(Some(9), look(5, &[4, 7], 10));
+        assert_eq!(Some(0), look(6, &[4, 7], 11));
+        assert_eq!(None, look(6, &[], 12));
+    }
+
     #[test]
     fn a_liar_among_honest_peers_does_not_move_the_common_height() {
-        assert_eq!(0, common(&[]));
-        assert_eq!(70, common(&[70]));
-        assert_eq!(5, common(&[5, u64::MAX]));
-        assert_eq!(70, common(&[69, 70, u64::MAX]));
-        assert_eq!(70, common(&[3, 70, 71, u64::MAX]));
+        assert_eq!(None, common(&[]));
+        assert_eq!(Some(70), common(&[70]));
+        assert_eq!(Some(5), common(&[5, u64::MAX]));
+        assert_eq!(Some(70), common(&[69, 70, u64::MAX]));
+        assert_eq!(Some(70), common(&[3, 70, 71, u64::MAX]));
     }
 }
