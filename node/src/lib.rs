@@ -30,3 +30,4 @@ mod snapshot_sync;
 mod snapshots;
 pub mod supervisor;
 mod sync;
+mod systemd;

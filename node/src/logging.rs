@@ -34,9 +34,11 @@ pub struct LogControl(reload::Handle<EnvFilter, Registry>);
 /// The engine reports the lack of peers as an error nine times a block on a chain of one validator;
 /// what matters of it is in our own lines.
 /// Of its supervisor only failures are news: it warns at every ordinary stop. Its connector says at
-/// every ordinary stop that our loop has ended; when the loop fails, we say why.
+/// every ordinary stop that our loop has ended; when the loop fails, we say why. Its ticker finds at
+/// many an ordinary stop that whom it ticks for has stopped before.
 const QUIET: &str = "arc_malachitebft_network=off,arc_malachitebft_discovery=off,\
                      arc_malachitebft_engine::node=error,\
+                     arc_malachitebft_engine::util::ticker=off,\
                      arc_malachitebft_app_channel::connector=off";
 
 fn parse(filter: &str, with_engine: bool) -> Result<EnvFilter, LogError> {

@@ -40,6 +40,7 @@ use crate::snapshot_sync;
 use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor};
 use crate::sync::{CatchUp, Phase, SyncState, Watch};
+use crate::systemd::{Systemd, Told};
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -114,6 +115,7 @@ pub struct Running {
     endpoints: Endpoints,
     endpoints_file: PathBuf,
     stop_time: Duration,
+    told: Told,
 }
 
 impl Running {
@@ -121,6 +123,11 @@ impl Running {
     #[must_use]
     pub const fn endpoints(&self) -> &Endpoints {
         &self.endpoints
+    }
+
+    /// Has the service manager know from now on how the node is.
+    pub(crate) fn tell(&mut self, systemd: Systemd) {
+        self.supervisor.spawn("systemd", systemd.tell(self.told.clone()));
     }
 
     /// Runs until `asked` ends or a task fails, and stops in order.
@@ -202,6 +209,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let health = watch(&parts, &home, &config, &peers, &mut registry);
 
     let stop = supervisor.stage("rpc");
+    let told = Told { readiness: Arc::clone(&health), stop: stop.clone() };
     let operator = Operator {
         log,
         log_filter: Mutex::new(config.log.filter.clone()),
@@ -223,7 +231,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
-    Ok(Running { supervisor, endpoints, endpoints_file, stop_time })
+    Ok(Running { supervisor, endpoints, endpoints_file, stop_time, told })
 }
 
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {

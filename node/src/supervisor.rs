@@ -10,7 +10,7 @@
 //!            gossip-serve, gossip-blocks,
 //!            gossip-pull, announce, peers,
 //!            watch
-//! rpc        rpc, metrics, admin                     first
+//! rpc        rpc, metrics, admin, systemd            first
 //! ```
 //!
 //! A task that ends, fails or panics while nobody asked it to stop takes the node down in order,

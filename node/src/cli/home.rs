@@ -12,7 +12,8 @@ use super::genesis;
 use super::lock::HomeLock;
 use crate::config::{self, Home};
 use crate::node::NodeSpec;
-use crate::{keyfile, logging, supervisor};
+use crate::systemd::Systemd;
+use crate::{keyfile, logging, supervisor, systemd};
 
 /// Make a home: settings, keys, data folder
 #[derive(Debug, Args)]
@@ -183,9 +184,12 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
         node_key,
         alone: false,
     };
-    let running = Box::pin(crate::node::start(spec, log))
+    let mut running = Box::pin(crate::node::start(spec, log))
         .await
         .map_err(|error| super::not_started(&error))?;
+    if let Some(systemd) = Systemd::find(std::env::var_os(systemd::VARIABLE)) {
+        running.tell(systemd);
+    }
     if args.json {
         print_endpoints(&home, out)?;
     } else {

@@ -6,3 +6,4 @@ mod liar;
 mod local;
 mod monitoring;
 mod script;
+mod service;
