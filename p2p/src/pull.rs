@@ -18,7 +18,7 @@ use crate::ports::{Outcome, Pool};
 use crate::recent::Recent;
 use crate::serve::goes_on;
 use crate::verdict::offence;
-use crate::wire::{self, PACK_MAX, Question, Wish};
+use crate::wire::{self, PACK_MAX, Question, WireError, Wish};
 use crate::{Counters, Fault, SignedTx};
 
 /// How often a peer is asked again.
@@ -62,6 +62,14 @@ enum Stopped {
     Unanswered,
     /// The peer broke a rule.
     Offence(String),
+}
+
+/// An answer that is no answer, or only the beginning of one.
+fn unreadable(what: &str, error: WireError) -> Stopped {
+    if error.is_cut_off() {
+        return Stopped::Unanswered;
+    }
+    Stopped::Offence(format!("{what}: {error}"))
 }
 
 impl Puller {
@@ -120,8 +128,8 @@ impl Tools {
             if page.is_empty() {
                 return Err(Stopped::Unanswered);
             }
-            let (height, listing) = wire::read_listing(&page)
-                .map_err(|error| Stopped::Offence(format!("a list: {error}")))?;
+            let (height, listing) =
+                wire::read_listing(&page).map_err(|error| unreadable("a list", error))?;
             if !goes_on(&listing, after) {
                 return Err(Stopped::Offence("a list that goes backwards".to_owned()));
             }
@@ -148,7 +156,7 @@ impl Tools {
                 return Ok(());
             }
             let txs = wire::read_pack(&answer, PACK_MAX)
-                .map_err(|error| Stopped::Offence(format!("transactions: {error}")))?;
+                .map_err(|error| unreadable("transactions", error))?;
             let before = hashes.len();
             for tx in &txs {
                 hashes.retain(|hash| *hash != tx.hash());

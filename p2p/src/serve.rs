@@ -60,6 +60,7 @@ impl Server {
     ) -> Vec<Command> {
         let Question { height, wish } = match Question::read(question) {
             Ok(question) => question,
+            Err(error) if error.is_cut_off() => return Vec::new(),
             Err(error) => {
                 return vec![Command::Offence { peer, what: format!("a question: {error}") }];
             }

@@ -52,6 +52,14 @@ pub(crate) enum WireError {
     Kind { kind: u8 },
 }
 
+impl WireError {
+    /// Whether the bytes may be the beginning of something in order. A stream that is given up, as
+    /// after a timeout, ends like one that is complete; so that is nobody's fault.
+    pub(crate) const fn is_cut_off(self) -> bool {
+        matches!(self, Self::Truncated)
+    }
+}
+
 /// What one node asks of another's pool.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Question {

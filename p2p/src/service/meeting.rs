@@ -163,8 +163,10 @@ impl Service {
         let reach = self.peers.address(&peer).map_or(Reach::Elsewhere, Reach::of);
         let are_signed = wire::read_records(bytes)
             .map(|records| records.into_iter().all(|record| self.book.read(record, reach, now)));
-        if !matches!(are_signed, Ok(true)) {
-            self.keep_out(peer, "it told addresses that nobody signed");
+        match are_signed {
+            Ok(true) => {}
+            Err(error) if error.is_cut_off() => {}
+            Ok(false) | Err(_) => self.keep_out(peer, "it told addresses that nobody signed"),
         }
         let wanted = self.peers_wanted.unwrap_or_default();
         self.dial_learned(wanted.saturating_sub(self.peers.count()), now);

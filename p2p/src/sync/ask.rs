@@ -14,7 +14,7 @@ use crate::{Handle, PeerKey};
 /// Why a peer gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AskError {
-    /// It did not answer in time, or is gone.
+    /// It did not answer in time or not to the end, or is gone.
     #[error("the peer does not answer")]
     Silent,
     /// It has no time at the moment.
@@ -93,6 +93,7 @@ impl Handle {
         match read(&answer) {
             Ok(Some(content)) => Ok(content),
             Ok(None) => Err(AskError::Busy),
+            Err(error) if error.is_cut_off() => Err(AskError::Silent),
             Err(error) => {
                 let what = format!("an answer about its chain: {error}");
                 self.blame(peer, what.clone()).await;

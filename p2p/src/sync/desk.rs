@@ -130,6 +130,7 @@ impl Service {
             return;
         }
         match Question::read(question) {
+            Err(error) if error.is_cut_off() => {}
             Err(error) => self.keep_out(peer, &format!("a question about the chain: {error}")),
             Ok(Question::Status(theirs)) => {
                 self.told_status(peer, theirs);
@@ -150,8 +151,10 @@ impl Service {
             Expected::Other(answered) => drop(answered.send(answer)),
             Expected::Status => match answer.as_deref().map(wire::read_status) {
                 Some(Ok(Some(status))) => self.told_status(peer, status),
-                Some(Err(error)) => self.keep_out(peer, &format!("a status: {error}")),
-                Some(Ok(None)) | None => {}
+                Some(Err(error)) if !error.is_cut_off() => {
+                    self.keep_out(peer, &format!("a status: {error}"));
+                }
+                Some(Ok(None) | Err(_)) | None => {}
             },
         }
     }

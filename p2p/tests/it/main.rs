@@ -2,6 +2,7 @@
 
 mod admission;
 mod blocks;
+mod cut_off;
 mod malformed;
 mod peers;
 mod spreading;
