@@ -13,7 +13,9 @@ use crate::fault::Fault;
 
 /// How often the own height is compared with the peers'.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// The node is behind when its peers are ahead for so long.
+/// Peers that are so many blocks ahead have not got there in a moment: the node is behind.
+const BLOCKS_FAR: u64 = 50;
+/// Else it is behind when they are ahead for so long.
 const BEHIND_AFTER: Duration = Duration::from_secs(3);
 /// How long a peer may take to show the block that it is ahead by.
 const PROOF_TIME_MAX: Duration = Duration::from_secs(8);
@@ -52,7 +54,9 @@ impl Seen {
         match common(tips) {
             Some(common) if common > own.saturating_add(BLOCKS_NEAR) => {
                 let since = *self.ahead_since.get_or_insert(now);
-                (now.saturating_duration_since(since) >= BEHIND_AFTER).then_some(true)
+                let is_far = common > own.saturating_add(BLOCKS_FAR);
+                let is_long = now.saturating_duration_since(since) >= BEHIND_AFTER;
+                (is_far || is_long).then_some(true)
             }
             // With nobody to compare with, only a node that goes on by itself is not behind.
             common => {
@@ -151,8 +155,14 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_behind_at_once_when_most_peers_are_far_ahead() {
+        let looks: [(u64, &[u64]); 2] = [(5, &[55]), (5, &[56])];
+        assert_eq!([None, Some(true)], *told(&looks));
+    }
+
+    #[test]
     fn a_node_that_loses_its_peers_keeps_what_it_knows_until_it_goes_on_alone() {
-        let looks: [(u64, &[u64]); 5] = [(5, &[90]), (5, &[90]), (5, &[90]), (5, &[]), (6, &[])];
+        let looks: [(u64, &[u64]); 5] = [(5, &[20]), (5, &[20]), (5, &[20]), (5, &[]), (6, &[])];
         assert_eq!([None, None, Some(true), None, Some(false)], *told(&looks));
     }
 

@@ -1,5 +1,6 @@
 //! Chains of several nodes, as real processes.
 
+mod behind;
 mod catching_up;
 mod health;
 mod liar;
