@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryFutureExt as _;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
@@ -221,9 +222,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
     let server = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop).await?;
     let endpoints = server.endpoints().clone();
-    supervisor.spawn("rpc", async move {
-        server.finished().await.map_err(|source| Fault::io("serving the interfaces", source))
-    });
+    let served = server.finished().map_err(|it| Fault::io("serving the interfaces", it));
+    supervisor.spawn("rpc", served);
 
     let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();

@@ -159,10 +159,7 @@ impl CatchUp {
             stop.run_until_cancelled(download).await;
             executing.await
         };
-        let target = || {
-            self.show(figures);
-            figures.target()
-        };
+        let target = || self.show(figures);
         tokio::select! {
             executed = all => match executed.map_err(JoinError::try_into_panic) {
                 Ok(ended) => ended,
@@ -181,12 +178,14 @@ impl CatchUp {
         self.state.heard(&tips)
     }
 
-    fn show(&self, figures: &DownloadFigures) {
-        self.hear();
+    /// Answers the height that is wanted. While no peer is there, it is what the last ones had.
+    fn show(&self, figures: &DownloadFigures) -> u64 {
+        let target = figures.target().max(self.hear());
         let metrics = &self.state.figures;
-        metrics.target.set(gauge(figures.target()));
+        metrics.target.set(gauge(target));
         metrics.peers.set(gauge(figures.peers()));
         metrics.bytes.set(gauge(figures.bytes()));
+        target
     }
 
     /// Executes what comes, on a thread that may block.

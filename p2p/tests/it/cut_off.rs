@@ -114,22 +114,19 @@ impl Double {
         let questions = &mut self.swarm.behaviour_mut().questions;
         let asked = questions.send_request(&self.node, question.to_vec());
         loop {
-            match self.swarm.select_next_some().await {
-                SwarmEvent::Behaviour(BehaviourEvent::Questions(event)) => match event {
-                    Event::Message { message: Message::Request { channel, .. }, .. } => {
-                        let questions = &mut self.swarm.behaviour_mut().questions;
-                        drop(questions.send_response(channel, answer.to_vec()));
-                    }
-                    Event::Message { message: Message::Response { request_id, .. }, .. }
-                    | Event::OutboundFailure { request_id, .. }
-                        if request_id == asked =>
-                    {
-                        return;
-                    }
-                    _ => {}
-                },
-                SwarmEvent::ConnectionClosed { .. } => return,
-                _ => {}
+            let event = self.swarm.select_next_some().await;
+            if matches!(event, SwarmEvent::ConnectionClosed { .. }) {
+                return;
+            }
+            let SwarmEvent::Behaviour(BehaviourEvent::Questions(event)) = event else { continue };
+            if let Event::Message { message: Message::Request { channel, .. }, .. } = event {
+                let questions = &mut self.swarm.behaviour_mut().questions;
+                drop(questions.send_response(channel, answer.to_vec()));
+            } else if let Event::Message { message: Message::Response { request_id, .. }, .. }
+            | Event::OutboundFailure { request_id, .. } = event
+                && request_id == asked
+            {
+                return;
             }
         }
     }

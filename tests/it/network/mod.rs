@@ -1,6 +1,5 @@
 //! Chains of several nodes, as real processes.
 
-mod behind;
 mod catching_up;
 mod health;
 mod liar;
