@@ -1,6 +1,10 @@
 //! Chunks that were fetched, in files named by their hashes, until all are there. What is in the
 //! folder is found again after a crash, and what a newer snapshot has in common with an older one is
 //! not fetched again.
+//!
+//! Nothing here waits for the disk. After a crash of the machine a file may be gone or have other
+//! bytes; each is checked again when it is read, and what does not pass is fetched again. What has to
+//! be on the disk is the database that [`super::import`] makes, before it gets its name.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -10,6 +10,11 @@
 //!
 //! The database is pinned only while the files are written, so a snapshot holds nothing of it
 //! afterwards and survives a restart.
+//!
+//! A crash of the machine leaves a whole snapshot or none. Each file is on the disk before its name
+//! is, the names in `HEIGHT.part` are before that folder is called `HEIGHT`, and the offer, last of
+//! all, is before anybody is told of it. What a disk that breaks such promises leaves, a file that is
+//! missing or of another length, is removed at the next start.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -25,6 +30,7 @@ use super::make::{self, EXTRAS, MakeError, ROWS, Throttle, file_error};
 use super::manifest::{Manifest, Offer};
 use super::{CHUNK_BYTES_MAX, OFFER_BYTES_MAX};
 use crate::store::Store;
+use crate::store::tools::sync_folder;
 
 const MANIFEST: &str = "manifest";
 const OFFER: &str = "offer";
@@ -119,12 +125,14 @@ impl Shelf {
         let part = whole.with_extension(PART);
         fs::create_dir_all(&part).map_err(file_error(&part))?;
         let written = make::write(&snapshot, &part, throttle).and_then(|manifest| {
+            // With it, the names of the rows and the extras beside it.
             write_synced(&part.join(MANIFEST), &codec::encode(&manifest))?;
-            fs::rename(&part, &whole).map_err(file_error(&whole))
+            fs::rename(&part, &whole).map_err(file_error(&whole))?;
+            sync_folder(Some(&self.folder)).map_err(file_error(&self.folder))
         });
         if written.is_err() {
             // The first error is the one to tell.
-            drop(fs::remove_dir_all(&part));
+            drop((fs::remove_dir_all(&part), fs::remove_dir_all(&whole)));
         }
         written.map(|()| height)
     }
@@ -202,22 +210,37 @@ fn height_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.parse().ok()
 }
 
-/// Whether a folder has a manifest of its height, and the chain has that height.
+/// Whether a folder has a manifest of its height and the files that this tells of, and the chain has
+/// that height.
 fn is_of(path: &Path, height: u64, store: &Store) -> bool {
     let manifest = fs::read(path.join(MANIFEST)).ok();
     let manifest = manifest.and_then(|bytes| codec::decode::<Manifest>(&bytes).ok());
+    let Some(manifest) = manifest.filter(|manifest| has_files(path, manifest)) else {
+        return false;
+    };
     let stands = store.snapshot().header_payload(height).ok().flatten();
     let offer = fs::read(path.join(OFFER)).ok().and_then(|bytes| Offer::decode(&bytes).ok());
     let is_ours = offer.is_none_or(|offer| Some(&offer.header) == stands.as_ref());
-    manifest.is_some_and(|manifest| manifest.height == height) && stands.is_some() && is_ours
+    manifest.height == height && stands.is_some() && is_ours
 }
 
+/// Whether the rows and the extras are as long as the manifest says.
+fn has_files(path: &Path, manifest: &Manifest) -> bool {
+    let rows = manifest.parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add);
+    let extras = manifest.extras.iter().map(|extra| extra.bytes).fold(0, u64::saturating_add);
+    let has = |name, bytes| fs::metadata(path.join(name)).is_ok_and(|file| file.len() == bytes);
+    has(ROWS, rows) && has(EXTRAS, extras)
+}
+
+/// Writes a file so that it is there whole or not at all, and on the disk when this returns, as are
+/// the names of all files beside it.
 fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), MakeError> {
     let fresh = path.with_extension(PART);
     let write = || {
         fs::write(&fresh, bytes)?;
         File::open(&fresh)?.sync_all()?;
-        fs::rename(&fresh, path)
+        fs::rename(&fresh, path)?;
+        sync_folder(path.parent())
     };
     write().map_err(file_error(path))
 }

@@ -229,3 +229,32 @@ fn a_database_without_the_links_offers_nothing() {
 fn validator_links() -> state::table::TableId {
     state::store::tables::all().find(|table| table.name == "validator_links").unwrap()
 }
+
+/// What a crash of the machine may leave, if the disk does not keep its promises.
+#[test]
+fn a_snapshot_with_a_file_that_is_missing_or_cut_off_is_removed_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut busy = story(&dir.path().join("data"));
+    let folder = dir.path().join("shelf");
+    let harms: [fn(&Path); 4] = [
+        |made| std::fs::remove_file(made.join("rows")).unwrap(),
+        |made| std::fs::remove_file(made.join("extras")).unwrap(),
+        |made| cut_off(&made.join("rows")),
+        |made| cut_off(&made.join("extras")),
+    ];
+    for (at, harm) in harms.into_iter().enumerate() {
+        let (_, offer) = busy.offered(&folder);
+        let made = folder.join(offer.manifest.height.to_string());
+        let shelf = Shelf::open(&folder, 2, &busy.store).unwrap();
+        assert_eq!((1, true), (shelf.offers().len(), made.exists()), "harm {at}");
+        harm(&made);
+        let shelf = Shelf::open(&folder, 2, &busy.store).unwrap();
+        assert_eq!((0, false), (shelf.offers().len(), made.exists()), "harm {at}");
+    }
+}
+
+fn cut_off(path: &Path) {
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let bytes = file.metadata().unwrap().len();
+    file.set_len(bytes - 1).unwrap();
+}
