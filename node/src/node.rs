@@ -33,13 +33,14 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
+use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
 use crate::pace::{BlockPace, Wake};
 use crate::replay::ChainReplay;
 use crate::snapshot_sync;
 use crate::snapshots::{self, Maker};
-use crate::supervisor::{ShutdownReason, Supervisor};
+use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
 use crate::sync::{CatchUp, Phase, SyncState, Watch};
 use crate::systemd::{Systemd, Told};
 
@@ -104,10 +105,6 @@ impl StartError {
         matches!(self, Self::Consensus(error) if error.forbids_restart())
     }
 }
-
-/// How often the pool's journal is synced. A crash of the process loses nothing that was answered
-/// as accepted; a crash of the machine may lose what came in since the last sync.
-const JOURNAL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A node that runs.
 #[derive(Debug)]
@@ -236,11 +233,12 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
     let stop = supervisor.stage("storage");
-    supervisor.spawn("journal", keep_journal(Arc::clone(&parts.pool), stop.clone()));
+    supervisor.spawn("journal", journal::keep(Arc::clone(&parts.pool), stop.clone()));
     if let Some(maker) = parts.maker.take() {
         let stop = stop.clone();
         supervisor.spawn("snapshots", async move {
-            tokio::task::spawn_blocking(move || maker.run(&stop)).await.unwrap_or(Ok(()))
+            let made = tokio::task::spawn_blocking(move || maker.run(&stop)).await;
+            answer_of(made).unwrap_or(Ok(()))
         });
     }
     let disk =
@@ -516,23 +514,4 @@ fn facts(spec: &ChainSpec) -> ChainFacts {
         params: spec.params().clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
-}
-
-/// Writes the pool's journal to the disk again and again, and once more at the end.
-async fn keep_journal(pool: Arc<Pool>, stop: CancellationToken) -> Result<(), Fault> {
-    let mut go_on = true;
-    while go_on {
-        go_on = tokio::select! {
-            biased;
-            () = stop.cancelled() => false,
-            () = tokio::time::sleep(JOURNAL_INTERVAL) => true,
-        };
-        let pool = Arc::clone(&pool);
-        let flushed = tokio::task::spawn_blocking(move || pool.flush_journal()).await;
-        if let Ok(Err(error)) = flushed {
-            // The pool keeps what it could not write and tries again at the next turn.
-            tracing::error!(%error, "the pool's journal cannot be written");
-        }
-    }
-    Ok(())
 }

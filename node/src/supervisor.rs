@@ -213,6 +213,16 @@ impl Supervisor {
     }
 }
 
+/// What a thread answered; none if it was cancelled. If it panicked, so does the caller: the
+/// supervisor reports that with its message, and the name of the task.
+pub(crate) fn answer_of<T>(ended: Result<T, JoinError>) -> Option<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(answer) => Some(answer),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        Err(Err(_cancelled)) => None,
+    }
+}
+
 fn panic_message(error: JoinError) -> String {
     match error.try_into_panic() {
         Ok(payload) => payload
@@ -238,4 +248,24 @@ pub fn asked_by_signal() -> Result<impl Future<Output = &'static str>, std::io::
             _ = interrupt.recv() => "ctrl-C",
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panics_takes_its_task_down_with_its_message() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let reason = runtime.block_on(async {
+            let mut supervisor = Supervisor::default();
+            supervisor.spawn("settling", async {
+                let thread = tokio::task::spawn_blocking(|| panic!("the pool is broken"));
+                answer_of(thread.await).unwrap_or(Ok(()))
+            });
+            supervisor.run(std::future::pending(), Duration::from_secs(1)).await
+        });
+        let ShutdownReason::TaskPanicked { name, message } = reason else { panic!("{reason}") };
+        assert_eq!(("settling", "the pool is broken"), (name, message.as_str()));
+    }
 }

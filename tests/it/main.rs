@@ -7,6 +7,8 @@ mod crash;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod network;
 #[cfg(test)]
 mod refusals;

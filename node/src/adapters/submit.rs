@@ -3,14 +3,12 @@
 //! threads of the lane, and the pool's lock is taken once a batch.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use rpc::ports::{Fault as RpcFault, Submit, SubmitError};
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use txpool::lanes::Lane;
 use txpool::{Accepted, Fault as PoolFault, Pool, Standing};
@@ -20,6 +18,8 @@ use crate::adapters::pool::Pending;
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
+use crate::journal::Patience;
+use crate::supervisor::answer_of;
 use crate::sync::SyncState;
 
 /// Submissions that wait; beyond, clients are told to come back. With arrays of 50 it is 50,000
@@ -29,10 +29,6 @@ const WAITING_MAX: usize = 1_024;
 const JOINED_MAX: usize = 128;
 /// What a client that is turned away is told.
 const RETRY_AFTER_MS: u64 = 250;
-/// So long the pool's journal may fail before the node stops: a disk that recovers by then was
-/// only slow or full.
-const JOURNAL_FAILING_MAX: Duration = Duration::from_secs(10);
-
 type Answer = Vec<Result<Hash, SubmitError>>;
 
 struct Submission {
@@ -51,7 +47,7 @@ pub(crate) struct Ingest {
     waiting: mpsc::Receiver<Submission>,
     worker: Worker,
     /// Since when every write of the journal has failed.
-    failing_since: Option<Instant>,
+    patience: Patience,
 }
 
 /// What a batch is carried out with.
@@ -67,7 +63,7 @@ pub(crate) struct Worker {
 pub(crate) fn open(worker: Worker) -> (Door, Ingest) {
     let (sender, waiting) = mpsc::channel(WAITING_MAX);
     let door = Door { waiting: sender, sync: Arc::clone(&worker.sync) };
-    (door, Ingest { waiting, worker, failing_since: None })
+    (door, Ingest { waiting, worker, patience: Patience::default() })
 }
 
 #[async_trait]
@@ -94,7 +90,7 @@ impl Ingest {
     ///
     /// # Errors
     /// [`Fault::Pool`] when the pool's ledger has failed, here or for whoever else asked the pool;
-    /// [`Fault::Journal`] when the journal fails for [`JOURNAL_FAILING_MAX`].
+    /// [`Fault::Journal`] when the journal fails for long.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
         let runtime = Handle::current();
         let carried_out = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
@@ -103,12 +99,7 @@ impl Ingest {
             }
             Ok(())
         });
-        match carried_out.await.map_err(JoinError::try_into_panic) {
-            Ok(outcome) => outcome,
-            // The supervisor reports it, with its message.
-            Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            Err(Err(_cancelled)) => Ok(()),
-        }
+        answer_of(carried_out.await).unwrap_or(Ok(()))
     }
 
     /// Everything that waits, once something does; none if it is time to stop. What waits then is
@@ -180,13 +171,14 @@ impl Ingest {
     /// told, and after some time the fault that stops the node. The pool keeps what it could not
     /// write, so who sends again later gets the answer that is true then.
     fn write_journal(&mut self) -> (Option<SubmitError>, Option<Fault>) {
-        let Err(error) = self.worker.pool.write_journal() else {
-            self.failing_since = None;
-            return (None, None);
+        let error = match self.worker.pool.write_journal() {
+            Ok(count) => {
+                self.patience.written(count);
+                return (None, None);
+            }
+            Err(error) => error,
         };
-        tracing::error!(%error, "the pool's journal cannot be written");
-        let since = *self.failing_since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= JOURNAL_FAILING_MAX {
+        if self.patience.has_ended(&error) {
             return (Some(SubmitError::ShuttingDown), Some(Fault::Journal(error)));
         }
         let told = RpcFault::new("keeping an accepted transaction; send it again", error);

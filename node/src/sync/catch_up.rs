@@ -15,7 +15,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use state::store::Tip;
 use state::store::tools::{EncodedBlock, follow};
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use txpool::Pool;
 
@@ -26,6 +25,7 @@ use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
 use crate::replay::ChainReplay;
+use crate::supervisor::answer_of;
 
 /// Ranges that wait between the download and the threads that check: each has about 1 MiB.
 const RANGES_WAITING: usize = 2;
@@ -74,7 +74,7 @@ impl CatchUp {
             let settled = Arc::clone(&self);
             let settled = tokio::task::spawn_blocking(move || settled.settle()).await;
             outcome?;
-            settled.unwrap_or(Ok(()))?;
+            answer_of(settled).unwrap_or(Ok(()))?;
         }
         let own = self.chain.tip().height;
         self.state.set_behind(self.state.heard(&[]) > own.saturating_add(BLOCKS_NEAR), own);
@@ -161,12 +161,7 @@ impl CatchUp {
         };
         let target = || self.show(figures);
         tokio::select! {
-            executed = all => match executed.map_err(JoinError::try_into_panic) {
-                Ok(ended) => ended,
-                // The supervisor reports it, with its message.
-                Err(Ok(panic)) => std::panic::resume_unwind(panic),
-                Err(Err(_cancelled)) => Ok(Ended::NoMore),
-            },
+            executed = all => answer_of(executed).unwrap_or(Ok(Ended::NoMore)),
             never = progress.show(target) => match never {},
         }
     }

@@ -1,0 +1,36 @@
+//! A node whose files cannot be written.
+
+use serde_json::Value;
+use tests::actor::{Actor, transfer};
+use tests::http::{Connection, send_body};
+use tests::net::Net;
+use tests::workload::keys;
+
+#[test]
+fn a_journal_that_cannot_be_written_ends_the_node_with_the_file_and_the_reason()
+-> anyhow::Result<()> {
+    let mut net = Net::make(1, 0)?;
+    let node = &mut net.members[0];
+    node.start()?;
+    let journal = node.home().join("data/pool.journal");
+    std::fs::remove_dir_all(&journal)?;
+    std::fs::write(&journal, "in the way")?;
+
+    let mut keys = keys(2)?.into_iter().map(Actor::new);
+    let (from, to) = keys.next().zip(keys.next()).expect("two accounts");
+    // One that waits for another, and so has to be kept.
+    let text = from.at(1).sign(&transfer(to.address(), 5));
+    let answer = Connection::open(node.rpc)?.post(&send_body(std::slice::from_ref(&text)))?;
+    let answer: Value = serde_json::from_str(&answer)?;
+    assert!(answer.get("error").is_some(), "it is told that it was kept: {answer}");
+    let status = node.ended()?;
+    assert_eq!(Some(1), status.code());
+    let log = node.logged()?;
+    let last = log.lines().last().unwrap_or_default();
+    assert!(last.contains("pool journal: cannot") && last.contains("pool.journal"), "{last}");
+
+    std::fs::remove_file(&journal)?;
+    node.start()?;
+    node.send(&text)?;
+    node.stop()
+}
