@@ -61,6 +61,33 @@ pub struct NodeSpec {
     pub alone: bool,
 }
 
+impl NodeSpec {
+    /// To be called before [`start`]: if the settings ask for it and there is no database, makes one
+    /// out of a snapshot that peers offer. If `asked` ends before that is done, answers why; then the
+    /// node is not to be started, and the next one goes on with what was fetched.
+    pub async fn begin(&self, asked: impl Future<Output = &'static str>) -> Option<ShutdownReason> {
+        let Self { home, genesis, config, validator: _, node_key, alone } = self;
+        if !config.snapshots.fetch || *alone {
+            return None;
+        }
+        let stop = CancellationToken::new();
+        let begun = snapshot_sync::begin(home, genesis, config, *node_key, &stop);
+        let mut begun = Box::pin(begun);
+        tokio::select! {
+            biased;
+            why = asked => {
+                stop.cancel();
+                let time = Duration::from_millis(config.shutdown.time_ms);
+                if tokio::time::timeout(time, begun).await.is_err() {
+                    tracing::warn!("the import of a snapshot did not stop in time");
+                }
+                Some(ShutdownReason::Asked(why))
+            }
+            () = &mut begun => None,
+        }
+    }
+}
+
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -156,9 +183,6 @@ struct Parts {
 /// [`StartError`]; what had been started is stopped again.
 pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartError> {
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
-    if config.snapshots.fetch && !alone {
-        Box::pin(snapshot_sync::begin(&home, &genesis, &config, node_key)).await;
-    }
     let mut registry = Registry::with_prefix("ombra");
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));

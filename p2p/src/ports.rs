@@ -100,12 +100,53 @@ pub trait Chain: Send + Sync {
     ) -> Result<Vec<EncodedBlock>, ReadError>;
 
     /// The snapshots of the state that it offers, the newest first; at most four are told of.
-    fn snapshots(&self) -> Vec<SnapshotHead>;
+    fn snapshots(&self) -> Vec<SnapshotHead> {
+        Vec::new()
+    }
 
-    /// At most `bytes_max` bytes from `offset` on of an offer or a chunk of a snapshot; none if there
-    /// is no such thing.
+    /// `bytes_max` bytes from `offset` on of an offer or a chunk of a snapshot, or the rest of it;
+    /// none if there is no such thing.
     ///
     /// # Errors
     /// [`ReadError`] if a file cannot be read.
-    fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError>;
+    fn piece(&self, _hash: &Hash, _offset: u64, _bytes_max: usize) -> Result<Vec<u8>, ReadError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The pool and the chain of a node that has neither and only asks others.
+#[derive(Clone, Copy, Debug)]
+pub struct Nothing;
+
+#[async_trait]
+impl Pool for Nothing {
+    async fn submit(&self, txs: Vec<SignedTx>) -> Vec<Outcome> {
+        vec![Outcome::Unable; txs.len()]
+    }
+
+    async fn unknown(&self, _: Vec<Hash>) -> Vec<Hash> {
+        Vec::new()
+    }
+
+    async fn list(&self, _: Option<Address>, _: usize) -> Listing {
+        Listing::default()
+    }
+
+    async fn fetch(&self, _: Vec<Hash>) -> Vec<SignedTx> {
+        Vec::new()
+    }
+
+    fn height(&self) -> u64 {
+        0
+    }
+}
+
+impl Chain for Nothing {
+    fn status(&self) -> Status {
+        Status { earliest: 1, tip: 0 }
+    }
+
+    fn blocks(&self, _: u64, _: u32, _: usize) -> Result<Vec<EncodedBlock>, ReadError> {
+        Ok(Vec::new())
+    }
 }

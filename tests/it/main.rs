@@ -9,6 +9,8 @@ mod demo;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod fake_peer;
+#[cfg(test)]
 mod network;
 #[cfg(test)]
 mod refusals;

@@ -1,5 +1,7 @@
 //! A node that begins with a snapshot of a chain on which much is open, and lives on from there.
 
+mod liars;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -177,6 +177,12 @@ impl Member {
 
     /// The same with settings by their variables.
     pub fn start_with(&mut self, settings: &[(&str, String)]) -> anyhow::Result<()> {
+        self.launch(settings)?;
+        self.answers()
+    }
+
+    /// Starts the process, which must not run.
+    pub fn launch(&mut self, settings: &[(&str, String)]) -> anyhow::Result<()> {
         let endpoints = self.home.join("endpoints.json");
         if endpoints.exists() {
             // Left behind by a killed process; the next one writes its own.
@@ -187,9 +193,16 @@ impl Member {
         command.arg("start").arg("--home").arg(&self.home).stdin(Stdio::null());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.envs(settings.iter().map(|(name, value)| (name, value)));
-        let process = command.stdout(Stdio::null()).stderr(log).spawn()?;
-        let process = self.process.insert(process);
-        wait_for_endpoint(&endpoints, process).with_context(|| self.name.clone())?;
+        self.process = Some(command.stdout(Stdio::null()).stderr(log).spawn()?);
+        Ok(())
+    }
+
+    /// Waits until the process answers.
+    pub fn answers(&mut self) -> anyhow::Result<()> {
+        let (name, process) = (&self.name, self.process.as_mut());
+        let process = process.with_context(|| format!("{name} does not run"))?;
+        let endpoints = self.home.join("endpoints.json");
+        wait_for_endpoint(&endpoints, process).with_context(|| name.clone())?;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
 use clap::Args;
 use serde_json::json;
@@ -145,7 +146,7 @@ pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
 }
 
 async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
-    let asked = asked()?;
+    let mut asked = pin!(asked()?);
     let home = Home::new(args.home.clone());
     let _lock = HomeLock::take(&home)?;
     forget_endpoints(&home)?;
@@ -184,6 +185,10 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
         node_key,
         alone: false,
     };
+    if let Some(reason) = spec.begin(asked.as_mut()).await {
+        tracing::info!(%reason, "stopping");
+        return super::ended(&reason);
+    }
     let mut running = Box::pin(crate::node::start(spec, log))
         .await
         .map_err(|error| super::not_started(&error))?;
@@ -200,8 +205,8 @@ async fn run_node(args: &StartArgs, out: Out<'_>) -> Outcome {
     super::ended(&reason)
 }
 
-/// Ends at the first SIGTERM or ctrl-C from now on: a signal that comes while a node starts stops it
-/// in order once it has started.
+/// Ends at the first SIGTERM or ctrl-C from now on. A signal that comes while a node fetches a snapshot
+/// ends that; one that comes while a node starts stops it in order once it has started.
 pub(super) fn asked() -> Result<impl Future<Output = &'static str> + use<>, CliError> {
     supervisor::asked_by_signal()
         .map_err(|source| CliError::File { what: "listening to signals".to_owned(), source })

@@ -1,16 +1,22 @@
 //! Chunks from several peers at once.
+//!
+//! A peer has as much time for the whole of a chunk as an honest one needs at most, and its answers
+//! must not be crumbs. One that is too slow is asked no more, and what it was asked for comes from
+//! others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use p2p::{AskError, Handle, PeerKey};
 use parking_lot::Mutex;
 use state::store::offers::{ImportError, Intake, Want};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use types::Hash;
 
 use super::SyncError;
+use crate::supervisor::answer_of;
 
 /// Chunks that one peer is asked for at the same time: less than it answers.
 const PER_PEER: usize = 2;
@@ -22,19 +28,55 @@ const BUSY_WAIT: Duration = Duration::from_millis(200);
 const BUSY_MAX: u32 = 50;
 /// How often progress is logged.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
+/// What nodes send in one answer, if there is as much.
+const PIECE_BYTES: u64 = 1 << 20;
+/// The least that an answer must have, unless it is the rest (docs/network.md section 5).
+const PIECE_BYTES_MIN: u64 = 64 << 10;
 
 /// A peer to fetch from.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) handle: Handle,
     pub(super) peer: PeerKey,
+    /// How long it may take for an answer.
+    pub(super) answer_time: Duration,
+}
+
+/// Why a peer did not give something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lack {
+    /// It has no such thing, no time, or is gone.
+    Absent,
+    /// It took longer than an honest peer may.
+    Slow,
+    /// It sent a crumb of so many bytes, and is kept out for it.
+    Crumb { bytes: u64 },
 }
 
 /// What all workers share.
 struct Work {
     intake: Arc<Intake>,
-    open: Mutex<VecDeque<Want>>,
+    queue: Mutex<Queue>,
+    /// Told when the queue has changed.
+    changed: Notify,
+    /// Peers that are asked no more.
+    slow: Mutex<BTreeSet<PeerKey>>,
     figures: Mutex<Figures>,
+}
+
+/// What is still to be fetched.
+struct Queue {
+    open: VecDeque<Want>,
+    /// Chunks that somebody is being asked for.
+    under_way: usize,
+}
+
+/// What a worker is to do.
+enum Next {
+    Fetch(Want),
+    /// All are under way; one may come back.
+    Wait,
+    Nothing,
 }
 
 struct Figures {
@@ -44,17 +86,28 @@ struct Figures {
     all: u64,
 }
 
-/// Fetches what is missing, and answers whether everything is there. What came stays.
+/// How a fetch ended.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    /// Whether everything is there.
+    pub(super) is_all: bool,
+    /// Peers that were too slow.
+    pub(super) slow: BTreeSet<PeerKey>,
+}
+
+/// Fetches what is missing. What came stays.
 pub(super) async fn fetch_chunks(
     sources: Vec<Source>,
     intake: &Arc<Intake>,
-) -> Result<bool, SyncError> {
+) -> Result<Fetched, SyncError> {
     let missing = intake.missing();
     let all = missing.iter().map(|want| want.bytes).fold(0, u64::saturating_add);
     let now = Instant::now();
     let work = Arc::new(Work {
         intake: Arc::clone(intake),
-        open: Mutex::new(missing.into()),
+        queue: Mutex::new(Queue { open: missing.into(), under_way: 0 }),
+        changed: Notify::new(),
+        slow: Mutex::default(),
         figures: Mutex::new(Figures { started: now, told: now, done: 0, all }),
     });
     let mut workers = JoinSet::new();
@@ -64,9 +117,51 @@ pub(super) async fn fetch_chunks(
         }
     }
     while let Some(ended) = workers.join_next().await {
-        ended.map_err(|_ended| SyncError::Thread)??;
+        answer_of(ended).ok_or(SyncError::Thread)??;
     }
-    Ok(intake.missing().is_empty())
+    let slow = work.slow.lock().clone();
+    Ok(Fetched { is_all: intake.missing().is_empty(), slow })
+}
+
+impl Work {
+    fn next(&self) -> Next {
+        let mut queue = self.queue.lock();
+        match queue.open.pop_front() {
+            Some(want) => {
+                queue.under_way = queue.under_way.saturating_add(1);
+                Next::Fetch(want)
+            }
+            None if queue.under_way > 0 => Next::Wait,
+            None => Next::Nothing,
+        }
+    }
+
+    /// The next chunk to ask a peer for; none if it is asked no more. Whoever has nothing to do waits
+    /// for what others may not get.
+    async fn take(&self, peer: PeerKey) -> Option<Want> {
+        loop {
+            // Before the look, so that no change is missed.
+            let changed = self.changed.notified();
+            if self.slow.lock().contains(&peer) {
+                return None;
+            }
+            match self.next() {
+                Next::Fetch(want) => return Some(want),
+                Next::Wait => changed.await,
+                Next::Nothing => return None,
+            }
+        }
+    }
+
+    /// A chunk is there, or has to be asked of somebody else.
+    fn put_back(&self, want: Option<Want>) {
+        {
+            let mut queue = self.queue.lock();
+            queue.under_way = queue.under_way.saturating_sub(1);
+            queue.open.extend(want);
+        }
+        self.changed.notify_waiters();
+    }
 }
 
 /// Fetches one chunk after the other from one peer, until there is none left or the peer is of no
@@ -74,18 +169,27 @@ pub(super) async fn fetch_chunks(
 async fn worker(source: Source, work: Arc<Work>) -> Result<(), ImportError> {
     let mut failures = 0;
     while failures < FAILURES_MAX {
-        let Some(want) = work.open.lock().pop_front() else { return Ok(()) };
+        let Some(want) = work.take(source.peer).await else { return Ok(()) };
         let kept = match fetch_whole(&source, want.hash, want.bytes).await {
-            Some(bytes) => keep(&source, &work, want, bytes).await?,
-            None => false,
+            Ok(bytes) => keep(&source, &work, want, bytes).await?,
+            Err(Lack::Absent) => false,
+            Err(lack @ (Lack::Slow | Lack::Crumb { .. })) => {
+                if work.slow.lock().insert(source.peer) {
+                    tracing::warn!(
+                        peer = %source.peer, chunk = %want.hash, bytes = want.bytes, ?lack,
+                        "a peer gives a chunk of a snapshot too slowly; others are asked"
+                    );
+                }
+                false
+            }
         };
         if kept {
             failures = 0;
             report(&work, want.bytes);
         } else {
             failures = failures.saturating_add(1);
-            work.open.lock().push_back(want);
         }
+        work.put_back((!kept).then_some(want));
     }
     Ok(())
 }
@@ -100,38 +204,57 @@ async fn keep(
 ) -> Result<bool, ImportError> {
     let intake = Arc::clone(&work.intake);
     let kept = tokio::task::spawn_blocking(move || intake.keep(&want, &bytes)).await;
-    match kept {
-        Ok(Ok(())) => Ok(true),
-        Ok(Err(ImportError::Offer(error))) => {
+    match answer_of(kept) {
+        Some(Ok(())) => Ok(true),
+        Some(Err(ImportError::Offer(error))) => {
             source.handle.blame(source.peer, format!("a chunk of a snapshot: {error}")).await;
             Ok(false)
         }
-        Ok(Err(error)) => Err(error),
-        Err(_ended) => Ok(false),
+        Some(Err(error)) => Err(error),
+        None => Ok(false),
     }
 }
 
-/// All bytes of an offer or a chunk, in as many answers as it takes; none if the peer does not give
-/// them.
-pub(super) async fn fetch_whole(source: &Source, hash: Hash, bytes: u64) -> Option<Vec<u8>> {
+/// All bytes of an offer or a chunk, in as many answers as it takes.
+///
+/// # Errors
+/// [`Lack`] if the peer does not give them, or not within the time that an honest one has: as many
+/// answers as an honest one gives, each at the last moment.
+pub(super) async fn fetch_whole(source: &Source, hash: Hash, bytes: u64) -> Result<Vec<u8>, Lack> {
+    let answers = u32::try_from(bytes.div_ceil(PIECE_BYTES)).unwrap_or(u32::MAX);
+    let mut deadline = Instant::now() + source.answer_time.saturating_mul(answers);
     let mut whole = Vec::new();
     let mut busy = 0;
     loop {
-        let offset = u64::try_from(whole.len()).ok()?;
-        if offset >= bytes {
-            return (offset == bytes).then_some(whole);
+        let offset = length(&whole);
+        let left = bytes.saturating_sub(offset);
+        if left == 0 {
+            return if offset == bytes { Ok(whole) } else { Err(Lack::Absent) };
         }
-        let piece = source.handle.piece(source.peer, (hash, offset), super::ANSWER_TIME_MAX).await;
-        match piece {
-            Ok(piece) if piece.is_empty() => return None,
+        let asked = Instant::now();
+        let time = source.answer_time.min(deadline.saturating_duration_since(asked));
+        match source.handle.piece(source.peer, (hash, offset), time).await {
+            Ok(piece) if piece.is_empty() => return Err(Lack::Absent),
+            Ok(piece) if length(&piece) < left.min(PIECE_BYTES_MIN) => {
+                let bytes = length(&piece);
+                let what = format!("a piece of a snapshot of {bytes} bytes, where {left} are left");
+                source.handle.blame(source.peer, what).await;
+                return Err(Lack::Crumb { bytes });
+            }
             Ok(piece) => whole.extend(piece),
             Err(AskError::Busy) if busy < BUSY_MAX => {
                 busy = busy.saturating_add(1);
+                deadline += BUSY_WAIT;
                 tokio::time::sleep(BUSY_WAIT).await;
             }
-            Err(_) => return None,
+            Err(AskError::Silent) if asked.elapsed() >= time => return Err(Lack::Slow),
+            Err(_) => return Err(Lack::Absent),
         }
     }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 fn report(work: &Work, bytes: u64) {
@@ -149,3 +272,6 @@ fn report(work: &Work, bytes: u64) {
     let (done, all) = (figures.done, figures.all);
     tracing::info!(done, all, bytes_per_second, seconds_left, "fetching the snapshot");
 }
+
+#[cfg(test)]
+mod tests;

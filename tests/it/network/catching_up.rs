@@ -6,7 +6,8 @@ use tests::net::{Member, Net, NetOptions, log_field};
 use tests::node::wait_for;
 use tests::workload::Workload;
 
-use super::liar::{Liar, Lie, gossip_address};
+use super::liar::{Liar, Lie};
+use crate::fake_peer::gossip_address;
 
 /// Blocks of the chain that is caught up with.
 const BLOCKS: u64 = 2_500;

@@ -30,8 +30,8 @@ use crate::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistor
 use crate::tree::subtree::{build, build_top, single_depth};
 use crate::view::{self, Range};
 
-/// How far an import is: bytes done and bytes in all.
-pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+/// Called with how far an import is, bytes done and bytes in all; answers false to stop it.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// What was imported.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +48,7 @@ pub struct Report {
 /// # Errors
 /// [`ImportError::Missing`] for a chunk that has to be fetched again, [`ImportError::Offer`] if what
 /// no root covers contradicts the rest, [`ImportError`] else. There is no database in `to` then.
+/// After [`ImportError::Stopped`] the chunks are there for the next time.
 pub fn import(
     intake: &Intake,
     verified: &Verified,
@@ -137,7 +138,7 @@ impl Job<'_> {
             });
             self.write(batch)?;
             done = done.saturating_add(part.bytes);
-            progress(done, all);
+            go_on(progress(done, all))?;
         }
         let mut batch = Batch::default();
         let nodes = self.rocks.table(TREE_NODES)?;
@@ -153,7 +154,7 @@ impl Job<'_> {
         for extra in &manifest.extras {
             self.extra(&self.intake.read(&extra.hash)?)?;
             done = done.saturating_add(extra.bytes);
-            progress(done, all);
+            go_on(progress(done, all))?;
         }
         Ok(())
     }
@@ -218,6 +219,10 @@ impl Job<'_> {
         self.put(&mut batch, META, TIP_CELL, &codec::encode(&self.verified.tip))?;
         self.rocks.write(batch, Durability::Synced)
     }
+}
+
+fn go_on(is_wanted: bool) -> Result<(), ImportError> {
+    if is_wanted { Ok(()) } else { Err(ImportError::Stopped) }
 }
 
 /// The chunks of blobs are those that the records say, as far as records say it: all of a complete

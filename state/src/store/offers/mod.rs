@@ -137,6 +137,9 @@ pub enum ImportError {
         /// The folder.
         path: PathBuf,
     },
+    /// [`Progress`] answered false.
+    #[error("the import was stopped")]
+    Stopped,
     /// A chunk that was fetched is not there any more.
     #[error("the chunk {hash} is missing")]
     Missing {

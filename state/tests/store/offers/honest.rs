@@ -4,7 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use state::StorageError;
-use state::store::offers::{Intake, Report, Shelf, import};
+use state::store::offers::{ImportError, Intake, Report, Shelf, import};
 use state::store::tools::{self, ToolError};
 use state::store::{Options, Store};
 use state::table::Table;
@@ -20,7 +20,7 @@ fn imported(busy: &Busy, shelf: &Shelf, offer: &state::store::offers::Offer, dir
     fill(&intake, shelf);
     assert_eq!(intake.missing(), []);
     let place = (dir.join("new"), Options::default());
-    import(&intake, &verified, &busy.replay(), (&place.0, place.1), &mut |_, _| ()).unwrap()
+    import(&intake, &verified, &busy.replay(), (&place.0, place.1), &mut |_, _| true).unwrap()
 }
 
 /// Blocks in which everything happens, whatever else random bytes add.
@@ -228,6 +228,27 @@ fn a_database_without_the_links_offers_nothing() {
 
 fn validator_links() -> state::table::TableId {
     state::store::tables::all().find(|table| table.name == "validator_links").unwrap()
+}
+
+#[test]
+fn an_import_that_is_stopped_leaves_no_database_and_begins_anew_with_the_same_chunks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut busy = story(&dir.path().join("data"));
+    let (shelf, offer) = busy.offered(&dir.path().join("shelf"));
+    let verified = busy.verified(&offer).unwrap();
+    let intake = Intake::open(&dir.path().join("intake"), &verified).unwrap();
+    assert!(fill(&intake, &shelf) > 1, "one chunk more than it is told of");
+    let (to, mut told) = (dir.path().join("new"), 0);
+    let mut stop = |_, _| {
+        told += 1;
+        false
+    };
+    let place = || (to.as_path(), Options::default());
+    let error = import(&intake, &verified, &busy.replay(), place(), &mut stop).unwrap_err();
+    assert!(matches!(error, ImportError::Stopped), "{error}");
+    assert_eq!((1, false), (told, to.exists()));
+    assert_eq!(intake.missing(), []);
+    import(&intake, &verified, &busy.replay(), place(), &mut |_, _| true).unwrap();
 }
 
 /// What a crash of the machine may leave, if the disk does not keep its promises.

@@ -36,7 +36,10 @@ fn imports_until_it_is_killed() {
         println!("\nkept");
     }
     let place = (dir.join("new"), Options::default());
-    let mut tell = |_, _| println!("\nimported a chunk");
+    let mut tell = |_, _| {
+        println!("\nimported a chunk");
+        true
+    };
     import(&intake, &verified, &busy.replay(), (&place.0, place.1), &mut tell).unwrap();
     println!("\ndone");
 }

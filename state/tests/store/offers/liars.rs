@@ -121,7 +121,8 @@ fn bytes_of_a_complete_blob_that_are_not_its_own_are_found_before_there_is_a_dat
         }
         let to = dir.path().join("new");
         let place = (to.as_path(), Options::default());
-        let error = import(&intake, &verified, &busy.replay(), place, &mut |_, _| ()).unwrap_err();
+        let error =
+            import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap_err();
         assert!(matches!(&error, ImportError::Offer(OfferError::Extras { .. })), "{name}: {error}");
         assert!(!to.exists(), "{name}");
     }
@@ -166,8 +167,8 @@ fn a_file_that_was_damaged_on_the_disk_is_fetched_again() {
     fs::write(&path, bytes).unwrap();
     let to = dir.path().join("new");
     let place = (to.as_path(), Options::default());
-    let error = import(&intake, &verified, &busy.replay(), place, &mut |_, _| ()).unwrap_err();
+    let error = import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap_err();
     assert!(matches!(error, ImportError::Missing { .. }), "{error}");
     assert_eq!(fill(&intake, &shelf), 1);
-    import(&intake, &verified, &busy.replay(), place, &mut |_, _| ()).unwrap();
+    import(&intake, &verified, &busy.replay(), place, &mut |_, _| true).unwrap();
 }

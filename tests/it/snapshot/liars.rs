@@ -1,0 +1,240 @@
+//! Peers that lie about snapshots, or do not give what they offer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
+use parking_lot::Mutex;
+use serde_json::json;
+use state::store::offers::Offer;
+use tests::net::{Member, Net, NetOptions, Network};
+use tests::node::wait_for;
+use types::Hash;
+
+use super::{INTERVAL, edit, story};
+use crate::fake_peer::FakePeer;
+
+const FOLLOWER: usize = 1;
+/// How soon a node that fetches a snapshot ends when it is asked to. A question to a peer that does
+/// not answer lasts longer.
+const END_TIME_MAX: Duration = Duration::from_secs(8);
+
+/// What a peer does wrong with a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lie {
+    /// The last byte of every chunk is another.
+    Chunk,
+    /// The first subtree is not that of the certified root.
+    Root,
+    /// The last byte of the certificate is another, so nobody signed it.
+    Certificate,
+    /// Chunks never come.
+    Silence,
+    /// Chunks come a thousand bytes at a time.
+    Crumbs,
+}
+
+impl Lie {
+    /// What the node that it is told to logs.
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Chunk => "a chunk of a snapshot: a chunk has hash",
+            Self::Root => "the subtrees lead to root",
+            Self::Certificate => "the certificate of block",
+            Self::Silence => "lack=Slow",
+            Self::Crumbs => "a piece of a snapshot of 1000 bytes",
+        }
+    }
+}
+
+/// A snapshot as a peer gives it: what it is told of, and its offer and chunks by their hashes.
+#[derive(Clone)]
+struct Content {
+    head: SnapshotHead,
+    parts: BTreeMap<Hash, Vec<u8>>,
+}
+
+/// All of the newest snapshot of an honest node.
+fn learn(honest: &Member) -> anyhow::Result<Content> {
+    let learner = FakePeer::start(honest, Arc::new(Nothing))?;
+    let peer = learner.meet(honest)?;
+    let head = learner.snapshot(peer)?;
+    let encoded = learner.whole(peer, head.hash, head.bytes)?;
+    let manifest = Offer::decode(&encoded)?.manifest;
+    let chunks = manifest.parts.iter().filter(|part| part.leaves > 0);
+    let chunks = chunks.map(|part| (part.hash, part.bytes));
+    let extras = manifest.extras.iter().map(|extra| (extra.hash, extra.bytes));
+    let mut parts = BTreeMap::from([(head.hash, encoded)]);
+    for (hash, bytes) in chunks.chain(extras) {
+        parts.insert(hash, learner.whole(peer, hash, bytes)?);
+    }
+    Ok(Content { head, parts })
+}
+
+/// The chain of a liar: nothing but a snapshot.
+struct Forger {
+    lie: Lie,
+    content: Content,
+    /// Nothing ever comes through; it closes when the liar goes.
+    gate: Mutex<Receiver<()>>,
+}
+
+impl Forger {
+    fn new(lie: Lie, mut content: Content, closed: Receiver<()>) -> anyhow::Result<Self> {
+        let encoded = content.parts.get(&content.head.hash).context("an offer")?;
+        let mut offer = Offer::decode(encoded)?;
+        match lie {
+            Lie::Root => offer.manifest.parts[0].hash = Hash::digest(b"another state"),
+            Lie::Certificate => {
+                *offer.certificate.last_mut().context("a certificate")? ^= 1;
+            }
+            Lie::Chunk | Lie::Silence | Lie::Crumbs => {}
+        }
+        let encoded = offer.encode();
+        content.head.hash = Hash::digest(&encoded);
+        content.head.bytes = u64::try_from(encoded.len())?;
+        content.parts.insert(content.head.hash, encoded);
+        Ok(Self { lie, content, gate: Mutex::new(closed) })
+    }
+}
+
+impl Chain for Forger {
+    fn status(&self) -> Status {
+        let height = self.content.head.height;
+        Status { earliest: height + 1, tip: height + 1 }
+    }
+
+    fn blocks(&self, _: u64, _: u32, _: usize) -> Result<Vec<EncodedBlock>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn snapshots(&self) -> Vec<SnapshotHead> {
+        vec![self.content.head]
+    }
+
+    fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError> {
+        let Some(whole) = self.content.parts.get(hash) else { return Ok(Vec::new()) };
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let mut piece: Vec<u8> = whole.iter().skip(offset).take(bytes_max).copied().collect();
+        if *hash == self.content.head.hash {
+            return Ok(piece);
+        }
+        match self.lie {
+            Lie::Chunk => *piece.last_mut().expect("it asks for what there is") ^= 1,
+            Lie::Silence => {
+                let _closed = self.gate.lock().recv_timeout(Duration::from_secs(60));
+            }
+            Lie::Crumbs => piece.truncate(1_000),
+            // True ones would be taken: they are named by what they contain.
+            Lie::Root | Lie::Certificate => piece.clear(),
+        }
+        Ok(piece)
+    }
+}
+
+/// A liar; the end of its gate is dropped before the peer, which would wait for who waits for it.
+type Liar = (Sender<()>, FakePeer);
+
+fn liar(honest: &Member, content: &Content, lie: Lie) -> anyhow::Result<Liar> {
+    let (gate, closed) = channel();
+    let chain = Arc::new(Forger::new(lie, content.clone(), closed)?);
+    Ok((gate, FakePeer::start(honest, chain)?))
+}
+
+/// A validator with snapshots of a chain on which something has happened, and a follower that wants
+/// one and does not run.
+fn net() -> anyhow::Result<Net> {
+    let params = vec!["minBlockIntervalMs=50".to_owned(), "heartbeatMs=200".to_owned()];
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 1) })?;
+    let interval = format!("interval_blocks = {INTERVAL}");
+    edit(&net.members[0], "config.toml", "interval_blocks = 1000", &interval)?;
+    edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
+    net.members[0].start()?;
+    story(&net.members[0])?;
+    let height = net.members[0].height()?.next_multiple_of(INTERVAL);
+    wait_for("a snapshot", || {
+        let made = net.members[0].home().join(format!("data/snapshots/{height}/offer"));
+        Ok(made.exists().then_some(()))
+    })?;
+    Ok(net)
+}
+
+/// The setting that a node knows no others than these.
+fn peers(addresses: &[String]) -> [(&'static str, String); 1] {
+    [("OMBRA__P2P__GOSSIP__PEERS", json!(addresses).to_string())]
+}
+
+fn logs(member: &Member, text: &str) -> anyhow::Result<()> {
+    wait_for(text, || Ok(member.logged()?.contains(text).then_some(())))
+}
+
+#[test]
+fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow::Result<()> {
+    let mut net = net()?;
+    let lies = [Lie::Chunk, Lie::Root, Lie::Certificate, Lie::Crumbs, Lie::Silence];
+    let content = learn(&net.members[0])?;
+    let liars: Vec<Liar> = lies
+        .into_iter()
+        .map(|lie| liar(&net.members[0], &content, lie))
+        .collect::<anyhow::Result<_>>()?;
+    let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
+    addresses.push(net.members[0].p2p_address(Network::Gossip));
+    // So that it gives nothing before all liars have had their turn.
+    net.members[0].signal("STOP")?;
+    net.members[FOLLOWER].launch(&peers(&addresses))?;
+    for lie in lies {
+        logs(&net.members[FOLLOWER], lie.reason())?;
+    }
+    assert!(!net.members[FOLLOWER].home().join("data/db/CURRENT").exists());
+    net.members[0].signal("CONT")?;
+    net.members[FOLLOWER].answers()?;
+
+    let follower = &net.members[FOLLOWER];
+    let log = follower.logged()?;
+    for (_, liar) in &liars[..4] {
+        let is_out =
+            |line: &str| line.contains("keeping a peer out") && line.contains(&liar.peer_id());
+        assert!(log.lines().any(is_out), "{} is not kept out: {log}", liar.peer_id());
+    }
+    let info = follower.call("ombra_chainInfo", &json!([]))?;
+    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    assert!(earliest > INTERVAL, "it began with genesis: {log}");
+    net.same_block(net.members[0].height()? + 2)?;
+    net.members[FOLLOWER].stop()?;
+    let verified = net.members[FOLLOWER].db("verify")?;
+    assert!(verified.contains(&format!("its first block is {earliest}")), "{verified}");
+    Ok(())
+}
+
+#[test]
+fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later()
+-> anyhow::Result<()> {
+    let mut net = net()?;
+    let content = learn(&net.members[0])?;
+    let silent = liar(&net.members[0], &content, Lie::Silence)?;
+    let follower = &mut net.members[FOLLOWER];
+    for signal in ["TERM", "INT"] {
+        let times = follower.logged().unwrap_or_default().matches("fetching it").count();
+        follower.launch(&peers(&[silent.1.address()]))?;
+        wait_for("the fetch", || {
+            let log = follower.logged()?;
+            Ok((log.matches("fetching it").count() > times).then_some(()))
+        })?;
+        let asked = Instant::now();
+        follower.signal(signal)?;
+        let status = follower.ended()?;
+        assert_eq!(Some(0), status.code(), "{signal}: {}", follower.logged()?);
+        assert!(asked.elapsed() < END_TIME_MAX, "{signal}: it took {:?}", asked.elapsed());
+        assert!(!follower.home().join("endpoints.json").exists(), "{signal}: it began to serve");
+    }
+    // The same home, with somebody who gives what it offers.
+    follower.start()?;
+    let info = follower.call("ombra_chainInfo", &json!([]))?;
+    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    assert!(earliest > INTERVAL, "it began with genesis: {}", follower.logged()?);
+    net.same_block(net.members[0].height()? + 2)?;
+    Ok(())
+}
