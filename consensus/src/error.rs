@@ -53,6 +53,16 @@ pub enum Fault {
     /// automatically: it could sign twice.
     #[error("the consensus engine stopped for safety: its log cannot be trusted")]
     Safety,
+    /// The engine stopped its actors because the disk of its log is full. It releases no vote before
+    /// the log has it, and takes back what it could not write whole; so the next start, with room,
+    /// goes on where the log ends.
+    #[error("the consensus engine cannot write its log {}: {source}", path.display())]
+    LogFull {
+        /// The log.
+        path: PathBuf,
+        /// What the system says of a write beside it.
+        source: io::Error,
+    },
     /// The engine stopped; a restart may help.
     #[error("the consensus engine stopped")]
     Engine,
@@ -69,8 +79,14 @@ impl Fault {
     #[must_use]
     pub const fn forbids_restart(&self) -> bool {
         match self {
+            // Nothing is signed before its record is written.
+            Self::Guard(GuardError::Io { .. }) => false,
             Self::Guard(_) | Self::Safety => true,
-            Self::Ledger { .. } | Self::Engine | Self::NotReady | Self::Panic(_) => false,
+            Self::Ledger { .. }
+            | Self::LogFull { .. }
+            | Self::Engine
+            | Self::NotReady
+            | Self::Panic(_) => false,
         }
     }
 }

@@ -154,7 +154,22 @@ impl Guard {
         if record.owner != owner {
             return Err(GuardError::Owner { path });
         }
-        Ok(Self { path, file, state: Mutex::new(State { record, reserved: [false; 3] }) })
+        let guard = Self { path, file, state: Mutex::new(State { record, reserved: [false; 3] }) };
+        guard.write_again()?;
+        Ok(guard)
+    }
+
+    /// Writes what was found once more. If its sync failed when it was written, the system shows it
+    /// all the same, although it is not on the disk; from now on the key may sign it again.
+    fn write_again(&self) -> Result<(), GuardError> {
+        let mut state = self.state.lock();
+        if state.record.sequence > 0 {
+            let mut next = state.record;
+            next.sequence += 1;
+            self.write(&next)?;
+            state.record = next;
+        }
+        Ok(())
     }
 
     /// Records that `digest` is about to be signed; on `Ok` the record is on disk.

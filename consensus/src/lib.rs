@@ -48,6 +48,7 @@ mod metrics;
 mod parts;
 mod ports;
 mod presence;
+mod room;
 pub mod sign_bytes;
 mod start;
 mod validators;

@@ -25,6 +25,7 @@ use crate::engine::settings::{self, Settings};
 use crate::engine::signing::{Signer, Verifier};
 use crate::guard::Guard;
 use crate::presence::Presence;
+use crate::room;
 use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError};
 
 /// Name of the engine's log in its directory.
@@ -262,11 +263,17 @@ impl Runner {
         if let Some(refusal) = self.signer.as_ref().and_then(Signer::take_refusal) {
             return Fault::Guard(refusal);
         }
+        // Before anything that stops makes room.
+        let log = self.log.clone();
+        let lack = tokio::task::spawn_blocking(move || room::lack_of_room(&log)).await;
         // After a failure that a restart can heal, the engine ends; after one that makes its log
         // untrustworthy, it stops its actors and stays, on purpose.
         match tokio::time::timeout(STOP_WAIT_MAX, &mut self.engine.handle).await {
             Ok(_) => Fault::Engine,
-            Err(_) => Fault::Safety,
+            Err(_) => match lack.ok().flatten() {
+                Some(source) => Fault::LogFull { path: self.log.clone(), source },
+                None => Fault::Safety,
+            },
         }
     }
 

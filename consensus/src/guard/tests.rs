@@ -125,6 +125,21 @@ fn a_torn_write_leaves_the_record_before_it() {
 }
 
 #[test]
+fn what_is_found_is_written_again_before_anything_is_signed() {
+    let desk = Desk::new();
+    {
+        let guard = desk.open();
+        guard.permit(1, 0, Kind::Prevote, A).expect("vote");
+        guard.permit(2, 0, Kind::Prevote, A).expect("vote");
+    }
+    let last = desk.open().state.lock().record.sequence;
+    // The slot in which it was found: its bytes may never have come to the disk.
+    let found = SLOT_OFFSETS[usize::from(last.is_multiple_of(2))];
+    desk.file().write_all_at(&[0xff; 100], found + 50).expect("damage");
+    assert!(conflicts(desk.open().permit(2, 0, Kind::Prevote, B)));
+}
+
+#[test]
 fn a_damaged_foreign_or_busy_record_is_an_error() {
     let desk = Desk::new();
     let guard = desk.open();
