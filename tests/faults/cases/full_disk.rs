@@ -1,7 +1,7 @@
 //! The disk of one node is full.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::ensure;
@@ -14,23 +14,39 @@ use crate::harness::town::{Town, catches_up};
 const REST: &[usize] = &[0, 1, 2];
 const FULL: usize = 3;
 const DISK_MIB: u64 = 512;
+/// The setting that makes the node look.
+const WATCHED: &str = "free_disk_bytes_min = 268435456";
+const UNWATCHED: &str = "free_disk_bytes_min = 0";
+/// What the system says when nothing can be written.
+const NO_ROOM: &str = "No space left on device";
 /// What fills the disk.
 const BALLAST: &str = "ballast";
 
 /// Less room than the node wants: it stops in order before anything fails.
 pub(crate) fn short(_: Extent) -> anyhow::Result<()> {
-    // 256 MiB have to be free: storage.free_disk_bytes_min.
-    out_of_room(DISK_MIB - 200)
+    // 256 MiB have to be free.
+    out_of_room(DISK_MIB - 200, WATCHED)
 }
 
 /// No room at all, at once: writes fail before the node looks how much there is.
 pub(crate) fn full(_: Extent) -> anyhow::Result<()> {
-    out_of_room(DISK_MIB)
+    out_of_room(DISK_MIB, WATCHED)
 }
 
-fn out_of_room(ballast_mib: u64) -> anyhow::Result<()> {
+/// No room at all, and a node that never looks how much there is: writes that fail end it.
+pub(crate) fn unwatched(_: Extent) -> anyhow::Result<()> {
+    out_of_room(DISK_MIB, UNWATCHED)
+}
+
+fn out_of_room(ballast_mib: u64, setting: &str) -> anyhow::Result<()> {
     let mut town = Town::make(4, 0)?;
     let home = town.node(FULL)?.home().to_owned();
+    let settings = home.join("config.toml");
+    let text = std::fs::read_to_string(&settings)?;
+    ensure!(text.contains(WATCHED), "{} has no {WATCHED}", settings.display());
+    std::fs::write(&settings, text.replace(WATCHED, setting))?;
+    // There is room for what it says.
+    std::os::unix::fs::symlink(home.with_extension("log"), home.join("node.log"))?;
     own_disk(&home)?;
     town.start_all()?;
     let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
@@ -38,13 +54,18 @@ fn out_of_room(ballast_mib: u64) -> anyhow::Result<()> {
     town.goes_on(&[0, 1, 2, FULL], 2)?;
 
     fill(&home, ballast_mib)?;
-    let status = town.node_mut(FULL)?.ended()?;
-    ensure!(!status.success(), "it says that nothing was wrong");
-    ensure!(status.code().is_some_and(|code| code != 5), "it must be startable: {status}");
-    let log = town.node(FULL)?.logged()?;
-    let last = log.lines().rfind(|line| line.contains("ERROR")).unwrap_or("no error in its log");
+    let (status, last) = end_of(&mut town)?;
     say(&format!("   it ended with {status}: {last}"));
     town.goes_on(REST, 4)?;
+    if setting == UNWATCHED {
+        ensure!(last.contains(NO_ROOM), "it does not say {NO_ROOM:?}");
+        // Its end may have made room.
+        fill(&home, ballast_mib)?;
+        town.node_mut(FULL)?.launch(&[])?;
+        let (status, last) = end_of(&mut town)?;
+        say(&format!("   started without room it ended with {status}: {last}"));
+        ensure!(last.contains(NO_ROOM), "it does not say {NO_ROOM:?}");
+    }
 
     std::fs::remove_file(home.join(BALLAST))?;
     town.restart(FULL)?;
@@ -52,6 +73,16 @@ fn out_of_room(ballast_mib: u64) -> anyhow::Result<()> {
     say(&format!("   with room again it had the others' height after {took:.1?}"));
     town.goes_on(&[0, 1, 2, FULL], 4)?;
     town.check(&*load.stop()?)
+}
+
+/// Waits until the node has ended by itself; answers how, and the last that it said.
+fn end_of(town: &mut Town) -> anyhow::Result<(ExitStatus, String)> {
+    let status = town.node_mut(FULL)?.ended()?;
+    let log = town.node(FULL)?.logged()?;
+    let last = log.lines().last().unwrap_or_default().to_owned();
+    ensure!(!status.success(), "it says that nothing was wrong");
+    ensure!(status.code().is_some_and(|code| code != 5), "it must be startable: {status}: {last}");
+    Ok((status, last))
 }
 
 /// Moves a home to a small file system of its own, which goes with this process's mounts.
@@ -67,7 +98,7 @@ fn own_disk(home: &Path) -> anyhow::Result<()> {
 /// Writes until so much is there or nothing more fits.
 fn fill(home: &Path, mib: u64) -> anyhow::Result<()> {
     use std::io::Write as _;
-    let mut file = std::fs::File::create(home.join(BALLAST))?;
+    let mut file = std::fs::File::options().create(true).append(true).open(home.join(BALLAST))?;
     let block = vec![1; 1024 * 1024];
     for _ in 0..mib {
         if file.write_all(&block).is_err() {

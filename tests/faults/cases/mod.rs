@@ -109,6 +109,12 @@ pub(crate) const CASES: &[Case] = &[
         run: full_disk::full,
     },
     Case {
+        name: "disk_full_unwatched",
+        about: "the same with a node that does not look at its disk: a failing write ends it",
+        needs: Need::Disk,
+        run: full_disk::unwatched,
+    },
+    Case {
         name: "away",
         about: "a node is away for many blocks",
         needs: Need::Loopback,
