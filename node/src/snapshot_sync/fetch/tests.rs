@@ -1,3 +1,5 @@
+//! Fetching from peers that drip, over loopback.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -31,7 +33,7 @@ impl Chain for Dripper {
     fn piece(&self, _: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let _nothing = self.gate.lock().recv_timeout(self.pause);
-        let left = usize::try_from(WHOLE - offset).unwrap();
+        let left = usize::try_from(WHOLE - offset).unwrap_or(usize::MAX);
         Ok(vec![7; left.min(bytes_max).min(self.piece_bytes)])
     }
 }
@@ -79,6 +81,7 @@ async fn peers(handle: &Handle, count: usize) -> Vec<p2p::Peer> {
             return peers;
         }
         assert!(Instant::now() < deadline, "waited for {count} peers, there are {peers:?}");
+        // The pause of the loop that waits with a deadline.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
