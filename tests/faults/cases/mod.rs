@@ -6,6 +6,7 @@ use crate::harness::needs::Need;
 mod all_killed;
 mod away;
 mod flood;
+mod forged;
 mod full_disk;
 mod invalid_block;
 mod malformed;
@@ -133,6 +134,12 @@ pub(crate) const CASES: &[Case] = &[
         run: invalid_block::run,
     },
     Case {
+        name: "forged",
+        about: "a node that is behind is offered decided blocks with forged proofs",
+        needs: Need::Wires,
+        run: forged::run,
+    },
+    Case {
         name: "flood",
         about: "peers flood the pool with transactions",
         needs: Need::Loopback,
@@ -146,14 +153,20 @@ pub(crate) const CASES: &[Case] = &[
     },
     Case {
         name: "malformed",
-        about: "peers send oversized and malformed messages on every protocol",
+        about: "peers send oversized and malformed messages on every protocol for transactions",
         needs: Need::Loopback,
         run: malformed::run,
     },
     Case {
+        name: "malformed_engine",
+        about: "a peer does the same on every channel of the consensus engine",
+        needs: Need::Loopback,
+        run: malformed::engine::run,
+    },
+    Case {
         name: "silent",
         about: "peers connect and never answer",
-        needs: Need::Loopback,
+        needs: Need::Wires,
         run: silent::run,
     },
     Case {

@@ -1,49 +1,105 @@
 //! Peers that connect, are asked, and never answer.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use tests::net::Network;
 use tests::node::wait_for;
 
 use crate::Extent;
+use crate::harness::engine_wire::status;
 use crate::harness::load::Load;
 use crate::harness::report::say;
-use crate::harness::rogue::{Plan, Rogue};
+use crate::harness::rogue::{BROADCAST, Plan, Rogue};
 use crate::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower, which is away in between and has to catch up past the silent peers.
 const BEHIND: usize = 4;
+/// The follower whose place on the engine's network a silent peer takes.
+const STOLEN: usize = 5;
 const BLOCKS: u64 = 50;
+/// The protocols of the network for transactions.
 const PROTOCOLS: &[&str] = &["pool", "peers", "sync"];
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
-    let mut town = Town::start(4, 1)?;
+    let mut town = Town::on_wires(4, 2)?;
+    town.kill(STOLEN)?;
     let load = Load::start(&town.net, ALL, 4, Duration::ZERO)?;
     load.confirms(10)?;
     town.kill(BEHIND)?;
     town.goes_on(ALL, BLOCKS)?;
-
-    let addresses: Vec<String> = (0..=BEHIND)
-        .map(|at| Ok(town.node(at)?.p2p_address(Network::Gossip)))
-        .collect::<anyhow::Result<_>>()?;
     town.restart(BEHIND)?;
-    let node = town.node(0)?;
-    let silent = PROTOCOLS.iter().map(|protocol| {
-        // Twice, so that there are more of them than of others on that protocol.
-        let plan = Plan::gossip(node, protocol)?;
-        Ok([Rogue::start(plan.clone(), &addresses)?, Rogue::start(plan, &addresses)?])
-    });
-    let silent = silent.collect::<anyhow::Result<Vec<[Rogue; 2]>>>()?;
-    let silent: Vec<Rogue> = silent.into_iter().flatten().collect();
-    wait_for("questions to the silent peers", || {
-        Ok((silent.iter().map(Rogue::asked).sum::<usize>() > 0).then_some(()))
+
+    let silent = Silent::start(&town)?;
+    silent.are_asked()?;
+    town.goes_on(&[0, 1, 2, 3, BEHIND], 1)?;
+    // A node that runs, and for which only the silent peers are left for a while.
+    town.switch()?.part(ALL, &[BEHIND]);
+    town.stands_still(&[BEHIND])?;
+    town.goes_on(ALL, BLOCKS)?;
+    town.switch()?.heal();
+    let back = Instant::now();
+    let goal = town.height(ALL)?;
+    wait_for("the node that was cut off to have what it missed", || {
+        silent.claim_blocks();
+        Ok((town.node(BEHIND)?.height()? >= goal).then_some(()))
     })?;
+    say(&format!("   {BLOCKS} blocks behind: it had them after {:.1?}", back.elapsed()));
     town.goes_on(&[0, 1, 2, 3, BEHIND], 8)?;
     load.confirms(40)?;
-    let asked: Vec<usize> = silent.iter().map(Rogue::asked).collect();
-    say(&format!("   the silent peers were asked {asked:?} times and answered nothing"));
+    silent.tell();
     ensure!(load.ledger().failures().is_empty(), "clients noticed: {:?}", load.ledger().failures());
     town.check(&*load.stop()?)
+}
+
+/// The silent peers.
+struct Silent {
+    /// Those on the network for transactions, by what they can be asked.
+    gossip: Vec<(&'static str, Rogue)>,
+    engine: Rogue,
+    /// What that one says, so that it is asked: that it has blocks which nobody else has.
+    claim: Vec<u8>,
+}
+
+impl Silent {
+    fn start(town: &Town) -> anyhow::Result<Self> {
+        let addresses = |network| -> anyhow::Result<Vec<String>> {
+            (0..=BEHIND).map(|at| Ok(town.node(at)?.p2p_address(network))).collect()
+        };
+        let (node, key) = (town.node(0)?, town.node(STOLEN)?.node_key()?);
+        let mut gossip = Vec::new();
+        for protocol in PROTOCOLS {
+            let plan = Plan::gossip(node, protocol)?;
+            gossip.push((*protocol, Rogue::start(plan, &addresses(Network::Gossip)?)?));
+        }
+        let plan = Plan::consensus(node, key, BROADCAST)?.without_topics();
+        let engine = Rogue::start(plan, &addresses(Network::Consensus)?)?;
+        Ok(Self { gossip, engine, claim: status(key, u64::MAX)? })
+    }
+
+    fn claim_blocks(&self) {
+        // It goes out to whoever is connected, again and again.
+        let _told = self.engine.ask(self.claim.clone());
+    }
+
+    /// Waits until each of them was asked what it can be asked.
+    fn are_asked(&self) -> anyhow::Result<()> {
+        for (protocol, rogue) in &self.gossip {
+            wait_for(&format!("a question on {protocol} to the silent peer"), || {
+                Ok((rogue.asked(protocol) > 0).then_some(()))
+            })?;
+        }
+        wait_for("a question of the engine to the silent peer", || {
+            self.claim_blocks();
+            Ok((self.engine.asked("/sync/") > 0).then_some(()))
+        })
+    }
+
+    fn tell(&self) {
+        for (protocol, rogue) in &self.gossip {
+            say(&format!("   asked on {protocol}: {} times", rogue.asked(protocol)));
+        }
+        say(&format!("   asked by the engine: {} times", self.engine.asked("/sync/")));
+    }
 }

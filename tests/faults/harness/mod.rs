@@ -1,6 +1,7 @@
 //! What the faults share: a town of nodes, a switch between them, a load, and the checks at the
 //! end.
 
+pub(crate) mod engine_wire;
 pub(crate) mod ledger;
 pub(crate) mod liar;
 pub(crate) mod load;

@@ -1,32 +1,40 @@
 //! A peer that speaks the nodes' protocols and sends whatever bytes a test wants it to.
 
-use std::collections::VecDeque;
-use std::io;
+mod raw;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use async_trait::async_trait;
-use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use libp2p::gossipsub::{self, IdentTopic, MessageAuthenticity, MessageId, ValidationMode};
 use libp2p::identity::Keypair;
-use libp2p::request_response::{self, Message, ProtocolSupport};
+use libp2p::request_response::{self, Message, OutboundFailure, ProtocolSupport, ResponseChannel};
 use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
 use tests::net::Member;
 use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use types::Hash;
+
+pub(crate) use raw::Question;
+use raw::Raw;
 
 /// Orders that may wait.
 const ORDERS_MAX: usize = 256;
 /// Messages of others that are kept.
 const HEARD_MAX: usize = 256;
-/// Bytes of an answer that are read.
-const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
+/// Answers of others that are kept.
+const ANSWERS_MAX: usize = 16;
 /// How often one who is not connected dials.
 const BEAT: Duration = Duration::from_millis(500);
+/// On this the engine's nodes tell each other how far they are. Who does not speak it is cut off
+/// as soon as a node has told it that it wants to hear of that, which it does first of all.
+pub(crate) const BROADCAST: &str = "/ax/broadcast/1.0.0";
+/// The end of the name of the protocol on which validators say who they are.
+pub(crate) const PROOF: &str = "validator-proof";
 /// Largest message that it lets itself send.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -59,22 +67,30 @@ impl Plan {
         })
     }
 
-    /// One whom nodes take for the validator with this key, on the engine's network.
+    /// One whom nodes take for the node with this key, on the engine's network. It asks on
+    /// `protocol`, which is [`BROADCAST`], `sync` or [`PROOF`].
     pub(crate) fn consensus(node: &Member, key: [u8; 32], protocol: &str) -> anyhow::Result<Self> {
         let (chain, genesis) = chain(node)?;
         let genesis = Hash::parse(&genesis).ok().context("a genesis hash")?;
         let digest = Hash::digest_parts(&[genesis.as_bytes(), chain.as_bytes()]).to_string();
         let short = digest.get(..16).context("a hash")?;
+        let name = |protocol: &str| match protocol {
+            BROADCAST => BROADCAST.to_owned(),
+            protocol => format!("/ombra/{short}/{protocol}/1"),
+        };
+        let others = [BROADCAST, "sync", PROOF].into_iter().filter(|other| *other != protocol);
         Ok(Self {
-            version: format!("/ombra/{short}/consensus/1"),
+            version: name("consensus"),
             key: Some(key),
             topics: ["/consensus", "/proposal_parts", "/liveness"].map(str::to_owned).to_vec(),
-            // Who takes no proof of being a validator is cut off at once.
-            protocols: [protocol, "validator-proof"]
-                .map(|protocol| format!("/ombra/{short}/{protocol}/1"))
-                .to_vec(),
+            protocols: std::iter::once(protocol).chain(others).map(name).collect(),
             is_signed: true,
         })
+    }
+
+    /// The same, but it neither publishes nor hears anything.
+    pub(crate) fn without_topics(self) -> Self {
+        Self { topics: Vec::new(), ..self }
     }
 }
 
@@ -93,17 +109,28 @@ struct Behaviour {
 }
 
 enum Order {
-    Publish(String, Vec<u8>),
-    Ask(Vec<u8>),
+    /// Told whether it goes out.
+    Publish(String, Vec<u8>, oneshot::Sender<bool>),
+    /// Told how many are asked.
+    Ask(Vec<u8>, oneshot::Sender<usize>),
+    HangUp,
 }
+
+/// What it answers to a question of another; none if it does not.
+pub(crate) type Answer = Box<dyn FnMut(&Question) -> Option<Vec<u8>> + Send>;
 
 #[derive(Debug, Default)]
 struct Facts {
     connected: AtomicUsize,
+    /// Connections so far.
+    dialled: AtomicUsize,
     published: AtomicUsize,
     answered: AtomicUsize,
     failed: AtomicUsize,
-    asked: AtomicUsize,
+    undelivered: AtomicUsize,
+    /// Questions of others by protocol.
+    asked: Mutex<BTreeMap<String, usize>>,
+    answers: Mutex<VecDeque<Vec<u8>>>,
     heard: Mutex<VecDeque<Vec<u8>>>,
     /// Why it was disconnected last.
     trouble: Mutex<String>,
@@ -118,8 +145,13 @@ pub(crate) struct Rogue {
 }
 
 impl Rogue {
-    /// Starts it and has it dial these addresses.
+    /// Starts it and has it dial these addresses. It answers nothing.
     pub(crate) fn start(plan: Plan, dial: &[String]) -> anyhow::Result<Self> {
+        Self::start_with(plan, dial, Box::new(|_| None))
+    }
+
+    /// The same with answers to the questions of others.
+    pub(crate) fn start_with(plan: Plan, dial: &[String], answer: Answer) -> anyhow::Result<Self> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let guard = runtime.enter();
@@ -129,19 +161,34 @@ impl Rogue {
         drop(guard);
         let (orders, queue) = mpsc::channel(ORDERS_MAX);
         let facts = Arc::<Facts>::default();
-        runtime.spawn(run(swarm, dial, queue, Arc::clone(&facts)));
+        let own = Own { facts: Arc::clone(&facts), answer, unanswered: VecDeque::new() };
+        runtime.spawn(run(swarm, dial, queue, own));
         Ok(Self { facts, orders, _runtime: runtime })
     }
 
-    /// Publishes bytes, which fails quietly while nobody listens.
-    pub(crate) fn publish(&self, topic: &str, bytes: Vec<u8>) {
-        // When it has ended there is nothing to publish.
-        drop(self.orders.blocking_send(Order::Publish(topic.to_owned(), bytes)));
+    /// Publishes bytes; answers whether they went out, which they do not while nobody listens.
+    pub(crate) fn publish(&self, topic: &str, bytes: Vec<u8>) -> bool {
+        let (told, answer) = oneshot::channel();
+        // When it has ended there is nothing to publish, and nothing is told.
+        drop(self.orders.blocking_send(Order::Publish(topic.to_owned(), bytes, told)));
+        answer.blocking_recv().unwrap_or_default()
     }
 
-    /// Asks every connected peer.
-    pub(crate) fn ask(&self, bytes: Vec<u8>) {
-        drop(self.orders.blocking_send(Order::Ask(bytes)));
+    /// Asks every connected peer; answers how many.
+    pub(crate) fn ask(&self, bytes: Vec<u8>) -> usize {
+        let (told, answer) = oneshot::channel();
+        drop(self.orders.blocking_send(Order::Ask(bytes, told)));
+        answer.blocking_recv().unwrap_or_default()
+    }
+
+    /// Closes all connections, and waits until it is connected again.
+    pub(crate) fn dials_again(&self) -> anyhow::Result<()> {
+        let before = self.facts.dialled.load(Ordering::Relaxed);
+        drop(self.orders.blocking_send(Order::HangUp));
+        let again = tests::node::wait_for("a new connection of the rogue", || {
+            Ok((self.facts.dialled.load(Ordering::Relaxed) > before).then_some(()))
+        });
+        again.with_context(|| self.trouble())
     }
 
     /// Peers that it is connected to.
@@ -173,9 +220,20 @@ impl Rogue {
         (load(&self.facts.answered), load(&self.facts.failed))
     }
 
-    /// Questions of others, which it never answers.
-    pub(crate) fn asked(&self) -> usize {
-        self.facts.asked.load(Ordering::Relaxed)
+    /// Own questions that never left, because the other does not speak the protocol or is gone.
+    pub(crate) fn undelivered(&self) -> usize {
+        self.facts.undelivered.load(Ordering::Relaxed)
+    }
+
+    /// The answers to own questions, the latest last.
+    pub(crate) fn answer_bytes(&self) -> Vec<Vec<u8>> {
+        lock(&self.facts.answers).iter().cloned().collect()
+    }
+
+    /// Questions of others on the protocols whose names contain this.
+    pub(crate) fn asked(&self, protocol: &str) -> usize {
+        let asked = lock(&self.facts.asked);
+        asked.iter().filter(|(name, _)| name.contains(protocol)).map(|(_, count)| count).sum()
     }
 
     /// The messages of others that it has heard, the latest last.
@@ -235,19 +293,25 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
     Ok(swarm)
 }
 
+/// What the task of a rogue has of its own.
+struct Own {
+    facts: Arc<Facts>,
+    answer: Answer,
+    /// Questions of others are kept open and never answered.
+    unanswered: VecDeque<ResponseChannel<Vec<u8>>>,
+}
+
 async fn run(
     mut swarm: Swarm<Behaviour>,
     dial: Vec<Multiaddr>,
     mut orders: mpsc::Receiver<Order>,
-    facts: Arc<Facts>,
+    mut own: Own,
 ) {
     let mut beat = tokio::time::interval(BEAT);
-    // Questions of others are kept open and never answered.
-    let mut unanswered = VecDeque::new();
     loop {
         tokio::select! {
             order = orders.recv() => match order {
-                Some(order) => obey(&mut swarm, order, &facts),
+                Some(order) => obey(&mut swarm, order, &own.facts),
                 None => return,
             },
             _ = beat.tick() => if swarm.connected_peers().next().is_none() {
@@ -257,8 +321,12 @@ async fn run(
                 }
             },
             event = swarm.select_next_some() => {
+                let facts = &own.facts;
                 let connected = swarm.connected_peers().count();
                 facts.connected.store(connected, Ordering::Relaxed);
+                if let SwarmEvent::ConnectionEstablished { .. } = &event {
+                    facts.dialled.fetch_add(1, Ordering::Relaxed);
+                }
                 if let SwarmEvent::ConnectionClosed { cause, .. } = &event {
                     *lock(&facts.trouble) = format!("closed: {cause:?}");
                 }
@@ -266,9 +334,8 @@ async fn run(
                     *lock(&facts.trouble) = error.to_string();
                 }
                 if let SwarmEvent::Behaviour(event) = event {
-                    unanswered.extend(note(event, &facts));
+                    own.note(event, &mut swarm);
                 }
-                unanswered.truncate(HEARD_MAX);
             }
         }
     }
@@ -276,100 +343,87 @@ async fn run(
 
 fn obey(swarm: &mut Swarm<Behaviour>, order: Order, facts: &Facts) {
     match order {
-        Order::Publish(topic, bytes) => {
+        Order::Publish(topic, bytes, told) => {
             let sent = swarm.behaviour_mut().gossip.publish(IdentTopic::new(topic), bytes);
             facts.published.fetch_add(usize::from(sent.is_ok()), Ordering::Relaxed);
+            // Whoever ordered it may be gone.
+            let _told = told.send(sent.is_ok());
         }
-        Order::Ask(bytes) => {
+        Order::Ask(bytes, told) => {
+            let peers: Vec<PeerId> = swarm.connected_peers().copied().collect();
+            for peer in &peers {
+                let question = Question { protocol: String::new(), bytes: bytes.clone() };
+                swarm.behaviour_mut().ask.send_request(peer, question);
+            }
+            let _told = told.send(peers.len());
+        }
+        Order::HangUp => {
             let peers: Vec<PeerId> = swarm.connected_peers().copied().collect();
             for peer in peers {
-                swarm.behaviour_mut().ask.send_request(&peer, bytes.clone());
+                // Fails if it is gone already.
+                let _closed = swarm.disconnect_peer_id(peer);
             }
         }
     }
 }
 
-/// Notes what happened; answers the door of a question that somebody asks.
-fn note(
-    event: BehaviourEvent,
-    facts: &Facts,
-) -> Option<request_response::ResponseChannel<Vec<u8>>> {
-    match event {
-        BehaviourEvent::Gossip(gossipsub::Event::Message { message, .. }) => {
-            let mut heard = lock(&facts.heard);
-            if heard.len() >= HEARD_MAX {
-                heard.pop_front();
+impl Own {
+    fn note(&mut self, event: BehaviourEvent, swarm: &mut Swarm<Behaviour>) {
+        let facts = &self.facts;
+        match event {
+            BehaviourEvent::Gossip(gossipsub::Event::Message { message, .. }) => {
+                keep(&facts.heard, message.data, HEARD_MAX);
             }
-            heard.push_back(message.data);
+            BehaviourEvent::Ask(request_response::Event::Message { message, .. }) => {
+                match message {
+                    Message::Request { request, channel, .. } => {
+                        self.answer(&request, channel, swarm)
+                    }
+                    Message::Response { response, .. } => {
+                        facts.answered.fetch_add(1, Ordering::Relaxed);
+                        keep(&facts.answers, response, ANSWERS_MAX);
+                    }
+                }
+            }
+            BehaviourEvent::Ask(request_response::Event::OutboundFailure { error, .. }) => {
+                let count = match error {
+                    OutboundFailure::UnsupportedProtocols | OutboundFailure::DialFailure => {
+                        &facts.undelivered
+                    }
+                    OutboundFailure::Timeout
+                    | OutboundFailure::ConnectionClosed
+                    | OutboundFailure::Io(_) => &facts.failed,
+                };
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            BehaviourEvent::Gossip(_) | BehaviourEvent::Ask(_) | BehaviourEvent::Identify(_) => {}
         }
-        BehaviourEvent::Ask(request_response::Event::Message { message, .. }) => match message {
-            Message::Request { channel, .. } => {
-                facts.asked.fetch_add(1, Ordering::Relaxed);
-                return Some(channel);
-            }
-            Message::Response { .. } => {
-                facts.answered.fetch_add(1, Ordering::Relaxed);
-            }
-        },
-        BehaviourEvent::Ask(request_response::Event::OutboundFailure { .. }) => {
-            facts.failed.fetch_add(1, Ordering::Relaxed);
-        }
-        BehaviourEvent::Gossip(_) | BehaviourEvent::Ask(_) | BehaviourEvent::Identify(_) => {}
-    }
-    None
-}
-
-/// Any bytes.
-#[derive(Clone, Copy, Debug)]
-struct Raw;
-
-async fn read<T: AsyncRead + Unpin + Send>(io: &mut T) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    io.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes).await?;
-    Ok(bytes)
-}
-
-#[async_trait]
-impl request_response::Codec for Raw {
-    type Protocol = StreamProtocol;
-    type Request = Vec<u8>;
-    type Response = Vec<u8>;
-
-    async fn read_request<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Vec<u8>>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        read(io).await
     }
 
-    async fn read_response<T>(&mut self, _: &StreamProtocol, io: &mut T) -> io::Result<Vec<u8>>
-    where
-        T: AsyncRead + Unpin + Send,
-    {
-        read(io).await
-    }
-
-    async fn write_request<T>(
+    fn answer(
         &mut self,
-        _: &StreamProtocol,
-        io: &mut T,
-        bytes: Vec<u8>,
-    ) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
-        io.write_all(&bytes).await
+        question: &Question,
+        channel: ResponseChannel<Vec<u8>>,
+        swarm: &mut Swarm<Behaviour>,
+    ) {
+        *lock(&self.facts.asked).entry(question.protocol.clone()).or_default() += 1;
+        // To these no answer is expected.
+        let is_told = question.protocol == BROADCAST || question.protocol.contains(PROOF);
+        match (self.answer)(question).or_else(|| is_told.then(Vec::new)) {
+            // Fails if the other is gone, and then nobody wants it.
+            Some(answer) => drop(swarm.behaviour_mut().ask.send_response(channel, answer)),
+            None => self.unanswered.push_back(channel),
+        }
+        if self.unanswered.len() > HEARD_MAX {
+            self.unanswered.pop_front();
+        }
     }
+}
 
-    async fn write_response<T>(
-        &mut self,
-        _: &StreamProtocol,
-        io: &mut T,
-        bytes: Vec<u8>,
-    ) -> io::Result<()>
-    where
-        T: AsyncWrite + Unpin + Send,
-    {
-        io.write_all(&bytes).await
+fn keep(list: &Mutex<VecDeque<Vec<u8>>>, bytes: Vec<u8>, max: usize) {
+    let mut list = lock(list);
+    if list.len() >= max {
+        list.pop_front();
     }
+    list.push_back(bytes);
 }

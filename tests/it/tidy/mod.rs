@@ -65,7 +65,7 @@ fn files(endings: &[&str]) -> Vec<Source> {
     found
 }
 
-/// Visits every file but those that tools made.
+/// Visits every file but those that tools or others made.
 fn walk(folder: &Path, prefix: String, visit: &mut impl FnMut(String, &Path)) {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     for entry in entries.map(|entry| entry.expect("a folder that opened can be read")) {
@@ -73,7 +73,7 @@ fn walk(folder: &Path, prefix: String, visit: &mut impl FnMut(String, &Path)) {
         let path = format!("{prefix}{name}");
         let kind = entry.file_type().expect("an entry has a type");
         if kind.is_dir() {
-            if !matches!(name.as_str(), ".git" | "target" | "corpus" | "artifacts") {
+            if !matches!(name.as_str(), ".git" | "target" | "corpus" | "artifacts" | "vendor") {
                 walk(&entry.path(), format!("{path}/"), visit);
             }
         } else if kind.is_file() {
