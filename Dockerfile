@@ -49,6 +49,7 @@ COPY rpc/Cargo.toml rpc/
 COPY wallet/Cargo.toml wallet/
 COPY node/Cargo.toml node/
 COPY tests/Cargo.toml tests/
+COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
 RUN for crate in types state genesis txpool consensus p2p rpc wallet node; do \
