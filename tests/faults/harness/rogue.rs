@@ -377,7 +377,7 @@ impl Own {
             BehaviourEvent::Ask(request_response::Event::Message { message, .. }) => {
                 match message {
                     Message::Request { request, channel, .. } => {
-                        self.answer(&request, channel, swarm)
+                        self.answer(&request, channel, swarm);
                     }
                     Message::Response { response, .. } => {
                         facts.answered.fetch_add(1, Ordering::Relaxed);
