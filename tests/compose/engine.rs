@@ -91,7 +91,8 @@ fn base() -> anyhow::Result<String> {
     let folder = tempfile::tempdir()?;
     let mut debootstrap = Command::new("debootstrap");
     debootstrap.args(["--variant=minbase", "--include=ca-certificates", "bookworm"]);
-    run(debootstrap.arg(folder.path())).context("no base: RUNTIME_IMAGE can name one")?;
+    run(debootstrap.arg(folder.path()))
+        .context("no base: install debootstrap, or name one in RUNTIME_IMAGE")?;
     let mut tar = Command::new("tar");
     tar.arg("-C").arg(folder.path()).args(["--exclude=./var/cache/apt/archives/*.deb", "-c", "."]);
     let mut packed = tar.stdout(Stdio::piped()).spawn().context("tar")?;

@@ -5,6 +5,8 @@ mod alone;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod dashboard;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod disk;

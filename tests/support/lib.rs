@@ -14,5 +14,6 @@ pub mod http;
 pub mod net;
 pub mod node;
 pub mod process;
+pub mod python;
 pub mod websocket;
 pub mod workload;
