@@ -35,6 +35,7 @@ impl Collector for Condition {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
         self.encode_node(&mut encoder)?;
         encode_process(&mut encoder, self.started_ms)?;
+        self.encode_database(&mut encoder)?;
         encode_disk(&mut encoder, &self.home)
     }
 }
@@ -62,6 +63,19 @@ impl Condition {
             passes.encode(ready.encode_family(&[("check", check.name)])?)?;
         }
         Ok(())
+    }
+}
+
+impl Condition {
+    fn encode_database(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let memory = self.chain.store().memory().ok();
+        let help = "Memory of the database's cache of blocks, filters and indexes";
+        let cached = memory.map(|it| it.block_cache);
+        gauge(encoder, "database_block_cache_bytes", help, cached)?;
+        let help = "Memory of the database's rows that are not in files, or still read there";
+        gauge(encoder, "database_memtable_bytes", help, memory.map(|it| it.memtables))?;
+        let help = "Memory of the database's open files outside the cache, as it estimates";
+        gauge(encoder, "database_table_reader_bytes", help, memory.map(|it| it.table_readers))
     }
 }
 

@@ -67,6 +67,18 @@ const TIP_CELL: &[u8] = b"tip";
 /// Only in a database that began with a snapshot: the first block that is in it.
 const EARLIEST_CELL: &[u8] = b"earliest";
 
+/// Memory that the database holds, in bytes; beside it there is what it allocates while it works.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DatabaseMemory {
+    /// Cached blocks, filters and indexes; bounded by [`Options::block_cache_bytes`].
+    pub block_cache: u64,
+    /// Rows that are not in files yet, or that somebody still reads; bounded by
+    /// [`Options::write_buffer_bytes`], about.
+    pub memtables: u64,
+    /// What open files take outside the cache; an estimate.
+    pub table_readers: u64,
+}
+
 /// The end of the chain as it is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tip {
@@ -194,6 +206,14 @@ impl Store {
     #[must_use]
     pub fn earliest(&self) -> u64 {
         self.0.earliest
+    }
+
+    /// Memory that the database holds now.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database does not say.
+    pub fn memory(&self) -> Result<DatabaseMemory, StorageError> {
+        self.0.rocks.memory(tables::all())
     }
 
     /// Whether writes go through: the database has not stopped them and has met no error in the

@@ -8,6 +8,7 @@ use rocksdb::{
     WriteOptions, checkpoint, properties,
 };
 
+use super::DatabaseMemory;
 use super::commit::Durability;
 use super::options::{self, Options};
 use super::tables::{self, META};
@@ -117,6 +118,27 @@ impl Rocks {
         let blobs = property(c"rocksdb.total-blob-file-size")?.unwrap_or(0);
         let memory = property(properties::CUR_SIZE_ALL_MEM_TABLES)?.unwrap_or(0);
         Ok((rows, files.saturating_add(blobs).saturating_add(memory)))
+    }
+
+    /// Memory that the database holds for these tables, in bytes.
+    pub(super) fn memory(
+        &self,
+        tables: impl IntoIterator<Item = TableId>,
+    ) -> Result<DatabaseMemory, StorageError> {
+        let mut memory = DatabaseMemory::default();
+        for table in tables {
+            let family = self.family(table)?;
+            let property = |name: &CStr| -> Result<u64, StorageError> {
+                Ok(self.db.property_int_value_cf(family, name)?.unwrap_or(0))
+            };
+            // All tables share one cache, and each answers for all of it.
+            memory.block_cache = property(properties::BLOCK_CACHE_USAGE)?;
+            let written = property(properties::SIZE_ALL_MEM_TABLES)?;
+            memory.memtables = memory.memtables.saturating_add(written);
+            let readers = property(properties::ESTIMATE_TABLE_READERS_MEM)?;
+            memory.table_readers = memory.table_readers.saturating_add(readers);
+        }
+        Ok(memory)
     }
 
     /// Whether writes go through: RocksDB has not stopped them and has met no background error.

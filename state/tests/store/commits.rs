@@ -177,6 +177,25 @@ fn nodes_do_not_pile_up(provable_heights: u64) {
 }
 
 #[test]
+fn the_store_says_what_memory_its_database_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 2);
+    let before = chain.store.memory().unwrap();
+    for number in 0..20 {
+        let (user, miner) = chain.pair(0, 1);
+        let txs = [user.transfer(miner.address(), 1 + number)];
+        chain.block(&txs);
+    }
+    let written = chain.store.memory().unwrap();
+    assert!(written.memtables > before.memtables, "{before:?}, then {written:?}");
+    tools::compact(&chain.store, &mut |_, _| ()).unwrap();
+    assert!(chain.store.snapshot().block(1).unwrap().is_some());
+    let in_files = chain.store.memory().unwrap();
+    assert!(in_files.memtables < written.memtables, "{written:?}, then {in_files:?}");
+    assert!(in_files.block_cache > before.block_cache, "{before:?}, then {in_files:?}");
+}
+
+#[test]
 fn a_block_of_many_segments_reads_back_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let mut chain = TestChain::new(dir.path(), 2);

@@ -33,7 +33,8 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
     let load = Load::start(&town.net, ALL, 10, Duration::from_millis(50))?;
     let started = Instant::now();
     let mut warm = None;
-    say("   minute  height  confirmed  memory of each node, MiB: all of it, and what is its own");
+    say("   minute  height  confirmed  memory of each node, MiB: all of it, and what is its own;");
+    say("   and KiB that the first one's database has in its cache, memtables and table readers");
     for minute in 1..=extent.soak_minutes {
         while started.elapsed() < MINUTE * u32::try_from(minute)? {
             // The figures are those of each minute.
@@ -43,7 +44,8 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         let own: Vec<u64> = memory.iter().map(|(_, own)| own / 1024).collect();
         let all: Vec<u64> = memory.iter().map(|(all, _)| all / 1024).collect();
         let (height, confirmed) = (town.height(ALL)?, load.ledger().confirmed_count());
-        say(&format!("   {minute:>6}  {height:>6}  {confirmed:>9}  {all:?} {own:?}"));
+        let database = database(&town)?;
+        say(&format!("   {minute:>6}  {height:>6}  {confirmed:>9}  {all:?} {own:?} {database:?}"));
         if minute == WARM_MINUTES {
             warm = Some(memory);
         }
@@ -55,6 +57,13 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         }
     }
     town.check(&*load.stop()?)
+}
+
+/// What the database of the first node holds, in KiB.
+fn database(town: &Town) -> anyhow::Result<Vec<u64>> {
+    let node = town.node(0)?;
+    let kib = |name: &&str| Ok(node.metric(&format!("ombra_database_{name}_bytes"))? / 1024);
+    ["block_cache", "memtable", "table_reader"].iter().map(kib).collect()
 }
 
 /// Resident memory of each node in KiB, and the part of it that is not files.
