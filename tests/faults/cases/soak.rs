@@ -18,7 +18,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Caches so small that the warm minutes fill them; what grows afterwards is no cache.
 const SMALL: &[(&str, u64)] = &[
-    ("OMBRA__STORAGE__BLOCK_CACHE_BYTES", 8 << 20),
+    // Filters and indexes of new files take about 180 KiB of it a minute.
+    ("OMBRA__STORAGE__BLOCK_CACHE_BYTES", 512 << 10),
     ("OMBRA__STORAGE__WRITE_BUFFER_BYTES", 8 << 20),
     ("OMBRA__STORAGE__HOT_CACHE_BYTES", 2 << 20),
 ];
