@@ -30,12 +30,15 @@ mod memory;
 mod metrics;
 mod middleware;
 pub mod ports;
+mod rate;
 pub mod registry;
+mod rest;
 mod server;
 pub mod wire;
 
 pub use config::{Config, Limits};
 pub use ports::{ChainFacts, Endpoints, Ports};
+pub use rate::RateLimits;
 pub use server::{Local, Server, StartError, start};
 
 /// The most transactions of one `ombra_sendTransactions`.

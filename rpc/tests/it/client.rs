@@ -73,6 +73,13 @@ impl TestServer {
         exchange(self.connect().await, &post_text(body)).await
     }
 
+    /// Posts a text to a path; answers the status and the body.
+    pub async fn post_to(&self, path: &str, body: &str) -> (u16, String) {
+        let text = String::from_utf8(post_text(body)).unwrap();
+        let text = text.replacen("POST / ", &format!("POST {path} "), 1);
+        exchange(self.connect().await, text.as_bytes()).await
+    }
+
     pub async fn get(&self, path: &str) -> (u16, String) {
         let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         exchange(self.connect().await, head.as_bytes()).await

@@ -1,0 +1,154 @@
+//! REST as the public clients meet it.
+
+use serde_json::{Value, json};
+use types::Address;
+
+use crate::client::{TestServer, transfer};
+use crate::world::{NOW, key};
+
+/// A path's status and JSON.
+async fn get(server: &TestServer, path: &str) -> (u16, Value) {
+    let (status, body) = server.get(path).await;
+    let json = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
+    (status, json)
+}
+
+/// The answer of a path that must be there.
+async fn found(server: &TestServer, path: &str) -> Value {
+    let (status, json) = get(server, path).await;
+    assert_eq!(200, status, "{path}: {json}");
+    json
+}
+
+/// The status and code of a refusal.
+async fn refused(server: &TestServer, path: &str) -> (u16, String) {
+    let (status, json) = get(server, path).await;
+    assert!(json["error"].is_string(), "{path}: {json}");
+    (status, json["code"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn a_wallet_sends_and_finds_its_transaction_pending_and_included() {
+    let server = TestServer::start().await;
+    let text = transfer(1, 0);
+    let (status, body) = server.post_to("/api/chain/tx", &text).await;
+    let sent: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((200, &json!(true)), (status, &sent["ok"]), "{body}");
+    let path = format!("/api/chain/tx/{}", sent["hash"].as_str().unwrap());
+
+    let pending = found(&server, &path).await;
+    assert_eq!((&json!("pending"), &Value::Null), (&pending["status"], &pending["blockIndex"]));
+    server.world.commit();
+    let included = found(&server, &path).await;
+    assert_eq!((&json!("included"), &json!(1)), (&included["status"], &included["blockIndex"]));
+    assert_eq!(json!(NOW + 1_000), included["blockTimestamp"]);
+
+    let again = server.post_to("/api/chain/tx", &text).await;
+    assert_eq!((200, body), again, "a known transaction is answered as the first time");
+}
+
+#[tokio::test]
+async fn the_place_of_a_transaction_changes_nothing_that_its_signer_wrote() {
+    let server = TestServer::start().await;
+    let text = transfer(1, 0);
+    let hash = server.world.accept(&text);
+    server.world.commit();
+    let (_, body) = server.get(&format!("/api/chain/tx/{hash}")).await;
+    let signed = text.strip_suffix('}').unwrap();
+    assert!(body.starts_with(signed), "{body}\n{signed}");
+}
+
+#[tokio::test]
+async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
+    let server = TestServer::start().await;
+    (0..5).for_each(|_| drop(server.world.commit()));
+    let list = found(&server, "/api/chain/blocks?limit=2&offset=1").await;
+    let indexes: Vec<_> = list["blocks"].as_array().unwrap().iter().map(|it| &it["index"]).collect();
+    assert_eq!((vec![&json!(4), &json!(3)], &json!(5)), (indexes, &list["total"]));
+    let hash = list["blocks"][0]["hash"].as_str().unwrap().to_owned();
+    for path in [format!("block/4"), format!("block/{hash}"), format!("block/hash/{hash}")] {
+        let block = found(&server, &format!("/api/chain/{path}")).await;
+        assert_eq!((&json!(4), &json!(hash)), (&block["index"], &block["hash"]), "{path}");
+    }
+    let full = found(&server, "/api/chain/blocks-full?from=2&to=3").await;
+    assert_eq!((2, &Value::Null), (full["blocks"].as_array().unwrap().len(), &full["nextFrom"]));
+    let beyond = found(&server, "/api/chain/blocks?offset=5").await;
+    assert_eq!(json!([]), beyond["blocks"]);
+}
+
+#[tokio::test]
+async fn genesis_is_block_0() {
+    let server = TestServer::start().await;
+    let genesis = found(&server, "/api/chain/genesis").await;
+    assert_eq!((&json!(0), &json!(NOW)), (&genesis["index"], &genesis["timestamp"]));
+    assert_eq!(genesis, found(&server, "/api/chain/block/0").await);
+    let first = found(&server, "/api/chain/height").await;
+    assert_eq!(genesis["hash"], first["latestBlock"]["hash"]);
+}
+
+#[tokio::test]
+async fn an_account_counts_what_waits_and_what_its_open_runs_hold() {
+    let server = TestServer::start().await;
+    let who = key(1).address();
+    let path = format!("/api/chain/account/{who}");
+    for nonce in 0..2 {
+        server.world.accept(&transfer(1, nonce));
+    }
+    let account = found(&server, &path).await;
+    let seen = ["nonce", "committedNonce", "pendingCount"].map(|name| account[name].clone());
+    assert_eq!([json!(2), json!(0), json!(2)], seen);
+    assert_eq!((&json!("0"), &Value::Null), (&account["escrowed"], &account["miner"]));
+    server.world.commit();
+    let account = found(&server, &path).await;
+    assert_eq!((&json!(2), 2), (&account["committedNonce"], account["recentTxs"].as_array().unwrap().len()));
+    let unknown = found(&server, &format!("/api/chain/account/{}", Address::new([9; 20]))).await;
+    assert_eq!((&json!("0"), &json!(0)), (&unknown["balance"], &unknown["nonce"]));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_told_with_the_right_status() {
+    let server = TestServer::start().await;
+    let unknown = "ab".repeat(32);
+    for (path, status, code) in [
+        ("/api/chain/block/7".to_owned(), 404, "NOT_FOUND"),
+        ("/api/chain/block/latest".to_owned(), 400, "INVALID_PARAMS"),
+        (format!("/api/chain/tx/{unknown}"), 404, "NOT_FOUND"),
+        ("/api/chain/tx/what".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks?limit=101".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks?limt=1".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks-full?from=1&to=501".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/agent/v6/by-status/asleep".to_owned(), 400, "INVALID_PARAMS"),
+        (format!("/api/agent/v6/run/{unknown}"), 404, "NOT_FOUND"),
+        ("/api/blob/none".to_owned(), 404, "NOT_FOUND"),
+        ("/api/tasks/active".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/chain/task/7".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/analytics/overview?range=24h".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/elsewhere".to_owned(), 404, "NOT_FOUND"),
+        (format!("/api/chain/height?{}", "a".repeat(5_000)), 400, "INVALID_PARAMS"),
+        ("/api/chain/tx".to_owned(), 405, "METHOD_NOT_ALLOWED"),
+        ("/api/ws".to_owned(), 426, "WEBSOCKET_ONLY"),
+    ] {
+        assert_eq!((status, code.to_owned()), refused(&server, &path).await, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_tells_what_it_found() {
+    let server = TestServer::start().await;
+    let hash = server.world.accept(&transfer(1, 0));
+    server.world.commit();
+    let block = found(&server, "/api/chain/block/1").await["hash"].as_str().unwrap().to_owned();
+    for (query, kind) in [
+        ("1".to_owned(), "block"),
+        (block, "block"),
+        (hash.to_string(), "tx"),
+        (key(1).address().to_string(), "account"),
+        ("cd".repeat(32), "none"),
+        ("9".to_owned(), "none"),
+        ("a%2Fb%20c".to_owned(), "none"),
+    ] {
+        let hit = found(&server, &format!("/api/chain/search/{query}")).await;
+        assert_eq!(json!(kind), hit["type"], "{query}: {hit}");
+        assert_eq!(kind == "none", hit["result"].is_null(), "{query}: {hit}");
+    }
+}
