@@ -4,8 +4,6 @@ import { OmbraError } from "./errors.js";
 
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10000;
-/** A connection that is silent for so long is asked, and given up after the same time. */
-const SILENCE_MS = 20000;
 /** Answers that no later attempt would change. */
 const FINAL = ["INVALID_PARAMS", "HISTORY_UNAVAILABLE", "WEBSOCKET_ONLY", "-32601", "-32600"];
 
@@ -31,7 +29,7 @@ export class Subscription {
    * @param {URL} url
    * @param {typeof WebSocket} WebSocket
    * @param {{kind: string, filter: Record<string, any>, onEvent: (event: any) => void,
-   *   onEnd?: (error: OmbraError) => void}} wanted
+   *   onEnd?: (error: OmbraError) => void, silenceMs: number}} wanted
    */
   constructor(url, WebSocket, wanted) {
     this.#url = url;
@@ -147,12 +145,13 @@ export class Subscription {
     socket?.close();
   }
 
-  /** Notices a connection that has died without a word. */
+  /** Notices a connection that has died without a word: it is asked, and then given up. */
   #listen() {
+    const { silenceMs } = this.#wanted;
     clearTimeout(this.#watch);
     this.#watch = setTimeout(() => {
       if (this.#socket.readyState === 1) this.#send(ALIVE, "ombra_chainInfo", []);
-      this.#watch = setTimeout(() => this.#again(), SILENCE_MS);
-    }, SILENCE_MS);
+      this.#watch = setTimeout(() => this.#again(), silenceMs);
+    }, silenceMs);
   }
 }

@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import { ownSigner, signerOf } from "../../examples/js/ed25519.js";
 import { ownHmacSha512, ownPbkdf2Sha512, ownSha256, ownSha512 } from "../../examples/js/hash.js";
-import { VECTORS, hex } from "./support/repository.mjs";
+import { hex, VECTORS } from "./support/repository.mjs";
 
 test("the library's own hashes are the engine's, at every length around a block", () => {
   for (let length = 0; length < 300; length += 1) {

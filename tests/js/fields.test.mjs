@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as ombra from "../../examples/js/ombra.js";
-import { VECTORS, takeApart } from "./support/repository.mjs";
+import { takeApart, VECTORS } from "./support/repository.mjs";
 
 const key = await ombra.Key.fromMnemonic(VECTORS.wallet.mnemonic);
 const OTHER = VECTORS.wallet.index1.address;
@@ -16,14 +16,45 @@ const CALL = { name: "now", argsHash: HASH, resultHash: HASH, durationMs: 1, ok:
 /** Fields of every kind that are right. */
 const RIGHT = {
   CHAT_TURN: { conversationId: HASH, role: "user", content: "hello" },
-  AGENT_REQUEST: { agentRunId: HASH, conversationId: HASH, prompt: "hello", toolsWhitelist: ["now"], maxFee: "100", maxSteps: 1 },
-  AGENT_CLAIM: { agentRunId: HASH, minerAddress: key.address, modelInfo: "model", hardwareTier: "laptop" },
-  AGENT_STEP: { agentRunId: HASH, stepIndex: 0, outputTokens: 1, outputHash: HASH, toolCalls: [CALL] },
-  AGENT_FINISH: { agentRunId: HASH, totalTokensOut: 1, status: "completed", minerReward: "1", userRefund: 2n, networkFee: "3" },
+  AGENT_REQUEST: {
+    agentRunId: HASH,
+    conversationId: HASH,
+    prompt: "hello",
+    toolsWhitelist: ["now"],
+    maxFee: "100",
+    maxSteps: 1,
+  },
+  AGENT_CLAIM: {
+    agentRunId: HASH,
+    minerAddress: key.address,
+    modelInfo: "model",
+    hardwareTier: "laptop",
+  },
+  AGENT_STEP: {
+    agentRunId: HASH,
+    stepIndex: 0,
+    outputTokens: 1,
+    outputHash: HASH,
+    toolCalls: [CALL],
+  },
+  AGENT_FINISH: {
+    agentRunId: HASH,
+    totalTokensOut: 1,
+    status: "completed",
+    minerReward: "1",
+    userRefund: 2n,
+    networkFee: "3",
+  },
   AGENT_CANCEL: { agentRunId: HASH },
   TRANSFER: { to: OTHER, amount: "1", fee: "0" },
   MINER_REGISTER: { name: "miner", capabilities: ["chat"], modelInfo: "model" },
-  SOCIAL_BLOB_INIT: { blobId: "b", contentType: "text/plain", totalBytes: 5, totalChunks: 1, contentHash: HASH },
+  SOCIAL_BLOB_INIT: {
+    blobId: "b",
+    contentType: "text/plain",
+    totalBytes: 5,
+    totalChunks: 1,
+    contentHash: HASH,
+  },
   SOCIAL_BLOB_CHUNK: { blobId: "b", chunkIndex: 0, chunkDataBase64: "aGVsbG8=" },
   SOCIAL_BLOB_FINALIZE: { blobId: "b" },
   VALIDATOR_VOTE: { candidateKey: key.publicKey, power: 10, expiresAt: NOW + 1 },
@@ -39,7 +70,9 @@ async function refused(type, changes) {
       const name = field.split(/[.[]/)[0];
       await assert.rejects(
         sign(type, { [name]: value }),
-        (error) => error.name === "FieldError" && error.field === field && error.message.startsWith(`${field}: got `),
+        (error) =>
+          error.name === "FieldError" && error.field === field &&
+          error.message.startsWith(`${field}: got `),
         `${type} ${field} ${String(value)}`,
       );
     }
@@ -60,7 +93,20 @@ test("every kind is signed, and a field that is missing, null or unknown is refu
 });
 
 test("amounts are decimal strings or BigInts, never numbers", async () => {
-  const wrong = [1, 1.5, "", "01", "+1", "-1", "1.0", "1e3", " 1", -1n, 2n ** 64n, "18446744073709551616"];
+  const wrong = [
+    1,
+    1.5,
+    "",
+    "01",
+    "+1",
+    "-1",
+    "1.0",
+    "1e3",
+    " 1",
+    -1n,
+    2n ** 64n,
+    "18446744073709551616",
+  ];
   await refused("TRANSFER", { amount: wrong, fee: wrong });
   await refused("AGENT_REQUEST", { maxFee: wrong });
   await refused("AGENT_FINISH", { minerReward: wrong, userRefund: wrong, networkFee: wrong });
@@ -84,8 +130,14 @@ test("texts keep their limits in bytes and have no halves of surrogate pairs", a
   const halves = ["\ud800", "a\udfffb", "\udc00\ud800", 5];
   const euro = "€";
   await refused("CHAT_TURN", { content: [...halves, euro.repeat(5462)], role: ["miner", "User"] });
-  await refused("AGENT_REQUEST", { prompt: [...halves, "", euro.repeat(5462)], modelHint: [...halves, euro.repeat(86)] });
-  await refused("AGENT_FINISH", { finalAnswerInline: [...halves, euro.repeat(5462)], status: ["done"] });
+  await refused("AGENT_REQUEST", {
+    prompt: [...halves, "", euro.repeat(5462)],
+    modelHint: [...halves, euro.repeat(86)],
+  });
+  await refused("AGENT_FINISH", {
+    finalAnswerInline: [...halves, euro.repeat(5462)],
+    status: ["done"],
+  });
   await refused("MINER_REGISTER", { name: [...halves, euro.repeat(86)], modelInfo: halves });
   await sign("CHAT_TURN", { content: `${euro.repeat(5461)}.` });
   await sign("CHAT_TURN", { content: "", contentBlobId: "b" });
@@ -94,7 +146,11 @@ test("texts keep their limits in bytes and have no halves of surrogate pairs", a
 
 test("hashes, addresses and blob ids are in their written form", async () => {
   const hashes = ["ab", HASH.toUpperCase(), `0x${HASH}`, 5];
-  await refused("CHAT_TURN", { conversationId: hashes, parentTurnHash: hashes, agentRunId: hashes });
+  await refused("CHAT_TURN", {
+    conversationId: hashes,
+    parentTurnHash: hashes,
+    agentRunId: hashes,
+  });
   await refused("TRANSFER", { to: ["", OTHER.toUpperCase(), `0x${OTHER}`, `ox${OTHER}0`, HASH] });
   await refused("SOCIAL_BLOB_FINALIZE", { blobId: ["", "a b", "ț", "a".repeat(129), 5] });
   assert.equal((await sign("TRANSFER", { to: `ox${OTHER}` })).to, `ox${OTHER}`);
@@ -114,7 +170,10 @@ test("lists keep their limits, and what is in them is checked", async () => {
 
 test("members of nested objects are written in the order of the protocol", async () => {
   const reversed = Object.fromEntries(Object.entries(CALL).reverse());
-  const [one, other] = [await sign("AGENT_STEP", {}), await sign("AGENT_STEP", { toolCalls: [reversed] })];
+  const [one, other] = [
+    await sign("AGENT_STEP", {}),
+    await sign("AGENT_STEP", { toolCalls: [reversed] }),
+  ];
   assert.equal(other.hash, one.hash);
 });
 
@@ -137,7 +196,19 @@ test("an envelope names the key's own account and nothing unknown", async () => 
   await assert.rejects(sign("TRANSFER", {}, { chainId: 5 }), { field: "chainId" });
   await assert.rejects(ombra.buildTransaction("BURN", {}, ENVELOPE), { field: "type" });
   const tx = await sign("TRANSFER", {}, { from: `ox${key.address}`, chainId: "ombra-dev" });
-  const order = ["type", "from", "to", "amount", "fee", "nonce", "timestamp", "chainId", "publicKey", "hash", "signature"];
+  const order = [
+    "type",
+    "from",
+    "to",
+    "amount",
+    "fee",
+    "nonce",
+    "timestamp",
+    "chainId",
+    "publicKey",
+    "hash",
+    "signature",
+  ];
   assert.deepEqual(Object.keys(tx), order);
   assert.equal(tx.from, `ox${key.address}`);
 });
@@ -145,14 +216,20 @@ test("an envelope names the key's own account and nothing unknown", async () => 
 test("what can be computed is filled in", async () => {
   const { fields: turn } = takeApart(VECTORS.inferred_v6.AGENT_REQUEST);
   const { agentRunId, conversationId, toolsWhitelist, ...asked } = turn;
-  const request = await ombra.agentRequest(key, { ...asked, seed: "demo" }, { nonce: 7, timestamp: NOW });
+  const request = await ombra.agentRequest(key, { ...asked, seed: "demo" }, {
+    nonce: 7,
+    timestamp: NOW,
+  });
   assert.deepEqual(
     [request.agentRunId, request.conversationId, request.toolsWhitelist],
     [agentRunId, VECTORS.inferred_conversationId.id, []],
   );
   const claim = { agentRunId: HASH, modelInfo: "model", hardwareTier: "laptop" };
   assert.equal((await ombra.agentClaim(key, claim, ENVELOPE)).minerAddress, key.address);
-  assert.equal((await ombra.transfer(key, { to: OTHER, amount: 1n, fee: undefined }, ENVELOPE)).fee, "0");
+  assert.equal(
+    (await ombra.transfer(key, { to: OTHER, amount: 1n, fee: undefined }, ENVELOPE)).fee,
+    "0",
+  );
   const miner = { name: "miner", modelInfo: "model" };
   assert.deepEqual((await ombra.minerRegister(key, miner, ENVELOPE)).capabilities, []);
   const vote = { candidateKey: key.publicKey, power: 0 };
@@ -173,7 +250,9 @@ test("a settlement is divided as the protocol says", () => {
 
 test("bytes become the transactions of a blob", async () => {
   const bytes = Uint8Array.from({ length: 900000 }, (_, at) => at % 251);
-  const txs = await ombra.blobTransactions(key, { blobId: "b", contentType: "text/plain", bytes }, { nonce: 3 });
+  const txs = await ombra.blobTransactions(key, { blobId: "b", contentType: "text/plain", bytes }, {
+    nonce: 3,
+  });
   const kinds = ["SOCIAL_BLOB_INIT", ...Array(3).fill("SOCIAL_BLOB_CHUNK"), "SOCIAL_BLOB_FINALIZE"];
   assert.deepEqual(txs.map(({ type }) => type), kinds);
   assert.deepEqual(txs.map(({ nonce }) => nonce), [3, 4, 5, 6, 7]);
@@ -185,5 +264,7 @@ test("bytes become the transactions of a blob", async () => {
   assert.ok(Buffer.concat(chunks).equals(bytes));
   const none = { blobId: "b", contentType: "text/plain", bytes: new Uint8Array() };
   await assert.rejects(ombra.blobTransactions(key, none, { nonce: 0 }), { field: "totalBytes" });
-  await assert.rejects(ombra.blobTransactions(key, { ...none, bytes: "text" }, { nonce: 0 }), { field: "bytes" });
+  await assert.rejects(ombra.blobTransactions(key, { ...none, bytes: "text" }, { nonce: 0 }), {
+    field: "bytes",
+  });
 });

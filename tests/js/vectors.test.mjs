@@ -7,15 +7,15 @@ import { test } from "node:test";
 import { ownSigner, signerOf } from "../../examples/js/ed25519.js";
 import { derive, mnemonicOf } from "../../examples/js/mnemonic.js";
 import {
-  Key,
   computeAgentRunId,
   computeConversationId,
   generateMnemonic,
+  Key,
   parseMnemonic,
   signTransaction,
 } from "../../examples/js/ombra.js";
 import { WORDS } from "../../examples/js/wordlist.js";
-import { CLIENTS, VECTORS, bytes, hex, takeApart } from "./support/repository.mjs";
+import { bytes, CLIENTS, hex, takeApart, VECTORS } from "./support/repository.mjs";
 
 const { wallet } = VECTORS;
 const DEVELOPMENT = `${"test ".repeat(11)}junk`;
@@ -27,7 +27,10 @@ test("the golden mnemonic gives the golden keys", async () => {
   assert.equal(key.exportPrivateKey(), wallet.index0.privateKey);
   assert.equal(key.publicKey, wallet.index0.publicKey);
   assert.equal(key.address, wallet.index0.address);
-  assert.equal((await Key.fromMnemonic(wallet.mnemonic, { index: 1 })).address, wallet.index1.address);
+  assert.equal(
+    (await Key.fromMnemonic(wallet.mnemonic, { index: 1 })).address,
+    wallet.index1.address,
+  );
   assert.equal((await Key.fromMnemonic(DEVELOPMENT)).address, wallet.devMnemonicIndex0Address);
   assert.equal((await Key.fromPrivateKey(wallet.index0.privateKey)).address, wallet.index0.address);
 });
@@ -130,8 +133,14 @@ test("the word list is the English one of BIP-39", () => {
 test("BIP-39 makes the words of its test vectors", async () => {
   const vectors = [
     ["00".repeat(16), `${"abandon ".repeat(11)}about`],
-    ["7f".repeat(16), "legal winner thank year wave sausage worth useful legal winner thank yellow"],
-    ["80".repeat(16), "letter advice cage absurd amount doctor acoustic avoid letter advice cage above"],
+    [
+      "7f".repeat(16),
+      "legal winner thank year wave sausage worth useful legal winner thank yellow",
+    ],
+    [
+      "80".repeat(16),
+      "letter advice cage absurd amount doctor acoustic avoid letter advice cage above",
+    ],
     ["ff".repeat(16), `${"zoo ".repeat(11)}wrong`],
     ["00".repeat(32), `${"abandon ".repeat(23)}art`],
     ["ff".repeat(32), `${"zoo ".repeat(23)}vote`],
@@ -150,8 +159,14 @@ test("a new mnemonic is valid and never the same", async () => {
 
 test("words that are no mnemonic are refused without being shown", async () => {
   const refusals = [
-    ["abandon ".repeat(12), "mnemonic: got a wrong checksum, expected words as they were written down"],
-    [`${"abandon ".repeat(11)}abuot`, "mnemonic: got an unknown word 12, expected words of the English list"],
+    [
+      "abandon ".repeat(12),
+      "mnemonic: got a wrong checksum, expected words as they were written down",
+    ],
+    [
+      `${"abandon ".repeat(11)}abuot`,
+      "mnemonic: got an unknown word 12, expected words of the English list",
+    ],
     ["abandon", "mnemonic: got 1 words, expected 12 or 24 words"],
     [`${"abandon ".repeat(17)}agent`, "mnemonic: got 18 words, expected 12 or 24 words"],
     [undefined, "mnemonic: got undefined, expected 12 or 24 words"],
@@ -168,10 +183,14 @@ test("words that are no mnemonic are refused without being shown", async () => {
 test("a key does not show its secret unless it is asked", async () => {
   const key = await golden();
   const { inspect } = await import("node:util");
-  for (const shown of [JSON.stringify(key), String(key), inspect(key, { showHidden: true, depth: 9 })]) {
+  for (
+    const shown of [JSON.stringify(key), String(key), inspect(key, { showHidden: true, depth: 9 })]
+  ) {
     assert.ok(!shown.includes(wallet.index0.privateKey), shown);
   }
-  const refused = { message: "privateKey: got something else, expected 64 lowercase hex characters" };
+  const refused = {
+    message: "privateKey: got something else, expected 64 lowercase hex characters",
+  };
   for (const wrong of [wallet.index0.privateKey.toUpperCase(), "00", undefined]) {
     await assert.rejects(Key.fromPrivateKey(wrong), refused);
   }

@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
-const read = (path) => JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8"));
+const read = (path) =>
+  JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8"));
 
 /** types/vectors.json. */
 export const VECTORS = read("types/vectors.json");
@@ -10,7 +11,9 @@ export const VECTORS = read("types/vectors.json");
 export const CLIENTS = read("types/fixtures/clients.json");
 
 /** The fields of a transaction's own kind, and its envelope. */
-export function takeApart({ type, from, nonce, timestamp, chainId, publicKey, hash, signature, ...fields }) {
+export function takeApart(
+  { type, from, nonce, timestamp, chainId, publicKey, hash, signature, ...fields },
+) {
   return { type, fields, envelope: { from, nonce, timestamp, chainId } };
 }
 
