@@ -2,8 +2,13 @@
 
 import { OmbraError } from "./errors.js";
 
-const RETRY_MS_MIN = 250;
+const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 10000;
+/**
+ * How often the first connection is tried before the caller is told. Node.js may ask for the
+ * WebSocket on a connection that `fetch` has used, which a node refuses and closes.
+ */
+const FIRST_ATTEMPTS = 5;
 /** Answers that no later attempt would change. */
 const FINAL = ["INVALID_PARAMS", "HISTORY_UNAVAILABLE", "WEBSOCKET_ONLY", "-32601", "-32600"];
 
@@ -18,6 +23,7 @@ export class Subscription {
   #timer;
   #watch;
   #retryMs = RETRY_MS_MIN;
+  #firstAttempts = FIRST_ATTEMPTS;
   #settle;
   /** The block to go on with, and how many of its events have been delivered. */
   #block;
@@ -126,10 +132,11 @@ export class Subscription {
     else throw error;
   }
 
-  /** A new connection after a while. The first one must succeed. */
+  /** A new connection after a while. Until one has succeeded, the number of attempts is limited. */
   #again(error) {
     this.#abandon();
-    if (this.#settle) {
+    this.#firstAttempts -= 1;
+    if (this.#settle && this.#firstAttempts === 0) {
       this.#end(error ?? new OmbraError(`no WebSocket at ${this.#url}`, "UNREACHABLE"));
       return;
     }

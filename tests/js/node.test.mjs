@@ -94,11 +94,12 @@ test("a miner is registered", async () => {
   assert.equal((await node.rpc("ombra_getMiner", [bob.address])).name, NASTY);
 });
 
-test("bytes become a blob that comes back the same, and a turn refers to it", async () => {
+test("bytes become a final blob, and turns refer to it", async () => {
   const bytes = Uint8Array.from({ length: 400001 }, (_, at) => (at * 7) % 251);
   await upload("picture", bytes);
-  const response = await fetch(new URL("/api/blob/picture", URL_OF_NODE));
-  assert.ok(Buffer.from(await response.arrayBuffer()).equals(bytes));
+  const { final, received, contentHash } = await node.rpc("ombra_getBlob", ["picture"]);
+  const expected = [true, 2, await ombra.computeContentHash(bytes)];
+  assert.deepEqual([final, received, contentHash], expected);
 
   const conversationId = await ombra.computeConversationId(alice.address, NASTY);
   const attachments = [{ blobId: "picture", type: "image" }];
@@ -178,16 +179,17 @@ test("random texts are hashed as the node hashes them", async () => {
   const nonce = await node.nextNonce(alice.address);
   const chainId = await node.chainId();
   for (let round = 0; round < 150; round += 1) {
-    const [long, short] = [text(next, 300), text(next, 12)];
-    const told = `OMBRA_SEED=${seed} round ${round}: ${JSON.stringify([long, short])}`;
+    // A name on a list has at most 64 bytes, a hint 256.
+    const [long, hint, name] = [text(next, 300), text(next, 8), text(next, 2)];
+    const told = `OMBRA_SEED=${seed} round ${round}: ${JSON.stringify([long, hint, name])}`;
     const turn = { conversationId: HASH, role: "user", content: long };
     const request = {
       prompt: long,
       maxFee: "100",
       maxSteps: 1,
-      toolsWhitelist: [short],
-      modelHint: short,
-      seed: short,
+      toolsWhitelist: [name],
+      modelHint: hint,
+      seed: hint,
     };
     for (const [build, fields] of [[ombra.chatTurn, turn], [ombra.agentRequest, request]]) {
       const tx = await build(alice, fields, { nonce, chainId });
@@ -197,21 +199,10 @@ test("random texts are hashed as the node hashes them", async () => {
       const { valid, error } = await node.rpc("ombra_simulateTransaction", [tx]);
       assert.ok(valid, `${told} ${JSON.stringify(error)}`);
     }
-    const conversation = await node.rpc("ombra_computeConversationId", [
-      alice.address,
-      short,
-      round,
-    ]);
-    assert.equal(
-      await ombra.computeConversationId(alice.address, short, round),
-      conversation.conversationId,
-      told,
-    );
-    assert.equal(
-      await ombra.computeContentHash(long),
-      await node.rpc("ombra_computeContentHash", [long]),
-      told,
-    );
+    const { conversationId, now } = await node.rpc("ombra_computeConversationId", [bob.address, hint]);
+    assert.equal(await ombra.computeConversationId(bob.address, hint, now), conversationId, told);
+    const contentHash = await node.rpc("ombra_computeContentHash", [long]);
+    assert.equal(await ombra.computeContentHash(long), contentHash, told);
   }
 });
 

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { Client } from "../../examples/js/ombra.js";
 import { account, client, URL_OF_NODE, waitUntil, wire } from "./support/chain.mjs";
+import { WebSocket } from "./support/websocket.mjs";
 
 const node = client();
 
@@ -97,6 +98,23 @@ test("wrong kinds and filters, nodes that are away and engines without WebSocket
   await refused(client("http://127.0.0.1:1").subscribe("blocks", {}, ignore), "UNREACHABLE");
   const poor = new Client(URL_OF_NODE, { WebSocket: null });
   await refused(poor.subscribe("blocks", {}, ignore), "NO_WEBSOCKET");
+});
+
+test("a first connection that fails is made again", async (t) => {
+  let failures = 3;
+  class Shy extends WebSocket {
+    constructor(url) {
+      super(failures > 0 ? "ws://127.0.0.1:1/" : url);
+      failures -= 1;
+    }
+  }
+  const heights = [];
+  const shy = new Client(URL_OF_NODE, { WebSocket: Shy });
+  const subscription = await shy.subscribe("blocks", { fromBlock: 1 }, ({ index }) => heights.push(index));
+  t.after(() => subscription.close());
+  assert.equal(failures, -1);
+  await waitUntil("a block", () => heights.length > 0);
+  assert.equal(heights[0], 1);
 });
 
 test("the engine's own WebSocket serves as well", { skip: !globalThis.WebSocket }, async (t) => {
