@@ -1,6 +1,6 @@
 // Building and signing transactions (docs/protocol.md sections 3 and 5).
 
-import { toBase64, toHex, utf8, wrong } from "./bytes.js";
+import { fromHex, toBase64, toHex, utf8, wrong } from "./bytes.js";
 import { amount, blobId, hash, KINDS, plainInteger, refuseUnknown, string } from "./fields.js";
 import { sha256 } from "./hash.js";
 import { bareAddress } from "./keys.js";
@@ -38,8 +38,8 @@ const DAY_MS = 86400000;
  * @returns {Promise<string>} 64 hex characters
  */
 export async function computeContentHash(content) {
-  const bytes = typeof content === "string" ? utf8(string("content", content)) : content;
-  return toHex(await sha256(bytes));
+  if (content instanceof Uint8Array) return toHex(await sha256(content));
+  return toHex(await sha256(utf8(string("content", content))));
 }
 
 /**
@@ -165,6 +165,7 @@ function checkTogether(tx) {
  * @returns {Signed}
  */
 export function attachSignature({ tx, hash: digest }, signature) {
+  fromHex("signature", signature, 64);
   return { ...tx, hash: digest, signature };
 }
 

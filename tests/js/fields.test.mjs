@@ -213,6 +213,20 @@ test("an envelope names the key's own account and nothing unknown", async () => 
   assert.equal(tx.from, `ox${key.address}`);
 });
 
+test("a wallet that signs by itself gets the text to sign, and attaches the signature", async () => {
+  const { type, fields, envelope } = takeApart(VECTORS.sdk_generated.TRANSFER);
+  const whole = { ...envelope, publicKey: key.publicKey };
+  const unsigned = await ombra.buildTransaction(type, fields, whole);
+  assert.equal(unsigned.payload, JSON.stringify(unsigned.tx));
+  assert.equal(unsigned.hash, await ombra.computeContentHash(unsigned.payload));
+  const { signature } = VECTORS.sdk_generated.TRANSFER;
+  const signed = ombra.attachSignature(unsigned, signature);
+  assert.equal(JSON.stringify(signed), JSON.stringify(VECTORS.sdk_generated.TRANSFER));
+  for (const wrong of [signature.toUpperCase(), "", undefined]) {
+    assert.throws(() => ombra.attachSignature(unsigned, wrong), { field: "signature" });
+  }
+});
+
 test("what can be computed is filled in", async () => {
   const { fields: turn } = takeApart(VECTORS.inferred_v6.AGENT_REQUEST);
   const { agentRunId, conversationId, toolsWhitelist, ...asked } = turn;
