@@ -213,7 +213,7 @@ test("an envelope names the key's own account and nothing unknown", async () => 
   assert.equal(tx.from, `ox${key.address}`);
 });
 
-test("a wallet that signs by itself gets the text to sign, and attaches the signature", async () => {
+test("a wallet that signs by itself gets the text and attaches the signature", async () => {
   const { type, fields, envelope } = takeApart(VECTORS.sdk_generated.TRANSFER);
   const whole = { ...envelope, publicKey: key.publicKey };
   const unsigned = await ombra.buildTransaction(type, fields, whole);

@@ -199,8 +199,9 @@ test("random texts are hashed as the node hashes them", async () => {
       const { valid, error } = await node.rpc("ombra_simulateTransaction", [tx]);
       assert.ok(valid, `${told} ${JSON.stringify(error)}`);
     }
-    const { conversationId, now } = await node.rpc("ombra_computeConversationId", [bob.address, hint]);
-    assert.equal(await ombra.computeConversationId(bob.address, hint, now), conversationId, told);
+    const creation = [bob.address, hint];
+    const { conversationId, now } = await node.rpc("ombra_computeConversationId", creation);
+    assert.equal(await ombra.computeConversationId(...creation, now), conversationId, told);
     const contentHash = await node.rpc("ombra_computeContentHash", [long]);
     assert.equal(await ombra.computeContentHash(long), contentHash, told);
   }

@@ -89,7 +89,7 @@ test("the pool is heard live, and a closed subscription is silent", async () => 
   assert.deepEqual(heard, { open: sent.map((hash) => `accepted ${hash}`), closed: [] });
 });
 
-test("wrong kinds and filters, nodes that are away and engines without WebSocket are told", async () => {
+test("wrong kinds, nodes that are away and engines without WebSocket are told", async () => {
   const ignore = () => {};
   const refused = (promise, code) => assert.rejects(promise, { name: "OmbraError", code });
   await refused(node.subscribe("nothing", {}, ignore), "INVALID_PARAMS");
@@ -109,8 +109,9 @@ test("a first connection that fails is made again", async (t) => {
     }
   }
   const heights = [];
+  const onEvent = ({ index }) => heights.push(index);
   const shy = new Client(URL_OF_NODE, { WebSocket: Shy });
-  const subscription = await shy.subscribe("blocks", { fromBlock: 1 }, ({ index }) => heights.push(index));
+  const subscription = await shy.subscribe("blocks", { fromBlock: 1 }, onEvent);
   t.after(() => subscription.close());
   assert.equal(failures, -1);
   await waitUntil("a block", () => heights.length > 0);
