@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Client } from "../../examples/js/ombra.js";
-import { account, client, URL_OF_NODE, waitUntil, wire } from "./support/chain.mjs";
+import { account, client, nowhere, URL_OF_NODE, waitUntil, wire } from "./support/chain.mjs";
 import { WebSocket } from "./support/websocket.mjs";
 
 const node = client();
@@ -95,16 +95,17 @@ test("wrong kinds, nodes that are away and engines without WebSocket are told", 
   await refused(node.subscribe("nothing", {}, ignore), "INVALID_PARAMS");
   await refused(node.subscribe("chat", { mood: "good" }, ignore), "INVALID_PARAMS");
   await refused(node.subscribe("pool", { fromBlock: 1 }, ignore), "INVALID_PARAMS");
-  await refused(client("http://127.0.0.1:1").subscribe("blocks", {}, ignore), "UNREACHABLE");
+  await refused(client(`http://${await nowhere()}`).subscribe("blocks", {}, ignore), "UNREACHABLE");
   const poor = new Client(URL_OF_NODE, { WebSocket: null });
   await refused(poor.subscribe("blocks", {}, ignore), "NO_WEBSOCKET");
 });
 
 test("a first connection that fails is made again", async (t) => {
+  const away = `ws://${await nowhere()}/`;
   let failures = 3;
   class Shy extends WebSocket {
     constructor(url) {
-      super(failures > 0 ? "ws://127.0.0.1:1/" : url);
+      super(failures > 0 ? away : url);
       failures -= 1;
     }
   }

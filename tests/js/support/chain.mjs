@@ -42,6 +42,15 @@ export function flushPool() {
   });
 }
 
+/** An address where nobody listens: the system gave the port, and it was closed again. */
+export async function nowhere() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return `127.0.0.1:${port}`;
+}
+
 /** Waits until `check` holds, asking again and again until the deadline. */
 export async function waitUntil(what, check) {
   const deadline = Date.now() + 60000;
