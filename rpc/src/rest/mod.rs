@@ -11,6 +11,7 @@ mod fees;
 mod market;
 mod openapi;
 mod params;
+mod place;
 mod refusal;
 mod rendered;
 mod socket;
@@ -80,7 +81,7 @@ pub(crate) struct Resources {
 
 impl Rest {
     pub(crate) fn new(api: Api, resources: Resources) -> Self {
-        let openapi = openapi::document(&endpoints(), &api.facts.version).to_string().into();
+        let openapi = openapi_document(&api.facts.version).to_string().into();
         let streams = usize::try_from(api.limits.streams_max).unwrap_or(Semaphore::MAX_PERMITS);
         Self(Arc::new(Inner {
             api,
@@ -153,6 +154,12 @@ impl Rest {
         metrics.count(name, answer.as_ref().err().map_or(0, RpcError::number), 1);
         answer.unwrap_or_else(IntoResponse::into_response)
     }
+}
+
+/// The `OpenAPI` 3.1 document of everything under `/api`.
+#[must_use]
+pub fn openapi_document(version: &str) -> serde_json::Value {
+    openapi::document(&endpoints(), version)
 }
 
 /// Every endpoint that only reads.
