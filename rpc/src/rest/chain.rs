@@ -171,6 +171,9 @@ fn blocks_full(rest: &Rest, _: Nothing, query: RangeQuery) -> Result<FullBlocks,
         let certificate = rest.ports().chain.certificate(index)?;
         blocks.push(rest_block(BlockView::new(&committed, certificate, true)));
     }
+    // Who did not say where to end has not got all.
+    let is_cut = query.to.is_none() && to < height;
+    let next_from = next_from.or(is_cut.then(|| to.saturating_add(1)));
     Ok(FullBlocks { blocks, total: height, next_from })
 }
 

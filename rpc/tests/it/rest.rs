@@ -74,7 +74,10 @@ async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
     }
     let full = found(&server, "/api/chain/blocks-full?from=2&to=3").await;
     assert_eq!((2, &Value::Null), (full["blocks"].as_array().unwrap().len(), &full["nextFrom"]));
-    let beyond = found(&server, "/api/chain/blocks?offset=5").await;
+    server.world.commit_many(500);
+    let all = found(&server, "/api/chain/blocks-full").await;
+    assert_eq!((500, &json!(501)), (all["blocks"].as_array().unwrap().len(), &all["nextFrom"]));
+    let beyond = found(&server, "/api/chain/blocks?offset=505").await;
     assert_eq!(json!([]), beyond["blocks"]);
 }
 
