@@ -154,18 +154,21 @@ pub struct SocketBlock {
     /// The same as `prevHash`.
     #[schemars(with = "HashText")]
     pub previous_hash: Hash,
-    /// Its transactions' hashes, in order of execution.
+    /// Its transactions' hashes, in order of execution; the first 10,000 of more.
     #[schemars(with = "Vec<HashText>")]
     pub transactions: Vec<Hash>,
 }
 
 impl SocketBlock {
+    /// The public client takes no message of more than a mebibyte.
+    const HASHES_MAX: usize = 10_000;
+
     pub(crate) fn new(committed: &CommittedBlock) -> Self {
         let (header, txs) = (&committed.block.header, &committed.block.transactions);
         Self {
             block: ListedBlock::new(committed.hash, header),
             previous_hash: header.previous_hash,
-            transactions: txs.iter().map(|tx| tx.hash()).collect(),
+            transactions: txs.iter().take(Self::HASHES_MAX).map(|tx| tx.hash()).collect(),
         }
     }
 }
