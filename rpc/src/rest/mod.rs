@@ -123,11 +123,15 @@ impl Rest {
         if self.api().shutdown.is_cancelled() {
             return Err(RpcError::ShuttingDown);
         }
-        let Ok(_place) = self.0.resources.readers.acquire().await else {
-            return Err(RpcError::ShuttingDown);
-        };
+        let readers = Arc::clone(&self.0.resources.readers);
+        let Ok(place) = readers.acquire_owned().await else { return Err(RpcError::ShuttingDown) };
         let rest = self.clone();
-        tokio::task::spawn_blocking(move || work(&rest)).await.unwrap_or(Err(RpcError::Internal))
+        // A client that goes away does not stop the work, so the work has the place, not the client.
+        let worked = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work(&rest)
+        });
+        worked.await.unwrap_or(Err(RpcError::Internal))
     }
 
     /// An answer that counts in the memory for answers until its last byte was written.
