@@ -17,7 +17,7 @@ from chain import NOBODY, NOWHERE, PATIENCE_SECONDS, Account, ask_harness, conne
 from ombrachain.crypto import sha256_hex
 from ombrachain.stream import WsClient
 
-# The SDK gives up if the node is not there when it comes back, so it comes late enough.
+# When the SDK comes back; it gives up if the node is not there by then.
 COMES_BACK_SECONDS = 4.0
 CHANNELS = ("blocks", "txs", "mempool", "agent", "chat")
 TYPES = {"block", "tx", "mempool", "agent", "chat"}
@@ -30,8 +30,14 @@ class Ear:
         self.socket, self.heard = socket, []
 
     async def listen(self):
-        async for message in self.socket.messages():
-            self.heard.append(message)
+        while True:
+            try:
+                async for message in self.socket.messages():
+                    self.heard.append(message)
+                return
+            except OSError:
+                # On a slow machine the node starts later than that; the program has to try again.
+                await asyncio.sleep(0.1)
 
     def told(self, kind):
         return [message["data"] for message in self.heard if message["type"] == kind]
@@ -200,8 +206,6 @@ async def comes_back(url, client, alice, bob, how):
         await listener.until("the first payment", lambda it: it.told("tx") and it.told("block"))
         old, used = listener.socket._ws, time.process_time()
         await in_thread(ask_harness, how)
-        # As long as the node is away, the client waits.
-        await asyncio.sleep(0)
         await in_thread(ask_harness, "start")
         await listener.until("the subscriptions", lambda it: it.count("subscribed") == 2 * len(CHANNELS))
         used = time.process_time() - used
