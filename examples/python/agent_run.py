@@ -35,7 +35,6 @@ def request(prompt, max_fee):
 
 async def main(prompt, max_fee="100000"):
     socket, steps, status = client.websocket(), 0, None
-    await socket.connect()
     run = request(prompt, max_fee)
     print("run", run, flush=True)
     await socket.subscribe({"channel": "agent", "address": wallet.address})

@@ -22,20 +22,18 @@ shown = set()
 def show(conversation, page=None):
     """The SDK has no method for conversations, so its own function asks (docs/rest.md)."""
     told = client._request("GET", f"/api/agent/v6/conversation/{conversation}", params=page)
-    for turn in told["turns"]:
-        if turn["hash"] not in shown:
-            print(f"{turn['from'][:8]} ({turn['role']}): {turn['content']}", flush=True)
+    for turn in [turn for turn in told["turns"] if turn["hash"] not in shown]:
         shown.add(turn["hash"])
+        print(f"{turn['from'][:8]} ({turn['role']}): {turn['content']}", flush=True)
     if told["nextCursor"]:
         show(conversation, {"cursor": told["nextCursor"]})
 
 
 def say(conversation, content):
     """Nor has it a builder, so its own function signs (docs/protocol.md section 5.1)."""
-    what = {"conversationId": conversation, "role": "user", "content": content}
-    nonce = client.chain.get_account(wallet.address)["nonce"]
-    turn = {"type": "CHAT_TURN", "from": wallet.address, **what, "nonce": nonce}
-    turn["timestamp"] = int(time.time() * 1000)
+    nonce, now = client.chain.get_account(wallet.address)["nonce"], int(time.time() * 1000)
+    said = {"conversationId": conversation, "role": "user", "content": content}
+    turn = {"type": "CHAT_TURN", "from": wallet.address, **said, "nonce": nonce, "timestamp": now}
     sent = client.chain.submit_tx(_sign_and_finalize(turn, wallet.private_key))
     while client.chain.get_tx(sent["hash"])["txStatus"] == "pending":
         time.sleep(0.1)
@@ -43,7 +41,6 @@ def say(conversation, content):
 
 async def listen(conversation):
     socket = client.websocket()
-    await socket.connect()
     await socket.subscribe({"channel": "chat"})
     async for _ in socket.messages():
         show(conversation)
@@ -57,7 +54,6 @@ async def main(conversation=sha256_hex(f"{wallet.address}|{time.time_ns()}|".enc
         if line.strip():
             say(conversation, line.strip())
             show(conversation)
-    listening.cancel()
 
 
 asyncio.run(main(*sys.argv[1:2]))

@@ -61,7 +61,7 @@ def money(examples, alice, bob):
     assert "INSUFFICIENT_BALANCE" in printed[-1], printed
 
 
-def run(examples, client, miner):
+def run(examples, miner):
     """What a miner does, one thing after the other, is shown as it comes."""
     with examples.start("agent_run.py", "How much is 6 * 7?", "10000") as asking:
         agent = asking.stdout.readline().split()[1]
@@ -77,7 +77,6 @@ def run(examples, client, miner):
         miner.send("AGENT_FINISH", agentRunId=agent, **end, **amounts)
         rest = [f"completed {miner.address}", "42", "3 for the miner, 9897 back"]
         same(rest, ended(asking))
-    return agent
 
 
 def watch(examples, alice, bob):
@@ -122,11 +121,11 @@ def main(url, folder):
     examples = Examples(url, folder)
     alice, bob = Account(client, 0), Account(client, 1)
     money(examples, alice, bob)
-    agent = run(examples, client, bob)
+    run(examples, bob)
     watch(examples, alice, bob)
     chat(examples, alice, bob)
     every_program_is_here(examples)
-    print(json.dumps({"run": agent, "examples": len(list(examples.folder.glob("*.py")))}))
+    print(json.dumps({"examples": len(list(examples.folder.glob("*.py")))}))
 
 
 main(*sys.argv[1:])

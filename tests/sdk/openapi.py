@@ -32,7 +32,7 @@ class Document:
         self.document = self.http.get(f"{url}/api/openapi.json").json()
         OpenAPIV31SpecValidator(self.document).validate()
         self.strict = closed(self.document)
-        self.answered, self.refused, self.statuses = set(), set(), {}
+        self.answered, self.statuses = set(), set()
 
     def check(self, schema, value, what):
         """The value fits the schema, and has no member that the schema does not name."""
@@ -56,8 +56,9 @@ class Document:
         # The schema of refusals is for refusals only.
         same((what, answer.is_success), (what, str(answer.status_code) in responses))
         assert answer.status_code < 500, f"{what} {answer.text}"
-        (self.answered if answer.is_success else self.refused).add(template)
-        self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
+        self.statuses.add(answer.status_code)
+        if answer.is_success:
+            self.answered.add(template)
         return answer
 
 
@@ -178,7 +179,7 @@ def submit(document, client):
     bad = [stale, poor, {}, [], 7, "x", {**good, "amount": "2"}, {"tx": good}, {"tx": 1, "signature": 2}]
     for body in bad:
         assert not document.ask(path, path, "post", json=body).is_success, body
-    for text in (b"", b"{", b"\xff", b"[" * 1000, b'{"a":1,"a":2}', b" " * 2_000_000):
+    for text in (b"", b"{", b"\xff", b"[" * 1000, b'{"a":1,"a":2}', b" " * 20_000_000):
         assert not document.ask(path, path, "post", content=text).is_success, text
     wanted = document.strict["paths"][path]["post"]["requestBody"]["content"][JSON]["schema"]
     for body in bodies:
@@ -228,7 +229,7 @@ def main(url):
     events(document, client)
     streams = {"/api/chain/events", "/api/mempool/events", "/api/ws"}
     same(set(document.document["paths"]) - streams, document.answered)
-    print(json.dumps({"statuses": document.statuses}))
+    print(json.dumps({"statuses": sorted(document.statuses)}))
 
 
 main(sys.argv[1])
