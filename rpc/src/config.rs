@@ -72,7 +72,7 @@ pub struct Limits {
     pub websocket_queue_max: u32,
     /// Subscriptions of one WebSocket connection.
     pub subscriptions_max: u32,
-    /// Event streams and WebSockets under `/api` that are open at the same time.
+    /// Event streams and web sockets under `/api` that are open at the same time.
     pub streams_max: u32,
     /// `ombra_waitForTransaction` calls of all clients that wait at the same time.
     pub waiting_calls_max: u32,

@@ -10,8 +10,8 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Amount, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures, Params,
-    PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
+    Account, Address, Amount, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures,
+    Params, PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
 };
 
 mod node;

@@ -148,9 +148,8 @@ impl Clients {
     /// The address that a request began at. Every proxy adds at the end of the header whom it was
     /// asked by, so what stands left of the first that is not trusted is the client's own invention.
     fn origin(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let is_trusted = |address: &IpAddr| {
-            self.trusted_proxies.iter().any(|network| network.contains(address))
-        };
+        let is_trusted =
+            |address: &IpAddr| self.trusted_proxies.iter().any(|network| network.contains(address));
         let mut origin = peer;
         let lists = headers.get_all(FORWARDED_FOR).iter().collect::<Vec<_>>().into_iter().rev();
         let hops = lists.flat_map(|list| list.to_str().unwrap_or("?").rsplit(','));
@@ -203,9 +202,7 @@ mod tests {
         let pair = |(name, value): &(&'static str, &'static str)| {
             (HeaderName::from_static(name), HeaderValue::from_static(value))
         };
-        let mut headers = HeaderMap::new();
-        pairs.iter().map(pair).for_each(|(name, value)| drop(headers.append(name, value)));
-        headers
+        pairs.iter().map(pair).collect()
     }
 
     fn ip(text: &str) -> Option<IpAddr> {

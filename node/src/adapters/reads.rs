@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, IncludedTx, MinerEntry, Proof,
-    ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
+    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, IncludedTx,
+    MinerEntry, Proof, ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
 use state::store::{self, Snapshot};

@@ -166,9 +166,7 @@ pub(crate) fn pool_notice(event: &PoolEvent, block_index: u64) -> PoolNotice {
     let tx = event.tx();
     let (event, dropped) = match event {
         PoolEvent::Accepted(_) => (PoolNoticeKind::Accepted, None),
-        PoolEvent::Dropped(dropped) => {
-            (PoolNoticeKind::Dropped, Some(DropView::from(&**dropped)))
-        }
+        PoolEvent::Dropped(dropped) => (PoolNoticeKind::Dropped, Some(DropView::from(&**dropped))),
     };
     PoolNotice {
         event,

@@ -55,10 +55,8 @@ fn look_back(ports: &Ports, highest: u64, lowest: u64) -> Result<VecDeque<Amount
         let Some(committed) = ports.chain.block(height)? else { continue };
         let txs = &committed.block.transactions;
         for tx in txs.iter().rev() {
-            #[expect(clippy::wildcard_enum_match_arm, reason = "only one type has a fee")]
-            match tx.body() {
-                Body::Transfer(transfer) => fees.push_back(transfer.fee),
-                _ => {}
+            if let Body::Transfer(transfer) = tx.body() {
+                fees.push_back(transfer.fee);
             }
         }
         looked_at = looked_at.saturating_add(txs.len());

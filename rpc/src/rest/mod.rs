@@ -183,12 +183,7 @@ pub(crate) fn routes(rest: Rest) -> Router {
         .with_state(rest)
 }
 
-async fn answer(
-    rest: Rest,
-    endpoint: Arc<Endpoint>,
-    params: RawPathParams,
-    uri: Uri,
-) -> Response {
+async fn answer(rest: Rest, endpoint: Arc<Endpoint>, params: RawPathParams, uri: Uri) -> Response {
     let (started, name) = (Instant::now(), endpoint.path);
     let query = uri.query().unwrap_or_default();
     if query.len() > params::QUERY_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made of the endpoints.
+//! The `OpenAPI` 3.1 document, made of the endpoints.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -22,7 +22,10 @@ pub(super) fn document(endpoints: &[Endpoint], version: &str) -> Value {
 
     let mut paths = Map::new();
     for endpoint in endpoints {
-        paths.insert(endpoint.path.to_owned(), json!({ "get": operation(endpoint, &mut generator) }));
+        paths.insert(
+            endpoint.path.to_owned(),
+            json!({ "get": operation(endpoint, &mut generator) }),
+        );
     }
     paths.insert(submit::PATH.to_owned(), submission(&mut generator));
     paths.insert(blob::PATH.to_owned(), bytes());

@@ -101,7 +101,9 @@ pub(super) async fn open(
         Err(rejection) => {
             let (status, data) = (StatusCode::UPGRADE_REQUIRED, ErrorData::of("WEBSOCKET_ONLY"));
             let mut response = refuse(status, rejection.to_string(), data);
-            response.headers_mut().insert(UPGRADE, axum::http::HeaderValue::from_static("websocket"));
+            response
+                .headers_mut()
+                .insert(UPGRADE, axum::http::HeaderValue::from_static("websocket"));
             return response;
         }
     };
@@ -325,9 +327,7 @@ impl Session {
                 let data = json!({ "lagged": lagged, "blockIndex": block_index });
                 self.send(&json!({ "type": "lagged", "data": data })).await
             }
-            Err(RecvError::Closed) => {
-                Err(End::Closed(close_code::RESTART, "the node is stopping"))
-            }
+            Err(RecvError::Closed) => Err(End::Closed(close_code::RESTART, "the node is stopping")),
         }
     }
 

@@ -52,8 +52,9 @@ async fn read(
         error.told(bodies.bytes_max())
     })?;
     // The text is the signer's: it goes on as it is.
-    serde_json::from_slice(&read.bytes)
-        .map_err(|error| RpcError::invalid("body", error.to_string(), "a signed transaction as JSON"))
+    serde_json::from_slice(&read.bytes).map_err(|error| {
+        RpcError::invalid("body", error.to_string(), "a signed transaction as JSON")
+    })
 }
 
 async fn take(rest: &Rest, text: Box<RawValue>) -> Result<Hash, RpcError> {

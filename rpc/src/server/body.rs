@@ -36,9 +36,10 @@ impl BodyError {
     /// What the client is told.
     pub(crate) fn told(self, bytes_max: usize) -> RpcError {
         match self {
-            Self::TooLarge => {
-                RpcError::too_large("TOO_LARGE", format!("the body has more than {bytes_max} bytes"))
-            }
+            Self::TooLarge => RpcError::too_large(
+                "TOO_LARGE",
+                format!("the body has more than {bytes_max} bytes"),
+            ),
             Self::TooSlow => RpcError::too_large("TOO_SLOW", "the body did not come in time"),
             Self::NoMemory => RpcError::busy("BUSY", "too many large requests", 500),
             Self::Broken => RpcError::too_large("BROKEN", "the body ended early"),

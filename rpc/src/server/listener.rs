@@ -77,7 +77,8 @@ impl Listener {
             match Arc::clone(&self.places).try_acquire_owned() {
                 Ok(permit) => {
                     let place = Place::new(permit, self.metrics.clone());
-                    let connection = serve_tcp(stream, peer, place, routes.clone(), context.clone());
+                    let connection =
+                        serve_tcp(stream, peer, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);
                 }
                 Err(_) => {

@@ -202,7 +202,7 @@ pub struct Server {
     limits: Limits,
     shutdown: CancellationToken,
     websockets: ServerHandle,
-    /// WebSockets of the public clients.
+    /// Web sockets of the public clients.
     tasks: TaskTracker,
 }
 
@@ -223,7 +223,8 @@ impl Server {
     }
 
     async fn serve(self) -> Result<(), IoError> {
-        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, tasks, .. } = self;
+        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, tasks, .. } =
+            self;
         let connections = TaskTracker::new();
         let mut parts: JoinSet<&'static str> = JoinSet::new();
         let context = listener::Context {

@@ -40,9 +40,9 @@ pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
 pub use proof::{ProofLeaf, ProofView};
 pub use rest::{
     Accepted, BalanceView, BlockList, BlockName, ConversationHit, ConversationTurns, Distribution,
-    FeeEstimate, Found, FullBlocks, GenesisHeader, HeightView, HeldBy, Holder, Holders, ListedBlock,
-    MempoolView, RestAccount, RestBlock, RestHeader, RestTx, RunList, RunSteps, SocketBlock,
-    StatsView, TxPlace,
+    FeeEstimate, Found, FullBlocks, GenesisHeader, HeightView, HeldBy, Holder, Holders,
+    ListedBlock, MempoolView, RestAccount, RestBlock, RestHeader, RestTx, RunList, RunSteps,
+    SocketBlock, StatsView, TxPlace,
 };
 pub(crate) use run::RunTexts;
 pub use run::{

@@ -345,6 +345,7 @@ pub struct TxPlace {
     pub tx_status: super::TxStatus,
     /// The same, unless the signed object has a member of that name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub status: Option<super::TxStatus>,
     /// Why and when it was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
-use types::tx::Transfer;
-use types::{Amount, Body, Keypair};
+use types::tx::{AgentRequest, Transfer};
+use types::{Amount, Body, Hash, Keypair};
 
 use crate::world::{NOW, World, facts, key};
 
@@ -164,6 +164,20 @@ pub fn transfer(seed: u8, nonce: u64) -> String {
 }
 
 /// Waits until a condition holds.
+/// Asks for a run with this id.
+pub fn request(id: u8) -> Body {
+    Body::AgentRequest(AgentRequest {
+        agent_run_id: Hash::new([id; 32]),
+        conversation_id: Hash::digest(b"conversation"),
+        prompt: "prompt".to_owned(),
+        prompt_blob_id: None,
+        tools_whitelist: Vec::new(),
+        model_hint: None,
+        max_fee: Amount::new(10_000),
+        max_steps: 4,
+    })
+}
+
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {

@@ -1,9 +1,10 @@
 //! REST as the public clients meet it.
 
 use serde_json::{Value, json};
-use types::Address;
+use types::tx::{AgentClaim, AgentFinish};
+use types::{Address, Amount, Blob, Body, Hash, Settlement, Sweep};
 
-use crate::client::{TestServer, transfer};
+use crate::client::{TestServer, request, signed, transfer};
 use crate::world::{NOW, key};
 
 /// A path's status and JSON.
@@ -61,12 +62,13 @@ async fn the_place_of_a_transaction_changes_nothing_that_its_signer_wrote() {
 #[tokio::test]
 async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
     let server = TestServer::start().await;
-    (0..5).for_each(|_| drop(server.world.commit()));
+    server.world.commit_many(5);
     let list = found(&server, "/api/chain/blocks?limit=2&offset=1").await;
-    let indexes: Vec<_> = list["blocks"].as_array().unwrap().iter().map(|it| &it["index"]).collect();
+    let indexes: Vec<_> =
+        list["blocks"].as_array().unwrap().iter().map(|it| &it["index"]).collect();
     assert_eq!((vec![&json!(4), &json!(3)], &json!(5)), (indexes, &list["total"]));
     let hash = list["blocks"][0]["hash"].as_str().unwrap().to_owned();
-    for path in [format!("block/4"), format!("block/{hash}"), format!("block/hash/{hash}")] {
+    for path in ["block/4".to_owned(), format!("block/{hash}"), format!("block/hash/{hash}")] {
         let block = found(&server, &format!("/api/chain/{path}")).await;
         assert_eq!((&json!(4), &json!(hash)), (&block["index"], &block["hash"]), "{path}");
     }
@@ -100,7 +102,10 @@ async fn an_account_counts_what_waits_and_what_its_open_runs_hold() {
     assert_eq!((&json!("0"), &Value::Null), (&account["escrowed"], &account["miner"]));
     server.world.commit();
     let account = found(&server, &path).await;
-    assert_eq!((&json!(2), 2), (&account["committedNonce"], account["recentTxs"].as_array().unwrap().len()));
+    assert_eq!(
+        (&json!(2), 2),
+        (&account["committedNonce"], account["recentTxs"].as_array().unwrap().len())
+    );
     let unknown = found(&server, &format!("/api/chain/account/{}", Address::new([9; 20]))).await;
     assert_eq!((&json!("0"), &json!(0)), (&unknown["balance"], &unknown["nonce"]));
 }
@@ -151,4 +156,139 @@ async fn a_search_tells_what_it_found() {
         assert_eq!(json!(kind), hit["type"], "{query}: {hit}");
         assert_eq!(kind == "none", hit["result"].is_null(), "{query}: {hit}");
     }
+}
+
+/// What an account's open runs hold, as REST says.
+async fn escrowed(server: &TestServer, who: Address) -> String {
+    let account = found(server, &format!("/api/chain/account/{who}")).await;
+    account["escrowed"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn escrows_follow_the_blocks_and_are_looked_through_only_once() {
+    let server = TestServer::start().await;
+    let who = key(1).address();
+    assert_eq!("0", escrowed(&server, who).await);
+    for (nonce, id) in [(0, 1), (1, 2)] {
+        server.world.accept(&signed(&key(1), nonce, &request(id)));
+    }
+    server.world.commit();
+    assert_eq!("20000", escrowed(&server, who).await);
+    let finish = Body::AgentFinish(AgentFinish {
+        agent_run_id: Hash::new([1; 32]),
+        status: "completed".to_owned(),
+        total_tokens_out: 0,
+        miner_reward: Amount::ZERO,
+        user_refund: Amount::new(10_000),
+        network_fee: Amount::ZERO,
+        final_answer_inline: None,
+        final_answer_blob_id: None,
+    });
+    server.world.accept(&signed(&key(2), 0, &finish));
+    let timed_out = Sweep::TimedOut {
+        agent_run_id: Hash::new([2; 32]),
+        settlement: Settlement {
+            miner_reward: Amount::ZERO,
+            user_refund: Amount::new(10_000),
+            network_fee: Amount::ZERO,
+        },
+    };
+    server.world.commit();
+    assert_eq!("10000", escrowed(&server, who).await);
+    server.world.commit_block(Vec::new(), vec![timed_out]);
+    assert_eq!("0", escrowed(&server, who).await);
+    assert_eq!(1, server.world.escrow_scans());
+
+    server.world.accept(&signed(&key(1), 2, &request(3)));
+    server.world.commit_many(1_000);
+    assert_eq!("20000", escrowed(&server, who).await, "the world keeps what was swept open");
+    assert_eq!(2, server.world.escrow_scans(), "too many blocks to follow");
+}
+
+#[tokio::test]
+async fn fees_are_those_of_the_last_transfers() {
+    let server = TestServer::start().await;
+    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    assert_eq!(json!({ "low": "0", "medium": "0", "high": "0", "sample": 0 }), estimate);
+    server.world.accept(&transfer(1, 0));
+    server.world.commit_many(2);
+    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    assert_eq!((&json!(1), &estimate["low"]), (&estimate["sample"], &estimate["high"]));
+    server.world.accept(&transfer(1, 1));
+    server.world.commit();
+    assert_eq!(json!(2), found(&server, "/api/chain/fee-estimate").await["sample"]);
+}
+
+#[tokio::test]
+async fn every_run_and_turn_is_listed_where_it_belongs() {
+    let server = TestServer::start().await;
+    let (submitter, miner) = (key(1).address(), key(2).address());
+    server.world.accept(&signed(&key(1), 0, &request(1)));
+    server.world.commit();
+    let claim = AgentClaim {
+        agent_run_id: Hash::new([1; 32]),
+        miner_address: miner.into(),
+        model_info: "model".to_owned(),
+        hardware_tier: "laptop".to_owned(),
+    };
+    server.world.accept(&signed(&key(2), 0, &Body::AgentClaim(claim)));
+    server.world.commit();
+    let id = Hash::new([1; 32]).to_string();
+    for list in [
+        "by-status/claimed".to_owned(),
+        format!("by-submitter/{submitter}"),
+        format!("by-miner/{miner}"),
+    ] {
+        let runs = found(&server, &format!("/api/agent/v6/{list}")).await;
+        assert_eq!(
+            (&json!(1), &json!(id)),
+            (&runs["count"], &runs["runs"][0]["agentRunId"]),
+            "{list}"
+        );
+    }
+    let run = found(&server, &format!("/api/agent/v6/run/{id}")).await;
+    assert_eq!(json!("claimed"), run["status"]);
+    let steps = found(&server, &format!("/api/agent/v6/run/{id}/steps")).await;
+    assert_eq!((&json!(0), &json!([])), (&steps["count"], &steps["steps"]));
+    let search = found(&server, &format!("/api/chain/search/{id}")).await;
+    assert_eq!(json!("agentRun"), search["type"]);
+    let conversation = Hash::digest(b"conversation");
+    let turns = found(&server, &format!("/api/agent/v6/conversation/{conversation}")).await;
+    assert_eq!(json!(0), turns["count"]);
+    let search = found(&server, &format!("/api/chain/search/{conversation}")).await;
+    assert_eq!(json!("conversation"), search["type"]);
+}
+
+#[tokio::test]
+async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
+    let server = TestServer::start().await;
+    let blob = Blob {
+        blob_id: "page".to_owned(),
+        owner: key(1).address(),
+        content_type: "text/html".to_owned(),
+        total_bytes: 6,
+        total_chunks: 1,
+        received: 1,
+        content_hash: Hash::digest(b"<html>"),
+        received_hash: None,
+        is_final: true,
+        created_at: NOW,
+    };
+    server.world.state().blobs.insert("page".to_owned(), blob);
+    server.world.state().blob_bytes.insert("page".to_owned(), b"<html>".to_vec());
+    let head = "GET /api/blob/page HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let mut socket = server.connect().await;
+    tokio::io::AsyncWriteExt::write_all(&mut socket, head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text).await.unwrap();
+    for line in [
+        "content-type: application/octet-stream\r\n",
+        "content-disposition: attachment\r\n",
+        "x-content-type-options: nosniff\r\n",
+        "x-blob-content-type: text/html\r\n",
+        "content-security-policy: default-src 'none'; sandbox\r\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    assert!(text.ends_with("\r\n\r\n<html>"), "{text}");
 }

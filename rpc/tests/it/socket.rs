@@ -7,10 +7,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
-use types::tx::AgentRequest;
-use types::{Amount, Body, Hash};
 
-use crate::client::{PATIENCE, TestServer, signed, transfer};
+use crate::client::{PATIENCE, TestServer, request, signed, transfer};
 use crate::world::key;
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -47,19 +45,6 @@ impl Socket {
         let expected = json!({ "type": "subscribed", "channel": topic["channel"] });
         assert_eq!(expected, self.hear_json().await);
     }
-}
-
-fn request(id: u8) -> Body {
-    Body::AgentRequest(AgentRequest {
-        agent_run_id: Hash::new([id; 32]),
-        conversation_id: Hash::digest(b"conversation"),
-        prompt: "prompt".to_owned(),
-        prompt_blob_id: None,
-        tools_whitelist: Vec::new(),
-        model_hint: None,
-        max_fee: Amount::new(10_000),
-        max_steps: 4,
-    })
 }
 
 #[tokio::test]

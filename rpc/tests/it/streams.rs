@@ -85,14 +85,17 @@ async fn a_listener_hears_of_every_block_with_its_transactions_in_ascii() {
     let (id, name, data) = stream.event().await;
     assert_eq!((Some(1), "block", &json!(1)), (id, name.as_str(), &data["index"]));
     assert_eq!(json!(content), data["transactions"][0]["content"]);
-    assert_eq!((&data["transactions"], &data["hash"]), (&data["block"]["txs"], &data["block"]["hash"]));
+    assert_eq!(
+        (&data["transactions"], &data["hash"]),
+        (&data["block"]["txs"], &data["block"]["hash"])
+    );
     assert!(data.get("type").is_none(), "it would take the place of the event's name");
 }
 
 #[tokio::test]
 async fn a_listener_that_comes_back_gets_what_it_missed() {
     let server = TestServer::start().await;
-    (0..3).for_each(|_| drop(server.world.commit()));
+    server.world.commit_many(3);
     let mut stream = Stream::open(&server, "/api/chain/events", "last-event-id: 1\r\n").await;
     assert_eq!("hello", stream.event().await.1);
     assert_eq!(Some(2), stream.event().await.0);

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock,
-    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, Group, Identity, IncludedTx, MinerEntry,
-    Network, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports,
-    Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent,
-    SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, Group,
+    Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount, Pool, PoolCount,
+    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs,
+    SenderContent, SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator,
+    ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -129,6 +130,13 @@ impl World {
     pub fn commit(&self) -> u64 {
         let transactions = std::mem::take(&mut self.state().pending);
         self.commit_block(transactions, Vec::new())
+    }
+
+    /// Makes so many blocks.
+    pub fn commit_many(&self, count: usize) {
+        for _ in 0..count {
+            self.commit();
+        }
     }
 
     pub fn commit_block(&self, transactions: Vec<CheckedTx>, sweeps: Vec<Sweep>) -> u64 {

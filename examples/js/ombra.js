@@ -1,0 +1,33 @@
+// What a wallet, a miner or a web page needs to use an Ombra chain. README.md has examples.
+
+export { FieldError } from "./bytes.js";
+export { Client } from "./client.js";
+export { OmbraError } from "./errors.js";
+export { bareAddress, Key } from "./keys.js";
+export { generateMnemonic, parseMnemonic } from "./mnemonic.js";
+export { Subscription } from "./subscription.js";
+export {
+  agentCancel,
+  agentClaim,
+  agentFinish,
+  agentRequest,
+  agentStep,
+  attachSignature,
+  BLOB_CHUNK_BYTES,
+  blobChunk,
+  blobFinalize,
+  blobInit,
+  blobTransactions,
+  buildTransaction,
+  chatTurn,
+  completeAndSign,
+  completeFields,
+  computeAgentRunId,
+  computeContentHash,
+  computeConversationId,
+  computeSettlement,
+  minerRegister,
+  signTransaction,
+  transfer,
+  validatorVote,
+} from "./transactions.js";

@@ -1,0 +1,319 @@
+// Building and signing transactions (docs/protocol.md sections 3 and 5).
+
+import { fromHex, toBase64, toHex, utf8, wrong } from "./bytes.js";
+import { amount, blobId, hash, KINDS, plainInteger, refuseUnknown, string } from "./fields.js";
+import { sha256 } from "./hash.js";
+import { bareAddress } from "./keys.js";
+
+/** @typedef {import("./keys.js").Key} Key */
+
+/** Bytes in a chunk of a blob; only the last chunk is shorter. */
+export const BLOB_CHUNK_BYTES = 400000;
+const DAY_MS = 86400000;
+
+/**
+ * Nonce, time and chain of a transaction.
+ * @typedef {object} Envelope
+ * @property {number} nonce the account's next nonce
+ * @property {number} [timestamp] milliseconds since 1970; now if not given
+ * @property {string} [chainId] binds the transaction to one chain; without it the transaction is
+ *   valid on every chain on which the nonce fits
+ * @property {string} [from] the sender's address in the written form that shall stand in the
+ *   transaction; the bare form if not given
+ */
+
+/**
+ * A transaction that waits for its signature: the object, the exact text that is hashed, and its
+ * hash, whose 64 characters are what is signed.
+ * @typedef {{tx: Record<string, any>, payload: string, hash: string}} Unsigned
+ */
+
+/** A signed transaction, to be sent as it is. @typedef {Record<string, any>} Signed */
+
+// ---- ids and hashes -----------------------------------------------------------------------------
+
+/**
+ * SHA-256 in hex.
+ * @param {string | Uint8Array} content a text is hashed as UTF-8
+ * @returns {Promise<string>} 64 hex characters
+ */
+export async function computeContentHash(content) {
+  if (content instanceof Uint8Array) return toHex(await sha256(content));
+  return toHex(await sha256(utf8(string("content", content))));
+}
+
+/**
+ * The id of a run: of the sender as it stands in the transaction, the nonce, and the first 256
+ * UTF-16 code units of the prompt, where half of a surrogate pair at the cut becomes U+FFFD.
+ * @param {string} from
+ * @param {number} nonce
+ * @param {string} prompt
+ * @returns {Promise<string>} 64 hex characters
+ */
+export async function computeAgentRunId(from, nonce, prompt) {
+  bareAddress(from, "from");
+  plainInteger("nonce", nonce);
+  string("prompt", prompt);
+  return toHex(await sha256(utf8(`${from}${nonce}${prompt.slice(0, 256)}`)));
+}
+
+/**
+ * The id of a conversation.
+ * @param {string} creator the address of who begins it
+ * @param {string} [seed]
+ * @param {number} [now] milliseconds since 1970
+ * @returns {Promise<string>} 64 hex characters
+ */
+export async function computeConversationId(creator, seed = "", now = Date.now()) {
+  const text = `${string("creator", creator)}|${plainInteger("now", now)}|${string("seed", seed)}`;
+  return toHex(await sha256(utf8(text)));
+}
+
+/**
+ * What an AGENT_FINISH states beside its run, status and answer.
+ * @typedef {{totalTokensOut: number, minerReward: string, userRefund: string,
+ *   networkFee: string}} Settlement
+ */
+
+/**
+ * The amounts that an AGENT_FINISH must state (docs/protocol.md section 5.5).
+ * @param {{maxFee: string | bigint, stepCount: number, totalTokensOut: number}} run
+ * @returns {Settlement}
+ */
+export function computeSettlement({ maxFee, stepCount, totalTokensOut }) {
+  const escrow = BigInt(amount("maxFee", maxFee));
+  const fee = BigInt(plainInteger("stepCount", stepCount)) * 100n;
+  const tokens = BigInt(plainInteger("totalTokensOut", totalTokensOut));
+  if (fee > escrow) throw wrong("stepCount", stepCount, `at most ${escrow / 100n}`);
+  const rest = escrow - fee;
+  const reward = tokens < rest ? tokens : rest;
+  return {
+    totalTokensOut,
+    minerReward: `${reward}`,
+    userRefund: `${rest - reward}`,
+    networkFee: `${fee}`,
+  };
+}
+
+// ---- any kind -----------------------------------------------------------------------------------
+
+/**
+ * Writes a transaction without its signature, for a wallet that signs elsewhere.
+ * @param {string} type such as `TRANSFER`
+ * @param {Record<string, any>} fields the kind's own fields
+ * @param {Envelope & {from: string, publicKey: string}} envelope
+ * @returns {Promise<Unsigned>}
+ */
+export async function buildTransaction(type, fields, envelope) {
+  if (!Object.hasOwn(KINDS, type)) {
+    throw wrong("type", type, `one of ${Object.keys(KINDS).join(", ")}`);
+  }
+  const kind = KINDS[type];
+  const { from, publicKey, nonce, timestamp = Date.now(), chainId, ...others } = envelope;
+  refuseUnknown(others, ["from", "publicKey", "nonce", "timestamp", "chainId"]);
+  refuseUnknown(fields, [...Object.keys(kind.required), ...Object.keys(kind.optional)]);
+  bareAddress(from, "from");
+
+  const tx = { type, from };
+  for (const [name, check] of Object.entries(kind.required)) tx[name] = check(name, fields[name]);
+  tx.nonce = plainInteger("nonce", nonce);
+  tx.timestamp = plainInteger("timestamp", timestamp);
+  for (const [name, check] of Object.entries(kind.optional)) {
+    if (fields[name] !== undefined) tx[name] = check(name, fields[name]);
+  }
+  if (chainId !== undefined) tx.chainId = string("chainId", chainId);
+  tx.publicKey = hash("publicKey", publicKey);
+  checkTogether(tx);
+
+  const payload = JSON.stringify(tx);
+  return { tx, payload, hash: toHex(await sha256(utf8(payload))) };
+}
+
+/** Rules that look at several fields. */
+function checkTogether(tx) {
+  switch (tx.type) {
+    case "CHAT_TURN":
+      if (tx.content === "" && tx.contentBlobId === undefined) {
+        throw wrong("content", tx.content, "some text, or a contentBlobId");
+      }
+      break;
+    case "AGENT_CLAIM":
+      if (bareAddress(tx.minerAddress) !== bareAddress(tx.from)) {
+        throw wrong("minerAddress", tx.minerAddress, `the sender ${tx.from}`);
+      }
+      break;
+    case "SOCIAL_BLOB_INIT": {
+      const chunks = Math.ceil(tx.totalBytes / BLOB_CHUNK_BYTES);
+      if (tx.totalChunks !== chunks) throw wrong("totalChunks", tx.totalChunks, `${chunks}`);
+      break;
+    }
+    case "VALIDATOR_VOTE": {
+      const [first, last] = [tx.timestamp + 1, tx.timestamp + 30 * DAY_MS];
+      if (tx.expiresAt < first || tx.expiresAt > last) {
+        const expected = `${first} to ${last}, 30 days after timestamp`;
+        throw wrong("expiresAt", tx.expiresAt, expected);
+      }
+      break;
+    }
+  }
+}
+
+/**
+ * The signed transaction.
+ * @param {Unsigned} unsigned
+ * @param {string} signature of the 64 characters of the hash, 128 hex characters
+ * @returns {Signed}
+ */
+export function attachSignature({ tx, hash: digest }, signature) {
+  fromHex("signature", signature, 64);
+  return { ...tx, hash: digest, signature };
+}
+
+/**
+ * Builds and signs a transaction of any kind.
+ * @param {Key} key
+ * @param {string} type such as `TRANSFER`
+ * @param {Record<string, any>} fields the kind's own fields, none left out
+ * @param {Envelope} envelope
+ * @returns {Promise<Signed>}
+ */
+export async function signTransaction(key, type, fields, envelope) {
+  const { from = key.address } = envelope;
+  if (bareAddress(from, "from") !== key.address) {
+    throw wrong("from", from, `the key's address ${key.address}`);
+  }
+  const whole = { ...envelope, from, publicKey: key.publicKey };
+  const unsigned = await buildTransaction(type, fields, whole);
+  return attachSignature(unsigned, await key.sign(unsigned.hash));
+}
+
+// ---- each kind ----------------------------------------------------------------------------------
+
+/**
+ * The fields of a kind with what can be computed where it was not given: an AGENT_REQUEST's
+ * `agentRunId`, its `conversationId` from `seed` and the time, and an empty `toolsWhitelist`; an
+ * AGENT_CLAIM's `minerAddress`; a TRANSFER's `fee`, nothing; a MINER_REGISTER's empty
+ * `capabilities`; a SOCIAL_BLOB_INIT's `totalChunks`; a VALIDATOR_VOTE's `expiresAt`, a week ahead.
+ * @param {string} type
+ * @param {Record<string, any>} fields
+ * @param {Required<Pick<Envelope, "from" | "nonce" | "timestamp">>} envelope
+ * @returns {Promise<Record<string, any>>}
+ */
+export async function completeFields(type, fields, { from, nonce, timestamp }) {
+  fields = given(fields);
+  switch (type) {
+    case "AGENT_REQUEST": {
+      const { seed, ...rest } = fields;
+      const {
+        agentRunId = await computeAgentRunId(from, nonce, string("prompt", rest.prompt)),
+        conversationId = await computeConversationId(from, seed, timestamp),
+      } = rest;
+      return { toolsWhitelist: [], ...rest, agentRunId, conversationId };
+    }
+    case "AGENT_CLAIM":
+      return { minerAddress: from, ...fields };
+    case "TRANSFER":
+      return { fee: "0", ...fields };
+    case "MINER_REGISTER":
+      return { capabilities: [], ...fields };
+    case "SOCIAL_BLOB_INIT":
+      return { totalChunks: Math.ceil(fields.totalBytes / BLOB_CHUNK_BYTES), ...fields };
+    case "VALIDATOR_VOTE":
+      return { expiresAt: timestamp + 7 * DAY_MS, ...fields };
+    default:
+      return fields;
+  }
+}
+
+/**
+ * The members that have a value.
+ * @param {Record<string, any>} object
+ * @returns {any}
+ */
+function given(object) {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Builds and signs a transaction of any kind and computes the fields that can be computed.
+ * @param {Key} key
+ * @param {string} type such as `TRANSFER`
+ * @param {Record<string, any>} fields see {@link completeFields}
+ * @param {Envelope} envelope
+ * @returns {Promise<Signed>}
+ */
+export async function completeAndSign(key, type, fields, envelope) {
+  const whole = { from: key.address, timestamp: Date.now(), ...given(envelope) };
+  return signTransaction(key, type, await completeFields(type, fields, whole), whole);
+}
+
+/**
+ * Builds and signs a transaction of one kind.
+ * @callback Builder
+ * @param {Key} key
+ * @param {Record<string, any>} fields the kind's own fields
+ * @param {Envelope} envelope
+ * @returns {Promise<Signed>}
+ */
+
+/**
+ * @param {string} type
+ * @returns {Builder}
+ */
+const builder = (type) => (key, fields, envelope) => completeAndSign(key, type, fields, envelope);
+
+/** One public turn of a conversation. */
+export const chatTurn = builder("CHAT_TURN");
+/** Asks for an agent run; `agentRunId` is computed, and `conversationId` from `seed` if missing. */
+export const agentRequest = builder("AGENT_REQUEST");
+/** Takes a pending run; `minerAddress` is the sender. */
+export const agentClaim = builder("AGENT_CLAIM");
+/** Reports one iteration of a miner's model. */
+export const agentStep = builder("AGENT_STEP");
+/** Ends a run; {@link computeSettlement} gives the amounts. */
+export const agentFinish = builder("AGENT_FINISH");
+/** Takes back a run that nobody has claimed. */
+export const agentCancel = builder("AGENT_CANCEL");
+/** Moves money; a missing `fee` is nothing. */
+export const transfer = builder("TRANSFER");
+/** Writes the sender's entry in the miner directory. */
+export const minerRegister = builder("MINER_REGISTER");
+/** Announces a blob; `totalChunks` is computed. */
+export const blobInit = builder("SOCIAL_BLOB_INIT");
+/** One piece of a blob. */
+export const blobChunk = builder("SOCIAL_BLOB_CHUNK");
+/** Closes a blob, which may then be referenced. */
+export const blobFinalize = builder("SOCIAL_BLOB_FINALIZE");
+/** A validator's vote for a change of the set; a missing `expiresAt` is a week ahead. */
+export const validatorVote = builder("VALIDATOR_VOTE");
+
+// ---- blobs --------------------------------------------------------------------------------------
+
+/**
+ * The transactions of a whole blob in their order: INIT, a CHUNK for each 400,000 bytes, FINALIZE.
+ * @param {Key} key
+ * @param {{blobId: string, contentType: string, bytes: Uint8Array}} blob
+ * @param {Envelope} envelope `nonce` is that of the first transaction
+ * @returns {Promise<Signed[]>}
+ */
+export async function blobTransactions(key, { blobId: id, contentType, bytes }, envelope) {
+  blobId("blobId", id);
+  if (!(bytes instanceof Uint8Array)) throw wrong("bytes", bytes, "a Uint8Array");
+  const contentHash = await computeContentHash(bytes);
+  const init = { blobId: id, contentType, totalBytes: bytes.length, contentHash };
+  /** @type {[string, Record<string, any>][]} */
+  const parts = [["SOCIAL_BLOB_INIT", init]];
+  for (let at = 0; at < bytes.length; at += BLOB_CHUNK_BYTES) {
+    const chunkDataBase64 = toBase64(bytes.subarray(at, at + BLOB_CHUNK_BYTES));
+    const chunk = { blobId: id, chunkIndex: at / BLOB_CHUNK_BYTES, chunkDataBase64 };
+    parts.push(["SOCIAL_BLOB_CHUNK", chunk]);
+  }
+  parts.push(["SOCIAL_BLOB_FINALIZE", { blobId: id }]);
+
+  const signed = [];
+  for (const [index, [type, fields]] of parts.entries()) {
+    const nonce = plainInteger("nonce", envelope.nonce) + index;
+    signed.push(await completeAndSign(key, type, fields, { ...envelope, nonce }));
+  }
+  return signed;
+}
