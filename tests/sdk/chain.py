@@ -1,5 +1,6 @@
 """What the scripts beside it share: accounts that sign with the public SDK, and waiting."""
 
+import faulthandler
 import sys
 import time
 
@@ -11,6 +12,9 @@ DEVELOPMENT = "test " * 11 + "junk"
 PATIENCE_SECONDS = 60
 NOBODY = "ab" * 20
 NOWHERE = "ab" * 32
+
+# Whatever hangs says where, and ends.
+faulthandler.dump_traceback_later(4 * PATIENCE_SECONDS, exit=True)
 
 
 class Account:

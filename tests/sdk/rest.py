@@ -141,6 +141,36 @@ def pending(client, alice, bob):
     same({"total": 0, "pending": []}, client.mempool.get())
 
 
+def a_signer_cannot_say_where_its_transaction_is(client, url, alice):
+    """Members that no type has are kept and hashed, but nobody is told them for the node's."""
+    lie = {"status": "included", "txStatus": "included", "blockIndex": 7, "blockHash": NOWHERE}
+    lie |= {"position": 3, "blockTimestamp": 5, "dropped": {"code": "NONE"}}
+    alice.nonce += 1
+    tx = alice.hand_in("TRANSFER", to=NOBODY, amount="1", fee="0", **lie)
+    alice.nonce -= 2
+
+    def told():
+        text = httpx.get(f"{url}/api/chain/tx/{tx['hash']}").text
+        return json.loads(text, object_pairs_hook=once)
+
+    waiting = told()
+    same(("pending", "pending", None), tuple(waiting[key] for key in ("status", "txStatus", "blockIndex")))
+    same(set(), {"blockHash", "position", "blockTimestamp", "dropped"} & waiting.keys())
+    alice.send("TRANSFER", to=NOBODY, amount="1", fee="0")
+    alice.nonce += 1
+    block = client.chain.get_block(included(client, tx["hash"])["blockIndex"])
+    found = told()
+    same([block["hash"], "included"], [found["blockHash"], found["status"]])
+    # In its block it stands as it was signed.
+    same(tx, block["transactions"][found["position"]])
+
+
+def once(pairs):
+    """An object in which no key is twice."""
+    same(len(pairs), len(dict(pairs)))
+    return dict(pairs)
+
+
 def refusals(client, url, alice, bob):
     submit = client.chain.submit_tx
     to_bob = {"to": bob.address, "amount": "5", "fee": "0"}
@@ -225,6 +255,7 @@ def main(url):
     entry = miners(client, bob)
     money(client, alice)
     pending(client, alice, bob)
+    a_signer_cannot_say_where_its_transaction_is(client, url, alice)
     refusals(client, url, alice, bob)
     what_this_chain_does_not_have(client)
     search(client, alice, bob, paid, entry)

@@ -8,6 +8,8 @@ was stopped, killed or started again at the same address, and at last prints one
 
 import asyncio
 import json
+import resource
+import signal
 import sys
 import time
 from contextlib import asynccontextmanager
@@ -19,6 +21,8 @@ from ombrachain.stream import WsClient
 
 # When the SDK comes back; it gives up if the node is not there by then.
 COMES_BACK_SECONDS = 4.0
+# A client that spins never lets go of its event loop, so it is stopped from outside.
+CPU_SECONDS_MAX = 8
 CHANNELS = ("blocks", "txs", "mempool", "agent", "chat")
 TYPES = {"block", "tx", "mempool", "agent", "chat"}
 
@@ -217,7 +221,13 @@ async def comes_back(url, client, alice, bob, how):
     return code
 
 
+def stop_spinning(*_):
+    raise AssertionError(f"the client computed for {CPU_SECONDS_MAX} s")
+
+
 async def main(url):
+    signal.signal(signal.SIGXCPU, stop_spinning)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS_MAX, 2 * CPU_SECONDS_MAX))
     client = connect(url)
     alice, bob = Account(client, 0), Account(client, 1)
     await every_channel(url, client, alice, bob)
