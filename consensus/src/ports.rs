@@ -76,7 +76,7 @@ pub struct Proposed {
 pub enum Encoded {
     /// The encoded block.
     Whole(Bytes),
-    /// [`Ledger::outline`], and what the whole block is according to its proposer's seal.
+    /// [`Archive::outline`], and what the whole block is according to its proposer's seal.
     Outline {
         /// The outline.
         bytes: Bytes,
@@ -180,13 +180,6 @@ pub trait Ledger: Send + Sync {
     /// [`LedgerFault`] when the block cannot be built or kept; the node stops.
     fn propose(&self, height: u64, round: u32) -> Result<Proposed, LedgerFault>;
 
-    /// An own proposed block for those who have most of it already. Asked for only where it would
-    /// be sent, and sent in the block's place if it is shorter; none if it would save nothing.
-    ///
-    /// # Errors
-    /// [`LedgerFault`] for trouble of our own; the node stops.
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
-
     /// Executes a candidate. A valid one is durable when this returns: a vote for it may leave.
     ///
     /// # Errors
@@ -220,6 +213,13 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// [`LedgerFault`] when the store cannot be read.
     fn body(&self, height: u64, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
+
+    /// An own undecided block for those who have most of it already. Asked for only where it would
+    /// be sent, and sent in the block's place if it is shorter; none if it would save nothing.
+    ///
+    /// # Errors
+    /// [`LedgerFault`] for trouble of our own; the node stops.
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
 
     /// The lowest height that [`Ledger::decided`] can serve; 1 when nothing was pruned.
     ///

@@ -66,8 +66,8 @@ impl App {
         if turn > 0 || !self.publishes {
             return Ok(None);
         }
-        let (ledger, hash) = (Arc::clone(&self.ports.ledger), block.hash);
-        let outline = self.blocking(move || ledger.outline(&hash)).await?;
+        let (archive, hash) = (Arc::clone(&self.ports.archive), block.hash);
+        let outline = self.blocking(move || archive.outline(&hash)).await?;
         Ok(outline.filter(|outline| is_shorter(outline, &block.bytes)))
     }
 

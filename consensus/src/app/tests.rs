@@ -38,10 +38,6 @@ impl Ledger for Judge {
         Err(LedgerFault::new("proposes nothing"))
     }
 
-    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let is_outline = matches!(candidate.content, Encoded::Outline { .. });
@@ -64,6 +60,10 @@ impl Ledger for Judge {
 }
 
 impl Archive for Judge {
+    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
     fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
         Ok(Vec::new())
     }

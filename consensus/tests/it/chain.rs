@@ -199,16 +199,6 @@ impl Ledger for Disk {
         Ok(Proposed { hash, bytes })
     }
 
-    /// It only names its filling.
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        let content = self.content();
-        let mut open = content.undecided.values().flatten();
-        let Some((_, bytes)) = open.find(|(kept, _)| kept.hash == *hash) else { return Ok(None) };
-        let block: TestBlock = borsh::from_slice(bytes).map_err(LedgerFault::new)?;
-        let named = TestBlock { filling: Vec::new(), ..block };
-        Ok(Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into()))
-    }
-
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         assert_eq!(candidate.height, self.height() + 1);
         assert_eq!(candidate.seal.is_some(), candidate.origin == Origin::Live);
@@ -260,6 +250,16 @@ impl Ledger for Disk {
 }
 
 impl Archive for Disk {
+    /// It only names its filling.
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let content = self.content();
+        let mut open = content.undecided.values().flatten();
+        let Some((_, bytes)) = open.find(|(kept, _)| kept.hash == *hash) else { return Ok(None) };
+        let block: TestBlock = borsh::from_slice(bytes).map_err(LedgerFault::new)?;
+        let named = TestBlock { filling: Vec::new(), ..block };
+        Ok(Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into()))
+    }
+
     fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
         let content = self.content();
         let kept = content.undecided.get(&height).into_iter().flatten();

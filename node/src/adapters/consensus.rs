@@ -187,11 +187,6 @@ impl Ledger for ChainLedger {
         Ok(Proposed { hash, bytes: Bytes::from(kept.bytes) })
     }
 
-    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        let executed = self.chain.open_block(hash);
-        Ok(executed.and_then(|executed| self.outline_of(&executed.block)))
-    }
-
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         let Candidate { height, round, proposer, seal, content, origin } = candidate;
         let Draft { header, transactions, bytes } = match self.read(content) {
@@ -315,6 +310,11 @@ impl ChainLedger {
 }
 
 impl Archive for ChainLedger {
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let executed = self.chain.open_block(hash);
+        Ok(executed.and_then(|executed| self.outline_of(&executed.block)))
+    }
+
     fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
         Ok(kept

@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::Response;
 
-use super::Rest;
+use super::{Rest, not_text};
 use crate::error::RpcError;
 
 /// Where blobs are.
@@ -27,9 +28,16 @@ const HARMLESS: [(HeaderName, HeaderValue); 4] = [
     (CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
 ];
 
-pub(super) async fn blob(State(rest): State<Rest>, Path(blob_id): Path<String>) -> Response {
+pub(super) async fn blob(
+    State(rest): State<Rest>,
+    blob_id: Result<Path<String>, PathRejection>,
+    uri: Uri,
+) -> Response {
     let started = Instant::now();
-    let read = rest.blocking(move |rest| read(rest, &blob_id)).await;
+    let read = match blob_id {
+        Ok(Path(blob_id)) => rest.blocking(move |rest| read(rest, &blob_id)).await,
+        Err(_) => Err(not_text(&uri)),
+    };
     let response = read.and_then(|(claimed, bytes)| {
         let kind = HeaderValue::from_static("application/octet-stream");
         let mut response = rest.counted(kind, bytes)?;

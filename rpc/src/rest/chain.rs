@@ -1,14 +1,13 @@
 //! Blocks, transactions, accounts, the pool.
 
-use serde_json::value::RawValue;
 use types::{Address, Hash};
 
-use super::Rest;
 use super::endpoint::{Endpoint, Nothing};
 use super::params::{
     AddressPath, BlockName, BlockPath, HashPath, LimitQuery, Name, OffsetQuery, RangeQuery,
     SearchPath,
 };
+use super::{Rest, place};
 use crate::api::accounts::AccountsRpcServer;
 use crate::api::chain::ChainRpcServer;
 use crate::api::runs::RunsRpcServer;
@@ -18,7 +17,7 @@ use crate::wire::{
     AccountTx, BalanceView, BlockList, BlockName as BlockNameView, BlockSelector,
     BlockTransactions, BlockView, ConversationHit, FeeEstimate, Found, FullBlocks, GenesisHeader,
     HeightView, ListedBlock, MempoolView, Page, RestAccount, RestBlock, RestHeader, RestTx,
-    StatsView, TxPlace, TxStatus, TxView, tx_object,
+    StatsView, tx_object,
 };
 
 /// Blocks in a list if the client does not say, and at most.
@@ -172,6 +171,9 @@ fn blocks_full(rest: &Rest, _: Nothing, query: RangeQuery) -> Result<FullBlocks,
         let certificate = rest.ports().chain.certificate(index)?;
         blocks.push(rest_block(BlockView::new(&committed, certificate, true)));
     }
+    // Who did not say where to end has not got all.
+    let is_cut = query.to.is_none() && to < height;
+    let next_from = next_from.or(is_cut.then(|| to.saturating_add(1)));
     Ok(FullBlocks { blocks, total: height, next_from })
 }
 
@@ -180,36 +182,7 @@ fn transaction(rest: &Rest, path: HashPath, _: Nothing) -> Result<RestTx, RpcErr
 }
 
 fn find_tx(rest: &Rest, hash: Hash) -> Result<Option<RestTx>, RpcError> {
-    rest.api().hub.find(&hash)?.map(rest_tx).transpose()
-}
-
-/// The signed object with the place beside its members, which stay as the signer wrote them.
-fn rest_tx(view: TxView) -> Result<RestTx, RpcError> {
-    let TxView { status, tx, block_index, block_hash, position, timestamp, dropped, .. } = view;
-    let own = serde_json::from_str::<OwnStatus>(tx.get()).ok();
-    let place = TxPlace {
-        block_index,
-        block_hash,
-        position,
-        block_timestamp: timestamp,
-        tx_status: status,
-        status: Some(status).filter(|_: &TxStatus| own.is_none_or(|own| own.status.is_none())),
-        dropped,
-    };
-    let joined = serde_json::to_string(&place).ok().and_then(|place| {
-        let (open, close) = (tx.get().strip_suffix('}')?, place.strip_prefix('{')?);
-        RawValue::from_string(format!("{open},{close}")).ok()
-    });
-    joined.map(RestTx).ok_or_else(|| {
-        tracing::error!(tx = tx.get(), "a transaction could not be written with its place");
-        RpcError::Internal
-    })
-}
-
-/// Whether a signed object has a `status`.
-#[derive(serde::Deserialize)]
-struct OwnStatus {
-    status: Option<serde::de::IgnoredAny>,
+    rest.api().hub.find(&hash)?.map(place::beside).transpose()
 }
 
 fn account(rest: &Rest, path: AddressPath, _: Nothing) -> Result<RestAccount, RpcError> {

@@ -11,6 +11,7 @@ mod fees;
 mod market;
 mod openapi;
 mod params;
+mod place;
 mod refusal;
 mod rendered;
 mod socket;
@@ -22,6 +23,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
@@ -79,7 +81,7 @@ pub(crate) struct Resources {
 
 impl Rest {
     pub(crate) fn new(api: Api, resources: Resources) -> Self {
-        let openapi = openapi::document(&endpoints(), &api.facts.version).to_string().into();
+        let openapi = openapi_document(&api.facts.version).to_string().into();
         let streams = usize::try_from(api.limits.streams_max).unwrap_or(Semaphore::MAX_PERMITS);
         Self(Arc::new(Inner {
             api,
@@ -154,6 +156,12 @@ impl Rest {
     }
 }
 
+/// The `OpenAPI` 3.1 document of everything under `/api`.
+#[must_use]
+pub fn openapi_document(version: &str) -> serde_json::Value {
+    openapi::document(&endpoints(), version)
+}
+
 /// Every endpoint that only reads.
 fn endpoints() -> Vec<Endpoint> {
     [chain::endpoints(), market::endpoints()].into_iter().flatten().collect()
@@ -165,7 +173,7 @@ pub(crate) fn routes(rest: Rest) -> Router {
     for endpoint in endpoints() {
         let path = endpoint.path;
         let endpoint = Arc::new(endpoint);
-        let answer = move |State(rest): State<Rest>, params: RawPathParams, uri: Uri| {
+        let answer = move |State(rest): State<Rest>, params: Params, uri: Uri| {
             answer(rest, Arc::clone(&endpoint), params, uri)
         };
         router = router.route(path, get(answer));
@@ -183,20 +191,32 @@ pub(crate) fn routes(rest: Rest) -> Router {
         .with_state(rest)
 }
 
-async fn answer(rest: Rest, endpoint: Arc<Endpoint>, params: RawPathParams, uri: Uri) -> Response {
+/// Parameters in a path, unless they are no text.
+type Params = Result<RawPathParams, RawPathParamsRejection>;
+
+async fn answer(rest: Rest, endpoint: Arc<Endpoint>, params: Params, uri: Uri) -> Response {
     let (started, name) = (Instant::now(), endpoint.path);
+    let answer = async {
+        let asked = asked(&params.map_err(|_error| not_text(&uri))?, &uri)?;
+        rest.blocking(move |rest| endpoint.read(rest, &asked)).await
+    };
+    let response = answer.await.and_then(|bytes| rest.counted(JSON, bytes));
+    rest.observed(name, started, response)
+}
+
+fn asked(params: &RawPathParams, uri: &Uri) -> Result<Asked, RpcError> {
     let query = uri.query().unwrap_or_default();
     if query.len() > params::QUERY_BYTES_MAX {
         let got = format!("{} bytes", query.len());
         let expected = format!("at most {} bytes", params::QUERY_BYTES_MAX);
-        let error = RpcError::invalid("query", got, expected);
-        return rest.observed(name, started, Err(error));
+        return Err(RpcError::invalid("query", got, expected));
     }
-    let path = form_urlencoded::Serializer::new(String::new()).extend_pairs(&params).finish();
-    let asked = Asked { path, query: query.to_owned() };
-    let read = rest.blocking(move |rest| endpoint.read(rest, &asked)).await;
-    let response = read.and_then(|bytes| rest.counted(JSON, bytes));
-    rest.observed(name, started, response)
+    let path = form_urlencoded::Serializer::new(String::new()).extend_pairs(params).finish();
+    Ok(Asked { path, query: query.to_owned() })
+}
+
+fn not_text(uri: &Uri) -> RpcError {
+    RpcError::invalid("path", uri.path(), "UTF-8 in percent-encoding")
 }
 
 async fn openapi(State(rest): State<Rest>) -> Response {

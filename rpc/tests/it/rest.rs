@@ -74,7 +74,10 @@ async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
     }
     let full = found(&server, "/api/chain/blocks-full?from=2&to=3").await;
     assert_eq!((2, &Value::Null), (full["blocks"].as_array().unwrap().len(), &full["nextFrom"]));
-    let beyond = found(&server, "/api/chain/blocks?offset=5").await;
+    server.world.commit_many(500);
+    let all = found(&server, "/api/chain/blocks-full").await;
+    assert_eq!((500, &json!(501)), (all["blocks"].as_array().unwrap().len(), &all["nextFrom"]));
+    let beyond = found(&server, "/api/chain/blocks?offset=505").await;
     assert_eq!(json!([]), beyond["blocks"]);
 }
 
@@ -291,4 +294,76 @@ async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
         assert!(text.contains(line), "{line}{text}");
     }
     assert!(text.ends_with("\r\n\r\n<html>"), "{text}");
+}
+
+#[tokio::test]
+async fn rubbish_in_a_path_is_the_clients_fault_and_told_as_json() {
+    let server = TestServer::start().await;
+    server.world.commit();
+    let long = "9".repeat(30_000);
+    let rubbish = [
+        "%ff%fe",
+        "%00",
+        "%2e%2e%2f",
+        "%e2%80%a8",
+        "-1",
+        "1e3",
+        "0x1",
+        "%F0%9F%98%80",
+        "+1",
+        &long,
+    ];
+    let families = [
+        "chain/block/",
+        "chain/block/hash/",
+        "chain/tx/",
+        "chain/account/",
+        "chain/blocks?limit=",
+        "chain/blocks?offset=",
+        "chain/blocks-full?from=",
+        "wallet/balance/",
+        "miners/",
+        "miners/by-address/",
+        "miners?after=",
+        "tokenomics/holders?limit=",
+        "agent/v6/run/",
+        "agent/v6/by-status/",
+        "agent/v6/by-status/pending?cursor=",
+        "agent/v6/conversation/",
+        "blob/",
+        "chain/search/",
+        "nowhere/",
+        "",
+    ];
+    for family in families {
+        for rubbish in rubbish {
+            let path = format!("/api/{family}{rubbish}");
+            let shown: String = path.chars().take(80).collect();
+            let (status, body) = server.get(&path).await;
+            let json = serde_json::from_str::<Value>(&body);
+            let is_search = family == "chain/search/" && status == 200;
+            assert!((400..500).contains(&status) || is_search, "{status} {shown}: {body}");
+            assert!(json.is_ok(), "{shown}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rubbish_instead_of_a_transaction_is_the_clients_fault() {
+    let server = TestServer::start().await;
+    for (body, status) in [
+        ("", 400),
+        ("{", 400),
+        ("[]", 400),
+        ("{}", 400),
+        ("{\"tx\":1}", 400),
+        ("{\"tx\":{},\"signature\":\"00\"}", 400),
+        ("{\"tx\":{},\"tx\":{}}", 400),
+        ("\u{fffd}", 400),
+    ] {
+        let (got, answer) = server.post_to("/api/chain/tx", body).await;
+        assert_eq!(status, got, "{body}: {answer}");
+        let json: Value = serde_json::from_str(&answer).unwrap();
+        assert!(json["error"].is_string() && json["code"].is_string(), "{body}: {answer}");
+    }
 }

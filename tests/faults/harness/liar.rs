@@ -131,10 +131,6 @@ impl Ledger for LyingLedger {
         Ok(lie)
     }
 
-    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
-        Ok(None)
-    }
-
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         let Candidate { round, proposer, seal, content, .. } = candidate;
         // It has no pool to fill an outline from.
@@ -178,6 +174,10 @@ impl Ledger for LyingLedger {
 }
 
 impl Archive for LyingLedger {
+    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
     fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
         Ok(Vec::new())
     }
