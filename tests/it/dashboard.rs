@@ -19,7 +19,7 @@ fn the_models_of_grafana_know_everything_in_the_dashboard() -> anyhow::Result<()
     assert!(MODELS.ends_with(GRAFANA) && compose.contains(&format!("grafana:{GRAFANA}}}")));
 
     let module = "grafana_foundation_sdk.models.dashboard";
-    let python = python::with_package("python-grafana", MODELS, module)?;
+    let python = python::with_packages("python-grafana", &[MODELS], module)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sdk/dashboard.py");
     let dashboard =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/monitoring/grafana/ombra.json");

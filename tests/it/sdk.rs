@@ -1,25 +1,77 @@
-//! The public Python SDK as a client: it derives the same wallet, and what it signs is accepted.
+//! The public Python SDK as a client, unmodified: each test has a node and a script of tests/sdk that
+//! uses it through the SDK.
 //!
 //! The SDK is installed from `PyPI` into a virtual environment beside the compile outputs, once.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
 
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use tests::node::{DevOptions, Node};
-use tests::python::{run, with_package};
+use tests::node::{DevOptions, Node, binary};
+use tests::python::{run, with_packages};
 
-const SDK: &str = "ombrachain==0.1.0";
+/// The SDK, and what checks the OpenAPI document.
+const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/python");
+
+/// A script of tests/sdk in a Python that has the packages.
+fn script(name: &str) -> anyhow::Result<Command> {
+    let modules = "ombrachain, openapi_spec_validator";
+    let mut command = Command::new(with_packages("python-sdk", &PACKAGES, modules)?);
+    command.arg(format!("{}/sdk/{name}", env!("CARGO_MANIFEST_DIR"))).env("PYTHONUTF8", "1");
+    // Nothing is written into the clone.
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    Ok(command)
+}
+
+fn url(node: &Node) -> String {
+    format!("http://{}", node.rpc)
+}
+
+/// What the script prints at its end, with a node of its own.
+fn seen(name: &str, options: DevOptions, arguments: &[&str]) -> anyhow::Result<Value> {
+    let mut node = Node::start(options)?;
+    let printed = run(script(name)?.arg(url(&node)).args(arguments))?;
+    node.stop()?;
+    Ok(serde_json::from_str(printed.trim())?)
+}
+
+fn plain() -> DevOptions {
+    DevOptions::from_environment()
+}
+
+/// What the script prints at its end. Before that it asks for the node to be stopped, killed, and
+/// started again at the same address.
+fn seen_over_restarts(name: &str) -> anyhow::Result<Value> {
+    let mut node = Node::start(plain())?;
+    let mut command = script(name)?;
+    command.arg(url(&node)).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().with_context(|| format!("starting {command:?}"))?;
+    let mut answers = process.stdin.take().context("a pipe to the script")?;
+    let lines = BufReader::new(process.stdout.take().context("a pipe from the script")?).lines();
+    let mut last = String::new();
+    for line in lines {
+        last = line?;
+        match last.as_str() {
+            "stop" => node.stop()?,
+            "kill" => node.kill()?,
+            "start" => node.restart_in_place()?,
+            _ => continue,
+        }
+        writeln!(answers, "done")?;
+    }
+    let mut faults = String::new();
+    process.stderr.take().context("a pipe of faults")?.read_to_string(&mut faults)?;
+    if !process.wait()?.success() {
+        bail!("{name}: {faults}");
+    }
+    node.stop()?;
+    Ok(serde_json::from_str(&last)?)
+}
 
 #[test]
 fn the_public_sdk_signs_transactions_that_the_chain_includes() -> anyhow::Result<()> {
-    let python = with_package("python-sdk", SDK, "ombrachain")?;
-    let mut node = Node::start(DevOptions::from_environment())?;
-    let url = format!("http://{}", node.rpc);
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sdk/check.py");
-
-    let printed = run(Command::new(python).args([script, &url]))?;
-    let seen: Value = serde_json::from_str(printed.trim())?;
-
     let expected = json!({
         "golden": "94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3",
         "sender": "de133ca6f509c74f6e2e849403cc461d2d5b3e3c",
@@ -27,6 +79,82 @@ fn the_public_sdk_signs_transactions_that_the_chain_includes() -> anyhow::Result
         "balance": "1500000",
         "miner": "minerul meu țară 😀",
     });
-    assert_eq!(expected, seen);
-    node.stop()
+    assert_eq!(expected, seen("check.py", plain(), &[])?);
+    Ok(())
+}
+
+#[test]
+fn every_rest_method_of_the_public_sdk_is_answered_as_it_expects() -> anyhow::Result<()> {
+    assert_eq!(json!({ "nonces": [6, 1] }), seen("rest.py", plain(), &[])?);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_sends_again_and_again_without_waiting() -> anyhow::Result<()> {
+    // So slow that the nonce of what is pending must be counted.
+    let slow = DevOptions { block_time_ms: 500, ..plain() };
+    assert_eq!(json!({ "nonces": [10, 0, 10, 10] }), seen("send.py", slow, &[])?);
+    Ok(())
+}
+
+#[test]
+fn what_the_public_sdk_sends_over_a_restart_is_counted_once() -> anyhow::Result<()> {
+    assert_eq!(json!({ "ends": ["kill", "stop", "kill"] }), seen_over_restarts("restart.py")?);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_reads_both_event_streams_whatever_people_write() -> anyhow::Result<()> {
+    let seen = seen("streams.py", plain(), &[])?;
+    assert_eq!(json!({ "types": ["block", "hello", "ping"] }), seen);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_comes_back_to_its_web_socket_and_hears_every_channel() -> anyhow::Result<()> {
+    // 1006 is a connection that was broken off.
+    assert_eq!(json!({ "closed": [1012, 1006] }), seen_over_restarts("websocket.py")?);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_and_the_key_store_open_each_others_wallet_files() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let printed = run(script("storage.py")?.arg(binary()).arg(folder.path()))?;
+    let seen: Value = serde_json::from_str(printed.trim())?;
+    assert_eq!(json!({ "listed": ["key", "long", "made", "words"] }), seen);
+    Ok(())
+}
+
+#[test]
+fn a_whole_agent_run_is_signed_with_the_functions_of_the_public_sdk() -> anyhow::Result<()> {
+    assert_eq!(json!({ "nonces": [11, 7] }), seen("agent.py", plain(), &[])?);
+    Ok(())
+}
+
+#[test]
+fn every_rest_answer_is_as_the_openapi_document_says() -> anyhow::Result<()> {
+    let statuses = json!([200, 400, 404, 409, 413, 422, 426]);
+    assert_eq!(json!({ "statuses": statuses }), seen("openapi.py", plain(), &[])?);
+    Ok(())
+}
+
+#[test]
+fn who_asks_too_often_is_told_when_to_come_back() -> anyhow::Result<()> {
+    let limits = [
+        ("OMBRA__RPC__RATE__REQUESTS_PER_SECOND", "1"),
+        ("OMBRA__RPC__RATE__BURST", "5"),
+        ("OMBRA__RPC__RATE__KEYS", r#"["key"]"#),
+        ("OMBRA__RPC__RATE__KEY_REQUESTS_PER_SECOND", "1000"),
+    ];
+    let settings = limits.map(|(name, value)| (name, value.to_owned())).to_vec();
+    let limited = DevOptions { settings, ..plain() };
+    assert_eq!(json!({ "with_key": 50 }), seen("limits.py", limited, &[])?);
+    Ok(())
+}
+
+#[test]
+fn the_python_examples_do_what_they_say() -> anyhow::Result<()> {
+    assert_eq!(json!({ "examples": 5 }), seen("examples.py", plain(), &[EXAMPLES])?);
+    Ok(())
 }

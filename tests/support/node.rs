@@ -1,6 +1,6 @@
 //! A node as a process of its own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ impl Node {
             (None, Some(temporary)) => temporary.path().join("node"),
             (None, None) => bail!("no folder for the node's data"),
         };
-        let (process, rpc) = launch(&options, &data)?;
+        let (process, rpc) = launch(&options, &data, ANY_PORT)?;
         Ok(Self { process, options, data, rpc, _temporary: temporary })
     }
 
@@ -95,7 +95,13 @@ impl Node {
 
     /// A new process on the same data.
     pub fn restart(&mut self) -> anyhow::Result<()> {
-        (self.process, self.rpc) = launch(&self.options, &self.data)?;
+        (self.process, self.rpc) = launch(&self.options, &self.data, ANY_PORT)?;
+        Ok(())
+    }
+
+    /// A new process on the same data, which answers where the last one did.
+    pub fn restart_in_place(&mut self) -> anyhow::Result<()> {
+        (self.process, self.rpc) = launch(&self.options, &self.data, self.rpc)?;
         Ok(())
     }
 
@@ -176,7 +182,14 @@ impl Drop for Node {
     }
 }
 
-fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAddr)> {
+/// A port of this machine that is free.
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+fn launch(
+    options: &DevOptions,
+    data: &Path,
+    rpc: SocketAddr,
+) -> anyhow::Result<(Child, SocketAddr)> {
     let endpoints = data.join("endpoints.json");
     if endpoints.exists() {
         // Left behind by a killed process; the next one writes its own.
@@ -184,7 +197,7 @@ fn launch(options: &DevOptions, data: &Path) -> anyhow::Result<(Child, SocketAdd
     }
     let is_new = !data.join("genesis.json").exists();
     let mut command = Command::new(&options.binary);
-    command.arg("dev").args(["--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    command.arg("dev").args(["--rpc", &rpc.to_string(), "--metrics", "127.0.0.1:0"]);
     if is_new {
         command.args(["--accounts", &options.accounts.to_string()]);
         command.args(["--block-time", &options.block_time_ms.to_string()]);

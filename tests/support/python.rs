@@ -1,21 +1,26 @@
-//! A Python with a package from `PyPI`, in an environment beside the compile outputs, made once.
+//! A Python with packages from `PyPI`, in an environment beside the compile outputs, made once.
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 
-/// The interpreter of the environment with this name, which has the package; `module` is what the
-/// package brings.
-pub fn with_package(name: &str, package: &str, module: &str) -> anyhow::Result<PathBuf> {
+/// Held by the test that makes an environment; the others wait for it.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// The interpreter of the environment with this name, which has the packages; `modules` are what
+/// they bring, with commas between them.
+pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Result<PathBuf> {
+    let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let test = std::env::current_exe()?;
     let target = test.ancestors().nth(3).context("tests are in target/*/deps")?;
     let environment = target.join(name);
     let python = environment.join("bin/python");
-    let has_package = Command::new(&python).args(["-c", &format!("import {module}")]).output();
-    if !has_package.is_ok_and(|output| output.status.success()) {
+    let has_packages = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
+    if !has_packages.is_ok_and(|output| output.status.success()) {
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", package]))?;
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
     }
     Ok(python)
 }
