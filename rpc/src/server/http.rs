@@ -30,6 +30,7 @@ use tower::layer::util::Identity;
 use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
 use crate::error::RpcError;
+use crate::explorer;
 use crate::gate::Gate;
 use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
@@ -109,13 +110,17 @@ fn config(limits: &Limits) -> ServerConfigBuilder {
         .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_calls_max))
 }
 
-/// JSON-RPC and health, on the network port.
+/// JSON-RPC, health and the page for people, on the network port.
 pub(super) fn public_routes(interface: Interface, readiness: Arc<dyn Readiness>) -> Router {
     let health = Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .with_state(readiness);
-    Router::new().route("/", post(call).get(upgrade)).with_state(interface).merge(health)
+    Router::new()
+        .route("/", post(call).get(upgrade))
+        .with_state(interface)
+        .merge(health)
+        .merge(explorer::routes())
 }
 
 /// JSON-RPC only, on the operator's socket.
@@ -202,6 +207,9 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
 /// The start of a WebSocket.
 async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request) -> Response {
     if !ws::is_upgrade_request(&request) {
+        if let Some(page) = explorer::welcome(&request) {
+            return page;
+        }
         let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
         return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
     }
