@@ -56,11 +56,10 @@ export function problem(error, again) {
 
 /** A button that copies a text. */
 export function copier(text, what) {
-  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}` }, "⧉");
+  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}` });
   button.addEventListener("click", async () => {
-    const isDone = await copy(text);
-    button.textContent = isDone ? "✓" : "✗";
-    setTimeout(() => { button.textContent = "⧉"; }, 1200);
+    button.dataset.done = (await copy(text)) ? "copied" : "not copied";
+    setTimeout(() => delete button.dataset.done, 1200);
   });
   return button;
 }

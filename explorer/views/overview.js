@@ -2,7 +2,6 @@
 
 import { h, onceAFrame, picture, swap } from "../dom.js";
 import { count, duration } from "../format.js";
-import { node } from "../live.js";
 import { address, amount, blockHash, card, empty, facts, height, line, link, row, runLink, status, table, time } from "../parts.js";
 import { callAll, call, CallError } from "../rpc.js";
 
@@ -58,16 +57,16 @@ function figures(latest) {
   ];
 }
 
-function money([supply, pool]) {
-  if (supply instanceof CallError) throw supply;
+function money([supply, pool, info]) {
+  for (const found of [supply, info]) if (found instanceof CallError) throw found;
   return facts([
     ["Circulating", amount(supply.circulating)],
     ["In escrow of runs", amount(supply.escrowed)],
     ["Burned", amount(supply.burned)],
     ["Created after genesis", amount(supply.minted)],
     ["Waiting in the pool", pool instanceof CallError ? null : link(["pool"], count(pool.pending + pool.queued))],
-    ["Validators", link(["network"], count(node.info?.validators ?? 0))],
-    ["Peers of this node", link(["network"], count(node.info?.peers ?? 0))],
+    ["Validators", link(["network"], count(info.validators))],
+    ["Peers of this node", link(["network"], count(info.peers))],
   ]);
 }
 
@@ -98,7 +97,7 @@ export function overview(page) {
     else if (block.txCount === undefined) first.refresh();
   });
   const supply = page.part({
-    load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []]], signal),
+    load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []], ["ombra_chainInfo", []]], signal),
     draw: money, pause: 2000, follow: true,
   });
   const recent = page.part({ load: (signal) => call("ombra_listAgentRuns", [{}, { limit: RUNS }], signal), draw: runs });
