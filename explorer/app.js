@@ -52,8 +52,10 @@ function open() {
     known === name && shapes.length === rest.length && shapes.every((shape, index) => shape.test(rest[index])));
   for (const entry of $("pages").children) {
     const isOpen = entry.getAttribute("href") === (name === "" ? "#/" : route(UNDER[name] ?? name));
-    if (isOpen) entry.setAttribute("aria-current", "page");
-    else entry.removeAttribute("aria-current");
+    if (isOpen) {
+      entry.setAttribute("aria-current", "page");
+      entry.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else entry.removeAttribute("aria-current");
   }
   if (found) found[2](page, rest);
   else page.show("There is no such page", h("p", {}, h("a", { to: [""] }, "To the overview")));

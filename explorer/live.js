@@ -91,7 +91,9 @@ function deliver({ subscription, result, error }) {
 
 /** Calls `listener` with every event of a kind; answers how to stop. */
 export function subscribe(kind, filter, listener) {
-  const subscription = { kind, filter, listener, id: null, seen: null };
+  // From the last block that is known: what comes while a page loads is not missed.
+  const known = kind === "pool" || kind === "blocks" ? null : node.latest?.index ?? null;
+  const subscription = { kind, filter, listener, id: null, seen: known };
   subscriptions.add(subscription);
   if (node.state === "live") start(subscription);
   return () => {

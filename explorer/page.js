@@ -49,6 +49,16 @@ export class Page {
     this.atEnd(subscribe(kind, filter, run));
   }
 
+  /** Runs whenever the node answers again; what happened meanwhile may not be known. */
+  onReturn(run) {
+    let before = node.state;
+    this.atEnd(on("state", (state) => {
+      const isBack = state === "live" && before !== "live";
+      before = state;
+      if (isBack) run();
+    }));
+  }
+
   every(ms, run) {
     const timer = setInterval(run, ms);
     this.atEnd(() => clearInterval(timer));
@@ -56,8 +66,8 @@ export class Page {
 
   /**
    * A part of the page that is loaded and drawn now, and again when `refresh` of the answer is called,
-   * at most once in `pause` milliseconds. With `follow` that is at every block. What was drawn stays
-   * until there is something newer; a part that could not be drawn is tried again when the node is back.
+   * at most once in `pause` milliseconds. That is when the node is back, and with `follow` at every block.
+   * What was drawn stays until there is something newer.
    */
   part({ load, draw, pause = 1000, follow = false }) {
     const box = h("div", { class: "part", "aria-busy": true }, loading());
@@ -96,9 +106,7 @@ export class Page {
       }, wait);
     };
     if (follow) this.onBlock(refresh);
-    this.atEnd(on("state", () => {
-      if (!state.isDrawn && !state.isBusy && node.state === "live") refresh();
-    }));
+    this.onReturn(refresh);
     this.atEnd(() => clearTimeout(state.timer));
     run();
     return { box, refresh };

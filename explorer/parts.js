@@ -21,11 +21,11 @@ export const card = (title, ...children) =>
   h("section", { class: "card" }, title === null ? null : h("h2", {}, title), ...children);
 
 /** A table with named columns; on a narrow page each row is a block of its own. */
-export function table(caption, columns, rows, { none = "Nothing here yet." } = {}) {
+export function table(caption, columns, rows, { none = "Nothing here yet.", tight = false } = {}) {
   if (rows.length === 0) return empty(none);
   const head = h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)));
   const body = rows.map((cells) => row(columns, cells));
-  return h("div", { class: "wide" }, h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), h("tbody", {}, body)));
+  return h("div", { class: "wide" }, h("table", { class: tight ? "tight" : null }, h("caption", { class: "unseen" }, caption), h("thead", {}, head), h("tbody", {}, body)));
 }
 
 /** A row of such a table. */

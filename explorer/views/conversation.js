@@ -7,57 +7,63 @@ import { address, blobLink, block, card, copier, empty, height, line, link, more
 import { call } from "../rpc.js";
 
 const PAGE = 100;
+/** In place of turns that are in the list. */
+const TAKEN = {};
 const RELATIONS = {
   submitter: "asked for the run", miner: "mined the run", other: "has no part in the run",
 };
 
 export function conversation(page, [id]) {
   const list = h("ol", { class: "chat" });
-  const talk = { id, list, cursor: null, seen: new Set(), runs: new Set() };
+  const talk = { list, cursor: null, seen: new Map() };
   const below = h("div", {});
+  // Turns are asked for once and then come as events; runs change, and are asked for again.
+  let turns = null;
   const first = page.part({
-    load: (signal) => Promise.all([
-      call("ombra_getConversation", [id, { limit: PAGE }], signal),
-      call("ombra_listAgentRuns", [{ conversationId: id }, { limit: PAGE }], signal),
-    ]),
-    draw: ([turns, runs]) => {
-      if (turns.items.length === 0 && runs.items.length === 0) return empty("Nobody has used this conversation.");
-      const isSame = list.isConnected;
-      for (const run of runs.items) place(talk, run.submittedAt, `run ${run.agentRunId}`, () => asked(run), true);
-      take(talk, turns, !isSame);
-      swap(below, talk.cursor === null ? null : more(next));
-      return [list, below];
+    load: async (signal) => {
+      const runs = call("ombra_listAgentRuns", [{ conversationId: id }, { limit: PAGE }], signal);
+      turns ??= await call("ombra_getConversation", [id, { limit: PAGE }], signal);
+      return runs;
     },
-    pause: 150,
+    draw: (runs) => {
+      for (const run of runs.items) place(talk, run.submittedAt, `run ${run.agentRunId}`, run.status, () => asked(run));
+      if (turns !== null && turns !== TAKEN) {
+        take(talk, turns);
+        turns = TAKEN;
+      }
+      swap(below, talk.cursor === null ? null : more(next));
+      return list.children.length === 0 ? empty("Nobody has used this conversation.") : [list, below];
+    },
+    follow: true,
   });
   const next = async () => {
-    take(talk, await call("ombra_getConversation", [id, { limit: PAGE, cursor: talk.cursor }], page.signal), true);
+    take(talk, await call("ombra_getConversation", [id, { limit: PAGE, cursor: talk.cursor }], page.signal));
     swap(below, talk.cursor === null ? null : more(next));
   };
   // A turn is shown as it comes if everything before it is shown.
   page.subscribe("chat", { conversationId: id }, (turn) => {
+    if (talk.cursor === null) place(talk, turn.timestamp, turn.hash, "", () => said(turn));
     if (!list.isConnected) first.refresh();
-    else if (talk.cursor === null) place(talk, turn.timestamp, turn.hash, () => said(turn));
     page.aloud("A new turn in the conversation");
   });
-  page.subscribe("agentRuns", {}, (event) => {
-    if (event.conversationId === id) first.refresh();
+  page.onReturn(() => {
+    turns = null;
   });
   page.show("Conversation", h("p", { class: "id" }, h("code", {}, id), copier(id, "conversation id")),
     h("p", { class: "faint" }, "Anybody can write here. The role of a turn is what its writer says; the address is who wrote it."),
     h("section", { class: "card" }, first.box),
-    card(null, link(["wallet", "chat", id], "Write a turn")));
+    h("p", {}, link(["wallet", "chat", id], "Write a turn with the wallet")));
 }
 
-function take(talk, { items, nextCursor }, isNext) {
-  for (const turn of items) place(talk, turn.timestamp, turn.hash, () => said(turn));
-  if (isNext) talk.cursor = nextCursor;
+function take(talk, { items, nextCursor }) {
+  for (const turn of items) place(talk, turn.timestamp, turn.hash, "", () => said(turn));
+  talk.cursor = nextCursor;
 }
 
-/** Puts an entry where its time belongs, once; what can change is made anew. */
-function place(talk, at, key, make, canChange = false) {
-  if (talk.seen.has(key) && !canChange) return;
-  talk.seen.add(key);
+/** Puts an entry where its time belongs, once; one whose state is another than before is made anew. */
+function place(talk, at, key, state, make) {
+  if (talk.seen.get(key) === state) return;
+  talk.seen.set(key, state);
   const entry = make();
   [entry.dataset.at, entry.dataset.key] = [at, key];
   const entries = [...talk.list.children];

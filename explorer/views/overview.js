@@ -100,8 +100,7 @@ export function overview(page) {
     load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []], ["ombra_chainInfo", []]], signal),
     draw: money, pause: 2000, follow: true,
   });
-  const recent = page.part({ load: (signal) => call("ombra_listAgentRuns", [{}, { limit: RUNS }], signal), draw: runs });
-  page.subscribe("agentRuns", {}, recent.refresh);
+  const recent = page.part({ load: (signal) => call("ombra_listAgentRuns", [{}, { limit: RUNS }], signal), draw: runs, pause: 2000, follow: true });
   page.show("Overview", top, h("div", { class: "columns" },
     card("Latest blocks", first.box, h("p", {}, link(["blocks"], "All blocks"))),
     card("The chain", supply.box)),
@@ -112,7 +111,7 @@ export function overview(page) {
 function drawList(list, blocks) {
   let body = list.querySelector("tbody");
   if (body === null || blocks.length === 0) {
-    swap(list, table("Latest blocks", COLUMNS, blocks.map(cells), { none: "There is no block yet." }));
+    swap(list, table("Latest blocks", COLUMNS, blocks.map(cells), { none: "There is no block yet.", tight: true }));
     body = list.querySelector("tbody");
     blocks.forEach((block, index) => { body.rows[index].dataset.block = block.index; });
     return;

@@ -176,12 +176,14 @@ export function runs(page, [wanted]) {
   const list = page.part({
     load: (signal) => call("ombra_listAgentRuns", [filter, { limit: 30 }], signal),
     draw: (first) => listed(page, filter, first),
+    pause: 2000,
   });
+  // A list that somebody has made longer stays as it is.
   let isLonger = false;
   list.box.addEventListener("click", (click) => {
     isLonger ||= click.target.closest(".more") !== null;
   });
-  page.subscribe("agentRuns", {}, () => {
+  page.onBlock(() => {
     if (!isLonger) list.refresh();
   });
   page.show("Agent runs", choice, h("section", { class: "card" }, list.box));

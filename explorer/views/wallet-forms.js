@@ -108,7 +108,7 @@ function cancel(context) {
     load: (signal) => call("ombra_listAgentRuns", [{ submitter: key.address, status: "pending" }, { limit: 30 }], signal),
     draw: ({ items }) => {
       if (items.length === 0) return empty("No run of this account waits for a miner.");
-      return table("Runs that wait", ["Run", "Asked for", "Budget", ""], items.map((run) => [
+      return table("Runs that wait", ["Run", "Asked for", "Budget", "Do"], items.map((run) => [
         runLink(run.agentRunId), line(run.prompt, 50), amount(run.maxFee), taking(context, run.agentRunId)]));
     },
     follow: true,

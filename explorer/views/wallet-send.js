@@ -22,14 +22,15 @@ export async function propose({ page, library, key, sent }, type, fields, leads 
 /** Shows what would be signed; answers whether it shall be. */
 function confirm(page, { tx, hash }) {
   return new Promise((resolve) => {
+    const leave = () => dialog.close("no");
+    const refuse = h("button", { type: "button", on: { click: leave } }, "Do not sign");
     const dialog = h("dialog", { "aria-labelledby": "confirm-title" },
       h("h2", { id: "confirm-title" }, "Sign this ", kind(tx.type), "?"),
       decoded(tx),
       h("p", { class: "faint" }, "Its hash, which is what is signed: ", plainHash(hash, "hash")),
       h("p", { class: "turns" },
-        h("button", { type: "button", on: { click: () => dialog.close("no") } }, "Do not sign"),
+        refuse,
         h("button", { type: "button", class: "strong", id: "confirm-sign", on: { click: () => dialog.close("yes") } }, "Sign and send")));
-    const leave = () => dialog.close("no");
     page.atEnd(leave);
     dialog.addEventListener("close", () => {
       dialog.remove();
@@ -37,6 +38,7 @@ function confirm(page, { tx, hash }) {
     });
     document.body.append(dialog);
     dialog.showModal();
+    refuse.focus();
   });
 }
 
