@@ -31,7 +31,9 @@ impl Programs {
     /// Those that the variables name or that are in the path; else what is missing.
     pub(crate) fn find() -> Result<Self, String> {
         let find = |variable, name: &str| {
-            let program = std::env::var_os(variable).map_or_else(|| name.into(), PathBuf::from);
+            let named = std::env::var_os(variable).map(PathBuf::from);
+            let program = named.or_else(|| in_path(name));
+            let program = program.ok_or_else(|| format!("{name} is not installed"))?;
             let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
             let runs = version.is_ok_and(|output| output.status.success());
             if runs { Ok(program) } else { Err(format!("{} does not run", program.display())) }
@@ -41,6 +43,12 @@ impl Programs {
             driver: find("CHROMEDRIVER", "chromedriver")?,
         })
     }
+}
+
+/// The whole path of a program; chromedriver does not look for one.
+fn in_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// A `chromedriver`. Dropping it kills it; sessions must have ended before.
@@ -57,7 +65,7 @@ impl Driver {
         let mut process = command.spawn().context("starting chromedriver")?;
         let printed = process.stdout.take().context("chromedriver prints its port")?;
         let port = BufReader::new(printed).lines().map_while(Result::ok).find_map(|line| {
-            line.rsplit_once("on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
+            line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
         });
         let port = port.context("chromedriver ended without a port")?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -296,11 +304,18 @@ fn exchange(
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let answer = String::from_utf8(answer)?;
-    let (_, body) = answer.split_once("\r\n\r\n").context("an answer without a body")?;
-    let mut answer: Value = serde_json::from_str(body).with_context(|| body.to_owned())?;
+    let mut stream = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while stream.read_line(&mut line)? > 0 && !line.trim_end().is_empty() {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body)?;
+    let body = String::from_utf8(body)?;
+    let mut answer: Value = serde_json::from_str(&body).with_context(|| body.clone())?;
     let value = answer["value"].take();
     if let Some(error) = value["error"].as_str() {
         bail!("{method} {path}: {error}: {}", value["message"].as_str().unwrap_or_default());
