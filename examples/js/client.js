@@ -108,7 +108,11 @@ export class Client {
       const seen = await this.rpc("ombra_waitForTransaction", [hash, options], limits);
       if (seen.status === "included") return seen;
       if (seen.status === "dropped") {
-        throw new OmbraError(`${hash} was dropped: ${seen.dropped.message}`, seen.dropped.code, seen);
+        throw new OmbraError(
+          `${hash} was dropped: ${seen.dropped.message}`,
+          seen.dropped.code,
+          seen,
+        );
       }
       if (Date.now() >= deadline) {
         throw new OmbraError(`${hash} still waits after ${timeoutMs} ms`, "TIMEOUT", seen);
@@ -157,7 +161,7 @@ export class Client {
   /**
    * What an AGENT_FINISH of a run must state now: spread it into the fields.
    * @param {string} agentRunId
-   * @returns {Promise<{totalTokensOut: number, minerReward: string, userRefund: string, networkFee: string}>}
+   * @returns {Promise<import("./transactions.js").Settlement>}
    */
   async settlement(agentRunId) {
     const { stepCount, ...amounts } = await this.rpc("ombra_settlement", [agentRunId]);
@@ -181,24 +185,27 @@ export class Client {
   }
 
   /**
-   * Calls a function for each event, in order and each once. A broken connection is made again, and
-   * what happened meanwhile is fetched; only of `pool`, which has no past, is it lost.
+   * Calls a function for each event, in order and each once. A broken connection is made again,
+   * and what happened meanwhile is fetched; only of `pool`, which has no past, is it lost.
    * @param {"blocks" | "transactions" | "pool" | "agentRuns" | "chat"} kind
-   * @param {Record<string, any>} filter as docs/rpc.md section 10 has it, with `fromBlock` if wanted
+   * @param {Record<string, any>} filter as docs/rpc.md section 10 has it, with `fromBlock`
    * @param {(event: any) => void} onEvent
    * @param {object} [options]
    * @param {(error: OmbraError) => void} [options.onEnd] called when the node ends the subscription
    *   for good; without it the error is thrown where nobody catches it
+   * @param {number} [options.silenceMs] a connection that is silent for so long is asked, and given
+   *   up after the same time; 20 seconds if not given
    * @returns {Promise<Subscription>} when the node has accepted it
    */
-  async subscribe(kind, filter, onEvent, { onEnd } = {}) {
+  async subscribe(kind, filter, onEvent, { onEnd, silenceMs = 20000 } = {}) {
     if (!this.#WebSocket) {
       const hint = "give Client the option WebSocket, or use Node.js 22";
       throw new OmbraError(`this engine has no WebSocket: ${hint}`, "NO_WEBSOCKET");
     }
     const url = new URL(this.#url);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    const subscription = new Subscription(url, this.#WebSocket, { kind, filter, onEvent, onEnd });
+    const wanted = { kind, filter, onEvent, onEnd, silenceMs };
+    const subscription = new Subscription(url, this.#WebSocket, wanted);
     await subscription.accepted;
     return subscription;
   }

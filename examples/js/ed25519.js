@@ -1,7 +1,7 @@
 // Ed25519 (RFC 8032): by the engine where it offers it, otherwise by the code here.
 //
-// The code here takes a time that depends on the secret. It is meant for test chains and for engines
-// without Ed25519, not for keys that hold value on a machine that others share.
+// The code here takes a time that depends on the secret. It is meant for test chains, not for keys
+// that hold value on a machine that others share.
 
 import { concat, toNumber } from "./bytes.js";
 import { engine, sha512 } from "./hash.js";
@@ -82,7 +82,10 @@ const littleEndian = (bytes) => toNumber(Uint8Array.from(bytes).reverse());
 
 function to32LittleEndian(number) {
   const hex = number.toString(16).padStart(64, "0");
-  return Uint8Array.from({ length: 32 }, (_, at) => parseInt(hex.slice(62 - 2 * at, 64 - 2 * at), 16));
+  return Uint8Array.from(
+    { length: 32 },
+    (_, at) => parseInt(hex.slice(62 - 2 * at, 64 - 2 * at), 16),
+  );
 }
 
 const modulo = (number) => {

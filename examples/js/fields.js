@@ -122,7 +122,9 @@ const objectOf = (checks) => (field, value) => {
   const within = (name) => `${field}.${name}`;
   refuseUnknown(value, Object.keys(checks), within);
   const entries = Object.entries(checks);
-  return Object.fromEntries(entries.map(([name, check]) => [name, check(within(name), value[name])]));
+  return Object.fromEntries(
+    entries.map(([name, check]) => [name, check(within(name), value[name])]),
+  );
 };
 
 /** Throws for a member that is not in the list. */
@@ -136,8 +138,7 @@ export function refuseUnknown(object, known, within = (name) => name) {
 
 /** @type {Check} */
 function base64(field, value) {
-  const isBase64 =
-    typeof value === "string" &&
+  const isBase64 = typeof value === "string" &&
     value.length % 4 === 0 &&
     /^[A-Za-z0-9+/]*={0,2}$/.test(value) &&
     btoa(atob(value)) === value;

@@ -1,4 +1,4 @@
-// SHA-256, SHA-512, HMAC and PBKDF2: by the engine where it offers them, otherwise by the code here.
+// SHA-256, SHA-512, HMAC, PBKDF2: by the engine where it offers them, otherwise by the code here.
 //
 // A page that came over plain HTTP from another machine has no `crypto.subtle`.
 
@@ -201,8 +201,8 @@ function mix512(state) {
     const s1h = ((eh >>> 14) | (el << 18)) ^ ((eh >>> 18) | (el << 14)) ^ ((el >>> 9) | (eh << 23));
     const s1l = ((el >>> 14) | (eh << 18)) ^ ((el >>> 18) | (eh << 14)) ^ ((eh >>> 9) | (el << 23));
     const chooseLow = (el & fl) ^ (~el & gl);
-    const low1 =
-      (hl >>> 0) + (s1l >>> 0) + (chooseLow >>> 0) + (K_LOW[t] >>> 0) + (W[2 * t + 1] >>> 0);
+    const low1 = (hl >>> 0) + (s1l >>> 0) + (chooseLow >>> 0) + (K_LOW[t] >>> 0) +
+      (W[2 * t + 1] >>> 0);
     const t1l = low1 | 0;
     const t1h = (hh + s1h + ((eh & fh) ^ (~eh & gh)) + K_HIGH[t] + W[2 * t] + carry(low1)) | 0;
     const s0h = ((ah >>> 28) | (al << 4)) ^ ((al >>> 2) | (ah << 30)) ^ ((al >>> 7) | (ah << 25));

@@ -1,6 +1,6 @@
 // Words to keys: BIP-39 English, then BIP-32 over secp256k1 (docs/protocol.md section 2).
 
-import { FieldError, concat, to32Bytes, toNumber, utf8, wrong } from "./bytes.js";
+import { concat, FieldError, to32Bytes, toNumber, utf8, wrong } from "./bytes.js";
 import { engine, hmacSha512, pbkdf2Sha512, sha256 } from "./hash.js";
 import { WORDS } from "./wordlist.js";
 
@@ -25,7 +25,9 @@ export async function mnemonicOf(entropy) {
   const sum = await sha256(entropy);
   const bits = toBits(concat(entropy, sum)).slice(0, entropy.length * 8 + entropy.length / 4);
   const words = [];
-  for (let at = 0; at < bits.length; at += 11) words.push(WORDS[parseInt(bits.slice(at, at + 11), 2)]);
+  for (let at = 0; at < bits.length; at += 11) {
+    words.push(WORDS[parseInt(bits.slice(at, at + 11), 2)]);
+  }
   return words.join(" ");
 }
 
@@ -102,7 +104,9 @@ export async function derive(seed, path) {
 
 /** BIP-32 has no key where a number falls outside the group, which nobody has seen yet. */
 function checkKey(key) {
-  if (key === 0n || key >= ORDER) throw new FieldError("index", "a path without a key", "another index");
+  if (key === 0n || key >= ORDER) {
+    throw new FieldError("index", "a path without a key", "another index");
+  }
 }
 
 // ---- secp256k1 ----------------------------------------------------------------------------------
@@ -136,8 +140,9 @@ function add(left, right) {
   if (!right) return left;
   const [[x1, y1], [x2, y2]] = [left, right];
   if (x1 === x2 && y1 !== y2) return null;
-  const slope =
-    x1 === x2 ? modulo(3n * x1 * x1 * inverse(2n * y1)) : modulo((y2 - y1) * inverse(x2 - x1));
+  const slope = x1 === x2
+    ? modulo(3n * x1 * x1 * inverse(2n * y1))
+    : modulo((y2 - y1) * inverse(x2 - x1));
   const x = modulo(slope * slope - x1 - x2);
   return [x, modulo(slope * (x1 - x) - y1)];
 }

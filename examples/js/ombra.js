@@ -1,19 +1,19 @@
-// Everything that a wallet, a miner or a web page needs to use an Ombra chain. README.md has examples.
+// What a wallet, a miner or a web page needs to use an Ombra chain. README.md has examples.
 
 export { FieldError } from "./bytes.js";
 export { Client } from "./client.js";
 export { OmbraError } from "./errors.js";
-export { Key, bareAddress } from "./keys.js";
+export { bareAddress, Key } from "./keys.js";
 export { generateMnemonic, parseMnemonic } from "./mnemonic.js";
 export { Subscription } from "./subscription.js";
 export {
-  BLOB_CHUNK_BYTES,
   agentCancel,
   agentClaim,
   agentFinish,
   agentRequest,
   agentStep,
   attachSignature,
+  BLOB_CHUNK_BYTES,
   blobChunk,
   blobFinalize,
   blobInit,

@@ -2,10 +2,13 @@
 
 import { OmbraError } from "./errors.js";
 
-const RETRY_MS_MIN = 250;
+const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 10000;
-/** A connection that is silent for so long is asked, and given up after the same time. */
-const SILENCE_MS = 20000;
+/**
+ * How often the first connection is tried before the caller is told. Node.js may ask for the
+ * WebSocket on a connection that `fetch` has used, which a node refuses and closes.
+ */
+const FIRST_ATTEMPTS = 5;
 /** Answers that no later attempt would change. */
 const FINAL = ["INVALID_PARAMS", "HISTORY_UNAVAILABLE", "WEBSOCKET_ONLY", "-32601", "-32600"];
 
@@ -20,6 +23,7 @@ export class Subscription {
   #timer;
   #watch;
   #retryMs = RETRY_MS_MIN;
+  #firstAttempts = FIRST_ATTEMPTS;
   #settle;
   /** The block to go on with, and how many of its events have been delivered. */
   #block;
@@ -31,7 +35,7 @@ export class Subscription {
    * @param {URL} url
    * @param {typeof WebSocket} WebSocket
    * @param {{kind: string, filter: Record<string, any>, onEvent: (event: any) => void,
-   *   onEnd?: (error: OmbraError) => void}} wanted
+   *   onEnd?: (error: OmbraError) => void, silenceMs: number}} wanted
    */
   constructor(url, WebSocket, wanted) {
     this.#url = url;
@@ -128,10 +132,11 @@ export class Subscription {
     else throw error;
   }
 
-  /** A new connection after a while. The first one must succeed. */
+  /** A new connection after a while. Until one has succeeded, the number of attempts is limited. */
   #again(error) {
     this.#abandon();
-    if (this.#settle) {
+    this.#firstAttempts -= 1;
+    if (this.#settle && this.#firstAttempts === 0) {
       this.#end(error ?? new OmbraError(`no WebSocket at ${this.#url}`, "UNREACHABLE"));
       return;
     }
@@ -147,12 +152,13 @@ export class Subscription {
     socket?.close();
   }
 
-  /** Notices a connection that has died without a word. */
+  /** Notices a connection that has died without a word: it is asked, and then given up. */
   #listen() {
+    const { silenceMs } = this.#wanted;
     clearTimeout(this.#watch);
     this.#watch = setTimeout(() => {
       if (this.#socket.readyState === 1) this.#send(ALIVE, "ombra_chainInfo", []);
-      this.#watch = setTimeout(() => this.#again(), SILENCE_MS);
-    }, SILENCE_MS);
+      this.#watch = setTimeout(() => this.#again(), silenceMs);
+    }, silenceMs);
   }
 }

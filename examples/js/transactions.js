@@ -1,7 +1,7 @@
 // Building and signing transactions (docs/protocol.md sections 3 and 5).
 
-import { toBase64, toHex, utf8, wrong } from "./bytes.js";
-import { KINDS, amount, blobId, hash, plainInteger, refuseUnknown, string } from "./fields.js";
+import { fromHex, toBase64, toHex, utf8, wrong } from "./bytes.js";
+import { amount, blobId, hash, KINDS, plainInteger, refuseUnknown, string } from "./fields.js";
 import { sha256 } from "./hash.js";
 import { bareAddress } from "./keys.js";
 
@@ -38,8 +38,8 @@ const DAY_MS = 86400000;
  * @returns {Promise<string>} 64 hex characters
  */
 export async function computeContentHash(content) {
-  const bytes = typeof content === "string" ? utf8(string("content", content)) : content;
-  return toHex(await sha256(bytes));
+  if (content instanceof Uint8Array) return toHex(await sha256(content));
+  return toHex(await sha256(utf8(string("content", content))));
 }
 
 /**
@@ -70,9 +70,15 @@ export async function computeConversationId(creator, seed = "", now = Date.now()
 }
 
 /**
+ * What an AGENT_FINISH states beside its run, status and answer.
+ * @typedef {{totalTokensOut: number, minerReward: string, userRefund: string,
+ *   networkFee: string}} Settlement
+ */
+
+/**
  * The amounts that an AGENT_FINISH must state (docs/protocol.md section 5.5).
  * @param {{maxFee: string | bigint, stepCount: number, totalTokensOut: number}} run
- * @returns {{totalTokensOut: number, minerReward: string, userRefund: string, networkFee: string}}
+ * @returns {Settlement}
  */
 export function computeSettlement({ maxFee, stepCount, totalTokensOut }) {
   const escrow = BigInt(amount("maxFee", maxFee));
@@ -159,6 +165,7 @@ function checkTogether(tx) {
  * @returns {Signed}
  */
 export function attachSignature({ tx, hash: digest }, signature) {
+  fromHex("signature", signature, 64);
   return { ...tx, hash: digest, signature };
 }
 
@@ -218,7 +225,11 @@ export async function completeFields(type, fields, { from, nonce, timestamp }) {
   }
 }
 
-/** The members that have a value. */
+/**
+ * The members that have a value.
+ * @param {Record<string, any>} object
+ * @returns {any}
+ */
 function given(object) {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }
@@ -236,9 +247,19 @@ export async function completeAndSign(key, type, fields, envelope) {
   return signTransaction(key, type, await completeFields(type, fields, whole), whole);
 }
 
-/** @typedef {(key: Key, fields: Record<string, any>, envelope: Envelope) => Promise<Signed>} Builder */
+/**
+ * Builds and signs a transaction of one kind.
+ * @callback Builder
+ * @param {Key} key
+ * @param {Record<string, any>} fields the kind's own fields
+ * @param {Envelope} envelope
+ * @returns {Promise<Signed>}
+ */
 
-/** @returns {Builder} */
+/**
+ * @param {string} type
+ * @returns {Builder}
+ */
 const builder = (type) => (key, fields, envelope) => completeAndSign(key, type, fields, envelope);
 
 /** One public turn of a conversation. */
@@ -280,6 +301,7 @@ export async function blobTransactions(key, { blobId: id, contentType, bytes }, 
   if (!(bytes instanceof Uint8Array)) throw wrong("bytes", bytes, "a Uint8Array");
   const contentHash = await computeContentHash(bytes);
   const init = { blobId: id, contentType, totalBytes: bytes.length, contentHash };
+  /** @type {[string, Record<string, any>][]} */
   const parts = [["SOCIAL_BLOB_INIT", init]];
   for (let at = 0; at < bytes.length; at += BLOB_CHUNK_BYTES) {
     const chunkDataBase64 = toBase64(bytes.subarray(at, at + BLOB_CHUNK_BYTES));

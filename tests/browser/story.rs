@@ -154,14 +154,15 @@ fn worked(
     Ok(texts)
 }
 
-/// The last hash of each type.
+/// The first hash of each type.
 fn by_type(scene: &Scene, hashes: &[String]) -> anyhow::Result<Vec<(String, String)>> {
     let mut txs: Vec<(String, String)> = Vec::new();
     for hash in hashes {
         let found: Value = scene.node.call("ombra_getTransaction", &json!([hash]))?;
         let kind = found["tx"]["type"].as_str().context("a type")?.to_owned();
-        txs.retain(|(known, _)| *known != kind);
-        txs.push((kind, hash.clone()));
+        if !txs.iter().any(|(known, _)| *known == kind) {
+            txs.push((kind, hash.clone()));
+        }
     }
     Ok(txs)
 }

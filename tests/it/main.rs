@@ -13,6 +13,8 @@ mod disk;
 #[cfg(test)]
 mod fake_peer;
 #[cfg(test)]
+mod javascript;
+#[cfg(test)]
 mod network;
 #[cfg(test)]
 mod refusals;

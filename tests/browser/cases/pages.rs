@@ -102,12 +102,12 @@ fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
     for (kind, hash) in &story.txs {
         let wanted = match kind.as_str() {
             "TRANSFER" => vec!["1.500000 OMBRA", "0.000000 OMBRA"],
-            "CHAT_TURN" => vec!["Two cats", "assistant"],
+            "CHAT_TURN" => vec!["How many cats", "user", "image: ", "😀"],
             "AGENT_REQUEST" => {
-                vec!["count the cats", "image_describe", "0.020000 OMBRA", "Most steps"]
+                vec!["count the cats", "image_describe", "0.100000 OMBRA", "Most steps"]
             }
             "AGENT_CLAIM" => vec!["Qwen2.5", "desktop"],
-            "AGENT_STEP" => vec!["2,500", "image_describe", "failed", "thought-of-the-step"],
+            "AGENT_STEP" => vec!["2,500", "image_describe", "ok", "thought-of-the-step"],
             "AGENT_FINISH" => vec!["There are two cats.", "0.094800 OMBRA", "completed"],
             "MINER_REGISTER" => vec!["Cat counters of Cluj", "vision"],
             "SOCIAL_BLOB_INIT" => vec!["image/png", "18 B"],

@@ -131,7 +131,7 @@ fn pages(story: &Story) -> Vec<(String, &'static [&'static str])> {
     ];
     for (kind, hash) in &story.txs {
         let fields: &[&str] = match kind.as_str() {
-            "CHAT_TURN" => &["answer turn"],
+            "CHAT_TURN" => &["content"],
             "AGENT_REQUEST" => &["prompt"],
             "AGENT_CLAIM" => &["modelInfo"],
             "AGENT_STEP" => &["toolCalls.name"],

@@ -1,0 +1,53 @@
+//! The JavaScript library in `examples/js`: its own tests, against the vectors and against a node.
+
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use tests::node::{DevOptions, Node};
+use types::Body;
+
+/// The library's tests that need no node.
+const ALONE: &[&str] = &["vectors", "engines", "fields"];
+/// Those that need one. They run one after the other, because one of them empties the pool.
+const WITH_NODE: &[&str] = &["node", "subscription", "programs"];
+
+/// Has Node.js run a test file; fails with everything that it printed.
+fn pass(name: &str, node: Option<&Node>) -> anyhow::Result<()> {
+    let mut command = Command::new("node");
+    command.arg("--test");
+    command.arg(format!("{}/js/{name}.test.mjs", env!("CARGO_MANIFEST_DIR")));
+    if let Some(node) = node {
+        command.env("OMBRA_URL", format!("http://{}", node.rpc));
+        command.env("OMBRA_HOME", node.data());
+    }
+    let output = command.output().context("`node` does not start; `./run test` installs it")?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{printed}\n{errors}");
+    Ok(())
+}
+
+#[test]
+fn the_javascript_library_agrees_with_the_vectors() -> anyhow::Result<()> {
+    ALONE.iter().try_for_each(|name| pass(name, None))
+}
+
+#[test]
+fn what_the_javascript_library_signs_the_chain_includes() -> anyhow::Result<()> {
+    let mut node = Node::start(DevOptions::from_environment())?;
+    WITH_NODE.iter().try_for_each(|name| pass(name, Some(&node)))?;
+    node.stop()
+}
+
+#[test]
+fn the_javascript_library_knows_every_type() {
+    let source = include_str!("../../examples/js/fields.js");
+    let table = source.split("export const KINDS = {\n").nth(1).expect("the table of kinds");
+    let members = table.lines().take_while(|line| *line != "};");
+    let types: Vec<_> = members
+        .filter_map(|line| line.strip_prefix("  ")?.split_once(": {"))
+        .map(|(name, _)| name)
+        .filter(|name| !name.starts_with(' '))
+        .collect();
+    assert_eq!(Body::TYPES.to_vec(), types);
+}

@@ -1,0 +1,23 @@
+// What the tests share: the repository's golden files, and the wallet in them.
+
+import { readFileSync } from "node:fs";
+
+const read = (path) =>
+  JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8"));
+
+/** types/vectors.json. */
+export const VECTORS = read("types/vectors.json");
+/** What JavaScript and Python clients sign. */
+export const CLIENTS = read("types/fixtures/clients.json");
+
+/** The fields of a transaction's own kind, and its envelope. */
+export function takeApart(
+  { type, from, nonce, timestamp, chainId, publicKey, hash, signature, ...fields },
+) {
+  return { type, fields, envelope: { from, nonce, timestamp, chainId } };
+}
+
+/** Lowercase hex of bytes. */
+export const hex = (bytes) => Buffer.from(bytes).toString("hex");
+/** The bytes of hex. */
+export const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
