@@ -166,7 +166,7 @@ addEventListener("keydown", (event) => {
   const isTyping = event.target.closest?.("input, textarea, select, dialog");
   if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  $("query").focus();
+  $("query").select();
 });
 on("state", drawState);
 on("block", drawState);

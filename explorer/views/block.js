@@ -27,12 +27,8 @@ export function block(page, [id]) {
 }
 
 function draw(page, found) {
-  const last = node.latest?.index ?? node.info?.height ?? found.index;
-  const beside = h("p", { class: "beside" },
-    found.index > 1 ? link(["block", found.index - 1], "← Previous block") : h("span", { class: "faint" }, "The first block"),
-    found.index < last ? link(["block", found.index + 1], "Next block →") : h("span", { class: "faint" }, "The latest block"));
   return [
-    beside,
+    neighbours(page, found.index),
     card(null, facts([
       ["Height", count(found.index)],
       ["Hash", plainHash(found.hash, "block hash", true)],
@@ -48,6 +44,19 @@ function draw(page, found) {
     card("Transactions", transactions(page, found.transactions)),
     found.commit ? card("Certificate", certificate(found.commit)) : null,
   ];
+}
+
+/** The blocks before and after; the latest one gets its next when that comes. */
+function neighbours(page, index) {
+  const last = () => node.latest?.index ?? node.info?.height ?? index;
+  const before = index > 1 ? link(["block", index - 1], "← Previous block") : h("span", { class: "faint" }, "The first block");
+  const after = h("span", {});
+  const show = () => swap(after, index < last() ? link(["block", index + 1], "Next block →") : h("span", { class: "faint" }, "The latest block"));
+  show();
+  page.onBlock(() => {
+    if (after.querySelector("a") === null) show();
+  });
+  return h("p", { class: "beside" }, before, after);
 }
 
 function certificate({ round, signatures }) {

@@ -9,7 +9,7 @@ const COLUMNS = ["Name", "Address", "Model", "Capabilities", "Runs", "Tokens", "
 
 const cells = (one) => [
   line(one.name, 60), address(one.address), line(one.modelInfo, 60),
-  one.capabilities.length === 0 ? "–" : h("ul", { class: "words" }, one.capabilities.slice(0, 6).map((word) => h("li", {}, line(word, 30))), one.capabilities.length > 6 ? h("li", {}, `and ${one.capabilities.length - 6} more`) : null),
+  one.capabilities.length === 0 ? "–" : h("ul", { class: "words" }, one.capabilities.slice(0, 6).map((word) => h("li", {}, line(word, 64))), one.capabilities.length > 6 ? h("li", {}, `and ${one.capabilities.length - 6} more`) : null),
   h("span", { title: "completed of claimed" }, `${count(one.runsCompleted)} of ${count(one.runsClaimed)}`),
   count(one.tokens), amount(one.earnings),
 ];

@@ -17,8 +17,10 @@ const held = { key: null, sent: [] };
 
 export async function wallet(page, [, conversationId]) {
   page.show("Wallet", empty("Loading …"));
-  const [library] = await Promise.all([import("../lib/ombra.js"), known(page)]);
+  const [keys, transactions] = await Promise.all([
+    import("../lib/keys.js"), import("../lib/transactions.js"), known(page)]);
   if (page.isLeft) return;
+  const library = { ...keys, ...transactions };
   if (held.key === null) held.key = await kept(library);
   draw(page, library, conversationId);
 }

@@ -53,7 +53,7 @@ const fn file(path: &'static str, bytes: &'static [u8]) -> File {
     File { path, bytes }
 }
 
-/// Every file. Those below `lib/` are the JavaScript library that others may use, too.
+/// Every file. Those below `lib/` are what the wallet needs of the JavaScript library.
 const FILES: &[File] = &[
     file("index.html", include_bytes!("../../explorer/index.html")),
     file("style.css", include_bytes!("../../explorer/style.css")),
@@ -82,15 +82,11 @@ const FILES: &[File] = &[
     file("views/wallet-send.js", include_bytes!("../../explorer/views/wallet-send.js")),
     file("views/wallet.js", include_bytes!("../../explorer/views/wallet.js")),
     file("lib/bytes.js", include_bytes!("../../examples/js/bytes.js")),
-    file("lib/client.js", include_bytes!("../../examples/js/client.js")),
     file("lib/ed25519.js", include_bytes!("../../examples/js/ed25519.js")),
-    file("lib/errors.js", include_bytes!("../../examples/js/errors.js")),
     file("lib/fields.js", include_bytes!("../../examples/js/fields.js")),
     file("lib/hash.js", include_bytes!("../../examples/js/hash.js")),
     file("lib/keys.js", include_bytes!("../../examples/js/keys.js")),
     file("lib/mnemonic.js", include_bytes!("../../examples/js/mnemonic.js")),
-    file("lib/ombra.js", include_bytes!("../../examples/js/ombra.js")),
-    file("lib/subscription.js", include_bytes!("../../examples/js/subscription.js")),
     file("lib/transactions.js", include_bytes!("../../examples/js/transactions.js")),
     file("lib/wordlist.js", include_bytes!("../../examples/js/wordlist.js")),
 ];

@@ -1,4 +1,4 @@
-//! A browser, driven by the WebDriver protocol: a `chromedriver` that this suite starts, and one
+//! A browser, driven by the protocol `WebDriver`: a `chromedriver` that this suite starts, and one
 //! session of Chromium in it. Nothing is downloaded.
 
 use std::cell::RefCell;
@@ -65,7 +65,11 @@ impl Driver {
         let mut process = command.spawn().context("starting chromedriver")?;
         let printed = process.stdout.take().context("chromedriver prints its port")?;
         let port = BufReader::new(printed).lines().map_while(Result::ok).find_map(|line| {
-            line.rsplit_once("started successfully on port ")?.1.trim_end_matches('.').parse::<u16>().ok()
+            line.rsplit_once("started successfully on port ")?
+                .1
+                .trim_end_matches('.')
+                .parse::<u16>()
+                .ok()
         });
         let port = port.context("chromedriver ended without a port")?;
         let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -97,7 +101,12 @@ impl Driver {
         let session = answer["sessionId"].as_str().context("a session")?.to_owned();
         let address = self.address;
         let (requested, sent) = (RefCell::default(), RefCell::default());
-        Ok(Browser { address, session, requested, sent, _profile: profile })
+        let browser = Browser { address, session, requested, sent, _profile: profile };
+        // The browser begins with a page of its own, which is none of ours.
+        browser.open("about:blank")?;
+        browser.read_log()?;
+        browser.requested.take();
+        Ok(browser)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::wire::Wire;
 
 const ACCOUNTS: usize = 10;
 /// How many transactions are sent in one request.
-const TOGETHER: usize = 500;
+const TOGETHER: usize = 1_000;
 
 pub(crate) struct Scene {
     pub(crate) node: Node,

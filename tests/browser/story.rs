@@ -59,20 +59,7 @@ pub(crate) fn play(scene: &mut Scene, texts: &dyn Texts, number: usize) -> anyho
     let blob = format!("cat-{number}");
     let conversation = Hash::digest(format!("conversation {number}").as_bytes());
 
-    let register = MinerRegister {
-        name: said("name")?,
-        capabilities: vec![said("capabilities")?],
-        model_info: said("modelInfo")?,
-    };
-    let mut init = actor::blob_init(&blob, BLOB);
-    init.content_type = said("contentType")?;
-    let first = [
-        mines.sign(&Body::MinerRegister(register)),
-        asks.sign(&actor::transfer(mines.address(), 1_500_000)),
-        asks.sign(&Body::BlobInit(init)),
-        asks.sign(&actor::blob_chunk(&blob, 0, BLOB)),
-        asks.sign(&actor::blob_finalize(&blob)),
-    ];
+    let first = begun(&mut asks, &mut mines, &blob, &said)?;
     let mut hashes = scene.include(&first)?;
 
     let question = ChatTurn {
@@ -108,7 +95,8 @@ pub(crate) fn play(scene: &mut Scene, texts: &dyn Texts, number: usize) -> anyho
     ];
     hashes.extend(scene.include(&last)?);
     // It waits for a nonce that nobody uses.
-    let queued = asks.at(asks.nonce + 2).draft(&Body::ChatTurn(actor::turn(&said("content")?)));
+    let waits = scene.people[8].at(u64::try_from(number)? + 2);
+    let queued = waits.draft(&Body::ChatTurn(actor::turn(&said("content")?)));
     hashes.extend(scene.send(&[queued])?);
 
     let txs = by_type(scene, &hashes)?;
@@ -124,6 +112,30 @@ pub(crate) fn play(scene: &mut Scene, texts: &dyn Texts, number: usize) -> anyho
         txs,
         texts: texts.to_vec(),
     })
+}
+
+/// A miner registers, gets some money, and a blob is stored.
+fn begun(
+    asks: &mut Actor,
+    mines: &mut Actor,
+    blob: &str,
+    said: &dyn Fn(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<Vec<String>> {
+    let register = MinerRegister {
+        name: said("name")?,
+        capabilities: vec![said("capabilities")?],
+        model_info: said("modelInfo")?,
+    };
+    let mut init = actor::blob_init(blob, BLOB);
+    init.content_type = said("contentType")?;
+    let texts = vec![
+        mines.sign(&Body::MinerRegister(register)),
+        asks.sign(&actor::transfer(mines.address(), 1_500_000)),
+        asks.sign(&Body::BlobInit(init)),
+        asks.sign(&actor::blob_chunk(blob, 0, BLOB)),
+        asks.sign(&actor::blob_finalize(blob)),
+    ];
+    Ok(texts)
 }
 
 /// Claim, two steps with tool calls, settlement.

@@ -42,7 +42,7 @@ async fn every_file_of_the_page_has_its_type_and_the_guards() {
         ("/explorer/", "text/html; charset=utf-8", "200"),
         ("/explorer/style.css", "text/css; charset=utf-8", "200"),
         ("/explorer/app.js", "text/javascript; charset=utf-8", "200"),
-        ("/explorer/lib/ombra.js", "text/javascript; charset=utf-8", "200"),
+        ("/explorer/lib/keys.js", "text/javascript; charset=utf-8", "200"),
         ("/explorer/icon.svg", "image/svg+xml", "200"),
         ("/explorer/nothing", "text/plain; charset=utf-8", "404"),
     ] {

@@ -37,7 +37,10 @@ pub(super) fn blocks_appear(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.shows("Not found")?;
     let text = scene.people[0].sign(&actor::transfer(to, 4));
     scene.include(&[text])?;
-    scene.browser.shows("Certificate")?;
+    scene.browser.shows("The latest block")?;
+    let text = scene.people[0].sign(&actor::transfer(to, 5));
+    scene.include(&[text])?;
+    scene.browser.shows("Next block")?;
     is_the_same(scene)
 }
 

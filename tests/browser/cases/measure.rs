@@ -27,15 +27,8 @@ const tick = (now) => { window.pauses.push(now - before); before = now; requestA
 requestAnimationFrame(tick);
 ";
 
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    #[expect(
-        clippy::as_conversions,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a place in a short list"
-    )]
-    let at = ((sorted.len().saturating_sub(1)) as f64 * part) as usize;
+fn quantile(sorted: &[f64], percent: usize) -> f64 {
+    let at = sorted.len().saturating_sub(1) * percent / 100;
     sorted.get(at).copied().unwrap_or_default()
 }
 
@@ -44,9 +37,9 @@ fn report(what: &str, mut values: Vec<f64>) {
     say(&format!(
         "{what}: {} values, median {:.0} ms, 95 % {:.0} ms, longest {:.0} ms",
         values.len(),
-        quantile(&values, 0.5),
-        quantile(&values, 0.95),
-        quantile(&values, 1.0)
+        quantile(&values, 50),
+        quantile(&values, 95),
+        quantile(&values, 100)
     ));
 }
 

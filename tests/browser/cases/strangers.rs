@@ -215,6 +215,10 @@ const FORBIDDEN: &[(&str, &str)] = &[
         "try { document.createElement('iframe').srcdoc = 'x'; return false } catch { return true }",
     ),
     ("code from text", "try { eval('1'); return false } catch { return true }"),
+    (
+        "a script in an attribute",
+        "try { document.body.setAttribute('onclick', 'pwned()'); return false } catch { return true }",
+    ),
 ];
 
 /// These begin something, and the browser reports that it has refused it.
@@ -237,11 +241,6 @@ const REPORTED: &[(&str, &str, &str)] = &[
         "a style in an attribute",
     ),
     (
-        "script-src-attr",
-        "document.body.setAttribute('onclick', 'window.wasPwned = true')",
-        "a script in an attribute",
-    ),
-    (
         "base-uri",
         "const base = document.createElement('base'); base.href = 'http://127.0.0.1:9/'; document.head.append(base)",
         "another base",
@@ -252,8 +251,10 @@ pub(super) fn are_kept_out(scene: &mut Scene) -> anyhow::Result<()> {
     scene.load("")?;
     scene.browser.shows("Live")?;
     for (name, script) in FORBIDDEN {
-        let is_refused = scene.browser.run(script, &json!([]))?;
-        ensure!(is_refused == Value::Bool(true), "{name} was not refused");
+        // Later, by the page's own rules: what the driver itself runs may do more.
+        let later = format!("setTimeout(() => {{ window.outcome = (() => {{ {script} }})() }})");
+        scene.browser.run(&format!("window.outcome = null; {later}"), &json!([]))?;
+        scene.browser.holds(&format!("{name} to be refused"), "return window.outcome === true")?;
     }
     let listen = "window.refused = []; document.addEventListener('securitypolicyviolation', (event) => window.refused.push(event.effectiveDirective))";
     scene.browser.run(listen, &json!([]))?;
@@ -263,8 +264,5 @@ pub(super) fn are_kept_out(scene: &mut Scene) -> anyhow::Result<()> {
         let is_refused = format!("return window.refused.includes('{directive}')");
         scene.browser.holds(&format!("{name} to be refused"), &is_refused)?;
     }
-    let ran =
-        scene.browser.run("document.body.click(); return window.wasPwned === true", &json!([]))?;
-    ensure!(ran == Value::Bool(false), "a script in an attribute ran");
     Ok(())
 }
