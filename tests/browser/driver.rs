@@ -104,8 +104,7 @@ impl Driver {
         let browser = Browser { address, session, requested, sent, _profile: profile };
         // The browser begins with a page of its own, which is none of ours.
         browser.open("about:blank")?;
-        browser.read_log()?;
-        browser.requested.take();
+        browser.forget_requests()?;
         Ok(browser)
     }
 }
@@ -228,6 +227,13 @@ impl Browser {
     pub(crate) fn sent(&self) -> anyhow::Result<Vec<String>> {
         self.read_log()?;
         Ok(self.sent.borrow().clone())
+    }
+
+    /// Forgets what was asked for up to now.
+    pub(crate) fn forget_requests(&self) -> anyhow::Result<()> {
+        self.read_log()?;
+        self.requested.take();
+        Ok(())
     }
 
     fn read_log(&self) -> anyhow::Result<()> {

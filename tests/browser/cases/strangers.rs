@@ -264,5 +264,9 @@ pub(super) fn are_kept_out(scene: &mut Scene) -> anyhow::Result<()> {
         let is_refused = format!("return window.refused.includes('{directive}')");
         scene.browser.holds(&format!("{name} to be refused"), &is_refused)?;
     }
-    Ok(())
+    // These requests were meant to be tried.
+    scene.load("")?;
+    scene.browser.forget_requests()?;
+    scene.load("")?;
+    scene.browser.shows("Live")
 }
