@@ -20,7 +20,7 @@ fn paths(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) {
         if entry.file_type().unwrap().is_dir() {
             paths(&entry.path(), &format!("{path}/"), found);
         } else {
-            drop(found.insert(path));
+            assert!(found.insert(path), "two files of one name");
         }
     }
 }
