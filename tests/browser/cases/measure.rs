@@ -12,10 +12,18 @@ use crate::scene::Scene;
 const BLOCKS: usize = 60;
 const LARGE_BLOCKS: usize = 10;
 
-/// Notes for each block when its row came into the page, and the longest pauses between pictures.
+/// Notes for each block when the node told of it on another WebSocket, when its row came into the
+/// page, and the pauses between pictures.
 const WATCH: &str = r"
 window.seen = {};
+window.told = {};
 window.pauses = [];
+const other = new WebSocket(location.origin.replace('http', 'ws') + '/');
+other.onopen = () => other.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ombra_subscribe', params: ['blocks', {}] }));
+other.onmessage = ({ data }) => {
+  const block = JSON.parse(data).params?.result;
+  if (block) window.told[block.index] = Date.now();
+};
 const look = () => {
   for (const row of document.querySelectorAll('main tr[data-block]')) window.seen[row.dataset.block] ??= Date.now();
 };
@@ -43,19 +51,25 @@ fn report(what: &str, mut values: Vec<f64>) {
     ));
 }
 
-/// From the time in each block's header, which its proposer wrote before the validators decided it,
-/// until the block is in the page. So it is more than the time since the commit.
-fn delays(scene: &Scene) -> anyhow::Result<Vec<f64>> {
-    let seen = scene.browser.run("return window.seen", &json!([]))?;
-    let seen = seen.as_object().context("the blocks that were seen")?;
-    let mut delays = Vec::new();
-    for (index, at) in seen {
-        let index: u64 = index.parse()?;
-        let block = scene.node.call("ombra_getBlock", &json!([index, false]))?;
-        let millis = |value: &Value| value.as_f64().context("a time");
-        delays.push(millis(at)? - millis(&block["timestamp"])?);
+/// Reports two delays of each block until it is in the page: from the time in its header, which its
+/// proposer wrote before the validators decided it, so that it is more than the time since the
+/// commit; and from the time at which another subscriber knew of it, which is less.
+fn report_delays(scene: &Scene, what: &str) -> anyhow::Result<()> {
+    let seen = scene.browser.run("return [window.seen, window.told]", &json!([]))?;
+    let blocks = seen[0].as_object().context("the blocks that were seen")?;
+    let millis = |value: &Value| value.as_f64().context("a time");
+    let (mut since_header, mut since_told) = (Vec::new(), Vec::new());
+    for (index, at) in blocks {
+        let height: u64 = index.parse()?;
+        let block = scene.node.call("ombra_getBlock", &json!([height, false]))?;
+        since_header.push(millis(at)? - millis(&block["timestamp"])?);
+        if let Some(told) = seen[1][index.as_str()].as_f64() {
+            since_told.push(millis(at)? - told);
+        }
     }
-    Ok(delays)
+    report(&format!("{what}, header's time to shown"), since_header);
+    report(&format!("{what}, told to shown"), since_told);
+    Ok(())
 }
 
 fn pauses(scene: &Scene) -> anyhow::Result<Vec<f64>> {
@@ -72,7 +86,7 @@ pub(crate) fn run(scene: &mut Scene) -> anyhow::Result<()> {
         let text = scene.people[index % 9].sign(&actor::transfer(to, 1));
         scene.include(&[text])?;
     }
-    report("small blocks, header's time to shown", delays(scene)?);
+    report_delays(scene, "small blocks")?;
     report("small blocks, between pictures", pauses(scene)?);
 
     scene.browser.run("window.seen = {}", &json!([]))?;
