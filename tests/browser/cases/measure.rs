@@ -95,10 +95,7 @@ pub(crate) fn run(scene: &mut Scene) -> anyhow::Result<()> {
         let (_, count) = pages::a_large_block(scene)?;
         largest = largest.max(count);
     }
-    report(
-        &format!("blocks of up to {largest} transactions, header's time to shown"),
-        delays(scene)?,
-    );
+    report_delays(scene, &format!("blocks of up to {largest} transactions"))?;
     report("large blocks, between pictures", pauses(scene)?);
     Ok(())
 }
