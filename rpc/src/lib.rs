@@ -1,5 +1,5 @@
-//! The interfaces of the node: JSON-RPC over HTTP and WebSocket, health, metrics, and the
-//! operator's socket.
+//! The interfaces of the node: JSON-RPC over HTTP and WebSocket, health, metrics, the page for people,
+//! and the operator's socket.
 //!
 //! ```text
 //! one TCP port                                 Unix socket       metrics port
@@ -24,6 +24,7 @@ pub mod config;
 mod cursor;
 pub mod error;
 mod events;
+mod explorer;
 mod frames;
 mod gate;
 mod memory;

@@ -32,6 +32,7 @@ use tower_http::compression::CompressionLayer;
 use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
 use crate::error::RpcError;
+use crate::explorer;
 use crate::gate::Gate;
 use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
@@ -117,7 +118,7 @@ fn config(limits: &Limits) -> ServerConfigBuilder {
         .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_calls_max))
 }
 
-/// JSON-RPC, REST and health, on the network port.
+/// JSON-RPC, REST, health and the page for people, on the network port.
 pub(super) fn public_routes(
     interface: Interface,
     rest: Rest,
@@ -128,7 +129,7 @@ pub(super) fn public_routes(
         .route("/readyz", get(readyz))
         .with_state(readiness);
     let rpc = Router::new().route("/", post(call).get(upgrade)).with_state(interface);
-    rpc.merge(health).merge(rest::routes(rest))
+    rpc.merge(health).merge(rest::routes(rest)).merge(explorer::routes())
 }
 
 /// The routes, with large answers compressed for who asks for it. Streams are not: their events
@@ -222,6 +223,9 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
 /// The start of a WebSocket.
 async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request) -> Response {
     if !ws::is_upgrade_request(&request) {
+        if let Some(page) = explorer::welcome(&request) {
+            return page;
+        }
         let text = "POST JSON-RPC 2.0 here, or open a WebSocket. rpc.discover lists the methods.\n";
         return (StatusCode::UPGRADE_REQUIRED, [UPGRADE], text).into_response();
     }

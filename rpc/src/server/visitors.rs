@@ -1,6 +1,7 @@
-//! Web pages that call the node from a browser: only those that the operator names may. A browser
-//! lets any page send requests and open web sockets to the user's own machine, and tells the page's
-//! origin; a page whose name was made to point at this machine is told by the host that it asks for.
+//! Web pages that call the node from a browser: only its own and those that the operator names may. A
+//! browser lets any page send requests and open web sockets to the user's own machine, and tells the
+//! page's origin; a page whose name was made to point at this machine is told by the host that it asks
+//! for.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,8 +27,10 @@ const MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 /// Who may call.
 pub(super) struct Visitors {
     origins: Vec<String>,
-    /// Names that the node may be called by, if only some may.
-    hosts: Option<Vec<String>>,
+    /// Names that the node is known by.
+    hosts: Vec<String>,
+    /// Whether it answers by those only.
+    host_matters: bool,
 }
 
 impl Visitors {
@@ -35,8 +38,8 @@ impl Visitors {
     /// Behind a port that is published on loopback alone, the node cannot see that; there the
     /// operator says so by naming hosts.
     pub(super) fn new(origins: Vec<String>, hosts: Vec<String>, bound: IpAddr) -> Self {
-        let matters = bound.is_loopback() || !hosts.is_empty();
-        Self { origins, hosts: matters.then_some(hosts) }
+        let host_matters = bound.is_loopback() || !hosts.is_empty();
+        Self { origins, hosts, host_matters }
     }
 
     /// The routes, for those who may call.
@@ -51,15 +54,27 @@ impl Visitors {
     }
 
     fn allows_host(&self, headers: &HeaderMap) -> bool {
-        let Some(hosts) = &self.hosts else { return true };
-        headers.get_all(HOST).iter().all(|host| {
-            let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
-            let name = authority.host();
-            let address = name.trim_start_matches('[').trim_end_matches(']');
-            address.parse::<IpAddr>().is_ok()
-                || name.eq_ignore_ascii_case("localhost")
-                || hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
-        })
+        !self.host_matters || headers.get_all(HOST).iter().all(|host| self.knows_host(host))
+    }
+
+    /// Whether nobody else's name can lead here by this host: an address, `localhost`, a known name.
+    fn knows_host(&self, host: &HeaderValue) -> bool {
+        let Ok(authority) = Authority::try_from(host.as_bytes()) else { return false };
+        let name = authority.host();
+        let address = name.trim_start_matches('[').trim_end_matches(']');
+        address.parse::<IpAddr>().is_ok()
+            || name.eq_ignore_ascii_case("localhost")
+            || self.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether the node itself served the page. The host is looked at wherever the node listens: the
+    /// owner of a strange name can make it point here after the browser took his page from elsewhere.
+    fn is_own_page(&self, headers: &HeaderMap, origin: &HeaderValue) -> bool {
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let schemes = [b"http://".as_slice(), b"https://"];
+        let own = schemes.iter().find_map(|scheme| origin.as_bytes().strip_prefix(*scheme));
+        own.is_some_and(|own| own.eq_ignore_ascii_case(host.as_bytes())) && self.knows_host(host)
     }
 }
 
@@ -70,6 +85,9 @@ async fn admit(State(visitors): State<Arc<Visitors>>, request: Request, next: Ne
     let Some(origin) = request.headers().get(ORIGIN).cloned() else {
         return next.run(request).await;
     };
+    if visitors.is_own_page(request.headers(), &origin) {
+        return next.run(request).await;
+    }
     if !visitors.allows_origin(&origin) {
         return (StatusCode::FORBIDDEN, "this origin is not in rpc.origins\n").into_response();
     }
@@ -102,10 +120,44 @@ mod tests {
 
     use super::*;
 
-    fn answers(hosts: &[&str], bound: Ipv4Addr, host: &'static str) -> bool {
+    fn visitors(hosts: &[&str], bound: Ipv4Addr) -> Visitors {
         let hosts = hosts.iter().map(|&name| name.to_owned()).collect();
-        let visitors = Visitors::new(Vec::new(), hosts, bound.into());
-        visitors.allows_host(&HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]))
+        Visitors::new(Vec::new(), hosts, bound.into())
+    }
+
+    fn answers(hosts: &[&str], bound: Ipv4Addr, host: &'static str) -> bool {
+        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+        visitors(hosts, bound).allows_host(&headers)
+    }
+
+    fn takes_for_own(hosts: &[&str], host: &'static str, origin: &'static str) -> bool {
+        let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+        let visitors = visitors(hosts, Ipv4Addr::UNSPECIFIED);
+        visitors.is_own_page(&headers, &HeaderValue::from_static(origin))
+    }
+
+    #[test]
+    fn its_own_page_is_one_of_the_same_host_by_a_name_that_it_knows() {
+        for (host, origin) in [
+            ("127.0.0.1:8777", "http://127.0.0.1:8777"),
+            ("localhost:8777", "http://localhost:8777"),
+            ("[::1]:8777", "http://[::1]:8777"),
+            ("node.example", "https://node.example"),
+        ] {
+            assert!(takes_for_own(&["node.example"], host, origin), "{origin} of {host}");
+        }
+        for (host, origin) in [
+            ("127.0.0.1:8777", "http://127.0.0.1:8778"),
+            ("127.0.0.1:8777", "http://127.0.0.1"),
+            ("127.0.0.1:8777", "http://localhost:8777"),
+            ("127.0.0.1:8777", "null"),
+            ("127.0.0.1:8777", "127.0.0.1:8777"),
+            ("127.0.0.1:8777", "file://127.0.0.1:8777"),
+            ("evil.example:8777", "http://evil.example:8777"),
+        ] {
+            assert!(!takes_for_own(&["node.example"], host, origin), "{origin} of {host}");
+        }
+        assert!(!takes_for_own(&[], "node.example", "https://node.example"), "a name of nobody's");
     }
 
     #[test]

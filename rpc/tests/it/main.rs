@@ -15,6 +15,7 @@ mod batches;
 mod client;
 mod discover;
 mod errors;
+mod explorer;
 mod flood;
 mod health;
 mod methods;

@@ -70,3 +70,19 @@ async fn on_loopback_the_node_answers_to_known_names_only() {
         assert_eq!(403, status(&server, "POST", &format!("host: {other}\r\n")).await, "{other}");
     }
 }
+
+#[tokio::test]
+async fn the_page_that_the_node_serves_may_call() {
+    let server = TestServer::start().await;
+    let own = "host: 127.0.0.1:8777\r\norigin: http://127.0.0.1:8777\r\n";
+    assert_eq!(200, status(&server, "POST", own).await);
+    let websocket = format!(
+        "{own}upgrade: websocket\r\nsec-websocket-version: 13\r\n\
+         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+    );
+    assert_ne!(403, status(&server, "GET", &websocket).await);
+    let neighbour = "host: 127.0.0.1:8777\r\norigin: http://127.0.0.1:3000\r\n";
+    assert_eq!(403, status(&server, "POST", neighbour).await);
+    let stranger = "host: evil.example\r\norigin: http://evil.example\r\n";
+    assert_eq!(403, status(&server, "POST", stranger).await);
+}

@@ -1,0 +1,135 @@
+// What the members of each type of transaction are, and how each is shown.
+
+import { h } from "./dom.js";
+import { bytes, count, duration } from "./format.js";
+import {
+  address, amount, blobLink, block, facts, line, link, plainHash, runLink, table, talkLink, time, txLink,
+} from "./parts.js";
+
+const hash = (value) => plainHash(value, "hash", true);
+const key = (value) => plainHash(value, "public key", true);
+const number = (value) => (Number.isSafeInteger(value) ? count(value) : line(JSON.stringify(value)));
+const long = (value) => block(value);
+const words = (values) =>
+  Array.isArray(values) && values.length > 0
+    ? h("ul", { class: "words" }, values.map((value) => h("li", {}, line(String(value), 64))))
+    : "none";
+
+/** The tool calls of a step. */
+export function toolCalls(calls) {
+  const columns = ["Tool", "Outcome", "Took", "Arguments", "Result"];
+  const rows = calls.map(({ name, ok, durationMs, argsHash, resultHash }) => [
+    line(name, 256),
+    h("span", { class: ok === true ? "badge good" : "badge bad" }, ok === true ? "ok" : "failed"),
+    duration(durationMs),
+    plainHash(argsHash, "hash of the arguments"),
+    plainHash(resultHash, "hash of the result"),
+  ]);
+  return table("Tool calls", columns, rows, { none: "No tool was called." });
+}
+
+const attachments = (list) =>
+  h("ul", { class: "words" }, list.map(({ type, blobId }) => h("li", {}, line(type), ": ", blobLink(blobId))));
+
+/** How each member is called and shown; by name, because a name means the same in every type. */
+const MEMBERS = {
+  from: ["From", (value) => address(value, true)],
+  to: ["To", (value) => address(value, true)],
+  amount: ["Amount", amount],
+  fee: ["Fee", amount],
+  agentRunId: ["Agent run", (value) => runLink(value, true)],
+  conversationId: ["Conversation", (value) => talkLink(value, true)],
+  role: ["Role", line],
+  content: ["Content", long],
+  contentBlobId: ["Content in blob", blobLink],
+  parentTurnHash: ["Answers turn", (value) => txLink(value, true)],
+  attachments: ["Attachments", attachments],
+  prompt: ["Prompt", long],
+  promptBlobId: ["Prompt in blob", blobLink],
+  toolsWhitelist: ["Tools allowed", words],
+  maxFee: ["Budget", amount],
+  maxSteps: ["Most steps", number],
+  modelHint: ["Model wished for", (value) => line(value, 256)],
+  minerAddress: ["Miner", (value) => address(value, true)],
+  modelInfo: ["Model", (value) => line(value, 256)],
+  hardwareTier: ["Hardware", line],
+  stepIndex: ["Step", number],
+  outputTokens: ["Output tokens", number],
+  outputHash: ["Hash of the output", hash],
+  thoughtBlobId: ["Thought in blob", blobLink],
+  outputBlobId: ["Output in blob", blobLink],
+  toolCalls: ["Tool calls", toolCalls],
+  totalTokensOut: ["Output tokens in all", number],
+  status: ["Status", line],
+  minerReward: ["Reward of the miner", amount],
+  userRefund: ["Refund", amount],
+  networkFee: ["Network fee, burned", amount],
+  finalAnswerInline: ["Answer", long],
+  finalAnswerBlobId: ["Answer in blob", blobLink],
+  name: ["Name", (value) => line(value, 256)],
+  capabilities: ["Capabilities", words],
+  blobId: ["Blob", blobLink],
+  contentType: ["Content type", (value) => line(value, 256)],
+  totalBytes: ["Size", (value) => (Number.isSafeInteger(value) ? bytes(value) : number(value))],
+  totalChunks: ["Chunks", number],
+  contentHash: ["Hash of the content", hash],
+  chunkIndex: ["Chunk", number],
+  chunkDataBase64: ["Data, Base64", (value) => block(value, { mono: true, max: 400 })],
+  candidateKey: ["Key of the candidate", key],
+  power: ["Power", number],
+  expiresAt: ["Counts until", (value) => time(value, { full: true })],
+  nonce: ["Nonce", number],
+  timestamp: ["Signed at", (value) => time(value, { full: true })],
+  chainId: ["Chain", line],
+  publicKey: ["Public key", key],
+};
+
+const ENDS = ["nonce", "timestamp", "chainId", "publicKey"];
+
+/** The members of each type in the order in which they are shown. */
+const TYPES = {
+  CHAT_TURN: ["from", "conversationId", "role", "content", "contentBlobId", "parentTurnHash", "agentRunId", "attachments"],
+  AGENT_REQUEST: ["from", "agentRunId", "conversationId", "prompt", "promptBlobId", "toolsWhitelist", "modelHint", "maxFee", "maxSteps"],
+  AGENT_CLAIM: ["from", "agentRunId", "minerAddress", "modelInfo", "hardwareTier"],
+  AGENT_STEP: ["from", "agentRunId", "stepIndex", "outputTokens", "outputHash", "toolCalls", "thoughtBlobId", "outputBlobId"],
+  AGENT_FINISH: ["from", "agentRunId", "status", "totalTokensOut", "minerReward", "userRefund", "networkFee", "finalAnswerInline", "finalAnswerBlobId"],
+  AGENT_CANCEL: ["from", "agentRunId"],
+  TRANSFER: ["from", "to", "amount", "fee"],
+  MINER_REGISTER: ["from", "name", "capabilities", "modelInfo"],
+  SOCIAL_BLOB_INIT: ["from", "blobId", "contentType", "totalBytes", "totalChunks", "contentHash"],
+  SOCIAL_BLOB_CHUNK: ["from", "blobId", "chunkIndex", "chunkDataBase64"],
+  SOCIAL_BLOB_FINALIZE: ["from", "blobId"],
+  VALIDATOR_VOTE: ["from", "candidateKey", "power", "expiresAt"],
+};
+const OF_THE_ENVELOPE = new Set(["type", "hash", "signature", ...ENDS]);
+
+/** The members of a transaction; those that its type does not know are listed apart. */
+export function decoded(tx) {
+  const known = TYPES[tx.type] ?? ["from"];
+  const show = (name) => (Object.hasOwn(tx, name) ? [MEMBERS[name][0], MEMBERS[name][1](tx[name])] : [name, null]);
+  const others = Object.entries(tx).filter(([name]) => !known.includes(name) && !OF_THE_ENVELOPE.has(name));
+  const list = facts([...known, ...ENDS].map(show));
+  if (others.length === 0) return list;
+  const rows = others.map(([name, value]) => [line(name), block(JSON.stringify(value), { mono: true, max: 1000 })]);
+  return h("div", {}, list, h("h3", {}, "Members without effect"), table("Members that the type does not know", ["Name", "Value"], rows));
+}
+
+/** What a transaction does, in one line. */
+export function summary(tx) {
+  const on = (...nodes) => h("span", { class: "summary" }, ...nodes);
+  switch (tx.type) {
+    case "TRANSFER": return on(amount(tx.amount), " to ", address(tx.to));
+    case "CHAT_TURN": return on(line(tx.content || "(in a blob)", 60), " in ", talkLink(tx.conversationId));
+    case "AGENT_REQUEST": return on(line(tx.prompt, 60), " · ", runLink(tx.agentRunId));
+    case "AGENT_STEP": return on(`step ${count(tx.stepIndex)} of `, runLink(tx.agentRunId));
+    case "AGENT_CLAIM": return on("takes ", runLink(tx.agentRunId));
+    case "AGENT_FINISH": return on("ends ", runLink(tx.agentRunId), ": ", line(tx.status));
+    case "AGENT_CANCEL": return on("takes back ", runLink(tx.agentRunId));
+    case "MINER_REGISTER": return on("as ", line(tx.name, 60));
+    case "SOCIAL_BLOB_CHUNK": return on(`chunk ${count(tx.chunkIndex)} of `, blobLink(tx.blobId));
+    case "SOCIAL_BLOB_INIT":
+    case "SOCIAL_BLOB_FINALIZE": return on(blobLink(tx.blobId));
+    case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
+    default: return on(link(["tx", tx.hash], "details"));
+  }
+}

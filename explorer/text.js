@@ -1,0 +1,71 @@
+// Text of strangers. It is shown as it is, with two precautions: it is isolated, so that its writing
+// direction ends where it ends, and characters that one cannot see are shown by their numbers.
+
+import { h } from "./dom.js";
+
+/** The most characters that are shown at once. */
+const SHOWN_MAX = 4000;
+
+const JOINED_SCRIPTS = [
+  "Arabic", "Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Kannada", "Khmer", "Malayalam",
+  "Mongolian", "Myanmar", "Oriya", "Sinhala", "Syriac", "Tamil", "Telugu", "Tibetan",
+];
+const JOINED = JOINED_SCRIPTS.map((script) => `\\p{Script=${script}}`).join("");
+/** Joiners within writing that needs them, and within pictures. */
+const ALLOWED = `(?<=[${JOINED}])[\\u200C\\u200D]|(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}])[\\uFE0E\\uFE0F]|(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}]\\uFE0F?)\\u200D(?=\\p{Extended_Pictographic})`;
+const UNSEEN =
+  "[\\p{Cc}\\p{Cf}\\p{Cn}\\p{Co}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]";
+const PARTS = new RegExp(`([\\n\\t])|(${ALLOWED})|(${UNSEEN})`, "gu");
+
+/** Nodes for a text, with what cannot be seen as marks. */
+function marked(text) {
+  const nodes = [];
+  let from = 0;
+  for (const match of text.matchAll(PARTS)) {
+    if (match[3] === undefined) continue;
+    if (match.index > from) nodes.push(text.slice(from, match.index));
+    nodes.push(mark(match[3]));
+    from = match.index + match[3].length;
+  }
+  if (from < text.length) nodes.push(text.slice(from));
+  return nodes;
+}
+
+function mark(character) {
+  const number = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  return h("span", { class: "mark", title: "a character that cannot be seen" }, `U+${number}`);
+}
+
+/** One line: a name, a short value. Line breaks are shown as marks too. */
+export function line(text, max = 120) {
+  const value = String(text);
+  const cut = cutAt(value, max);
+  const nodes = marked(cut).flatMap((node) =>
+    typeof node === "string" ? node.split(/([\n\t])/).map((part) => (/^[\n\t]$/.test(part) ? " " : part)) : node,
+  );
+  return h("bdi", { class: "said" }, nodes, cut.length < value.length ? "…" : null);
+}
+
+/** A text of several lines; a long one is cut, with a button for the rest. */
+export function block(text, { mono = false, max = SHOWN_MAX } = {}) {
+  const value = String(text);
+  const box = h("div", { class: mono ? "said text mono" : "said text", dir: "auto" });
+  const cut = cutAt(value, max);
+  box.append(...marked(cut));
+  if (cut.length === value.length) return box;
+  const rest = value.length - cut.length;
+  const more = h("button", { type: "button", class: "plain" }, `Show ${rest.toLocaleString("en")} more characters`);
+  const outer = h("div", {}, box, more);
+  more.addEventListener("click", () => {
+    box.append(...marked(value.slice(cut.length)));
+    more.remove();
+  });
+  return outer;
+}
+
+/** The beginning of a text; a pair of surrogates is not divided. */
+function cutAt(text, max) {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
+}

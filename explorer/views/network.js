@@ -1,0 +1,62 @@
+// Who decides the blocks, and whom this node is connected with.
+
+import { h } from "../dom.js";
+import { count } from "../format.js";
+import { node } from "../live.js";
+import { address, card, facts, height, line, plainHash, status, table, time } from "../parts.js";
+import { call, callAll, CallError } from "../rpc.js";
+
+export function network(page) {
+  const own = page.part({
+    load: (signal) => callAll([["net_info", []], ["net_peers", []], ["ombra_chainInfo", []]], signal),
+    draw: connected,
+    pause: 4000, follow: true,
+  });
+  const set = page.part({
+    load: (signal) => call("ombra_getValidators", [], signal),
+    draw: validators,
+    pause: 2000, follow: true,
+  });
+  page.show("Network", card("Validators", set.box), own.box);
+}
+
+const share = (power, whole) => (whole > 0 ? `${((power / whole) * 100).toFixed(1)} %` : "–");
+
+function validators(found) {
+  const whole = found.reduce((sum, one) => sum + one.power, 0);
+  const rows = found.map((one) => [
+    address(one.address), plainHash(one.publicKey, "public key"), [count(one.power), h("span", { class: "faint" }, ` ${share(one.power, whole)}`)],
+    count(one.proposed), count(one.missed),
+    one.equivocations > 0 ? h("span", { class: "badge bad" }, `${count(one.equivocations)} seen`) : "none",
+  ]);
+  const votes = found.flatMap((one) => one.votes.map((vote) => [address(one.address), plainHash(vote.candidateKey, "public key"), count(vote.power), time(vote.expiresAt)]));
+  const evidence = found.flatMap((one) => one.evidence.map((pair) => [address(one.address), height(pair.height), count(pair.round), line(pair.kind)]));
+  return [
+    table("Validators", ["Validator", "Key", "Power", "Proposed", "Missed", "Contradictions"], rows),
+    votes.length === 0 ? null : [h("h3", {}, "Open votes"), table("Open votes", ["Voter", "Candidate", "Power", "Counts until"], votes)],
+    evidence.length === 0 ? null : [h("h3", {}, "Contradictions that this node saw"), table("Contradictions", ["Validator", "Block", "Round", "Kind"], evidence)],
+  ];
+}
+
+function connected([own, peers, info]) {
+  for (const found of [own, peers, info]) if (found instanceof CallError) throw found;
+  const rows = peers.map((peer) => [
+    h("code", { class: "cut", title: peer.peerId }, peer.peerId), line(peer.address), peer.height === undefined ? "–" : height(peer.height),
+    peer.latencyMs === undefined ? "–" : `${count(peer.latencyMs)} ms`, peer.score === undefined ? "–" : peer.score.toFixed(1), line(peer.direction),
+  ]);
+  return [
+    card("Peers", table("Peers", ["Peer", "Address", "Height", "Round trip", "Score", "Direction"], rows, { none: "This node has no peers: it is alone, or a chain for one person." })),
+    card("This node", facts([
+      ["Peer id", h("code", { class: "long" }, own.peerId)],
+      ["Listens on", own.listenAddresses.length === 0 ? "nothing" : h("ul", { class: "words" }, own.listenAddresses.map((one) => h("li", {}, h("code", {}, one))))],
+      ["State", info.syncing ? status("catching up") : status("up to date")],
+      ["Height", height(info.height)],
+      ["First block here", height(info.earliestBlock)],
+      ["Chain", line(info.chainId)],
+      ["Genesis", plainHash(info.genesisHash, "genesis hash", true)],
+      ["Protocol", line(info.protocol)],
+      ["Version", line(node.info?.version ?? info.version)],
+    ])),
+    card("Parameters", h("details", {}, h("summary", {}, "What genesis says"), facts(Object.entries(info.params).map(([name, value]) => [name, h("code", {}, JSON.stringify(value))])))),
+  ];
+}

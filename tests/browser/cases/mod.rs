@@ -1,0 +1,60 @@
+//! The cases, each with a chain and a browser of its own.
+
+mod keyboard;
+mod live;
+pub(crate) mod measure;
+mod outages;
+mod pages;
+mod strangers;
+mod wallet;
+
+use crate::scene::Scene;
+
+/// A thing that people do with the page.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) run: fn(&mut Scene) -> anyhow::Result<()>,
+}
+
+const fn case(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut Scene) -> anyhow::Result<()>,
+) -> Case {
+    Case { name, about, run }
+}
+
+pub(crate) const CASES: &[Case] = &[
+    case("pages", "every page shows what is on the chain", pages::show_what_is_there),
+    case("search", "anything that one has finds its page", pages::are_found_by_anything),
+    case(
+        "looks",
+        "light, dark, on a phone; contrast; nothing wider than the phone",
+        pages::look_right,
+    ),
+    case("missing", "what is not there is said to be not there", pages::say_what_is_missing),
+    case(
+        "large-block",
+        "a block of a thousand transactions is shown a page at a time",
+        pages::page_through,
+    ),
+    case("live-blocks", "blocks appear without a reload", live::blocks_appear),
+    case("live-run", "a run unfolds without a reload", live::a_run_unfolds),
+    case("live-chat", "a turn appears in the open conversation", live::a_turn_appears),
+    case(
+        "strangers",
+        "nothing that strangers write becomes markup or a request",
+        strangers::stay_text,
+    ),
+    case("policy", "the browser itself refuses what the page must not do", strangers::are_kept_out),
+    case("wallet", "a key is made; it pays, talks, asks and takes back", wallet::does_everything),
+    case("wallet-keys", "keys are opened, kept and forgotten", wallet::opens_keys),
+    case(
+        "outage",
+        "a node that goes is missed, and is live when it is back",
+        outages::are_survived,
+    ),
+    case("syncing", "a node that catches up says so", outages::catching_up_is_said),
+    case("keyboard", "everything is reached without a mouse", keyboard::reaches_everything),
+];

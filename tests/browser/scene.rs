@@ -1,0 +1,100 @@
+//! A chain for one person, the people on it, and a browser that looks at it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::http::{self, Connection};
+use tests::node::{DevOptions, Node};
+use tests::workload::keys;
+
+use crate::driver::{Browser, Driver};
+use crate::wire::Wire;
+
+const ACCOUNTS: usize = 10;
+/// How many transactions are sent in one request.
+const TOGETHER: usize = 1_000;
+
+pub(crate) struct Scene {
+    pub(crate) node: Node,
+    pub(crate) wire: Wire,
+    pub(crate) people: Vec<Actor>,
+    pub(crate) browser: Browser,
+    artefacts: PathBuf,
+}
+
+impl Scene {
+    /// A new chain and a new browser; pictures go to the folder.
+    pub(crate) fn start(driver: &Driver, artefacts: &Path) -> anyhow::Result<Self> {
+        let options = DevOptions { accounts: ACCOUNTS, ..DevOptions::from_environment() };
+        let node = Node::start(options)?;
+        let wire = Wire::to(node.rpc)?;
+        let people = keys(ACCOUNTS)?.into_iter().map(Actor::new).collect();
+        let browser = driver.open()?;
+        browser.resize(1280, 900)?;
+        Ok(Self { node, wire, people, browser, artefacts: artefacts.to_owned() })
+    }
+
+    /// Where every request of the page has to go.
+    pub(crate) fn origin(&self) -> String {
+        format!("http://{}", self.wire.address)
+    }
+
+    /// Loads a page anew.
+    pub(crate) fn load(&self, route: &str) -> anyhow::Result<()> {
+        self.browser.open(&format!("{}/explorer/#/{route}", self.origin()))
+    }
+
+    /// Goes to another page as a link does, and waits until it is drawn.
+    pub(crate) fn go(&self, route: &str) -> anyhow::Result<()> {
+        self.browser.run("location.hash = arguments[0]", &json!([format!("#/{route}")]))?;
+        let is_drawn = "return decodeURIComponent(location.hash) !== '' \
+            && document.querySelector('h1') !== null && document.querySelector('[aria-busy]') === null";
+        self.browser.holds(&format!("{route} to be drawn"), is_drawn)
+    }
+
+    /// A picture of the page, kept under a name.
+    pub(crate) fn picture(&self, name: &str) -> anyhow::Result<()> {
+        self.browser.picture(&self.artefacts.join(format!("{name}.png")))
+    }
+
+    /// Sends signed texts that are all taken; answers their hashes.
+    pub(crate) fn send(&self, texts: &[String]) -> anyhow::Result<Vec<String>> {
+        let mut connection = Connection::open(self.node.rpc)?;
+        let mut hashes = Vec::new();
+        for part in texts.chunks(TOGETHER) {
+            let answer: Value =
+                serde_json::from_str(&connection.post(&http::send_together_body(part))?)?;
+            for item in answer["result"].as_array().with_context(|| answer.to_string())? {
+                hashes.push(item["hash"].as_str().with_context(|| item.to_string())?.to_owned());
+            }
+        }
+        Ok(hashes)
+    }
+
+    /// The same, and waits until they are in blocks.
+    pub(crate) fn include(&self, texts: &[String]) -> anyhow::Result<Vec<String>> {
+        let hashes = self.send(texts)?;
+        for hash in &hashes {
+            let seen = self.node.call("ombra_waitForTransaction", &json!([hash]))?;
+            ensure!(seen["status"] == "included", "{seen}");
+        }
+        Ok(hashes)
+    }
+
+    /// Everything that was asked for came from this node.
+    pub(crate) fn asked_nobody_else(&self) -> anyhow::Result<()> {
+        let (http, websocket) = (self.origin() + "/", format!("ws://{}/", self.wire.address));
+        let requested = self.browser.requested()?;
+        ensure!(
+            requested.iter().any(|address| *address == websocket),
+            "no WebSocket: {requested:?}"
+        );
+        for address in requested {
+            let is_own = address.starts_with(&http) || address == websocket;
+            ensure!(is_own || address == "about:blank", "the page asked for {address}");
+        }
+        Ok(())
+    }
+}
