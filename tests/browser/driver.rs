@@ -223,7 +223,7 @@ impl Browser {
         Ok(self.requested.borrow().clone())
     }
 
-    /// What was sent in requests and on WebSockets since the browser was opened.
+    /// What was sent in requests and on web sockets since the browser was opened.
     pub(crate) fn sent(&self) -> anyhow::Result<Vec<String>> {
         self.read_log()?;
         Ok(self.sent.borrow().clone())

@@ -87,10 +87,7 @@ impl Scene {
     pub(crate) fn asked_nobody_else(&self) -> anyhow::Result<()> {
         let (http, websocket) = (self.origin() + "/", format!("ws://{}/", self.wire.address));
         let requested = self.browser.requested()?;
-        ensure!(
-            requested.iter().any(|address| *address == websocket),
-            "no WebSocket: {requested:?}"
-        );
+        ensure!(requested.contains(&websocket), "no WebSocket: {requested:?}");
         for address in requested {
             let is_own = address.starts_with(&http) || address == websocket;
             ensure!(is_own || address == "about:blank", "the page asked for {address}");

@@ -173,7 +173,7 @@ fn blocks_full(rest: &Rest, _: Nothing, query: RangeQuery) -> Result<FullBlocks,
     }
     // Who did not say where to end has not got all.
     let is_cut = query.to.is_none() && to < height;
-    let next_from = next_from.or(is_cut.then(|| to.saturating_add(1)));
+    let next_from = next_from.or_else(|| is_cut.then(|| to.saturating_add(1)));
     Ok(FullBlocks { blocks, total: height, next_from })
 }
 

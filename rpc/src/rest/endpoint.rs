@@ -1,5 +1,5 @@
 //! One endpoint: what it takes, what it answers, and the function that does it. The routes and the
-//! `OpenAPI` document are both made of these, so neither knows what the other does not.
+//! OpenAPI document are both made of these, so neither knows what the other does not.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;

@@ -160,7 +160,7 @@ impl Rest {
     }
 }
 
-/// The `OpenAPI` 3.1 document of everything under `/api`.
+/// The OpenAPI 3.1 document of everything under `/api`.
 #[must_use]
 pub fn openapi_document(version: &str) -> serde_json::Value {
     openapi::document(&endpoints(), version)

@@ -1,4 +1,4 @@
-//! The `OpenAPI` 3.1 document, made of the endpoints.
+//! The OpenAPI 3.1 document, made of the endpoints.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
