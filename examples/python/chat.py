@@ -46,14 +46,14 @@ async def listen(conversation):
         show(conversation)
 
 
-async def main(conversation=sha256_hex(f"{wallet.address}|{time.time_ns()}|".encode())):
+async def main(conversation):
     print("conversation", conversation, flush=True)
-    show(conversation)
     listening = asyncio.create_task(listen(conversation))
+    show(conversation)
     while (line := await asyncio.to_thread(sys.stdin.readline)) and not listening.done():
         if line.strip():
             say(conversation, line.strip())
             show(conversation)
 
 
-asyncio.run(main(*sys.argv[1:2]))
+asyncio.run(main(*sys.argv[1:2] or [sha256_hex(f"{wallet.address}|{time.time()}|".encode())]))

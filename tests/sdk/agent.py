@@ -18,7 +18,13 @@ AGENT = "/api/agent/v6"
 # The id is made of the first 256 UTF-16 code units; one emoji is cut in the middle here.
 PROMPT = "x" * 255 + "😀 și restul\u2028"
 ANSWER = "Răspuns \u2028\u2029\u0085 😀"
-TOOL = {"name": "calc", "argsHash": "ab" * 32, "resultHash": "cd" * 32, "durationMs": 12, "ok": True}
+TOOL = {
+    "name": "calc",
+    "argsHash": "ab" * 32,
+    "resultHash": "cd" * 32,
+    "durationMs": 12,
+    "ok": True,
+}
 
 
 def run_id(address, nonce, prompt):
@@ -56,10 +62,19 @@ def blobs(client, url, owner):
     same("nosniff", answer.headers["x-content-type-options"])
     spent += 100 * upload(owner, "thought", "gând".encode(), "text/plain")
     refused(404, "NOT_FOUND", get, client, "/api/blob/nothing")
-    refused(422, "BLOB_EXISTS", client.chain.submit_tx, owner.draft(
-        "SOCIAL_BLOB_INIT", blobId="thought", contentType="a", totalBytes=1, totalChunks=1,
-        contentHash=NOWHERE,
-    ))
+    refused(
+        422,
+        "BLOB_EXISTS",
+        client.chain.submit_tx,
+        owner.draft(
+            "SOCIAL_BLOB_INIT",
+            blobId="thought",
+            contentType="a",
+            totalBytes=1,
+            totalChunks=1,
+            contentHash=NOWHERE,
+        ),
+    )
     return spent
 
 
@@ -69,14 +84,21 @@ def conversation(client, alice, bob, topic):
     first = alice.send("CHAT_TURN", **say, content="Cât e 6 * 7?\u2028😀")
     attached = {"attachments": [{"type": "file", "blobId": "page_1"}]}
     second = bob.send(
-        "CHAT_TURN", **{**say, "role": "tool"}, content="", contentBlobId="thought",
-        parentTurnHash=first["hash"], **attached,
+        "CHAT_TURN",
+        **{**say, "role": "tool"},
+        content="",
+        contentBlobId="thought",
+        parentTurnHash=first["hash"],
+        **attached,
     )
     told = get(client, f"{AGENT}/conversation/{topic}")
     same((topic, 2, None), (told["conversationId"], told["count"], told["nextCursor"]))
     same([first["hash"], second["hash"]], [turn["hash"] for turn in told["turns"]])
     same([first["content"], ""], [turn["content"] for turn in told["turns"]])
-    same(["thought", first["hash"]], [told["turns"][1][key] for key in ("contentBlobId", "parentTurnHash")])
+    same(
+        ["thought", first["hash"]],
+        [told["turns"][1][key] for key in ("contentBlobId", "parentTurnHash")],
+    )
     same(attached["attachments"], told["turns"][1]["attachments"])
 
     page = get(client, f"{AGENT}/conversation/{topic}", limit=1)
@@ -106,7 +128,9 @@ def whole_run(client, alice, bob, topic):
     bob.send("MINER_REGISTER", name="bob", capabilities=["chat"], modelInfo="a person")
     claimed = bob.send("AGENT_CLAIM", **bob.claim(run))
     same(([run], []), (runs_of(client, "by-status/claimed"), runs_of(client, "by-status/pending")))
-    refused(422, "RUN_NOT_PENDING", client.chain.submit_tx, alice.draft("AGENT_CANCEL", agentRunId=run))
+    refused(
+        422, "RUN_NOT_PENDING", client.chain.submit_tx, alice.draft("AGENT_CANCEL", agentRunId=run)
+    )
 
     step = {"agentRunId": run, "outputTokens": 2_000, "outputHash": sha256_hex(b"one")}
     steps = [bob.send("AGENT_STEP", stepIndex=0, **step, toolCalls=[TOOL])]
@@ -131,8 +155,14 @@ def whole_run(client, alice, bob, topic):
     record = get(client, f"{AGENT}/run/{run}")
     same(amounts, {key: record[key] for key in amounts})
     same((PROMPT, ANSWER), (record["prompt"], record["finalAnswerInline"]))
-    same(("completed", 2, 4_000), tuple(record[key] for key in ("status", "stepCount", "totalTokensOut")))
-    same([tx["hash"] for tx in (asked, claimed, finished)], [record[key] for key in ("requestTx", "claimTx", "finishTx")])
+    same(
+        ("completed", 2, 4_000),
+        tuple(record[key] for key in ("status", "stepCount", "totalTokensOut")),
+    )
+    same(
+        [tx["hash"] for tx in (asked, claimed, finished)],
+        [record[key] for key in ("requestTx", "claimTx", "finishTx")],
+    )
     whose = (f"by-submitter/{alice.address}", f"by-miner/{bob.address}", "by-status/completed")
     for where in whose:
         same([run], runs_of(client, where))
@@ -158,7 +188,9 @@ def taken_back(client, alice, done):
     same([run, done], runs_of(client, f"by-submitter/{alice.address}"))
     page = get(client, f"{AGENT}/by-submitter/{alice.address}", limit=1)
     older = {"limit": 1, "cursor": page["nextCursor"]}
-    same(done, get(client, f"{AGENT}/by-submitter/{alice.address}", **older)["runs"][0]["agentRunId"])
+    same(
+        done, get(client, f"{AGENT}/by-submitter/{alice.address}", **older)["runs"][0]["agentRunId"]
+    )
 
 
 def refusals(client):

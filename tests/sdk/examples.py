@@ -12,7 +12,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from chain import DEVELOPMENT, PATIENCE_SECONDS, Account, connect, same, wait_for
+from chain import DEVELOPMENT, PATIENCE_SECONDS, Account, connect, same
 from ombrachain.crypto import sha256_hex
 
 
@@ -28,7 +28,9 @@ class Examples:
     def start(self, name, *arguments):
         command = [sys.executable, str(self.folder / name), *arguments]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started = subprocess.Popen(command, env=self.environment, text=True, encoding="utf-8", **pipes)
+        started = subprocess.Popen(
+            command, env=self.environment, text=True, encoding="utf-8", **pipes
+        )
         try:
             yield started
         finally:

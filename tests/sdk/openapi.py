@@ -1,5 +1,5 @@
-"""The OpenAPI document is valid, and every answer is as it says: successes and refusals of every path,
-with parameters that are right and wrong, and the events of streams.
+"""The OpenAPI document is valid, and every answer is as it says: successes and refusals of every
+path, with parameters that are right and wrong, and the events of streams.
 
 usage: openapi.py URL
 
@@ -21,7 +21,15 @@ JSON = "application/json"
 TOPIC = "cd" * 32
 # Where something stands in a path that cannot be there, and what no endpoint takes in a query.
 WRONG = ("wrong!", "-1", "%2F", "%00", "%F0%9F%98%80", "9" * 70)
-WRONG_QUERIES = ("nothing=1", "limit=-1", "limit=x", "offset=x", "from=9&to=1", "cursor=%F0", "after=1")
+WRONG_QUERIES = (
+    "nothing=1",
+    "limit=-1",
+    "limit=x",
+    "offset=x",
+    "from=9&to=1",
+    "cursor=%F0",
+    "after=1",
+)
 
 
 class Document:
@@ -76,7 +84,9 @@ def parts_of(document):
     """Schemas that others are made of beside further members."""
     named = set()
     for schema in document["components"]["schemas"].values():
-        whole = schema.get("allOf", []) + (schema.get("anyOf", []) if "properties" in schema else [])
+        whole = schema.get("allOf", []) + (
+            schema.get("anyOf", []) if "properties" in schema else []
+        )
         named |= {part["$ref"].split("/")[-1] for part in whole if "$ref" in part}
     return named
 
@@ -122,11 +132,28 @@ def fill(client):
     miner = client.miners.get_by_address(bob.address)["minerId"]
     alice.nonce += 1
     waiting = alice.hand_in("TRANSFER", to=NOBODY, amount="1", fee="0")
-    names = [run, TOPIC, miner, paid["hash"], paid["blockHash"], bob.address, "1", "nothing", waiting["hash"]]
+    names = [
+        run,
+        TOPIC,
+        miner,
+        paid["hash"],
+        paid["blockHash"],
+        bob.address,
+        "1",
+        "nothing",
+        waiting["hash"],
+    ]
     return {
         "address": [alice.address, "ox" + bob.address, NOBODY],
         "blobId": ["b"],
-        "hash": [paid["blockHash"], paid["hash"], finished["hash"], first["hash"], waiting["hash"], NOWHERE],
+        "hash": [
+            paid["blockHash"],
+            paid["hash"],
+            finished["hash"],
+            first["hash"],
+            waiting["hash"],
+            NOWHERE,
+        ],
         "id": [run, TOPIC, miner, NOWHERE],
         "index": ["0", "1", paid["blockHash"], "1000000"],
         "query": names,
@@ -176,7 +203,17 @@ def submit(document, client):
     included(client, later["hash"])
     stale = carol.draft("TRANSFER", to=NOBODY, amount="3", fee="0", nonce=0)
     poor = carol.draft("TRANSFER", to=NOBODY, amount=str(10**18), fee="0")
-    bad = [stale, poor, {}, [], 7, "x", {**good, "amount": "2"}, {"tx": good}, {"tx": 1, "signature": 2}]
+    bad = [
+        stale,
+        poor,
+        {},
+        [],
+        7,
+        "x",
+        {**good, "amount": "2"},
+        {"tx": good},
+        {"tx": 1, "signature": 2},
+    ]
     for body in bad:
         assert not document.ask(path, path, "post", json=body).is_success, body
     for text in (b"", b"{", b"\xff", b"[" * 1000, b'{"a":1,"a":2}', b" " * 20_000_000):

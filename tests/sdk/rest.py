@@ -29,7 +29,9 @@ ZEROS = {
 
 def an_unknown_account_has_zeros(client):
     same(ZEROS, client.chain.get_account(NOBODY))
-    same({"balance": "0", "balanceOmbra": "0.000000", "nonce": 0}, client.wallet.get_balance(NOBODY))
+    same(
+        {"balance": "0", "balanceOmbra": "0.000000", "nonce": 0}, client.wallet.get_balance(NOBODY)
+    )
     same(NOBODY, client.chain.get_account("ox" + NOBODY)["address"])
 
 
@@ -62,7 +64,9 @@ def blocks(client, paid):
         if block:
             same(block, client.chain.get_block(block["hash"]))
     genesis = client.chain.get_block(0)
-    same((0, "0" * 64, []), tuple(genesis[key] for key in ("index", "previousHash", "transactions")))
+    same(
+        (0, "0" * 64, []), tuple(genesis[key] for key in ("index", "previousHash", "transactions"))
+    )
     same(genesis["hash"], client.chain.get_block(1)["previousHash"])
 
     page = client.chain.get_blocks(limit=1, offset=0)
@@ -89,7 +93,9 @@ def miners(client, bob):
     client.chain.submit_tx(tx)
     included(client, tx["hash"])
     [entry] = client.miners.list()
-    same(("țară 😀", bob.address, ["chat"]), (entry["name"], entry["address"], entry["capabilities"]))
+    same(
+        ("țară 😀", bob.address, ["chat"]), (entry["name"], entry["address"], entry["capabilities"])
+    )
     same(entry, client.miners.get_by_address(bob.address))
     same(entry, client.miners.get(entry["minerId"]))
     account = client.chain.get_account(bob.address)
@@ -120,7 +126,10 @@ def pending(client, alice, bob):
     later = alice.hand_in("TRANSFER", **late)
     alice.nonce -= 2
     waiting = client.chain.get_tx(later["hash"])
-    same((None, "pending", "pending"), tuple(waiting[key] for key in ("blockIndex", "status", "txStatus")))
+    same(
+        (None, "pending", "pending"),
+        tuple(waiting[key] for key in ("blockIndex", "status", "txStatus")),
+    )
     same(later, {key: waiting[key] for key in later})
     same({"ok": True, "hash": later["hash"]}, client.chain.submit_tx(later))
     same("tx", client.chain.search(later["hash"])["type"])
@@ -130,7 +139,12 @@ def pending(client, alice, bob):
     same(1, client.mempool.get()["total"])
 
     alice.nonce += 1
-    refused(409, "NONCE_TAKEN", client.chain.submit_tx, alice.draft("TRANSFER", **{**late, "amount": "6"}))
+    refused(
+        409,
+        "NONCE_TAKEN",
+        client.chain.submit_tx,
+        alice.draft("TRANSFER", **{**late, "amount": "6"}),
+    )
     alice.nonce -= 1
     # The gap is filled, so both are included.
     client.chain.submit_tx(alice.sign("TRANSFER", **late))
@@ -154,7 +168,10 @@ def a_signer_cannot_say_where_its_transaction_is(client, url, alice):
         return json.loads(text, object_pairs_hook=once)
 
     waiting = told()
-    same(("pending", "pending", None), tuple(waiting[key] for key in ("status", "txStatus", "blockIndex")))
+    same(
+        ("pending", "pending", None),
+        tuple(waiting[key] for key in ("status", "txStatus", "blockIndex")),
+    )
     same(set(), {"blockHash", "position", "blockTimestamp", "dropped"} & waiting.keys())
     alice.send("TRANSFER", to=NOBODY, amount="1", fee="0")
     alice.nonce += 1
@@ -184,13 +201,25 @@ def refusals(client, url, alice, bob):
     good = alice.draft("TRANSFER", **to_bob)
     refused(400, "HASH_MISMATCH", submit, {**good, "amount": "6"})
     refused(400, "BAD_SIGNATURE", submit, {**good, "signature": "0" * 128})
-    refused(400, "ADDRESS_MISMATCH", submit, alice.draft("TRANSFER", **to_bob, **{"from": bob.address}))
+    refused(
+        400, "ADDRESS_MISMATCH", submit, alice.draft("TRANSFER", **to_bob, **{"from": bob.address})
+    )
     refused(400, "MALFORMED", submit, {"type": "TRANSFER"})
     refused(400, "MALFORMED", submit, alice.draft("TRANSFER", **{**to_bob, "amount": 5}))
     refused(422, "RUN_NOT_FOUND", submit, alice.draft("AGENT_CANCEL", agentRunId=NOWHERE))
     key = alice.wallet.private_key
-    refused(400, "UNSUPPORTED_TYPE", submit, ombrachain.build_nft_setname_tx(alice.address, "1", "a", alice.nonce, key))
-    refused(400, "UNSUPPORTED_TYPE", submit, ombrachain.build_burn_tx(alice.address, 1, 1, 1, alice.nonce, key))
+    refused(
+        400,
+        "UNSUPPORTED_TYPE",
+        submit,
+        ombrachain.build_nft_setname_tx(alice.address, "1", "a", alice.nonce, key),
+    )
+    refused(
+        400,
+        "UNSUPPORTED_TYPE",
+        submit,
+        ombrachain.build_burn_tx(alice.address, 1, 1, 1, alice.nonce, key),
+    )
     ask = {"prompt": "hello", "task_type": "chat", "fee": 10_000}
     refused(400, "UNSUPPORTED_TYPE", lambda: client.submit_task(alice.wallet, **ask))
 

@@ -2,8 +2,8 @@
 
 usage: restart.py URL
 
-The node must be a new `ombra dev`. Prints `kill`, `stop` and `start`, reads `done` when the node was
-killed, stopped or started again at the same address, and at last prints one line of JSON.
+The node must be a new `ombra dev`. Prints `kill`, `stop` and `start`, reads `done` when the node
+was killed, stopped or started again at the same address, and at last prints one line of JSON.
 """
 
 import json

@@ -18,7 +18,9 @@ def in_a_row(client, sender, receiver):
     """Each `send` asks for the nonce anew, so the node must count what is pending."""
     first = client.chain.get_account(sender.address)["nonce"]
     before = int(client.wallet.get_balance(receiver.address)["balance"])
-    sent = [client.send(sender.wallet, to=receiver.address, amount=7, fee=3) for _ in range(IN_A_ROW)]
+    sent = [
+        client.send(sender.wallet, to=receiver.address, amount=7, fee=3) for _ in range(IN_A_ROW)
+    ]
     txs = [included(client, answer["hash"]) for answer in sent]
     same(list(range(first, first + IN_A_ROW)), [tx["nonce"] for tx in txs])
     after = int(client.wallet.get_balance(receiver.address)["balance"])

@@ -117,7 +117,11 @@ def main(program, folder):
     wallets = the_node_opens_what_the_sdk_wrote(keys, folder)
     the_sdk_opens_what_the_node_wrote(keys, folder, wallets)
     a_wrong_password_or_a_damaged_file_is_told(keys, folder)
-    print(json.dumps({"listed": sorted(entry["name"] for entry in json.loads(keys("list", "--json")))}))
+    print(
+        json.dumps(
+            {"listed": sorted(entry["name"] for entry in json.loads(keys("list", "--json")))}
+        )
+    )
 
 
 main(*sys.argv[1:])

@@ -13,7 +13,9 @@ import httpx
 from chain import NOWHERE, PATIENCE_SECONDS, Account, connect, included, same
 
 # The first three end a line for the SDK's reader if they are not escaped.
-CONTENT = "a\u2028b\u2029c\u0085d\x0b\x0c\x1c\x1d\x1e\r\n\x00 😀 țară \"\\ </script> data: x\n\nevent: y"
+CONTENT = (
+    'a\u2028b\u2029c\u0085d\x0b\x0c\x1c\x1d\x1e\r\n\x00 😀 țară "\\ </script> data: x\n\nevent: y'
+)
 
 
 async def listen(subscription, is_enough):
@@ -101,9 +103,7 @@ async def mempool_events(client, account):
 async def main(url):
     client = connect(url)
     alice, bob, carol = (Account(client, index) for index in range(3))
-    heard, _ = await asyncio.gather(
-        chain_events(client, alice), mempool_events(client, bob)
-    )
+    heard, _ = await asyncio.gather(chain_events(client, alice), mempool_events(client, bob))
     await every_block_once(client, carol, url)
     print(json.dumps({"types": sorted(set(heard))}))
 

@@ -15,7 +15,7 @@ import time
 from contextlib import asynccontextmanager
 
 import websockets
-from chain import NOBODY, NOWHERE, PATIENCE_SECONDS, Account, ask_harness, connect, included, same
+from chain import NOBODY, NOWHERE, PATIENCE_SECONDS, Account, ask_harness, connect, same
 from ombrachain.crypto import sha256_hex
 from ombrachain.stream import WsClient
 
@@ -66,7 +66,10 @@ class Ear:
     async def unsubscribe(self, **params):
         await self.socket.unsubscribe(params)
         await self.until("unsubscribed", lambda ear: ear.count("unsubscribed") > 0)
-        same({"type": "unsubscribed", "channel": params["channel"]}, self.acknowledged("unsubscribed"))
+        same(
+            {"type": "unsubscribed", "channel": params["channel"]},
+            self.acknowledged("unsubscribed"),
+        )
 
     def count(self, kind):
         return sum(message["type"] == kind for message in self.heard)
@@ -117,7 +120,9 @@ def settle_a_run(alice, bob):
 
 
 async def every_channel(url, client, alice, bob):
-    bob_entry = await in_thread(bob.send, "MINER_REGISTER", name="bob", capabilities=[], modelInfo="m")
+    bob_entry = await in_thread(
+        bob.send, "MINER_REGISTER", name="bob", capabilities=[], modelInfo="m"
+    )
     miner = client.miners.get_by_address(bob.address)["minerId"]
     async with ear(url) as everything, ear(url) as of_bob, ear(url) as of_nobody:
         for channel in CHANNELS:
@@ -130,19 +135,30 @@ async def every_channel(url, client, alice, bob):
         conversation, run, sent = await in_thread(settle_a_run, alice, bob)
         hashes = [tx["hash"] for tx in sent]
         last = sent[-1]["blockIndex"]
-        await everything.until("the last block", lambda it: any(b["index"] == last for b in it.told("block")))
-        await everything.until("the end of the run", lambda it: it.told("agent")[-1:] and it.told("agent")[-1]["event"] == "finished")
+        await everything.until(
+            "the last block", lambda it: any(b["index"] == last for b in it.told("block"))
+        )
+        await everything.until(
+            "the end of the run",
+            lambda it: it.told("agent")[-1:] and it.told("agent")[-1]["event"] == "finished",
+        )
         await everything.until("the transactions", lambda it: len(it.told("tx")) == len(sent))
 
         same(hashes, [data["hash"] for data in everything.told("tx")])
-        same([tx["blockIndex"] for tx in sent], [data["blockIndex"] for data in everything.told("tx")])
+        same(
+            [tx["blockIndex"] for tx in sent],
+            [data["blockIndex"] for data in everything.told("tx")],
+        )
         same(sent[0]["content"], everything.told("tx")[0]["tx"]["content"])
         blocks = everything.told("block")
         same(hashes, [tx for block in blocks for tx in block["transactions"]])
         for block in blocks:
             told = client.chain.get_block(block["index"])
             same([told["hash"], told["previousHash"]], [block["hash"], block["prevHash"]])
-        same(["created", "claimed", "step", "finished"], [data["event"] for data in everything.told("agent")])
+        same(
+            ["created", "claimed", "step", "finished"],
+            [data["event"] for data in everything.told("agent")],
+        )
         same({run}, {data["agentRunId"] for data in everything.told("agent")})
         [turn] = everything.told("chat")
         same((conversation, sent[0]["content"]), (turn["conversationId"], turn["content"]))
@@ -152,7 +168,9 @@ async def every_channel(url, client, alice, bob):
         by_bob = [tx["hash"] for tx in sent if tx["from"] == bob.address]
         await of_bob.until("bob's transactions", lambda it: len(it.told("tx")) == len(by_bob))
         same(by_bob, [data["hash"] for data in of_bob.told("tx")])
-        same(by_bob, [data["hash"] for data in of_bob.told("mempool") if data["event"] == "accepted"])
+        same(
+            by_bob, [data["hash"] for data in of_bob.told("mempool") if data["event"] == "accepted"]
+        )
         same(["claimed", "step", "finished"], [data["event"] for data in of_bob.told("agent")])
         same({"subscribed"}, {message["type"] for message in of_nobody.heard})
 
@@ -181,7 +199,10 @@ async def pings_and_bad_messages(url):
         (json.dumps({"action": "subscribe"}), "INVALID_PARAMS"),
         (json.dumps({"action": "subscribe", "channel": "weather"}), "INVALID_PARAMS"),
         (json.dumps({"action": "subscribe", "channel": "txs", "address": "1"}), "INVALID_PARAMS"),
-        (json.dumps({"action": "subscribe", "channel": "blocks", "address": NOBODY}), "INVALID_PARAMS"),
+        (
+            json.dumps({"action": "subscribe", "channel": "blocks", "address": NOBODY}),
+            "INVALID_PARAMS",
+        ),
         (json.dumps({"action": "subscribe", "channel": "agent", "minerId": NOWHERE}), "NOT_FOUND"),
         (json.dumps({"action": "unsubscribe", "channel": "txs"}), "NOT_FOUND"),
     ]
@@ -211,12 +232,18 @@ async def comes_back(url, client, alice, bob, how):
         old, used = listener.socket._ws, time.process_time()
         await in_thread(ask_harness, how)
         await in_thread(ask_harness, "start")
-        await listener.until("the subscriptions", lambda it: it.count("subscribed") == 2 * len(CHANNELS))
+        await listener.until(
+            "the subscriptions", lambda it: it.count("subscribed") == 2 * len(CHANNELS)
+        )
         used = time.process_time() - used
         code = old.close_code
         paid = await in_thread(alice.pay, bob.address, 2)
-        await listener.until("the block after", lambda it: it.told("block")[-1]["index"] >= paid["blockIndex"])
-        await listener.until("the payment after", lambda it: it.told("tx")[-1]["hash"] == paid["hash"])
+        await listener.until(
+            "the block after", lambda it: it.told("block")[-1]["index"] >= paid["blockIndex"]
+        )
+        await listener.until(
+            "the payment after", lambda it: it.told("tx")[-1]["hash"] == paid["hash"]
+        )
         assert used < 1.0, f"the client computed for {used} s while the node was away"
     return code
 
