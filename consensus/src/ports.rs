@@ -69,8 +69,6 @@ pub struct Proposed {
     pub hash: Hash,
     /// The whole encoded block; opaque to this crate.
     pub bytes: Bytes,
-    /// The block for those who have most of it already; it is sent first, if it is shorter.
-    pub outline: Option<Bytes>,
 }
 
 /// A block of another validator as it came.
@@ -78,7 +76,7 @@ pub struct Proposed {
 pub enum Encoded {
     /// The encoded block.
     Whole(Bytes),
-    /// [`Proposed::outline`], and what the whole block is according to its proposer's seal.
+    /// [`Archive::outline`], and what the whole block is according to its proposer's seal.
     Outline {
         /// The outline.
         bytes: Bytes,
@@ -130,7 +128,8 @@ pub enum Verdict {
         /// Which rule, for the log.
         reason: String,
     },
-    /// It is not an encoded block.
+    /// It is not an encoded block, or not an outline of one. The latter is not its proposer's fault:
+    /// nothing seals an outline.
     Undecodable {
         /// What was wrong, for the log.
         reason: String,
@@ -214,6 +213,13 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// [`LedgerFault`] when the store cannot be read.
     fn body(&self, height: u64, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
+
+    /// An own undecided block for those who have most of it already. Asked for only where it would
+    /// be sent, and sent in the block's place if it is shorter; none if it would save nothing.
+    ///
+    /// # Errors
+    /// [`LedgerFault`] for trouble of our own; the node stops.
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault>;
 
     /// The lowest height that [`Ledger::decided`] can serve; 1 when nothing was pruned.
     ///

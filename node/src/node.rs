@@ -534,6 +534,7 @@ fn facts(spec: &ChainSpec) -> ChainFacts {
     ChainFacts {
         chain_id: spec.rules.chain_id.clone(),
         genesis_hash: spec.genesis_hash,
+        genesis_time_ms: spec.genesis_time,
         forks: spec.rules.forks,
         params: spec.params().clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

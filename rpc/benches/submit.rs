@@ -57,6 +57,7 @@ fn main() {
     let facts = ChainFacts {
         chain_id: world::CHAIN_ID.to_owned(),
         genesis_hash: Hash::ZERO,
+        genesis_time_ms: 0,
         forks: types::Forks::default(),
         params: world.params.clone(),
         version: "bench".to_owned(),

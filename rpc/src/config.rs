@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rate::RateLimits;
+
 /// Where the node listens and how much it takes from clients.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -22,6 +24,8 @@ pub struct Config {
     /// and `localhost` always may. Naming one has the same hold on any other address: for a node
     /// whose port is published on loopback by somebody else, as Docker does.
     pub hosts: Vec<String>,
+    /// How fast clients may ask.
+    pub rate: RateLimits,
     /// How much clients may send and hold.
     pub limits: Limits,
 }
@@ -34,6 +38,7 @@ impl Default for Config {
             metrics: true,
             origins: Vec::new(),
             hosts: Vec::new(),
+            rate: RateLimits::default(),
             limits: Limits::default(),
         }
     }
@@ -67,6 +72,8 @@ pub struct Limits {
     pub websocket_queue_max: u32,
     /// Subscriptions of one WebSocket connection.
     pub subscriptions_max: u32,
+    /// Event streams and web sockets under `/api` that are open at the same time.
+    pub streams_max: u32,
     /// `ombra_waitForTransaction` calls of all clients that wait at the same time.
     pub waiting_calls_max: u32,
     /// Pool events kept for a subscriber that reads slowly; beyond, the oldest are lost and
@@ -104,6 +111,7 @@ impl Default for Limits {
             websocket_calls_max: 64,
             websocket_queue_max: 256,
             subscriptions_max: 64,
+            streams_max: 128,
             waiting_calls_max: 4_096,
             pool_events_max: 4_096,
             subscription_lag_blocks_max: 1_000,

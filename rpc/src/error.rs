@@ -188,7 +188,8 @@ impl RpcError {
         }
     }
 
-    fn data(&self) -> Option<ErrorData> {
+    /// What programs are told; nothing of a fault of this node.
+    pub(crate) fn data(&self) -> Option<ErrorData> {
         match self {
             Self::InvalidParams { field, got, expected } => Some(ErrorData {
                 field: Some(field.clone()),

@@ -31,12 +31,16 @@ mod memory;
 mod metrics;
 mod middleware;
 pub mod ports;
+mod rate;
 pub mod registry;
+mod rest;
 mod server;
 pub mod wire;
 
 pub use config::{Config, Limits};
 pub use ports::{ChainFacts, Endpoints, Ports};
+pub use rate::RateLimits;
+pub use rest::openapi_document;
 pub use server::{Local, Server, StartError, start};
 
 /// The most transactions of one `ombra_sendTransactions`.

@@ -5,12 +5,13 @@
 //! cost is stated where it is more than a few point reads. Lists take a typed position and a
 //! limit; a [`Slice`] says where the next one begins.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures, Params,
-    PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
+    Account, Address, Amount, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures,
+    Params, PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
 };
 
 mod node;
@@ -66,6 +67,8 @@ pub struct ChainFacts {
     pub chain_id: String,
     /// The hash of genesis: the `previousHash` of block 1.
     pub genesis_hash: Hash,
+    /// The time that genesis names, in milliseconds since 1970.
+    pub genesis_time_ms: u64,
     /// From which heights on kinds are valid.
     pub forks: Forks,
     /// The chain's parameters.
@@ -336,6 +339,58 @@ pub trait Accounts: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn supply(&self) -> Result<Supply, Fault>;
+
+    /// Who holds how much at one moment, with the `richest_max` richest accounts. Reads every
+    /// account, about a microsecond each.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn census(&self, richest_max: usize) -> Result<Census, Fault>;
+
+    /// What each account's open runs hold at one moment. Reads every open run.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn escrows(&self) -> Result<Escrows, Fault>;
+}
+
+/// Who holds how much.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Census {
+    /// After which block.
+    pub height: u64,
+    /// How many accounts there are.
+    pub accounts: u64,
+    /// How many miners are in the directory.
+    pub miners: u64,
+    /// What all accounts hold.
+    pub held: Amount,
+    /// What is in escrow.
+    pub escrowed: Amount,
+    /// What validators of the next height hold.
+    pub held_by_validators: Group,
+    /// What miners of the directory hold that are not among these validators.
+    pub held_by_miners: Group,
+    /// The richest accounts, richest first, and by address where they hold the same.
+    pub richest: Vec<(Address, Amount)>,
+}
+
+/// Some accounts together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Group {
+    /// How many there are.
+    pub accounts: u64,
+    /// What they hold.
+    pub amount: Amount,
+}
+
+/// What each account's open runs hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Escrows {
+    /// After which block.
+    pub height: u64,
+    /// Sums of `maxFee` of open runs; only accounts that have some.
+    pub by_submitter: BTreeMap<Address, Amount>,
 }
 
 /// Which runs to list. Conditions that are given must all hold.
@@ -421,6 +476,12 @@ pub trait Directory: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault>;
+
+    /// The bytes of a finalised blob; none if there is none of that id. Up to `maxBlobBytes`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault>;
 }
 
 /// What a proof is about.

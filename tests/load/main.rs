@@ -5,6 +5,7 @@
 //! load w2 --runs 2000 --conns 8 --batch 50     whole agent runs of 11 transactions
 //! load replay --runs 10000                     the same, and then the chain executed again
 //! load catchup --runs 10000                    the same, and then a new follower gets the chain
+//! load pages --runs 100000                      the same, and then everything is asked for
 //! load w2 --validators 4 --spread              the same, to four nodes that agree on blocks
 //! load pool --txs 100000                       transactions that wait, and the memory they take
 //! ```
@@ -14,6 +15,7 @@
 
 mod catchup;
 mod chain;
+mod pages;
 mod probe;
 mod replay;
 mod report;
@@ -73,6 +75,20 @@ enum Work {
         /// How often it is executed again
         #[arg(long, default_value_t = 3)]
         rounds: usize,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Whole agent runs; then every list and record is asked for
+    Pages {
+        /// How many runs
+        #[arg(long, default_value_t = 10_000)]
+        runs: usize,
+        /// How often each question is asked
+        #[arg(long, default_value_t = 1_000)]
+        requests: usize,
+        /// Fail if the 99th percentile of a question takes longer
+        #[arg(long, default_value_t = 50)]
+        p99_ms: u64,
         #[command(flatten)]
         options: Options,
     },
@@ -137,6 +153,7 @@ fn main() -> anyhow::Result<()> {
         Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
         Work::W2 { runs, options }
         | Work::Replay { runs, options, .. }
+        | Work::Pages { runs, options, .. }
         | Work::Catchup { runs, options, .. } => {
             ("W2", options, Workload::runs(*runs, options.accounts)?)
         }
@@ -165,6 +182,11 @@ fn main() -> anyhow::Result<()> {
     let report = report?;
     if let (Work::Catchup { rounds, .. }, Chain::Several(net)) = (&cli.work, &mut chain) {
         return catchup::measure(net, *rounds);
+    }
+    if let Work::Pages { requests, p99_ms, .. } = &cli.work {
+        report.print(&chain)?;
+        pages::measure(chain.rpc()?, *requests, Duration::from_millis(*p99_ms))?;
+        return chain.stop();
     }
     chain.stop()?;
     report.print(&chain)?;

@@ -243,8 +243,8 @@ impl App {
     }
 
     async fn execute(&self, body: Body) -> Result<Finding, Fault> {
-        let fields = body.head.fields();
-        let content = match body.head.form() {
+        let (fields, form) = (body.head.fields(), body.head.form());
+        let content = match form {
             Form::Whole => Encoded::Whole(body.bytes),
             Form::Outline(_) => Encoded::Outline {
                 bytes: body.bytes,
@@ -266,9 +266,11 @@ impl App {
                 return Ok(Finding::Judged(Validity::Valid));
             }
             Verdict::Incomplete { missing } => {
-                self.counters.incomplete_outlines.inc();
-                tracing::debug!(height = fields.height, missing, "an outline is not enough");
-                return Ok(Finding::Incomplete);
+                return Ok(self.incomplete(&fields, &format!("{missing} transactions missing")));
+            }
+            // The seal does not cover the outline: anybody can put other bytes behind a head.
+            Verdict::Undecodable { reason } if form != Form::Whole => {
+                return Ok(self.incomplete(&fields, &reason));
             }
             Verdict::Valid(hash) => format!("the block's hash is {hash}"),
             Verdict::Invalid { reason, .. } | Verdict::Undecodable { reason } => reason,
@@ -283,6 +285,13 @@ impl App {
             "an invalid block was proposed"
         );
         Ok(Finding::Judged(Validity::Invalid))
+    }
+
+    /// An outline that says nothing about the block, as nobody has to have sealed it.
+    fn incomplete(&self, fields: &BodyFields, reason: &str) -> Finding {
+        self.counters.incomplete_outlines.inc();
+        tracing::debug!(height = fields.height, reason, "an outline is not enough");
+        Finding::Incomplete
     }
 }
 

@@ -18,7 +18,7 @@ use super::{App, number, send};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::parts::{self, Form, Head, Part};
 use crate::sign_bytes::BodyFields;
-use crate::{Fault, Undecided};
+use crate::{Fault, Proposed, Undecided};
 
 /// Bodies that are kept because their outlines were sent: that of the open height, and that of the
 /// height before, which others may still decide.
@@ -53,15 +53,22 @@ impl App {
         if let Some(signer) = &self.signer {
             let proposer = signer.address();
             let kept = Undecided { round: turn, proposer, seal: None, hash: block.hash };
-            let outline = block
-                .outline
-                .filter(|outline| turn == 0 && self.publishes && is_shorter(outline, &block.bytes));
-            match outline {
+            match self.outline(turn, &block).await? {
                 Some(outline) => self.publish_outline(at, kept, &block.bytes, &outline).await,
                 None => self.publish(at, kept, &block.bytes).await,
             }
         }
         Ok(())
+    }
+
+    /// The outline of an own block, where it is to be sent in the block's place.
+    async fn outline(&self, turn: u32, block: &Proposed) -> Result<Option<Bytes>, Fault> {
+        if turn > 0 || !self.publishes {
+            return Ok(None);
+        }
+        let (archive, hash) = (Arc::clone(&self.ports.archive), block.hash);
+        let outline = self.blocking(move || archive.outline(&hash)).await?;
+        Ok(outline.filter(|outline| is_shorter(outline, &block.bytes)))
     }
 
     /// Sends a kept body again, as its proposer announced it.

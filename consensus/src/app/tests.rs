@@ -22,6 +22,8 @@ const TIP: u64 = 10;
 /// The hash of the block that the good bytes are of, and all others claim to be.
 const BLOCK: Hash = Hash::new([7; 32]);
 const GOOD: &[u8] = b"good";
+/// What is not even an outline.
+const SPOILT: &[u8] = b"spoilt";
 
 /// A ledger that knows one good body, and counts how often it was asked.
 #[derive(Default)]
@@ -41,7 +43,8 @@ impl Ledger for Judge {
         let is_outline = matches!(candidate.content, Encoded::Outline { .. });
         let (Encoded::Whole(bytes) | Encoded::Outline { bytes, .. }) = candidate.content;
         Ok(match &*bytes {
-            GOOD => Verdict::Valid(BLOCK),
+            bytes if bytes.chunks(GOOD.len()).all(|chunk| chunk == GOOD) => Verdict::Valid(BLOCK),
+            SPOILT => Verdict::Undecodable { reason: "no outline".to_owned() },
             _ if is_outline => Verdict::Incomplete { missing: 1 },
             _ => Verdict::Invalid { hash: BLOCK, reason: "a bad signature".to_owned() },
         })
@@ -57,6 +60,10 @@ impl Ledger for Judge {
 }
 
 impl Archive for Judge {
+    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
     fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
         Ok(Vec::new())
     }
@@ -216,6 +223,19 @@ async fn a_body_whose_outline_is_not_enough_is_asked_for_once_and_judged_when_it
     start_round(&mut app, 1).await;
     assert_eq!(send_outline(&mut app, 1, GOOD, b"?").await, Some(Validity::Valid));
     assert_eq!((sent(&mut network), judge.0.load(Ordering::SeqCst)), (Vec::new(), 2));
+}
+
+#[tokio::test]
+async fn an_outline_that_somebody_spoilt_says_nothing_about_the_block() {
+    let (mut app, judge, mut network) = app_with_network();
+    // Anybody can put other bytes behind a head that the proposer has sealed.
+    let long_good = [GOOD; 9].concat();
+    for publisher in 1..9 {
+        assert_eq!(send_outline(&mut app, publisher, &long_good, SPOILT).await, None);
+    }
+    assert_eq!(sent(&mut network), [Part::Want(*Hash::digest(&long_good).as_bytes())]);
+    assert_eq!(judge.0.load(Ordering::SeqCst), 1);
+    assert_eq!(send_body(&mut app, 9, &long_good).await, Some(Validity::Valid));
 }
 
 #[tokio::test]

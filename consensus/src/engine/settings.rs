@@ -28,6 +28,9 @@ const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
 
+/// The engine's protocol, with the version of what its messages hold. 2: proposals may be outlines.
+const CONSENSUS: &str = "consensus/2";
+
 /// The engine's configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
@@ -135,13 +138,13 @@ fn protocol_names(chain_id: &str, genesis_hash: Hash) -> ProtocolNames {
     // The hash has a fixed length, so no two pairs give the same bytes.
     let digest = Hash::digest_parts(&[genesis_hash.as_bytes(), chain_id.as_bytes()]).to_string();
     let chain = digest.get(..16).unwrap_or_default();
-    let name = |protocol: &str| format!("/ombra/{chain}/{protocol}/1");
+    let name = |protocol: &str| format!("/ombra/{chain}/{protocol}");
     ProtocolNames {
-        consensus: name("consensus"),
-        discovery_kad: name("kad"),
-        discovery_regres: name("discovery"),
-        sync: name("sync"),
-        validator_proof: name("validator-proof"),
+        consensus: name(CONSENSUS),
+        discovery_kad: name("kad/1"),
+        discovery_regres: name("discovery/1"),
+        sync: name("sync/1"),
+        validator_proof: name("validator-proof/1"),
     }
 }
 

@@ -179,7 +179,7 @@ impl Ledger for Disk {
         let known =
             kept.iter().find(|(block, _)| block.round == round && block.proposer == self.own);
         if let Some((block, bytes)) = known {
-            return Ok(Proposed { hash: block.hash, bytes: bytes.clone(), outline: None });
+            return Ok(Proposed { hash: block.hash, bytes: bytes.clone() });
         }
         let block = TestBlock {
             height,
@@ -193,12 +193,10 @@ impl Ledger for Disk {
             filling: vec![7; self.filling],
         };
         let bytes = Bytes::from(borsh::to_vec(&block).map_err(LedgerFault::new)?);
-        let named = TestBlock { filling: Vec::new(), ..block };
-        let outline = Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into());
         let hash = Hash::digest(&bytes);
         let undecided = Undecided { round, proposer: self.own, seal: None, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes.clone()));
-        Ok(Proposed { hash, bytes, outline })
+        Ok(Proposed { hash, bytes })
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
@@ -252,6 +250,16 @@ impl Ledger for Disk {
 }
 
 impl Archive for Disk {
+    /// It only names its filling.
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let content = self.content();
+        let mut open = content.undecided.values().flatten();
+        let Some((_, bytes)) = open.find(|(kept, _)| kept.hash == *hash) else { return Ok(None) };
+        let block: TestBlock = borsh::from_slice(bytes).map_err(LedgerFault::new)?;
+        let named = TestBlock { filling: Vec::new(), ..block };
+        Ok(Some(borsh::to_vec(&named).map_err(LedgerFault::new)?.into()))
+    }
+
     fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
         let content = self.content();
         let kept = content.undecided.get(&height).into_iter().flatten();

@@ -178,14 +178,13 @@ impl Ledger for ChainLedger {
             let bytes = self.body(height, &hash)?;
             let bytes =
                 bytes.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
-            return Ok(Proposed { hash, bytes, outline: None });
+            return Ok(Proposed { hash, bytes });
         }
         let executed = self.build(proposer)?;
         let (hash, bytes) = (executed.block.hash(), executed.block.encode());
-        let outline = Some(self.outline(&executed.block));
         let kept = store::Undecided { round, proposer, hash, seal: None, bytes };
         self.keep(&kept, executed)?;
-        Ok(Proposed { hash, bytes: Bytes::from(kept.bytes), outline })
+        Ok(Proposed { hash, bytes: Bytes::from(kept.bytes) })
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
@@ -311,6 +310,11 @@ impl ChainLedger {
 }
 
 impl Archive for ChainLedger {
+    fn outline(&self, hash: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        let executed = self.chain.open_block(hash);
+        Ok(executed.and_then(|executed| self.outline_of(&executed.block)))
+    }
+
     fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
         Ok(kept

@@ -1,10 +1,13 @@
 //! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
 
+mod census;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Certificate, CommittedBlock, Equivocation, Fault, IncludedTx, MinerEntry, Proof,
-    ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
+    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, IncludedTx,
+    MinerEntry, Proof, ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
 use state::store::{self, Snapshot};
@@ -232,6 +235,17 @@ impl ports::Accounts for Reads {
     fn supply(&self) -> Result<Supply, Fault> {
         self.snapshot().supply().map_err(fault("reading the supply"))
     }
+
+    fn census(&self, richest_max: usize) -> Result<Census, Fault> {
+        let next = self.chain.validators().next;
+        let validators: BTreeSet<_> = next.validators().iter().map(|it| it.address).collect();
+        census::count(&self.snapshot(), &validators, richest_max)
+            .map_err(fault("counting the accounts"))
+    }
+
+    fn escrows(&self) -> Result<Escrows, Fault> {
+        census::escrows(&self.snapshot()).map_err(fault("adding up escrows"))
+    }
 }
 
 impl ports::Runs for Reads {
@@ -305,6 +319,10 @@ impl ports::Directory for Reads {
 
     fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
         self.snapshot().blob(blob_id).map_err(fault("reading a blob"))
+    }
+
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault> {
+        self.snapshot().blob_bytes(blob_id).map_err(fault("reading the bytes of a blob"))
     }
 }
 

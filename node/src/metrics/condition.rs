@@ -64,9 +64,7 @@ impl Condition {
         }
         Ok(())
     }
-}
 
-impl Condition {
     fn encode_database(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
         let memory = self.chain.store().memory().ok();
         let help = "Memory of the database's cache of blocks, filters and indexes";

@@ -160,7 +160,7 @@ impl Api {
     }
 
     /// There is no such thing here. If the node began with a snapshot, it may stand before that.
-    pub(super) fn missing(&self, what: &'static str, name: impl ToString) -> RpcError {
+    pub(crate) fn missing(&self, what: &'static str, name: impl ToString) -> RpcError {
         match self.ports.chain.tip().earliest {
             earliest @ 2.. => RpcError::History { earliest },
             0 | 1 => RpcError::not_found(what, name),
@@ -172,7 +172,7 @@ impl Api {
         run.ok_or_else(|| RpcError::not_found("agent run", agent_run_id))
     }
 
-    pub(super) fn page_bytes_max(&self) -> usize {
+    pub(crate) fn page_bytes_max(&self) -> usize {
         usize::try_from(self.limits.page_bytes_max).unwrap_or(usize::MAX)
     }
 }

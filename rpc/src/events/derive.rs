@@ -104,7 +104,8 @@ fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fa
             block_hash: committed.hash,
             timestamp: header.timestamp,
         };
-        let keys = Keys { conversation_id: Some(turn.conversation_id), ..Keys::default() };
+        let conversation_id = Some(turn.conversation_id);
+        let keys = Keys { from: Some(tx.from()), conversation_id, ..Keys::default() };
         items.push(item(keys, &TurnView::new(&included, turn, run.as_ref())));
     }
     Ok(items)

@@ -16,6 +16,7 @@ mod filter;
 mod hub;
 mod stream;
 
+pub(crate) use derive::Keys;
 pub(crate) use filter::Filter;
 pub(crate) use hub::Hub;
-pub(crate) use stream::serve;
+pub(crate) use stream::{pool_notice, serve};

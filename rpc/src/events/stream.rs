@@ -143,10 +143,10 @@ async fn pool_events(
         let received = pool.recv().await;
         let block_index = *heights.borrow();
         let sent = match received {
-            Ok(event) => match notice(&event, filter, block_index) {
-                Some(notice) => send_value(sink, &notice).await,
-                None => Ok(()),
-            },
+            Ok(event) if filter.wants(&Keys::of(event.tx())) => {
+                send_value(sink, &pool_notice(&event, block_index)).await
+            }
+            Ok(_) => Ok(()),
             Err(RecvError::Lagged(lagged)) => {
                 send_value(sink, &Lagged { lagged, block_index }).await
             }
@@ -161,14 +161,14 @@ async fn pool_events(
     }
 }
 
-fn notice(event: &PoolEvent, filter: &Filter, block_index: u64) -> Option<PoolNotice> {
-    let (tx, event, dropped) = match event {
-        PoolEvent::Accepted(tx) => (tx, PoolNoticeKind::Accepted, None),
-        PoolEvent::Dropped(dropped) => {
-            (&dropped.tx, PoolNoticeKind::Dropped, Some(DropView::from(&**dropped)))
-        }
+/// What subscribers are told of an event of the pool.
+pub(crate) fn pool_notice(event: &PoolEvent, block_index: u64) -> PoolNotice {
+    let tx = event.tx();
+    let (event, dropped) = match event {
+        PoolEvent::Accepted(_) => (PoolNoticeKind::Accepted, None),
+        PoolEvent::Dropped(dropped) => (PoolNoticeKind::Dropped, Some(DropView::from(&**dropped))),
     };
-    filter.wants(&Keys::of(tx)).then(|| PoolNotice {
+    PoolNotice {
         event,
         block_index,
         hash: tx.hash(),
@@ -177,7 +177,7 @@ fn notice(event: &PoolEvent, filter: &Filter, block_index: u64) -> Option<PoolNo
         nonce: tx.nonce(),
         tx: (event == PoolNoticeKind::Accepted).then(|| tx_object(tx)),
         dropped,
-    })
+    }
 }
 
 async fn send_value(sink: &Sink, value: &impl serde::Serialize) -> Result<(), End> {

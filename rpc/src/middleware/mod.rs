@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::memory::{AnswerMemory, Room};
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
+use crate::rate::Client;
 use crate::registry::{Kind, Method, Registry, bind};
 use submit::submit_alone;
 
@@ -77,6 +78,8 @@ impl Place {
 pub(crate) struct Checks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) place: Place,
+    /// Whose calls they are, for the rate limit.
+    pub(crate) client: Client,
     /// For answers that wait to be sent.
     pub(crate) memory: AnswerMemory,
     /// Places for calls that read: each may hold an answer that is not counted yet.
@@ -155,7 +158,7 @@ where
         request: Request<'_>,
         company: Company,
     ) -> (MethodResponse, Room) {
-        let Checks { shared, place, memory, readers } = &self.checks;
+        let Checks { shared, place, memory, readers, .. } = &self.checks;
         let method = shared.registry.method(&request.method);
         let _place = match method.filter(|method| method.kind == Kind::Plain) {
             Some(_) => readers.acquire().await.ok(),
@@ -219,6 +222,7 @@ where
         if self.checks.shared.shutdown.is_cancelled() {
             return Err(RpcError::ShuttingDown);
         }
+        self.checks.client.take()?;
         self.placed_right(method, company)?;
         let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
         if bytes > PLAIN_PARAMS_BYTES_MAX && !takes_transactions(method) {

@@ -57,6 +57,17 @@ pub enum PoolEvent {
     Dropped(Arc<DroppedTx>),
 }
 
+impl PoolEvent {
+    /// The transaction that it is about.
+    #[must_use]
+    pub fn tx(&self) -> &CheckedTx {
+        match self {
+            Self::Accepted(tx) => tx,
+            Self::Dropped(dropped) => &dropped.tx,
+        }
+    }
+}
+
 /// What happens, as it happens. No channel ever makes its sender wait.
 pub trait Events: Send + Sync {
     /// The height of the latest committed block, sent once [`super::Chain::block`] can answer it.

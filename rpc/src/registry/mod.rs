@@ -13,6 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 pub(crate) use bind::{bind, count_elements};
 pub use openrpc::document;
 pub use param::Param;
+pub(crate) use param::describe;
 
 /// How a method is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -102,13 +102,13 @@ impl Param {
 
 /// What is wrong with a value.
 #[derive(Clone, Debug)]
-struct Fault {
+pub(crate) struct Fault {
     /// Where in the value, empty for the value itself.
-    path: String,
+    pub(crate) path: String,
     /// What was there, if it is not what stands at the path.
-    got: Option<&'static str>,
+    pub(crate) got: Option<&'static str>,
     /// What would have been right.
-    expected: String,
+    pub(crate) expected: String,
 }
 
 /// Where `text` is not a `T`, and what would be.
@@ -118,9 +118,13 @@ fn fault<T: DeserializeOwned>(text: &str) -> Option<Fault> {
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     let error = serde_path_to_error::deserialize::<_, T>(&mut reader).err()?;
-    let path = error.path().to_string();
+    Some(describe(error.path(), &error.inner().to_string()))
+}
+
+/// What serde's message says of the value at `path`.
+pub(crate) fn describe(path: &serde_path_to_error::Path, message: &str) -> Fault {
+    let path = path.to_string();
     let path = path.trim_matches('.');
-    let message = error.inner().to_string();
     for (beginning, got) in [("missing field `", "missing"), ("unknown field `", "unknown")] {
         let name = message.strip_prefix(beginning).and_then(|rest| rest.split('`').next());
         if let Some(name) = name {
@@ -132,12 +136,12 @@ fn fault<T: DeserializeOwned>(text: &str) -> Option<Fault> {
             };
             let expected = match got {
                 "missing" => "a value".to_owned(),
-                _ => expectation(&message),
+                _ => expectation(message),
             };
-            return Some(Fault { path, got: Some(got), expected });
+            return Fault { path, got: Some(got), expected };
         }
     }
-    Some(Fault { path: path.to_owned(), got: None, expected: expectation(&message) })
+    Fault { path: path.to_owned(), got: None, expected: expectation(message) }
 }
 
 /// The part of the value at `path`, as far as it can be followed.

@@ -54,7 +54,7 @@ impl AdminSocket {
                 Ok((stream, _)) => {
                     let place = Place::new(permit, metrics.clone());
                     let connection =
-                        serve_connection(stream, place, routes.clone(), context.clone());
+                        serve_connection(stream, None, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);
                 }
                 Err(error) => tracing::warn!(%error, "an operator could not be accepted"),

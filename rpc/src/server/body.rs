@@ -12,6 +12,7 @@ use hyper::{HeaderMap, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
+use crate::error::RpcError;
 
 /// The unit in which memory for bodies is counted.
 const BLOCK_BYTES: usize = 16 * 1024;
@@ -20,7 +21,7 @@ const ROOM_AT_FIRST_MAX: usize = 256 * 1024;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
     /// It did not come in time.
@@ -32,7 +33,20 @@ pub(super) enum BodyError {
 }
 
 impl BodyError {
-    pub(super) const fn status(self) -> StatusCode {
+    /// What the client is told.
+    pub(crate) fn told(self, bytes_max: usize) -> RpcError {
+        match self {
+            Self::TooLarge => RpcError::too_large(
+                "TOO_LARGE",
+                format!("the body has more than {bytes_max} bytes"),
+            ),
+            Self::TooSlow => RpcError::too_large("TOO_SLOW", "the body did not come in time"),
+            Self::NoMemory => RpcError::busy("BUSY", "too many large requests", 500),
+            Self::Broken => RpcError::too_large("BROKEN", "the body ended early"),
+        }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -43,21 +57,21 @@ impl BodyError {
 }
 
 /// A body, and the memory that it occupies until this is dropped.
-pub(super) struct ReadBody {
-    pub(super) bytes: Bytes,
-    pub(super) memory: Option<OwnedSemaphorePermit>,
+pub(crate) struct ReadBody {
+    pub(crate) bytes: Bytes,
+    pub(crate) memory: Option<OwnedSemaphorePermit>,
 }
 
 /// The bounds of bodies.
 #[derive(Clone)]
-pub(super) struct BodyReader {
+pub(crate) struct BodyReader {
     bytes_max: usize,
     timeout: Duration,
     blocks: Arc<Semaphore>,
 }
 
 impl BodyReader {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         let bytes = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
         let blocks = bytes(limits.request_memory_bytes_max).div_ceil(BLOCK_BYTES);
         Self {
@@ -67,11 +81,11 @@ impl BodyReader {
         }
     }
 
-    pub(super) const fn bytes_max(&self) -> usize {
+    pub(crate) const fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,

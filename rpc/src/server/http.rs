@@ -26,6 +26,8 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tower::Service;
 use tower::layer::util::Identity;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
 
 use super::body::{BodyError, BodyReader, ReadBody};
 use crate::config::Limits;
@@ -36,12 +38,10 @@ use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness};
+use crate::rate::Client;
+use crate::rest::{self, Resources, Rest};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Calls of all clients that read at the same time. They wait for each other rather than be refused:
-/// each takes milliseconds, and more of them than this only wait for processors and disk.
-const READERS_MAX: usize = 32;
 
 /// A set of methods, served over HTTP and WebSocket.
 #[derive(Clone)]
@@ -62,7 +62,14 @@ struct Inner {
 }
 
 impl Interface {
-    pub(super) fn new(shared: Shared, methods: Methods, limits: &Limits, stop: StopHandle) -> Self {
+    pub(super) fn new(
+        shared: Shared,
+        methods: Methods,
+        limits: &Limits,
+        resources: Resources,
+        stop: StopHandle,
+    ) -> Self {
+        let Resources { bodies, memory, readers, .. } = resources;
         let size = |count: u32| usize::try_from(count).unwrap_or(Semaphore::MAX_PERMITS);
         let http = config(limits).max_request_body_size(limits.request_bytes_max).build();
         let ping = PingConfig::new()
@@ -82,11 +89,11 @@ impl Interface {
             methods,
             http,
             websockets: JsonRpcServer::builder().set_config(websocket).to_service_builder(),
-            bodies: BodyReader::new(limits),
+            bodies,
             batch_calls_max: size(limits.batch_calls_max),
             requests: Arc::new(Semaphore::new(size(limits.connections_max).saturating_mul(2))),
-            memory: AnswerMemory::new(limits.response_memory_bytes_max),
-            readers: Arc::new(Semaphore::new(READERS_MAX)),
+            memory,
+            readers,
             next_connection: AtomicU32::new(0),
             stop,
         }))
@@ -94,8 +101,9 @@ impl Interface {
 }
 
 impl Inner {
-    fn checks(&self, place: Place) -> Checks {
+    fn checks(&self, place: Place, client: Option<&Client>) -> Checks {
         Checks {
+            client: client.cloned().unwrap_or_default(),
             shared: Arc::clone(&self.shared),
             place,
             memory: self.memory.clone(),
@@ -110,17 +118,25 @@ fn config(limits: &Limits) -> ServerConfigBuilder {
         .set_batch_request_config(BatchRequestConfig::Limit(limits.batch_calls_max))
 }
 
-/// JSON-RPC, health and the page for people, on the network port.
-pub(super) fn public_routes(interface: Interface, readiness: Arc<dyn Readiness>) -> Router {
+/// JSON-RPC, REST, health and the page for people, on the network port.
+pub(super) fn public_routes(
+    interface: Interface,
+    rest: Rest,
+    readiness: Arc<dyn Readiness>,
+) -> Router {
     let health = Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .with_state(readiness);
-    Router::new()
-        .route("/", post(call).get(upgrade))
-        .with_state(interface)
-        .merge(health)
-        .merge(explorer::routes())
+    let rpc = Router::new().route("/", post(call).get(upgrade)).with_state(interface);
+    rpc.merge(health).merge(rest::routes(rest)).merge(explorer::routes())
+}
+
+/// The routes, with large answers compressed for who asks for it. Streams are not: their events
+/// would wait for each other.
+pub(super) fn compressed(routes: Router) -> Router {
+    let compression = CompressionLayer::new().quality(CompressionLevel::Fastest);
+    routes.layer(compression)
 }
 
 /// JSON-RPC only, on the operator's socket.
@@ -181,7 +197,7 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let connection = ConnectionState::new(inner.stop.clone(), connection_id, permit);
     let room = Arc::new(Mutex::default());
-    let checks = inner.checks(Place::Http(Arc::clone(&room)));
+    let checks = inner.checks(Place::Http(Arc::clone(&room)), parts.extensions.get());
     let response = jsonrpsee::server::http::call_with_service_builder(
         request,
         inner.http.clone(),
@@ -223,7 +239,7 @@ async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
     request.extensions_mut().insert(inner.memory.clone());
-    let checks = inner.checks(Place::WebSocket(gate));
+    let checks = inner.checks(Place::WebSocket(gate), request.extensions().get());
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner
         .websockets
@@ -250,16 +266,11 @@ fn has_more_elements(body: &[u8], max: usize) -> bool {
 }
 
 fn refused(error: BodyError, bytes_max: usize) -> Response {
-    let told = match error {
-        BodyError::TooLarge => {
-            let limit = u32::try_from(bytes_max).unwrap_or(u32::MAX);
-            return jsonrpsee::server::http::response::too_large(limit).map(Body::new);
-        }
-        BodyError::TooSlow => RpcError::too_large("TOO_SLOW", "the body did not come in time"),
-        BodyError::NoMemory => RpcError::busy("BUSY", "too many large requests", 500),
-        BodyError::Broken => RpcError::too_large("BROKEN", "the body ended early"),
-    };
-    error_response(error.status(), told)
+    if error == BodyError::TooLarge {
+        let limit = u32::try_from(bytes_max).unwrap_or(u32::MAX);
+        return jsonrpsee::server::http::response::too_large(limit).map(Body::new);
+    }
+    error_response(error.status(), error.told(bytes_max))
 }
 
 fn error_response(status: StatusCode, error: impl Into<ErrorObjectOwned>) -> Response {

@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use super::io::{GuardedIo, Place};
+use super::pace::PeerAddress;
 use crate::config::Limits;
 use crate::gate::Gate;
 use crate::metrics::Metrics;
@@ -65,8 +66,8 @@ impl Listener {
                 () = context.shutdown.cancelled() => return,
                 accepted = self.listener.accept() => accepted,
             };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok((stream, from)) => (stream, PeerAddress(from.ip())),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -76,7 +77,8 @@ impl Listener {
             match Arc::clone(&self.places).try_acquire_owned() {
                 Ok(permit) => {
                     let place = Place::new(permit, self.metrics.clone());
-                    let connection = serve_tcp(stream, place, routes.clone(), context.clone());
+                    let connection =
+                        serve_tcp(stream, peer, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);
                 }
                 Err(_) => {
@@ -93,17 +95,28 @@ async fn refuse(mut stream: TcpStream) {
     drop(tokio::time::timeout(REFUSE_TIMEOUT, stream.write_all(REFUSAL)).await);
 }
 
-async fn serve_tcp(stream: TcpStream, place: Place, routes: Router, context: Context) {
+async fn serve_tcp(
+    stream: TcpStream,
+    peer: PeerAddress,
+    place: Place,
+    routes: Router,
+    context: Context,
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection ended at once");
         return;
     }
-    serve_connection(stream, place, routes, context).await;
+    serve_connection(stream, Some(peer), place, routes, context).await;
 }
 
 /// Serves HTTP/1.1 until the client or the node ends it.
-pub(super) async fn serve_connection<T>(stream: T, place: Place, routes: Router, context: Context)
-where
+pub(super) async fn serve_connection<T>(
+    stream: T,
+    peer: Option<PeerAddress>,
+    place: Place,
+    routes: Router,
+    context: Context,
+) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let Context { limits, shutdown, .. } = context;
@@ -113,6 +126,9 @@ where
     let service = service_fn(move |mut request: Request<Incoming>| {
         gate.count_request();
         request.extensions_mut().insert(Arc::clone(&gate));
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(answer(routes, request).await) }
     });

@@ -33,7 +33,7 @@ impl Local {
     pub fn new(facts: ChainFacts, ports: &Ports, limits: &Limits) -> Self {
         let (mut registry, shutdown) = (MetricsRegistry::default(), CancellationToken::new());
         let parts = Parts::assemble(facts, ports, limits, &mut registry, &shutdown);
-        let router = http::public_routes(parts.public, Arc::clone(&ports.readiness));
+        let router = http::public_routes(parts.public, parts.rest, Arc::clone(&ports.readiness));
         Self { router, _running: parts.websockets }
     }
 

@@ -6,6 +6,7 @@ mod http;
 mod io;
 mod listener;
 mod local;
+mod pace;
 mod patience;
 mod visitors;
 
@@ -20,6 +21,7 @@ use futures::future::BoxFuture;
 use jsonrpsee::server::{ServerHandle, stop_channel};
 use prometheus_client::registry::Registry as MetricsRegistry;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,16 +29,24 @@ use tokio_util::task::TaskTracker;
 use crate::api::Api;
 use crate::config::{Config, Limits};
 use crate::events::Hub;
+use crate::memory::AnswerMemory;
 use crate::metrics::Metrics;
 use crate::middleware::Shared;
 use crate::ports::{ChainFacts, Endpoints, Ports};
+use crate::rate::Clients;
 use crate::registry::Registry;
+use crate::rest::{Resources, Rest};
 use admin_socket::AdminSocket;
 use http::Interface;
 use listener::Listener;
 use visitors::Visitors;
 
+pub(crate) use body::BodyReader;
 pub use local::Local;
+
+/// Calls of all clients that read at the same time. They wait for each other rather than be refused:
+/// each takes milliseconds, and more of them than this only wait for processors and disk.
+const READERS_MAX: usize = 32;
 
 /// Why the interfaces cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +100,8 @@ async fn bind(
     admin_socket: Option<PathBuf>,
     shutdown: CancellationToken,
 ) -> Result<Server, StartError> {
-    let Config { listen, metrics_listen, metrics: serves_metrics, origins, hosts, limits } = config;
+    let Config { listen, metrics_listen, metrics: serves_metrics, origins, hosts, rate, limits } =
+        config;
     let (rpc_listener, rpc_address) = open("rpc", listen).await?;
     let metrics_listener =
         if serves_metrics { Some(open("metrics", metrics_listen).await?) } else { None };
@@ -101,13 +112,14 @@ async fn bind(
         admin: admin.as_ref().map(|socket| socket.path().to_owned()),
     };
 
-    let Parts { public, operator, counts, hub, websockets } =
+    let Parts { public, operator, rest, counts, hub, websockets, tasks } =
         Parts::assemble(facts, &ports, &limits, &mut registry, &shutdown);
     let listener = |bound| Listener::new(bound, &limits, counts.clone());
     let metrics = metrics_listener
         .map(|(bound, _)| (listener(bound), http::metrics_routes(Arc::new(registry))));
     let visitors = Visitors::new(origins, hosts, rpc_address.ip());
-    let routes = http::public_routes(public, Arc::clone(&ports.readiness));
+    let routes = http::public_routes(public, rest, Arc::clone(&ports.readiness));
+    let routes = pace::guard(http::compressed(routes), Clients::new(rate));
     Ok(Server {
         rpc: (listener(rpc_listener), visitors.guard(routes)),
         metrics,
@@ -118,6 +130,7 @@ async fn bind(
         limits,
         shutdown,
         websockets,
+        tasks,
     })
 }
 
@@ -125,9 +138,11 @@ async fn bind(
 struct Parts {
     public: Interface,
     operator: Interface,
+    rest: Rest,
     counts: Metrics,
     hub: Arc<Hub>,
     websockets: ServerHandle,
+    tasks: TaskTracker,
 }
 
 impl Parts {
@@ -148,7 +163,15 @@ impl Parts {
             hub: Arc::clone(&hub),
             shutdown: shutdown.clone(),
         };
-        let interface = |registry, methods| {
+        let tasks = TaskTracker::new();
+        let resources = || Resources {
+            metrics: counts.clone(),
+            bodies: BodyReader::new(limits),
+            memory: AnswerMemory::new(limits.response_memory_bytes_max),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
+            tasks: tasks.clone(),
+        };
+        let interface = |registry, methods, resources| {
             let shared = Shared {
                 registry,
                 metrics: counts.clone(),
@@ -157,11 +180,13 @@ impl Parts {
                 response_bytes_max: usize::try_from(limits.response_bytes_max)
                     .unwrap_or(usize::MAX),
             };
-            Interface::new(shared, methods, limits, stop.clone())
+            Interface::new(shared, methods, limits, resources, stop.clone())
         };
-        let public = interface(Registry::public(), api.public_methods());
-        let operator = interface(Registry::admin(), api.admin_methods());
-        Self { public, operator, counts, hub, websockets }
+        let shared = resources();
+        let public = interface(Registry::public(), api.public_methods(), shared.clone());
+        let operator = interface(Registry::admin(), api.admin_methods(), resources());
+        let rest = Rest::new(api, shared);
+        Self { public, operator, rest, counts, hub, websockets, tasks }
     }
 }
 
@@ -177,6 +202,8 @@ pub struct Server {
     limits: Limits,
     shutdown: CancellationToken,
     websockets: ServerHandle,
+    /// Web sockets of the public clients.
+    tasks: TaskTracker,
 }
 
 impl Server {
@@ -196,7 +223,8 @@ impl Server {
     }
 
     async fn serve(self) -> Result<(), IoError> {
-        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, .. } = self;
+        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, tasks, .. } =
+            self;
         let connections = TaskTracker::new();
         let mut parts: JoinSet<&'static str> = JoinSet::new();
         let context = listener::Context {
@@ -222,12 +250,14 @@ impl Server {
             return Err(IoError::other(format!("the part {part} of the interfaces ended")));
         }
         connections.close();
+        tasks.close();
         if websockets.stop().is_err() {
             tracing::debug!("no WebSocket is open");
         }
         let drained = async {
             while parts.join_next().await.is_some() {}
             connections.wait().await;
+            tasks.wait().await;
             websockets.stopped().await;
         };
         finish_within(limits.shutdown_timeout(), drained).await;

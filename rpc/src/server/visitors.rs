@@ -105,7 +105,8 @@ fn preflight() -> Response {
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type"));
+    headers
+        .insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, x-api-key"));
     headers.insert(ACCESS_CONTROL_MAX_AGE, MAX_AGE_SECONDS);
     headers.insert(ALLOW_PRIVATE_NETWORK, HeaderValue::from_static("true"));
     response

@@ -12,6 +12,7 @@ mod event;
 mod params;
 mod pool;
 mod proof;
+mod rest;
 mod run;
 mod schema;
 mod transaction;
@@ -37,6 +38,12 @@ pub use params::{
 };
 pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
 pub use proof::{ProofLeaf, ProofView};
+pub use rest::{
+    Accepted, BalanceView, BlockList, BlockName, ConversationHit, ConversationTurns, Distribution,
+    FeeEstimate, Found, FullBlocks, GenesisHeader, HeightView, HeldBy, Holder, Holders,
+    ListedBlock, MempoolView, RestAccount, RestBlock, RestHeader, RestTx, RunList, RunSteps,
+    SocketBlock, StatsView, TxPlace,
+};
 pub(crate) use run::RunTexts;
 pub use run::{
     ConversationId, FeeSplit, RunState, RunView, SettlementView, StepView, ToolCallView,

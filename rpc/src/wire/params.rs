@@ -109,6 +109,9 @@ impl Default for PageLimit {
 }
 
 impl PageLimit {
+    /// One entry.
+    pub(crate) const ONE: Self = Self(1);
+
     /// The number.
     #[must_use]
     pub const fn get(self) -> usize {
@@ -158,6 +161,11 @@ impl Page {
     /// The position to go on from.
     pub(crate) fn position<P: Position>(&self) -> Result<Option<P>, RpcError> {
         self.cursor.as_deref().map(cursor::decode).transpose()
+    }
+
+    /// With this many entries, 1 to 500, if the client does not say.
+    pub(crate) fn or(self, limit: usize) -> Self {
+        Self { limit: self.limit.or(Some(PageLimit(limit))), ..self }
     }
 
     /// The most entries.

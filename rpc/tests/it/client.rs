@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
-use types::tx::Transfer;
-use types::{Amount, Body, Keypair};
+use types::tx::{AgentRequest, Transfer};
+use types::{Amount, Body, Hash, Keypair};
 
 use crate::world::{NOW, World, facts, key};
 
@@ -71,6 +71,13 @@ impl TestServer {
     /// Posts a text; answers the status and the body.
     pub async fn post(&self, body: &str) -> (u16, String) {
         exchange(self.connect().await, &post_text(body)).await
+    }
+
+    /// Posts a text to a path; answers the status and the body.
+    pub async fn post_to(&self, path: &str, body: &str) -> (u16, String) {
+        let text = String::from_utf8(post_text(body)).unwrap();
+        let text = text.replacen("POST / ", &format!("POST {path} "), 1);
+        exchange(self.connect().await, text.as_bytes()).await
     }
 
     pub async fn get(&self, path: &str) -> (u16, String) {
@@ -157,6 +164,20 @@ pub fn transfer(seed: u8, nonce: u64) -> String {
 }
 
 /// Waits until a condition holds.
+/// Asks for a run with this id.
+pub fn request(id: u8) -> Body {
+    Body::AgentRequest(AgentRequest {
+        agent_run_id: Hash::new([id; 32]),
+        conversation_id: Hash::digest(b"conversation"),
+        prompt: "prompt".to_owned(),
+        prompt_blob_id: None,
+        tools_whitelist: Vec::new(),
+        model_hint: None,
+        max_fee: Amount::new(10_000),
+        max_steps: 4,
+    })
+}
+
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {

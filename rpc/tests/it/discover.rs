@@ -27,13 +27,7 @@ async fn the_document_is_closed_under_its_references() {
     let server = TestServer::start().await;
     let document = server.result("rpc.discover", json!([])).await;
     assert_eq!(document["openrpc"], "1.3.2");
-    let mut references = Vec::new();
-    collect(&document, &mut references);
-    assert!(references.len() > 50, "{}", references.len());
-    for reference in references {
-        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference}"));
-        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
-    }
+    assert_closed(&document, 50);
     for method in document["methods"].as_array().unwrap() {
         assert!(method["summary"].as_str().is_some_and(|text| text.ends_with('.')), "{method}");
     }
@@ -42,15 +36,52 @@ async fn the_document_is_closed_under_its_references() {
 /// Whoever changes the interface sees the change in this file, and so does whoever reviews it.
 #[test]
 fn the_openrpc_document_in_the_repository_is_the_one_that_is_served() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openrpc.json");
     let served = rpc::registry::document(&Registry::public(), env!("CARGO_PKG_VERSION"));
-    if std::env::var_os("OMBRA_RENEW").is_some() {
-        let text = serde_json::to_string_pretty(&served).unwrap();
-        std::fs::write(path, text + "\n").unwrap();
+    assert_kept("openrpc", &served);
+}
+
+#[test]
+fn the_openapi_document_in_the_repository_is_the_one_that_is_served() {
+    assert_kept("openapi", &rpc::openapi_document(env!("CARGO_PKG_VERSION")));
+}
+
+#[tokio::test]
+async fn the_openapi_document_is_served_and_closed_under_its_references() {
+    let server = TestServer::start().await;
+    let document: Value = serde_json::from_str(&server.get("/api/openapi.json").await.1).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_closed(&document, 50);
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let named = path.matches('{').count();
+        let operation = item.get("get").unwrap_or_else(|| &item["post"]);
+        let params = operation["parameters"]
+            .as_array()
+            .map_or(0, |all| all.iter().filter(|param| param["in"] == "path").count());
+        assert_eq!(named, params, "{path}");
     }
-    let kept: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let place = difference(&kept, &served, String::new());
-    assert_eq!(None, place, "docs/openrpc.json is old: OMBRA_RENEW=1 ./run test openrpc");
+}
+
+/// The copy in the repository is what is served.
+fn assert_kept(name: &str, served: &Value) {
+    let path = format!("{}/../docs/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("OMBRA_RENEW").is_some() {
+        let text = serde_json::to_string_pretty(served).unwrap();
+        std::fs::write(&path, text + "\n").unwrap();
+    }
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let place = difference(&kept, served, String::new());
+    assert_eq!(None, place, "docs/{name}.json is old: OMBRA_RENEW=1 ./run test {name}");
+}
+
+/// Every reference leads somewhere; there are more than `least`.
+fn assert_closed(document: &Value, least: usize) {
+    let mut references = Vec::new();
+    collect(document, &mut references);
+    assert!(references.len() > least, "{}", references.len());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference}"));
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
 }
 
 /// Where two values differ first.

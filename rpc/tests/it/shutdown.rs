@@ -48,6 +48,7 @@ async fn a_taken_port_is_named() {
     let facts = rpc::ChainFacts {
         chain_id: "c".to_owned(),
         genesis_hash: types::Hash::ZERO,
+        genesis_time_ms: 0,
         forks: types::Forks::default(),
         params: types::Params::default(),
         version: "v".to_owned(),

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Certificate, Chain, ChainFacts, Check, Clock, CommittedBlock,
-    Directory, DroppedTx, Effects, Equivocation, Events, Fault, Identity, IncludedTx, MinerEntry,
-    Network, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports,
-    Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent,
-    SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock,
+    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, Group,
+    Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount, Pool, PoolCount,
+    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs,
+    SenderContent, SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator,
+    ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -41,6 +42,7 @@ pub struct State {
     pub steps: BTreeMap<Hash, Vec<Step>>,
     pub miners: BTreeMap<Address, Miner>,
     pub blobs: BTreeMap<String, Blob>,
+    pub blob_bytes: BTreeMap<String, Vec<u8>>,
     pub peers: Vec<Peer>,
     pub checks: Vec<Check>,
     pub log_filter: String,
@@ -58,6 +60,7 @@ pub struct World {
     pool: broadcast::Sender<PoolEvent>,
     dropped: broadcast::Sender<Arc<DroppedTx>>,
     lookups: AtomicUsize,
+    escrow_scans: AtomicUsize,
     pub params: Params,
 }
 
@@ -70,6 +73,7 @@ pub fn facts() -> ChainFacts {
     ChainFacts {
         chain_id: CHAIN_ID.to_owned(),
         genesis_hash: Hash::digest(b"genesis"),
+        genesis_time_ms: NOW,
         forks: FORKS,
         params: Params::default(),
         version: "0.0.0-test".to_owned(),
@@ -89,6 +93,7 @@ impl World {
             pool: broadcast::Sender::new(POOL_EVENTS),
             dropped: broadcast::Sender::new(POOL_EVENTS),
             lookups: AtomicUsize::new(0),
+            escrow_scans: AtomicUsize::new(0),
             params: Params::default(),
         })
     }
@@ -127,6 +132,13 @@ impl World {
         self.commit_block(transactions, Vec::new())
     }
 
+    /// Makes so many blocks.
+    pub fn commit_many(&self, count: usize) {
+        for _ in 0..count {
+            self.commit();
+        }
+    }
+
     pub fn commit_block(&self, transactions: Vec<CheckedTx>, sweeps: Vec<Sweep>) -> u64 {
         let mut state = self.state();
         let height = state.blocks.len() as u64 + 1;
@@ -161,6 +173,11 @@ impl World {
     /// How often the pool was asked for a transaction.
     pub fn lookups(&self) -> usize {
         self.lookups.load(Ordering::SeqCst)
+    }
+
+    /// How often all open runs were looked through.
+    pub fn escrow_scans(&self) -> usize {
+        self.escrow_scans.load(Ordering::SeqCst)
     }
 
     /// How many subscriptions and other listeners there are.
@@ -442,6 +459,41 @@ impl Accounts for World {
             escrowed: Amount::new(200),
         })
     }
+
+    fn census(&self, richest_max: usize) -> Result<Census, Fault> {
+        self.fault()?;
+        let state = self.state();
+        let mut richest: Vec<_> = state.balances.iter().map(|(who, held)| (*who, *held)).collect();
+        richest.sort_by_key(|(who, held)| (std::cmp::Reverse(*held), *who));
+        let sum = |accounts: &dyn Fn(&Address) -> bool| {
+            let of = || state.balances.iter().filter(|(who, _)| accounts(who));
+            let amount = of().fold(0, |sum, (_, held)| sum + held.get());
+            Group { accounts: of().count() as u64, amount: Amount::new(amount) }
+        };
+        let held_by_miners = sum(&|who| state.miners.contains_key(who));
+        richest.truncate(richest_max);
+        Ok(Census {
+            height: state.blocks.len() as u64,
+            accounts: state.balances.len() as u64,
+            miners: state.miners.len() as u64,
+            held: sum(&|_| true).amount,
+            escrowed: Amount::new(200),
+            held_by_validators: Group::default(),
+            held_by_miners,
+            richest,
+        })
+    }
+
+    fn escrows(&self) -> Result<Escrows, Fault> {
+        self.escrow_scans.fetch_add(1, Ordering::SeqCst);
+        let state = self.state();
+        let mut by_submitter: BTreeMap<Address, Amount> = BTreeMap::new();
+        for run in state.runs.values().filter(|run| !run.status.is_terminal()) {
+            let held = by_submitter.entry(run.submitter).or_default();
+            *held = held.checked_add(run.max_fee).unwrap();
+        }
+        Ok(Escrows { height: state.blocks.len() as u64, by_submitter })
+    }
 }
 
 impl Runs for World {
@@ -515,6 +567,10 @@ impl Directory for World {
 
     fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
         Ok(self.state().blobs.get(blob_id).cloned())
+    }
+
+    fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault> {
+        Ok(self.state().blob_bytes.get(blob_id).cloned())
     }
 }
 

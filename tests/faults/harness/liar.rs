@@ -94,14 +94,14 @@ impl LyingLedger {
             Lie::Time => header.timestamp += 86_400_000,
             Lie::Rubbish => {
                 let bytes = Bytes::from(vec![0xff; 1_000]);
-                return Proposed { hash: Hash::digest(&bytes), bytes, outline: None };
+                return Proposed { hash: Hash::digest(&bytes), bytes };
             }
             Lie::OtherBytes => {
                 let hash = Hash::digest(b"what is voted on");
-                return Proposed { hash, bytes: encode(header), outline: None };
+                return Proposed { hash, bytes: encode(header) };
             }
         }
-        Proposed { hash: header.hash(), bytes: encode(header), outline: None }
+        Proposed { hash: header.hash(), bytes: encode(header) }
     }
 }
 
@@ -174,6 +174,10 @@ impl Ledger for LyingLedger {
 }
 
 impl Archive for LyingLedger {
+    fn outline(&self, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
     fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
         Ok(Vec::new())
     }

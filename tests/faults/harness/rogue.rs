@@ -76,6 +76,7 @@ impl Plan {
         let short = digest.get(..16).context("a hash")?;
         let name = |protocol: &str| match protocol {
             BROADCAST => BROADCAST.to_owned(),
+            "consensus" => format!("/ombra/{short}/consensus/2"),
             protocol => format!("/ombra/{short}/{protocol}/1"),
         };
         let others = [BROADCAST, "sync", PROOF].into_iter().filter(|other| *other != protocol);

@@ -21,11 +21,13 @@ pub(super) struct Draft {
 }
 
 impl ChainLedger {
-    /// The outline of an own block: it names what has been in the pool long enough.
-    pub(super) fn outline(&self, block: &Block) -> Bytes {
+    /// The outline of an own block: it names what has been in the pool long enough. None if that is
+    /// nothing.
+    pub(super) fn outline_of(&self, block: &Block) -> Option<Bytes> {
         let hashes: Vec<Hash> = block.transactions.iter().map(|tx| tx.hash()).collect();
         let is_known = self.pool.held_since(&hashes, now_ms().saturating_sub(SPREAD_MS));
-        Outline::encode(block, &is_known).into()
+        let names_any = is_known.contains(&true);
+        names_any.then(|| Outline::encode(block, &is_known).into())
     }
 
     /// Reads a block; of what is not one, or incomplete, the verdict.

@@ -8,6 +8,10 @@ use crate::store::Snapshot;
 use crate::store::tables::AccountHistory;
 use crate::table::Key;
 use crate::tables::{Accounts, Supplies};
+use crate::view::{self, Range};
+
+/// Accounts that are in memory at the same time while all are visited.
+const VISITED_TOGETHER: usize = 1_024;
 
 impl Snapshot<'_> {
     /// An account; one that does not exist has zeros.
@@ -58,6 +62,30 @@ impl Snapshot<'_> {
         let places = self.account_places(address, before, limit)?;
         let txs = self.bodies_at(&places)?;
         Ok(places.into_iter().zip(txs).map(|(location, tx)| StoredTx { location, tx }).collect())
+    }
+
+    /// Shows every account to `visit`, in order of addresses.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn visit_accounts(
+        &self,
+        mut visit: impl FnMut(Address, Account),
+    ) -> Result<(), StorageError> {
+        let mut from = Vec::new();
+        loop {
+            let range = Range { from: &from, to: None, limit: VISITED_TOGETHER };
+            let rows = view::scan::<Accounts>(self, range)?;
+            let is_last = rows.len() < VISITED_TOGETHER;
+            if let Some((address, _)) = rows.last() {
+                from = address.to_bytes();
+                from.push(0); // the first key behind it
+            }
+            rows.into_iter().for_each(|(address, account)| visit(address, account));
+            if is_last {
+                return Ok(());
+            }
+        }
     }
 
     /// The money of the chain.

@@ -185,6 +185,21 @@ impl Snapshot<'_> {
         self.all_runs(filter, before, limit)
     }
 
+    /// Shows every run that has not ended to `visit`, newest request first within each status.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn visit_open_runs(&self, mut visit: impl FnMut(&Run)) -> Result<(), StorageError> {
+        for status in RunStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
+            self.walk_back::<RunsByStatus>(&[status_key(status)], None, |_, id| {
+                let missing = StorageError::Inconsistent { what: "an indexed run is missing" };
+                visit(&self.run(&id)?.ok_or(missing)?);
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+
     fn runs_in<T>(
         &self,
         prefix: &[u8],

@@ -1,0 +1,282 @@
+//! How fast a client may ask: so many requests a second, with a reserve for bursts (the generic cell
+//! rate algorithm). A client is its address, an IPv6 network of 64 bits, or a key that the operator
+//! has given out. Of clients without a key only a bounded number is remembered.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use axum::http::header::HeaderName;
+use axum::http::{HeaderMap, HeaderValue};
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use ipnet::IpNet;
+use quick_cache::sync::Cache;
+use serde::{Deserialize, Serialize};
+
+use crate::error::RpcError;
+
+/// A key that the operator has given out.
+const KEY: HeaderName = HeaderName::from_static("x-api-key");
+/// Whom a proxy asks for; each proxy on the way adds one at the end.
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// How fast clients may ask.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RateLimits {
+    /// Requests of one address per second, on average; 0 is any number. Each JSON-RPC call counts,
+    /// also in an array and on a WebSocket.
+    pub requests_per_second: u32,
+    /// How many of them may come at once; 0 is as many as in ten seconds.
+    pub burst: u32,
+    /// Keys of clients that count for themselves, whatever their address. Sent as `X-API-Key`.
+    pub keys: Vec<String>,
+    /// The same as `requests_per_second` for each key; 0 is any number.
+    pub key_requests_per_second: u32,
+    /// Networks of proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Addresses that are remembered, about 200 bytes each. Who comes after longer than all of them
+    /// begins anew.
+    pub clients_max: u32,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self {
+            requests_per_second: 0,
+            burst: 0,
+            keys: Vec::new(),
+            key_requests_per_second: 0,
+            trusted_proxies: Vec::new(),
+            clients_max: 65_536,
+        }
+    }
+}
+
+/// What one client has left.
+#[derive(Debug)]
+pub(crate) struct Bucket {
+    limiter: RateLimiter<NotKeyed, InMemoryState, DefaultClock, StateInformationMiddleware>,
+    quota: Quota,
+}
+
+/// A client, for as long as a request or a WebSocket lasts. Without a bucket it may ask as fast as
+/// it likes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client(Option<Arc<Bucket>>);
+
+impl Client {
+    /// Counts a request; answers how many more may come at once, where there is a limit.
+    ///
+    /// # Errors
+    /// That it came too fast, and when to come back.
+    pub(crate) fn take(&self) -> Result<Option<u32>, RpcError> {
+        let Some(bucket) = &self.0 else { return Ok(None) };
+        match bucket.limiter.check() {
+            Ok(state) => Ok(Some(state.remaining_burst_capacity())),
+            Err(early) => {
+                let wait = early.wait_time_from(DefaultClock::default().now());
+                let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+                Err(RpcError::busy("RATE_LIMITED", "too many requests", ms))
+            }
+        }
+    }
+
+    /// Tells the client how it stands.
+    pub(crate) fn tell(&self, remaining: u32, headers: &mut HeaderMap) {
+        let Some(bucket) = &self.0 else { return };
+        let burst = bucket.quota.burst_size().get();
+        let used = burst.saturating_sub(remaining);
+        let until_full = bucket.quota.replenish_interval().saturating_mul(used);
+        let seconds = until_full.as_secs().saturating_add(u64::from(until_full.subsec_nanos() > 0));
+        headers.insert(LIMIT, HeaderValue::from(burst));
+        headers.insert(REMAINING, HeaderValue::from(remaining));
+        headers.insert(RESET, HeaderValue::from(seconds));
+    }
+}
+
+/// Every client that is remembered.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    by_address: Option<(Quota, Cache<IpAddr, Arc<Bucket>>)>,
+    by_key: BTreeMap<String, Client>,
+    trusted_proxies: Vec<IpNet>,
+}
+
+impl Clients {
+    pub(crate) fn new(limits: RateLimits) -> Self {
+        let RateLimits {
+            requests_per_second,
+            burst,
+            keys,
+            key_requests_per_second,
+            trusted_proxies,
+            clients_max,
+        } = limits;
+        let remembered = usize::try_from(clients_max.max(1)).unwrap_or(usize::MAX);
+        let of_address = quota(requests_per_second, burst);
+        let of_key = quota(key_requests_per_second, 0);
+        let client = |key| (key, Client(of_key.map(Bucket::full)));
+        Self {
+            by_address: of_address.map(|quota| (quota, Cache::new(remembered))),
+            by_key: keys.into_iter().map(client).collect(),
+            trusted_proxies,
+        }
+    }
+
+    /// Who sent a request with these headers over a connection from `peer`.
+    pub(crate) fn of(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Client {
+        let key = headers.get(KEY).and_then(|key| key.to_str().ok());
+        if let Some(client) = key.and_then(|key| self.by_key.get(key)) {
+            return client.clone();
+        }
+        let (Some((quota, cache)), Some(peer)) = (&self.by_address, peer) else {
+            return Client::default();
+        };
+        let address = network(self.origin(peer.to_canonical(), headers));
+        let made = cache.get_or_insert_with(&address, || Ok::<_, ()>(Bucket::full(*quota)));
+        Client(made.ok())
+    }
+
+    /// The address that a request began at. Every proxy adds at the end of the header whom it was
+    /// asked by, so what stands left of the first that is not trusted is the client's own invention.
+    fn origin(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let is_trusted =
+            |address: &IpAddr| self.trusted_proxies.iter().any(|network| network.contains(address));
+        let mut origin = peer;
+        let lists = headers.get_all(FORWARDED_FOR).iter().collect::<Vec<_>>().into_iter().rev();
+        let hops = lists.flat_map(|list| list.to_str().unwrap_or("?").rsplit(','));
+        for hop in hops {
+            if !is_trusted(&origin) {
+                break;
+            }
+            let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
+            origin = address.to_canonical();
+        }
+        origin
+    }
+}
+
+impl Bucket {
+    fn full(quota: Quota) -> Arc<Self> {
+        let limiter = RateLimiter::direct(quota).with_middleware();
+        Arc::new(Self { limiter, quota })
+    }
+}
+
+/// None for any number of requests.
+fn quota(per_second: u32, burst: u32) -> Option<Quota> {
+    let per_second = NonZeroU32::new(per_second)?;
+    let burst = NonZeroU32::new(burst).unwrap_or_else(|| per_second.saturating_mul(TEN));
+    Some(Quota::per_second(per_second).allow_burst(burst))
+}
+
+const TEN: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
+
+/// Who has one IPv6 address has 2^64.
+fn network(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits())),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (!0 << 64))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Whose requests are counted together.
+
+    use super::*;
+
+    fn clients(limits: RateLimits) -> Clients {
+        Clients::new(RateLimits { requests_per_second: 1, burst: 2, ..limits })
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pair = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        pairs.iter().map(pair).collect()
+    }
+
+    fn ip(text: &str) -> Option<IpAddr> {
+        Some(text.parse().expect("an address"))
+    }
+
+    /// How many of five requests are answered.
+    fn answered(clients: &Clients, peer: &str, pairs: &[(&'static str, &'static str)]) -> usize {
+        let headers = headers(pairs);
+        (0..5).filter(|_| clients.of(ip(peer), &headers).take().is_ok()).count()
+    }
+
+    #[test]
+    fn each_address_has_a_burst_of_its_own_and_is_then_told_to_wait() {
+        let clients = clients(RateLimits::default());
+        assert_eq!(2, answered(&clients, "10.0.0.1", &[]));
+        assert_eq!(0, answered(&clients, "::ffff:10.0.0.1", &[]), "the same address");
+        assert_eq!(2, answered(&clients, "10.0.0.2", &[]));
+        let error = clients.of(ip("10.0.0.1"), &HeaderMap::new()).take().expect_err("refused");
+        let RpcError::Limited { retry_after_ms: Some(1..=1_001), .. } = error else {
+            panic!("{error:?}")
+        };
+    }
+
+    #[test]
+    fn one_network_of_ipv6_is_one_client() {
+        let clients = clients(RateLimits::default());
+        assert_eq!(2, answered(&clients, "2001:db8::1", &[]));
+        assert_eq!(0, answered(&clients, "2001:db8::ffff:1", &[]));
+        assert_eq!(2, answered(&clients, "2001:db8:0:1::1", &[]));
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed_whom_it_asks_for() {
+        let proxy: IpNet = "10.9.0.0/16".parse().expect("a network");
+        let clients = clients(RateLimits { trusted_proxies: vec![proxy], ..RateLimits::default() });
+        let says = |list| [("x-forwarded-for", list)];
+        assert_eq!(2, answered(&clients, "10.9.0.1", &says("1.1.1.1")));
+        assert_eq!(0, answered(&clients, "10.9.0.2", &says("6.6.6.6, 1.1.1.1")), "an invention");
+        assert_eq!(0, answered(&clients, "10.9.0.1", &says("1.1.1.1, 10.9.3.3")), "two proxies");
+        assert_eq!(2, answered(&clients, "8.8.8.8", &says("2.2.2.2")), "no proxy");
+        assert_eq!(0, answered(&clients, "8.8.8.8", &says("3.3.3.3")), "no proxy");
+        assert_eq!(2, answered(&clients, "10.9.0.1", &says("rubbish")), "the proxy itself");
+    }
+
+    #[test]
+    fn a_key_that_was_given_out_counts_for_itself_and_an_invented_one_does_not() {
+        let keys = vec!["good".to_owned()];
+        let limits = RateLimits { keys, key_requests_per_second: 1_000, ..RateLimits::default() };
+        let clients = clients(limits);
+        assert_eq!(2, answered(&clients, "10.0.0.1", &[("x-api-key", "bad")]));
+        assert_eq!(0, answered(&clients, "10.0.0.1", &[("x-api-key", "worse")]));
+        assert_eq!(5, answered(&clients, "10.0.0.1", &[("x-api-key", "good")]));
+    }
+
+    #[test]
+    fn of_many_addresses_only_some_are_remembered() {
+        let clients = clients(RateLimits { clients_max: 100, ..RateLimits::default() });
+        for last in 0..10_000_u32 {
+            let peer = IpAddr::V4(Ipv4Addr::from_bits(last));
+            assert!(clients.of(Some(peer), &HeaderMap::new()).take().is_ok());
+        }
+        let (_, cache) = clients.by_address.as_ref().expect("a limit");
+        assert!(cache.len() <= 110, "{}", cache.len());
+    }
+
+    #[test]
+    fn a_client_is_told_how_it_stands() {
+        let clients = clients(RateLimits::default());
+        let client = clients.of(ip("10.0.0.1"), &HeaderMap::new());
+        let mut headers = HeaderMap::new();
+        let remaining = client.take().expect("the first").expect("a limit");
+        client.tell(remaining, &mut headers);
+        let told = [LIMIT, REMAINING, RESET].map(|name| headers.get(name).cloned());
+        assert_eq!([2, 1, 1].map(|number: u32| Some(HeaderValue::from(number))), told);
+    }
+}

@@ -1,0 +1,99 @@
+//! What each account's open runs hold in escrow. The ledger has only the sum of all; this is made of
+//! the open runs when it is first asked for, and then follows the blocks.
+
+use std::collections::BTreeMap;
+
+use parking_lot::Mutex;
+use types::{Address, Amount, Body, Hash, Sweep};
+
+use crate::error::RpcError;
+use crate::ports::{CommittedBlock, Escrows as AtHeight, Ports};
+
+/// Farther behind, the open runs are looked through again instead.
+const BLOCKS_FOLLOWED_MAX: u64 = 128;
+
+/// The escrows at some height. Empty until they are asked for.
+#[derive(Default)]
+pub(super) struct Escrows(Mutex<Option<AtHeight>>);
+
+impl Escrows {
+    /// What the account's open runs hold after the latest block.
+    pub(super) fn of(&self, ports: &Ports, address: &Address) -> Result<Amount, RpcError> {
+        self.latest(ports, |all| all.get(address).copied().unwrap_or_default())
+    }
+
+    /// How many accounts have open runs.
+    pub(super) fn accounts(&self, ports: &Ports) -> Result<u64, RpcError> {
+        self.latest(ports, |all| u64::try_from(all.len()).unwrap_or(u64::MAX))
+    }
+
+    fn latest<T>(
+        &self,
+        ports: &Ports,
+        read: impl FnOnce(&BTreeMap<Address, Amount>) -> T,
+    ) -> Result<T, RpcError> {
+        let mut kept = self.0.lock();
+        let tip = ports.chain.tip().height;
+        // What could not be followed to its end must not be used again.
+        let followed = match kept.take() {
+            Some(mut at) if tip.saturating_sub(at.height) <= BLOCKS_FOLLOWED_MAX => {
+                follow(&mut at, tip, ports)?.then_some(at)
+            }
+            _ => None,
+        };
+        let at = match followed {
+            Some(at) => at,
+            None => ports.accounts.escrows()?,
+        };
+        Ok(read(&kept.insert(at).by_submitter))
+    }
+}
+
+/// Applies the blocks up to `tip`; false if the figures do not fit them, which is for example so
+/// after a database was rolled back.
+fn follow(at: &mut AtHeight, tip: u64, ports: &Ports) -> Result<bool, RpcError> {
+    for height in at.height.saturating_add(1)..=tip {
+        let Some(committed) = ports.chain.block(height)? else { return Ok(false) };
+        if !apply(&mut at.by_submitter, &committed, ports)? {
+            return Ok(false);
+        }
+        at.height = height;
+    }
+    // Who reads the database itself may be a block ahead.
+    Ok(at.height >= tip)
+}
+
+fn apply(
+    all: &mut BTreeMap<Address, Amount>,
+    committed: &CommittedBlock,
+    ports: &Ports,
+) -> Result<bool, RpcError> {
+    let mut ended: Vec<Hash> = Vec::new();
+    for tx in &committed.block.transactions {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "no other type moves an escrow")]
+        match tx.body() {
+            Body::AgentRequest(body) => {
+                let held = all.entry(tx.from()).or_default();
+                let Some(more) = held.checked_add(body.max_fee) else { return Ok(false) };
+                *held = more;
+            }
+            Body::AgentFinish(body) => ended.push(body.agent_run_id),
+            Body::AgentCancel(body) => ended.push(body.agent_run_id),
+            _ => {}
+        }
+    }
+    ended.extend(committed.sweeps.iter().filter_map(|sweep| match sweep {
+        Sweep::TimedOut { agent_run_id, .. } => Some(*agent_run_id),
+        Sweep::Reopened { .. } | Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => None,
+    }));
+    for id in ended {
+        let Some(run) = ports.runs.run(&id)? else { return Ok(false) };
+        let held = all.get(&run.submitter).and_then(|held| held.checked_sub(run.max_fee));
+        match held {
+            None => return Ok(false),
+            Some(Amount::ZERO) => drop(all.remove(&run.submitter)),
+            Some(less) => drop(all.insert(run.submitter, less)),
+        }
+    }
+    Ok(true)
+}

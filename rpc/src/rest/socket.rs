@@ -1,0 +1,406 @@
+//! The WebSocket of the public client. It comes back after a close with 1012 or 1013, and never
+//! recovers from 1000 or 1001, so those are never sent.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use axum::http::StatusCode;
+use axum::http::header::UPGRADE;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::time::{Interval, interval_at};
+use types::{Address, Hash};
+
+use super::Rest;
+use super::refusal::refuse;
+use crate::error::{ErrorData, RpcError};
+use crate::events::{Keys, pool_notice};
+use crate::ports::PoolEvent;
+use crate::wire::{AddressText, EventKind, HashText, SocketBlock};
+
+/// Where the WebSocket is opened.
+pub(super) const PATH: &str = "/api/ws";
+
+/// The largest message that a client has to send is far shorter.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+/// What the library may hold that the client has not taken.
+const WRITE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What can be heard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Channel {
+    Blocks,
+    Txs,
+    Mempool,
+    Agent,
+    Chat,
+}
+
+impl Channel {
+    /// The kind of events, and what each is called.
+    const fn events(self) -> (EventKind, &'static str) {
+        match self {
+            Self::Blocks => (EventKind::Blocks, "block"),
+            Self::Txs => (EventKind::Transactions, "tx"),
+            Self::Mempool => (EventKind::Pool, "mempool"),
+            Self::Agent => (EventKind::AgentRuns, "agent"),
+            Self::Chat => (EventKind::Chat, "chat"),
+        }
+    }
+}
+
+/// What a client wants.
+#[derive(Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase")]
+enum Action {
+    Subscribe(Topic),
+    Unsubscribe(Topic),
+    Ping,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Topic {
+    channel: Channel,
+    address: Option<AddressText>,
+    miner_id: Option<HashText>,
+}
+
+/// A subscription: a channel, and whose events.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Subscription {
+    channel: Channel,
+    address: Option<Address>,
+    miner: Option<Address>,
+}
+
+impl Subscription {
+    fn wants(&self, keys: &Keys) -> bool {
+        let is_of = |whose: Address, keys: &[Option<Address>]| keys.contains(&Some(whose));
+        let everybody = [keys.from, keys.to, keys.submitter, keys.miner];
+        self.address.is_none_or(|address| is_of(address, &everybody))
+            && self.miner.is_none_or(|miner| is_of(miner, &[keys.from, keys.miner]))
+    }
+}
+
+/// Opens the WebSocket.
+pub(super) async fn open(
+    State(rest): State<Rest>,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    let started = Instant::now();
+    let upgrade = match upgrade {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => {
+            let (status, data) = (StatusCode::UPGRADE_REQUIRED, ErrorData::of("WEBSOCKET_ONLY"));
+            let mut response = refuse(status, rejection.to_string(), data);
+            response
+                .headers_mut()
+                .insert(UPGRADE, axum::http::HeaderValue::from_static("websocket"));
+            return response;
+        }
+    };
+    let opened = rest.place().map(|place| {
+        let served = rest.clone();
+        upgrade
+            .max_message_size(MESSAGE_BYTES_MAX)
+            .max_frame_size(MESSAGE_BYTES_MAX)
+            .write_buffer_size(0)
+            .max_write_buffer_size(WRITE_BYTES_MAX)
+            .on_upgrade(move |socket| {
+                let tasks = served.0.resources.tasks.clone();
+                tasks.track_future(Session::new(served, socket, place).serve())
+            })
+    });
+    rest.observed(PATH, started, opened)
+}
+
+/// Why a session ends.
+enum End {
+    /// The client has gone.
+    Gone,
+    /// The node ends it, and says why.
+    Closed(u16, &'static str),
+}
+
+impl From<axum::Error> for End {
+    fn from(error: axum::Error) -> Self {
+        tracing::debug!(%error, "a WebSocket ended");
+        Self::Gone
+    }
+}
+
+/// One client.
+struct Session {
+    rest: Rest,
+    socket: WebSocket,
+    subscriptions: BTreeSet<Subscription>,
+    heights: watch::Receiver<u64>,
+    /// The next block to tell of.
+    next: u64,
+    /// There while a subscription wants it.
+    pool: Option<broadcast::Receiver<PoolEvent>>,
+    ping: Interval,
+    heard: Instant,
+    silence_max: Duration,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Session {
+    fn new(rest: Rest, socket: WebSocket, place: OwnedSemaphorePermit) -> Self {
+        let mut heights = rest.api().hub.heights();
+        let next = heights.borrow_and_update().saturating_add(1);
+        let every = rest.api().limits.ping_interval().max(Duration::from_millis(1));
+        Self {
+            pool: None,
+            ping: interval_at(tokio::time::Instant::now() + every, every),
+            heard: Instant::now(),
+            silence_max: every.saturating_mul(2),
+            subscriptions: BTreeSet::new(),
+            rest,
+            socket,
+            heights,
+            next,
+            _place: place,
+        }
+    }
+
+    async fn serve(mut self) {
+        let end = loop {
+            if let Err(end) = self.step().await {
+                break end;
+            }
+        };
+        if let End::Closed(code, reason) = end {
+            let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+            if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
+                self.drain().await;
+            }
+        }
+    }
+
+    /// Waits for the client's answer to the close, so that the frame is not lost with the
+    /// connection.
+    async fn drain(&mut self) {
+        let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
+        let deadline = self.rest.api().limits.shutdown_timeout() / 2;
+        if tokio::time::timeout(deadline, answered).await.is_err() {
+            tracing::debug!("a client has not answered that its WebSocket is closed");
+        }
+    }
+
+    /// Does the next thing that there is to do.
+    async fn step(&mut self) -> Result<(), End> {
+        tokio::select! {
+            () = self.rest.0.api.shutdown.cancelled() => {
+                Err(End::Closed(close_code::RESTART, "the node is stopping"))
+            }
+            message = self.socket.recv() => {
+                let message = message.ok_or(End::Gone)??;
+                self.heard = Instant::now();
+                self.hear(message).await
+            }
+            changed = self.heights.changed() => {
+                changed.map_err(|_error| End::Closed(close_code::RESTART, "the node is stopping"))?;
+                self.tell_blocks().await
+            }
+            event = next_event(&mut self.pool) => self.tell_pool(event).await,
+            _ = self.ping.tick() => {
+                if self.heard.elapsed() > self.silence_max {
+                    return Err(End::Closed(close_code::AGAIN, "no answer to pings"));
+                }
+                Ok(self.socket.send(Message::Ping(bytes::Bytes::new())).await?)
+            }
+        }
+    }
+
+    async fn hear(&mut self, message: Message) -> Result<(), End> {
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Close(_) => return Err(End::Gone),
+            Message::Binary(_) => {
+                let error = RpcError::invalid("message", "binary", "a text");
+                return self.send_error(&error).await;
+            }
+            // The library answers pings.
+            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        };
+        match serde_json::from_str(&text) {
+            Ok(Action::Ping) => self.send(&json!({ "type": "pong" })).await,
+            Ok(Action::Subscribe(topic)) => self.subscribe(topic).await,
+            Ok(Action::Unsubscribe(topic)) => self.unsubscribe(topic).await,
+            Err(error) => {
+                let expected = format!(
+                    "{{\"action\": \"subscribe\", \"unsubscribe\" or \"ping\", \"channel\": …}}: {error}"
+                );
+                self.send_error(&RpcError::invalid("message", &*text, expected)).await
+            }
+        }
+    }
+
+    async fn subscribe(&mut self, topic: Topic) -> Result<(), End> {
+        let channel = topic.channel;
+        let most = usize::try_from(self.rest.api().limits.subscriptions_max).unwrap_or(usize::MAX);
+        match resolve(&self.rest, topic).await {
+            Ok(subscription) => {
+                let is_new = !self.subscriptions.contains(&subscription);
+                if is_new && self.subscriptions.len() >= most {
+                    let message = format!("{most} subscriptions are open already");
+                    let error = RpcError::too_large("TOO_MANY_SUBSCRIPTIONS", message);
+                    return self.send_error(&error).await;
+                }
+                self.subscriptions.insert(subscription);
+                self.follow_pool();
+                self.send(&json!({ "type": "subscribed", "channel": channel })).await
+            }
+            Err(error) => self.send_error(&error).await,
+        }
+    }
+
+    async fn unsubscribe(&mut self, topic: Topic) -> Result<(), End> {
+        let channel = topic.channel;
+        match resolve(&self.rest, topic).await {
+            Ok(subscription) if self.subscriptions.remove(&subscription) => {
+                self.follow_pool();
+                self.send(&json!({ "type": "unsubscribed", "channel": channel })).await
+            }
+            Ok(_) => self.send_error(&RpcError::not_found("subscription", "to the channel")).await,
+            Err(error) => self.send_error(&error).await,
+        }
+    }
+
+    /// Listens to the pool from when it is wanted until it is not: nobody else pays for it.
+    fn follow_pool(&mut self) {
+        let is_wanted = self.subscriptions.iter().any(|it| it.channel == Channel::Mempool);
+        self.pool = match self.pool.take() {
+            Some(pool) if is_wanted => Some(pool),
+            None if is_wanted => Some(self.rest.api().hub.pool_events()),
+            _ => None,
+        };
+    }
+
+    /// Tells of every block up to the tip.
+    async fn tell_blocks(&mut self) -> Result<(), End> {
+        let mut tip = *self.heights.borrow_and_update();
+        while self.next <= tip {
+            let behind = tip.saturating_sub(self.next);
+            if behind > self.rest.api().limits.subscription_lag_blocks_max {
+                return Err(End::Closed(close_code::AGAIN, "too slow"));
+            }
+            let height = self.next;
+            self.next = height.saturating_add(1);
+            let subscriptions: Vec<_> = self.subscriptions.iter().copied().collect();
+            if !subscriptions.is_empty() {
+                let read = move |rest: &Rest| messages(rest, height, &subscriptions);
+                let messages = self.rest.blocking(read).await;
+                let fault = |_error| End::Closed(close_code::AGAIN, "a block cannot be read");
+                for message in messages.map_err(fault)? {
+                    self.socket.send(Message::Text(message.into())).await?;
+                }
+            }
+            tip = *self.heights.borrow_and_update();
+        }
+        Ok(())
+    }
+
+    async fn tell_pool(&mut self, event: Result<PoolEvent, RecvError>) -> Result<(), End> {
+        let block_index = *self.heights.borrow();
+        match event {
+            Ok(event) => {
+                let keys = Keys::of(event.tx());
+                let mut wanted = self.subscriptions.iter();
+                let is_wanted = wanted.any(|it| it.channel == Channel::Mempool && it.wants(&keys));
+                if !is_wanted {
+                    return Ok(());
+                }
+                let text = told("mempool", &pool_notice(&event, block_index));
+                Ok(self.socket.send(Message::Text(text.into())).await?)
+            }
+            Err(RecvError::Lagged(lagged)) => {
+                let data = json!({ "lagged": lagged, "blockIndex": block_index });
+                self.send(&json!({ "type": "lagged", "data": data })).await
+            }
+            Err(RecvError::Closed) => Err(End::Closed(close_code::RESTART, "the node is stopping")),
+        }
+    }
+
+    async fn send_error(&mut self, error: &RpcError) -> Result<(), End> {
+        let data = error.data().unwrap_or_else(|| ErrorData::of("INTERNAL"));
+        let text = json!({ "type": "error", "error": error.to_string(), "code": data.code });
+        self.send(&text).await
+    }
+
+    async fn send(&mut self, message: &serde_json::Value) -> Result<(), End> {
+        Ok(self.socket.send(Message::Text(message.to_string().into())).await?)
+    }
+}
+
+/// An event as a message. Texts of transactions stay as their signers wrote them.
+fn told(name: &str, data: &impl serde::Serialize) -> String {
+    let data = serde_json::to_string(data).expect("events are plain data with text keys");
+    format!(r#"{{"type":"{name}","data":{data}}}"#)
+}
+
+/// The next event of the pool, if it is listened to.
+async fn next_event(
+    pool: &mut Option<broadcast::Receiver<PoolEvent>>,
+) -> Result<PoolEvent, RecvError> {
+    match pool {
+        Some(pool) => pool.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn resolve(rest: &Rest, topic: Topic) -> Result<Subscription, RpcError> {
+    let Topic { channel, address, miner_id } = topic;
+    if channel == Channel::Blocks && (address.is_some() || miner_id.is_some()) {
+        return Err(RpcError::invalid("channel", "blocks", "no address and no minerId with it"));
+    }
+    let miner = match miner_id {
+        Some(HashText(id)) => Some(rest.blocking(move |rest| miner(rest, id)).await?),
+        None => None,
+    };
+    Ok(Subscription { channel, address: address.map(|address| address.0), miner })
+}
+
+fn miner(rest: &Rest, id: Hash) -> Result<Address, RpcError> {
+    let entry = rest.ports().directory.miner_by_id(&id)?;
+    entry.map(|entry| entry.miner.address).ok_or_else(|| RpcError::not_found("miner", id))
+}
+
+/// What the subscriptions are told of a block. An event that several want is told once.
+fn messages(
+    rest: &Rest,
+    height: u64,
+    subscriptions: &[Subscription],
+) -> Result<Vec<String>, RpcError> {
+    let events = rest.api().hub.block(height)?.ok_or_else(|| {
+        tracing::error!(height, "a committed block cannot be read");
+        RpcError::Internal
+    })?;
+    let mut messages = Vec::new();
+    for channel in [Channel::Blocks, Channel::Txs, Channel::Agent, Channel::Chat] {
+        let wanted: Vec<_> = subscriptions.iter().filter(|it| it.channel == channel).collect();
+        let (kind, name) = channel.events();
+        if wanted.is_empty() {
+            continue;
+        }
+        if channel == Channel::Blocks {
+            messages.push(told(name, &SocketBlock::new(&events.committed)));
+            continue;
+        }
+        for item in events.items(kind, rest.ports())?.iter() {
+            if wanted.iter().any(|subscription| subscription.wants(&item.keys)) {
+                messages.push(told(name, &item.json));
+            }
+        }
+    }
+    Ok(messages)
+}

@@ -1,0 +1,204 @@
+//! Server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, Interval, interval_at};
+use types::Hash;
+
+use super::Rest;
+use super::rendered::event;
+use crate::error::RpcError;
+use crate::ports::Tip;
+
+/// Blocks as they are committed.
+pub(super) const CHAIN: &str = "/api/chain/events";
+/// How full the pool is.
+pub(super) const MEMPOOL: &str = "/api/mempool/events";
+
+/// How often a stream says that it is alive.
+const PING: Duration = Duration::from_secs(2);
+/// How often the pool is counted.
+const SNAPSHOT: Duration = Duration::from_secs(3);
+
+/// What a browser sends when it opens a stream again: the `id` of the last event that it saw.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Proxies must pass events on as they come.
+const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
+
+impl Rest {
+    /// A place among the open streams of all clients.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, RpcError> {
+        if self.api().shutdown.is_cancelled() {
+            return Err(RpcError::ShuttingDown);
+        }
+        Arc::clone(&self.0.streams).try_acquire_owned().map_err(|_error| {
+            let message = format!("{} streams are open already", self.api().limits.streams_max);
+            RpcError::busy("TOO_MANY_STREAMS", message, 5_000)
+        })
+    }
+
+    /// How many transactions the pool has.
+    fn waiting(&self) -> u64 {
+        let counts = self.ports().pool.counts().into_iter();
+        counts.map(|(_, count)| count.pending.saturating_add(count.queued)).sum()
+    }
+}
+
+/// Sends what `next` makes until it makes no more.
+fn respond<S, F, N>(source: S, next: F) -> Response
+where
+    S: Send + 'static,
+    F: Fn(S) -> N + Send + 'static,
+    N: Future<Output = Option<(Bytes, S)>> + Send + 'static,
+{
+    let body = stream::unfold(source, next);
+    let body = futures::StreamExt::map(body, Ok::<_, Infallible>);
+    let head = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), NO_BUFFERING];
+    (head, Body::from_stream(body)).into_response()
+}
+
+/// The stream of blocks.
+pub(super) async fn chain(State(rest): State<Rest>, headers: HeaderMap) -> Response {
+    let started = std::time::Instant::now();
+    let opened = rest.place().and_then(|place| Blocks::open(rest.clone(), place, &headers));
+    let response = opened.map(|blocks| {
+        respond(blocks, |mut blocks: Blocks| async move { Some((blocks.next().await?, blocks)) })
+    });
+    rest.observed(CHAIN, started, response)
+}
+
+/// A listener of blocks.
+struct Blocks {
+    rest: Rest,
+    heights: watch::Receiver<u64>,
+    hello: Option<String>,
+    next: u64,
+    /// Whether it has caught up with the tip once.
+    is_live: bool,
+    ping: Interval,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Blocks {
+    fn open(
+        rest: Rest,
+        place: OwnedSemaphorePermit,
+        headers: &HeaderMap,
+    ) -> Result<Self, RpcError> {
+        let mut heights = rest.api().hub.heights();
+        let tip = *heights.borrow_and_update();
+        let seen = last_event_id(headers)?.map(|seen| seen.min(tip));
+        let Tip { height, hash, .. } = rest.ports().chain.tip();
+        Ok(Self {
+            hello: Some(hello(height, hash)),
+            next: seen.unwrap_or(tip).saturating_add(1),
+            is_live: seen.is_none(),
+            ping: interval_at(Instant::now() + PING, PING),
+            rest,
+            heights,
+            _place: place,
+        })
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(hello) = self.hello.take() {
+            return Some(hello.into());
+        }
+        let shutdown = self.rest.api().shutdown.clone();
+        loop {
+            let tip = *self.heights.borrow_and_update();
+            if let Some(lagged) = self.skip(tip) {
+                return Some(lagged.into());
+            }
+            if self.next <= tip {
+                let height = self.next;
+                self.next = height.saturating_add(1);
+                return self.rest.rendered(height).await.ok();
+            }
+            self.is_live = true;
+            tokio::select! {
+                () = shutdown.cancelled() => return None,
+                changed = self.heights.changed() => changed.ok()?,
+                _ = self.ping.tick() => {
+                    let ts = self.rest.ports().clock.now_ms();
+                    return Some(event(None, "ping", &json!({ "ts": ts })).into());
+                }
+            }
+        }
+    }
+
+    /// Who is too slow goes on at the tip, and is told how many blocks it lost.
+    fn skip(&mut self, tip: u64) -> Option<String> {
+        let most = self.rest.api().limits.subscription_lag_blocks_max;
+        let behind = tip.saturating_sub(self.next);
+        if !self.is_live || behind <= most {
+            return None;
+        }
+        self.next = tip;
+        Some(event(None, "lagged", &json!({ "lagged": behind, "height": tip })))
+    }
+}
+
+fn hello(height: u64, hash: Hash) -> String {
+    event(None, "hello", &json!({ "height": height, "latestBlockHash": hash }))
+}
+
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    text.parse().map(Some).map_err(|_error| {
+        RpcError::invalid(LAST_EVENT_ID.as_str(), text, "the id of an event: a block index")
+    })
+}
+
+/// The stream of the pool's size.
+pub(super) async fn mempool(State(rest): State<Rest>) -> Response {
+    let started = std::time::Instant::now();
+    let opened = rest.place().map(|place| Snapshots {
+        rest: rest.clone(),
+        is_open: false,
+        tick: interval_at(Instant::now() + SNAPSHOT, SNAPSHOT),
+        _place: place,
+    });
+    let response = opened.map(|snapshots| {
+        respond(snapshots, |mut snapshots: Snapshots| async move {
+            Some((snapshots.next().await?, snapshots))
+        })
+    });
+    rest.observed(MEMPOOL, started, response)
+}
+
+/// A listener of the pool's size.
+struct Snapshots {
+    rest: Rest,
+    is_open: bool,
+    tick: Interval,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Snapshots {
+    async fn next(&mut self) -> Option<Bytes> {
+        if !std::mem::replace(&mut self.is_open, true) {
+            return Some(event(None, "hello", &json!({ "total": self.rest.waiting() })).into());
+        }
+        let shutdown = self.rest.api().shutdown.clone();
+        tokio::select! {
+            () = shutdown.cancelled() => None,
+            _ = self.tick.tick() => {
+                let (total, ts) = (self.rest.waiting(), self.rest.ports().clock.now_ms());
+                Some(event(None, "snapshot", &json!({ "total": total, "ts": ts })).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `POST /api/chain/tx`.
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use types::Hash;
+
+use super::Rest;
+use super::refusal::JSON;
+use crate::api::submit::SubmitRpcServer;
+use crate::error::RpcError;
+use crate::wire::{Accepted, SignedParts};
+
+/// Where transactions are handed in.
+pub(super) const PATH: &str = "/api/chain/tx";
+
+/// A body that is no flat transaction: no type of transaction has a member `tx`.
+#[derive(Deserialize)]
+struct MaybeParts {
+    tx: Option<serde::de::IgnoredAny>,
+}
+
+/// Takes a signed transaction, flat or as `{tx, signature}`. One that is known already is answered
+/// as the first time.
+pub(super) async fn submit(State(rest): State<Rest>, request: Request) -> Response {
+    let started = Instant::now();
+    let (parts, body) = request.into_parts();
+    let accepted = async {
+        let text = read(&rest, &parts.headers, body).await?;
+        take(&rest, text).await
+    };
+    let response = accepted.await.map(|hash| {
+        let accepted = Accepted { ok: true, hash };
+        let text = serde_json::to_vec(&accepted).expect("plain data with text keys");
+        ([(axum::http::header::CONTENT_TYPE, JSON)], text).into_response()
+    });
+    rest.observed(PATH, started, response)
+}
+
+async fn read(
+    rest: &Rest,
+    headers: &axum::http::HeaderMap,
+    body: Body,
+) -> Result<Box<RawValue>, RpcError> {
+    let bodies = &rest.0.resources.bodies;
+    let read = bodies.read(headers, body).await.map_err(|error| {
+        rest.0.resources.metrics.request_refused();
+        error.told(bodies.bytes_max())
+    })?;
+    // The text is the signer's: it goes on as it is.
+    serde_json::from_slice(&read.bytes).map_err(|error| {
+        RpcError::invalid("body", error.to_string(), "a signed transaction as JSON")
+    })
+}
+
+async fn take(rest: &Rest, text: Box<RawValue>) -> Result<Hash, RpcError> {
+    let has_parts = |parts: MaybeParts| parts.tx.is_some();
+    if serde_json::from_str::<MaybeParts>(text.get()).is_ok_and(has_parts) {
+        let parts: SignedParts = serde_json::from_str(text.get()).map_err(|error| {
+            RpcError::invalid("body", error.to_string(), "a transaction, or {tx, signature}")
+        })?;
+        return Ok(rest.api().send_signed(parts).await?.hash);
+    }
+    let answer = rest.ports().submit.submit(vec![text]).await.pop();
+    Ok(answer.ok_or(RpcError::Internal)??)
+}

@@ -1,0 +1,369 @@
+//! REST as the public clients meet it.
+
+use serde_json::{Value, json};
+use types::tx::{AgentClaim, AgentFinish};
+use types::{Address, Amount, Blob, Body, Hash, Settlement, Sweep};
+
+use crate::client::{TestServer, request, signed, transfer};
+use crate::world::{NOW, key};
+
+/// A path's status and JSON.
+async fn get(server: &TestServer, path: &str) -> (u16, Value) {
+    let (status, body) = server.get(path).await;
+    let json = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {body}"));
+    (status, json)
+}
+
+/// The answer of a path that must be there.
+async fn found(server: &TestServer, path: &str) -> Value {
+    let (status, json) = get(server, path).await;
+    assert_eq!(200, status, "{path}: {json}");
+    json
+}
+
+/// The status and code of a refusal.
+async fn refused(server: &TestServer, path: &str) -> (u16, String) {
+    let (status, json) = get(server, path).await;
+    assert!(json["error"].is_string(), "{path}: {json}");
+    (status, json["code"].as_str().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn a_wallet_sends_and_finds_its_transaction_pending_and_included() {
+    let server = TestServer::start().await;
+    let text = transfer(1, 0);
+    let (status, body) = server.post_to("/api/chain/tx", &text).await;
+    let sent: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((200, &json!(true)), (status, &sent["ok"]), "{body}");
+    let path = format!("/api/chain/tx/{}", sent["hash"].as_str().unwrap());
+
+    let pending = found(&server, &path).await;
+    assert_eq!((&json!("pending"), &Value::Null), (&pending["status"], &pending["blockIndex"]));
+    server.world.commit();
+    let included = found(&server, &path).await;
+    assert_eq!((&json!("included"), &json!(1)), (&included["status"], &included["blockIndex"]));
+    assert_eq!(json!(NOW + 1_000), included["blockTimestamp"]);
+
+    let again = server.post_to("/api/chain/tx", &text).await;
+    assert_eq!((200, body), again, "a known transaction is answered as the first time");
+}
+
+#[tokio::test]
+async fn the_place_of_a_transaction_changes_nothing_that_its_signer_wrote() {
+    let server = TestServer::start().await;
+    let text = transfer(1, 0);
+    let hash = server.world.accept(&text);
+    server.world.commit();
+    let (_, body) = server.get(&format!("/api/chain/tx/{hash}")).await;
+    let signed = text.strip_suffix('}').unwrap();
+    assert!(body.starts_with(signed), "{body}\n{signed}");
+}
+
+#[tokio::test]
+async fn blocks_are_listed_from_the_newest_and_found_by_index_and_hash() {
+    let server = TestServer::start().await;
+    server.world.commit_many(5);
+    let list = found(&server, "/api/chain/blocks?limit=2&offset=1").await;
+    let indexes: Vec<_> =
+        list["blocks"].as_array().unwrap().iter().map(|it| &it["index"]).collect();
+    assert_eq!((vec![&json!(4), &json!(3)], &json!(5)), (indexes, &list["total"]));
+    let hash = list["blocks"][0]["hash"].as_str().unwrap().to_owned();
+    for path in ["block/4".to_owned(), format!("block/{hash}"), format!("block/hash/{hash}")] {
+        let block = found(&server, &format!("/api/chain/{path}")).await;
+        assert_eq!((&json!(4), &json!(hash)), (&block["index"], &block["hash"]), "{path}");
+    }
+    let full = found(&server, "/api/chain/blocks-full?from=2&to=3").await;
+    assert_eq!((2, &Value::Null), (full["blocks"].as_array().unwrap().len(), &full["nextFrom"]));
+    server.world.commit_many(500);
+    let all = found(&server, "/api/chain/blocks-full").await;
+    assert_eq!((500, &json!(501)), (all["blocks"].as_array().unwrap().len(), &all["nextFrom"]));
+    let beyond = found(&server, "/api/chain/blocks?offset=505").await;
+    assert_eq!(json!([]), beyond["blocks"]);
+}
+
+#[tokio::test]
+async fn genesis_is_block_0() {
+    let server = TestServer::start().await;
+    let genesis = found(&server, "/api/chain/genesis").await;
+    assert_eq!((&json!(0), &json!(NOW)), (&genesis["index"], &genesis["timestamp"]));
+    assert_eq!(genesis, found(&server, "/api/chain/block/0").await);
+    let first = found(&server, "/api/chain/height").await;
+    assert_eq!(genesis["hash"], first["latestBlock"]["hash"]);
+}
+
+#[tokio::test]
+async fn an_account_counts_what_waits_and_what_its_open_runs_hold() {
+    let server = TestServer::start().await;
+    let who = key(1).address();
+    let path = format!("/api/chain/account/{who}");
+    for nonce in 0..2 {
+        server.world.accept(&transfer(1, nonce));
+    }
+    let account = found(&server, &path).await;
+    let seen = ["nonce", "committedNonce", "pendingCount"].map(|name| account[name].clone());
+    assert_eq!([json!(2), json!(0), json!(2)], seen);
+    assert_eq!((&json!("0"), &Value::Null), (&account["escrowed"], &account["miner"]));
+    server.world.commit();
+    let account = found(&server, &path).await;
+    assert_eq!(
+        (&json!(2), 2),
+        (&account["committedNonce"], account["recentTxs"].as_array().unwrap().len())
+    );
+    let unknown = found(&server, &format!("/api/chain/account/{}", Address::new([9; 20]))).await;
+    assert_eq!((&json!("0"), &json!(0)), (&unknown["balance"], &unknown["nonce"]));
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_told_with_the_right_status() {
+    let server = TestServer::start().await;
+    let unknown = "ab".repeat(32);
+    for (path, status, code) in [
+        ("/api/chain/block/7".to_owned(), 404, "NOT_FOUND"),
+        ("/api/chain/block/latest".to_owned(), 400, "INVALID_PARAMS"),
+        (format!("/api/chain/tx/{unknown}"), 404, "NOT_FOUND"),
+        ("/api/chain/tx/what".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks?limit=101".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks?limt=1".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/chain/blocks-full?from=1&to=501".to_owned(), 400, "INVALID_PARAMS"),
+        ("/api/agent/v6/by-status/asleep".to_owned(), 400, "INVALID_PARAMS"),
+        (format!("/api/agent/v6/run/{unknown}"), 404, "NOT_FOUND"),
+        ("/api/blob/none".to_owned(), 404, "NOT_FOUND"),
+        ("/api/tasks/active".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/chain/task/7".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/analytics/overview?range=24h".to_owned(), 404, "NOT_SUPPORTED"),
+        ("/api/elsewhere".to_owned(), 404, "NOT_FOUND"),
+        (format!("/api/chain/height?{}", "a".repeat(5_000)), 400, "INVALID_PARAMS"),
+        ("/api/chain/tx".to_owned(), 405, "METHOD_NOT_ALLOWED"),
+        ("/api/ws".to_owned(), 426, "WEBSOCKET_ONLY"),
+    ] {
+        assert_eq!((status, code.to_owned()), refused(&server, &path).await, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_tells_what_it_found() {
+    let server = TestServer::start().await;
+    let hash = server.world.accept(&transfer(1, 0));
+    server.world.commit();
+    let block = found(&server, "/api/chain/block/1").await["hash"].as_str().unwrap().to_owned();
+    for (query, kind) in [
+        ("1".to_owned(), "block"),
+        (block, "block"),
+        (hash.to_string(), "tx"),
+        (key(1).address().to_string(), "account"),
+        ("cd".repeat(32), "none"),
+        ("9".to_owned(), "none"),
+        ("a%2Fb%20c".to_owned(), "none"),
+    ] {
+        let hit = found(&server, &format!("/api/chain/search/{query}")).await;
+        assert_eq!(json!(kind), hit["type"], "{query}: {hit}");
+        assert_eq!(kind == "none", hit["result"].is_null(), "{query}: {hit}");
+    }
+}
+
+/// What an account's open runs hold, as REST says.
+async fn escrowed(server: &TestServer, who: Address) -> String {
+    let account = found(server, &format!("/api/chain/account/{who}")).await;
+    account["escrowed"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn escrows_follow_the_blocks_and_are_looked_through_only_once() {
+    let server = TestServer::start().await;
+    let who = key(1).address();
+    assert_eq!("0", escrowed(&server, who).await);
+    for (nonce, id) in [(0, 1), (1, 2)] {
+        server.world.accept(&signed(&key(1), nonce, &request(id)));
+    }
+    server.world.commit();
+    assert_eq!("20000", escrowed(&server, who).await);
+    let finish = Body::AgentFinish(AgentFinish {
+        agent_run_id: Hash::new([1; 32]),
+        status: "completed".to_owned(),
+        total_tokens_out: 0,
+        miner_reward: Amount::ZERO,
+        user_refund: Amount::new(10_000),
+        network_fee: Amount::ZERO,
+        final_answer_inline: None,
+        final_answer_blob_id: None,
+    });
+    server.world.accept(&signed(&key(2), 0, &finish));
+    let timed_out = Sweep::TimedOut {
+        agent_run_id: Hash::new([2; 32]),
+        settlement: Settlement {
+            miner_reward: Amount::ZERO,
+            user_refund: Amount::new(10_000),
+            network_fee: Amount::ZERO,
+        },
+    };
+    server.world.commit();
+    assert_eq!("10000", escrowed(&server, who).await);
+    server.world.commit_block(Vec::new(), vec![timed_out]);
+    assert_eq!("0", escrowed(&server, who).await);
+    assert_eq!(1, server.world.escrow_scans());
+
+    server.world.accept(&signed(&key(1), 2, &request(3)));
+    server.world.commit_many(1_000);
+    assert_eq!("20000", escrowed(&server, who).await, "the world keeps what was swept open");
+    assert_eq!(2, server.world.escrow_scans(), "too many blocks to follow");
+}
+
+#[tokio::test]
+async fn fees_are_those_of_the_last_transfers() {
+    let server = TestServer::start().await;
+    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    assert_eq!(json!({ "low": "0", "medium": "0", "high": "0", "sample": 0 }), estimate);
+    server.world.accept(&transfer(1, 0));
+    server.world.commit_many(2);
+    let estimate = found(&server, "/api/chain/fee-estimate").await;
+    assert_eq!((&json!(1), &estimate["low"]), (&estimate["sample"], &estimate["high"]));
+    server.world.accept(&transfer(1, 1));
+    server.world.commit();
+    assert_eq!(json!(2), found(&server, "/api/chain/fee-estimate").await["sample"]);
+}
+
+#[tokio::test]
+async fn every_run_and_turn_is_listed_where_it_belongs() {
+    let server = TestServer::start().await;
+    let (submitter, miner) = (key(1).address(), key(2).address());
+    server.world.accept(&signed(&key(1), 0, &request(1)));
+    server.world.commit();
+    let claim = AgentClaim {
+        agent_run_id: Hash::new([1; 32]),
+        miner_address: miner.into(),
+        model_info: "model".to_owned(),
+        hardware_tier: "laptop".to_owned(),
+    };
+    server.world.accept(&signed(&key(2), 0, &Body::AgentClaim(claim)));
+    server.world.commit();
+    let id = Hash::new([1; 32]).to_string();
+    for list in [
+        "by-status/claimed".to_owned(),
+        format!("by-submitter/{submitter}"),
+        format!("by-miner/{miner}"),
+    ] {
+        let runs = found(&server, &format!("/api/agent/v6/{list}")).await;
+        assert_eq!(
+            (&json!(1), &json!(id)),
+            (&runs["count"], &runs["runs"][0]["agentRunId"]),
+            "{list}"
+        );
+    }
+    let run = found(&server, &format!("/api/agent/v6/run/{id}")).await;
+    assert_eq!(json!("claimed"), run["status"]);
+    let steps = found(&server, &format!("/api/agent/v6/run/{id}/steps")).await;
+    assert_eq!((&json!(0), &json!([])), (&steps["count"], &steps["steps"]));
+    let search = found(&server, &format!("/api/chain/search/{id}")).await;
+    assert_eq!(json!("agentRun"), search["type"]);
+    let conversation = Hash::digest(b"conversation");
+    let turns = found(&server, &format!("/api/agent/v6/conversation/{conversation}")).await;
+    assert_eq!(json!(0), turns["count"]);
+    let search = found(&server, &format!("/api/chain/search/{conversation}")).await;
+    assert_eq!(json!("conversation"), search["type"]);
+}
+
+#[tokio::test]
+async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
+    let server = TestServer::start().await;
+    let blob = Blob {
+        blob_id: "page".to_owned(),
+        owner: key(1).address(),
+        content_type: "text/html".to_owned(),
+        total_bytes: 6,
+        total_chunks: 1,
+        received: 1,
+        content_hash: Hash::digest(b"<html>"),
+        received_hash: None,
+        is_final: true,
+        created_at: NOW,
+    };
+    server.world.state().blobs.insert("page".to_owned(), blob);
+    server.world.state().blob_bytes.insert("page".to_owned(), b"<html>".to_vec());
+    let head = "GET /api/blob/page HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let mut socket = server.connect().await;
+    tokio::io::AsyncWriteExt::write_all(&mut socket, head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text).await.unwrap();
+    for line in [
+        "content-type: application/octet-stream\r\n",
+        "content-disposition: attachment\r\n",
+        "x-content-type-options: nosniff\r\n",
+        "x-blob-content-type: text/html\r\n",
+        "content-security-policy: default-src 'none'; sandbox\r\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    assert!(text.ends_with("\r\n\r\n<html>"), "{text}");
+}
+
+#[tokio::test]
+async fn rubbish_in_a_path_is_the_clients_fault_and_told_as_json() {
+    let server = TestServer::start().await;
+    server.world.commit();
+    let long = "9".repeat(30_000);
+    let rubbish = [
+        "%ff%fe",
+        "%00",
+        "%2e%2e%2f",
+        "%e2%80%a8",
+        "-1",
+        "1e3",
+        "0x1",
+        "%F0%9F%98%80",
+        "+1",
+        &long,
+    ];
+    let families = [
+        "chain/block/",
+        "chain/block/hash/",
+        "chain/tx/",
+        "chain/account/",
+        "chain/blocks?limit=",
+        "chain/blocks?offset=",
+        "chain/blocks-full?from=",
+        "wallet/balance/",
+        "miners/",
+        "miners/by-address/",
+        "miners?after=",
+        "tokenomics/holders?limit=",
+        "agent/v6/run/",
+        "agent/v6/by-status/",
+        "agent/v6/by-status/pending?cursor=",
+        "agent/v6/conversation/",
+        "blob/",
+        "chain/search/",
+        "nowhere/",
+        "",
+    ];
+    for family in families {
+        for rubbish in rubbish {
+            let path = format!("/api/{family}{rubbish}");
+            let shown: String = path.chars().take(80).collect();
+            let (status, body) = server.get(&path).await;
+            let json = serde_json::from_str::<Value>(&body);
+            let is_search = family == "chain/search/" && status == 200;
+            assert!((400..500).contains(&status) || is_search, "{status} {shown}: {body}");
+            assert!(json.is_ok(), "{shown}: {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn rubbish_instead_of_a_transaction_is_the_clients_fault() {
+    let server = TestServer::start().await;
+    for (body, status) in [
+        ("", 400),
+        ("{", 400),
+        ("[]", 400),
+        ("{}", 400),
+        ("{\"tx\":1}", 400),
+        ("{\"tx\":{},\"signature\":\"00\"}", 400),
+        ("{\"tx\":{},\"tx\":{}}", 400),
+        ("\u{fffd}", 400),
+    ] {
+        let (got, answer) = server.post_to("/api/chain/tx", body).await;
+        assert_eq!(status, got, "{body}: {answer}");
+        let json: Value = serde_json::from_str(&answer).unwrap();
+        assert!(json["error"].is_string() && json["code"].is_string(), "{body}: {answer}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Server-sent events, and the limits on what clients may have open and ask.
+
+use rpc::{Config, Limits, RateLimits};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use types::tx::ChatTurn;
+use types::{Body, Hash};
+
+use crate::client::{PATIENCE, TestServer, eventually, signed, transfer};
+use crate::world::key;
+
+/// An open stream of events.
+struct Stream {
+    socket: TcpStream,
+    text: String,
+}
+
+impl Stream {
+    async fn open(server: &TestServer, path: &str, header: &str) -> Self {
+        let mut socket = server.connect().await;
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut stream = Self { socket, text: String::new() };
+        let head = stream.until("\r\n\r\n").await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(head.contains("text/event-stream"), "{head}");
+        stream
+    }
+
+    /// The text up to and with `end`.
+    async fn until(&mut self, end: &str) -> String {
+        loop {
+            if let Some(at) = self.text.find(end) {
+                return self.text.drain(..at + end.len()).collect();
+            }
+            let mut bytes = [0; 4_096];
+            let read = tokio::time::timeout(PATIENCE, self.socket.read(&mut bytes)).await;
+            let count = read.expect("in time").unwrap();
+            assert!(count > 0, "the stream ended after {:?}", self.text);
+            self.text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        }
+    }
+
+    /// The next event that is no ping: its id, name and data.
+    async fn event(&mut self) -> (Option<u64>, String, Value) {
+        loop {
+            let text = self.until("\n\n").await;
+            let field = |name: &str| {
+                let line = text.lines().find_map(|line| line.strip_prefix(name));
+                line.map(|value| value.trim().to_owned())
+            };
+            assert!(text.is_ascii(), "{text}");
+            let name = field("event:").unwrap();
+            if name != "ping" {
+                let data = serde_json::from_str(&field("data:").unwrap()).unwrap();
+                return (field("id:").map(|id| id.parse().unwrap()), name, data);
+            }
+        }
+    }
+}
+
+fn turn(content: &str) -> Body {
+    Body::ChatTurn(ChatTurn {
+        conversation_id: Hash::digest(b"conversation"),
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    })
+}
+
+#[tokio::test]
+async fn a_listener_hears_of_every_block_with_its_transactions_in_ascii() {
+    let server = TestServer::start().await;
+    let mut stream = Stream::open(&server, "/api/chain/events", "").await;
+    let (_, name, data) = stream.event().await;
+    assert_eq!(("hello", &json!(0)), (name.as_str(), &data["height"]));
+
+    let content = "one\u{2028}two\u{2029}three\u{85}four 😀";
+    server.world.accept(&signed(&key(1), 0, &turn(content)));
+    server.world.commit();
+    let (id, name, data) = stream.event().await;
+    assert_eq!((Some(1), "block", &json!(1)), (id, name.as_str(), &data["index"]));
+    assert_eq!(json!(content), data["transactions"][0]["content"]);
+    assert_eq!(
+        (&data["transactions"], &data["hash"]),
+        (&data["block"]["txs"], &data["block"]["hash"])
+    );
+    assert!(data.get("type").is_none(), "it would take the place of the event's name");
+}
+
+#[tokio::test]
+async fn a_listener_that_comes_back_gets_what_it_missed() {
+    let server = TestServer::start().await;
+    server.world.commit_many(3);
+    let mut stream = Stream::open(&server, "/api/chain/events", "last-event-id: 1\r\n").await;
+    assert_eq!("hello", stream.event().await.1);
+    assert_eq!(Some(2), stream.event().await.0);
+    assert_eq!(Some(3), stream.event().await.0);
+    server.world.commit();
+    assert_eq!(Some(4), stream.event().await.0);
+}
+
+#[tokio::test]
+async fn a_listener_hears_how_full_the_pool_is() {
+    let server = TestServer::start().await;
+    server.world.accept(&transfer(1, 0));
+    let mut stream = Stream::open(&server, "/api/mempool/events", "").await;
+    let (_, name, data) = stream.event().await;
+    assert_eq!(("hello", json!({ "total": 1 })), (name.as_str(), data));
+    server.world.accept(&transfer(1, 1));
+    let (_, name, data) = stream.event().await;
+    assert_eq!(("snapshot", &json!(2)), (name.as_str(), &data["total"]));
+}
+
+#[tokio::test]
+async fn streams_have_a_limit_and_their_places_are_free_again_when_they_end() {
+    let limits = Limits { streams_max: 1, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let stream = Stream::open(&server, "/api/chain/events", "").await;
+    let listeners = server.world.listeners();
+    let (status, body) = server.get("/api/chain/events").await;
+    assert_eq!(503, status);
+    assert!(body.contains("TOO_MANY_STREAMS"), "{body}");
+    drop(stream);
+    server.world.commit();
+    eventually("the stream has ended", || server.world.listeners() < listeners).await;
+    Stream::open(&server, "/api/chain/events", "").await;
+}
+
+#[tokio::test]
+async fn streams_end_with_the_node() {
+    let server = TestServer::start().await;
+    let mut stream = Stream::open(&server, "/api/chain/events", "").await;
+    assert_eq!("hello", stream.event().await.1);
+    server.shutdown.cancel();
+    let ended = tokio::time::timeout(PATIENCE, server.finished).await;
+    ended.expect("in time").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn who_asks_too_fast_is_told_when_to_come_back() {
+    let rate = RateLimits { requests_per_second: 1, burst: 3, ..RateLimits::default() };
+    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "ombra_getSupply", "params": [] });
+    let batch = Value::Array(vec![call.clone(), call]).to_string();
+    let (_, answers) = server.post(&batch).await;
+    assert!(!answers.contains("RATE_LIMITED"), "each call of two counts: {answers}");
+    let (status, _) = server.get("/api/chain/height").await;
+    assert_eq!(200, status, "the third");
+    let (status, body) = server.get("/api/chain/height").await;
+    assert_eq!(429, status);
+    assert!(body.contains("RATE_LIMITED"), "{body}");
+    let (_, answers) = server.post(&batch).await;
+    assert!(answers.contains("RATE_LIMITED") && answers.contains("retryAfterMs"), "{answers}");
+    assert_eq!(200, server.get("/healthz").await.0, "health is free");
+}
+
+#[tokio::test]
+async fn large_answers_are_compressed_for_who_asks_for_it() {
+    let server = TestServer::start().await;
+    let path = "/api/openapi.json";
+    let head = |encoding: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{encoding}\r\n")
+    };
+    let mut sizes = Vec::new();
+    for encoding in ["", "accept-encoding: gzip\r\n"] {
+        let mut socket = server.connect().await;
+        socket.write_all(head(encoding).as_bytes()).await.unwrap();
+        let mut bytes = Vec::new();
+        socket.read_to_end(&mut bytes).await.unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(!encoding.is_empty(), text.contains("content-encoding: gzip"), "{encoding}");
+        sizes.push(bytes.len());
+    }
+    assert!(sizes[1] * 3 < sizes[0], "{sizes:?}");
+}
