@@ -30,7 +30,8 @@ export function pool(page) {
 }
 
 function figures(found) {
-  const rows = Object.entries(found.types).map(([type, of]) => [kind(type), count(of.pending), count(of.queued), bytes(of.bytes)]);
+  const types = Object.entries(found.types).filter(([, of]) => of.pending + of.queued > 0);
+  const rows = types.map(([type, of]) => [kind(type), count(of.pending), count(of.queued), bytes(of.bytes)]);
   return [
     facts([["Can be executed", count(found.pending)], ["Wait for an earlier nonce", count(found.queued)], ["Size", bytes(found.bytes)]]),
     rows.length === 0 ? null : table("By type", ["Type", "Pending", "Queued", "Size"], rows),
