@@ -126,6 +126,9 @@ fn gossip(network: &NetworkId, message_bytes_max: usize) -> Result<Gossip, Start
     let config = gossipsub::ConfigBuilder::default()
         .validation_mode(ValidationMode::Anonymous)
         .validate_messages()
+        // What a node published comes back to it from a peer that had it from a third one first;
+        // that is a duplicate like any other, and would else count as an invalid message.
+        .allow_self_origin(true)
         .message_id_fn(|message| MessageId::new(Hash::digest(&message.data).as_bytes()))
         .max_transmit_size(message_bytes_max)
         .heartbeat_initial_delay(Duration::from_secs(1))

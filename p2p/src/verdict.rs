@@ -18,65 +18,10 @@ use types::Code;
 
 use crate::ports::Outcome;
 
-/// Whose fault a refusal is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
-    /// Of whoever sent it: it could be seen without any state.
-    Sender,
-    /// Nobody's: it depends on the state, on the room in the pool, or on the time.
-    Nobody,
-}
-
-/// Whose fault a refusal with this code is.
-pub(crate) const fn fault_of(code: Code) -> Fault {
-    match code {
-        Code::Malformed
-        | Code::UnsupportedType
-        | Code::AddressMismatch
-        | Code::HashMismatch
-        | Code::BadSignature
-        | Code::ChainIdMismatch
-        | Code::InvalidField => Fault::Sender,
-        // A peer that is ahead may be past the fork, and its clock may differ.
-        Code::ForkNotActive
-        | Code::ClockSkew
-        | Code::NonceStale
-        | Code::NonceTooHigh
-        | Code::NonceTaken
-        | Code::InsufficientBalance
-        | Code::RunIdMismatch
-        | Code::RunExists
-        | Code::RunNotFound
-        | Code::RunNotPending
-        | Code::RunNotActive
-        | Code::NotRunMiner
-        | Code::NotSubmitter
-        | Code::MinerExcluded
-        | Code::StepOutOfOrder
-        | Code::StepLimit
-        | Code::TokensLimit
-        | Code::EscrowExhausted
-        | Code::SettlementMismatch
-        | Code::BlobNotFound
-        | Code::BlobNotFinal
-        | Code::BlobExists
-        | Code::BlobChunk
-        | Code::BlobHash
-        | Code::NotBlobOwner
-        | Code::TurnNotFound
-        | Code::NotValidator
-        | Code::ValidatorUnchanged
-        | Code::ValidatorSetLimit
-        | Code::VoteLimit
-        | Code::PoolFull
-        | Code::SenderLimit => Fault::Nobody,
-    }
-}
-
 /// The code of the first answer that is the sender's fault.
 pub(crate) fn offence(outcomes: &[Outcome]) -> Option<Code> {
     outcomes.iter().find_map(|outcome| match outcome {
-        Outcome::Refused(code) if fault_of(*code) == Fault::Sender => Some(*code),
+        Outcome::Refused(code) if code.is_peer_fault() => Some(*code),
         Outcome::New | Outcome::Known | Outcome::Refused(_) | Outcome::Unable => None,
     })
 }
@@ -95,13 +40,6 @@ pub(crate) fn verdict(outcomes: &[Outcome]) -> MessageAcceptance {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_can_be_seen_without_state_is_the_senders_fault() {
-        for code in Code::ALL {
-            assert_eq!(code.is_peer_fault(), fault_of(code) == Fault::Sender, "{code}");
-        }
-    }
 
     #[test]
     fn verdicts_by_the_pools_answers() {

@@ -3,6 +3,7 @@
 mod admission;
 mod blocks;
 mod cut_off;
+mod echo;
 mod malformed;
 mod peers;
 mod spreading;

@@ -2,6 +2,7 @@
 
 mod chain;
 mod pool;
+pub(crate) mod rogue;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
