@@ -59,6 +59,7 @@ const FILES: &[File] = &[
     file("style.css", include_bytes!("../../explorer/style.css")),
     file("icon.svg", include_bytes!("../../explorer/icon.svg")),
     file("app.js", include_bytes!("../../explorer/app.js")),
+    file("blob.js", include_bytes!("../../explorer/blob.js")),
     file("dom.js", include_bytes!("../../explorer/dom.js")),
     file("format.js", include_bytes!("../../explorer/format.js")),
     file("kinds.js", include_bytes!("../../explorer/kinds.js")),

@@ -35,13 +35,14 @@ mod rate;
 pub mod registry;
 mod rest;
 mod server;
+pub mod socket;
 pub mod wire;
 
 pub use config::{Config, Limits};
 pub use ports::{ChainFacts, Endpoints, Ports};
 pub use rate::RateLimits;
 pub use rest::openapi_document;
-pub use server::{Local, Server, StartError, start};
+pub use server::{Local, Server, StartError, monitoring_routes, start};
 
 /// The most transactions of one `ombra_sendTransactions`.
 pub const SUBMIT_ITEMS_MAX: usize = 1_000;

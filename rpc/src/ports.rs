@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use types::{
     Account, Address, Amount, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures,
-    Params, PublicKey, Run, RunStatus, Signature, Step, Supply, Sweep, TxLocation,
+    Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step, Supply, Sweep, TxLocation,
 };
 
 mod node;
@@ -137,6 +137,15 @@ pub struct CommittedBlock {
     pub sweeps: Vec<Sweep>,
 }
 
+/// A committed block as clients get it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShownBlock {
+    /// The header and the texts of the transactions.
+    pub block: SealedBlock,
+    /// What made it final.
+    pub certificate: Option<Certificate>,
+}
+
 /// The latest committed block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tip {
@@ -227,11 +236,11 @@ pub trait Chain: Send + Sync {
     /// [`Fault`].
     fn height_of(&self, hash: &Hash) -> Result<Option<u64>, Fault>;
 
-    /// The certificate of the block at `height`; none if the block is not committed.
+    /// The block at `height` as it is shown; none if it is not committed.
     ///
     /// # Errors
     /// [`Fault`].
-    fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault>;
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault>;
 
     /// The validators of the block at `height`, in order of addresses; none if that block is
     /// more than two above the latest: its validators are not decided yet.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::header::HeaderName;
 use axum::http::{HeaderMap, HeaderValue};
@@ -99,6 +100,36 @@ impl Client {
         headers.insert(LIMIT, HeaderValue::from(burst));
         headers.insert(REMAINING, HeaderValue::from(remaining));
         headers.insert(RESET, HeaderValue::from(seconds));
+    }
+}
+
+/// The calls of one request or WebSocket, as they are counted for their client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Calls {
+    client: Client,
+    has_any: Arc<AtomicBool>,
+}
+
+impl Calls {
+    pub(crate) fn of(client: Client) -> Self {
+        Self { client, has_any: Arc::default() }
+    }
+
+    /// Counts a call, whatever it calls.
+    ///
+    /// # Errors
+    /// That it came too fast, and when to come back.
+    pub(crate) fn take(&self) -> Result<(), RpcError> {
+        self.has_any.store(true, Ordering::Relaxed);
+        self.client.take().map(drop)
+    }
+
+    /// Counts a request that turned out to have no call in it: rubbish is not free.
+    ///
+    /// # Errors
+    /// As for a call.
+    pub(crate) fn end(&self) -> Result<(), RpcError> {
+        if self.has_any.load(Ordering::Relaxed) { Ok(()) } else { self.take() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Blocks (docs/protocol.md section 6).
 
 use crate::json::{self, ObjectWriter};
-use crate::transaction::{DecodeTxError, SizeLimits};
+use crate::transaction::{DecodeTxError, SealedTx, SizeLimits};
 use crate::tx::fields::Fields;
 use crate::{Address, Amount, CheckedTx, Hash, Rejection, Transaction};
 
@@ -126,6 +126,17 @@ pub struct Block {
     pub header: Header,
     /// The transactions, in order of execution.
     pub transactions: Vec<CheckedTx>,
+}
+
+/// A committed block as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SealedBlock {
+    /// The header.
+    pub header: Header,
+    /// The header's hash.
+    pub hash: Hash,
+    /// The transactions, in order of execution.
+    pub transactions: Vec<SealedTx>,
 }
 
 /// A block as a peer or a disk gives it: its transactions have not been checked.

@@ -187,20 +187,53 @@ impl Code {
         )
     }
 
-    /// Whether a peer that forwards such a transaction broke a rule that it could check itself,
-    /// without any state.
+    /// Whether whoever sent such a transaction broke a rule that needs no state, and so is wrong for
+    /// every node at every time: the others depend on the state, on the room in the pool, or on the
+    /// time.
     #[must_use]
     pub const fn is_peer_fault(self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Malformed
-                | Self::AddressMismatch
-                | Self::HashMismatch
-                | Self::BadSignature
-                | Self::InvalidField
-                | Self::ChainIdMismatch
-                | Self::UnsupportedType
-        )
+            | Self::UnsupportedType
+            | Self::AddressMismatch
+            | Self::HashMismatch
+            | Self::BadSignature
+            | Self::ChainIdMismatch
+            | Self::InvalidField => true,
+            // A peer that is ahead may be past the fork, and its clock may differ.
+            Self::ForkNotActive
+            | Self::ClockSkew
+            | Self::NonceStale
+            | Self::NonceTooHigh
+            | Self::NonceTaken
+            | Self::InsufficientBalance
+            | Self::RunIdMismatch
+            | Self::RunExists
+            | Self::RunNotFound
+            | Self::RunNotPending
+            | Self::RunNotActive
+            | Self::NotRunMiner
+            | Self::NotSubmitter
+            | Self::MinerExcluded
+            | Self::StepOutOfOrder
+            | Self::StepLimit
+            | Self::TokensLimit
+            | Self::EscrowExhausted
+            | Self::SettlementMismatch
+            | Self::BlobNotFound
+            | Self::BlobNotFinal
+            | Self::BlobExists
+            | Self::BlobChunk
+            | Self::BlobHash
+            | Self::NotBlobOwner
+            | Self::TurnNotFound
+            | Self::NotValidator
+            | Self::ValidatorUnchanged
+            | Self::ValidatorSetLimit
+            | Self::VoteLimit
+            | Self::PoolFull
+            | Self::SenderLimit => false,
+        }
     }
 }
 

@@ -45,7 +45,7 @@ mod testing;
 
 pub use address::Address;
 pub use amount::Amount;
-pub use block::{Block, Header, UncheckedBlock};
+pub use block::{Block, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
 pub use forks::Forks;
 pub use hash::Hash;
@@ -55,5 +55,5 @@ pub use records::{
     Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
     Supply, Sweep, TxLocation, ValidatorSets,
 };
-pub use transaction::{CheckedTx, SizeLimits, Transaction};
+pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
 pub use tx::Body;

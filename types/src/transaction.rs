@@ -92,6 +92,9 @@ pub enum DecodeTxError {
     /// The payload is not in canonical form.
     #[error("a stored transaction is not in canonical form")]
     NotCanonical,
+    /// The payload is not text.
+    #[error("a stored transaction is not text: {0}")]
+    NotText(#[source] std::str::Utf8Error),
 }
 
 impl Transaction {
@@ -164,17 +167,12 @@ impl Transaction {
         bytes: &'a [u8],
         limits: &SizeLimits,
     ) -> Result<(Self, &'a [u8]), DecodeTxError> {
-        let truncated = || DecodeTxError::Truncated { bytes: bytes.len() };
-        let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
-        let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
-        let (payload, rest) = rest.split_at_checked(length).ok_or_else(truncated)?;
-        let (signature, rest) = rest.split_first_chunk::<64>().ok_or_else(truncated)?;
-
+        let (payload, signature, rest) = split(bytes)?;
         let (value, canonical) = read_json(payload, limits).map_err(DecodeTxError::Refused)?;
         if canonical.as_bytes() != payload {
             return Err(DecodeTxError::NotCanonical);
         }
-        let seal = Seal { hash: None, signature: Some(Signature::new(*signature)) };
+        let seal = Seal { hash: None, signature: Some(signature) };
         let tx = Fields::of(&value)
             .and_then(|fields| Self::from_payload(canonical, &fields, seal, limits))
             .map_err(DecodeTxError::Refused)?;
@@ -310,6 +308,16 @@ fn too_large(bytes: usize, max: usize) -> Rejection {
     )
 }
 
+/// Payload, signature and the rest of bytes that begin with [`Transaction::encode`]'s form.
+fn split(bytes: &[u8]) -> Result<(&[u8], Signature, &[u8]), DecodeTxError> {
+    let truncated = || DecodeTxError::Truncated { bytes: bytes.len() };
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(truncated)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let (payload, rest) = rest.split_at_checked(length).ok_or_else(truncated)?;
+    let (signature, rest) = rest.split_first_chunk::<64>().ok_or_else(truncated)?;
+    Ok((payload, Signature::new(*signature), rest))
+}
+
 /// The payload with `hash` and `signature` added at its end: the form in which clients send.
 pub fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
     let open = payload.strip_suffix('}').unwrap_or(payload);
@@ -317,6 +325,53 @@ pub fn seal(payload: &str, hash: &Hash, signature: &Signature) -> String {
     write!(text, "{open},\"hash\":\"{hash}\",\"signature\":\"{signature}\"}}")
         .expect("a string takes every write");
     text
+}
+
+/// A transaction of a block as it is shown: its text, and not what the text means. Reading one costs
+/// a fraction of [`Transaction::decode`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SealedTx {
+    payload: Box<str>,
+    hash: Hash,
+    signature: Signature,
+}
+
+impl SealedTx {
+    /// Reads the form of [`Transaction::encode`] from the front of bytes that this node wrote to its
+    /// own database; answers the transaction and the rest.
+    ///
+    /// # Errors
+    /// [`DecodeTxError::Truncated`] if the bytes are cut off, [`DecodeTxError::NotText`] if the
+    /// payload is not UTF-8. Whether it is a payload is not looked at.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), DecodeTxError> {
+        let (payload, signature, rest) = split(bytes)?;
+        let text = std::str::from_utf8(payload).map_err(DecodeTxError::NotText)?;
+        Ok((Self { payload: text.into(), hash: Hash::digest(payload), signature }, rest))
+    }
+
+    /// The transaction's name.
+    #[must_use]
+    pub const fn hash(&self) -> Hash {
+        self.hash
+    }
+
+    /// As [`Transaction::to_json`].
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        seal(&self.payload, &self.hash, &self.signature)
+    }
+
+    /// Bytes of [`SealedTx::to_json`].
+    #[must_use]
+    pub const fn signed_bytes(&self) -> usize {
+        self.payload.len().saturating_add(SEAL_BYTES)
+    }
+}
+
+impl From<&Transaction> for SealedTx {
+    fn from(tx: &Transaction) -> Self {
+        Self { payload: tx.payload.clone(), hash: tx.hash, signature: tx.signature }
+    }
 }
 
 /// A transaction that passed every check that needs no state: [`crate::check::verify`].

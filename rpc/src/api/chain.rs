@@ -70,13 +70,12 @@ impl ChainRpcServer for Api {
 
     fn block(&self, block: BlockSelector, full: Option<bool>) -> Result<BlockView, RpcError> {
         let (height, name) = self.resolve(block)?;
-        let committed = height.map(|height| self.ports.chain.block(height)).transpose()?.flatten();
-        let committed = committed.ok_or_else(|| match height {
+        let shown = height.map(|height| self.ports.chain.shown(height)).transpose()?.flatten();
+        let shown = shown.ok_or_else(|| match height {
             Some(_) => RpcError::not_found("block", name),
             None => self.missing("block", name),
         })?;
-        let certificate = self.ports.chain.certificate(committed.block.header.index)?;
-        Ok(BlockView::new(&committed, certificate, full.unwrap_or(true)))
+        BlockView::new(shown, full.unwrap_or(true))
     }
 
     fn blocks(&self, query: Option<BlocksQuery>) -> Result<PageOf<BlockSummary>, RpcError> {

@@ -61,10 +61,12 @@ where
                 }
                 Ok(BatchEntry::Notification(notification)) => {
                     has_notification = true;
+                    drop(self.checks.calls.take());
                     self.inner.notification(notification).await;
                 }
                 Err(error) => {
                     self.hand_over(&mut joined, &mut answers).await?;
+                    drop(self.checks.calls.take());
                     let (error, id) = error.into_parts();
                     answers.append(MethodResponse::error(id, error))?;
                 }

@@ -22,7 +22,7 @@ use crate::gate::Gate;
 use crate::memory::{AnswerMemory, Room};
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
-use crate::rate::Client;
+use crate::rate::Calls;
 use crate::registry::{Kind, Method, Registry, bind};
 use submit::submit_alone;
 
@@ -78,8 +78,8 @@ impl Place {
 pub(crate) struct Checks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) place: Place,
-    /// Whose calls they are, for the rate limit.
-    pub(crate) client: Client,
+    /// The calls so far, for the rate limit.
+    pub(crate) calls: Calls,
     /// For answers that wait to be sent.
     pub(crate) memory: AnswerMemory,
     /// Places for calls that read: each may hold an answer that is not counted yet.
@@ -143,6 +143,8 @@ where
         notification: Notification<'a>,
     ) -> impl Future<Output = MethodResponse> + Send + 'a {
         self.checks.place.settle_unanswered();
+        // Nothing is done for a notification, and nobody waits for an answer.
+        drop(self.checks.calls.take());
         self.inner.notification(notification)
     }
 }
@@ -176,7 +178,10 @@ where
     async fn answer(&self, request: Request<'_>, company: Company) -> MethodResponse {
         let Shared { registry, metrics, .. } = &*self.checks.shared;
         let Some(method) = registry.method(&request.method) else {
-            let response = self.inner.call(request).await;
+            let response = match self.checks.calls.take() {
+                Ok(()) => self.inner.call(request).await,
+                Err(error) => MethodResponse::error(request.id, ErrorObjectOwned::from(error)),
+            };
             metrics.count(UNKNOWN_METHOD, response.as_error_code().unwrap_or_default(), 1);
             return response;
         };
@@ -222,7 +227,7 @@ where
         if self.checks.shared.shutdown.is_cancelled() {
             return Err(RpcError::ShuttingDown);
         }
-        self.checks.client.take()?;
+        self.checks.calls.take()?;
         self.placed_right(method, company)?;
         let bytes = request.params.as_ref().map_or(0, |params| params.get().len());
         if bytes > PLAIN_PARAMS_BYTES_MAX && !takes_transactions(method) {

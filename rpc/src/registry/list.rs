@@ -10,7 +10,7 @@ use crate::wire::{
     EventFilter, EventKind, FeeSchedule, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf,
     PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView,
     SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView,
-    SupplyView, TurnView, TxObject, TxView, ValidatorView, WaitOptions,
+    SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -88,7 +88,7 @@ fn submission() -> Vec<Method> {
             .param(Param::required::<SignedParts>("signed", "tx and signature").spread())
             .errors(&[REJECTED, UNAVAILABLE, LIMITED]),
         Method::new::<Simulation>("ombra_simulateTransaction", "What a transaction would do.")
-            .param(Param::required::<TxObject>("tx", "a transaction, signed or not"))
+            .param(Param::required::<UnsignedTx>("tx", "a transaction, signed or not"))
             .errors(&[UNAVAILABLE]),
         Method::new::<TxView>("ombra_getTransaction", "A transaction and what became of it.")
             .param(hash("hash", "a transaction's hash"))

@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::RpcError;
 
@@ -53,16 +54,10 @@ impl Param {
     #[must_use]
     pub(super) fn spread(self) -> Self {
         let mut generator = SchemaGenerator::default();
-        (self.schema)(&mut generator);
-        let members = generator
-            .take_definitions(true)
-            .into_iter()
-            .filter_map(|(_, schema)| {
-                let properties = schema.get("properties")?.as_object()?;
-                Some(properties.keys().cloned().collect::<Vec<_>>())
-            })
-            .max_by_key(Vec::len)
-            .unwrap_or_default();
+        let schema = (self.schema)(&mut generator);
+        let place = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
+        let own = place.rsplit('/').next().and_then(|name| generator.definitions().get(name));
+        let members = own.map(members).unwrap_or_default();
         Self { members, ..self }
     }
 
@@ -98,6 +93,12 @@ impl Param {
         let got = got.map_or_else(|| found(value, &path), str::to_owned);
         Err(RpcError::invalid(field, got, expected))
     }
+}
+
+/// The names of an object's members, by its schema.
+fn members(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.map(|all| all.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// What is wrong with a value.
@@ -146,7 +147,7 @@ pub(crate) fn describe(path: &serde_path_to_error::Path, message: &str) -> Fault
 
 /// The part of the value at `path`, as far as it can be followed.
 fn found(value: &str, path: &str) -> String {
-    let Ok(mut value) = serde_json::from_str::<serde_json::Value>(value) else {
+    let Ok(mut value) = serde_json::from_str::<Value>(value) else {
         return value.to_owned();
     };
     for key in path.split('.').filter(|key| !key.is_empty()) {

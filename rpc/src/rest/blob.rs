@@ -5,10 +5,12 @@ use std::time::Instant;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH,
+    X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue, Uri};
-use axum::response::Response;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use types::Hash;
 
 use super::{Rest, not_text};
 use crate::error::RpcError;
@@ -24,24 +26,31 @@ const HARMLESS: [(HeaderName, HeaderValue); 4] = [
     (CONTENT_DISPOSITION, HeaderValue::from_static("attachment")),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox")),
-    // The bytes of a final blob never change.
-    (CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
+    // The bytes of a final blob never change, but another chain at this address has others.
+    (CACHE_CONTROL, HeaderValue::from_static("no-cache")),
 ];
 
 pub(super) async fn blob(
     State(rest): State<Rest>,
     blob_id: Result<Path<String>, PathRejection>,
     uri: Uri,
+    headers: HeaderMap,
 ) -> Response {
     let started = Instant::now();
+    let known = headers.get(IF_NONE_MATCH).cloned();
     let read = match blob_id {
-        Ok(Path(blob_id)) => rest.blocking(move |rest| read(rest, &blob_id)).await,
+        Ok(Path(blob_id)) => rest.blocking(move |rest| read(rest, &blob_id, known)).await,
         Err(_) => Err(not_text(&uri)),
     };
-    let response = read.and_then(|(claimed, bytes)| {
-        let kind = HeaderValue::from_static("application/octet-stream");
-        let mut response = rest.counted(kind, bytes)?;
+    let response = read.and_then(|Content { claimed, tag, bytes }| {
+        let mut response = match bytes {
+            Some(bytes) => {
+                rest.counted(HeaderValue::from_static("application/octet-stream"), bytes)?
+            }
+            None => StatusCode::NOT_MODIFIED.into_response(),
+        };
         response.headers_mut().extend(HARMLESS);
+        response.headers_mut().insert(ETAG, tag);
         if let Ok(claimed) = HeaderValue::from_str(&claimed) {
             response.headers_mut().insert(CLAIMED_TYPE, claimed);
         }
@@ -50,13 +59,31 @@ pub(super) async fn blob(
     rest.observed(PATH, started, response)
 }
 
-fn read(rest: &Rest, blob_id: &str) -> Result<(String, Vec<u8>), RpcError> {
+/// A blob as it is answered.
+struct Content {
+    /// The type that the blob's owner gave.
+    claimed: String,
+    /// Names the bytes.
+    tag: HeaderValue,
+    /// The bytes; none if the client has them.
+    bytes: Option<Vec<u8>>,
+}
+
+fn tag_of(hash: &Hash) -> Result<HeaderValue, RpcError> {
+    HeaderValue::try_from(format!("\"{hash}\"")).map_err(|_error| RpcError::Internal)
+}
+
+fn read(rest: &Rest, blob_id: &str, known: Option<HeaderValue>) -> Result<Content, RpcError> {
     let directory = &rest.ports().directory;
     let unknown = || RpcError::not_found("blob", blob_id);
     let record = directory.blob(blob_id)?.ok_or_else(unknown)?;
     if !record.is_final {
         return Err(RpcError::not_found("finalised blob", blob_id));
     }
-    let bytes = directory.blob_bytes(blob_id)?.ok_or_else(unknown)?;
-    Ok((record.content_type, bytes))
+    let tag = tag_of(&record.content_hash)?;
+    let bytes = match known {
+        Some(known) if known == tag => None,
+        Some(_) | None => Some(directory.blob_bytes(blob_id)?.ok_or_else(unknown)?),
+    };
+    Ok(Content { claimed: record.content_type, tag, bytes })
 }

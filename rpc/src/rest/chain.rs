@@ -1,6 +1,6 @@
 //! Blocks, transactions, accounts, the pool.
 
-use types::{Address, Hash};
+use types::{Address, Hash, SealedTx};
 
 use super::endpoint::{Endpoint, Nothing};
 use super::params::{
@@ -165,11 +165,10 @@ fn blocks_full(rest: &Rest, _: Nothing, query: RangeQuery) -> Result<FullBlocks,
             next_from = Some(index);
             break;
         }
-        let Some(committed) = rest.ports().chain.block(index)? else { break };
-        let txs = &committed.block.transactions;
-        bytes = bytes.saturating_add(txs.iter().map(|tx| tx.signed_bytes()).sum());
-        let certificate = rest.ports().chain.certificate(index)?;
-        blocks.push(rest_block(BlockView::new(&committed, certificate, true)));
+        let Some(shown) = rest.ports().chain.shown(index)? else { break };
+        let texts = shown.block.transactions.iter().map(SealedTx::signed_bytes);
+        bytes = bytes.saturating_add(texts.sum());
+        blocks.push(rest_block(BlockView::new(shown, true)?));
     }
     // Who did not say where to end has not got all.
     let is_cut = query.to.is_none() && to < height;

@@ -8,7 +8,7 @@ use super::endpoint::Endpoint;
 use super::refusal::Refusal;
 use super::rendered::BlockEvent;
 use super::{blob, socket, streams, submit};
-use crate::wire::{Accepted, SocketBlock, TxObject};
+use crate::wire::{Accepted, SignatureText, SocketBlock, TxObject, UnsignedTx};
 
 /// Where the document is.
 pub(super) const PATH: &str = "/api/openapi.json";
@@ -124,11 +124,13 @@ fn responses(description: &str, kind: &str, schema: &Value) -> Value {
 
 fn submission(generator: &mut SchemaGenerator) -> Value {
     let tx = generator.subschema_for::<TxObject>().to_value();
+    let unsigned = generator.subschema_for::<UnsignedTx>().to_value();
     let accepted = generator.subschema_for::<Accepted>().to_value();
+    let signature = generator.subschema_for::<SignatureText>().to_value();
     let parts = json!({
         "type": "object",
         "required": ["tx", "signature"],
-        "properties": { "tx": tx, "signature": { "type": "string", "pattern": "^[0-9a-f]{128}$" } },
+        "properties": { "tx": unsigned, "signature": signature },
     });
     json!({ "post": {
         "summary": "Takes a signed transaction; one that is known already is answered as the first time",

@@ -55,13 +55,7 @@ pub(super) fn status(error: &RpcError) -> StatusCode {
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other code is the ledger's")]
 const fn of_code(code: Code) -> StatusCode {
     match code {
-        Code::Malformed
-        | Code::UnsupportedType
-        | Code::AddressMismatch
-        | Code::HashMismatch
-        | Code::BadSignature
-        | Code::ChainIdMismatch
-        | Code::InvalidField => StatusCode::BAD_REQUEST,
+        _ if code.is_peer_fault() => StatusCode::BAD_REQUEST,
         Code::ForkNotActive => StatusCode::FORBIDDEN,
         Code::NonceStale | Code::NonceTooHigh | Code::NonceTaken => StatusCode::CONFLICT,
         Code::PoolFull => StatusCode::SERVICE_UNAVAILABLE,

@@ -128,6 +128,8 @@ enum End {
     Gone,
     /// The node ends it, and says why.
     Closed(u16, &'static str),
+    /// The client has not taken what there was to tell.
+    TooSlow,
 }
 
 impl From<axum::Error> for End {
@@ -178,21 +180,36 @@ impl Session {
                 break end;
             }
         };
-        if let End::Closed(code, reason) = end {
-            let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
-            if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
-                self.drain().await;
+        match end {
+            End::Gone => {}
+            End::Closed(code, reason) => self.close(code, reason, Duration::ZERO).await,
+            End::TooSlow => {
+                let patience = self.rest.api().limits.write_timeout();
+                self.close(close_code::AGAIN, "too slow", patience).await;
             }
         }
     }
 
-    /// Waits for the client's answer to the close, so that the frame is not lost with the
-    /// connection.
-    async fn drain(&mut self) {
+    /// Says that it is over, and waits for the client's answer, so that this is not lost with the
+    /// connection. A client that is too slow first has to read what the system keeps for it: if it
+    /// said anything to a connection that is gone by then, it would lose all of that.
+    async fn close(&mut self, code: u16, reason: &'static str, patience: Duration) {
+        let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
+        if self.socket.send(Message::Close(Some(frame))).await.is_err() {
+            return;
+        }
+        let shutdown = self.rest.api().shutdown.clone();
+        let politeness = self.rest.api().limits.shutdown_timeout() / 2;
         let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
-        let deadline = self.rest.api().limits.shutdown_timeout() / 2;
-        if tokio::time::timeout(deadline, answered).await.is_err() {
-            tracing::debug!("a client has not answered that its WebSocket is closed");
+        let given_up = async {
+            drop(tokio::time::timeout(patience, shutdown.cancelled()).await);
+            tokio::time::sleep(politeness).await;
+        };
+        tokio::select! {
+            () = answered => {}
+            () = given_up => {
+                tracing::debug!("a client has not answered that its WebSocket is closed");
+            }
         }
     }
 
@@ -292,7 +309,7 @@ impl Session {
         while self.next <= tip {
             let behind = tip.saturating_sub(self.next);
             if behind > self.rest.api().limits.subscription_lag_blocks_max {
-                return Err(End::Closed(close_code::AGAIN, "too slow"));
+                return Err(End::TooSlow);
             }
             let height = self.next;
             self.next = height.saturating_add(1);

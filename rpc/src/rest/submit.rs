@@ -13,6 +13,7 @@ use super::Rest;
 use super::refusal::JSON;
 use crate::api::submit::SubmitRpcServer;
 use crate::error::RpcError;
+use crate::server::ReadBody;
 use crate::wire::{Accepted, SignedParts};
 
 /// Where transactions are handed in.
@@ -30,8 +31,9 @@ pub(super) async fn submit(State(rest): State<Rest>, request: Request) -> Respon
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let accepted = async {
-        let text = read(&rest, &parts.headers, body).await?;
-        take(&rest, text).await
+        // The memory of the body is held until the transaction is in the pool.
+        let body = read(&rest, &parts.headers, body).await?;
+        take(&rest, text_of(&body)?).await
     };
     let response = accepted.await.map(|hash| {
         let accepted = Accepted { ok: true, hash };
@@ -45,14 +47,17 @@ async fn read(
     rest: &Rest,
     headers: &axum::http::HeaderMap,
     body: Body,
-) -> Result<Box<RawValue>, RpcError> {
+) -> Result<ReadBody, RpcError> {
     let bodies = &rest.0.resources.bodies;
-    let read = bodies.read(headers, body).await.map_err(|error| {
+    bodies.read(headers, body).await.map_err(|error| {
         rest.0.resources.metrics.request_refused();
         error.told(bodies.bytes_max())
-    })?;
-    // The text is the signer's: it goes on as it is.
-    serde_json::from_slice(&read.bytes).map_err(|error| {
+    })
+}
+
+/// The text is the signer's: it goes on as it is.
+fn text_of(body: &ReadBody) -> Result<Box<RawValue>, RpcError> {
+    serde_json::from_slice(&body.bytes).map_err(|error| {
         RpcError::invalid("body", error.to_string(), "a signed transaction as JSON")
     })
 }

@@ -38,7 +38,7 @@ use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness};
-use crate::rate::Client;
+use crate::rate::{Calls, Client};
 use crate::rest::{self, Resources, Rest};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -101,9 +101,9 @@ impl Interface {
 }
 
 impl Inner {
-    fn checks(&self, place: Place, client: Option<&Client>) -> Checks {
+    fn checks(&self, place: Place, calls: Calls) -> Checks {
         Checks {
-            client: client.cloned().unwrap_or_default(),
+            calls,
             shared: Arc::clone(&self.shared),
             place,
             memory: self.memory.clone(),
@@ -124,12 +124,21 @@ pub(super) fn public_routes(
     rest: Rest,
     readiness: Arc<dyn Readiness>,
 ) -> Router {
-    let health = Router::new()
+    let rpc = Router::new().route("/", post(call).get(upgrade)).with_state(interface);
+    let health = health_routes(readiness);
+    rpc.merge(health).merge(rest::routes(rest)).merge(explorer::routes())
+}
+
+fn health_routes(readiness: Arc<dyn Readiness>) -> Router {
+    Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .with_state(readiness);
-    let rpc = Router::new().route("/", post(call).get(upgrade)).with_state(interface);
-    rpc.merge(health).merge(rest::routes(rest)).merge(explorer::routes())
+        .with_state(readiness)
+}
+
+/// `/metrics`, `/healthz` and `/readyz`, for a process that is no node.
+pub fn monitoring_routes(registry: Arc<Registry>, readiness: Arc<dyn Readiness>) -> Router {
+    metrics_routes(registry).merge(health_routes(readiness))
 }
 
 /// The routes, with large answers compressed for who asks for it. Streams are not: their events
@@ -174,7 +183,20 @@ async fn metrics_text(State(registry): State<Arc<Registry>>) -> Response {
 }
 
 /// A JSON-RPC request or batch.
-async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Response {
+async fn call(State(interface): State<Interface>, request: Request) -> Response {
+    let calls = calls_of(&request);
+    let response = answer(&interface.0, request, calls.clone()).await;
+    match calls.end() {
+        Ok(()) => response,
+        Err(error) => error_response(StatusCode::TOO_MANY_REQUESTS, error),
+    }
+}
+
+fn calls_of(request: &Request) -> Calls {
+    Calls::of(request.extensions().get::<Client>().cloned().unwrap_or_default())
+}
+
+async fn answer(inner: &Inner, request: Request, calls: Calls) -> Response {
     let (parts, body) = request.into_parts();
     let ReadBody { bytes, memory } = match inner.bodies.read(&parts.headers, body).await {
         Ok(read) => read,
@@ -197,7 +219,7 @@ async fn call(State(Interface(inner)): State<Interface>, request: Request) -> Re
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let connection = ConnectionState::new(inner.stop.clone(), connection_id, permit);
     let room = Arc::new(Mutex::default());
-    let checks = inner.checks(Place::Http(Arc::clone(&room)), parts.extensions.get());
+    let checks = inner.checks(Place::Http(Arc::clone(&room)), calls);
     let response = jsonrpsee::server::http::call_with_service_builder(
         request,
         inner.http.clone(),
@@ -239,7 +261,7 @@ async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
     request.extensions_mut().insert(inner.memory.clone());
-    let checks = inner.checks(Place::WebSocket(gate), request.extensions().get());
+    let checks = inner.checks(Place::WebSocket(gate), calls_of(&request));
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner
         .websockets

@@ -41,7 +41,8 @@ use http::Interface;
 use listener::Listener;
 use visitors::Visitors;
 
-pub(crate) use body::BodyReader;
+pub(crate) use body::{BodyReader, ReadBody};
+pub use http::monitoring_routes;
 pub use local::Local;
 
 /// Calls of all clients that read at the same time. They wait for each other rather than be refused:

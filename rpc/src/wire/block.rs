@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use types::{Address, Amount, Hash, Header, Signature};
+use types::{Address, Amount, Hash, Header, SealedBlock, SealedTx, Signature};
 
-use super::{AddressText, AmountText, HashText, SignatureText, TxObject, tx_object};
-use crate::ports::{Certificate, CommittedBlock};
+use super::{AddressText, AmountText, HashText, SignatureText, TxObject};
+use crate::error::RpcError;
+use crate::ports::{Certificate, ShownBlock};
 
 /// A header, in the order in which it is hashed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -131,24 +132,27 @@ pub struct BlockView {
 
 impl BlockView {
     /// The view of a committed block.
-    #[must_use]
-    pub fn new(
-        committed: &CommittedBlock,
-        certificate: Option<Certificate>,
-        with_objects: bool,
-    ) -> Self {
-        let txs = committed.block.transactions.iter();
-        Self {
-            header: HeaderView::from(&committed.block.header),
-            hash: committed.hash,
-            transactions: if with_objects {
-                BlockTransactions::Full(txs.map(|tx| tx_object(tx)).collect())
-            } else {
-                BlockTransactions::Hashes(txs.map(|tx| tx.hash()).collect())
-            },
-            commit: certificate.map(Commit::from),
-        }
+    ///
+    /// # Errors
+    /// [`RpcError::Internal`] if a stored text is not JSON, which is logged.
+    pub(crate) fn new(shown: ShownBlock, with_objects: bool) -> Result<Self, RpcError> {
+        let ShownBlock { block: SealedBlock { header, hash, transactions }, certificate } = shown;
+        let transactions = if with_objects {
+            BlockTransactions::Full(transactions.iter().map(sealed).collect::<Result<_, _>>()?)
+        } else {
+            BlockTransactions::Hashes(transactions.iter().map(SealedTx::hash).collect())
+        };
+        let commit = certificate.map(Commit::from);
+        Ok(Self { header: HeaderView::from(&header), hash, transactions, commit })
     }
+}
+
+/// A stored transaction as a JSON value. Nobody has looked into it since it was stored.
+fn sealed(tx: &SealedTx) -> Result<Box<RawValue>, RpcError> {
+    RawValue::from_string(tx.to_json()).map_err(|error| {
+        tracing::error!(hash = %tx.hash(), %error, "a stored transaction is not JSON");
+        RpcError::Internal
+    })
 }
 
 /// A block in a list.

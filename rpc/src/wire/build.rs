@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::Hash;
 
-use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, TxObject};
+use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, UnsignedTx};
 
 /// Who sends, and when.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -246,7 +246,7 @@ pub struct BuildValidatorVote {
 #[serde(rename_all = "camelCase")]
 pub struct Built {
     /// The unsigned object: give it to `ombra_sendSigned` with the signature.
-    #[schemars(with = "TxObject")]
+    #[schemars(with = "UnsignedTx")]
     pub tx: Box<RawValue>,
     /// The exact text that is hashed.
     pub payload: String,
@@ -262,7 +262,7 @@ pub struct Built {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SignedParts {
     /// The `tx` of a builder's answer.
-    #[schemars(with = "TxObject")]
+    #[schemars(with = "UnsignedTx")]
     pub tx: Box<RawValue>,
     /// Over the 64 characters of `signingMessage`.
     pub signature: SignatureText,

@@ -9,6 +9,7 @@ mod build;
 mod chain;
 mod directory;
 mod event;
+mod kinds;
 mod params;
 mod pool;
 mod proof;
@@ -32,6 +33,7 @@ pub use chain::{
 };
 pub use directory::{BlobView, MinerView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
+pub use kinds::{TxObject, UnsignedTx};
 pub use params::{
     BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, Page, PageLimit, PeerQuery,
     ProofQuery, RunQuery, TxTexts, WaitOptions,
@@ -48,7 +50,7 @@ pub(crate) use run::RunTexts;
 pub use run::{
     ConversationId, FeeSplit, RunState, RunView, SettlementView, StepView, ToolCallView,
 };
-pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, TxObject};
+pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
 pub use transaction::{
     BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
     TxView,

@@ -31,17 +31,6 @@ pub struct PublicKeyText(pub PublicKey);
 #[serde(transparent)]
 pub struct SignatureText(pub Signature);
 
-/// A transaction as a flat JSON object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TxObject;
-
-impl<'de> Deserialize<'de> for TxObject {
-    /// Takes anything: what a transaction is, is told by [`types::Transaction::parse`].
-    fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        serde::de::IgnoredAny::deserialize(reader).map(|_| Self)
-    }
-}
-
 fn hex_schema(characters: u32) -> Schema {
     json_schema!({ "type": "string", "pattern": format!("^[0-9a-f]{{{characters}}}$") })
 }
@@ -97,19 +86,5 @@ impl JsonSchema for SignatureText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         hex_schema(128)
-    }
-}
-
-impl JsonSchema for TxObject {
-    fn schema_name() -> Cow<'static, str> {
-        "Transaction".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "object",
-            "description": "a flat transaction object, docs/protocol.md sections 3 and 5",
-            "required": ["type", "from", "nonce", "timestamp", "publicKey"]
-        })
     }
 }

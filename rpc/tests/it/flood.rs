@@ -1,6 +1,6 @@
 //! Clients that would have the node hold more than it may.
 
-use rpc::Limits;
+use rpc::{Config, Limits, RateLimits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -138,4 +138,54 @@ async fn a_page_ends_early_when_what_it_is_made_of_is_large() {
         assert_eq!(left == 0, page["nextCursor"].is_null());
         params["cursor"] = page["nextCursor"].clone();
     }
+}
+
+/// Requests that a client may make at once; one more comes each second.
+const BURST: u32 = 50;
+
+/// Whether a client who sends `BURST` of these is told by the next call, or the one after, that it
+/// asks too fast.
+async fn is_counted(body: &str) -> bool {
+    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
+    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    for _ in 0..5 {
+        for _ in 0..BURST {
+            server.post(body).await;
+        }
+        let answer = server.call("ombra_chainInfo", json!([])).await;
+        if answer["error"]["data"]["code"] == "RATE_LIMITED" {
+            return true;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn rubbish_counts_for_the_rate_limit() {
+    for body in [
+        "nonsense",
+        "",
+        r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ombra_unknown"}"#,
+        r#"{"jsonrpc":"2.0","method":"ombra_chainInfo"}"#,
+        r#"[{"jsonrpc":"2.0","method":"ombra_chainInfo"},7]"#,
+    ] {
+        assert!(is_counted(body).await, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn who_sends_rubbish_too_fast_is_turned_away() {
+    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
+    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    let mut refused = None;
+    for _ in 0..5 * BURST {
+        let (status, answer) = server.post("nonsense").await;
+        if status == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    let refused: Value = serde_json::from_str(&refused.expect("a refusal")).unwrap();
+    assert_eq!("RATE_LIMITED", refused["error"]["data"]["code"], "{refused}");
 }

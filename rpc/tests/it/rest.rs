@@ -227,6 +227,8 @@ async fn every_run_and_turn_is_listed_where_it_belongs() {
     let server = TestServer::start().await;
     let (submitter, miner) = (key(1).address(), key(2).address());
     server.world.accept(&signed(&key(1), 0, &request(1)));
+    // Another's, which is in none of the lists below.
+    server.world.accept(&signed(&key(3), 0, &request(2)));
     server.world.commit();
     let claim = AgentClaim {
         agent_run_id: Hash::new([1; 32]),
@@ -279,21 +281,38 @@ async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
     };
     server.world.state().blobs.insert("page".to_owned(), blob);
     server.world.state().blob_bytes.insert("page".to_owned(), b"<html>".to_vec());
-    let head = "GET /api/blob/page HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let mut socket = server.connect().await;
-    tokio::io::AsyncWriteExt::write_all(&mut socket, head.as_bytes()).await.unwrap();
-    let mut text = String::new();
-    tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text).await.unwrap();
+    let tag = format!("\"{}\"", Hash::digest(b"<html>"));
+    let tagged = format!("etag: {tag}\r\n");
+    let text = blob_page(&server, "").await;
     for line in [
         "content-type: application/octet-stream\r\n",
         "content-disposition: attachment\r\n",
         "x-content-type-options: nosniff\r\n",
         "x-blob-content-type: text/html\r\n",
         "content-security-policy: default-src 'none'; sandbox\r\n",
+        "cache-control: no-cache\r\n",
+        &tagged,
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
     assert!(text.ends_with("\r\n\r\n<html>"), "{text}");
+    // Who has these bytes is told so; who has another chain's gets these.
+    let known = blob_page(&server, &format!("if-none-match: {tag}\r\n")).await;
+    assert!(known.starts_with("HTTP/1.1 304 ") && known.ends_with("\r\n\r\n"), "{known}");
+    let other = blob_page(&server, "if-none-match: \"00\"\r\n").await;
+    assert!(other.starts_with("HTTP/1.1 200 ") && other.ends_with("<html>"), "{other}");
+}
+
+/// The whole answer to a request for the blob `page` with further headers.
+async fn blob_page(server: &TestServer, headers: &str) -> String {
+    let head = format!(
+        "GET /api/blob/page HTTP/1.1\r\nhost: localhost\r\n{headers}connection: close\r\n\r\n"
+    );
+    let mut socket = server.connect().await;
+    tokio::io::AsyncWriteExt::write_all(&mut socket, head.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut text).await.unwrap();
+    text
 }
 
 #[tokio::test]

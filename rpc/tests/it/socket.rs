@@ -7,9 +7,11 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
+use types::tx::ChatTurn;
+use types::{Body, Hash};
 
 use crate::client::{PATIENCE, TestServer, request, signed, transfer};
-use crate::world::key;
+use crate::world::{POOL_EVENTS, key};
 
 struct Socket(WebSocketStream<TcpStream>);
 
@@ -25,13 +27,15 @@ impl Socket {
 
     /// What the node says next, pings apart.
     async fn hear(&mut self) -> Message {
-        loop {
-            let next = tokio::time::timeout(PATIENCE, self.0.next()).await.expect("in time");
-            match next.expect("no end without a close").unwrap() {
-                Message::Ping(_) => {}
-                message => return message,
+        let next = async {
+            loop {
+                match self.0.next().await.expect("no end without a close").unwrap() {
+                    Message::Ping(_) => {}
+                    message => return message,
+                }
             }
-        }
+        };
+        tokio::time::timeout(PATIENCE, next).await.expect("in time")
     }
 
     async fn hear_json(&mut self) -> Value {
@@ -152,4 +156,72 @@ async fn a_client_that_answers_no_pings_is_closed_with_a_code_after_which_it_com
     crate::client::eventually("the socket is closed", || server.world.listeners() <= 1).await;
     let Message::Close(Some(frame)) = socket.hear().await else { panic!("no close frame") };
     assert_eq!(CloseCode::Again, frame.code);
+}
+
+/// A turn with as long a text as there may be.
+fn long_turn() -> Body {
+    Body::ChatTurn(ChatTurn {
+        conversation_id: Hash::digest(b"conversation"),
+        role: "user".to_owned(),
+        content: "x".repeat(16_384),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    })
+}
+
+#[tokio::test]
+async fn a_client_that_reads_too_little_is_closed_with_a_code_after_which_it_comes_back() {
+    const BLOCKS: u64 = 60;
+    const TURNS: u64 = 20;
+    let limits =
+        Limits { subscription_lag_blocks_max: 5, write_timeout_ms: 600_000, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let (mut slow, mut quick) = (Socket::open(&server).await, Socket::open(&server).await);
+    slow.subscribe(json!({ "channel": "txs" })).await;
+    slow.subscribe(json!({ "channel": "chat" })).await;
+    quick.subscribe(json!({ "channel": "blocks" })).await;
+    let mut sent = Vec::new();
+    for block in 0..BLOCKS {
+        let turns = (0..TURNS).map(|turn| signed(&key(1), block * TURNS + turn, &long_turn()));
+        sent.extend(turns.map(|text| server.world.accept(&text).to_string()));
+        server.world.commit();
+        assert_eq!(json!(block + 1), quick.hear_json().await["data"]["index"]);
+    }
+
+    let (mut seen, mut close) = (Vec::new(), None);
+    while close.is_none() {
+        match slow.hear().await {
+            Message::Text(text) => {
+                let message: Value = serde_json::from_str(&text).unwrap();
+                let hash = message["data"]["hash"].as_str().unwrap_or_default();
+                seen.extend((message["type"] == "tx").then(|| hash.to_owned()));
+            }
+            Message::Close(frame) => close = Some(frame),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(Some(CloseCode::Again), close.unwrap().map(|frame| frame.code));
+    assert!(sent.starts_with(&seen), "without gaps");
+    let least = (BLOCKS - 6) * TURNS;
+    assert!((seen.len() as u64) < least, "the node has not waited with {} of them", seen.len());
+}
+
+#[tokio::test]
+async fn who_loses_events_of_the_pool_is_told_how_many() {
+    let server = TestServer::start().await;
+    let mut socket = Socket::open(&server).await;
+    socket.subscribe(json!({ "channel": "mempool" })).await;
+    // Nobody else runs meanwhile, so that the first ones are lost.
+    let lost = 4;
+    let sent: Vec<_> = (0..POOL_EVENTS + lost)
+        .map(|nonce| server.world.accept(&transfer(1, nonce as u64)))
+        .collect();
+    let lagged = socket.hear_json().await;
+    let expected = json!({ "type": "lagged", "data": { "lagged": lost, "blockIndex": 0 } });
+    assert_eq!(expected, lagged);
+    for hash in &sent[lost..] {
+        assert_eq!(json!(hash), socket.hear_json().await["data"]["hash"]);
+    }
 }

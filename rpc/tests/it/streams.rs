@@ -30,11 +30,14 @@ impl Stream {
 
     /// The text up to and with `end`.
     async fn until(&mut self, end: &str) -> String {
+        // Large events come in many pieces: what was looked through has no end.
+        let mut looked_at = 0;
         loop {
-            if let Some(at) = self.text.find(end) {
-                return self.text.drain(..at + end.len()).collect();
+            if let Some(at) = self.text[looked_at..].find(end) {
+                return self.text.drain(..looked_at + at + end.len()).collect();
             }
-            let mut bytes = [0; 4_096];
+            looked_at = self.text.len().saturating_sub(end.len());
+            let mut bytes = vec![0; 64 * 1_024];
             let read = tokio::time::timeout(PATIENCE, self.socket.read(&mut bytes)).await;
             let count = read.expect("in time").unwrap();
             assert!(count > 0, "the stream ended after {:?}", self.text);
@@ -44,6 +47,10 @@ impl Stream {
 
     /// The next event that is no ping: its id, name and data.
     async fn event(&mut self) -> (Option<u64>, String, Value) {
+        tokio::time::timeout(PATIENCE, self.next_event()).await.expect("an event in time")
+    }
+
+    async fn next_event(&mut self) -> (Option<u64>, String, Value) {
         loop {
             let text = self.until("\n\n").await;
             let field = |name: &str| {
@@ -105,6 +112,51 @@ async fn a_listener_that_comes_back_gets_what_it_missed() {
 }
 
 #[tokio::test]
+async fn a_listener_that_stops_reading_goes_on_at_the_tip_and_holds_nobody_up() {
+    const BLOCKS: u64 = 30;
+    const TURNS: u64 = 20;
+    let limits =
+        Limits { subscription_lag_blocks_max: 5, write_timeout_ms: 600_000, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let mut slow = Stream::open(&server, "/api/chain/events", "").await;
+    let mut quick = Stream::open(&server, "/api/chain/events", "").await;
+    assert_eq!("hello", quick.event().await.1);
+    // Twice as long in ASCII, and three times in an event.
+    let content = "\u{2028}".repeat(5_000);
+    for block in 0..BLOCKS {
+        for turn_index in 0..TURNS {
+            let nonce = block * TURNS + turn_index;
+            server.world.accept(&signed(&key(1), nonce, &turn(&content)));
+        }
+        server.world.commit();
+        let (id, name, _) = quick.event().await;
+        assert_eq!((Some(block + 1), "block"), (id, name.as_str()));
+    }
+
+    assert_eq!("hello", slow.event().await.1);
+    let (mut seen, mut lagged) = (0, Value::Null);
+    while lagged.is_null() {
+        match slow.event().await {
+            (Some(id), _, _) => {
+                assert_eq!(seen + 1, id);
+                seen = id;
+            }
+            (None, name, data) => {
+                assert_eq!("lagged", name);
+                lagged = data;
+            }
+        }
+    }
+    let lost = BLOCKS - 1 - seen;
+    assert!(lost > 5, "{lost} blocks");
+    assert_eq!(json!({ "lagged": lost, "height": BLOCKS }), lagged);
+    assert_eq!(Some(BLOCKS), slow.event().await.0);
+    server.world.commit();
+    assert_eq!(Some(BLOCKS + 1), slow.event().await.0);
+    assert_eq!(Some(BLOCKS + 1), quick.event().await.0);
+}
+
+#[tokio::test]
 async fn a_listener_hears_how_full_the_pool_is() {
     let server = TestServer::start().await;
     server.world.accept(&transfer(1, 0));
@@ -133,12 +185,22 @@ async fn streams_have_a_limit_and_their_places_are_free_again_when_they_end() {
 
 #[tokio::test]
 async fn streams_end_with_the_node() {
-    let server = TestServer::start().await;
-    let mut stream = Stream::open(&server, "/api/chain/events", "").await;
-    assert_eq!("hello", stream.event().await.1);
+    // Nobody cuts them off meanwhile.
+    let limits = Limits { shutdown_timeout_ms: 600_000, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let mut streams = Vec::new();
+    for path in ["/api/chain/events", "/api/mempool/events"] {
+        let mut stream = Stream::open(&server, path, "").await;
+        assert_eq!("hello", stream.event().await.1);
+        streams.push(stream);
+    }
     server.shutdown.cancel();
     let ended = tokio::time::timeout(PATIENCE, server.finished).await;
     ended.expect("in time").unwrap().unwrap();
+    for mut stream in streams {
+        // The last chunk: nothing was lost.
+        stream.until("0\r\n\r\n").await;
+    }
 }
 
 #[tokio::test]

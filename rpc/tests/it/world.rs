@@ -11,8 +11,8 @@ use rpc::ports::{
     CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, Group,
     Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount, Pool, PoolCount,
     PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs,
-    SenderContent, SettlementNow, Slice, Submit, SubmitError, Tip, Transactions, Validator,
-    ValidatorVote,
+    SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip, Transactions,
+    Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -20,8 +20,8 @@ use types::check::{self, StaticRules};
 use types::tx::ChatTurn;
 use types::{
     Account, Address, Amount, Blob, Block, Body, CheckedTx, Forks, Hash, Header, Keypair, Miner,
-    MinerFigures, Params, Rejection, Run, RunStatus, Settlement, SizeLimits, Step, Supply, Sweep,
-    Transaction, TxLocation, block,
+    MinerFigures, Params, Rejection, Run, RunStatus, SealedBlock, SealedTx, Settlement, SizeLimits,
+    Step, Supply, Sweep, Transaction, TxLocation, block,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -364,16 +364,19 @@ impl Chain for World {
         Ok(found.map(|committed| committed.block.header.index))
     }
 
-    fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault> {
-        let state = self.state();
-        let committed = state.blocks.get(height as usize - 1);
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault> {
+        let Some(committed) = self.block(height)? else { return Ok(None) };
+        let CommittedBlock { block, hash, .. } = &*committed;
+        let transactions = block.transactions.iter().map(|tx| SealedTx::from(&**tx)).collect();
+        let block = SealedBlock { header: block.header.clone(), hash: *hash, transactions };
         let signature = key(99).sign(b"precommit");
-        Ok(committed.map(|committed| Certificate {
+        let certificate = Certificate {
             height,
             round: 0,
             block_hash: committed.hash,
             signatures: vec![(key(99).address(), signature)],
-        }))
+        };
+        Ok(Some(ShownBlock { block, certificate: Some(certificate) }))
     }
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
@@ -589,7 +592,7 @@ impl Proofs for World {
             siblings: vec![Hash::ZERO],
             state_root: last.block.header.state_root,
             header: last.block.header.clone(),
-            certificate: self.certificate(last.block.header.index)?.unwrap(),
+            certificate: self.shown(last.block.header.index)?.unwrap().certificate.unwrap(),
         }))
     }
 }

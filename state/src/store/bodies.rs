@@ -1,7 +1,7 @@
 //! The transactions of blocks, in segments.
 
 use types::transaction::SizeLimits;
-use types::{Block, CheckedTx, Transaction, TxLocation};
+use types::{Block, CheckedTx, SealedTx, Transaction, TxLocation};
 
 use super::rocks::Source;
 use super::tables::BODIES;
@@ -45,12 +45,28 @@ pub(super) fn append_all(
 
 /// All transactions of a block.
 pub(super) fn all(source: &Source<'_>, height: u64) -> Result<Vec<CheckedTx>, StorageError> {
+    each(source, height, |bytes| decode(bytes, height))
+}
+
+/// All transactions of a block as they are shown.
+pub(super) fn sealed(source: &Source<'_>, height: u64) -> Result<Vec<SealedTx>, StorageError> {
+    each(source, height, |bytes| {
+        SealedTx::decode(bytes).map_err(|source| StorageError::Transaction { height, source })
+    })
+}
+
+/// Reads one transaction of a block after the other from what `read` leaves.
+fn each<T>(
+    source: &Source<'_>,
+    height: u64,
+    read: impl Fn(&[u8]) -> Result<(T, &[u8]), StorageError>,
+) -> Result<Vec<T>, StorageError> {
     let mut bytes = Vec::new();
     append_all(source, height, &mut bytes)?;
     let mut rest = bytes.as_slice();
     let mut txs = Vec::new();
     while !rest.is_empty() {
-        let (tx, after) = decode(rest, height)?;
+        let (tx, after) = read(rest)?;
         txs.push(tx);
         rest = after;
     }

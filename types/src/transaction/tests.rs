@@ -6,7 +6,7 @@ mod refusals;
 
 use proptest::prelude::*;
 
-use super::{DecodeTxError, SizeLimits, Transaction, read_json};
+use super::{DecodeTxError, SealedTx, SizeLimits, Transaction, read_json};
 use crate::build::{Envelope, Unsigned};
 use crate::json::Json;
 use crate::testing::{
@@ -134,6 +134,26 @@ fn cut_off_bytes_are_refused_at_every_length() {
     let huge = [0xff; 100];
     let error = Transaction::decode(&huge, &limits()).unwrap_err();
     assert!(matches!(error, DecodeTxError::Truncated { bytes: 100 }), "{error}");
+}
+
+#[test]
+fn what_is_shown_of_a_stored_transaction_is_what_was_signed() {
+    for body in bodies() {
+        let tx = Draft::of(&body).parse().unwrap();
+        let mut bytes = Vec::new();
+        tx.encode(&mut bytes);
+        let (shown, rest) = SealedTx::decode(&bytes).unwrap();
+        assert_eq!((&shown, rest), (&SealedTx::from(&tx), b"".as_slice()));
+        assert_eq!((shown.to_json(), shown.hash()), (tx.to_json(), tx.hash()));
+        assert_eq!(shown.signed_bytes(), shown.to_json().len());
+        for length in 0..bytes.len() {
+            let error = SealedTx::decode(&bytes[..length]).unwrap_err();
+            assert!(matches!(error, DecodeTxError::Truncated { bytes } if bytes == length));
+        }
+    }
+    let mut not_text = encoded("{}");
+    not_text[4] = 0xff;
+    assert!(matches!(SealedTx::decode(&not_text), Err(DecodeTxError::NotText(_))));
 }
 
 #[test]

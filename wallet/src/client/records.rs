@@ -117,6 +117,8 @@ pub struct Run {
     pub submitter: Address,
     /// What was asked.
     pub prompt: String,
+    /// A blob with a longer prompt, if there is one.
+    pub prompt_blob_id: Option<String>,
     /// Tools that the miner may use.
     #[serde(default)]
     pub tools_whitelist: Vec<String>,
@@ -157,6 +159,9 @@ pub struct Run {
     /// How often the run was re-opened.
     #[serde(default)]
     pub reopens: u64,
+    /// Miners whose claim lapsed and that may not claim it again.
+    #[serde(default)]
+    pub excluded_miners: Vec<Address>,
 }
 
 impl Run {
@@ -193,6 +198,10 @@ pub struct Step {
     pub output_tokens: u64,
     /// SHA-256 of the step's output.
     pub output_hash: Hash,
+    /// The blob with the output, where the miner kept it.
+    pub output_blob_id: Option<String>,
+    /// The blob with what the model thought first, where the miner kept it.
+    pub thought_blob_id: Option<String>,
     /// Tools used.
     #[serde(default)]
     pub tool_calls: Vec<ToolCall>,

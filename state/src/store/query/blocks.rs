@@ -1,6 +1,6 @@
 //! Blocks, their headers, certificates and sweeps.
 
-use types::{Address, Block, Hash, Header, Sweep};
+use types::{Address, Block, Hash, Header, SealedBlock, Sweep};
 
 use crate::error::StorageError;
 use crate::store::tables::{
@@ -92,12 +92,21 @@ impl Snapshot<'_> {
         self.require(height)?;
         let Some(StoredHeader { header, .. }) = self.header(height)? else { return Ok(None) };
         let transactions = bodies::all(&self.source, height)?;
-        if u64::try_from(transactions.len()).ok() != Some(header.tx_count) {
-            return Err(StorageError::Inconsistent {
-                what: "a block has more or fewer transactions than its header says",
-            });
-        }
+        as_many(&header, transactions.len())?;
         Ok(Some(Block { header, transactions }))
+    }
+
+    /// A whole block as it is shown: header, hash and the texts of its transactions.
+    ///
+    /// # Errors
+    /// [`StorageError::History`] if it is before [`Snapshot::earliest`]; [`StorageError`] if the
+    /// database fails or a row does not decode.
+    pub fn sealed_block(&self, height: u64) -> Result<Option<SealedBlock>, StorageError> {
+        self.require(height)?;
+        let Some(StoredHeader { header, hash }) = self.header(height)? else { return Ok(None) };
+        let transactions = bodies::sealed(&self.source, height)?;
+        as_many(&header, transactions.len())?;
+        Ok(Some(SealedBlock { header, hash, transactions }))
     }
 
     /// A whole block in its binary form ([`Block::encode`]), without looking into it.
@@ -163,4 +172,14 @@ fn read_header(height: u64, row: &HeaderRow) -> Result<StoredHeader, StorageErro
     let header = Header::parse(row.payload.as_bytes())
         .map_err(|source| StorageError::Block { height, source })?;
     Ok(StoredHeader { hash: row.hash, header })
+}
+
+/// Refuses a block that lost transactions.
+fn as_many(header: &Header, transactions: usize) -> Result<(), StorageError> {
+    if u64::try_from(transactions).ok() == Some(header.tx_count) {
+        return Ok(());
+    }
+    Err(StorageError::Inconsistent {
+        what: "a block has more or fewer transactions than its header says",
+    })
 }

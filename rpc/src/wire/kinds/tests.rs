@@ -1,0 +1,143 @@
+//! The schemas and what the chain's own reader takes.
+
+use std::collections::BTreeSet;
+
+use types::build::{Envelope, build_tx};
+use types::tx::{
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
+    BlobFinalize, BlobInit, ChatTurn, MinerRegister, ToolCall, Transfer, ValidatorVote,
+};
+use types::{Amount, Body, Hash, Keypair, Params, SizeLimits, Transaction};
+
+use super::*;
+
+const HASH: Hash = Hash::new([1; 32]);
+
+fn text() -> String {
+    "some".to_owned()
+}
+
+fn key() -> Keypair {
+    Keypair::from_seed(&[1; 32])
+}
+
+/// One of each kind that may have optional members, with all of them.
+fn bodies_with_options() -> Vec<Body> {
+    let attachment = Attachment { kind: "file".to_owned(), blob_id: text() };
+    let (args_hash, result_hash) = (HASH, HASH);
+    let call = ToolCall { name: text(), args_hash, result_hash, duration_ms: 1, ok: true };
+    vec![
+        Body::ChatTurn(ChatTurn {
+            conversation_id: HASH,
+            role: "user".to_owned(),
+            content: text(),
+            content_blob_id: Some(text()),
+            parent_turn_hash: Some(HASH),
+            agent_run_id: Some(HASH),
+            attachments: Some(vec![attachment]),
+        }),
+        Body::AgentRequest(AgentRequest {
+            agent_run_id: HASH,
+            conversation_id: HASH,
+            prompt: text(),
+            tools_whitelist: vec![text()],
+            max_fee: Amount::MAX,
+            max_steps: 1,
+            prompt_blob_id: Some(text()),
+            model_hint: Some(text()),
+        }),
+        Body::AgentStep(AgentStep {
+            agent_run_id: HASH,
+            step_index: 0,
+            output_tokens: 1,
+            output_hash: HASH,
+            thought_blob_id: Some(text()),
+            tool_calls: Some(vec![call]),
+            output_blob_id: Some(text()),
+        }),
+        Body::AgentFinish(AgentFinish {
+            agent_run_id: HASH,
+            total_tokens_out: 1,
+            status: "completed".to_owned(),
+            miner_reward: Amount::ZERO,
+            user_refund: Amount::ZERO,
+            network_fee: Amount::ZERO,
+            final_answer_inline: Some(text()),
+            final_answer_blob_id: Some(text()),
+        }),
+    ]
+}
+
+/// One of each other kind.
+fn bodies_without_options() -> Vec<Body> {
+    vec![
+        Body::AgentClaim(AgentClaim {
+            agent_run_id: HASH,
+            miner_address: key().address().into(),
+            model_info: text(),
+            hardware_tier: "laptop".to_owned(),
+        }),
+        Body::AgentCancel(AgentCancel { agent_run_id: HASH }),
+        Body::Transfer(Transfer::new(key().address(), Amount::ZERO, Amount::ZERO)),
+        Body::MinerRegister(MinerRegister {
+            name: text(),
+            capabilities: vec![text()],
+            model_info: text(),
+        }),
+        Body::BlobInit(BlobInit {
+            blob_id: text(),
+            content_type: text(),
+            total_bytes: 1,
+            total_chunks: 1,
+            content_hash: HASH,
+        }),
+        Body::BlobChunk(BlobChunk { blob_id: text(), chunk_index: 0, chunk_data: vec![1] }),
+        Body::BlobFinalize(BlobFinalize { blob_id: text() }),
+        Body::ValidatorVote(ValidatorVote {
+            candidate_key: key().public_key(),
+            power: 1,
+            expires_at: 2,
+        }),
+    ]
+}
+
+/// The signed object with all members that it can have.
+fn whole(body: &Body) -> Map<String, Value> {
+    let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: Some(text()) };
+    serde_json::from_str(&build_tx(&key(), body, &envelope)).expect("an object")
+}
+
+fn is_taken(members: &Map<String, Value>) -> bool {
+    let text = serde_json::to_string(members).expect("plain data");
+    Transaction::parse_unsigned(text.as_bytes(), &SizeLimits::from(&Params::default())).is_ok()
+}
+
+#[test]
+fn there_is_a_schema_for_every_type_with_the_members_that_the_chain_reads() {
+    let kinds: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
+    assert_eq!(Body::TYPES.to_vec(), kinds);
+    let mut generator = SchemaGenerator::default();
+    generator.subschema_for::<TxObject>();
+    let schemas = generator.take_definitions(true);
+    let mut seen = BTreeSet::new();
+    for body in [bodies_with_options(), bodies_without_options()].concat() {
+        let kind = body.type_name();
+        seen.insert(kind);
+        let (schema, whole) = (&schemas[kind], whole(&body));
+        let named: BTreeSet<_> =
+            schema["properties"].as_object().expect("members").keys().collect();
+        assert_eq!(whole.keys().collect::<BTreeSet<_>>(), named, "{kind}");
+
+        let required = schema["required"].as_array().expect("names");
+        let is_required = |name: &String| required.iter().any(|it| it == name);
+        let mut bare = whole.clone();
+        bare.retain(|name, _| is_required(name));
+        assert!(is_taken(&bare), "{kind} with the required members: {bare:?}");
+        for name in required {
+            let mut less = bare.clone();
+            assert!(less.remove(name.as_str().expect("a name")).is_some(), "{name} of {kind}");
+            assert!(!is_taken(&less), "{kind} without {name}");
+        }
+    }
+    assert_eq!(KINDS.len(), seen.len(), "a type is not looked at here");
+}
