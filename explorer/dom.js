@@ -8,7 +8,7 @@ const ATTRIBUTES = new Set([
   "selected", "min", "max", "step", "hidden", "class",
 ]);
 const FAMILIES = /^(aria|data)-[a-z-]+$/;
-const TAGS = /^(a|article|bdi|button|caption|code|dd|details|dialog|div|dl|dt|em|fieldset|footer|form|h1|h2|h3|header|input|label|legend|li|ol|option|p|pre|progress|section|select|small|span|strong|summary|table|tbody|td|textarea|th|thead|time|tr|ul)$/;
+const TAGS = /^(a|article|bdi|button|canvas|caption|code|dd|details|dialog|div|dl|dt|em|fieldset|footer|form|h1|h2|h3|header|input|label|legend|li|ol|option|p|pre|progress|section|select|small|span|strong|summary|table|tbody|td|textarea|th|thead|time|tr|ul)$/;
 
 /** The address of a page of this program: every part is encoded. */
 export const route = (...parts) => `#/${parts.map((part) => encodeURIComponent(String(part))).join("/")}`;
@@ -44,11 +44,15 @@ export function append(element, children) {
   }
 }
 
-/** Puts nodes in place of what an element holds. The keyboard stays where it was. */
+/** Puts nodes in place of what an element holds. The keyboard stays where it was, what is unfolded stays so. */
 export function swap(element, ...children) {
   const held = element.contains(document.activeElement) ? keyOf(document.activeElement) : null;
+  const unfolded = new Set([...element.querySelectorAll("details[open]:not(.folded) > summary")].map((one) => one.textContent));
   element.replaceChildren();
   append(element, children);
+  for (const one of element.querySelectorAll("details:not(.folded) > summary")) {
+    if (unfolded.has(one.textContent)) one.parentElement.open = true;
+  }
   if (held === null) return;
   for (const candidate of element.querySelectorAll("a, button, summary, input, textarea, select")) {
     if (keyOf(candidate) === held) {
@@ -60,6 +64,38 @@ export function swap(element, ...children) {
 
 const keyOf = (element) =>
   `${element.tagName} ${element.id} ${element.getAttribute("href") ?? ""} ${element.getAttribute("aria-label") ?? element.textContent}`;
+
+/** A link that keeps a blob as a file: its name is the blob's id, without an ending that opens a program. */
+export function fileLink(id, ...label) {
+  const link = h("a", {}, ...label);
+  link.setAttribute("href", `../api/blob/${encodeURIComponent(id)}`);
+  link.setAttribute("download", id);
+  return link;
+}
+
+/** Pixels, and nothing else of the picture that they were. */
+export function pixels(bitmap, name) {
+  const canvas = h("canvas", { role: "img", "aria-label": name });
+  [canvas.width, canvas.height] = [bitmap.width, bitmap.height];
+  canvas.getContext("bitmaprenderer").transferFromImageBitmap(bitmap);
+  return canvas;
+}
+
+const unseen = new Map();
+const watcher = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting) continue;
+    watcher.unobserve(target);
+    unseen.get(target)();
+    unseen.delete(target);
+  }
+}, { rootMargin: "200px" });
+
+/** Runs a function once, when somebody is about to see the element. */
+export function whenSeen(element, run) {
+  unseen.set(element, run);
+  watcher.observe(element);
+}
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -3,17 +3,13 @@
 import { h } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
 import {
-  address, amount, blobLink, block, facts, line, link, plainHash, runLink, table, talkLink, time, txLink,
+  address, amount, blobLink, block, facts, line, link, plainHash, runLink, table, talkLink, time, txLink, words,
 } from "./parts.js";
 
 const hash = (value) => plainHash(value, "hash", true);
 const key = (value) => plainHash(value, "public key", true);
 const number = (value) => (Number.isSafeInteger(value) ? count(value) : line(JSON.stringify(value)));
 const long = (value) => block(value);
-const words = (values) =>
-  Array.isArray(values) && values.length > 0
-    ? h("ul", { class: "words" }, values.map((value) => h("li", {}, line(String(value), 64))))
-    : "none";
 
 /** The tool calls of a step. */
 export function toolCalls(calls) {

@@ -6,6 +6,7 @@ import { loading, problem } from "./parts.js";
 
 export class Page {
   #stop = new AbortController();
+  #kept = new Map();
 
   constructor(main, aloud) {
     this.main = main;
@@ -43,6 +44,19 @@ export class Page {
 
   onBlock(run) {
     this.atEnd(on("block", run));
+  }
+
+  /** Runs at each block that is seen while the node gives no WebSocket: then nothing else is told. */
+  onPolled(run) {
+    this.onBlock(() => {
+      if (node.state === "polling") run();
+    });
+  }
+
+  /** What was made first for a key: it stays as it is when the page around it is drawn anew. */
+  keep(key, make) {
+    if (!this.#kept.has(key)) this.#kept.set(key, make());
+    return this.#kept.get(key);
   }
 
   subscribe(kind, filter, run) {

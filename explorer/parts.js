@@ -32,6 +32,17 @@ export function table(caption, columns, rows, { none = "Nothing here yet.", tigh
 export const row = (columns, cells) =>
   h("tr", {}, cells.map((cell, index) => h("td", { "data-label": columns[index] }, cell)));
 
+const WORDS_SHOWN = 12;
+
+/** Short words of strangers, such as the names of tools; many are folded. */
+export function words(values) {
+  if (!Array.isArray(values) || values.length === 0) return "none";
+  const list = (some) => h("ul", { class: "words" }, some.map((one) => h("li", {}, line(String(one), 64))));
+  if (values.length <= WORDS_SHOWN) return list(values);
+  const rest = values.slice(WORDS_SHOWN);
+  return [list(values.slice(0, WORDS_SHOWN)), h("details", {}, h("summary", {}, `and ${count(rest.length)} more`), list(rest))];
+}
+
 export const empty = (text) => h("p", { class: "empty" }, text);
 export const loading = () => h("p", { class: "empty" }, "Loading …");
 
@@ -97,7 +108,8 @@ export const runLink = (value, full = false) => (isText(value, HASH) ? hex(value
 export const talkLink = (value, full = false) => (isText(value, HASH) ? hex(value, "conversation id", ["conversation", value], full) : odd(value));
 export const blockHash = (value, full = false) => (isText(value, HASH) ? hex(value, "block hash", ["block", value], full) : odd(value));
 export const blobLink = (value) => (isText(value, BLOB) ? link(["blob", value], line(value, 40)) : odd(value));
-export const height = (index) => (HEIGHT.test(String(index)) ? link(["block", index], count(index)) : odd(index));
+/** Before the first block the height is 0; there is no such block. */
+export const height = (index) => (index === 0 ? "0" : HEIGHT.test(String(index)) ? link(["block", index], count(index)) : odd(index));
 
 /** An account, with a picture made of its address by which one knows it again. */
 export function address(value, full = false) {

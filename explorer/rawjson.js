@@ -53,30 +53,38 @@ export function member(text, names) {
   return text.slice(at, valueEnd(text, at));
 }
 
+/** The deepest level that is moved to the right: deeper ones would fill the memory with spaces. */
+const DEEPEST = 32;
+
 /** The same text on several lines; strings and numbers are as they were. */
 export function indented(text) {
-  let out = "";
-  let depth = 0;
-  const newLine = () => `\n${"  ".repeat(depth)}`;
+  const out = [];
+  let [depth, last] = [0, ""];
+  const newLine = () => `\n${"  ".repeat(Math.min(depth, DEEPEST))}`;
   for (let at = 0; at < text.length; ) {
     const character = text[at];
+    if (SPACE.test(character)) {
+      at += 1;
+      continue;
+    }
+    const isOpened = last === "{" || last === "[";
+    last = character;
     if (character === '"') {
       const end = stringEnd(text, at);
-      out += text.slice(at, end);
+      out.push(isOpened ? newLine() : "", text.slice(at, end));
       at = end;
       continue;
     }
     at += 1;
-    if (SPACE.test(character)) continue;
-    if (character === "{" || character === "[") {
-      const isEmpty = text[skipSpace(text, at)] === (character === "{" ? "}" : "]");
-      depth += 1;
-      out += character + (isEmpty ? "" : newLine());
-    } else if (character === "}" || character === "]") {
+    if (character === "}" || character === "]") {
       depth -= 1;
-      out += (/[{[]$/.test(out) ? "" : newLine()) + character;
-    } else if (character === ",") out += `,${newLine()}`;
-    else out += character === ":" ? ": " : character;
+      out.push(isOpened ? "" : newLine(), character);
+      continue;
+    }
+    out.push(isOpened ? newLine() : "", character);
+    if (character === "{" || character === "[") depth += 1;
+    else if (character === ",") out.push(newLine());
+    else if (character === ":") out.push(" ");
   }
-  return out;
+  return out.join("");
 }

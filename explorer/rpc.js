@@ -4,6 +4,7 @@ import { member } from "./rawjson.js";
 
 const ENDPOINT = new URL("../", document.baseURI);
 const TIMEOUT_MS = 15_000;
+const BLOB_TIMEOUT_MS = 120_000;
 let nextId = 1;
 
 /** Why a call failed. `kind` is `refused` (the node says no) or `gone` (it does not answer). */
@@ -25,30 +26,28 @@ export class CallError extends Error {
   }
 }
 
-async function post(body, signal) {
-  const signals = [AbortSignal.timeout(TIMEOUT_MS)];
+/** Sends a request to the node and reads its answer. */
+async function reach(address, options, read, signal) {
+  const signals = [AbortSignal.timeout(options.timeoutMs)];
   if (signal) signals.push(signal);
-  let response;
-  let text;
   try {
-    response = await fetch(ENDPOINT, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-      signal: AbortSignal.any(signals),
-      credentials: "omit",
-      redirect: "error",
-    });
-    text = await response.text();
+    const response = await fetch(address, { ...options, signal: AbortSignal.any(signals), credentials: "omit", redirect: "error" });
+    return { status: response.status, read: await read(response) };
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new CallError("The node does not answer.", { kind: "gone" });
   }
+}
+
+const failed = (status) => new CallError(`The node answers with status ${status}.`, { kind: status >= 500 ? "gone" : "refused" });
+
+async function post(body, signal) {
+  const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), timeoutMs: TIMEOUT_MS };
+  const { status, read: text } = await reach(ENDPOINT, options, (response) => response.text(), signal);
   try {
     return { text, answer: JSON.parse(text) };
   } catch {
-    const said = `The node answers with status ${response.status}.`;
-    throw new CallError(said, { kind: response.status >= 500 ? "gone" : "refused" });
+    throw failed(status);
   }
 }
 
@@ -82,6 +81,14 @@ export async function callAll(calls, signal) {
     if (!one) return new CallError("The node left out an answer.", { kind: "refused" });
     return one.error ? CallError.refused(one.error) : one.result;
   });
+}
+
+/** The bytes of a blob that is final. They are not taken from an earlier chain that used the same id. */
+export async function blobBytes(id, signal) {
+  const address = new URL(`api/blob/${encodeURIComponent(id)}`, ENDPOINT);
+  const { status, read } = await reach(address, { cache: "no-store", timeoutMs: BLOB_TIMEOUT_MS }, (response) => response.arrayBuffer(), signal);
+  if (status !== 200) throw failed(status);
+  return new Uint8Array(read);
 }
 
 /** The address of the node's WebSocket. */

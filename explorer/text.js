@@ -3,8 +3,9 @@
 
 import { h } from "./dom.js";
 
-/** The most characters that are shown at once. */
-const SHOWN_MAX = 4000;
+/** The most characters that are shown at first, and with each press of the button for more. */
+const SHOWN_MAX = 4_000;
+const MORE_MAX = 20_000;
 
 const JOINED_SCRIPTS = [
   "Arabic", "Bengali", "Devanagari", "Gujarati", "Gurmukhi", "Kannada", "Khmer", "Malayalam",
@@ -46,21 +47,28 @@ export function line(text, max = 120) {
   return h("bdi", { class: "said" }, nodes, cut.length < value.length ? "…" : null);
 }
 
-/** A text of several lines; a long one is cut, with a button for the rest. */
+/** A text of several lines; a long one is cut, with a button for more. */
 export function block(text, { mono = false, max = SHOWN_MAX } = {}) {
   const value = String(text);
   const box = h("div", { class: mono ? "said text mono" : "said text", dir: "auto" });
   const cut = cutAt(value, max);
   box.append(...marked(cut));
   if (cut.length === value.length) return box;
-  const rest = value.length - cut.length;
-  const more = h("button", { type: "button", class: "plain" }, `Show ${rest.toLocaleString("en")} more characters`);
-  const outer = h("div", {}, box, more);
+  let from = cut.length;
+  const more = h("button", { type: "button", class: "plain" });
+  const label = () => {
+    const left = value.length - from;
+    more.textContent = `Show ${left > MORE_MAX ? `${MORE_MAX.toLocaleString("en")} of ` : ""}${left.toLocaleString("en")} more characters`;
+  };
   more.addEventListener("click", () => {
-    box.append(...marked(value.slice(cut.length)));
-    more.remove();
+    const next = cutAt(value.slice(from, from + MORE_MAX + 1), MORE_MAX);
+    box.append(...marked(next));
+    from += next.length;
+    if (from === value.length) more.remove();
+    else label();
   });
-  return outer;
+  label();
+  return h("div", {}, box, more);
 }
 
 /** The beginning of a text; a pair of surrogates is not divided. */

@@ -1,7 +1,8 @@
 // A client of a node: JSON-RPC over HTTP, and subscriptions over WebSocket (docs/rpc.md).
 
 import { Subscription } from "./subscription.js";
-import { completeAndSign } from "./transactions.js";
+import { blobTransactions, completeAndSign, computeContentHash } from "./transactions.js";
+import { utf8 } from "./bytes.js";
 import { OmbraError } from "./errors.js";
 
 /** @typedef {import("./keys.js").Key} Key */
@@ -9,6 +10,8 @@ import { OmbraError } from "./errors.js";
 
 /** Codes of circumstances that pass: the same signed transaction may be sent again. */
 const PASSING = ["UNREACHABLE", "SYNCING", "SHUTTING_DOWN", "BUSY", "POOL_FULL", "SENDER_LIMIT"];
+/** The JSON-RPC error of what does not exist. */
+const NOT_FOUND = -32051;
 /** The longest that a node lets a call wait for a transaction. */
 const WAIT_MS_MAX = 60000;
 
@@ -166,6 +169,53 @@ export class Client {
   async settlement(agentRunId) {
     const { stepCount, ...amounts } = await this.rpc("ombra_settlement", [agentRunId]);
     return amounts;
+  }
+
+  /**
+   * Stores a text as a blob and waits until it can be referenced. A blob with this text that is
+   * there already is not paid for again.
+   * @param {Key} key
+   * @param {string} text
+   * @returns {Promise<string>} the blob's id: the SHA-256 of the text
+   */
+  async storeText(key, text) {
+    const bytes = utf8(text);
+    const blobId = await computeContentHash(bytes);
+    const known = await this.rpc("ombra_getBlob", [blobId]).catch((error) => {
+      if (error.number === NOT_FOUND) return null;
+      throw error;
+    });
+    if (known?.final && known.contentHash === blobId) return blobId;
+    const envelope = { nonce: await this.nextNonce(key.address), chainId: await this.chainId() };
+    const blob = { blobId, contentType: "text/plain; charset=utf-8", bytes };
+    for (const tx of await blobTransactions(key, blob, envelope)) {
+      await this.send(tx);
+      await this.waitFor(tx.hash);
+    }
+    return blobId;
+  }
+
+  /**
+   * The text of a blob, after comparing it with the hash that the chain has of it.
+   * @param {string} blobId
+   * @returns {Promise<string>}
+   */
+  async text(blobId) {
+    const { contentHash } = await this.rpc("ombra_getBlob", [blobId]);
+    const url = new URL(`/api/blob/${encodeURIComponent(blobId)}`, this.#url);
+    let response;
+    let bytes;
+    try {
+      response = await fetch(url, { signal: AbortSignal.timeout(this.#timeoutMs) });
+      bytes = new Uint8Array(await response.arrayBuffer());
+    } catch (error) {
+      throw new OmbraError(`no answer from ${url}: ${error.message}`, "UNREACHABLE");
+    }
+    if (!response.ok) throw new OmbraError(`${url}: ${response.status}`, `HTTP_${response.status}`);
+    if ((await computeContentHash(bytes)) !== contentHash) {
+      throw new OmbraError(`${url}: other bytes than those of ${contentHash}`, "WRONG_CONTENT");
+    }
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   }
 
   /**

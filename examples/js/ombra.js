@@ -1,5 +1,17 @@
 // What a wallet, a miner or a web page needs to use an Ombra chain. README.md has examples.
 
+export { AbiFunction, decodeCall } from "./abi.js";
+export {
+  inferChat,
+  inferNumber,
+  inferString,
+  inferToolsChat,
+  readAnswer,
+  readRequest,
+  resume,
+  toolResult,
+  writeRequest,
+} from "./agent-methods.js";
 export { FieldError } from "./bytes.js";
 export { Client } from "./client.js";
 export { OmbraError } from "./errors.js";

@@ -2,7 +2,7 @@
 
 import { h, swap } from "../dom.js";
 import { count } from "../format.js";
-import { address, amount, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink } from "../parts.js";
+import { address, amount, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
 import { call, callAll, CallError } from "../rpc.js";
 
 const COLUMNS = ["Hash", "Type", "Direction", "With", "Amount", "Block", "When"];
@@ -48,7 +48,7 @@ const standing = (found) => facts([
 export const miner = (found) => facts([
   ["Name", line(found.name, 256)],
   ["Model", line(found.modelInfo, 256)],
-  ["Capabilities", found.capabilities.length === 0 ? "none" : h("ul", { class: "words" }, found.capabilities.map((word) => h("li", {}, line(word, 64))))],
+  ["Capabilities", words(found.capabilities)],
   ["Registered", time(found.registeredAt, { full: true })],
   ["Runs", `${count(found.runsClaimed)} claimed, ${count(found.runsCompleted)} completed, ${count(found.runsFailed)} failed, ${count(found.runsTimedOut)} timed out`],
   ["Tokens", count(found.tokens)],

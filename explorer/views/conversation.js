@@ -1,9 +1,10 @@
 // A conversation as a chat. Who wrote each turn is shown first, because a role is only what the
 // writer says.
 
+import { content, folded } from "../blob.js";
 import { append, h, swap } from "../dom.js";
 import { ombra } from "../format.js";
-import { address, blobLink, block, card, copier, empty, height, line, link, more, runLink, status, time, txLink } from "../parts.js";
+import { address, block, card, copier, empty, height, line, link, more, runLink, status, time, txLink } from "../parts.js";
 import { call } from "../rpc.js";
 
 const PAGE = 100;
@@ -15,18 +16,19 @@ const RELATIONS = {
 
 export function conversation(page, [id]) {
   const list = h("ol", { class: "chat" });
-  const talk = { list, cursor: null, seen: new Map() };
+  const talk = { page, list, at: undefined, cursor: null, seen: new Map() };
   const below = h("div", {});
+  const ask = (cursor, signal) => call("ombra_getConversation", [id, { limit: PAGE, cursor }], signal);
   // Turns are asked for once and then come as events; runs change, and are asked for again.
   let turns = null;
   const first = page.part({
     load: async (signal) => {
       const runs = call("ombra_listAgentRuns", [{ conversationId: id }, { limit: PAGE }], signal);
-      turns ??= await call("ombra_getConversation", [id, { limit: PAGE }], signal);
+      turns ??= await ask(talk.at, signal);
       return runs;
     },
     draw: (runs) => {
-      for (const run of runs.items) place(talk, run.submittedAt, `run ${run.agentRunId}`, run.status, () => asked(run));
+      for (const run of runs.items) place(talk, run.submittedAt, `run ${run.agentRunId}`, run.status, () => asked(page, run));
       if (turns !== null && turns !== TAKEN) {
         take(talk, turns);
         turns = TAKEN;
@@ -37,18 +39,21 @@ export function conversation(page, [id]) {
     follow: true,
   });
   const next = async () => {
-    take(talk, await call("ombra_getConversation", [id, { limit: PAGE, cursor: talk.cursor }], page.signal));
+    talk.at = talk.cursor;
+    take(talk, await ask(talk.at, page.signal));
     swap(below, talk.cursor === null ? null : more(next));
   };
   // A turn is shown as it comes if everything before it is shown.
   page.subscribe("chat", { conversationId: id }, (turn) => {
-    if (talk.cursor === null) place(talk, turn.timestamp, turn.hash, "", () => said(turn));
+    if (talk.cursor === null) place(talk, turn.timestamp, turn.hash, "", () => said(page, turn));
     if (!list.isConnected) first.refresh();
     page.aloud("A new turn in the conversation");
   });
-  page.onReturn(() => {
+  const again = () => {
     turns = null;
-  });
+  };
+  page.onReturn(again);
+  page.onPolled(again);
   page.show("Conversation", h("p", { class: "id" }, h("code", {}, id), copier(id, "conversation id")),
     h("p", { class: "faint" }, "Anybody can write here. The role of a turn is what its writer says; the address is who wrote it."),
     h("section", { class: "card" }, first.box),
@@ -56,7 +61,7 @@ export function conversation(page, [id]) {
 }
 
 function take(talk, { items, nextCursor }) {
-  for (const turn of items) place(talk, turn.timestamp, turn.hash, "", () => said(turn));
+  for (const turn of items) place(talk, turn.timestamp, turn.hash, "", () => said(talk.page, turn));
   talk.cursor = nextCursor;
 }
 
@@ -77,27 +82,27 @@ function place(talk, at, key, state, make) {
   else talk.list.prepend(entry);
 }
 
-function said(turn) {
+function said(page, turn) {
   const relation = turn.relation === undefined ? null : h("span", { class: `badge ${turn.relation === "other" ? "bad" : "good"}` }, RELATIONS[turn.relation] ?? "");
   const entry = h("li", { class: `turn ${/^(user|assistant|system|tool)$/.test(turn.role) ? turn.role : ""}` },
     h("div", { class: "by" }, address(turn.from), h("span", { class: "as" }, "as ", line(turn.role)), relation, h("span", { class: "faint" }, time(turn.timestamp), " · ", height(turn.blockIndex), " · ", txLink(turn.hash))),
     turn.content ? block(turn.content) : null);
   append(entry, [
-    turn.contentBlobId === undefined ? null : h("p", {}, "In blob ", blobLink(turn.contentBlobId)),
-    turn.attachments?.length > 0 ? h("ul", { class: "words" }, turn.attachments.map(({ type, blobId }) => h("li", {}, line(type), ": ", blobLink(blobId)))) : null,
+    turn.contentBlobId === undefined ? null : content(page, turn.hash, turn.contentBlobId),
+    turn.attachments?.length > 0 ? h("ul", {}, turn.attachments.map(({ type, blobId }, index) => h("li", {}, folded(page, `${turn.hash} ${index}`, ["Attached: ", line(type)], blobId)))) : null,
     turn.parentTurnHash === undefined ? null : h("p", { class: "faint" }, "Answers ", txLink(turn.parentTurnHash)),
     turn.agentRunId === undefined ? null : h("p", { class: "faint" }, "Of run ", runLink(turn.agentRunId)),
   ]);
   return entry;
 }
 
-function asked(run) {
+function asked(page, run) {
   const answer = run.finalAnswerInline;
   return h("li", { class: "turn run" },
     h("div", { class: "by" }, address(run.submitter), h("span", { class: "as" }, "asks for a run"), status(run.status), h("span", { class: "faint" }, time(run.submittedAt), " · ", runLink(run.agentRunId), ` · ${ombra(run.maxFee)} OMBRA`)),
     block(run.prompt),
     answer === undefined && run.finalAnswerBlobId === undefined ? null : h("div", { class: "answer" },
       h("div", { class: "by" }, address(run.minerAddress), h("span", { class: "as" }, "answers"), h("span", { class: "faint" }, time(run.finishedAt))),
-      answer === undefined ? h("p", {}, "In blob ", blobLink(run.finalAnswerBlobId)) : block(answer)));
+      answer === undefined ? content(page, run.agentRunId, run.finalAnswerBlobId) : block(answer)));
 }
 

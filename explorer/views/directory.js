@@ -1,5 +1,6 @@
-// The miners of the chain, and the record of a blob.
+// The miners of the chain; a blob with its record and its content.
 
+import { content } from "../blob.js";
 import { h } from "../dom.js";
 import { bytes, count } from "../format.js";
 import { address, amount, card, empty, facts, line, more, plainHash, row, table, time } from "../parts.js";
@@ -33,23 +34,32 @@ export function miners(page) {
   });
   // Who is here twice cannot be told by the name: anybody may take any.
   page.subscribe("transactions", { type: "MINER_REGISTER" }, list.refresh);
+  page.onPolled(list.refresh);
   page.show("Miners", h("p", { class: "faint" }, "Names are what miners call themselves, and nobody checks them. The address tells one from another."), h("section", { class: "card" }, list.box));
 }
 
 export function blob(page, [id]) {
+  let isFinal = false;
   const whole = page.part({
     load: (signal) => call("ombra_getBlob", [id], signal),
-    draw: (found) => card(null, facts([
-      ["Blob", line(found.blobId, 128)],
-      ["Owner", address(found.owner, true)],
-      ["Content type, as its owner says", line(found.contentType, 256)],
-      ["Size", `${bytes(found.totalBytes)} (${count(found.totalBytes)} bytes)`],
-      ["Chunks", `${count(found.received)} of ${count(found.totalChunks)}`],
-      ["State", found.final ? h("span", { class: "badge good" }, "final") : h("span", { class: "badge waits" }, "unfinished")],
-      ["Hash of the content", plainHash(found.contentHash, "hash", true)],
-      ["Begun", time(found.createdAt, { full: true })],
-    ])),
-    follow: true,
+    draw: (found) => {
+      isFinal = found.final;
+      return [card(null, record(found)), card("Content", content(page, "content", id))];
+    },
+  });
+  page.onBlock(() => {
+    if (!isFinal) whole.refresh();
   });
   page.show("Blob", whole.box);
 }
+
+const record = (found) => facts([
+  ["Blob", line(found.blobId, 128)],
+  ["Owner", address(found.owner, true)],
+  ["Content type, as its owner says", line(found.contentType, 256)],
+  ["Size", `${bytes(found.totalBytes)} (${count(found.totalBytes)} bytes)`],
+  ["Chunks", `${count(found.received)} of ${count(found.totalChunks)}`],
+  ["State", found.final ? h("span", { class: "badge good" }, "final") : h("span", { class: "badge waits" }, "unfinished")],
+  ["Hash of the content", plainHash(found.contentHash, "hash", true)],
+  ["Begun", time(found.createdAt, { full: true })],
+]);

@@ -25,18 +25,21 @@ const share = (power, whole) => (whole > 0 ? `${((power / whole) * 100).toFixed(
 function validators(found) {
   const whole = found.reduce((sum, one) => sum + one.power, 0);
   const rows = found.map((one) => [
-    address(one.address), plainHash(one.publicKey, "public key"), [count(one.power), h("span", { class: "faint" }, ` ${share(one.power, whole)}`)],
+    address(one.address), plainHash(one.publicKey, "public key"), h("span", {}, count(one.power), h("span", { class: "faint" }, ` ${share(one.power, whole)}`)),
     count(one.proposed), count(one.missed),
     one.equivocations > 0 ? h("span", { class: "badge bad" }, `${count(one.equivocations)} seen`) : "none",
   ]);
   const votes = found.flatMap((one) => one.votes.map((vote) => [address(one.address), plainHash(vote.candidateKey, "public key"), count(vote.power), time(vote.expiresAt)]));
-  const evidence = found.flatMap((one) => one.evidence.map((pair) => [address(one.address), height(pair.height), count(pair.round), line(pair.kind)]));
+  const evidence = found.flatMap((one) => one.evidence.map((pair) => [address(one.address), height(pair.height), count(pair.round), line(pair.kind), ...pair.messages.map(choice)]));
   return [
     table("Validators", ["Validator", "Key", "Power", "Proposed", "Missed", "Contradictions"], rows),
     votes.length === 0 ? null : [h("h3", {}, "Open votes"), table("Open votes", ["Voter", "Candidate", "Power", "Counts until"], votes)],
-    evidence.length === 0 ? null : [h("h3", {}, "Contradictions that this node saw"), table("Contradictions", ["Validator", "Block", "Round", "Kind"], evidence)],
+    evidence.length === 0 ? null : [h("h3", {}, "Contradictions that this node saw"), table("Contradictions", ["Validator", "Block", "Round", "Kind", "One says", "The other says"], evidence)],
   ];
 }
+
+/** What a signed message is for: a block, which need not have become one of the chain, or none. */
+const choice = ({ blockHash }) => (blockHash === undefined ? "no block" : plainHash(blockHash, "block hash"));
 
 function connected([own, peers, info]) {
   for (const found of [own, peers, info]) if (found instanceof CallError) throw found;

@@ -1,9 +1,10 @@
 // One agent run from request to settlement, as it unfolds.
 
+import { content, folded } from "../blob.js";
 import { h } from "../dom.js";
 import { count, duration, ombra } from "../format.js";
 import { toolCalls } from "../kinds.js";
-import { address, amount, blobLink, block, card, empty, facts, height, line, plainHash, runLink, status, table, talkLink, time, txLink } from "../parts.js";
+import { address, amount, block, card, empty, facts, height, line, plainHash, runLink, status, table, talkLink, time, txLink, words } from "../parts.js";
 import { call } from "../rpc.js";
 
 const OPEN = new Set(["pending", "claimed", "running"]);
@@ -22,7 +23,7 @@ export function run(page, [id]) {
     },
     draw: ({ record, steps }) => {
       page.title(`Run ${id.slice(0, 8)} ${record.status}`);
-      return draw(record, steps);
+      return draw(page, record, steps);
     },
     pause: 150,
   });
@@ -30,7 +31,8 @@ export function run(page, [id]) {
     whole.refresh();
     page.aloud(`The run: ${event.event}`);
   });
-  // Without a WebSocket there are no events, only blocks.
+  page.onPolled(whole.refresh);
+  // A run that is still to come appears when it is there, also if its event was before the page.
   let isDrawn = false;
   page.onBlock(() => {
     isDrawn ||= whole.box.querySelector(".facts") !== null;
@@ -39,7 +41,7 @@ export function run(page, [id]) {
   page.show("Agent run", whole.box);
 }
 
-function draw(record, steps) {
+function draw(page, record, steps) {
   const isOpen = OPEN.has(record.status);
   return [
     card(null, h("p", { class: "lead" }, status(record.status), " ", progress(record)),
@@ -55,10 +57,10 @@ function draw(record, steps) {
         ["Opened again", record.reopens > 0 ? `${count(record.reopens)} times` : null],
         ["Excluded miners", record.excludedMiners.length > 0 ? h("ul", { class: "words" }, record.excludedMiners.map((one) => h("li", {}, address(one)))) : null],
       ])),
-    card("Asked for", asked(record)),
-    card("Timeline", timeline(record, steps)),
+    card("Asked for", asked(page, record)),
+    card("Timeline", timeline(page, record, steps)),
     isOpen ? null : card("Settlement", settlement(record)),
-    answered(record),
+    answered(page, record),
   ];
 }
 
@@ -66,7 +68,7 @@ const progress = (record) =>
   `${count(record.stepCount)} of at most ${count(record.maxSteps)} steps, ${count(record.totalTokensOut)} tokens`;
 
 /** A structured request names its method; the prompt is shown as it is in any case. */
-function asked(record) {
+function asked(page, record) {
   let method = null;
   try {
     const envelope = JSON.parse(record.prompt);
@@ -76,11 +78,11 @@ function asked(record) {
   }
   return [
     block(record.prompt),
+    record.promptBlobId === undefined ? null : content(page, "prompt", record.promptBlobId),
     facts([
       ["Method", method === null ? null : line(method)],
-      ["Prompt in blob", record.promptBlobId === undefined ? null : blobLink(record.promptBlobId)],
       ["Model wished for", record.modelHint === undefined ? null : line(record.modelHint, 256)],
-      ["Tools allowed", record.toolsWhitelist.length === 0 ? "none" : h("ul", { class: "words" }, record.toolsWhitelist.map((name) => h("li", {}, line(name, 64))))],
+      ["Tools allowed", words(record.toolsWhitelist)],
     ]),
   ];
 }
@@ -122,26 +124,26 @@ const ENDS = {
   completed: "Completed", failed: "Failed", timeout: "Timed out", cancelled: "Cancelled", insufficient_funds: "Out of funds",
 };
 
-function timeline(record, steps) {
+function timeline(page, record, steps) {
   const start = record.claimedAt ?? record.submittedAt;
   const isOpen = OPEN.has(record.status);
   const list = h("ol", { class: "timeline" },
     event(record.submittedAt, "Requested", h("p", {}, "in block ", height(record.blockIndex), ", ", amount(record.maxFee), " into escrow"), record.requestTx),
     record.reopens > 0 ? event(undefined, "Opened again", h("p", {}, `${count(record.reopens)} times, because a miner claimed it and did nothing`)) : null,
     record.claimedAt === undefined ? null : event(record.claimedAt, "Claimed", h("p", {}, "by ", address(record.minerAddress), ` after ${duration(record.claimedAt - record.submittedAt)}`), record.claimTx),
-    steps.map((one, index) => step(one, one.timestamp - (index === 0 ? start : steps[index - 1].timestamp))),
+    steps.map((one, index) => step(page, one, one.timestamp - (index === 0 ? start : steps[index - 1].timestamp))),
     record.finishedAt === undefined ? null : event(record.finishedAt, ENDS[record.status] ?? "Ended", record.finishTx === undefined ? h("p", {}, "by the chain, at a deadline") : null, record.finishTx),
     isOpen ? event(undefined, record.status === "pending" ? "Waiting for a miner …" : "Working …", record.deadlineAt ? h("p", { class: "faint" }, "The chain acts ", time(record.deadlineAt), " if nobody does.") : null) : null);
   return list;
 }
 
-function step(one, took) {
+function step(page, one, took) {
   const calls = one.toolCalls ?? [];
   return event(one.timestamp, `Step ${count(one.stepIndex)}`, [
     h("p", {}, `${count(one.outputTokens)} tokens, ${duration(Math.max(0, took))} after the one before, in block `, height(one.blockIndex)),
-    h("p", {}, "Output ", plainHash(one.outputHash, "hash of the output"),
-      one.outputBlobId === undefined ? null : [" in blob ", blobLink(one.outputBlobId)],
-      one.thoughtBlobId === undefined ? null : [", thought in blob ", blobLink(one.thoughtBlobId)]),
+    h("p", {}, "Output ", plainHash(one.outputHash, "hash of the output")),
+    one.thoughtBlobId === undefined ? null : folded(page, `step ${one.stepIndex}`, "What it thought", one.thoughtBlobId),
+    one.outputBlobId === undefined ? null : folded(page, `output ${one.stepIndex}`, "What it put out", one.outputBlobId),
     calls.length === 0 ? null : toolCalls(calls),
   ], one.tx);
 }
@@ -154,9 +156,9 @@ const settlement = (record) =>
     ["Back to the submitter", record.userRefund === undefined ? "–" : amount(record.userRefund)],
   ]);
 
-function answered(record) {
+function answered(page, record) {
   if (record.finalAnswerInline !== undefined) return card("Answer", block(record.finalAnswerInline));
-  if (record.finalAnswerBlobId !== undefined) return card("Answer", h("p", {}, "In blob ", blobLink(record.finalAnswerBlobId)));
+  if (record.finalAnswerBlobId !== undefined) return card("Answer", content(page, "answer", record.finalAnswerBlobId));
   return null;
 }
 

@@ -3,6 +3,8 @@
 import { h } from "../dom.js";
 import { count } from "../format.js";
 import { decoded } from "../kinds.js";
+import { toHex, utf8 } from "../lib/bytes.js";
+import { sha256 } from "../lib/hash.js";
 import { blockHash, card, copier, facts, height, kind, line, plainHash, status, time } from "../parts.js";
 import { indented } from "../rawjson.js";
 import { callWithText } from "../rpc.js";
@@ -48,11 +50,8 @@ function draw(found, raw, check) {
 const verdict = (isRight) =>
   h("p", { class: isRight ? "fine" : "wrong" }, isRight ? "✓ This browser has computed the same hash from the text." : "✗ This is not the hash of the text.");
 
-/** The hash of the payload, where the browser can compute it: the text without hash and signature. */
+/** The hash of the payload, which is the text without hash and signature; `null` if it ends otherwise. */
 async function hashOf(raw) {
   const end = /,"hash":"[0-9a-f]{64}","signature":"[0-9a-f]{128}"\}$/.exec(raw);
-  if (end === null || globalThis.crypto?.subtle === undefined) return null;
-  const payload = new TextEncoder().encode(`${raw.slice(0, end.index)}}`);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", payload));
-  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return end === null ? null : toHex(await sha256(utf8(`${raw.slice(0, end.index)}}`)));
 }

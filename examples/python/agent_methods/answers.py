@@ -1,0 +1,104 @@
+"""Answers of miners, and the request that follows one that hands calls back.
+
+docs/agent-methods.md section 8.
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+from .abi import declare, decode_call
+from .faults import FieldError, fields, short
+from .requests import ENVELOPE_BYTES_MAX, open_calls, request, texts, tool_result
+
+PLAIN = ["ombraAgent", "method", "finishReason", "response"]
+LISTS = ["updatedRoles", "updatedMessages", "pendingToolCallIds", "pendingToolCalls"]
+REASONS = ["stop", "tool_calls", "max_iterations", "error"]
+METHODS = ["inferString", "inferNumber", "inferChat", "inferToolsChat", ""]
+
+
+class Call(NamedTuple):
+    """A call that the requester is to execute, decoded."""
+
+    id: str
+    name: str
+    arguments: dict
+    calldata: str
+
+
+class Answer(NamedTuple):
+    """What a miner answered."""
+
+    method: str
+    finish_reason: str
+    response: str
+    roles: list
+    messages: list
+    calls: list
+
+
+def read_answer(whole, asked):
+    """The answer to the request `asked`.
+
+    Each call is compared with what the model said in the conversation, so that a miner cannot slip
+    in a call that the model did not make.
+    """
+    short("finalAnswer", whole, ENVELOPE_BYTES_MAX)
+    try:
+        read = json.loads(whole)
+    except ValueError:
+        raise FieldError("finalAnswer", whole, "JSON") from None
+    method = read.get("method") if isinstance(read, dict) else None
+    has_lists = method == "inferToolsChat"
+    fields("", read, PLAIN + LISTS if has_lists else PLAIN)
+    one_of("ombraAgent", read["ombraAgent"], [1])
+    one_of("method", method, METHODS)
+    one_of("finishReason", read["finishReason"], REASONS if has_lists else ["stop", "error"])
+    short("response", read["response"], ENVELOPE_BYTES_MAX)
+    # A miner that did not understand the request names no method.
+    if method != asked.method and read["finishReason"] != "error":
+        raise FieldError("method", method, asked.method)
+    lists = [texts(name, read[name]) if has_lists else [] for name in LISTS]
+    roles, messages, ids, calldata = lists
+    calls = []
+    if read["finishReason"] == "tool_calls":
+        calls = pending(asked, roles, messages, ids, calldata)
+    elif any(lists):
+        raise FieldError("updatedMessages", "entries", f"none with {read['finishReason']}")
+    return Answer(method, read["finishReason"], read["response"], roles, messages, calls)
+
+
+def pending(asked, roles, messages, ids, calldata):
+    waiting = open_calls(LISTS[:2], roles, messages, True) if messages else {}
+    if not ids or list(waiting) != ids or len(calldata) != len(ids):
+        expected = f"the calls that wait in updatedMessages: {list(waiting)}"
+        raise FieldError("pendingToolCallIds", ids, expected)
+    functions, calls = declare(asked.args["onchainTools"]), []
+    for index, (name, given) in enumerate(zip(ids, calldata)):
+        field, wanted = f"pendingToolCalls[{index}]", waiting[name]
+        if not re.match(r"0x([0-9a-fA-F]{2})*\Z", given):
+            raise FieldError(field, given, "0x and hex")
+        if wanted["name"] not in functions:
+            raise FieldError(field, wanted["name"], "a call of a declared function")
+        encoded = functions[wanted["name"]].encode(wanted["arguments"])
+        if encoded != bytes.fromhex(given[2:]):
+            expected = f"0x{encoded.hex()}, the call of {wanted['name']}"
+            raise FieldError(field, given, expected)
+        calls.append(Call(name, *decode_call(functions, encoded), given))
+    return calls
+
+
+def resume(asked, answer, results):
+    """The request that goes on: `results` is a text for each call of the answer, by its id."""
+    ids = [call.id for call in answer.calls]
+    if not ids or sorted(results) != sorted(ids):
+        raise FieldError("results", sorted(results), f"one for each of {ids}")
+    told = [tool_result(name, results[name]) for name in ids]
+    roles = answer.roles + ["tool"] * len(told)
+    args = {**asked.args, "roles": roles, "messages": answer.messages + told}
+    return request(asked.method, args, asked.deterministic)
+
+
+def one_of(field, value, known):
+    if value not in known or isinstance(value, bool):
+        raise FieldError(field, value, f"one of {', '.join(map(str, known))}")
