@@ -1,0 +1,173 @@
+//! Answers: token after token, always the one with the highest score.
+
+use crate::chat::Prompt;
+use crate::error::AnswerError;
+use crate::grammar::{Grammar, Run};
+use crate::session::{Event, Flow, Read, Session, Watch};
+use crate::tokenizer::{TextStream, Token};
+
+/// Bounds of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most tokens that are put out.
+    pub output_tokens_max: u32,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The model was done, or the grammar allows nothing more.
+    Stop,
+    /// At the most tokens, or at the end of the context. What a grammar asks for may be unfinished.
+    Length,
+    /// The caller wanted so.
+    Cancelled,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// The text.
+    pub text: String,
+    /// Tokens that were put out; the one by which the model says that it is done is not counted.
+    pub output_tokens: u32,
+    /// Tokens of the prompt, those remembered included.
+    pub prompt_tokens: u32,
+    /// Why it ended.
+    pub end: End,
+}
+
+impl Session {
+    /// Answers a prompt, within a grammar if there is one. The same prompt, limits and grammar give
+    /// the same answer, whatever the session did before.
+    ///
+    /// # Errors
+    /// If the prompt does not fit, or the model or the grammar cannot go on.
+    pub fn generate(
+        &mut self,
+        prompt: &Prompt,
+        limits: &Limits,
+        grammar: Option<&Grammar>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Generated, AnswerError> {
+        let run = grammar.map(|grammar| grammar.run(&self.model)).transpose()?;
+        let prompt_tokens = prompt.tokens().len();
+        let mut answer = Answer {
+            run,
+            text: String::new(),
+            stream: TextStream::default(),
+            unread: Vec::new(),
+            output_tokens: 0,
+            output_tokens_max: limits.output_tokens_max.min(self.room(prompt_tokens)),
+        };
+        let end = match self.read_prompt(prompt, watch)? {
+            Read::Cancelled => End::Cancelled,
+            Read::Done => self.go_on(&mut answer, watch)?,
+        };
+        let Answer { mut text, stream, output_tokens, .. } = answer;
+        text.push_str(&stream.finish());
+        Ok(Generated { text, output_tokens, prompt_tokens: prompt_tokens as u32, end })
+    }
+
+    /// The tokens that fit after a prompt.
+    fn room(&self, prompt_tokens: usize) -> u32 {
+        let room = self.context_tokens_max().saturating_sub(prompt_tokens);
+        u32::try_from(room).unwrap_or(u32::MAX)
+    }
+
+    fn go_on(&mut self, answer: &mut Answer, watch: &mut Watch<'_>) -> Result<End, AnswerError> {
+        loop {
+            let next = match answer.forced()? {
+                Forced::Nothing => self.choose_token(answer)?,
+                Forced::Tokens(tokens) => tokens,
+                Forced::End => return Ok(End::Stop),
+            };
+            for token in next {
+                if self.model.tokenizer().is_control(token) {
+                    return Ok(End::Stop);
+                }
+                if answer.output_tokens == answer.output_tokens_max {
+                    return Ok(End::Length);
+                }
+                let bytes = self.model.tokenizer().bytes(token);
+                if answer.put_out(token, bytes, watch) == Flow::Cancel {
+                    return Ok(End::Cancelled);
+                }
+            }
+        }
+    }
+
+    /// The token with the highest score of those that are allowed; of equal ones the lowest.
+    fn choose_token(&mut self, answer: &mut Answer) -> Result<Vec<Token>, AnswerError> {
+        if !answer.unread.is_empty() {
+            self.read_on(&answer.unread);
+            answer.unread.clear();
+        }
+        let scores = self.forward.scores(1);
+        let not_a_number = AnswerError::NotANumber { tokens: self.held() };
+        let best = match &mut answer.run {
+            None => best(&scores, 0..scores.len()).ok_or(not_a_number)?,
+            Some(run) => {
+                let allowed = run.allowed(answer.output_tokens)?;
+                let token = best(&scores, allowed.into_iter()).ok_or(not_a_number)?;
+                run.take(token, answer.output_tokens)?;
+                token
+            }
+        };
+        Ok(vec![best])
+    }
+}
+
+/// The token with the highest score; none if no score is a number.
+fn best(scores: &[f32], tokens: impl Iterator<Item = usize>) -> Option<Token> {
+    let mut best: Option<(usize, f32)> = None;
+    for token in tokens {
+        let Some(&score) = scores.get(token) else { continue };
+        let is_best = match best {
+            None => !score.is_nan(),
+            Some((_, highest)) => score > highest,
+        };
+        if is_best {
+            best = Some((token, score));
+        }
+    }
+    best.and_then(|(token, _)| u32::try_from(token).ok()).map(Token::new)
+}
+
+/// An answer on its way.
+struct Answer {
+    run: Option<Run>,
+    text: String,
+    stream: TextStream,
+    /// Tokens that were put out and that the model has not read yet.
+    unread: Vec<Token>,
+    output_tokens: u32,
+    output_tokens_max: u32,
+}
+
+/// What a grammar leaves no choice about.
+enum Forced {
+    Nothing,
+    Tokens(Vec<Token>),
+    End,
+}
+
+impl Answer {
+    fn forced(&mut self) -> Result<Forced, AnswerError> {
+        let Some(run) = &mut self.run else { return Ok(Forced::Nothing) };
+        if run.is_done(self.output_tokens)? {
+            return Ok(Forced::End);
+        }
+        let tokens = run.forced();
+        Ok(if tokens.is_empty() { Forced::Nothing } else { Forced::Tokens(tokens) })
+    }
+
+    fn put_out(&mut self, token: Token, bytes: &[u8], watch: &mut Watch<'_>) -> Flow {
+        self.output_tokens += 1;
+        self.unread.push(token);
+        let text = self.stream.push(bytes);
+        let flow = watch(Event::Token { token, text: &text });
+        self.text.push_str(&text);
+        flow
+    }
+}

@@ -1,0 +1,186 @@
+//! Forms of answers. The weights are random, so that nothing but the grammar makes them right.
+
+use std::sync::Arc;
+
+use infer::{
+    AnswerError, End, Flow, Generated, Grammar, GrammarError, Grammars, Limits, Model, Tool,
+};
+use serde_json::{Value, json};
+
+use crate::support::{ask, file, model, session};
+
+fn grammars(model: &Arc<Model>) -> Grammars {
+    Grammars::new(Arc::clone(model)).unwrap()
+}
+
+/// Answers of some prompts within a grammar.
+fn answers(model: &Arc<Model>, grammar: &Grammar) -> Vec<Generated> {
+    let mut session = session(model);
+    let limits = Limits { output_tokens_max: 200 };
+    let prompts =
+        ["a", "the other", "{\"name\":", "-5 or 7?", "\u{1f98a}", "on <tool_call> and on"];
+    let answer =
+        |text| session.generate(&ask(model, text), &limits, Some(grammar), &mut |_| Flow::Continue);
+    prompts.map(answer).into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn an_answer_is_one_of_the_texts() {
+    let model = model();
+    let texts = ["positive", "negative", "po", "\"quoted\" \\ <|im_end|>\n\u{1f98a}"];
+    for count in 1..=texts.len() {
+        let texts = &texts[texts.len() - count..];
+        for answer in answers(&model, &grammars(&model).one_of(texts).unwrap()) {
+            assert!(texts.contains(&answer.text.as_str()), "{answer:?}");
+            assert_eq!(answer.end, End::Stop);
+        }
+    }
+}
+
+#[test]
+fn texts_are_needed_to_choose_from() {
+    let model = model();
+    let grammars = grammars(&model);
+    assert_eq!(grammars.one_of(&[]).unwrap_err(), GrammarError::NoText);
+    assert_eq!(grammars.one_of(&["a", ""]).unwrap_err(), GrammarError::EmptyText { at: 1 });
+}
+
+#[test]
+fn an_answer_is_a_whole_number_within_the_bounds() {
+    let model = model();
+    let grammars = grammars(&model);
+    for (min, max) in [(1, 10), (-5, 999_999), (-20, -11), (0, 0), (-1, 1), (7_999, 80_000)] {
+        let bounds = [min, max].map(|bound: i64| bound.to_string());
+        let grammar = grammars.integer(Some(&bounds[0]), Some(&bounds[1])).unwrap();
+        for answer in answers(&model, &grammar) {
+            let number: i64 = answer.text.parse().unwrap();
+            assert!((min..=max).contains(&number), "{number} of {min} to {max}");
+            assert_eq!(answer.text, number.to_string(), "the one written form");
+            assert_eq!(answer.end, End::Stop);
+        }
+    }
+    for answer in answers(&model, &grammars.integer(None, None).unwrap()) {
+        assert!(answer.text.len() <= 78 && answer.end == End::Stop, "{answer:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_json_of_the_schema_and_has_one_written_form() {
+    let model = model();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "maxLength": 8 },
+            "age": { "type": "integer", "minimum": 0, "maximum": 150 },
+            "kind": { "enum": ["a", "b"] },
+            "parts": { "type": "array", "items": { "type": "boolean" }, "maxItems": 3 },
+        },
+        "required": ["name", "age", "kind", "parts"],
+    });
+    for answer in answers(&model, &grammars(&model).json(&schema).unwrap()) {
+        assert_eq!(answer.end, End::Stop);
+        let value: Value = serde_json::from_str(&answer.text).unwrap();
+        assert!(value["name"].as_str().unwrap().chars().count() <= 8);
+        assert!(value["age"].as_u64().unwrap() <= 150);
+        assert!(["a", "b"].contains(&value["kind"].as_str().unwrap()));
+        assert!(value["parts"].as_array().unwrap().iter().all(Value::is_boolean));
+        assert_eq!(value.as_object().unwrap().len(), 4, "no member that the schema does not name");
+        assert!(!answer.text.contains(": ") && !answer.text.contains(", "), "{}", answer.text);
+    }
+}
+
+#[test]
+fn an_answer_calls_a_tool_or_is_text() {
+    let model = model();
+    let (add, look) = (
+        json!({ "type": "object", "properties": { "n": { "type": "integer", "minimum": 0, "maximum": 9 } }, "required": ["n"] }),
+        json!({ "type": "object", "properties": { "at": { "$ref": "#/$defs/place" } }, "required": ["at"], "$defs": { "place": { "enum": ["here", "there"] } } }),
+    );
+    let tools =
+        [Tool { name: "add", arguments: &add }, Tool { name: "look \"up\"", arguments: &look }];
+    let grammars = grammars(&model);
+    for tool in &tools {
+        for answer in answers(&model, &grammars.tool_call(tool).unwrap()) {
+            assert_eq!(answer.end, End::Stop);
+            let call = answer.text.strip_prefix(infer::CALL_START).unwrap();
+            let call: Value =
+                serde_json::from_str(call.strip_suffix(infer::CALL_END).unwrap()).unwrap();
+            assert_eq!(call["name"], tool.name);
+            match tool.name {
+                "add" => assert!(call["arguments"]["n"].as_u64().unwrap() <= 9),
+                _ => {
+                    let at = call["arguments"]["at"].as_str().unwrap();
+                    assert!(["here", "there"].contains(&at));
+                }
+            }
+        }
+    }
+    for answer in answers(&model, &grammars.tool_call_or_answer(&tools).unwrap()) {
+        let is_call = answer.text.starts_with(infer::CALL_START);
+        assert!(is_call || !answer.text.starts_with('<'), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_schema_that_is_not_supported_is_refused_by_name() {
+    let model = model();
+    let grammars = grammars(&model);
+    let good = json!({ "type": "object", "properties": {} });
+    for bad in
+        [json!({ "not": { "type": "string" } }), json!({ "$ref": "http://example.com/" }), json!(5)]
+    {
+        let tools =
+            [Tool { name: "good", arguments: &good }, Tool { name: "bad", arguments: &bad }];
+        let error = grammars.tool_call_or_answer(&tools).unwrap_err();
+        assert!(matches!(&error, GrammarError::Schema { of, .. } if of == "bad"), "{error:?}");
+    }
+    let twice = [Tool { name: "good", arguments: &good }; 2];
+    let error = grammars.tool_call_or_answer(&twice).unwrap_err();
+    assert_eq!(error, GrammarError::ToolName { name: "good".to_owned() });
+}
+
+#[test]
+fn a_cut_answer_is_the_beginning_of_the_whole() {
+    let model = model();
+    let grammar = grammars(&model).one_of(&["a rather long text of many tokens"]).unwrap();
+    let mut session = session(&model);
+    let limits = Limits { output_tokens_max: 5 };
+    let prompt = ask(&model, "x");
+    let answer = session.generate(&prompt, &limits, Some(&grammar), &mut |_| Flow::Continue);
+    let answer = answer.unwrap();
+    assert_eq!((answer.end, answer.output_tokens), (End::Length, 5));
+    assert!("a rather long text of many tokens".starts_with(&answer.text));
+}
+
+#[test]
+fn a_grammar_of_another_model_is_refused() {
+    let model = model();
+    let bytes = file(2);
+    let other = Arc::new(Model::read(&bytes[..], bytes.len() as u64).unwrap());
+    let grammar = grammars(&other).one_of(&["a"]).unwrap();
+    let limits = Limits { output_tokens_max: 5 };
+    let answer = session(&model)
+        .generate(&ask(&model, "x"), &limits, Some(&grammar), &mut |_| Flow::Continue);
+    assert_eq!(answer.unwrap_err(), AnswerError::ForeignGrammar);
+}
+
+#[test]
+fn a_sentence_has_what_is_needed_and_no_number_of_its_own() {
+    let model = model();
+    let text = "balance: 999990000\nsince: 2026-11-22T00:00:00Z";
+    for needed in [&[][..], &["999990000"], &["a/b [c]", "2026-11-22T00:00:00Z"]] {
+        let grammar = grammars(&model).sentence(text, needed).unwrap();
+        for answer in answers(&model, &grammar) {
+            let mut rest = answer.text.clone();
+            for known in ["999990000", "2026-11-22", "00:00:00", "2026"] {
+                rest = rest.replace(known, "");
+            }
+            assert!(!rest.contains(|letter: char| letter.is_ascii_digit()), "{answer:?}");
+            if answer.end == End::Stop {
+                let has = needed.is_empty() || needed.iter().any(|text| answer.text.contains(text));
+                assert!(has, "{answer:?}");
+                assert!(answer.text.ends_with(['.', '!', '?']), "{answer:?}");
+            }
+        }
+    }
+}

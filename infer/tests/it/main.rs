@@ -1,0 +1,12 @@
+//! Tests of the crate's public face with a small random model that is made on the spot.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod answers;
+mod determinism;
+mod grammars;
+mod hostile;
+mod tokens;

@@ -1,0 +1,157 @@
+//! Tests with the real model. They are run only when asked for by name, and then the variable
+//! `OMBRA_MODEL` has to name the model's file:
+//! `OMBRA_MODEL=… cargo test --release --locked --workspace --test real`.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use infer::{
+    End, Flow, Grammars, Limits, Model, Prompt, Role, SMOLLM2_135M, Session, Threads, Token, Tool,
+    Turn,
+};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+const SYSTEM: &str = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
+
+/// Prompts, and the sha256 over all scores after the prompt and after each of 48 tokens of the
+/// answer. A change of one is a change of what all miners answer: see `ENGINE` in src/model.rs.
+const GOLDEN: [(&str, &str); 2] = [
+    (
+        "Give me three fruits and explain why they are healthy.",
+        "8d0d693fe9f156e38c3dbd818bc11838d728605a09bb55426a47a05eca99b239",
+    ),
+    (
+        "What is the capital of France?",
+        "b3b2c8eac0788b22e4c51fcb9850656cebdc14840d711101e7fca274209b1f96",
+    ),
+];
+const STEPS: usize = 48;
+
+fn path() -> PathBuf {
+    let path = std::env::var_os("OMBRA_MODEL");
+    path.expect("OMBRA_MODEL names the file of the real model").into()
+}
+
+fn model() -> &'static Arc<Model> {
+    static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
+    MODEL.get_or_init(|| {
+        Arc::new(Model::open_pinned(&path(), &SMOLLM2_135M).unwrap_or_else(|e| panic!("{e}")))
+    })
+}
+
+fn session(threads: usize) -> Session {
+    let threads = Threads::new(threads.try_into().unwrap()).unwrap();
+    Session::new(Arc::clone(model()), threads, NonZeroUsize::new(1_024).unwrap())
+}
+
+fn ask(text: &str) -> Prompt {
+    let system = Turn { role: Role::System, text: SYSTEM };
+    model().prompt(&[system, Turn { role: Role::User, text }])
+}
+
+fn hash(session: &mut Session, prompt: &Prompt) -> String {
+    let mut tokens: Vec<Token> = prompt.tokens().to_vec();
+    let mut hasher = Sha256::new();
+    for _ in 0..STEPS {
+        let scores = session.scores(&tokens).unwrap();
+        scores.iter().for_each(|score| hasher.update(score.to_le_bytes()));
+        let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let best = scores.iter().position(|score| *score == highest).unwrap();
+        tokens.push(model().tokenizer().token(best as u32).unwrap());
+    }
+    const_hex::encode(hasher.finalize())
+}
+
+#[test]
+fn scores_are_the_golden_ones() {
+    for (text, expected) in GOLDEN {
+        let prompt = ask(text);
+        for (threads, chunk) in [(1, 64), (1, 1), (2, 7), (3, 512)] {
+            let mut session = session(threads);
+            session.read_at_once(NonZeroUsize::new(chunk).unwrap());
+            let found = hash(&mut session, &prompt);
+            assert_eq!(found, expected, "{text} {threads} threads, {chunk} at once");
+        }
+        let mut session = session(1);
+        session.compute_plainly();
+        assert_eq!(hash(&mut session, &prompt), expected, "{text} plainly");
+    }
+}
+
+#[test]
+fn the_file_is_what_is_pinned() {
+    let (path, pinned) = (path(), SMOLLM2_135M);
+    pinned.check(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), pinned.bytes);
+    let manifest = model().manifest();
+    assert_eq!(manifest.sha256, pinned.sha256);
+    assert_eq!((manifest.context_tokens_max, manifest.template), (8_192, "chatml"));
+}
+
+/// Made with the Python package `tokenizers` 0.23.3 from the file's own vocabulary and merges.
+#[test]
+fn tokens_are_those_of_another_implementation() {
+    let vectors: Vec<(String, Vec<u32>)> =
+        serde_json::from_str(include_str!("tokens.json")).unwrap();
+    assert!(vectors.len() >= 400, "{} vectors", vectors.len());
+    for (text, expected) in vectors {
+        let tokens = model().tokenizer().encode(&text);
+        let found: Vec<u32> = tokens.into_iter().map(Token::number).collect();
+        assert_eq!(found, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn sentiments_are_told_by_choice() {
+    let cases = [
+        ("I love this phone, it is wonderful.", 0),
+        ("This is the worst meal I ever had.", 1),
+        ("Absolutely fantastic service!", 0),
+        ("I hate waiting in line for hours.", 1),
+        ("What a beautiful sunny day, I am so happy.", 0),
+        ("The movie was boring and terrible.", 1),
+        ("Great value, works perfectly.", 0),
+        ("It broke after one day, very disappointed.", 1),
+    ];
+    let labels = ["The sentiment is positive.", "The sentiment is negative."];
+    let mut session = session(1);
+    for (text, expected) in cases {
+        let prompt = ask(&format!("What is the sentiment of this text: \"{text}\""));
+        let choice = session.choose(&prompt, &labels, &mut |_| Flow::Continue).unwrap().unwrap();
+        assert_eq!(choice.index, expected, "{text} {:?}", choice.scores);
+    }
+}
+
+#[test]
+fn answers_have_the_form_that_was_asked_for() {
+    let grammars = Grammars::new(Arc::clone(model())).unwrap();
+    let mut session = session(1);
+    let limits = Limits { output_tokens_max: 160 };
+    let mut answer = |text: &str, grammar: &infer::Grammar| {
+        let answer = session.generate(&ask(text), &limits, Some(grammar), &mut |_| Flow::Continue);
+        let answer = answer.unwrap();
+        assert_eq!(answer.end, End::Stop, "{answer:?}");
+        answer.text
+    };
+    let questions =
+        ["How many legs has a dog?", "Tell me of Bob.", "What is 17 * 23?", "\u{1f98a}"];
+    let labels = ["yes", "no", "perhaps not"];
+    let address = json!({ "type": "object", "properties": { "address": { "type": "string", "pattern": "^0x[0-9a-f]{40}$" } }, "required": ["address"] });
+    let tool = Tool { name: "balance", arguments: &address };
+    for question in questions {
+        let text = answer(question, &grammars.one_of(&labels).unwrap());
+        assert!(labels.contains(&text.as_str()), "{text}");
+        let text = answer(question, &grammars.integer(Some("-5"), Some("999999")).unwrap());
+        assert!((-5..=999_999).contains(&text.parse::<i64>().unwrap()), "{text}");
+        let text = answer(question, &grammars.tool_call(&tool).unwrap());
+        let call = text.strip_prefix(infer::CALL_START).unwrap();
+        let call: Value =
+            serde_json::from_str(call.strip_suffix(infer::CALL_END).unwrap()).unwrap();
+        let address = call["arguments"]["address"].as_str().unwrap();
+        assert!(address.len() == 42 && address.starts_with("0x"), "{text}");
+    }
+}

@@ -1,0 +1,159 @@
+//! What a run asks for, by the rules of docs/agent-methods.md.
+
+use std::collections::BTreeSet;
+
+use super::granted;
+use crate::backend::Manifest;
+use crate::chain::RunView;
+use crate::methods::{self, Parsed, Request};
+use crate::ports::{Ask, Course, Courses, Ending, Grant, Move, ToolResult};
+use crate::talk::{Iteration, Output};
+use crate::tools::Toolbox;
+
+/// Begins conversations, with the tools of a toolbox.
+#[derive(Clone, Debug)]
+pub struct Understanding {
+    toolbox: Toolbox,
+    model: Manifest,
+}
+
+/// What a run is told that wants an answer which others can make again.
+const NOT_REPRODUCIBLE: &str = "deterministic is true, and this miner's model does not promise \
+                                equal answers to equal questions";
+
+impl Understanding {
+    /// What a run asks for, where `toolbox` has the tools and `model` answers.
+    #[must_use]
+    pub const fn new(toolbox: Toolbox, model: Manifest) -> Self {
+        Self { toolbox, model }
+    }
+}
+
+impl Courses for Understanding {
+    fn begin(&self, run: &RunView, blob: Option<&str>) -> Result<Box<dyn Course>, String> {
+        let parsed = Request::parse(&run.prompt, blob).map_err(|refused| refused.to_string())?;
+        let tools: BTreeSet<String> = run.tools.iter().cloned().collect();
+        let begun = match parsed {
+            Parsed::PlainText(text) => {
+                let grant = Grant { tools, ..Grant::default() };
+                let course = methods::Course::of_text(&text, &self.toolbox.specs(&granted(&grant)));
+                Begun { course, grant }
+            }
+            Parsed::Method(request) if request.is_deterministic() && !self.model.deterministic => {
+                return Err(NOT_REPRODUCIBLE.to_owned());
+            }
+            Parsed::Method(request) => {
+                let servers = request.mcp_server_urls().iter().cloned().collect();
+                let grant = Grant { tools, servers, is_reproducible: request.is_deterministic() };
+                let specs = self.toolbox.specs(&granted(&grant));
+                let course = methods::Course::of_request(&request, &specs);
+                Begun { course: course.map_err(|refused| refused.to_string())?, grant }
+            }
+            Parsed::NeedsBlob { .. } => {
+                return Err("the envelope is in promptBlobId, which holds no text".to_owned());
+            }
+        };
+        Ok(Box::new(begun))
+    }
+}
+
+/// A conversation that was begun.
+#[derive(Debug)]
+struct Begun {
+    course: methods::Course,
+    grant: Grant,
+}
+
+impl Course for Begun {
+    fn grant(&self) -> Grant {
+        self.grant.clone()
+    }
+
+    fn ask(&self) -> Ask<'_> {
+        let Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max: _ } =
+            self.course.iteration(1);
+        Ask { messages, tools, constraint, thinks, so_far }
+    }
+
+    fn take(&mut self, output: &Output) -> Move {
+        follows(self.course.take(output))
+    }
+
+    fn results(&mut self, results: &[ToolResult]) -> Move {
+        let texts: Vec<_> = results.iter().map(|result| result.text.clone()).collect();
+        follows(self.course.results(&texts))
+    }
+
+    fn reason(&self, why: &str) -> String {
+        self.course.failure(why).answer
+    }
+}
+
+fn follows(next: methods::Move) -> Move {
+    match next {
+        methods::Move::Tools(calls) => Move::Tools(calls),
+        methods::Move::Again => Move::Again,
+        methods::Move::Finish(methods::Ending { status, answer }) => {
+            Move::Finish(Ending { status, answer: Some(answer) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is taken, and what is not.
+
+    use super::*;
+    use crate::chain::fake::FakeChain;
+    use crate::tools::tests::support::toolbox;
+
+    fn model(deterministic: bool) -> Manifest {
+        Manifest {
+            name: "m".into(),
+            model: "m".into(),
+            deterministic,
+            context_tokens_max: 256,
+            constrains: true,
+        }
+    }
+
+    /// The course of a run with this prompt, whose whitelist has `now` and `math_eval`.
+    fn begin(prompt: &str, deterministic: bool) -> Result<Box<dyn Course>, String> {
+        let chain = FakeChain::new();
+        let run = chain.run_of(&chain.add_run(prompt, 10_000, 10));
+        let run = RunView { tools: vec!["now".into(), "math_eval".into()], ..run };
+        Understanding::new(toolbox(""), model(deterministic)).begin(&run, None)
+    }
+
+    fn tools(course: &dyn Course) -> Vec<String> {
+        course.ask().tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    fn tools_chat(deterministic: bool) -> String {
+        format!(
+            r#"{{"ombraAgent":1,"method":"inferToolsChat","deterministic":{deterministic},"args":{{"roles":["user"],"messages":["x"],"mcpServerUrls":[],"onchainTools":[],"maxIterations":3,"chainOfThought":false}}}}"#
+        )
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_others_can_make_again_is_promised_only_by_a_model_that_can() {
+        let refused = begin(&tools_chat(true), false).unwrap_err();
+        assert!(refused.contains("deterministic"), "{refused}");
+        assert!(begin(&tools_chat(false), false).is_ok());
+        // The clock is no tool for it.
+        assert_eq!(vec!["math_eval"], tools(&*begin(&tools_chat(true), true).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn plain_text_has_the_tools_of_the_whitelist() {
+        let course = begin("What time is it?", false).unwrap();
+        assert_eq!(vec!["math_eval", "now"], tools(&*course));
+        assert_eq!("What time is it?", course.ask().messages[0].text);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_breaks_a_rule_is_refused_with_its_field() {
+        let refused = begin(r#"{"ombraAgent":1,"method":"inferMagic"}"#, true).unwrap_err();
+        assert!(refused.contains("method"), "{refused}");
+    }
+}

@@ -1,0 +1,45 @@
+//! Calls of tools, as the engine makes them.
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use super::granted;
+use crate::ports::{Grant, ToolResult, Tools};
+use crate::talk::ToolCall;
+use crate::tools::Toolbox;
+
+/// A toolbox in the engine's hands.
+#[derive(Clone, Debug)]
+pub struct Hands {
+    toolbox: Toolbox,
+}
+
+impl Hands {
+    /// The tools of `toolbox`.
+    #[must_use]
+    pub const fn new(toolbox: Toolbox) -> Self {
+        Self { toolbox }
+    }
+}
+
+#[async_trait]
+impl Tools for Hands {
+    fn missing(&self, grant: &Grant) -> Vec<String> {
+        self.toolbox.missing(&granted(grant))
+    }
+
+    fn is_idempotent(&self, name: &str) -> bool {
+        self.toolbox.terms(name).is_some_and(|terms| terms.is_idempotent)
+    }
+
+    async fn call(&self, grant: &Grant, call: &ToolCall, stop: &CancellationToken) -> ToolResult {
+        let ToolCall { id, name, arguments } = call;
+        let outcome = self.toolbox.call(name, arguments, &granted(grant), stop).await;
+        ToolResult {
+            call_id: id.clone(),
+            ok: outcome.ok,
+            text: outcome.result,
+            duration_ms: outcome.duration_ms,
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Leaves a failing back end alone: after some failures in a row it is not asked for a while.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::{Backend, BackendError, Health, Manifest};
+use crate::ports::Clock;
+use crate::talk::{Iteration, Output};
+
+/// Failures in a row after which a back end is left alone.
+const FAILURES_MAX: u32 = 3;
+/// For how long; doubled with each failure after it.
+const REST_MS_MIN: u64 = 5_000;
+const REST_MS_MAX: u64 = 300_000;
+
+/// What is known about a back end's failures. Pure; the time is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    failures: u32,
+    last: String,
+    open_until_ms: u64,
+    unfit: bool,
+}
+
+impl Record {
+    /// Writes an outcome down.
+    pub fn note(&mut self, outcome: &Result<Output, BackendError>, now_ms: u64) {
+        match outcome {
+            Ok(_) => *self = Self { unfit: self.unfit, ..Self::default() },
+            Err(error) if error.is_of_backend() => {
+                self.failures = self.failures.saturating_add(1);
+                self.unfit |= error.is_unfit();
+                self.last = error.to_string();
+                if let Some(beyond) = self.failures.checked_sub(FAILURES_MAX) {
+                    let rest = REST_MS_MIN.saturating_mul(1 << beyond.min(16)).min(REST_MS_MAX);
+                    self.open_until_ms = now_ms.saturating_add(rest);
+                }
+            }
+            Err(_) => (),
+        }
+    }
+
+    /// Whether it may be asked.
+    ///
+    /// # Errors
+    /// When it is to be left alone, and until when.
+    pub fn allow(&self, now_ms: u64) -> Result<(), BackendError> {
+        let cause = self.last.clone();
+        if self.unfit {
+            return Err(BackendError::Model(cause));
+        }
+        match self.open_until_ms.checked_sub(now_ms) {
+            Some(left_ms) if left_ms > 0 => Err(BackendError::Open { left_ms, cause }),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What that means for claiming.
+    #[must_use]
+    pub fn health(&self, now_ms: u64) -> Health {
+        match self.allow(now_ms) {
+            Err(error) => Health::Down(error.to_string()),
+            Ok(()) if self.failures > 0 => Health::Degraded(self.last.clone()),
+            Ok(()) => Health::Ready,
+        }
+    }
+}
+
+/// A back end that is left alone while it fails.
+#[derive(Debug)]
+pub struct Guarded {
+    inner: Arc<dyn Backend>,
+    clock: Arc<dyn Clock>,
+    record: Mutex<Record>,
+}
+
+impl Guarded {
+    /// Watches a back end.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Backend>, clock: Arc<dyn Clock>) -> Self {
+        Self { inner, clock, record: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Backend for Guarded {
+    fn manifest(&self) -> &Manifest {
+        self.inner.manifest()
+    }
+
+    async fn health(&self) -> Health {
+        let known = self.record.lock().health(self.clock.now_ms());
+        match known {
+            Health::Down(_) => known,
+            Health::Ready | Health::Degraded(_) => match self.inner.health().await {
+                Health::Ready => known,
+                worse @ (Health::Degraded(_) | Health::Down(_)) => worse,
+            },
+        }
+    }
+
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+        self.inner.fits(iteration).await
+    }
+
+    async fn infer(
+        &self,
+        iteration: &Iteration<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Output, BackendError> {
+        self.record.lock().allow(self.clock.now_ms())?;
+        let outcome = self.inner.infer(iteration, stop).await;
+        self.record.lock().note(&outcome, self.clock.now_ms());
+        outcome
+    }
+}

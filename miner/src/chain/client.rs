@@ -1,0 +1,302 @@
+//! The ports of the chain over the wallet's client of a node.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use types::{Address, Hash, RunStatus};
+use wallet::client::records;
+use wallet::client::{Events, Kind, Page};
+use wallet::{Client, ClientError};
+
+use super::{
+    BlobView, ChainError, Fate, Funds, Head, Ledger, Notice, RunView, Runs, StepView, Watch,
+};
+
+/// Runs in one page of a list.
+const PAGE: u32 = 500;
+/// Pages of pending runs that are looked at: more cannot be claimed before the list is old.
+const PENDING_PAGES_MAX: usize = 4;
+/// Pages of a miner's own runs.
+const OWN_PAGES_MAX: usize = 200;
+const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    client: Client,
+    http: reqwest::Client,
+}
+
+type Answer<T> = Result<T, ChainError>;
+
+impl Node {
+    /// The node that `client` talks to.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn new(client: Client) -> Result<Self, reqwest::Error> {
+        Ok(Self { client, http: crate::backend::http::client()? })
+    }
+
+    async fn list(&self, filter: Value, pages_max: usize) -> Answer<Vec<RunView>> {
+        let Value::Object(filter) = filter else { return Ok(Vec::new()) };
+        let mut runs = Vec::new();
+        let mut page = Page { cursor: None, limit: Some(PAGE) };
+        for _ in 0..pages_max {
+            let answer = self.client.runs(&filter, &page).await.map_err(error)?.into_value();
+            for run in answer.items {
+                runs.push(view(run)?);
+            }
+            match answer.next_cursor {
+                Some(cursor) => page.cursor = Some(cursor),
+                None => break,
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// What a failed call means here.
+fn error(error: ClientError) -> ChainError {
+    match error {
+        ClientError::Refused(refusal) => {
+            ChainError::Refused { code: refusal.code, message: refusal.message }
+        }
+        ClientError::Unreachable { .. }
+        | ClientError::NotServing { .. }
+        | ClientError::Limited { .. } => ChainError::Away(error.to_string()),
+        ClientError::BadUrl { .. }
+        | ClientError::NotFound { .. }
+        | ClientError::BadParams { .. }
+        | ClientError::Other { .. }
+        | ClientError::Strange { .. }
+        | ClientError::Unreadable { .. }
+        | ClientError::Unwritable { .. }
+        | ClientError::WrongHash { .. } => ChainError::Strange(error.to_string()),
+    }
+}
+
+/// An answer that may say that there is no such thing.
+fn found<T>(answer: Result<T, ClientError>) -> Answer<Option<T>> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(ClientError::NotFound { .. }) => Ok(None),
+        Err(other) => Err(error(other)),
+    }
+}
+
+fn view(run: records::Run) -> Answer<RunView> {
+    let status = RunStatus::parse(&run.status)
+        .ok_or_else(|| ChainError::Strange(format!("a run has the status {:?}", run.status)))?;
+    Ok(RunView {
+        id: run.agent_run_id,
+        conversation_id: run.conversation_id,
+        submitter: run.submitter,
+        prompt: run.prompt,
+        prompt_blob_id: run.prompt_blob_id,
+        tools: run.tools_whitelist,
+        model_hint: run.model_hint,
+        max_fee_micro: run.max_fee.get(),
+        steps_max: run.max_steps,
+        status,
+        miner: run.miner_address,
+        excluded: run.excluded_miners,
+        steps: run.step_count,
+        tokens: run.total_tokens_out,
+        deadline_ms: run.deadline_at,
+        reward_micro: run.miner_reward.map(types::Amount::get),
+    })
+}
+
+#[async_trait]
+impl Runs for Node {
+    async fn run(&self, id: &Hash) -> Answer<Option<RunView>> {
+        let run = found(self.client.run(id).await)?;
+        run.map(|run| view(run.into_value())).transpose()
+    }
+
+    async fn pending(&self) -> Answer<Vec<RunView>> {
+        self.list(json!({ "status": "pending" }), PENDING_PAGES_MAX).await
+    }
+
+    async fn of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
+        self.list(json!({ "miner": miner }), OWN_PAGES_MAX).await
+    }
+
+    async fn steps(&self, id: &Hash) -> Answer<Vec<StepView>> {
+        let mut steps = Vec::new();
+        let mut page = Page { cursor: None, limit: Some(PAGE) };
+        loop {
+            let answer = self.client.steps(id, &page).await.map_err(error)?.into_value();
+            steps.extend(answer.items.into_iter().map(step));
+            match answer.next_cursor {
+                Some(cursor) => page.cursor = Some(cursor),
+                None => return Ok(steps),
+            }
+        }
+    }
+
+    async fn blob_text(&self, id: &str, bytes_max: usize) -> Answer<Option<String>> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if id.is_empty() || !id.bytes().all(is_plain) {
+            return Ok(None);
+        }
+        let url = format!("{}/api/blob/{id}", self.client.url().trim_end_matches('/'));
+        let away = |error: reqwest::Error| ChainError::Away(crate::backend::http::causes(&error));
+        let asked = self.http.get(url).timeout(BLOB_TIMEOUT).send().await;
+        let mut response = asked.map_err(away)?;
+        match response.status().as_u16() {
+            200 => (),
+            400..=428 | 430..=499 => return Ok(None),
+            status => return Err(ChainError::Away(format!("a blob was answered with {status}"))),
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(away)? {
+            if bytes.len().saturating_add(part.len()) > bytes_max {
+                return Ok(None);
+            }
+            bytes.extend_from_slice(&part);
+        }
+        Ok(String::from_utf8(bytes).ok())
+    }
+}
+
+/// What genesis says; where the node does not tell, what holds unless genesis says otherwise.
+fn blob_chunk_fee_micro(params: &Value) -> u64 {
+    let stated = params["blobFeePerChunk"].as_str().and_then(|text| text.parse().ok());
+    stated.unwrap_or_else(|| types::Params::default().blob_fee_per_chunk.get())
+}
+
+fn step(step: records::Step) -> StepView {
+    StepView {
+        index: step.step_index,
+        output_tokens: step.output_tokens,
+        output_hash: step.output_hash,
+        calls: step.tool_calls.into_iter().map(|it| (it.args_hash, it.result_hash)).collect(),
+    }
+}
+
+/// What `ombra_getBlob` tells.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob {
+    owner: Address,
+    received: u64,
+    #[serde(rename = "final")]
+    is_final: bool,
+    content_hash: Hash,
+}
+
+#[async_trait]
+impl Ledger for Node {
+    async fn head(&self) -> Answer<Head> {
+        let chain = self.client.chain_info().await.map_err(error)?.into_value();
+        Ok(Head {
+            chain_id: chain.chain_id,
+            genesis: chain.genesis_hash,
+            height: chain.height,
+            syncing: chain.syncing,
+            blob_chunk_fee_micro: blob_chunk_fee_micro(&chain.params),
+            block_ms: chain.latest_block_time,
+        })
+    }
+
+    async fn funds(&self, address: &Address) -> Answer<Funds> {
+        let account = self.client.account(address).await.map_err(error)?;
+        let balance_micro = account.pending_balance.get();
+        Ok(Funds { balance_micro, nonce: account.pending_nonce })
+    }
+
+    async fn send(&self, text: &str) -> Answer<()> {
+        let strange = |error: serde_json::Error| ChainError::Strange(error.to_string());
+        let tx: &RawValue = serde_json::from_str(text).map_err(strange)?;
+        let sent = self.client.call::<Value, _>("ombra_sendTransaction", [tx]).await;
+        sent.map(drop).map_err(error)
+    }
+
+    async fn wait(&self, tx: &Hash, patience: Duration) -> Answer<Fate> {
+        let Some(status) = found(self.client.wait(tx, patience).await)? else {
+            return Ok(Fate::Unknown);
+        };
+        Ok(match status.status {
+            records::Status::Included => Fate::Included,
+            records::Status::Pending => Fate::Pending,
+            records::Status::Dropped => {
+                let code = status.dropped.as_ref().map(|dropped| dropped.code.clone());
+                Fate::Dropped(code.unwrap_or_default())
+            }
+        })
+    }
+
+    async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {
+        let blob = found(self.client.call::<Blob, _>("ombra_getBlob", [id]).await)?;
+        Ok(blob.map(|blob| {
+            let Blob { owner, received, is_final, content_hash } = blob.into_value();
+            BlobView { owner, received, is_final, content_hash }
+        }))
+    }
+}
+
+/// A subscription to runs that open, and to claims in the pool.
+#[derive(Debug)]
+pub struct Subscription {
+    client: Client,
+    open: Option<(Events, Events)>,
+}
+
+impl Subscription {
+    /// Nothing is asked of the node yet.
+    #[must_use]
+    pub const fn new(client: Client) -> Self {
+        Self { client, open: None }
+    }
+}
+
+#[async_trait]
+impl Watch for Subscription {
+    async fn begin(&mut self, height: u64) -> Answer<()> {
+        self.open = None;
+        let all = Map::new();
+        let runs = self.client.subscribe(Kind::AgentRuns, all, Some(height.max(1))).await;
+        let claims = Map::from_iter([("type".to_owned(), json!("AGENT_CLAIM"))]);
+        let pool = self.client.subscribe(Kind::Pool, claims, None).await;
+        self.open = Some((runs.map_err(error)?, pool.map_err(error)?));
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Answer<Notice> {
+        let Some((runs, pool)) = &mut self.open else {
+            return Err(ChainError::Away("there is no subscription".into()));
+        };
+        loop {
+            let notice = tokio::select! {
+                event = runs.next() => run_notice(&event.map_err(error)?.into_value()),
+                event = pool.next() => claim_notice(&event.map_err(error)?.into_value()),
+            };
+            if let Some(notice) = notice {
+                return Ok(notice);
+            }
+        }
+    }
+}
+
+/// A run that waits for a miner: created, or open again after a claim lapsed.
+fn run_notice(event: &Value) -> Option<Notice> {
+    let is_open = event["status"] == "pending";
+    let id = event["agentRunId"].as_str()?.parse().ok()?;
+    is_open.then_some(Notice::Open(id))
+}
+
+/// A claim that the pool took in.
+fn claim_notice(event: &Value) -> Option<Notice> {
+    let is_accepted = event["event"] == "accepted";
+    let run = event["tx"]["agentRunId"].as_str()?.parse().ok()?;
+    let miner = event["from"].as_str()?.parse().ok()?;
+    is_accepted.then_some(Notice::Claim { run, miner })
+}
+
+#[cfg(test)]
+mod tests;

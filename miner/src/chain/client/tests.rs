@@ -1,0 +1,168 @@
+//! The ports over a scripted node: what its answers mean here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use types::{Address, Hash, RunStatus};
+use wallet::Client;
+
+use super::{Node, claim_notice, run_notice};
+use crate::chain::{ChainError, Fate, Ledger, Notice, Runs};
+
+const ADDRESS: &str = "5bb5c50f185363cf913f93a18c6837c20d720a69";
+
+#[derive(Debug, Default)]
+struct Script {
+    /// Answers by method: `{"result": …}` or `{"error": …}`.
+    answers: Mutex<BTreeMap<String, Value>>,
+    calls: Mutex<Vec<Value>>,
+}
+
+async fn call(State(script): State<Arc<Script>>, Json(body): Json<Value>) -> Json<Value> {
+    let method = body["method"].as_str().unwrap();
+    let absent = json!({"error": {"code": -32601, "message": "no such method"}});
+    let mut answer = script.answers.lock().get(method).cloned().unwrap_or(absent);
+    answer["jsonrpc"] = json!("2.0");
+    answer["id"] = body["id"].clone();
+    script.calls.lock().push(body);
+    Json(answer)
+}
+
+async fn blob(Path(id): Path<String>) -> (StatusCode, Vec<u8>) {
+    match id.as_str() {
+        "there" => (StatusCode::OK, "a prompt".into()),
+        "bytes" => (StatusCode::OK, vec![0xff]),
+        "broken" => (StatusCode::BAD_GATEWAY, vec![]),
+        _ => (StatusCode::NOT_FOUND, vec![]),
+    }
+}
+
+async fn node() -> (Arc<Script>, Node) {
+    let script = Arc::new(Script::default());
+    let app = Router::new()
+        .route("/", post(call))
+        .route("/api/blob/{id}", get(blob))
+        .with_state(script.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    (script, Node::new(Client::new(&url).unwrap()).unwrap())
+}
+
+fn run_record(status: &str) -> Value {
+    json!({
+        "agentRunId": Hash::ZERO, "conversationId": Hash::ZERO, "submitter": ADDRESS,
+        "prompt": "p", "promptBlobId": "blob", "toolsWhitelist": ["now"], "maxFee": "900",
+        "maxSteps": 4, "status": status, "stepCount": 1, "totalTokensOut": 7,
+        "submittedAt": 1, "deadlineAt": 5, "reopens": 1, "excludedMiners": [ADDRESS],
+    })
+}
+
+#[tokio::test]
+async fn a_run_is_read_with_its_blob_and_its_excluded_miners() {
+    let (script, node) = node().await;
+    let set = |answer| script.answers.lock().insert("ombra_getAgentRun".into(), answer);
+    set(json!({"result": run_record("running")}));
+    let run = node.run(&Hash::ZERO).await.unwrap().unwrap();
+    let miner: Address = ADDRESS.parse().unwrap();
+    assert_eq!((RunStatus::Running, vec![miner]), (run.status, run.excluded));
+    assert_eq!(
+        (Some("blob"), 900, Some(5)),
+        (run.prompt_blob_id.as_deref(), run.max_fee_micro, run.deadline_ms)
+    );
+    set(json!({"error": {"code": -32051, "message": "no such run"}}));
+    assert_eq!(Ok(None), node.run(&Hash::ZERO).await);
+    set(json!({"result": run_record("dreaming")}));
+    assert!(matches!(node.run(&Hash::ZERO).await, Err(ChainError::Strange(_))));
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_code_and_a_node_that_syncs_is_away() {
+    let (script, node) = node().await;
+    let set = |answer| script.answers.lock().insert("ombra_sendTransaction".into(), answer);
+    let data = json!({"code": "RUN_NOT_PENDING"});
+    set(json!({"error": {"code": -32050, "message": "taken", "data": data}}));
+    let refused = node.send("{}").await;
+    let expected = ChainError::Refused { code: "RUN_NOT_PENDING".into(), message: "taken".into() };
+    assert_eq!(Err(expected), refused);
+    for code in [-32052, -32053] {
+        set(json!({"error": {"code": code, "message": "later"}}));
+        assert!(matches!(node.send("{}").await, Err(ChainError::Away(_))));
+    }
+    set(json!({"result": {"hash": Hash::ZERO}}));
+    assert_eq!(Ok(()), node.send(r#"{"b":1,"a":2}"#).await);
+    let sent = script.calls.lock().last().unwrap()["params"][0].to_string();
+    assert!(sent.contains("\"b\":1"), "{sent}");
+}
+
+#[tokio::test]
+async fn every_fate_of_a_transaction_is_told() {
+    let (script, node) = node().await;
+    let status = |status: &str| json!({"result": {"hash": Hash::ZERO, "status": status}});
+    let mut dropped = status("dropped");
+    dropped["result"]["dropped"] = json!({"code": "NONCE_STALE", "message": "m", "at": 1});
+    let unknown = json!({"error": {"code": -32051, "message": "unknown"}});
+    let cases = [
+        (status("included"), Fate::Included),
+        (status("pending"), Fate::Pending),
+        (dropped, Fate::Dropped("NONCE_STALE".into())),
+        (unknown, Fate::Unknown),
+    ];
+    for (answer, fate) in cases {
+        script.answers.lock().insert("ombra_waitForTransaction".into(), answer);
+        assert_eq!(Ok(fate), node.wait(&Hash::ZERO, Duration::ZERO).await);
+    }
+}
+
+#[tokio::test]
+async fn a_blob_is_read_if_it_is_text_and_not_too_long() {
+    let (_, node) = node().await;
+    assert_eq!(Ok(Some("a prompt".to_owned())), node.blob_text("there", 8).await);
+    for (id, bytes_max) in [("there", 7), ("bytes", 8), ("absent", 8), ("../x", 8), ("", 8)] {
+        assert_eq!(Ok(None), node.blob_text(id, bytes_max).await, "{id:?}");
+    }
+    assert!(matches!(node.blob_text("broken", 8).await, Err(ChainError::Away(_))));
+}
+
+#[tokio::test]
+async fn an_account_counts_what_is_pending() {
+    let (script, node) = node().await;
+    let account = json!({"address": ADDRESS, "balance": "5", "nonce": 1, "pendingNonce": 3, "pendingBalance": "4"});
+    script.answers.lock().insert("ombra_getAccount".into(), json!({"result": account}));
+    let funds = node.funds(&ADDRESS.parse().unwrap()).await.unwrap();
+    assert_eq!((4, 3), (funds.balance_micro, funds.nonce));
+}
+
+#[test]
+fn notices_tell_of_open_runs_and_of_claims_in_the_pool() {
+    let run = Hash::digest(b"run");
+    let event = |status: &str| json!({"event": "x", "agentRunId": run, "status": status});
+    assert_eq!(Some(Notice::Open(run)), run_notice(&event("pending")));
+    assert_eq!(None, run_notice(&event("claimed")));
+    let claim = |event: &str| json!({"event": event, "from": ADDRESS, "tx": {"agentRunId": run}});
+    let miner = ADDRESS.parse().unwrap();
+    assert_eq!(Some(Notice::Claim { run, miner }), claim_notice(&claim("accepted")));
+    assert_eq!(None, claim_notice(&claim("dropped")));
+    assert_eq!(None, claim_notice(&json!({"gap": true})));
+}
+
+#[tokio::test]
+async fn a_chunk_of_a_blob_burns_what_genesis_says() {
+    let (script, node) = node().await;
+    for (params, fee) in [(json!({"blobFeePerChunk": "250"}), 250), (json!({}), 100)] {
+        let info = json!({"result": {
+            "chainId": "c", "genesisHash": Hash::ZERO, "height": 1, "latestBlockHash": Hash::ZERO,
+            "latestBlockTime": 1, "syncing": true, "params": params,
+        }});
+        script.answers.lock().insert("ombra_chainInfo".into(), info);
+        let head = node.head().await.unwrap();
+        assert_eq!((fee, true), (head.blob_chunk_fee_micro, head.syncing));
+    }
+}

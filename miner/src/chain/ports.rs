@@ -1,0 +1,49 @@
+//! The ports to a node.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use types::{Address, Hash};
+
+use super::{BlobView, ChainError, Fate, Funds, Head, Notice, RunView, StepView};
+
+/// Runs, as the chain has them.
+#[async_trait]
+pub trait Runs: Debug + Send + Sync {
+    /// A run; none if there is no such run.
+    async fn run(&self, id: &Hash) -> Result<Option<RunView>, ChainError>;
+    /// The runs that wait for a miner, newest request first.
+    async fn pending(&self) -> Result<Vec<RunView>, ChainError>;
+    /// Runs of a miner, newest request first, open and ended.
+    async fn of_miner(&self, miner: &Address) -> Result<Vec<RunView>, ChainError>;
+    /// The recorded steps of a run.
+    async fn steps(&self, id: &Hash) -> Result<Vec<StepView>, ChainError>;
+    /// The text of a finalised blob of at most `bytes_max`; none if there is no such blob, it is
+    /// larger, or not UTF-8.
+    async fn blob_text(&self, id: &str, bytes_max: usize) -> Result<Option<String>, ChainError>;
+}
+
+/// Accounts and transactions.
+#[async_trait]
+pub trait Ledger: Debug + Send + Sync {
+    /// The chain.
+    async fn head(&self) -> Result<Head, ChainError>;
+    /// An account, everything pending counted.
+    async fn funds(&self, address: &Address) -> Result<Funds, ChainError>;
+    /// Hands in a signed transaction. One that is known already is accepted again.
+    async fn send(&self, text: &str) -> Result<(), ChainError>;
+    /// Waits until a transaction is included or dropped, at most `patience`.
+    async fn wait(&self, tx: &Hash, patience: Duration) -> Result<Fate, ChainError>;
+    /// A blob's record.
+    async fn blob(&self, id: &str) -> Result<Option<BlobView>, ChainError>;
+}
+
+/// Tells of runs that open, without a gap from the block after `head`.
+#[async_trait]
+pub trait Watch: Debug + Send + Sync {
+    /// Begins to watch after the block `height`; what was watched before is dropped.
+    async fn begin(&mut self, height: u64) -> Result<(), ChainError>;
+    /// The next notice. An error means that [`Watch::begin`] is needed again.
+    async fn next(&mut self) -> Result<Notice, ChainError>;
+}

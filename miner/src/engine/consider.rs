@@ -1,0 +1,191 @@
+//! Deciding about a run, with everything that a decision depends on.
+
+use std::sync::Arc;
+
+use super::error::Halt;
+use super::step::question;
+use super::{Inner, Workers, budget};
+use crate::backend::{BackendError, Health};
+use crate::chain::{ChainError, RunView};
+use crate::journal::entry::{Entry, Outcome, Phase};
+use crate::policy::{Decision, Policy, Standing, decide};
+use crate::ports::{Course, Event};
+
+impl Inner {
+    /// Decides about a run; if it is to be claimed, its slot is reserved and a worker begins.
+    pub(super) async fn consider(
+        self: &Arc<Self>,
+        run: RunView,
+        workers: &mut Workers,
+    ) -> Result<(), Halt> {
+        if self.busy.lock().contains(&run.id) {
+            return Ok(());
+        }
+        let decision = match self.decide(&run).await? {
+            Ok(decision) => decision,
+            Err(error) => {
+                tracing::warn!(run = %run.id, %error, "no decision: the node cannot be asked");
+                return Ok(());
+            }
+        };
+        self.tell(&run, &decision).await?;
+        if matches!(decision, Decision::Claim { .. }) {
+            let id = run.id;
+            self.parts.journal.put(&Entry::reserve(run, self.parts.clock.now_ms())).await?;
+            self.spawn(id, workers);
+        }
+        Ok(())
+    }
+
+    /// The decision about a run now. The node and the back end are asked only if nothing that is known
+    /// stands against it, and the prompt's blob is read last.
+    async fn decide(&self, run: &RunView) -> Result<Result<Decision, ChainError>, Halt> {
+        let policy = Arc::clone(&self.parts.policy.borrow());
+        let mut standing = self.known(run, &policy)?;
+        let first = decide(&policy, run, &standing);
+        if !matches!(first, Decision::Claim { .. }) {
+            return Ok(Ok(first));
+        }
+        match tokio::try_join!(self.parts.ledger.funds(&self.me), self.parts.ledger.head()) {
+            Ok((funds, head)) => {
+                standing.balance_micro = funds.balance_micro;
+                standing.node_syncing = head.syncing;
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+        standing.backend_down = match self.parts.backend.health().await {
+            Health::Ready => None,
+            Health::Degraded(why) | Health::Down(why) => Some(why),
+        };
+        let second = decide(&policy, run, &standing);
+        if !matches!(second, Decision::Claim { .. }) {
+            return Ok(Ok(second));
+        }
+        let bytes_max = usize::try_from(policy.prompt_bytes_max).unwrap_or(usize::MAX);
+        match self.course(run, bytes_max).await {
+            Err(error) => return Ok(Err(error)),
+            Ok((bytes, Err(why))) => {
+                standing.prompt_bytes = bytes;
+                standing.unreadable = Some(why);
+            }
+            Ok((bytes, Ok(course))) => {
+                standing.prompt_bytes = bytes;
+                standing.tools_missing = self.parts.tools.missing(&course.grant());
+                if standing.tools_missing.is_empty() {
+                    standing.too_long = self.too_long(run, &policy, &*course).await;
+                }
+            }
+        }
+        Ok(Ok(decide(&policy, run, &standing)))
+    }
+
+    /// The tokens of a prompt that leaves no room for the output that the policy expects, and the most
+    /// that it could have.
+    async fn too_long(
+        &self,
+        run: &RunView,
+        policy: &Policy,
+        course: &dyn Course,
+    ) -> Option<(u64, u64)> {
+        let paid = budget::output_tokens_max(run).unwrap_or(1);
+        let expected = u32::try_from(paid.min(policy.tokens_expected)).unwrap_or(u32::MAX);
+        let output_tokens_max = expected.min(self.parts.config.output_tokens_max).max(1);
+        let iteration = question(course, output_tokens_max);
+        match self.parts.backend.fits(&iteration).await {
+            Ok(()) => None,
+            Err(BackendError::TooLong { tokens_min, output_tokens, context_tokens_max }) => {
+                Some((tokens_min, context_tokens_max.saturating_sub(output_tokens).into()))
+            }
+            Err(error) => {
+                tracing::debug!(run = %run.id, %error, "the prompt was not counted");
+                None
+            }
+        }
+    }
+
+    /// What is known without asking anybody; the rest is taken to be well.
+    fn known(&self, run: &RunView, policy: &Policy) -> Result<Standing, Halt> {
+        let now_ms = self.parts.clock.now_ms();
+        let day = self.parts.journal.day(now_ms)?;
+        let entry = self.parts.journal.entry(&run.id)?;
+        let journal = entry.filter(stands_against).map(|entry| entry.phase.to_string());
+        let busy = u64::try_from(self.busy.lock().len()).unwrap_or(u64::MAX);
+        Ok(Standing {
+            now_ms,
+            miner: self.me,
+            balance_micro: u64::MAX,
+            runs_busy: busy,
+            claims_today: day.claims.saturating_add(self.claims_under_way(policy, day.claims)?),
+            spent_today_micro: day.spent_micro,
+            model: self.parts.backend.manifest().model.clone(),
+            node_syncing: false,
+            backend_down: None,
+            too_long: None,
+            tools_missing: Vec::new(),
+            journal,
+            rival: self.rival(&run.id),
+            prompt_bytes: u64::try_from(run.prompt.len()).unwrap_or(u64::MAX),
+            unreadable: None,
+        })
+    }
+
+    /// Claims that are to be signed or whose fate is not known, where they may reach the limit of a
+    /// day.
+    fn claims_under_way(&self, policy: &Policy, included: u64) -> Result<u64, Halt> {
+        let busy = u64::try_from(self.busy.lock().len()).unwrap_or(u64::MAX);
+        if included.saturating_add(busy) < policy.claims_per_day_max {
+            return Ok(0);
+        }
+        let is_claim = |entry: &Entry| matches!(entry.phase, Phase::Reserved | Phase::ClaimSigned);
+        let open = self.parts.journal.open_entries()?;
+        Ok(u64::try_from(open.iter().filter(|entry| is_claim(entry)).count()).unwrap_or(u64::MAX))
+    }
+
+    /// The conversation that a run asks for, and the bytes of its prompt with its blob.
+    pub(super) async fn course(
+        &self,
+        run: &RunView,
+        bytes_max: usize,
+    ) -> Result<(u64, Result<Box<dyn Course>, String>), ChainError> {
+        let blob = match &run.prompt_blob_id {
+            None => None,
+            Some(id) => match self.parts.runs.blob_text(id, bytes_max).await? {
+                Some(text) => Some(text),
+                None => return Ok((0, Err(format!("the prompt's blob {id} cannot be read")))),
+            },
+        };
+        let bytes = run.prompt.len().saturating_add(blob.as_ref().map_or(0, String::len));
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        Ok((bytes, self.parts.courses.begin(run, blob.as_deref())))
+    }
+
+    /// One line, one count and one note for a decision.
+    async fn tell(&self, run: &RunView, decision: &Decision) -> Result<(), Halt> {
+        let code = decision.code();
+        let (run_id, max_fee_micro) = (run.id, run.max_fee_micro);
+        match decision {
+            Decision::Claim { after_ms } => {
+                tracing::info!(run = %run_id, max_fee_micro, after_ms, "claim");
+            }
+            Decision::Skip(reason) => tracing::info!(run = %run_id, code, %reason, "skip"),
+            Decision::Wait(reason) => tracing::info!(run = %run_id, code, %reason, "wait"),
+        }
+        self.parts.journal.note(&run.id, decision, self.parts.clock.now_ms()).await?;
+        self.parts.counters.count(Event::Decided(code));
+        Ok(())
+    }
+}
+
+/// Whether the journal's entry stands against a new claim. A race that was lost does not.
+const fn stands_against(entry: &Entry) -> bool {
+    match &entry.phase {
+        Phase::Over(Outcome::LostTo(_) | Outcome::ClaimRefused(_) | Outcome::Gone) => false,
+        Phase::Over(Outcome::Ended { .. } | Outcome::Lapsed | Outcome::Stuck(_))
+        | Phase::Reserved
+        | Phase::ClaimSigned
+        | Phase::Working
+        | Phase::StepSigned
+        | Phase::Ending(_)
+        | Phase::FinishSigned(_) => true,
+    }
+}

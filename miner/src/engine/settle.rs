@@ -1,0 +1,110 @@
+//! What follows in the journal from the fate of a transaction. Pure.
+
+use types::RunStatus;
+use types::params::CHAT_TURN_FEE;
+
+use crate::journal::entry::{Day, Entry, Outcome, Phase, Purpose, StepRecord};
+use crate::ports::Ending;
+
+/// After so many refusals in one phase the work on a run is given up.
+const REFUSALS_MAX: u32 = 5;
+
+/// What became of a transaction, for good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is in a block.
+    Included,
+    /// It never will be; the code of docs/protocol.md section 9.
+    Refused(String),
+}
+
+/// The entry after the fate of one of its transactions, and what is added to the counts of the day.
+/// `step` is the record of the step that is next.
+pub(super) fn settle(
+    entry: &Entry,
+    step: Option<&StepRecord>,
+    purpose: &Purpose,
+    verdict: &Verdict,
+) -> (Entry, Day) {
+    let none = Day::default();
+    match (purpose, verdict) {
+        (Purpose::Claim, Verdict::Included) => {
+            (fresh(entry, Phase::Working), Day { claims: 1, ..none })
+        }
+        (Purpose::Claim, Verdict::Refused(code)) if is_of_nonce(code) => {
+            (refused(entry, Phase::Reserved, code), none)
+        }
+        (Purpose::Claim, Verdict::Refused(code)) => {
+            let lost = Phase::Over(Outcome::ClaimRefused(code.clone()));
+            (entry.at(lost), Day { lost: 1, ..none })
+        }
+        (Purpose::Step { tokens }, Verdict::Included) => {
+            let ending = step.and_then(|step| step.ending.clone());
+            let mut after = fresh(entry, ending.map_or(Phase::Working, Phase::Ending));
+            after.steps = entry.steps.saturating_add(1);
+            after.tokens = entry.tokens.saturating_add(*tokens);
+            (after, none)
+        }
+        (Purpose::Step { .. }, Verdict::Refused(code)) if is_of_run(code) => {
+            let reason = format!("the chain refuses the step: {code}");
+            let ending = Ending::without_answer(RunStatus::Failed, reason);
+            (fresh(entry, Phase::Ending(ending)), none)
+        }
+        (Purpose::Step { .. }, Verdict::Refused(code)) => {
+            (refused(entry, Phase::Working, code), none)
+        }
+        // The chain's record of the run says how it ended.
+        (Purpose::Finish, Verdict::Included) => (entry.clone(), none),
+        (Purpose::Finish, Verdict::Refused(code)) => {
+            let phase = unsigned(&entry.phase);
+            (refused(entry, phase, code), none)
+        }
+        (Purpose::Blob { burns_micro }, Verdict::Included) => {
+            (entry.clone(), Day { spent_micro: *burns_micro, ..none })
+        }
+        (Purpose::Blob { .. }, Verdict::Refused(_)) => (entry.clone(), none),
+        (Purpose::Turn, Verdict::Included) => {
+            let turns = entry.turns.iter().skip(1).cloned().collect();
+            let day = Day { spent_micro: CHAT_TURN_FEE.get(), ..none };
+            (Entry { turns, ..entry.clone() }, day)
+        }
+        // Turns are a courtesy: the work goes on without them.
+        (Purpose::Turn, Verdict::Refused(_)) => {
+            (Entry { turns: Vec::new(), ..entry.clone() }, none)
+        }
+        // They are of no run.
+        (Purpose::Filler | Purpose::Sweep { .. }, _) => (entry.clone(), none),
+    }
+}
+
+/// The phase before a signature.
+pub(super) fn unsigned(phase: &Phase) -> Phase {
+    match phase {
+        Phase::ClaimSigned => Phase::Reserved,
+        Phase::StepSigned => Phase::Working,
+        Phase::FinishSigned(ending) => Phase::Ending(ending.clone()),
+        Phase::Reserved | Phase::Working | Phase::Ending(_) | Phase::Over(_) => phase.clone(),
+    }
+}
+
+fn fresh(entry: &Entry, phase: Phase) -> Entry {
+    Entry { refusals: 0, ..entry.at(phase) }
+}
+
+/// Back to the phase before, unless that was tried too often.
+pub(super) fn refused(entry: &Entry, phase: Phase, code: &str) -> Entry {
+    let refusals = entry.refusals.saturating_add(1);
+    let phase =
+        if refusals >= REFUSALS_MAX { Phase::Over(Outcome::Stuck(code.to_owned())) } else { phase };
+    Entry { refusals, ..entry.at(phase) }
+}
+
+/// Another transaction of the wallet took the nonce: the same can be signed with another one.
+fn is_of_nonce(code: &str) -> bool {
+    matches!(code, "NONCE_STALE" | "NONCE_TAKEN")
+}
+
+/// No step can be added to the run any more.
+fn is_of_run(code: &str) -> bool {
+    matches!(code, "ESCROW_EXHAUSTED" | "STEP_LIMIT" | "TOKENS_LIMIT")
+}

@@ -1,0 +1,390 @@
+//! One step: the model's answer, the tools that it wants, and the transaction that reports both.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use types::tx::{AgentStep, ChatTurn, ToolCall as CallReport};
+use types::{Body, Hash, RunStatus};
+
+use super::Inner;
+use super::blobs::Content;
+use super::budget;
+use super::error::{Halt, Pauses};
+use super::worker::Scene;
+use crate::backend::BackendError;
+use crate::journal::entry::{CallRecord, CallState, Entry, Phase, Purpose, StepRecord, Turn};
+use crate::ports::{Ask, Course, Ending, Event, Move, ToolResult};
+use crate::talk::{End, Iteration, Output, ToolCall};
+use crate::text::cut;
+use crate::tools;
+
+/// A wait without a deadline; the chain has one for every run, so this is only a bound.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A prompt may have fewer tokens than the one before it by what asked for the rest of a text.
+const SHRINKING_TOKENS: u32 = 64;
+
+/// What a requester is told whose run cannot be gone on with, because what follows from the outputs so
+/// far would be something else now.
+const CHANGED: &str = "the tools that the model was offered are not the same any more";
+
+/// What a course asks, for an output of at most so many tokens.
+pub(super) fn question(course: &dyn Course, output_tokens_max: u32) -> Iteration<'_> {
+    let Ask { messages, tools, constraint, thinks, so_far } = course.ask();
+    Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max }
+}
+
+impl Inner {
+    /// Asks the model, and writes down what it said and what follows.
+    pub(super) async fn ask(&self, scene: &Scene) -> Result<(), Halt> {
+        let Scene { entry, view, .. } = scene;
+        let mut course = match self.replay(scene).await? {
+            Ok(course) => course,
+            Err(ending) => return self.end(entry, ending).await,
+        };
+        let early = |course: &dyn Course, status, why: &str| Ending {
+            status,
+            answer: Some(course.reason(why)),
+        };
+        if entry.steps >= view.steps_max {
+            let why = format!("no answer within the {} steps of maxSteps", view.steps_max);
+            return self.end(entry, early(&*course, RunStatus::Failed, &why)).await;
+        }
+        let Some(paid) = budget::output_tokens_max(view) else {
+            let why = "the escrow does not pay for another step";
+            return self.end(entry, early(&*course, RunStatus::InsufficientFunds, why)).await;
+        };
+        let own = self.parts.config.output_tokens_max;
+        let output_tokens_max = u32::try_from(paid).unwrap_or(u32::MAX).min(own);
+        let iteration = question(&*course, output_tokens_max);
+        let offer = tools::offer_hash(iteration.tools);
+        let output = match self.infer(scene, &iteration).await? {
+            Ok(output) => output,
+            Err((status, why)) => return self.end(entry, early(&*course, status, &why)).await,
+        };
+        if let Some(why) = self.shrunk(entry, &output)? {
+            return self.end(entry, early(&*course, RunStatus::Failed, &why)).await;
+        }
+        let spent = u64::from(output.output_tokens) >= paid;
+        let why = format!("the escrow paid for {paid} more tokens, and the answer was cut there");
+        let then = match output.end {
+            End::CallCut if spent => {
+                Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
+            }
+            End::Length if spent => {
+                // What there is of the answer is part of what is told.
+                drop(course.take(&output));
+                Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
+            }
+            End::Length | End::CallCut | End::Stop | End::ToolCalls => course.take(&output),
+        };
+        let record = StepRecord::new(output, then).offered(offer);
+        self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
+        Ok(())
+    }
+
+    /// The conversation as far as the steps on the chain go. The inner error ends the run.
+    async fn replay(&self, scene: &Scene) -> Result<Result<Box<dyn Course>, Ending>, Halt> {
+        let Scene { entry, .. } = scene;
+        let records = self.parts.journal.steps(&entry.run.id)?;
+        let mut course = match self.begin(scene, &records).await? {
+            Ok(course) => course,
+            Err(ending) => return Ok(Err(ending)),
+        };
+        let before = usize::try_from(entry.steps).unwrap_or(usize::MAX);
+        for record in records.iter().take(before) {
+            // What followed was written down when it happened.
+            drop(course.take(&record.output));
+            if !record.calls.is_empty() {
+                drop(course.results(&record.results()));
+            }
+        }
+        Ok(Ok(course))
+    }
+
+    /// The beginning of the conversation, with the tools that the model was offered before: what
+    /// follows from its outputs depends on them. Tools that are away are waited for.
+    async fn begin(
+        &self,
+        scene: &Scene,
+        records: &[StepRecord],
+    ) -> Result<Result<Box<dyn Course>, Ending>, Halt> {
+        let bytes_max = self.parts.policy.borrow().prompt_bytes_max;
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        let mut pauses = Pauses::new(self.parts.config.pause_ms);
+        loop {
+            let run = &scene.entry.run;
+            let (_, begun) = self.patiently(|| self.course(run, bytes_max)).await?;
+            let course = match begun {
+                Ok(course) => course,
+                Err(why) => return Ok(Err(Ending::without_answer(RunStatus::Failed, why))),
+            };
+            let offered = course.ask().tools;
+            let offer = tools::offer_hash(offered);
+            let is_same = records.iter().all(|it| it.tools.is_none_or(|then| then == offer));
+            let mut missing = self.parts.tools.missing(&course.grant());
+            // What is offered although its server is away fails when it is called, and the model is
+            // told. Only what nothing is known of is waited for.
+            missing.retain(|name| !offered.iter().any(|tool| tool.name == *name));
+            if is_same && records.iter().any(|it| it.tools.is_some()) {
+                missing.clear();
+            }
+            let why = match (missing.is_empty(), is_same) {
+                (true, true) => return Ok(Ok(course)),
+                (true, false) => CHANGED.to_owned(),
+                (false, _) if self.time_left(scene).is_none() => {
+                    format!("tools of this miner are away: {}", missing.join(", "))
+                }
+                (false, _) => {
+                    tracing::warn!(run = %run.id, ?missing, "waiting for tools");
+                    pauses.pause(&self.stop).await?;
+                    continue;
+                }
+            };
+            let answer = Some(course.reason(&why));
+            return Ok(Err(Ending { status: RunStatus::Failed, answer }));
+        }
+    }
+
+    /// Asks until there is an output, the run's time is over, or asking again makes no sense.
+    async fn infer(
+        &self,
+        scene: &Scene,
+        iteration: &Iteration<'_>,
+    ) -> Result<Result<Output, (RunStatus, String)>, Halt> {
+        let mut pauses = Pauses::new(self.parts.config.pause_ms);
+        loop {
+            let too_late = || {
+                let why = "no answer of the model before the deadline of the chain";
+                Ok(Err((RunStatus::Timeout, why.into())))
+            };
+            let Some(left) = self.time_left(scene) else { return too_late() };
+            let stop = self.stop.child_token();
+            let asked = timeout(left, self.parts.backend.infer(iteration, &stop)).await;
+            stop.cancel();
+            let error = match asked {
+                Err(_) => return too_late(),
+                Ok(Ok(output)) => return Ok(Ok(output)),
+                Ok(Err(error)) => error,
+            };
+            if self.stop.is_cancelled() {
+                return Err(Halt::Stopped);
+            }
+            tracing::warn!(run = %scene.view.id, %error, "the model gave no output");
+            self.parts.counters.count(Event::BackendFailed);
+            if !error.is_passing() {
+                return Ok(Err((RunStatus::Failed, public(&error).into())));
+            }
+            pauses.pause(&self.stop).await?;
+        }
+    }
+
+    /// A conversation only grows, but for the words that ask for the rest of a text. A prompt that was
+    /// counted as fewer tokens than the one before it was cut by the server.
+    fn shrunk(&self, entry: &Entry, output: &Output) -> Result<Option<String>, Halt> {
+        let Some(before) = entry.steps.checked_sub(1) else { return Ok(None) };
+        let Some(before) = self.parts.journal.step(&entry.run.id, before)? else {
+            return Ok(None);
+        };
+        let (now, then) = (output.prompt_tokens, before.output.prompt_tokens);
+        let why = format!("the model's server cut the conversation: {then} tokens became {now}");
+        Ok((now.saturating_add(SHRINKING_TOKENS) < then).then_some(why))
+    }
+
+    /// The time until work on the run must stop; none if that is now.
+    fn time_left(&self, scene: &Scene) -> Option<Duration> {
+        let margin_ms = self.parts.config.deadline_margin_ms;
+        let left = budget::time_left_ms(&scene.view, self.parts.clock.now_ms(), margin_ms);
+        match left {
+            Some(0) => None,
+            Some(left_ms) => Some(Duration::from_millis(left_ms).min(LONGEST)),
+            None => Some(LONGEST),
+        }
+    }
+
+    /// Runs the tools that the step still wants, each written down before and after.
+    pub(super) async fn run_tools(&self, scene: Scene) -> Result<(), Halt> {
+        let mut course = match self.replay(&scene).await? {
+            Ok(course) => course,
+            Err(ending) => return self.end(&scene.entry, ending).await,
+        };
+        let Scene { entry, step: Some(record), .. } = &scene else { return Ok(()) };
+        let (entry, mut record) = (entry.clone(), record.clone());
+        drop(course.take(&record.output));
+        for place in 0..record.calls.len() {
+            let Some(CallRecord { call, state }) = record.calls.get(place).cloned() else { break };
+            let lost = match state {
+                CallState::Done(_) => continue,
+                CallState::Wanted => false,
+                CallState::Begun => !self.parts.tools.is_idempotent(&call.name),
+            };
+            let result = if lost {
+                lost_result(&call.id)
+            } else {
+                self.note_call(&entry, &mut record, place, CallState::Begun).await?;
+                let Some(left) = self.time_left(&scene) else {
+                    return self.tools_too_late(&entry, &*course).await;
+                };
+                let stop = self.stop.child_token();
+                let grant = course.grant();
+                let called = timeout(left, self.parts.tools.call(&grant, &call, &stop)).await;
+                stop.cancel();
+                if self.stop.is_cancelled() {
+                    return Err(Halt::Stopped);
+                }
+                match called {
+                    Ok(result) => ToolResult { call_id: call.id.clone(), ..result },
+                    Err(_) => return self.tools_too_late(&entry, &*course).await,
+                }
+            };
+            tracing::info!(run = %entry.run.id, tool = call.name, ok = result.ok, "tool");
+            let (name, ok, duration_ms) = (call.name.clone(), result.ok, result.duration_ms);
+            self.parts.counters.count(Event::ToolCall { name, ok, duration_ms });
+            if let Some(call) = record.calls.get_mut(place) {
+                call.state = CallState::Done(result);
+            }
+            if record.is_complete() {
+                record.ending = match course.results(&record.results()) {
+                    Move::Finish(ending) => Some(ending),
+                    Move::Again | Move::Tools(_) => None,
+                };
+            }
+            self.parts.journal.put_step(&entry.run.id, entry.steps, &record).await?;
+        }
+        Ok(())
+    }
+
+    async fn note_call(
+        &self,
+        entry: &Entry,
+        record: &mut StepRecord,
+        place: usize,
+        state: CallState,
+    ) -> Result<(), Halt> {
+        if let Some(call) = record.calls.get_mut(place) {
+            call.state = state;
+        }
+        self.parts.journal.put_step(&entry.run.id, entry.steps, record).await?;
+        Ok(())
+    }
+
+    async fn tools_too_late(&self, entry: &Entry, course: &dyn Course) -> Result<(), Halt> {
+        let why = "the tools did not end before the deadline of the chain";
+        let ending = Ending { status: RunStatus::Timeout, answer: Some(course.reason(why)) };
+        self.end(entry, ending).await
+    }
+
+    /// Signs the step, with its long texts in blobs.
+    pub(super) async fn sign_step(&self, scene: Scene) -> Result<(), Halt> {
+        let Scene { entry, step: Some(mut record), view } = scene else { return Ok(()) };
+        let (thoughts, output) = self.blobs(&entry, &record);
+        for blob in [&thoughts, &output].into_iter().flatten() {
+            if let Err(code) = self.keep(&entry, blob).await? {
+                tracing::warn!(run = %view.id, code, "a step goes without its blobs");
+                record.blobs_refused = true;
+                self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
+                return Ok(());
+            }
+        }
+        let tokens = u64::from(record.output.output_tokens);
+        let calls: Vec<CallReport> = record.calls.iter().filter_map(report).collect();
+        let body = AgentStep {
+            agent_run_id: view.id,
+            step_index: entry.steps,
+            output_tokens: tokens,
+            output_hash: Hash::digest(record.output.text.as_bytes()),
+            thought_blob_id: thoughts.map(|blob| blob.id),
+            tool_calls: (!calls.is_empty()).then_some(calls),
+            output_blob_id: output.map(|blob| blob.id),
+        };
+        let mut signed = entry.at(Phase::StepSigned);
+        signed.turns = if self.parts.config.turns { turns(&record) } else { Vec::new() };
+        self.outbox.post(&signed, &Body::AgentStep(body), Purpose::Step { tokens }).await?;
+        Ok(())
+    }
+
+    /// The blobs of a step: its thoughts and its output, where they are to be kept.
+    fn blobs(&self, entry: &Entry, record: &StepRecord) -> (Option<Content>, Option<Content>) {
+        if record.blobs_refused {
+            return (None, None);
+        }
+        let id = |what: &str| format!("{}-{what}{}", entry.run.id, entry.steps);
+        let config = &self.parts.config;
+        let thoughts = record.output.thoughts.as_ref().filter(|text| !text.is_empty());
+        let thoughts = thoughts.filter(|_| config.thought_blobs);
+        let text = &record.output.text;
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        (
+            thoughts.map(|text| Content::of_text(id("thoughts"), text.clone())),
+            (bytes >= config.output_blob_bytes_min)
+                .then(|| Content::of_text(id("output"), text.clone())),
+        )
+    }
+
+    /// Writes the next turn of the conversation.
+    pub(super) async fn write_turn(&self, scene: &Scene) -> Result<(), Halt> {
+        let Scene { entry, view, .. } = scene;
+        let Some(Turn { role, content }) = entry.turns.first().cloned() else { return Ok(()) };
+        let turn = ChatTurn {
+            conversation_id: view.conversation_id,
+            role,
+            content,
+            content_blob_id: None,
+            parent_turn_hash: None,
+            agent_run_id: Some(view.id),
+            attachments: None,
+        };
+        self.outbox.post(entry, &Body::ChatTurn(turn), Purpose::Turn).await?;
+        Ok(())
+    }
+}
+
+/// The result of a call that was under way when the process died, and that may not be made twice.
+fn lost_result(call_id: &str) -> ToolResult {
+    ToolResult {
+        call_id: call_id.to_owned(),
+        ok: false,
+        text:
+            "the result of this call was lost when the miner restarted; it may have had its effect"
+                .into(),
+        duration_ms: 0,
+    }
+}
+
+fn report(record: &CallRecord) -> Option<CallReport> {
+    let CallState::Done(result) = &record.state else { return None };
+    let ToolCall { name, arguments, .. } = &record.call;
+    Some(tools::record(name, arguments, &result.text, result.duration_ms, result.ok))
+}
+
+/// The turns that a step adds to the conversation.
+fn turns(record: &StepRecord) -> Vec<Turn> {
+    let turn = |role: &str, text: &str| Turn {
+        role: role.to_owned(),
+        content: cut(text, types::params::INLINE_TEXT_BYTES_MAX).to_owned(),
+    };
+    let said = std::iter::once(turn("assistant", &record.output.text));
+    let results = record.results();
+    let results = results.iter().map(|result| turn("tool", &result.text));
+    said.chain(results).filter(|turn| !turn.content.is_empty()).collect()
+}
+
+/// What a requester is told about a failure; addresses and answers of the back end stay in the log.
+const fn public(error: &BackendError) -> &'static str {
+    match error {
+        BackendError::TooLong { .. } => "the conversation does not fit the model's context",
+        BackendError::Truncated { .. } => "the model's server cut the prompt",
+        BackendError::NoUsage { .. } | BackendError::WrongUsage { .. } => {
+            "the model's server does not count its tokens"
+        }
+        BackendError::Refused { .. } => "the model's server refuses the request",
+        BackendError::Unreachable { .. }
+        | BackendError::Busy { .. }
+        | BackendError::Failed { .. }
+        | BackendError::Stalled { .. }
+        | BackendError::Broken { .. }
+        | BackendError::Cancelled
+        | BackendError::Open { .. }
+        | BackendError::Model(_) => "the model could not be asked",
+    }
+}

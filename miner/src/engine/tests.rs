@@ -1,0 +1,866 @@
+//! The engine on a fake chain: what it sends, what it never sends twice, how it ends.
+
+mod hostile;
+mod support;
+mod sweep;
+mod throughput;
+mod torture;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use types::{Hash, Keypair, RunStatus};
+
+use super::outbox::UNDER_WAY_MAX;
+use super::receipt::{Earnings, receipt};
+use super::{PolicyNews, budget, follow_policy};
+use crate::backend::{BackendError, Health};
+use crate::chain::{Notice, Runs};
+use crate::journal::Spent;
+use crate::journal::entry::{Day, Outcome, Phase};
+use crate::policy::{PolicyFile, Reason};
+use crate::ports::{Clock, Ending, Event};
+use crate::talk::ToolSpec;
+use support::{Bench, TestClock, key};
+
+#[tokio::test]
+async fn a_run_is_claimed_worked_on_and_settled() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("tools=2 once=1", 10_000, 10);
+    bench.finish(1).await;
+    assert_eq!(vec!["CLAIM", "STEP", "STEP", "STEP", "FINISH"], bench.sent());
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Completed, 3, 33), (view.status, view.steps, view.tokens));
+    assert_eq!(Some(33), view.reward_micro);
+    let answer = bench.chain.state.lock().answers[&run].clone();
+    assert_eq!(Some("done"), answer.final_answer_inline.as_deref());
+    assert_eq!((9_667, 300), (answer.user_refund.get(), answer.network_fee.get()));
+    let ended = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
+    assert_eq!(Phase::Over(ended), bench.entry(&run).phase);
+    assert_eq!(vec!["pure0", "once0", "pure1"], *bench.tools.calls.lock());
+}
+
+#[tokio::test]
+async fn a_step_reports_its_output_and_its_calls() {
+    let bench = Bench::new();
+    bench.chain.add_run("tools=1 once=1", 10_000, 10);
+    bench.finish(1).await;
+    let step = bench.chain.state.lock().step_bodies[0].clone();
+    assert_eq!(Hash::digest(b"round 0"), step.output_hash);
+    let calls = step.tool_calls.unwrap();
+    assert_eq!(("pure", "once"), (&*calls[0].name, &*calls[1].name));
+    assert_eq!(Hash::digest(br#"{"round":0}"#), calls[0].args_hash);
+    assert_eq!(Hash::digest(b"result of once0"), calls[1].result_hash);
+    assert_eq!((true, 5), (calls[0].ok, calls[0].duration_ms));
+}
+
+#[tokio::test]
+async fn a_receipt_hashes_to_what_is_on_the_chain() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("tools=1", 10_000, 10);
+    bench.finish(1).await;
+    let mut receipt = receipt(&bench.journal, &run).unwrap().unwrap();
+    let steps = bench.chain.steps(&run).await.unwrap();
+    assert!(receipt.differences(&steps).is_empty());
+    assert_eq!(Some("done"), receipt.answer.as_deref());
+    receipt.steps[0].calls[0].result.push('.');
+    receipt.steps[1].output.push('.');
+    let found: Vec<_> =
+        receipt.differences(&steps).into_iter().map(|it| (it.step, it.what)).collect();
+    assert_eq!(vec![(0, "resultHash".to_owned()), (1, "outputHash".to_owned())], found);
+    receipt.steps.pop();
+    assert_eq!("the number of steps", receipt.differences(&steps)[0].what);
+}
+
+#[tokio::test]
+async fn a_lost_race_leaves_no_gap_in_the_nonces() {
+    let (bench, ids) = halted(2);
+    let happens = async {
+        // Both claims are under way: something must take the nonce of the one that is lost.
+        bench.chain.until(|state| state.pool.len() == 2).await;
+        let lost = bench.chain.state.lock().pool[0].body().agent_run_id().unwrap();
+        bench.chain.state.lock().rivals.push((lost, Keypair::from_seed(&[7; 32])));
+        bench.chain.make_block();
+        bench.chain.state.lock().is_halted = false;
+        bench.counters.until_finished(1).await;
+        lost
+    };
+    let lost = bench.during(happens).await;
+    let won = ids.into_iter().find(|run| *run != lost).unwrap();
+    assert_eq!(vec!["TRANSFER", "CLAIM", "STEP", "FINISH"], bench.sent());
+    assert_eq!(vec![0, 1, 2, 3], bench.nonces());
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&won).status);
+    let refused = Outcome::ClaimRefused("RUN_NOT_PENDING".into());
+    assert_eq!(Phase::Over(refused), bench.entry(&lost).phase);
+    assert!(bench.counters.events.lock().contains(&Event::LostRace));
+    let day = bench.journal.day(1_000_000).unwrap();
+    assert_eq!((1, 1), (day.claims, day.lost));
+}
+
+#[tokio::test]
+async fn a_claim_of_another_in_the_pool_is_not_raced() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.claiming = false);
+    let run = bench.chain.add_run("x", 10_000, 10);
+    let rival = Keypair::from_seed(&[7; 32]).address();
+    let (notices, receiver) = mpsc::channel(4);
+    let happens = async {
+        notices.send(Notice::Claim { run, miner: rival }).await.unwrap();
+        notices.send(Notice::Claim { run: Hash::ZERO, miner: rival }).await.unwrap();
+        let paused = |it: &Event| *it == Event::Decided("PAUSED");
+        bench.counters.until(|events| events.iter().any(paused)).await;
+        bench.counters.events.lock().clear();
+        bench.change_policy(|policy| policy.claiming = true);
+        let rival = |it: &Event| *it == Event::Decided("RIVAL_CLAIM");
+        bench.counters.until(|events| events.iter().any(rival)).await;
+        // Opened again: the rival let its claim lapse.
+        notices.send(Notice::Open(run)).await.unwrap();
+        bench.counters.until_finished(1).await;
+    };
+    bench.during_with(receiver, happens).await;
+    assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn a_notice_leads_to_a_claim_without_waiting_for_the_poll() {
+    let mut bench = Bench::new();
+    bench.config.poll_ms = 600_000;
+    let (notices, receiver) = mpsc::channel(4);
+    bench.chain.add_run("nonsense", 10_000, 10);
+    let happens = async {
+        // The first listing finds only nonsense; the run comes after it.
+        let listed = |events: &[Event]| events.contains(&Event::Decided("UNREADABLE"));
+        bench.counters.until(listed).await;
+        let run = bench.chain.add_run("x", 10_000, 10);
+        notices.send(Notice::Open(run)).await.unwrap();
+        bench.counters.until_finished(1).await;
+    };
+    bench.during_with(receiver, happens).await;
+}
+
+#[tokio::test]
+async fn an_escrow_that_is_used_up_ends_the_run_and_pays_what_was_done() {
+    // (escrow, steps, tokens)
+    let cases = [(209, 1, 10), (210, 1, 10), (215, 2, 15), (220, 2, 20), (221, 2, 21)];
+    for (escrow, steps, tokens) in cases {
+        let bench = Bench::new();
+        let run = bench.chain.add_run("tools=1", escrow, 10);
+        bench.finish(1).await;
+        let view = bench.chain.run_of(&run);
+        assert_eq!((steps, tokens), (view.steps, view.tokens), "{escrow}");
+        let status =
+            if escrow == 221 { RunStatus::Completed } else { RunStatus::InsufficientFunds };
+        assert_eq!(status, view.status, "{escrow}");
+        assert_eq!(Some(tokens), view.reward_micro, "{escrow}: every token is paid");
+    }
+}
+
+/// The answer of a run whose model tells a tale of 30 words, at most 8 in a step, and how it ends.
+async fn tale(escrow: u64, steps_max: u64) -> (RunStatus, u64, u64, String) {
+    let mut bench = Bench::understanding();
+    bench.config.output_tokens_max = 8;
+    let run = bench.chain.add_run("tale=30", escrow, steps_max);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!(Some(view.tokens), view.reward_micro, "every token is paid");
+    let receipt = receipt(&bench.journal, &run).unwrap().unwrap();
+    let steps = bench.chain.steps(&run).await.unwrap();
+    assert!(receipt.differences(&steps).is_empty(), "each step has the hash of its own part");
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone().unwrap();
+    (view.status, view.steps, view.tokens, answer)
+}
+
+fn words(count: usize) -> String {
+    (0..count).map(|word| format!("w{word} ")).collect()
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_off_is_gone_on_with_in_the_next_step() {
+    assert_eq!((RunStatus::Completed, 4, 30, words(30)), tale(10_000, 10).await);
+}
+
+#[tokio::test]
+async fn what_there_is_of_an_answer_is_told_when_the_steps_or_the_money_end() {
+    let cut = |count, why: &str| format!("{}\n\n[cut off: {why}]", words(count));
+    let steps = cut(16, "no answer within the 2 steps of maxSteps");
+    assert_eq!((RunStatus::Failed, 2, 16, steps), tale(10_000, 2).await);
+    // Two steps and five tokens of a third.
+    let money = cut(21, "the escrow paid for 5 more tokens, and the answer was cut there");
+    assert_eq!((RunStatus::InsufficientFunds, 3, 21, money), tale(321, 10).await);
+    // The second step ends with the escrow.
+    let money = cut(16, "the escrow paid for 8 more tokens, and the answer was cut there");
+    assert_eq!((RunStatus::InsufficientFunds, 2, 16, money), tale(216, 10).await);
+    // Something is left, but not for the fee of a step.
+    let money = cut(16, "the escrow does not pay for another step");
+    assert_eq!((RunStatus::InsufficientFunds, 2, 16, money), tale(316, 10).await);
+}
+
+#[tokio::test]
+async fn what_there_is_of_an_answer_is_told_when_the_model_cannot_go_on() {
+    let mut bench = Bench::understanding();
+    bench.config.output_tokens_max = 8;
+    let run = bench.chain.add_run("tale=30", 10_000, 10);
+    let stepped = |events: &[Event]| events.contains(&Event::Step { tokens: 8 });
+    let too_long =
+        BackendError::TooLong { tokens_min: 9, output_tokens: 8, context_tokens_max: 16 };
+    bench.during(bench.counters.until(stepped)).await;
+    *bench.model.failures.lock() = vec![too_long];
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!(RunStatus::Failed, view.status);
+    let told = usize::try_from(view.tokens).unwrap();
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let why = "the conversation does not fit the model's context";
+    assert_eq!(Some(format!("{}\n\n[cut off: {why}]", words(told))), answer);
+}
+
+#[tokio::test]
+async fn a_prompt_without_room_is_not_claimed() {
+    let bench = Bench::new();
+    bench.model.room_bytes.store(20, Ordering::SeqCst);
+    let long = bench.chain.add_run("a prompt that is too long for the model", 9_000, 5);
+    let short = bench.chain.add_run("short", 8_000, 5);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&short).status);
+    assert_eq!(RunStatus::Pending, bench.chain.run_of(&long).status);
+    let why = bench.journal.why(&long).unwrap();
+    assert_eq!("PROMPT_TOO_LONG", why.decisions[0].decision.code());
+}
+
+#[tokio::test]
+async fn nothing_is_claimed_while_the_node_catches_up() {
+    let bench = Bench::new();
+    bench.chain.state.lock().is_syncing = true;
+    let run = bench.chain.add_run("x", 9_000, 5);
+    let happens = async {
+        let syncing = |events: &[Event]| events.contains(&Event::Decided("NODE_SYNCING"));
+        bench.counters.until(syncing).await;
+        assert!(bench.sent().is_empty());
+        bench.chain.state.lock().is_syncing = false;
+        bench.counters.until_finished(1).await;
+    };
+    bench.during(happens).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+}
+
+fn spec(name: &str) -> ToolSpec {
+    let parameters = serde_json::json!({ "type": "object" });
+    ToolSpec { name: name.into(), description: String::new(), parameters }
+}
+
+/// A run that was stopped in the middle, when its model was offered the tool `pure`.
+async fn stopped_in_the_middle() -> (Bench, Hash) {
+    let bench = Bench::new();
+    *bench.offer.lock() = vec![spec("pure")];
+    let run = bench.chain.add_run("tools=150", 90_000, 190);
+    let stepped = |event: &Event| matches!(event, Event::Step { .. });
+    bench.during(bench.counters.until(|events| events.iter().any(stepped))).await;
+    (bench, run)
+}
+
+#[tokio::test]
+async fn a_run_whose_tools_changed_is_ended_and_says_so() {
+    let (bench, run) = stopped_in_the_middle().await;
+    bench.offer.lock().push(spec("new"));
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!(RunStatus::Failed, view.status);
+    assert_eq!(Some(view.tokens), view.reward_micro);
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let why = "the tools that the model was offered are not the same any more";
+    assert_eq!(Some(why), answer.as_deref());
+}
+
+#[tokio::test]
+async fn a_run_whose_tools_are_away_waits_for_them() {
+    let (bench, run) = stopped_in_the_middle().await;
+    bench.offer.lock().clear();
+    *bench.tools.missing.lock() = vec!["pure".into()];
+    let asked = bench.model.asked.load(Ordering::SeqCst);
+    let happens = async {
+        bench.tools.asked_for_missing(5).await;
+        assert_eq!(asked, bench.model.asked.load(Ordering::SeqCst), "the model is not asked");
+        *bench.offer.lock() = vec![spec("pure")];
+        bench.tools.missing.lock().clear();
+        bench.counters.until_finished(1).await;
+    };
+    bench.during(happens).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+}
+
+#[tokio::test]
+async fn a_run_that_never_answers_ends_at_its_last_step() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("tools=9", 10_000, 3);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Failed, 3), (view.status, view.steps));
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    assert_eq!(Some("no answer within the 3 steps of maxSteps"), answer.as_deref());
+}
+
+#[tokio::test]
+async fn a_model_that_takes_too_long_ends_the_run_before_the_chain_does() {
+    let mut bench = Bench::new();
+    bench.config.deadline_margin_ms = 119_900;
+    let run = bench.chain.add_run("stall", 10_000, 3);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Timeout, bench.chain.run_of(&run).status);
+    assert_eq!(vec!["CLAIM", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn a_server_that_cut_the_conversation_fails_the_run() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("tools=2 shrink", 10_000, 9);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Failed, 1), (view.status, view.steps));
+}
+
+#[tokio::test]
+async fn a_failure_that_may_pass_is_waited_out() {
+    let bench = Bench::new();
+    let stalled = BackendError::Stalled { url: "http://secret".into(), silent_ms: 1 };
+    *bench.model.failures.lock() = vec![stalled; 3];
+    let run = bench.chain.add_run("x", 10_000, 3);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(4, bench.model.asked.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_failure_that_stays_is_told_without_the_servers_address() {
+    let bench = Bench::new();
+    let refused =
+        BackendError::Refused { url: "http://secret".into(), status: 400, body: "secret".into() };
+    *bench.model.failures.lock() = vec![refused];
+    let run = bench.chain.add_run("x", 10_000, 3);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone().unwrap();
+    assert_eq!("the model's server refuses the request", answer);
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_read_is_a_step_and_the_model_is_asked_again() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("garbled", 10_000, 5);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Completed, 2), (view.status, view.steps));
+}
+
+#[tokio::test]
+async fn long_texts_and_thoughts_are_kept_as_blobs() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("think long=20000", 50_000, 5);
+    bench.finish(1).await;
+    let state = bench.chain.state.lock();
+    let answer = &state.answers[&run];
+    let step = &state.step_bodies[0];
+    assert_eq!(None, answer.final_answer_inline);
+    let blob = &state.blobs[answer.final_answer_blob_id.as_ref().unwrap()];
+    assert_eq!((20_004, true), (blob.2.len(), blob.0.is_final));
+    assert_eq!(b"thought 0".as_slice(), state.blobs[step.thought_blob_id.as_ref().unwrap()].2);
+    assert_eq!(20_004, state.blobs[step.output_blob_id.as_ref().unwrap()].2.len());
+    assert_eq!(300, bench.journal.day(1_000_000).unwrap().spent_micro);
+}
+
+#[tokio::test]
+async fn a_blob_of_several_chunks_is_written_in_order() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("long=900000", 50_000, 5);
+    bench.finish(1).await;
+    let state = bench.chain.state.lock();
+    let id = state.answers[&run].final_answer_blob_id.clone().unwrap();
+    assert_eq!((3, 900_004), (state.blobs[&id].0.received, state.blobs[&id].2.len()));
+}
+
+#[tokio::test]
+async fn without_money_for_blobs_a_step_goes_without_and_a_long_answer_fails() {
+    let bench = Bench::new();
+    bench.chain.state.lock().balances.insert(key().address(), 50);
+    let short = bench.chain.add_run("think", 50_000, 5);
+    let long = bench.chain.add_run("think long=20000", 50_000, 5);
+    bench.finish(2).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&short).status);
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&long).status);
+    let state = bench.chain.state.lock();
+    assert!(state.step_bodies.iter().all(|step| step.thought_blob_id.is_none()));
+    let answer = state.answers[&long].final_answer_inline.clone().unwrap();
+    assert_eq!("the answer has 20004 bytes and its blob was refused: INSUFFICIENT_BALANCE", answer);
+}
+
+#[tokio::test]
+async fn turns_are_written_where_the_operator_wants_them() {
+    let mut bench = Bench::new();
+    bench.config.turns = true;
+    bench.chain.add_run("tools=1", 10_000, 5);
+    bench.finish(1).await;
+    let turn = |role: &str, text: &str| (role.to_owned(), text.to_owned());
+    let expected =
+        [turn("assistant", "round 0"), turn("tool", "result of pure0"), turn("assistant", "done")];
+    assert_eq!(expected.as_slice(), bench.chain.state.lock().turns);
+    let order = ["CLAIM", "STEP", "CHAT_TURN", "CHAT_TURN", "STEP", "CHAT_TURN", "FINISH"];
+    assert_eq!(order.as_slice(), bench.sent());
+}
+
+#[tokio::test]
+async fn turns_that_cannot_be_paid_do_not_hold_up_the_work() {
+    let mut bench = Bench::new();
+    bench.config.turns = true;
+    bench.chain.state.lock().balances.insert(key().address(), 150);
+    let run = bench.chain.add_run("tools=1", 10_000, 5);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(1, bench.chain.state.lock().turns.len());
+}
+
+#[tokio::test]
+async fn a_claim_that_the_journal_does_not_have_is_settled() {
+    let bench = Bench::new();
+    let (lost, ahead) = (bench.chain.add_run("a", 9_000, 5), bench.chain.add_run("b", 8_000, 5));
+    {
+        let mut state = bench.chain.state.lock();
+        for run in [lost, ahead] {
+            let view = state.runs.get_mut(&run).unwrap();
+            (view.status, view.miner) = (RunStatus::Claimed, Some(key().address()));
+        }
+        let view = state.runs.get_mut(&ahead).unwrap();
+        (view.status, view.steps, view.tokens) = (RunStatus::Running, 2, 70);
+    }
+    bench.finish(2).await;
+    assert_eq!(vec!["FINISH", "FINISH"], bench.sent());
+    let reward = |run| bench.chain.run_of(run).reward_micro;
+    assert_eq!((Some(0), Some(70)), (reward(&lost), reward(&ahead)));
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&ahead).status);
+}
+
+#[tokio::test]
+async fn a_step_that_the_journal_does_not_have_ends_the_run() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("stall", 9_000, 5);
+    bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
+    {
+        let mut state = bench.chain.state.lock();
+        let view = state.runs.get_mut(&run).unwrap();
+        (view.status, view.steps, view.tokens) = (RunStatus::Running, 1, 5);
+    }
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
+    assert_eq!(vec!["CLAIM", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn a_node_that_is_away_or_forgets_gets_the_same_bytes_again() {
+    let bench = Bench::new();
+    bench.chain.add_run("tools=1", 9_000, 5);
+    (bench.chain.state.lock().away, bench.chain.state.lock().forgets) = (7, 3);
+    bench.finish(1).await;
+    assert_eq!(vec!["CLAIM", "STEP", "STEP", "FINISH"], bench.sent());
+    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(!bench.counters.events.lock().contains(&Event::LostRace));
+}
+
+#[tokio::test]
+async fn refusals_that_pass_are_waited_out_and_a_taken_nonce_is_replaced() {
+    for code in ["SENDER_LIMIT", "POOL_FULL", "NONCE_STALE", "NONCE_TAKEN"] {
+        let bench = Bench::new();
+        bench.chain.add_run("x", 9_000, 5);
+        bench.chain.state.lock().refuse = vec![code];
+        bench.finish(1).await;
+        assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent(), "{code}");
+        assert!(!bench.counters.events.lock().contains(&Event::LostRace), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_the_chain_keeps_refusing_is_given_up_and_the_next_one_is_taken() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.runs_max = 1);
+    bench.chain.state.lock().bad_steps = 5;
+    let stuck = bench.chain.add_run("stuck", 20_000, 5);
+    let next = bench.chain.add_run("next", 10_000, 5);
+    bench.finish(1).await;
+    assert_eq!(Phase::Over(Outcome::Stuck("STEP_OUT_OF_ORDER".into())), bench.entry(&stuck).phase);
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&next).status);
+    assert_eq!(vec!["CLAIM", "CLAIM", "STEP", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn slots_are_reserved_before_the_claim() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.runs_max = 1);
+    for prompt in ["a tools=1", "b tools=1", "c tools=1"] {
+        bench.chain.add_run(prompt, 9_000, 5);
+    }
+    bench.finish(3).await;
+    let one = ["CLAIM", "STEP", "STEP", "FINISH"];
+    assert_eq!([one, one, one].concat(), bench.sent());
+}
+
+#[tokio::test]
+async fn several_runs_are_worked_on_at_once_with_one_row_of_nonces() {
+    let bench = Bench::new();
+    for number in 0..4 {
+        bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
+    }
+    bench.finish(4).await;
+    let state = bench.chain.state.lock();
+    let nonces: Vec<u64> = state.log.iter().map(|(_, _, nonce)| *nonce).collect();
+    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    assert!(state.refusals.is_empty(), "{:?}", state.refusals);
+    assert!(state.runs.values().all(|run| run.status == RunStatus::Completed));
+}
+
+/// Runs of equal worth, and a chain that makes blocks only when it is told to.
+fn halted(runs: usize) -> (Bench, Vec<Hash>) {
+    let bench = Bench::new();
+    bench.chain.state.lock().is_halted = true;
+    let ids = (0..runs).map(|number| bench.chain.add_run(&format!("run {number}"), 9_000, 5));
+    let ids = ids.collect();
+    (bench, ids)
+}
+
+/// A chain that makes a block whenever so many transactions wait.
+async fn blocks_of(bench: &Bench, transactions: usize) {
+    loop {
+        bench.chain.until(|state| state.pool.len() == transactions).await;
+        bench.chain.make_block();
+    }
+}
+
+#[tokio::test]
+async fn transactions_of_several_runs_are_under_way_together() {
+    let (bench, _) = halted(4);
+    let happens = async {
+        tokio::select! {
+            () = blocks_of(&bench, 4) => unreachable!("it makes blocks for ever"),
+            () = bench.counters.until_finished(4) => (),
+        }
+    };
+    bench.during(happens).await;
+    let kinds = [["CLAIM"; 4], ["STEP"; 4], ["FINISH"; 4]].concat();
+    assert_eq!(kinds, bench.sent());
+    assert_eq!(3, bench.chain.state.lock().height, "a block for each of three steps of the work");
+}
+
+#[tokio::test]
+async fn a_bound_is_kept_on_what_is_under_way() {
+    let (bench, _) = halted(20);
+    bench.change_policy(|policy| policy.runs_max = 20);
+    let happens = async {
+        bench.chain.until(|state| state.pool.len() == UNDER_WAY_MAX).await;
+        let reserved = |it: &&Event| **it == Event::Decided("CLAIM");
+        bench.counters.until(|events| events.iter().filter(reserved).count() == 20).await;
+        assert_eq!(UNDER_WAY_MAX, bench.chain.state.lock().pool.len());
+        assert_eq!(UNDER_WAY_MAX, bench.journal.outbox().unwrap().len());
+        bench.chain.state.lock().is_halted = false;
+        bench.chain.make_block();
+        bench.counters.until_finished(20).await;
+    };
+    bench.during(happens).await;
+    assert!(bench.chain.state.lock().refusals.is_empty());
+}
+
+/// Plays that a rival gets one of four runs while all four claims are in the pool.
+async fn one_is_lost(lost: usize) -> Bench {
+    let (bench, ids) = halted(4);
+    let happens = async {
+        bench.chain.until(|state| state.pool.len() == 4).await;
+        let first = bench.chain.state.lock().pool[lost].body().agent_run_id().unwrap();
+        bench.chain.state.lock().rivals.push((first, Keypair::from_seed(&[7; 32])));
+        bench.chain.make_block();
+        bench.chain.state.lock().is_halted = false;
+        bench.counters.until_finished(3).await;
+    };
+    bench.during(happens).await;
+    let done = |id: &&Hash| bench.chain.run_of(id).status == RunStatus::Completed;
+    assert_eq!(3, ids.iter().filter(done).count());
+    assert_eq!(vec!["RUN_NOT_PENDING"], bench.chain.state.lock().lost);
+    assert!(bench.journal.outbox().unwrap().is_empty());
+    let nonces = bench.nonces();
+    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    bench
+}
+
+#[tokio::test]
+async fn a_lost_claim_does_not_hold_up_those_behind_it() {
+    for lost in 0..4 {
+        let bench = one_is_lost(lost).await;
+        let fillers = bench.sent().into_iter().filter(|kind| *kind == "TRANSFER").count();
+        assert!(fillers <= 1, "{lost}: {:?}", bench.sent());
+        let claims = bench.sent().into_iter().filter(|kind| *kind == "CLAIM").count();
+        assert_eq!(3, claims, "{lost}: no claim is made twice");
+    }
+}
+
+#[tokio::test]
+async fn a_gap_that_nothing_is_there_for_is_filled_with_nothing() {
+    // All claims are in the pool and nobody else has anything to say: only a filler can help.
+    let (bench, ids) = halted(3);
+    let happens = async {
+        bench.chain.until(|state| state.pool.len() == 3).await;
+        let first = bench.chain.state.lock().pool[0].body().agent_run_id().unwrap();
+        bench.chain.state.lock().rivals.push((first, Keypair::from_seed(&[7; 32])));
+        bench.chain.make_block();
+        let is_filler = |tx: &types::Transaction| tx.body().type_name() == "TRANSFER";
+        bench.chain.until(|state| state.pool.iter().any(is_filler)).await;
+        bench.chain.state.lock().is_halted = false;
+        bench.chain.make_block();
+        bench.counters.until_finished(2).await;
+    };
+    bench.during(happens).await;
+    let done = |id: &&Hash| bench.chain.run_of(id).status == RunStatus::Completed;
+    assert_eq!(2, ids.iter().filter(done).count());
+}
+
+#[tokio::test]
+async fn a_miner_that_is_stopped_with_a_gap_fills_it_at_its_next_start() {
+    let (bench, _) = halted(3);
+    bench.during(bench.chain.until(|state| state.pool.len() == 3)).await;
+    let first = bench.journal.outbox().unwrap()[0].clone();
+    // As if it had been told that the first claim is lost, and had died before it did more.
+    let entry = bench.entry(&first.run);
+    let lost = entry.at(Phase::Over(Outcome::ClaimRefused("RUN_NOT_PENDING".into())));
+    let spent = Spent { now_ms: 1_000_000, add: Day::default() };
+    bench.journal.resolve(Some(&lost), first.nonce, spent).await.unwrap();
+    bench.chain.state.lock().pool.remove(0);
+    bench.chain.state.lock().runs.get_mut(&first.run).unwrap().status = RunStatus::Cancelled;
+    bench.chain.state.lock().is_halted = false;
+    bench.finish(2).await;
+    assert_eq!(vec!["TRANSFER", "CLAIM", "CLAIM"], bench.sent()[..3]);
+    assert!(bench.chain.state.lock().refusals.is_empty());
+}
+
+#[tokio::test]
+async fn a_node_that_is_behind_does_not_make_the_miner_sign_a_nonce_again() {
+    let bench = Bench::new();
+    bench.chain.add_run("tools=2", 9_000, 5);
+    bench.chain.state.lock().nonces_behind = 1;
+    bench.finish(1).await;
+    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert_eq!(vec!["CLAIM", "STEP", "STEP", "STEP", "FINISH"], bench.sent());
+}
+
+#[tokio::test]
+async fn claims_under_way_count_for_the_limit_of_a_day() {
+    let (bench, _) = halted(4);
+    bench.change_policy(|policy| policy.claims_per_day_max = 2);
+    let happens = async {
+        let limited = |events: &[Event]| events.contains(&Event::Decided("CLAIMS_TODAY"));
+        bench.counters.until(limited).await;
+        bench.chain.until(|state| state.pool.len() == 2).await;
+        bench.chain.state.lock().is_halted = false;
+        bench.chain.make_block();
+        bench.counters.until_finished(2).await;
+    };
+    bench.during(happens).await;
+    assert_eq!(2, bench.sent().into_iter().filter(|kind| *kind == "CLAIM").count());
+}
+
+#[tokio::test]
+async fn a_day_has_its_limit_of_claims() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| (policy.claims_per_day_max, policy.runs_max) = (1, 1));
+    bench.chain.add_run("a", 9_000, 5);
+    bench.chain.add_run("b", 8_000, 5);
+    let limited = |events: &[Event]| events.contains(&Event::Decided("CLAIMS_TODAY"));
+    bench.during(bench.counters.until(limited)).await;
+    assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
+    // The next day.
+    let day_ms = 24 * 60 * 60 * 1_000;
+    bench.clock.0.fetch_add(day_ms, Ordering::SeqCst);
+    bench.chain.state.lock().now_ms += day_ms;
+    bench.chain.state.lock().runs.values_mut().for_each(|run| run.deadline_ms = None);
+    bench.finish(2).await;
+    assert_eq!(6, bench.sent().len());
+}
+
+#[tokio::test]
+async fn nothing_is_claimed_while_the_back_end_is_down_and_why_says_so() {
+    let bench = Bench::new();
+    *bench.model.health.lock() = Health::Down("refused".into());
+    let run = bench.chain.add_run("x", 9_000, 5);
+    bench
+        .during(async {
+            let down = |it: &&Event| **it == Event::Decided("BACKEND_DOWN");
+            bench.counters.until(|events| events.iter().filter(down).count() >= 3).await;
+            *bench.model.health.lock() = Health::Ready;
+            bench.counters.until_finished(1).await;
+        })
+        .await;
+    let why = bench.journal.why(&run).unwrap();
+    let codes: Vec<_> = why.decisions.iter().map(|noted| noted.decision.code()).collect();
+    assert_eq!(vec!["BACKEND_DOWN", "CLAIM"], codes);
+    assert!(why.decisions[0].times >= 3);
+    let down = Reason::BackendDown { why: "refused".into() };
+    assert_eq!("the back end is down: refused", down.to_string());
+    assert!(why.entry.unwrap().is_over());
+}
+
+#[tokio::test]
+async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("miner.toml");
+    std::fs::write(&path, "[policy]\nruns_max = 2").unwrap();
+    let (file, policy) = PolicyFile::open(&path).unwrap();
+    let sender = watch::Sender::new(Arc::new(policy));
+    let mut seen = sender.subscribe();
+    let stop = CancellationToken::new();
+    let every = Duration::from_millis(5);
+    let news: Arc<Mutex<PolicyNews>> = Arc::default();
+    let told: (_, Arc<dyn Clock>) = (news.clone(), Arc::new(TestClock(7.into())));
+    let task = tokio::spawn(follow_policy(file, sender, told, every, stop.clone()));
+    std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
+    let told_of_a_fault = async |wanted: bool| {
+        let mut ticks = tokio::time::interval(every);
+        let wait = async {
+            while news.lock().refused.is_some() != wanted {
+                ticks.tick().await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        assert!(waited.is_ok(), "{:?}", news.lock());
+    };
+    told_of_a_fault(true).await;
+    let refused = "policy.runs_max is 0; expected 1 to 256";
+    assert_eq!(PolicyNews { read_ms: 7, refused: Some(refused.into()) }, *news.lock());
+    std::fs::write(&path, "[policy]\nruns_max = 3").unwrap();
+    let wait = seen.wait_for(|policy| policy.runs_max != 2);
+    let now = tokio::time::timeout(Duration::from_secs(10), wait).await.unwrap().unwrap().runs_max;
+    assert_eq!(3, now);
+    assert_eq!(PolicyNews { read_ms: 7, refused: None }, *news.lock());
+    // A file that is away for a moment.
+    std::fs::rename(&path, path.with_extension("old")).unwrap();
+    told_of_a_fault(true).await;
+    std::fs::rename(path.with_extension("old"), &path).unwrap();
+    told_of_a_fault(false).await;
+    stop.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_of_another_counts_for_ten_seconds() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("x", 10_000, 10);
+    let (notices, receiver) = mpsc::channel(4);
+    bench.change_policy(|policy| policy.claiming = false);
+    let happens = async {
+        let miner = Keypair::from_seed(&[7; 32]).address();
+        notices.send(Notice::Claim { run, miner }).await.unwrap();
+        notices.send(Notice::Claim { run: Hash::ZERO, miner }).await.unwrap();
+        let code = |code| move |events: &[Event]| events.contains(&Event::Decided(code));
+        bench.counters.until(code("PAUSED")).await;
+        bench.change_policy(|policy| policy.claiming = true);
+        bench.counters.until(code("RIVAL_CLAIM")).await;
+        bench.clock.0.fetch_add(10_000, Ordering::SeqCst);
+        bench.counters.until_finished(1).await;
+    };
+    bench.during_with(receiver, happens).await;
+}
+
+#[tokio::test]
+async fn requests_that_cannot_be_worked_on_are_not_claimed() {
+    let bench = Bench::new();
+    *bench.tools.missing.lock() = vec!["fly".into()];
+    let nonsense = bench.chain.add_run("nonsense", 9_000, 5);
+    let flies = bench.chain.add_run("flies", 8_000, 5);
+    let blob = bench.chain.add_run("blob", 7_000, 5);
+    bench.chain.state.lock().runs.get_mut(&blob).unwrap().prompt_blob_id = Some("none".into());
+    let decided = |event: &&Event| matches!(event, Event::Decided(_));
+    let thrice = |events: &[Event]| events.iter().filter(decided).count() >= 3;
+    bench.during(bench.counters.until(thrice)).await;
+    let expected = [(nonsense, "UNREADABLE"), (flies, "TOOLS_MISSING"), (blob, "UNREADABLE")];
+    for (run, code) in expected {
+        let why = bench.journal.why(&run).unwrap();
+        assert_eq!(code, why.decisions[0].decision.code());
+    }
+    assert!(bench.sent().is_empty());
+}
+
+#[tokio::test]
+async fn a_claim_that_lapsed_is_let_go() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("stall", 9_000, 5);
+    bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
+    bench.chain.state.lock().now_ms += 120_000;
+    bench.chain.state.lock().sweep();
+    let excluded = |events: &[Event]| events.contains(&Event::Decided("EXCLUDED"));
+    bench.during(bench.counters.until(excluded)).await;
+    assert_eq!(Phase::Over(Outcome::Lapsed), bench.entry(&run).phase);
+    assert_eq!(vec!["CLAIM"], bench.sent());
+}
+
+#[tokio::test]
+async fn work_that_was_stopped_is_gone_on_with() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run("tools=1 once=1", 9_000, 5);
+    bench.chain.state.lock().is_halted = true;
+    bench.during(bench.chain.until(|state| !state.pool.is_empty())).await;
+    assert_eq!(1, bench.journal.outbox().unwrap().len());
+    bench.chain.state.lock().is_halted = false;
+    bench.finish(1).await;
+    assert_eq!(vec!["CLAIM", "STEP", "STEP", "FINISH"], bench.sent());
+    assert!(bench.journal.outbox().unwrap().is_empty());
+    assert_eq!(bench.entry(&run).steps, bench.chain.run_of(&run).steps);
+}
+
+#[test]
+fn the_parts_of_a_settlement_add_up_to_the_escrow() {
+    let bench = Bench::new();
+    let id = bench.chain.add_run("x", 1_000_000, 10);
+    let mut run = bench.chain.run_of(&id);
+    let ending = Ending { status: RunStatus::Completed, answer: None };
+    // (escrow, steps, tokens, reward, refund, fee); the first is the published example.
+    let cases = [
+        (1_000_000, 8, 5_000, 5_000, 994_200, 800),
+        (100, 1, 7, 0, 0, 100),
+        (105, 1, 7, 5, 0, 100),
+        (100, 0, 0, 0, 100, 0),
+        (u64::MAX, 200, u64::MAX, u64::MAX - 20_000, 0, 20_000),
+    ];
+    for (escrow, steps, tokens, reward, refund, fee) in cases {
+        (run.max_fee_micro, run.steps, run.tokens) = (escrow, steps, tokens);
+        let body = budget::finish(&run, &ending);
+        let parts = [body.miner_reward, body.user_refund, body.network_fee].map(|it| it.get());
+        assert_eq!([reward, refund, fee], parts);
+    }
+}
+
+#[test]
+fn the_next_step_may_put_out_what_is_left_after_its_own_fee() {
+    let bench = Bench::new();
+    let id = bench.chain.add_run("x", 1_000, 10);
+    let mut run = bench.chain.run_of(&id);
+    // (escrow, steps, tokens, left)
+    let cases = [
+        (100, 0, 0, None),
+        (101, 0, 0, Some(1)),
+        (300, 1, 99, Some(1)),
+        (300, 1, 100, None),
+        (300, 2, 0, None),
+        (99, 0, 0, None),
+        (1_000, 3, 50, Some(550)),
+    ];
+    for (escrow, steps, tokens, left) in cases {
+        (run.max_fee_micro, run.steps, run.tokens) = (escrow, steps, tokens);
+        assert_eq!(left, budget::output_tokens_max(&run), "{escrow} {steps} {tokens}");
+    }
+}
+
+#[tokio::test]
+async fn earnings_are_those_of_the_chain() {
+    let bench = Bench::new();
+    bench.chain.add_run("tools=1", 9_000, 5);
+    bench.chain.add_run("tools=9", 8_000, 2);
+    bench.finish(2).await;
+    let runs = bench.chain.of_miner(&key().address()).await.unwrap();
+    let earnings = Earnings::of(&runs);
+    assert_eq!((1, 1, 42), (earnings.completed, earnings.failed, earnings.earned_micro));
+}

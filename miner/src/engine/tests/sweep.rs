@@ -1,0 +1,149 @@
+//! What the wallet does not need goes to the cold address, once, whatever dies meanwhile.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use types::{Address, Keypair, RunStatus};
+
+use super::support::{Bench, key};
+use super::torture::{dies_at_every_point, is_worker};
+use crate::chain::fake::{FakeChain, FakeWatch};
+use crate::engine::Engine;
+use crate::operate::SweepConfig;
+use crate::testing;
+
+fn cold() -> Address {
+    Keypair::from_seed(&[3; 32]).address()
+}
+
+fn config() -> SweepConfig {
+    SweepConfig { address: cold(), keep_micro: 10_000, min_micro: 1_000, pause_s: 60 }
+}
+
+/// Runs a miner that sweeps until something holds.
+async fn sweep_until(bench: &Bench, holds: impl Fn() -> bool) {
+    let stop = CancellationToken::new();
+    let engine = Engine::new(bench.parts(), stop.clone());
+    let sweeping = tokio::spawn(engine.sweeper().run(config()));
+    let (_notices, receiver) = mpsc::channel(1);
+    let working = tokio::spawn(engine.run(Box::new(FakeWatch(receiver))));
+    let mut ticks = tokio::time::interval(Duration::from_millis(5));
+    let waiting = async {
+        while !holds() {
+            ticks.tick().await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+    stop.cancel();
+    assert!(sweeping.await.unwrap().is_ok() && working.await.unwrap().is_ok());
+    assert!(waited.is_ok(), "it did not come to that: {:?}", bench.journal.swept());
+}
+
+fn cold_micro(bench: &Bench) -> u64 {
+    bench.chain.state.lock().balances.get(&cold()).copied().unwrap_or_default()
+}
+
+fn pass_a_minute(bench: &Bench) {
+    bench.clock.0.fetch_add(60_000, Ordering::SeqCst);
+    bench.chain.state.lock().now_ms += 60_000;
+}
+
+#[tokio::test]
+async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
+    let bench = Bench::new();
+    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    assert_eq!(90_000, cold_micro(&bench));
+    // More comes in: the pause holds, over a restart too.
+    bench.chain.state.lock().balances.insert(key().address(), 13_000);
+    bench.chain.add_run("x", 10_000, 10);
+    sweep_until(&bench, || bench.sent().contains(&"FINISH")).await;
+    assert_eq!(90_000, cold_micro(&bench));
+    pass_a_minute(&bench);
+    sweep_until(&bench, || bench.journal.swept().unwrap().times == 2).await;
+    // The run earned 10.
+    assert_eq!(93_010, cold_micro(&bench));
+    assert_eq!(10_000, bench.chain.state.lock().balances[&key().address()]);
+    assert_eq!(vec!["TRANSFER", "CLAIM", "STEP", "FINISH", "TRANSFER"], bench.sent());
+    // Less than is worth it.
+    pass_a_minute(&bench);
+    bench.chain.state.lock().balances.insert(key().address(), 10_900);
+    bench.chain.add_run("y", 1_000, 10);
+    sweep_until(&bench, || bench.sent().len() == 8).await;
+    assert_eq!(93_010, cold_micro(&bench));
+}
+
+#[tokio::test]
+async fn the_policys_least_balance_is_never_swept() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.balance_micro_min = 40_000);
+    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    assert_eq!(60_000, cold_micro(&bench));
+}
+
+#[tokio::test]
+async fn a_sweep_waits_its_turn_and_leaves_no_gap_of_nonces() {
+    let bench = Bench::new();
+    for number in 0..4 {
+        bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
+    }
+    let is_done = || {
+        let runs = bench.chain.state.lock();
+        let is_over = runs.runs.values().all(|run| run.status == RunStatus::Completed);
+        is_over && bench.journal.swept().unwrap().times == 1
+    };
+    sweep_until(&bench, is_done).await;
+    let state = bench.chain.state.lock();
+    let nonces: Vec<u64> = state.log.iter().map(|(_, _, nonce)| *nonce).collect();
+    assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    assert!(state.refusals.is_empty(), "{:?}", state.refusals);
+}
+
+#[tokio::test]
+async fn a_refused_sweep_is_told_and_tried_again_after_the_pause() {
+    let bench = Bench::new();
+    bench.chain.state.lock().refuse.push("NONCE_TAKEN");
+    sweep_until(&bench, || bench.journal.swept().unwrap().last.is_some()).await;
+    assert_eq!((0, 0), (cold_micro(&bench), bench.journal.swept().unwrap().times));
+    pass_a_minute(&bench);
+    sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    assert_eq!(90_000, cold_micro(&bench));
+}
+
+fn chain(folder: &Path) -> FakeChain {
+    let chain = FakeChain::new();
+    chain.state.lock().balances.insert(key().address(), 100_000);
+    chain.with_file(&folder.join("chain"))
+}
+
+/// Sweeps in this process until that is done, or until it dies.
+fn work(folder: &Path, point: u64) {
+    testing::die_at(point);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let bench = Bench::at(folder, chain(folder), None);
+        sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
+    });
+    std::fs::write(folder.join("points"), testing::points_passed().to_string()).unwrap();
+}
+
+/// What must be on the chain and in the journal, whatever happened.
+fn check(folder: &Path, deaths: &str) {
+    let bench = Bench::at(folder, chain(folder), None);
+    let refused = std::fs::read_to_string(folder.join("chain.refused")).unwrap();
+    let told = (bench.sent(), cold_micro(&bench), refused);
+    assert_eq!((vec!["TRANSFER"], 90_000, String::new()), told, "{deaths}");
+    let swept = bench.journal.swept().unwrap();
+    assert_eq!((1, 90_000), (swept.times, swept.total_micro), "{deaths}");
+}
+
+#[test]
+fn a_miner_that_dies_around_a_sweep_sends_it_once() {
+    const NAME: &str = "engine::tests::sweep::a_miner_that_dies_around_a_sweep_sends_it_once";
+    if !is_worker(work) {
+        // Around two writes and a sending.
+        dies_at_every_point(NAME, 4, check);
+    }
+}

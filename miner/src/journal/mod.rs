@@ -1,0 +1,464 @@
+//! The journal: what the miner is doing, written before it does it.
+//!
+//! ```text
+//! meta     | name          | JSON                     | format version, wallet, chain; sweeps
+//! runs     | run id        | JSON of Entry            |
+//! open     | run id        |                          | runs whose phase is not over
+//! steps    | run id, index | JSON of StepRecord       |
+//! outbox   | nonce         | JSON of Parcel           | signed, fate not known
+//! days     | day           | JSON of Day              | days since 1970 (UTC)
+//! decided  | run id        | JSON of [Noted]          | the last decisions, not synced
+//! ```
+//!
+//! Every change is in a synced transaction of an embedded database before its future is ready. A
+//! thread writes them, those together that wait at the same time. A second process that opens the
+//! file is refused.
+
+pub mod entry;
+mod error;
+pub mod resume;
+mod scribe;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use redb::{
+    Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use types::{Address, Hash};
+
+use crate::policy::Decision;
+use crate::ports::{Counters, Event};
+use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
+pub use error::JournalError;
+use scribe::Scribe;
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+const RUNS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("runs");
+const OPEN: TableDefinition<'_, [u8; 32], ()> = TableDefinition::new("open");
+const STEPS: TableDefinition<'_, ([u8; 32], u64), &[u8]> = TableDefinition::new("steps");
+const OUTBOX: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("outbox");
+const DAYS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("days");
+const DECIDED: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("decided");
+
+/// The row of META with what was sent to the cold address.
+const SWEPT: &str = "swept";
+/// The form of the records below. A journal of another version is not opened.
+pub const FORMAT_VERSION: u32 = 1;
+/// Decisions kept per run.
+const DECISIONS_MAX: usize = 16;
+const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whose journal it is, and of which chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The form of the records.
+    pub format: u32,
+    /// The wallet that signs.
+    pub miner: Address,
+    /// Hash of the chain's genesis file.
+    pub genesis: Hash,
+}
+
+/// What [`Journal::why`] tells about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Why {
+    /// The last decisions, oldest first.
+    pub decisions: Vec<Noted>,
+    /// How far the work is, if there is any.
+    pub entry: Option<Entry>,
+}
+
+/// A run's change to the counts of the day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// The time, milliseconds since 1970.
+    pub now_ms: u64,
+    /// What is added to that day.
+    pub add: Day,
+}
+
+/// The open journal.
+#[derive(Debug)]
+pub struct Journal {
+    database: Arc<Database>,
+    scribe: Scribe,
+    /// Who hears how long writing takes.
+    counters: OnceLock<Arc<dyn Counters>>,
+}
+
+type Result<T> = std::result::Result<T, JournalError>;
+
+impl Journal {
+    /// Opens or makes the journal of a wallet on a chain.
+    ///
+    /// # Errors
+    /// When another process has it open, it is of another wallet, chain or format, or the file
+    /// cannot be read.
+    pub fn open(path: &Path, miner: Address, genesis: Hash) -> Result<Self> {
+        let database = Database::create(path).map_err(|source| JournalError::open(path, source))?;
+        let wanted = Owner { format: FORMAT_VERSION, miner, genesis };
+        let write = database.begin_write()?;
+        prepare(&write, &wanted)?;
+        write.commit()?;
+        Self::of(database)
+    }
+
+    /// Opens the journal of a wallet as it is, whatever its chain: to read it while no miner works
+    /// with it. None if there is none yet.
+    ///
+    /// # Errors
+    /// When another process has it open, it is of another wallet or format, or the file cannot be
+    /// read.
+    pub fn open_existing(path: &Path, miner: Address) -> Result<Option<Self>> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let database = Database::open(path).map_err(|source| JournalError::open(path, source))?;
+        let found = match owner(&database) {
+            Ok(found) => found,
+            // It died before its first write.
+            Err(error) if error.is_missing_table() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(found) = found else { return Ok(None) };
+        let wanted = Owner { format: FORMAT_VERSION, miner, genesis: found.genesis };
+        if found == wanted {
+            return Self::of(database).map(Some);
+        }
+        Err(JournalError::Foreign { found: Box::new(found), wanted: Box::new(wanted) })
+    }
+
+    fn of(database: Database) -> Result<Self> {
+        let database = Arc::new(database);
+        let scribe = Scribe::start(Arc::clone(&database))?;
+        Ok(Self { database, scribe, counters: OnceLock::new() })
+    }
+
+    /// From now on `counters` hears of every write. Only the first who asks for it does.
+    pub fn count_writes(&self, counters: Arc<dyn Counters>) {
+        if self.counters.set(counters).is_err() {
+            tracing::warn!("the journal's writes are counted already");
+        }
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn entry(&self, run: &Hash) -> Result<Option<Entry>> {
+        let table = self.database.begin_read()?.open_table(RUNS)?;
+        table.get(run.as_bytes())?.map(|row| read(row.value())).transpose()
+    }
+
+    /// All runs, in order of their ids.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn entries(&self) -> Result<Vec<Entry>> {
+        let table = self.database.begin_read()?.open_table(RUNS)?;
+        table.iter()?.map(|row| read(row?.1.value())).collect()
+    }
+
+    /// The runs that are not over, in order of their ids.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn open_entries(&self) -> Result<Vec<Entry>> {
+        let ids = self.database.begin_read()?.open_table(OPEN)?;
+        let mut entries = Vec::new();
+        for row in ids.iter()? {
+            let id = Hash::new(row?.0.value());
+            entries.extend(self.entry(&id)?);
+        }
+        Ok(entries)
+    }
+
+    /// Writes a run down.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn put(&self, entry: &Entry) -> Result<()> {
+        let row = Row::of(entry)?;
+        self.synced(move |write| row.put(write)).await
+    }
+
+    /// A step of a run.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn step(&self, run: &Hash, index: u64) -> Result<Option<StepRecord>> {
+        let table = self.database.begin_read()?.open_table(STEPS)?;
+        table.get((*run.as_bytes(), index))?.map(|row| read(row.value())).transpose()
+    }
+
+    /// The steps of a run, in their order.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn steps(&self, run: &Hash) -> Result<Vec<StepRecord>> {
+        let table = self.database.begin_read()?.open_table(STEPS)?;
+        let id = *run.as_bytes();
+        table.range((id, 0)..=(id, u64::MAX))?.map(|row| read(row?.1.value())).collect()
+    }
+
+    /// Writes a step down.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn put_step(&self, run: &Hash, index: u64, step: &StepRecord) -> Result<()> {
+        let bytes = json(step)?;
+        let key = (*run.as_bytes(), index);
+        let change = move |write: &WriteTransaction| {
+            write.open_table(STEPS)?.insert(key, bytes.as_slice())?;
+            Ok(())
+        };
+        self.synced(change).await
+    }
+
+    /// Writes down that a transaction is signed, with the phase that says so if it is of a run.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn sign(&self, entry: Option<&Entry>, parcel: &Parcel) -> Result<()> {
+        let row = entry.map(Row::of).transpose()?;
+        let (nonce, bytes) = (parcel.nonce, json(parcel)?);
+        let change = move |write: &WriteTransaction| {
+            if let Some(row) = &row {
+                row.put(write)?;
+            }
+            write.open_table(OUTBOX)?.insert(nonce, bytes.as_slice())?;
+            Ok(())
+        };
+        self.synced(change).await
+    }
+
+    /// The nonces of the signed transactions whose fate is not known.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn nonces(&self) -> Result<BTreeSet<u64>> {
+        let table = self.database.begin_read()?.open_table(OUTBOX)?;
+        table.iter()?.map(|row| Ok(row?.0.value())).collect()
+    }
+
+    /// Writes down that a transfer to the cold address is signed.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn sign_sweep(&self, parcel: &Parcel, now_ms: u64) -> Result<()> {
+        let (nonce, bytes) = (parcel.nonce, json(parcel)?);
+        let change = move |write: &WriteTransaction| {
+            write.open_table(OUTBOX)?.insert(nonce, bytes.as_slice())?;
+            change_swept(write, |swept| (swept.signed_ms, swept.last) = (now_ms, None))
+        };
+        self.synced(change).await
+    }
+
+    /// Writes down what became of a transfer to the cold address.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn resolve_sweep(&self, nonce: u64, last: SweptLast) -> Result<()> {
+        let change = move |write: &WriteTransaction| {
+            write.open_table(OUTBOX)?.remove(nonce)?;
+            change_swept(write, |swept| {
+                if let SweptLast::Included { micro, .. } = last {
+                    swept.times = swept.times.saturating_add(1);
+                    swept.total_micro = swept.total_micro.saturating_add(micro);
+                }
+                swept.last = Some(last);
+            })
+        };
+        self.synced(change).await
+    }
+
+    /// What was sent to the cold address.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn swept(&self) -> Result<Swept> {
+        let table = self.database.begin_read()?.open_table(META)?;
+        let row = table.get(SWEPT)?;
+        row.map_or_else(|| Ok(Swept::default()), |row| read(row.value()))
+    }
+
+    /// The signed transactions whose fate is not known, by nonce.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn outbox(&self) -> Result<Vec<Parcel>> {
+        let table = self.database.begin_read()?.open_table(OUTBOX)?;
+        table.iter()?.map(|row| read(row?.1.value())).collect()
+    }
+
+    /// Writes down that the fate of a transaction is known, and what follows from it.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn resolve(&self, entry: Option<&Entry>, nonce: u64, spent: Spent) -> Result<()> {
+        let row = entry.map(Row::of).transpose()?;
+        let change = move |write: &WriteTransaction| {
+            if let Some(row) = &row {
+                row.put(write)?;
+            }
+            write.open_table(OUTBOX)?.remove(nonce)?;
+            add_to_day(write, spent)
+        };
+        self.synced(change).await
+    }
+
+    /// The counts of the day that `now_ms` is in.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn day(&self, now_ms: u64) -> Result<Day> {
+        let table = self.database.begin_read()?.open_table(DAYS)?;
+        let row = table.get(now_ms / MS_PER_DAY)?;
+        row.map_or_else(|| Ok(Day::default()), |row| read(row.value()))
+    }
+
+    /// Notes a decision. A decision that repeats the last one only counts; notes are not synced, and
+    /// the last of them may be lost in a crash.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub async fn note(&self, run: &Hash, decision: &Decision, now_ms: u64) -> Result<()> {
+        let (run, decision) = (*run, decision.clone());
+        let change = move |write: &WriteTransaction| note(write, &run, decision, now_ms);
+        self.scribe.write(Durability::None, change).await
+    }
+
+    /// What was decided about a run, and how far the work on it is.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn why(&self, run: &Hash) -> Result<Why> {
+        let table = self.database.begin_read()?.open_table(DECIDED)?;
+        let row = table.get(run.as_bytes())?;
+        let decisions = row.map_or_else(|| Ok(Vec::new()), |row| read(row.value()))?;
+        Ok(Why { decisions, entry: self.entry(run)? })
+    }
+
+    /// One change, synced before this is ready.
+    async fn synced(
+        &self,
+        change: impl FnOnce(&WriteTransaction) -> Result<()> + Send + 'static,
+    ) -> Result<()> {
+        let began = Instant::now();
+        self.scribe.write(Durability::Immediate, change).await?;
+        if let Some(counters) = self.counters.get() {
+            let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            counters.count(Event::Written { micros });
+        }
+        Ok(())
+    }
+}
+
+fn owner(database: &Database) -> Result<Option<Owner>> {
+    let table = database.begin_read()?.open_table(META)?;
+    table.get("owner")?.map(|row| read(row.value())).transpose()
+}
+
+/// Makes the tables of a new journal; checks whose an old one is.
+fn prepare(write: &WriteTransaction, wanted: &Owner) -> Result<()> {
+    write.open_table(RUNS)?;
+    write.open_table(OPEN)?;
+    write.open_table(STEPS)?;
+    write.open_table(OUTBOX)?;
+    write.open_table(DAYS)?;
+    write.open_table(DECIDED)?;
+    let mut meta = write.open_table(META)?;
+    let found = meta.get("owner")?.map(|row| read::<Owner>(row.value())).transpose()?;
+    match found {
+        None => drop(meta.insert("owner", json(wanted)?.as_slice())?),
+        Some(found) if found == *wanted => (),
+        Some(found) => {
+            return Err(JournalError::Foreign {
+                found: Box::new(found),
+                wanted: Box::new(wanted.clone()),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A run as it is written.
+struct Row {
+    id: [u8; 32],
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl Row {
+    fn of(entry: &Entry) -> Result<Self> {
+        let (id, is_over) = (*entry.run.id.as_bytes(), entry.is_over());
+        Ok(Self { id, bytes: json(entry)?, is_over })
+    }
+
+    fn put(&self, write: &WriteTransaction) -> Result<()> {
+        write.open_table(RUNS)?.insert(&self.id, self.bytes.as_slice())?;
+        let mut open = write.open_table(OPEN)?;
+        if self.is_over {
+            open.remove(&self.id)?;
+        } else {
+            open.insert(&self.id, ())?;
+        }
+        Ok(())
+    }
+}
+
+fn change_swept(write: &WriteTransaction, change: impl FnOnce(&mut Swept)) -> Result<()> {
+    let mut meta = write.open_table(META)?;
+    let before: Option<Swept> = meta.get(SWEPT)?.map(|row| read(row.value())).transpose()?;
+    let mut swept = before.unwrap_or_default();
+    change(&mut swept);
+    meta.insert(SWEPT, json(&swept)?.as_slice())?;
+    Ok(())
+}
+
+fn add_to_day(write: &WriteTransaction, spent: Spent) -> Result<()> {
+    let number = spent.now_ms / MS_PER_DAY;
+    let mut days = write.open_table(DAYS)?;
+    let before: Option<Day> = days.get(number)?.map(|row| read(row.value())).transpose()?;
+    let Day { claims, lost, spent_micro } = before.unwrap_or_default();
+    let after = Day {
+        claims: claims.saturating_add(spent.add.claims),
+        lost: lost.saturating_add(spent.add.lost),
+        spent_micro: spent_micro.saturating_add(spent.add.spent_micro),
+    };
+    days.insert(number, json(&after)?.as_slice())?;
+    Ok(())
+}
+
+fn note(write: &WriteTransaction, run: &Hash, decision: Decision, now_ms: u64) -> Result<()> {
+    let mut table = write.open_table(DECIDED)?;
+    let found: Option<Vec<Noted>> =
+        table.get(run.as_bytes())?.map(|row| read(row.value())).transpose()?;
+    let mut noted = found.unwrap_or_default();
+    match noted.last_mut().filter(|last| last.decision == decision) {
+        Some(last) => {
+            last.last_ms = now_ms;
+            last.times = last.times.saturating_add(1);
+        }
+        None => noted.push(Noted { decision, first_ms: now_ms, last_ms: now_ms, times: 1 }),
+    }
+    let excess = noted.len().saturating_sub(DECISIONS_MAX);
+    noted.drain(..excess);
+    table.insert(run.as_bytes(), json(&noted)?.as_slice())?;
+    Ok(())
+}
+
+fn json<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(JournalError::Unwritable)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(JournalError::Damaged)
+}

@@ -1,0 +1,370 @@
+//! The journal as a file, and what follows from every state of it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+use types::{Address, Hash, Keypair, RunStatus};
+
+use super::entry::{
+    CallRecord, CallState, Day, Entry, Outcome, Parcel, Phase, Purpose, StepRecord, Turn,
+};
+use super::resume::{Action, resume};
+use super::{Journal, JournalError, Spent};
+use crate::chain::RunView;
+use crate::chain::fake::FakeChain;
+use crate::policy::{Decision, Reason};
+use crate::ports::{Ending, Move, ToolResult};
+use crate::talk::{End, Output, ToolCall};
+
+fn me() -> Address {
+    Keypair::from_seed(&[9; 32]).address()
+}
+
+fn rival() -> Address {
+    Keypair::from_seed(&[7; 32]).address()
+}
+
+fn run() -> RunView {
+    let chain = FakeChain::new();
+    let id = chain.add_run("x", 10_000, 10);
+    chain.run_of(&id)
+}
+
+fn mine(steps: u64) -> RunView {
+    let status = if steps == 0 { RunStatus::Claimed } else { RunStatus::Running };
+    RunView { status, miner: Some(me()), steps, ..run() }
+}
+
+fn completed() -> Ending {
+    Ending { status: RunStatus::Completed, answer: Some("done".into()) }
+}
+
+fn step(calls: &[CallState]) -> StepRecord {
+    let output = Output {
+        text: "x".into(),
+        thoughts: None,
+        tool_calls: vec![],
+        output_tokens: 1,
+        prompt_tokens: 1,
+        end: End::Stop,
+    };
+    let mut record = StepRecord::new(output, Move::Again);
+    let call = ToolCall { id: "a".into(), name: "now".into(), arguments: Map::new() };
+    record.calls =
+        calls.iter().map(|state| CallRecord { call: call.clone(), state: state.clone() }).collect();
+    record
+}
+
+fn done() -> CallState {
+    let call_id = "a".into();
+    CallState::Done(ToolResult { call_id, ok: true, text: "r".into(), duration_ms: 1 })
+}
+
+fn entry(phase: Phase, steps: u64) -> Entry {
+    Entry { steps, ..Entry::reserve(run(), 5).at(phase) }
+}
+
+fn phases() -> [Phase; 6] {
+    [
+        Phase::Reserved,
+        Phase::ClaimSigned,
+        Phase::Working,
+        Phase::StepSigned,
+        Phase::Ending(completed()),
+        Phase::FinishSigned(completed()),
+    ]
+}
+
+fn foreign(what: &str) -> Action {
+    let reason = format!("the miner's journal does not have {what} that is on the chain");
+    Action::End(Ending::without_answer(RunStatus::Failed, reason))
+}
+
+#[test]
+fn what_is_next_while_the_run_waits_for_a_miner() {
+    let expected = [
+        Action::Claim,
+        Action::Resend,
+        Action::AwaitNode,
+        Action::AwaitNode,
+        Action::AwaitNode,
+        Action::AwaitNode,
+    ];
+    for (phase, action) in phases().into_iter().zip(expected) {
+        assert_eq!(action, resume(&entry(phase, 0), None, Some(&run()), &me()));
+    }
+    let lapsed = RunView { excluded: vec![me()], ..run() };
+    for phase in phases() {
+        let action = resume(&entry(phase, 0), None, Some(&lapsed), &me());
+        assert_eq!(Action::Close(Outcome::Lapsed), action);
+    }
+}
+
+#[test]
+fn what_is_next_while_the_run_is_mine_and_the_chain_knows_as_many_steps() {
+    let expected = [
+        foreign("a claim"),
+        Action::Confirm,
+        Action::Ask,
+        Action::Resend,
+        Action::SignFinish(completed()),
+        Action::Resend,
+    ];
+    for (phase, action) in phases().into_iter().zip(expected) {
+        assert_eq!(action, resume(&entry(phase, 2), None, Some(&mine(2)), &me()));
+    }
+}
+
+#[test]
+fn what_is_next_when_the_chain_has_a_step_more() {
+    let expected = [
+        foreign("a claim"),
+        Action::Confirm,
+        foreign("a step"),
+        Action::Confirm,
+        Action::SignFinish(completed()),
+        Action::Resend,
+    ];
+    for (phase, action) in phases().into_iter().zip(expected) {
+        assert_eq!(action, resume(&entry(phase, 2), None, Some(&mine(3)), &me()));
+    }
+    let two = resume(&entry(Phase::StepSigned, 2), None, Some(&mine(4)), &me());
+    assert_eq!(foreign("a step"), two);
+}
+
+#[test]
+fn what_is_next_when_the_chain_has_a_step_less() {
+    for phase in [Phase::Working, Phase::StepSigned, Phase::Ending(completed())] {
+        let action = resume(&entry(phase, 2), None, Some(&mine(1)), &me());
+        assert_eq!(Action::AwaitNode, action);
+    }
+}
+
+#[test]
+fn what_is_next_within_a_step() {
+    let cases = [
+        (step(&[]), Action::SignStep),
+        (step(&[CallState::Wanted]), Action::RunTools),
+        (step(&[CallState::Begun]), Action::RunTools),
+        (step(&[done(), CallState::Wanted]), Action::RunTools),
+        (step(&[done(), done()]), Action::SignStep),
+    ];
+    for (record, action) in cases {
+        let entry = entry(Phase::Working, 2);
+        assert_eq!(action, resume(&entry, Some(&record), Some(&mine(2)), &me()), "{record:?}");
+    }
+}
+
+#[test]
+fn turns_come_before_the_next_question_and_before_the_end() {
+    let turn = Turn { role: "assistant".into(), content: "x".into() };
+    for phase in [Phase::Working, Phase::Ending(completed())] {
+        let entry = Entry { turns: vec![turn.clone()], ..entry(phase, 2) };
+        assert_eq!(Action::WriteTurn, resume(&entry, None, Some(&mine(2)), &me()));
+    }
+    let signed = Entry { turns: vec![turn], ..entry(Phase::StepSigned, 2) };
+    assert_eq!(Action::Resend, resume(&signed, None, Some(&mine(2)), &me()));
+}
+
+#[test]
+fn what_is_next_when_another_has_the_run() {
+    let view = RunView { miner: Some(rival()), ..mine(0) };
+    for phase in phases() {
+        let action = resume(&entry(phase, 0), None, Some(&view), &me());
+        assert_eq!(Action::Close(Outcome::LostTo(rival())), action);
+    }
+}
+
+#[test]
+fn what_is_next_when_the_run_has_ended() {
+    let over = |miner, excluded| {
+        let (status, reward_micro) = (RunStatus::Completed, Some(7));
+        RunView { status, miner, reward_micro, excluded, ..run() }
+    };
+    let ended = Outcome::Ended { status: RunStatus::Completed, reward_micro: 7 };
+    let cases = [
+        (over(Some(me()), vec![]), ended),
+        (over(Some(rival()), vec![]), Outcome::LostTo(rival())),
+        (over(None, vec![]), Outcome::Gone),
+        (over(None, vec![me()]), Outcome::Lapsed),
+    ];
+    for (view, outcome) in cases {
+        for phase in phases() {
+            let action = resume(&entry(phase, 0), None, Some(&view), &me());
+            assert_eq!(Action::Close(outcome.clone()), action);
+        }
+    }
+}
+
+#[test]
+fn what_is_next_when_the_node_does_not_know_the_run() {
+    for phase in phases() {
+        let expected =
+            if phase == Phase::Reserved { Action::Close(Outcome::Gone) } else { Action::AwaitNode };
+        assert_eq!(expected, resume(&entry(phase, 0), None, None, &me()));
+    }
+}
+
+#[test]
+fn nothing_is_next_when_it_is_over() {
+    let over = entry(Phase::Over(Outcome::Gone), 0);
+    let ended = RunView { status: RunStatus::Completed, ..mine(5) };
+    for view in [None, Some(run()), Some(mine(0)), Some(mine(5)), Some(ended)] {
+        assert_eq!(Action::Rest, resume(&over, None, view.as_ref(), &me()));
+    }
+}
+
+fn open(folder: &tempfile::TempDir) -> Result<Journal, JournalError> {
+    Journal::open(&folder.path().join("journal"), me(), Hash::ZERO)
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let signed = entry(Phase::StepSigned, 3);
+    let parcel = Parcel {
+        nonce: 4,
+        hash: Hash::digest(b"tx"),
+        text: "{}".into(),
+        run: signed.run.id,
+        purpose: Purpose::Step { tokens: 3 },
+    };
+    journal.sign(Some(&signed), &parcel).await.unwrap();
+    journal.put_step(&signed.run.id, 3, &step(&[CallState::Begun, done()])).await.unwrap();
+    drop(journal);
+    let journal = open(&folder).unwrap();
+    assert_eq!(Some(signed.clone()), journal.entry(&signed.run.id).unwrap());
+    assert_eq!(vec![parcel], journal.outbox().unwrap());
+    let record = step(&[CallState::Begun, done()]);
+    assert_eq!(Some(record.clone()), journal.step(&signed.run.id, 3).unwrap());
+    assert_eq!(vec![record], journal.steps(&signed.run.id).unwrap());
+    assert_eq!(None, journal.step(&signed.run.id, 2).unwrap());
+}
+
+#[tokio::test]
+async fn a_fate_leaves_the_outbox_with_its_phase_and_its_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let signed = entry(Phase::ClaimSigned, 0);
+    let parcel = |nonce| Parcel {
+        nonce,
+        hash: Hash::ZERO,
+        text: "{}".into(),
+        run: signed.run.id,
+        purpose: Purpose::Claim,
+    };
+    journal.sign(Some(&signed), &parcel(1)).await.unwrap();
+    journal.sign(None, &parcel(2)).await.unwrap();
+    assert_eq!(BTreeSet::from([1, 2]), journal.nonces().unwrap());
+    let day_ms = 86_400_000;
+    let add = Day { claims: 1, lost: 0, spent_micro: 100 };
+    for nonce in [1, 2] {
+        let working = signed.at(Phase::Working);
+        journal.resolve(Some(&working), nonce, Spent { now_ms: day_ms, add }).await.unwrap();
+    }
+    assert!(journal.outbox().unwrap().is_empty());
+    assert_eq!(Phase::Working, journal.entry(&signed.run.id).unwrap().unwrap().phase);
+    let day = journal.day(day_ms * 2 - 1).unwrap();
+    assert_eq!(Day { claims: 2, lost: 0, spent_micro: 200 }, day);
+    assert_eq!(Day::default(), journal.day(day_ms - 1).unwrap());
+}
+
+#[tokio::test]
+async fn runs_that_are_over_are_not_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let (working, other) = (entry(Phase::Working, 0), RunView { id: Hash::ZERO, ..run() });
+    let over = Entry::reserve(other, 5).at(Phase::Over(Outcome::Gone));
+    journal.put(&over.at(Phase::Working)).await.unwrap();
+    journal.put(&working).await.unwrap();
+    assert_eq!(2, journal.open_entries().unwrap().len());
+    journal.put(&over).await.unwrap();
+    assert_eq!(vec![working], journal.open_entries().unwrap());
+    assert_eq!(2, journal.entries().unwrap().len());
+}
+
+#[test]
+fn a_second_process_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let _first = open(&folder).unwrap();
+    let refused = open(&folder).unwrap_err();
+    assert!(matches!(refused, JournalError::InUse { .. }), "{refused}");
+    assert!(refused.to_string().ends_with("one miner per wallet and journal"), "{refused}");
+}
+
+#[test]
+fn the_journal_of_another_wallet_or_chain_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder).unwrap());
+    let path = folder.path().join("journal");
+    for (miner, genesis) in [(rival(), Hash::ZERO), (me(), Hash::digest(b"other"))] {
+        let refused = Journal::open(&path, miner, genesis);
+        assert!(matches!(refused, Err(JournalError::Foreign { .. })), "{refused:?}");
+    }
+    assert!(open(&folder).is_ok());
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("journal"), "not a journal, but long enough to look")
+        .unwrap();
+    assert!(matches!(open(&folder), Err(JournalError::Database(_))));
+}
+
+#[tokio::test]
+async fn decisions_are_kept_and_repeated_ones_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let id = run().id;
+    let paused = Decision::Wait(Reason::Paused);
+    for now_ms in 1..=3 {
+        journal.note(&id, &paused, now_ms).await.unwrap();
+    }
+    journal.note(&id, &Decision::Claim { after_ms: 5 }, 4).await.unwrap();
+    let why = journal.why(&id).unwrap();
+    assert_eq!(2, why.decisions.len());
+    let first = &why.decisions[0];
+    assert_eq!((1, 3, 3), (first.first_ms, first.last_ms, first.times));
+    for after_ms in 0..40 {
+        journal.note(&id, &Decision::Claim { after_ms }, 9).await.unwrap();
+    }
+    let why = journal.why(&id).unwrap();
+    assert_eq!(16, why.decisions.len());
+    assert_eq!(Decision::Claim { after_ms: 39 }, why.decisions[15].decision);
+}
+
+#[tokio::test]
+async fn changes_that_come_together_are_all_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let entries: Vec<Entry> = (0..200_u64)
+        .map(|number| {
+            let id = Hash::digest(&number.to_be_bytes());
+            Entry::reserve(RunView { id, ..run() }, number)
+        })
+        .collect();
+    let writes = entries.iter().map(|entry| journal.put(entry));
+    futures::future::try_join_all(writes).await.unwrap();
+    drop(journal);
+    let journal = open(&folder).unwrap();
+    let mut found = journal.entries().unwrap();
+    found.sort_by_key(|entry| entry.reserved_ms);
+    assert_eq!(entries, found);
+}
+
+#[tokio::test]
+async fn a_write_whose_caller_goes_away_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let working = entry(Phase::Working, 0);
+    {
+        let write = journal.put(&working);
+        tokio::pin!(write);
+        // Polled once: it is ordered, and then nobody waits for it.
+        drop(futures::poll!(write.as_mut()));
+    }
+    drop(journal);
+    assert_eq!(vec![working], open(&folder).unwrap().open_entries().unwrap());
+}

@@ -1,0 +1,394 @@
+//! What is told, when it is an alarm, and what a policy would decide.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use types::{Hash, Keypair, RunStatus};
+
+use super::alarm::InForce;
+use super::tell::{Wanted, runs, status, why};
+use super::{
+    Alarm, AlarmConfig, BackendFact, Counts, Facts, Idle, NodeFact, NodeState, SweepConfig, Tally,
+    Trial, alarms,
+};
+use crate::chain::fake::FakeChain;
+use crate::chain::{ChainError, Funds, Head, RunView};
+use crate::journal::entry::{Entry, Outcome, Parcel, Phase, Purpose, Swept, SweptLast};
+use crate::journal::{Journal, JournalError};
+use crate::policy::{Decision, Policy, Reason};
+use crate::ports::{Clock, Counters, Event};
+use crate::settings::Settings;
+use crate::tools::Surroundings;
+use crate::tools::ports::SystemNames;
+
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Everything that was counted.
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl Counters for Heard {
+    fn count(&self, event: Event) {
+        self.0.lock().push(event);
+    }
+}
+
+fn me() -> types::Address {
+    Keypair::from_seed(&[9; 32]).address()
+}
+
+fn ready(balance_micro: u64) -> NodeFact {
+    let head = Head {
+        chain_id: "c".into(),
+        genesis: Hash::ZERO,
+        height: 7,
+        syncing: false,
+        blob_chunk_fee_micro: 100,
+        block_ms: 5,
+    };
+    NodeFact::default().after(Ok((head, Funds { balance_micro, nonce: 0 })))
+}
+
+/// What alarms follow from, an hour and a bit after the last work.
+struct Scene {
+    config: AlarmConfig,
+    policy: Policy,
+    node: NodeFact,
+    backend: BackendFact,
+    counts: Counts,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            config: AlarmConfig::default(),
+            policy: Policy::default(),
+            node: ready(1_000),
+            backend: BackendFact::Ready,
+            counts: Counts { worked_ms: 1_000, ..Counts::default() },
+        }
+    }
+
+    fn at(&self, now_ms: u64) -> Vec<Alarm> {
+        let Self { config, policy, node, backend, counts } = self;
+        alarms(&Facts { now_ms, config, policy, node, backend, counts })
+    }
+
+    /// Why there is no work.
+    fn idle(&self) -> Idle {
+        match self.at(3_601_000).pop() {
+            Some(Alarm::NoWork { idle_s: 3_600, why }) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_account_below_the_threshold_is_an_alarm() {
+    let mut scene = Scene::new();
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+    scene.node = ready(999);
+    assert_eq!(vec![Alarm::BalanceLow { got_micro: 999, min_micro: 1_000 }], scene.at(1_000));
+    scene.config.balance_micro_min = 0;
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+    // Below this the policy claims nothing.
+    scene.policy.balance_micro_min = 2_000;
+    assert_eq!(vec![Alarm::BalanceLow { got_micro: 999, min_micro: 2_000 }], scene.at(1_000));
+    // A node that never told the balance says nothing about it.
+    scene.node = NodeFact::default();
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+}
+
+#[test]
+fn no_work_is_an_alarm_after_its_time_with_the_first_reason_that_holds() {
+    let mut scene = Scene::new();
+    assert_eq!(Vec::<Alarm>::new(), scene.at(3_600_999));
+    assert_eq!(Idle::NoPendingRuns, scene.idle());
+    scene.counts.idle_losses = 2;
+    assert_eq!(Idle::ClaimsLost(2), scene.idle());
+    scene.counts.idle_decisions = [("CLAIM", 9), ("FEE_TOO_LOW", 3), ("PAUSED", 1)].into();
+    assert_eq!(Idle::NotClaimed { code: "FEE_TOO_LOW", times: 3, of: 4 }, scene.idle());
+    scene.backend = BackendFact::Down { why: "refused".into() };
+    assert_eq!(Idle::BackendDown("refused".into()), scene.idle());
+    scene.policy.claiming = false;
+    assert_eq!(Idle::Paused, scene.idle());
+    scene.node.state = NodeState::Syncing;
+    assert_eq!(Idle::NodeSyncing, scene.idle());
+    scene.node = scene.node.after(Err(ChainError::Away("gone".into())));
+    let why = scene.idle();
+    assert_eq!("the node is away: the node cannot answer now: gone", why.to_string());
+    assert_eq!(Some(1_000), scene.node.balance_micro, "what it said last is kept");
+    scene.config.no_work_s = 0;
+    assert_eq!(Vec::<Alarm>::new(), scene.at(u64::MAX));
+}
+
+#[test]
+fn an_alarm_keeps_its_beginning_until_it_is_over() {
+    let low = |got_micro| vec![Alarm::BalanceLow { got_micro, min_micro: 5 }];
+    let mut in_force = InForce::default();
+    in_force.update(low(4), 10);
+    in_force.update(low(3), 20);
+    let facts = in_force.facts();
+    assert_eq!(("balance_low", 10), (&*facts[0].name, facts[0].since_ms));
+    assert_eq!("the account has 3 micro, less than balance_micro_min 5", facts[0].text);
+    assert_eq!(None, in_force.idle());
+    in_force.update(vec![Alarm::NoWork { idle_s: 1, why: Idle::Paused }], 30);
+    let facts = in_force.facts();
+    assert_eq!((1, "no_work", 30), (facts.len(), &*facts[0].name, facts[0].since_ms));
+    assert_eq!(Some("paused"), in_force.idle());
+    in_force.update(vec![], 40);
+    assert!(in_force.facts().is_empty());
+}
+
+#[test]
+fn a_tally_counts_what_was_decided_since_there_was_work_and_hands_all_on() {
+    let (clock, heard) = (Arc::new(TestClock::default()), Arc::new(Heard::default()));
+    let tally = Tally::new(clock.clone(), heard.clone());
+    clock.0.store(5, Ordering::SeqCst);
+    tally.count(Event::Decided("PAUSED"));
+    tally.count(Event::LostRace);
+    let counts = tally.counts();
+    assert_eq!((0, Some(5), 1), (counts.worked_ms, counts.run_seen_ms, counts.idle_losses));
+    assert_eq!(Some(&1), counts.idle_decisions.get("PAUSED"));
+    clock.0.store(9, Ordering::SeqCst);
+    tally.count(Event::Claimed);
+    let counts = tally.counts();
+    assert_eq!(
+        (9, 0, true),
+        (counts.worked_ms, counts.idle_losses, counts.idle_decisions.is_empty())
+    );
+    assert_eq!(Some(&1), counts.decisions.get("PAUSED"));
+    let expected = vec![Event::Decided("PAUSED"), Event::LostRace, Event::Claimed];
+    assert_eq!(expected, *heard.0.lock());
+}
+
+fn journal(folder: &tempfile::TempDir) -> Journal {
+    Journal::open(&folder.path().join("journal"), me(), Hash::digest(b"genesis")).unwrap()
+}
+
+fn run(prompt: &str) -> RunView {
+    let chain = FakeChain::new();
+    chain.run_of(&chain.add_run(prompt, 10_000, 10))
+}
+
+#[tokio::test]
+async fn runs_are_told_newest_first_and_the_open_ones_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = journal(&folder);
+    let over = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
+    let (first, second) = (Entry::reserve(run("a"), 1), Entry::reserve(run("b"), 2));
+    let third = Entry { steps: 3, tokens: 33, ..Entry::reserve(run("c"), 3) };
+    journal.put(&second).await.unwrap();
+    journal.put(&first.at(Phase::Working)).await.unwrap();
+    journal.put(&third.at(Phase::Over(over))).await.unwrap();
+    let told = |only_open, limit| {
+        let lines = runs(&journal, Wanted { only_open, limit }).unwrap();
+        lines.into_iter().map(|line| line.reserved_ms).collect::<Vec<_>>()
+    };
+    assert_eq!(vec![3, 2, 1], told(false, 9));
+    assert_eq!(vec![3], told(false, 1));
+    assert_eq!(vec![2, 1], told(true, 9));
+    let line = &runs(&journal, Wanted { only_open: false, limit: 1 }).unwrap()[0];
+    assert_eq!((Some(33), 3, 33, false), (line.reward_micro, line.steps, line.tokens, line.open));
+    assert_eq!("ended as completed, reward 33 micro", line.state);
+    let status = status(&journal, me(), 5, None, ready(7)).unwrap();
+    let open: Vec<_> = status.open.iter().map(|line| line.reserved_ms).collect();
+    assert_eq!((vec![1, 2], Some(7), None), (open, status.node.balance_micro, status.process));
+}
+
+#[tokio::test]
+async fn a_journal_is_read_without_knowing_its_chain_but_only_by_its_wallet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    assert!(Journal::open_existing(&path, me()).unwrap().is_none());
+    assert!(!path.exists(), "reading makes no journal");
+    let run = run("a");
+    let paused = Decision::Wait(Reason::Paused);
+    let written = journal(&folder);
+    written.note(&run.id, &paused, 1).await.unwrap();
+    let in_use = Journal::open_existing(&path, me()).unwrap_err();
+    assert!(matches!(in_use, JournalError::InUse { .. }), "{in_use}");
+    drop(written);
+    let read = Journal::open_existing(&path, me()).unwrap().unwrap();
+    let told = why(&read, &run.id).unwrap().unwrap();
+    assert_eq!((paused, None), (told.decisions[0].decision.clone(), told.state));
+    assert_eq!(None, why(&read, &Hash::ZERO).unwrap());
+    drop(read);
+    let other = Keypair::from_seed(&[7; 32]).address();
+    let foreign = Journal::open_existing(&path, other).unwrap_err();
+    assert!(matches!(foreign, JournalError::Foreign { .. }), "{foreign}");
+    // A file that was made and never written.
+    let empty = folder.path().join("empty");
+    drop(redb::Database::create(&empty).unwrap());
+    assert!(Journal::open_existing(&empty, me()).unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_sweep_is_in_the_outbox_until_its_fate_is_known_and_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = journal(&folder);
+    let purpose = Purpose::Sweep { to: me(), micro: 5 };
+    let tx = Hash::digest(b"tx");
+    let parcel = Parcel { nonce: 4, hash: tx, text: "{}".into(), run: Hash::ZERO, purpose };
+    journal.sign_sweep(&parcel, 10).await.unwrap();
+    assert_eq!(vec![parcel.clone()], journal.outbox().unwrap());
+    let signed = Swept { signed_ms: 10, ..Swept::default() };
+    assert_eq!(signed, journal.swept().unwrap());
+    let included = SweptLast::Included { tx, micro: 5 };
+    journal.resolve_sweep(4, included.clone()).await.unwrap();
+    assert!(journal.outbox().unwrap().is_empty());
+    let swept = Swept { times: 1, total_micro: 5, signed_ms: 10, last: Some(included) };
+    assert_eq!(swept, journal.swept().unwrap());
+    journal.sign_sweep(&Parcel { nonce: 5, ..parcel }, 20).await.unwrap();
+    let refused = SweptLast::Refused { code: "NONCE_TAKEN".into() };
+    journal.resolve_sweep(5, refused.clone()).await.unwrap();
+    let swept = Swept { times: 1, total_micro: 5, signed_ms: 20, last: Some(refused) };
+    assert_eq!(swept, journal.swept().unwrap());
+}
+
+#[tokio::test]
+async fn writes_of_the_journal_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = journal(&folder);
+    let heard = Arc::new(Heard::default());
+    journal.count_writes(heard.clone());
+    journal.put(&Entry::reserve(run("a"), 1)).await.unwrap();
+    assert!(matches!(heard.0.lock()[..], [Event::Written { .. }]));
+}
+
+/// A file with this text and a model.
+fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("miner.toml");
+    let backend = "[backend]\nurl = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\n";
+    std::fs::write(&path, format!("{backend}{text}")).unwrap();
+    (folder, path)
+}
+
+/// The settings of such a file.
+fn settings(text: &str) -> Result<Settings, String> {
+    let (_folder, path) = file(text);
+    let name = format!("{}: ", path.display());
+    Settings::read(&path).map_err(|error| error.to_string().replace(&name, ""))
+}
+
+#[test]
+fn a_cold_address_that_cannot_be_right_is_refused_with_its_setting() {
+    let cold = Keypair::from_seed(&[3; 32]).address();
+    let sweep = |more: &str| settings(&format!("[sweep]\naddress = \"{cold}\"\n{more}"));
+    let read = sweep("keep_micro = 1000").unwrap().sweep.unwrap();
+    let expected =
+        SweepConfig { address: cold, keep_micro: 1_000, min_micro: 1_000_000, pause_s: 3_600 };
+    assert_eq!(expected, read);
+    assert!(read.check_wallet(me()).is_ok());
+    let own = SweepConfig { address: me(), ..read }.check_wallet(me()).unwrap_err();
+    assert_eq!(
+        format!("sweep.address is {0}, the wallet's own; expected another address", me()),
+        own
+    );
+    let faults = [
+        (
+            "keep_micro = 999",
+            "sweep.keep_micro is 999; expected at least alarms.balance_micro_min, which is 1000",
+        ),
+        ("keep_micro = 1000\nmin_micro = 0", "sweep.min_micro is 0; expected at least 1"),
+        ("keep_micro = 1000\npause_s = 0", "sweep.pause_s is 0; expected 1 to 31622400"),
+        (
+            "keep_micro = 1000\n[policy]\nbalance_micro_min = 2000",
+            "sweep.keep_micro is 1000; expected at least policy.balance_micro_min, which is 2000",
+        ),
+    ];
+    for (text, fault) in faults {
+        assert_eq!(fault, sweep(text).unwrap_err());
+    }
+    let zeros = format!("[sweep]\naddress = \"{}\"\nkeep_micro = 1000", "0".repeat(40));
+    assert!(settings(&zeros).unwrap_err().contains("sweep.address is all zeros"));
+    let short = settings("[sweep]\naddress = \"ox12\"\nkeep_micro = 1000").unwrap_err();
+    assert!(short.contains("40 lowercase hex characters") && short.contains("ox12"), "{short}");
+    let capital = cold.to_string().to_uppercase();
+    assert!(settings(&format!("[sweep]\naddress = \"{capital}\"\nkeep_micro = 1000")).is_err());
+    let late = settings("[alarms]\nno_work_s = 31622401").unwrap_err();
+    assert_eq!("alarms.no_work_s is 31622401; expected 0 to 31622400", late);
+}
+
+#[tokio::test]
+async fn a_trial_says_of_each_pending_run_what_the_policy_would_decide() {
+    let chain = FakeChain::new();
+    let taken = chain.add_run("What is 1+1?", 30_000, 10);
+    let poor = chain.add_run("cheap", 500, 1);
+    let foreign = chain.add_run("fly", 20_000, 10);
+    let served = chain.add_run("time", 10_000, 10);
+    let excluded = chain.add_run("lapsed", 9_000, 10);
+    {
+        let mut state = chain.state.lock();
+        let mut tools =
+            |run, name: &str| state.runs.get_mut(run).unwrap().tools = vec![name.into()];
+        tools(&taken, "math_eval");
+        tools(&foreign, "fly");
+        tools(&served, "time__now");
+        state.runs.get_mut(&excluded).unwrap().excluded = vec![me()];
+        state.balances.insert(me(), 5);
+    }
+    let text = "[[tools.mcp]]\nname = \"time\"\ncommand = [\"/nonexistent\"]\n";
+    let folder = tempfile::tempdir().unwrap();
+    let around = Surroundings {
+        node: wallet::Client::new("http://127.0.0.1:1").unwrap(),
+        clock: Arc::new(TestClock::default()),
+        names: Arc::new(SystemNames),
+        folder: folder.path().to_owned(),
+        wrapper: None,
+        stop: tokio_util::sync::CancellationToken::new(),
+    };
+    let trial = Trial::new(settings(text).unwrap(), &around).unwrap();
+    let tried = trial.run(&chain, Some(me()), 1_000_000).await.unwrap();
+    let told: Vec<_> = tried.iter().map(|it| (it.run, it.decision.code())).collect();
+    let expected = vec![
+        (taken, "CLAIM"),
+        (foreign, "TOOLS_MISSING"),
+        (served, "CLAIM"),
+        (excluded, "EXCLUDED"),
+        (poor, "FEE_TOO_LOW"),
+    ];
+    assert_eq!(expected, told);
+    // Nobody's wallet has all money and let nothing lapse.
+    let tried = trial.run(&chain, None, 1_000_000).await.unwrap();
+    assert_eq!("CLAIM", tried[3].decision.code());
+    let needy = settings("[policy]\nbalance_micro_min = 6").unwrap();
+    let trial = Trial::new(needy, &around).unwrap();
+    let tried = trial.run(&chain, Some(me()), 1_000_000).await.unwrap();
+    assert_eq!("BALANCE_LOW", tried[0].decision.code());
+}
+
+#[test]
+fn the_settings_of_the_document_hold_and_its_reasons_and_checks_are_all() {
+    let document = include_str!("../../../docs/miner.md");
+    let blocks = document.split("```toml\n").skip(1).filter_map(|it| it.split("```").next());
+    let mut shown = 0;
+    for text in blocks.filter(|text| text.contains("[metrics]") || text.contains("[sweep]")) {
+        settings(text).expect(text);
+        shown += 1;
+    }
+    assert_eq!(2, shown);
+    let idle = [
+        Idle::NodeAway(String::new()),
+        Idle::NodeSyncing,
+        Idle::Paused,
+        Idle::BackendDown(String::new()),
+        Idle::NoPendingRuns,
+        Idle::ClaimsLost(1),
+    ];
+    let words = idle.iter().map(Idle::word).chain(Alarm::NAMES);
+    for word in words.chain(["node", "backend", "policy", "balance", "journal"]) {
+        assert!(document.contains(&format!("`{word}`")), "{word}");
+    }
+    let defaults = AlarmConfig::default();
+    assert_eq!((1_000, 3_600), (defaults.balance_micro_min, defaults.no_work_s));
+}

@@ -1,0 +1,153 @@
+//! What a policy would decide about the runs that wait now. Nothing is claimed, nothing is written.
+
+use std::collections::BTreeSet;
+
+use types::{Address, Hash};
+
+use crate::adapters::Understanding;
+use crate::backend::Manifest;
+use crate::chain::{ChainError, Ledger, RunView, Runs};
+use crate::policy::{Decision, Policy, Standing, decide};
+use crate::ports::Courses;
+use crate::settings::{ModelConfig, Settings};
+use crate::tools::{Config, Grant, OpenError, Surroundings, Toolbox};
+
+/// A policy that is tried.
+#[derive(Debug)]
+pub struct Trial {
+    policy: Policy,
+    model: Manifest,
+    toolbox: Toolbox,
+    /// Names and addresses of MCP servers, which are taken to be there: they are not started.
+    servers: BTreeSet<String>,
+}
+
+/// What would be decided about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The run.
+    pub run: Hash,
+    /// The escrow, micro-OMBRA.
+    pub max_fee_micro: u64,
+    /// The decision.
+    pub decision: Decision,
+}
+
+impl Trial {
+    /// A trial of the policy of a configuration. The model is not asked and MCP servers are not
+    /// started: they are taken to be there.
+    ///
+    /// # Errors
+    /// When the built-in tools cannot be had.
+    pub fn new(settings: Settings, around: &Surroundings) -> Result<Self, OpenError> {
+        let Settings { policy, tools, model, .. } = settings;
+        let named = tools.mcp.iter().map(|server| server.name.clone());
+        let servers = named.chain(tools.mcp.iter().filter_map(|server| server.url.clone()));
+        let servers = servers.collect();
+        let toolbox = Toolbox::open(&Config { mcp: Vec::new(), ..tools }, around)?;
+        Ok(Self { policy, model: manifest(&model), toolbox, servers })
+    }
+
+    /// Decides about every pending run of the node, those with the highest escrow first. Without a
+    /// wallet its balance and its lapsed claims stand against nothing.
+    ///
+    /// # Errors
+    /// When the node cannot be asked.
+    pub async fn run(
+        &self,
+        node: &(impl Runs + Ledger),
+        wallet: Option<Address>,
+        now_ms: u64,
+    ) -> Result<Vec<Tried>, ChainError> {
+        let balance_micro = match &wallet {
+            Some(wallet) => node.funds(wallet).await?.balance_micro,
+            None => u64::MAX,
+        };
+        let head = node.head().await?;
+        let mut runs = node.pending().await?;
+        runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
+        let mut tried = Vec::new();
+        for run in runs {
+            let standing = Standing {
+                now_ms,
+                miner: wallet.unwrap_or_default(),
+                balance_micro,
+                runs_busy: 0,
+                claims_today: 0,
+                spent_today_micro: 0,
+                model: self.model.model.clone(),
+                node_syncing: head.syncing,
+                backend_down: None,
+                too_long: None,
+                tools_missing: Vec::new(),
+                journal: None,
+                rival: None,
+                prompt_bytes: u64::try_from(run.prompt.len()).unwrap_or(u64::MAX),
+                unreadable: None,
+            };
+            let standing = self.read(node, &run, standing).await?;
+            let decision = decide(&self.policy, &run, &standing);
+            tried.push(Tried { run: run.id, max_fee_micro: run.max_fee_micro, decision });
+        }
+        Ok(tried)
+    }
+
+    /// With what the request says.
+    async fn read(
+        &self,
+        node: &impl Runs,
+        run: &RunView,
+        mut standing: Standing,
+    ) -> Result<Standing, ChainError> {
+        let bytes_max = usize::try_from(self.policy.prompt_bytes_max).unwrap_or(usize::MAX);
+        let blob = match &run.prompt_blob_id {
+            None => None,
+            Some(id) => match node.blob_text(id, bytes_max).await? {
+                Some(text) => Some(text),
+                None => {
+                    standing.unreadable = Some(format!("the prompt's blob {id} cannot be read"));
+                    return Ok(standing);
+                }
+            },
+        };
+        let blob_bytes = blob.as_ref().map_or(0, String::len);
+        let blob_bytes = u64::try_from(blob_bytes).unwrap_or(u64::MAX);
+        standing.prompt_bytes = standing.prompt_bytes.saturating_add(blob_bytes);
+        let courses = Understanding::new(self.toolbox.clone(), self.model.clone());
+        match courses.begin(run, blob.as_deref()) {
+            Err(why) => standing.unreadable = Some(why),
+            Ok(course) => standing.tools_missing = self.missing(course.grant()),
+        }
+        Ok(standing)
+    }
+
+    fn missing(&self, grant: crate::ports::Grant) -> Vec<String> {
+        let crate::ports::Grant { tools, servers, is_reproducible } = grant;
+        let missing = self.toolbox.missing(&Grant { tools, servers, is_reproducible });
+        let of_server = |name: &String| {
+            let server = name.split_once("__").map_or(name.as_str(), |(server, _)| server);
+            self.servers.contains(server) || self.servers.contains(name)
+        };
+        missing.into_iter().filter(|name| !of_server(name)).collect()
+    }
+}
+
+/// What the configuration says about the model.
+fn manifest(model: &ModelConfig) -> Manifest {
+    match model {
+        ModelConfig::Server(config) => Manifest {
+            name: config.name.clone().unwrap_or_else(|| config.model.clone()),
+            model: config.model.clone(),
+            deterministic: false,
+            context_tokens_max: config.context_tokens_max,
+            constrains: false,
+        },
+        ModelConfig::Embedded(config) => Manifest {
+            name: "embedded".to_owned(),
+            model: config.model_name(),
+            deterministic: true,
+            context_tokens_max: u32::try_from(config.context_tokens_max.get()).unwrap_or(u32::MAX),
+            constrains: true,
+        },
+    }
+}

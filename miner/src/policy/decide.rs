@@ -1,0 +1,222 @@
+//! The decision about one run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use types::params::{AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN};
+use types::{Address, Hash, RunStatus};
+
+use super::{Policy, Reason, Unit};
+use crate::chain::RunView;
+
+/// What a decision depends on, beside the policy and the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The time, milliseconds since 1970.
+    pub now_ms: u64,
+    /// This miner.
+    pub miner: Address,
+    /// Its spendable balance.
+    pub balance_micro: u64,
+    /// Runs that are worked on, with reserved slots.
+    pub runs_busy: u64,
+    /// Claims of today.
+    pub claims_today: u64,
+    /// What today's transactions burned.
+    pub spent_today_micro: u64,
+    /// The model's name.
+    pub model: String,
+    /// Whether the node is behind the chain.
+    pub node_syncing: bool,
+    /// Why the back end cannot be asked; none if it can.
+    pub backend_down: Option<String>,
+    /// Tools of the run that cannot be had now.
+    pub tools_missing: Vec<String>,
+    /// What the journal says about the run, if it knows it.
+    pub journal: Option<String>,
+    /// Somebody else's claim of the run in the pool.
+    pub rival: Option<Address>,
+    /// Bytes of the prompt, its blob included.
+    pub prompt_bytes: u64,
+    /// The tokens of a prompt for which the model has no room, and the most that it has room for.
+    pub too_long: Option<(u64, u64)>,
+    /// Why the request cannot be worked on; none if it can.
+    pub unreadable: Option<String>,
+}
+
+/// What to do about a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Claim it after so many milliseconds.
+    Claim {
+        /// The wait before the claim is signed.
+        after_ms: u64,
+    },
+    /// Never, unless the policy changes.
+    Skip(Reason),
+    /// Not now.
+    Wait(Reason),
+}
+
+impl Decision {
+    /// The reason's code, or `CLAIM`.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Claim { .. } => "CLAIM",
+            Self::Skip(reason) | Self::Wait(reason) => reason.code(),
+        }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Claim { after_ms } => write!(formatter, "claim it after {after_ms} ms"),
+            Self::Skip(reason) => write!(formatter, "not to be claimed: {reason}"),
+            Self::Wait(reason) => write!(formatter, "not now: {reason}"),
+        }
+    }
+}
+
+/// Decides about a run. Pure: the same arguments give the same decision.
+#[must_use]
+pub fn decide(policy: &Policy, run: &RunView, standing: &Standing) -> Decision {
+    if let Some(reason) = skip(policy, run, standing) {
+        return Decision::Skip(reason);
+    }
+    if let Some(reason) = wait(policy, standing) {
+        return Decision::Wait(reason);
+    }
+    Decision::Claim { after_ms: jitter_ms(&standing.miner, &run.id, policy.claim_jitter_ms) }
+}
+
+/// How long a miner waits before it claims a run: 0 to `max_ms`, the same each time, so that miners
+/// with the same policy do not all claim at once.
+#[must_use]
+pub fn jitter_ms(miner: &Address, run: &Hash, max_ms: u64) -> u64 {
+    let digest = Hash::digest_parts(&[miner.to_string().as_bytes(), run.as_bytes()]);
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(digest.as_bytes()) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first) % max_ms.saturating_add(1)
+}
+
+/// What stands against the run itself.
+fn skip(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+    if run.status != RunStatus::Pending {
+        return Some(Reason::NotPending { status: run.status });
+    }
+    if run.excluded.contains(&standing.miner) {
+        return Some(Reason::Excluded);
+    }
+    if let Some(phase) = &standing.journal {
+        return Some(Reason::Known { phase: phase.clone() });
+    }
+    skip_requester(policy, run)
+        .or_else(|| skip_money(policy, run))
+        .or_else(|| skip_work(policy, run, standing))
+        .or_else(|| skip_time(policy, run, standing))
+}
+
+fn skip_requester(policy: &Policy, run: &RunView) -> Option<Reason> {
+    let requester = run.submitter;
+    if policy.requesters_deny.contains(&requester) {
+        return Some(Reason::RequesterDenied { requester });
+    }
+    let listed = &policy.requesters_allow;
+    (!listed.is_empty() && !listed.contains(&requester))
+        .then_some(Reason::RequesterNotListed { requester })
+}
+
+fn skip_money(policy: &Policy, run: &RunView) -> Option<Reason> {
+    let (got_micro, min_micro) = (run.max_fee_micro, policy.min_max_fee_micro);
+    if got_micro < min_micro {
+        return Some(Reason::FeeTooLow { got_micro, min_micro });
+    }
+    let steps = policy.steps_expected.min(run.steps_max);
+    let fees = steps.saturating_mul(AGENT_NETWORK_FEE_PER_STEP);
+    let tokens = policy.tokens_expected.saturating_mul(AGENT_REWARD_PER_TOKEN);
+    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let margin = signed(got_micro).saturating_sub(signed(fees)).saturating_sub(signed(tokens));
+    let min_micro = policy.min_margin_micro;
+    (margin < min_micro).then_some(Reason::MarginTooLow { got_micro: margin, min_micro })
+}
+
+fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+    let got = run.steps_max;
+    if got > policy.steps_max {
+        return Some(Reason::StepsTooMany { got, max: policy.steps_max });
+    }
+    if got < policy.steps_min {
+        return Some(Reason::StepsTooFew { got, min: policy.steps_min });
+    }
+    if let Some(allow) = &policy.tools_allow {
+        let foreign = run.tools.iter().filter(|name| !allow.contains(*name));
+        let names: Vec<String> = foreign.cloned().collect();
+        if !names.is_empty() {
+            return Some(Reason::ToolsNotAllowed { names });
+        }
+    }
+    if !standing.tools_missing.is_empty() {
+        return Some(Reason::ToolsMissing { names: standing.tools_missing.clone() });
+    }
+    if let Some(reason) = skip_model(policy, run, standing) {
+        return Some(reason);
+    }
+    if standing.prompt_bytes > policy.prompt_bytes_max {
+        let (got, max) = (standing.prompt_bytes, policy.prompt_bytes_max);
+        return Some(Reason::PromptTooLong { got, max, unit: Unit::Bytes });
+    }
+    if let Some((got, max)) = standing.too_long {
+        return Some(Reason::PromptTooLong { got, max, unit: Unit::Tokens });
+    }
+    standing.unreadable.clone().map(|why| Reason::Unreadable { why })
+}
+
+fn skip_model(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+    let hint = run.model_hint.as_deref().map(str::trim).filter(|hint| !hint.is_empty());
+    let Some(hint) = hint else {
+        return (!policy.unnamed_models).then_some(Reason::ModelUnnamed);
+    };
+    let same = |name: &str| name.trim().eq_ignore_ascii_case(hint);
+    let known = same(&standing.model) || policy.models.iter().any(|name| same(name));
+    (!known).then(|| Reason::ModelUnknown { hint: hint.to_owned() })
+}
+
+fn skip_time(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+    let left_ms = run.deadline_ms?.saturating_sub(standing.now_ms);
+    let min_ms = policy.pending_left_ms_min;
+    (left_ms < min_ms).then_some(Reason::TooLate { left_ms, min_ms })
+}
+
+/// What stands against claiming anything now.
+fn wait(policy: &Policy, standing: &Standing) -> Option<Reason> {
+    if !policy.claiming {
+        return Some(Reason::Paused);
+    }
+    if let Some(miner) = standing.rival {
+        return Some(Reason::RivalClaim { miner });
+    }
+    if standing.node_syncing {
+        return Some(Reason::NodeSyncing);
+    }
+    if let Some(why) = &standing.backend_down {
+        return Some(Reason::BackendDown { why: why.clone() });
+    }
+    if standing.runs_busy >= policy.runs_max {
+        return Some(Reason::SlotsFull { max: policy.runs_max });
+    }
+    let (got_micro, min_micro) = (standing.balance_micro, policy.balance_micro_min);
+    if got_micro < min_micro {
+        return Some(Reason::BalanceLow { got_micro, min_micro });
+    }
+    let (got, max) = (standing.claims_today, policy.claims_per_day_max);
+    if got >= max {
+        return Some(Reason::ClaimsToday { got, max });
+    }
+    let (got_micro, max_micro) = (standing.spent_today_micro, policy.spend_micro_per_day_max);
+    (got_micro >= max_micro).then_some(Reason::SpentToday { got_micro, max_micro })
+}

@@ -1,0 +1,232 @@
+//! Which runs are claimed: the settings, and a pure decision with its reason.
+
+mod decide;
+mod reason;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use types::Address;
+
+pub use decide::{Decision, Standing, decide, jitter_ms};
+pub use reason::{Reason, Unit};
+
+/// What is claimed; the table `[policy]` of the miner's configuration. Units are in the names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Whether anything is claimed at all.
+    pub claiming: bool,
+    /// The least escrow.
+    pub min_max_fee_micro: u64,
+    /// The least that the escrow must have above the expected tokens and steps.
+    pub min_margin_micro: i64,
+    /// How many tokens a run is expected to put out; each earns 1 micro.
+    pub tokens_expected: u64,
+    /// How many steps a run is expected to take; each costs the escrow 100 micro.
+    pub steps_expected: u64,
+    /// The least `maxSteps`.
+    pub steps_min: u64,
+    /// The greatest `maxSteps`.
+    pub steps_max: u64,
+    /// Tools that runs may ask for; none means all that this miner has.
+    pub tools_allow: Option<BTreeSet<String>>,
+    /// Names that a `modelHint` may have, beside the back end's own model; compared without case.
+    pub models: Vec<String>,
+    /// Whether runs without a `modelHint` are taken.
+    pub unnamed_models: bool,
+    /// If not empty, only these requesters.
+    pub requesters_allow: BTreeSet<Address>,
+    /// Never these requesters.
+    pub requesters_deny: BTreeSet<Address>,
+    /// The longest prompt, its blob included.
+    pub prompt_bytes_max: u64,
+    /// How many runs are worked on at once.
+    pub runs_max: u64,
+    /// The most claims of a day (UTC).
+    pub claims_per_day_max: u64,
+    /// The most that a day's transactions may burn (blobs, turns); claims and steps cost nothing.
+    pub spend_micro_per_day_max: u64,
+    /// No claims with less than this in the account.
+    pub balance_micro_min: u64,
+    /// Claims wait up to this long, by a number that follows from miner and run.
+    pub claim_jitter_ms: u64,
+    /// No claims of runs that end sooner than this.
+    pub pending_left_ms_min: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            claiming: true,
+            min_max_fee_micro: 1_000,
+            min_margin_micro: 0,
+            tokens_expected: 500,
+            steps_expected: 2,
+            steps_min: 1,
+            steps_max: 200,
+            tools_allow: None,
+            models: Vec::new(),
+            unnamed_models: true,
+            requesters_allow: BTreeSet::new(),
+            requesters_deny: BTreeSet::new(),
+            prompt_bytes_max: 262_144,
+            runs_max: 1,
+            claims_per_day_max: 10_000,
+            spend_micro_per_day_max: 1_000_000,
+            balance_micro_min: 0,
+            claim_jitter_ms: 300,
+            pending_left_ms_min: 5_000,
+        }
+    }
+}
+
+/// Bounds of settings: where a value outside is a mistake of unit or typing.
+const RUNS_MAX: u64 = 256;
+const JITTER_MS_MAX: u64 = 60_000;
+const STEPS_MAX: u64 = types::params::MAX_STEPS_MAX;
+
+/// One thing that is wrong with a policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("policy.{field} is {got}; expected {expected}")]
+pub struct Fault {
+    /// The setting.
+    pub field: &'static str,
+    /// Its value.
+    pub got: String,
+    /// What would be right.
+    pub expected: String,
+}
+
+/// Why a policy cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not TOML of the right shape.
+    #[error("the policy cannot be understood: {0}")]
+    Malformed(#[from] toml::de::Error),
+    /// Values make no sense.
+    #[error("{}", sentences(.0))]
+    Faults(Vec<Fault>),
+}
+
+fn sentences(faults: &[Fault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// A file that has a table `[policy]`; its other tables belong to others.
+#[derive(Deserialize)]
+struct PolicyTable {
+    #[serde(default)]
+    policy: Policy,
+}
+
+impl Policy {
+    /// Reads the table `[policy]` of a TOML text and checks it.
+    ///
+    /// # Errors
+    /// On an unknown setting, a value of the wrong type, or values that make no sense: then all of them.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        let table: PolicyTable = toml::from_str(text)?;
+        let faults = table.policy.faults();
+        if faults.is_empty() { Ok(table.policy) } else { Err(PolicyError::Faults(faults)) }
+    }
+
+    /// Everything that is wrong with the values.
+    #[must_use]
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut check = |ok: bool, field, got: String, expected: String| {
+            if !ok {
+                faults.push(Fault { field, got, expected });
+            }
+        };
+        let within = |value: u64, low: u64, high: u64| (low..=high).contains(&value);
+        let span = |low: u64, high: u64| format!("{low} to {high}");
+        let runs_ok = within(self.runs_max, 1, RUNS_MAX);
+        check(runs_ok, "runs_max", self.runs_max.to_string(), span(1, RUNS_MAX));
+        let steps_ok = within(self.steps_max, 1, STEPS_MAX);
+        check(steps_ok, "steps_max", self.steps_max.to_string(), span(1, STEPS_MAX));
+        let least_ok = within(self.steps_min, 1, self.steps_max.max(1));
+        check(least_ok, "steps_min", self.steps_min.to_string(), "1 to steps_max".into());
+        let jitter_ok = self.claim_jitter_ms <= JITTER_MS_MAX;
+        check(
+            jitter_ok,
+            "claim_jitter_ms",
+            self.claim_jitter_ms.to_string(),
+            span(0, JITTER_MS_MAX),
+        );
+        let fee_ok = self.min_max_fee_micro >= types::params::AGENT_NETWORK_FEE_PER_STEP;
+        let least = "at least 100, the network fee of one step".to_owned();
+        check(fee_ok, "min_max_fee_micro", self.min_max_fee_micro.to_string(), least);
+        check(self.prompt_bytes_max > 0, "prompt_bytes_max", "0".into(), "at least 1".into());
+        let both = self.requesters_allow.intersection(&self.requesters_deny).next();
+        let got = both.map_or_else(String::new, ToString::to_string);
+        check(both.is_none(), "requesters_deny", got, "no address of requesters_allow".into());
+        let empty = self.models.iter().any(|name| name.trim().is_empty());
+        check(!empty, "models", "an empty name".into(), "names of models".into());
+        faults
+    }
+}
+
+/// A policy in a file, read again when the file changes.
+#[derive(Clone, Debug)]
+pub struct PolicyFile {
+    path: PathBuf,
+    text: String,
+    /// What the file said at the last look, if that was something else.
+    newer: Option<String>,
+}
+
+impl PolicyFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As for [`Policy::parse`], and when the file cannot be read.
+    pub fn open(path: &Path) -> Result<(Self, Policy), PolicyError> {
+        let text = read(path)?;
+        let policy = Policy::parse(&text)?;
+        Ok((Self { path: path.to_owned(), text, newer: None }, policy))
+    }
+
+    /// The policy, if the file says something else than before; faults are told once, and the policy
+    /// before them stays in force. A change counts once two looks found the same, so that a file that
+    /// is being written is not taken for a whole one.
+    ///
+    /// # Errors
+    /// As for [`PolicyFile::open`].
+    pub fn changed(&mut self) -> Result<Option<Policy>, PolicyError> {
+        let text = read(&self.path)?;
+        if text == self.text {
+            self.newer = None;
+            return Ok(None);
+        }
+        if self.newer.as_ref() != Some(&text) {
+            self.newer = Some(text);
+            return Ok(None);
+        }
+        (self.text, self.newer) = (text, None);
+        Policy::parse(&self.text).map(Some)
+    }
+
+    /// Whether the last look found a change that does not count yet.
+    #[must_use]
+    pub const fn is_changing(&self) -> bool {
+        self.newer.is_some()
+    }
+}
+
+fn read(path: &Path) -> Result<String, PolicyError> {
+    let unreadable = |source| PolicyError::Unreadable { path: path.to_owned(), source };
+    std::fs::read_to_string(path).map_err(unreadable)
+}

@@ -1,0 +1,237 @@
+//! Every reason, its precedence and its boundary; the settings and their faults.
+
+use std::collections::BTreeSet;
+
+use types::{Address, Hash, Keypair, RunStatus};
+
+use super::{Decision, Policy, PolicyError, PolicyFile, Reason, Standing, Unit, decide, jitter_ms};
+use crate::chain::RunView;
+
+fn address(seed: u8) -> Address {
+    Keypair::from_seed(&[seed; 32]).address()
+}
+
+fn run() -> RunView {
+    RunView {
+        id: Hash::digest(b"run"),
+        conversation_id: Hash::ZERO,
+        submitter: address(1),
+        prompt: "hello".into(),
+        prompt_blob_id: None,
+        tools: vec!["now".into()],
+        model_hint: None,
+        max_fee_micro: 10_000,
+        steps_max: 10,
+        status: RunStatus::Pending,
+        miner: None,
+        excluded: vec![],
+        steps: 0,
+        tokens: 0,
+        deadline_ms: Some(1_000_000),
+        reward_micro: None,
+    }
+}
+
+fn standing() -> Standing {
+    Standing {
+        now_ms: 0,
+        miner: address(9),
+        balance_micro: 50,
+        runs_busy: 0,
+        claims_today: 0,
+        spent_today_micro: 0,
+        model: "tiny".into(),
+        node_syncing: false,
+        backend_down: None,
+        too_long: None,
+        tools_missing: vec![],
+        journal: None,
+        rival: None,
+        prompt_bytes: 5,
+        unreadable: None,
+    }
+}
+
+type Change = fn(&mut Policy, &mut RunView, &mut Standing);
+
+fn decision(change: Change) -> Decision {
+    let (mut policy, mut run, mut standing) = (Policy::default(), run(), standing());
+    change(&mut policy, &mut run, &mut standing);
+    decide(&policy, &run, &standing)
+}
+
+#[test]
+fn a_run_that_nothing_speaks_against_is_claimed() {
+    let after_ms = jitter_ms(&address(9), &run().id, 300);
+    assert_eq!(Decision::Claim { after_ms }, decision(|_, _, _| ()));
+}
+
+#[test]
+fn every_reason_to_skip_has_its_code() {
+    let cases: [(&str, Change); 17] = [
+        ("NOT_PENDING", |_, r, _| r.status = RunStatus::Claimed),
+        ("EXCLUDED", |_, r, s| r.excluded.push(s.miner)),
+        ("KNOWN", |_, _, s| s.journal = Some("over".into())),
+        ("REQUESTER_DENIED", |p, r, _| p.requesters_deny = [r.submitter].into()),
+        ("REQUESTER_NOT_LISTED", |p, _, s| p.requesters_allow = [s.miner].into()),
+        ("FEE_TOO_LOW", |_, r, _| r.max_fee_micro = 999),
+        ("MARGIN_TOO_LOW", |p, r, _| (r.max_fee_micro, p.min_margin_micro) = (1_000, 301)),
+        ("STEPS_TOO_MANY", |p, _, _| p.steps_max = 9),
+        ("STEPS_TOO_FEW", |p, _, _| p.steps_min = 11),
+        ("TOOLS_NOT_ALLOWED", |p, _, _| p.tools_allow = Some(BTreeSet::new())),
+        ("TOOLS_MISSING", |_, _, s| s.tools_missing.push("fly".into())),
+        ("MODEL_UNKNOWN", |_, r, _| r.model_hint = Some("huge".into())),
+        ("MODEL_UNNAMED", |p, _, _| p.unnamed_models = false),
+        ("PROMPT_TOO_LONG", |p, _, _| p.prompt_bytes_max = 4),
+        ("PROMPT_TOO_LONG", |_, _, s| s.too_long = Some((3_001, 3_000))),
+        ("UNREADABLE", |_, _, s| s.unreadable = Some("bad".into())),
+        ("TOO_LATE", |_, _, s| s.now_ms = 995_001),
+    ];
+    for (code, change) in cases {
+        let decision = decision(change);
+        assert!(matches!(decision, Decision::Skip(_)), "{code}: {decision:?}");
+        assert_eq!(code, decision.code());
+    }
+}
+
+#[test]
+fn every_reason_to_wait_has_its_code() {
+    let cases: [(&str, Change); 8] = [
+        ("PAUSED", |p, _, _| p.claiming = false),
+        ("RIVAL_CLAIM", |_, _, s| s.rival = Some(address(3))),
+        ("NODE_SYNCING", |_, _, s| s.node_syncing = true),
+        ("BACKEND_DOWN", |_, _, s| s.backend_down = Some("refused".into())),
+        ("SLOTS_FULL", |_, _, s| s.runs_busy = 1),
+        ("BALANCE_LOW", |p, _, _| p.balance_micro_min = 51),
+        ("CLAIMS_TODAY", |p, _, s| (p.claims_per_day_max, s.claims_today) = (7, 7)),
+        ("SPENT_TODAY", |p, _, s| (p.spend_micro_per_day_max, s.spent_today_micro) = (9, 9)),
+    ];
+    for (code, change) in cases {
+        let decision = decision(change);
+        assert!(matches!(decision, Decision::Wait(_)), "{code}: {decision:?}");
+        assert_eq!(code, decision.code());
+    }
+}
+
+#[test]
+fn values_at_the_bounds_are_claimed() {
+    let cases: [Change; 8] = [
+        |_, r, _| r.max_fee_micro = 1_000,
+        |p, r, _| (r.max_fee_micro, p.min_margin_micro) = (1_000, 300),
+        |p, _, _| p.steps_max = 10,
+        |p, _, _| p.steps_min = 10,
+        |_, _, s| s.now_ms = 995_000,
+        |p, _, _| p.balance_micro_min = 50,
+        |p, _, s| (p.claims_per_day_max, s.claims_today) = (8, 7),
+        |_, r, _| r.model_hint = Some(" TINY ".into()),
+    ];
+    for (place, change) in cases.into_iter().enumerate() {
+        assert!(matches!(decision(change), Decision::Claim { .. }), "case {place}");
+    }
+}
+
+#[test]
+fn the_margin_counts_no_more_steps_than_the_run_allows() {
+    let change: Change = |p, r, _| {
+        (r.steps_max, r.max_fee_micro) = (1, 1_000);
+        (p.steps_expected, p.tokens_expected, p.min_margin_micro) = (5, 900, 0);
+    };
+    assert!(matches!(decision(change), Decision::Claim { .. }));
+}
+
+#[test]
+fn a_reason_says_its_numbers() {
+    let Decision::Skip(reason) = decision(|_, r, _| r.max_fee_micro = 999) else { panic!() };
+    assert_eq!("maxFee 999 micro is below min_max_fee_micro 1000", reason.to_string());
+    let text = serde_json::to_string(&reason).unwrap();
+    assert_eq!(r#"{"code":"FEE_TOO_LOW","got_micro":999,"min_micro":1000}"#, text);
+    assert_eq!(reason, serde_json::from_str::<Reason>(&text).unwrap());
+    let Decision::Skip(reason) = decision(|_, _, s| s.too_long = Some((9, 7))) else { panic!() };
+    let says = "the prompt takes 9 tokens, above the 7 that the model's context has beside the \
+                output that the policy expects";
+    assert_eq!(says, reason.to_string());
+    // As journals have it that were written before there were units.
+    let earlier = r#"{"code":"PROMPT_TOO_LONG","got":5,"max":4}"#;
+    let expected = Reason::PromptTooLong { got: 5, max: 4, unit: Unit::Bytes };
+    assert_eq!(expected, serde_json::from_str::<Reason>(earlier).unwrap());
+}
+
+#[test]
+fn the_written_code_is_the_code() {
+    let reasons = [
+        Reason::Excluded,
+        Reason::Paused,
+        Reason::NodeSyncing,
+        Reason::PromptTooLong { got: 2, max: 1, unit: Unit::Tokens },
+        Reason::NotPending { status: RunStatus::Claimed },
+        Reason::ToolsNotAllowed { names: vec![] },
+        Reason::SpentToday { got_micro: 1, max_micro: 1 },
+    ];
+    for reason in reasons {
+        let written = serde_json::to_value(&reason).unwrap();
+        assert_eq!(reason.code(), written["code"]);
+    }
+}
+
+#[test]
+fn the_wait_before_a_claim_follows_from_miner_and_run() {
+    let run = Hash::digest(b"run");
+    assert_eq!(jitter_ms(&address(1), &run, 1_000), jitter_ms(&address(1), &run, 1_000));
+    let waits: BTreeSet<u64> = (0..50).map(|n| jitter_ms(&address(n), &run, 1_000)).collect();
+    assert!(waits.len() > 40 && waits.iter().all(|wait| *wait <= 1_000), "{waits:?}");
+    assert_eq!(0, jitter_ms(&address(1), &run, 0));
+}
+
+#[test]
+fn all_faults_of_a_policy_are_told_at_once() {
+    let text = "[policy]\nruns_max = 0\nsteps_max = 201\nclaim_jitter_ms = 60001\nmin_max_fee_micro = 20\nmodels = [\" \"]\nprompt_bytes_max = 0\nsteps_min = 0";
+    let Err(PolicyError::Faults(faults)) = Policy::parse(text) else { panic!() };
+    let fields: Vec<_> = faults.iter().map(|fault| fault.field).collect();
+    let expected = [
+        "runs_max",
+        "steps_max",
+        "steps_min",
+        "claim_jitter_ms",
+        "min_max_fee_micro",
+        "prompt_bytes_max",
+        "models",
+    ];
+    assert_eq!(expected.as_slice(), fields);
+    assert_eq!("policy.runs_max is 0; expected 1 to 256", faults[0].to_string());
+}
+
+#[test]
+fn an_unknown_setting_is_refused_and_other_tables_are_not_read() {
+    assert!(matches!(Policy::parse("[policy]\nrun_max = 1"), Err(PolicyError::Malformed(_))));
+    let policy = Policy::parse("[policy]\nruns_max = 4\n[tools]\nx = 1").unwrap();
+    assert_eq!(4, policy.runs_max);
+    assert_eq!(Policy::default(), Policy::parse("").unwrap());
+}
+
+#[test]
+fn an_address_that_is_allowed_and_denied_is_a_fault() {
+    let one = address(1);
+    let text = format!("[policy]\nrequesters_allow = [\"{one}\"]\nrequesters_deny = [\"{one}\"]");
+    let Err(PolicyError::Faults(faults)) = Policy::parse(&text) else { panic!() };
+    assert_eq!("requesters_deny", faults[0].field);
+}
+
+#[test]
+fn a_changed_file_is_read_again_and_its_faults_are_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("miner.toml");
+    std::fs::write(&path, "[policy]\nruns_max = 2").unwrap();
+    let (mut file, policy) = PolicyFile::open(&path).unwrap();
+    assert_eq!(2, policy.runs_max);
+    assert!(file.changed().unwrap().is_none());
+    std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
+    assert!(file.changed().unwrap().is_none());
+    assert!(matches!(file.changed(), Err(PolicyError::Faults(_))));
+    assert!(file.changed().unwrap().is_none());
+    // Whoever writes it is not done: an empty file would be a policy of its own.
+    std::fs::write(&path, "").unwrap();
+    assert!(file.changed().unwrap().is_none());
+    std::fs::write(&path, "[policy]\nruns_max = 3").unwrap();
+    assert!(file.changed().unwrap().is_none());
+    assert_eq!(3, file.changed().unwrap().unwrap().runs_max);
+}

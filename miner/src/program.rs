@@ -1,0 +1,363 @@
+//! The whole program: everything that the engine is made of, from the configuration file, the node
+//! and the folder of its own.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use types::{Address, Keypair};
+use wallet::Client;
+
+use crate::adapters::{Embedded, EmbeddedError, Hands, Understanding};
+use crate::backend::breaker::Guarded;
+use crate::backend::config::Interface;
+use crate::backend::ollama::Ollama;
+use crate::backend::openai::OpenAi;
+use crate::backend::{Backend, SetupError};
+use crate::chain::client::{Node, Subscription};
+use crate::chain::{ChainError, Head, Ledger};
+use crate::engine::{Engine, EngineError, Parts, PolicyNews, follow_policy};
+use crate::journal::{Journal, JournalError};
+use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
+use crate::policy::{Policy, PolicyError, PolicyFile};
+use crate::ports::{Clock, Counters};
+use crate::settings::{ModelConfig, Settings, SettingsError};
+use crate::tools::ports::SystemNames;
+use crate::tools::sandbox::Wrapper;
+use crate::tools::{OpenError, Surroundings, Toolbox};
+use crate::waiting::{Pace, until_there};
+
+/// The journal's file in the miner's folder.
+pub const JOURNAL: &str = "journal.redb";
+/// How often the policy's file is looked at.
+const POLICY_PAUSE: Duration = Duration::from_secs(2);
+/// How often the node, the account and the back end are looked at, at most.
+const LOOK_PAUSE: Duration = Duration::from_secs(5);
+
+/// What the program is given.
+#[derive(Debug)]
+pub struct Setting {
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The folder of this wallet's miner.
+    pub folder: PathBuf,
+    /// The wallet that signs and earns.
+    pub key: Keypair,
+    /// The node.
+    pub node: Client,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Confines programs of MCP servers.
+    pub wrapper: Option<Wrapper>,
+    /// Metrics.
+    pub counters: Arc<dyn Counters>,
+    /// The model, if it is open already; else the one of the configuration is opened.
+    pub backend: Option<Arc<dyn Backend>>,
+    /// Ends the program.
+    pub stop: CancellationToken,
+}
+
+/// Why the program does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The configuration.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The policy's file.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The miner's folder.
+    #[error("{path}: {source}", path = path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The journal's file.
+    #[error("{path}: {source}", path = path.display())]
+    JournalFile {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: JournalError,
+    },
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The node.
+    #[error(transparent)]
+    Node(#[from] ChainError),
+    /// The model server.
+    #[error(transparent)]
+    Backend(#[from] SetupError),
+    /// The model inside the process.
+    #[error(transparent)]
+    Embedded(#[from] EmbeddedError),
+    /// The tools.
+    #[error(transparent)]
+    Tools(#[from] OpenError),
+    /// The cold address.
+    #[error("{0}")]
+    Sweep(String),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A miner that is ready to work.
+#[derive(Debug)]
+pub struct Program {
+    engine: Engine,
+    journal: Arc<Journal>,
+    subscription: Subscription,
+    toolbox: Toolbox,
+    policy: PolicyFile,
+    policies: watch::Sender<Arc<Policy>>,
+    news: Arc<Mutex<PolicyNews>>,
+    watched: Watched,
+    desk: Arc<Desk>,
+    sweep: Option<SweepConfig>,
+    metrics: Option<SocketAddr>,
+    stop: CancellationToken,
+    /// What a person is told about it.
+    pub summary: Summary,
+}
+
+/// What is looked at while the miner works.
+#[derive(Debug)]
+struct Watched {
+    ledger: Arc<dyn Ledger>,
+    backend: Arc<dyn Backend>,
+    clock: Arc<dyn Clock>,
+    every: Duration,
+}
+
+/// What a miner is, for people.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The chain, as it was at the start.
+    pub head: Head,
+    /// The model, as claims name it.
+    pub model: String,
+    /// Names of the tools that runs may use.
+    pub tools: Vec<String>,
+    /// Runs in the journal that are not over.
+    pub open: usize,
+}
+
+impl Program {
+    /// Reads the configuration, asks the node, and opens journal, tools and model. Waits for a node
+    /// and a model's server that are away; dropping the future ends that.
+    ///
+    /// # Errors
+    /// The first of them that cannot be had as it is configured.
+    pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
+        let Settings { policy: _, engine: config, tools, model, alarms, metrics, sweep } =
+            Settings::read(&setting.config)?;
+        let (policy_file, policy) = PolicyFile::open(&setting.config)?;
+        let Setting { config: file, folder, key, node, clock, wrapper, counters, backend, stop } =
+            setting;
+        check_sweep(sweep.as_ref(), key.address())?;
+        let chain = Arc::new(Node::new(node.clone()).map_err(SetupError::from)?);
+        let (head, backend) =
+            tokio::try_join!(head(&chain), self::backend(backend, &model, &stop))?;
+        let journal = Arc::new(open_journal(&folder, &key, &head)?);
+        let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
+        let around = surroundings((&node, &clock, &stop), &folder, wrapper);
+        let toolbox = Toolbox::open(&tools, &around)?;
+        let manifest = backend.manifest().clone();
+        let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
+        journal.count_writes(Arc::<Tally>::clone(&tally));
+        let (policies, policy) = watch::channel(Arc::new(policy));
+        let guarded = Arc::new(Guarded::new(backend, Arc::clone(&clock)));
+        let parts = Parts {
+            config,
+            key,
+            policy,
+            backend: Arc::new(Measured::new(guarded, Arc::<Tally>::clone(&tally))),
+            clock,
+            runs: Arc::<Node>::clone(&chain),
+            ledger: chain,
+            courses: Arc::new(Understanding::new(toolbox.clone(), manifest.clone())),
+            tools: Arc::new(Hands::new(toolbox.clone())),
+            journal: Arc::clone(&journal),
+            counters: Arc::<Tally>::clone(&tally),
+        };
+        let tools = tools.allow.into_iter().collect();
+        let summary = Summary { head, model: manifest.name, tools, open };
+        let news: Arc<Mutex<PolicyNews>> = Arc::default();
+        let desk = Arc::new(Desk::new(Plan {
+            wallet: parts.key.address(),
+            model: summary.model.clone(),
+            tools: summary.tools.clone(),
+            journal: Arc::clone(&journal),
+            policy: parts.policy.clone(),
+            clock: Arc::clone(&parts.clock),
+            config: file,
+            alarms,
+            sweep: sweep.clone(),
+            toolbox: toolbox.clone(),
+            news: Arc::clone(&news),
+            tally,
+        }));
+        Ok(Self {
+            watched: Watched::by(&parts),
+            engine: Engine::new(parts, stop.clone()),
+            journal,
+            subscription: Subscription::new(node),
+            summary,
+            toolbox,
+            policy: policy_file,
+            policies,
+            news,
+            desk,
+            sweep,
+            metrics: metrics.address,
+            stop,
+        })
+    }
+
+    /// Where it can be asked how it is.
+    #[must_use]
+    pub fn desk(&self) -> Arc<Desk> {
+        Arc::clone(&self.desk)
+    }
+
+    /// Where its configuration has metrics and health served, if anywhere.
+    #[must_use]
+    pub const fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Its journal, to read in while it works.
+    #[must_use]
+    pub fn journal(&self) -> Arc<Journal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// Works until it is stopped.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn run(self) -> Result<(), ProgramError> {
+        let Self { engine, subscription, toolbox, policy, policies, stop, .. } = self;
+        let following = stop.child_token();
+        let Watched { ledger, backend, clock, every } = self.watched;
+        let told = (self.news, clock);
+        let follow = follow_policy(policy, policies, told, POLICY_PAUSE, following.clone());
+        let looking = look_out(self.desk, ledger, backend, every, following.clone());
+        let sweeper = self.sweep.map(|config| engine.sweeper().run(config));
+        let sweep = async {
+            match sweeper {
+                Some(sweep) => sweep.await,
+                None => Ok(()),
+            }
+        };
+        let work = async {
+            // Runs that are gone on with are to have the tools that they had.
+            tokio::select! {
+                () = toolbox.tried() => (),
+                () = stop.cancelled() => (),
+            }
+            let outcome = engine.run(Box::new(subscription)).await;
+            following.cancel();
+            outcome
+        };
+        let ((), (), swept, outcome) = tokio::join!(follow, looking, sweep, work);
+        toolbox.close().await;
+        outcome?;
+        Ok(swept?)
+    }
+}
+
+/// What tools may use: node, clock and end of the program, a folder below the miner's, confinement.
+fn surroundings(
+    (node, clock, stop): (&Client, &Arc<dyn Clock>, &CancellationToken),
+    folder: &Path,
+    wrapper: Option<Wrapper>,
+) -> Surroundings {
+    Surroundings {
+        node: node.clone(),
+        clock: Arc::clone(clock),
+        names: Arc::new(SystemNames),
+        folder: folder.join("mcp"),
+        wrapper,
+        stop: stop.clone(),
+    }
+}
+
+/// Refuses a cold address that is the wallet's own.
+fn check_sweep(sweep: Option<&SweepConfig>, wallet: Address) -> Result<(), ProgramError> {
+    sweep.map_or(Ok(()), |sweep| sweep.check_wallet(wallet)).map_err(ProgramError::Sweep)
+}
+
+/// The chain, once the node tells of it.
+async fn head(chain: &Node) -> Result<Head, ProgramError> {
+    Ok(until_there("the node", Pace::START, || chain.head(), ChainError::is_passing).await?)
+}
+
+/// The model: the one that is given, or that of the configuration, once its server is there.
+async fn backend(
+    given: Option<Arc<dyn Backend>>,
+    model: &ModelConfig,
+    stop: &CancellationToken,
+) -> Result<Arc<dyn Backend>, ProgramError> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    let config = match model {
+        ModelConfig::Embedded(config) => return Ok(Arc::new(Embedded::open(config)?)),
+        ModelConfig::Server(config) => config,
+    };
+    let connect = || async {
+        let config = config.clone();
+        let connected: Result<Arc<dyn Backend>, SetupError> = match config.interface {
+            Interface::Ollama => Ok(Arc::new(Ollama::connect(config, stop).await?)),
+            Interface::OpenAi => Ok(Arc::new(OpenAi::connect(config, stop).await?)),
+        };
+        connected
+    };
+    Ok(until_there("the model's server", Pace::START, connect, SetupError::is_passing).await?)
+}
+
+impl Watched {
+    /// What an engine of these parts depends on.
+    fn by(parts: &Parts) -> Self {
+        Self {
+            ledger: Arc::clone(&parts.ledger),
+            backend: Arc::clone(&parts.backend),
+            clock: Arc::clone(&parts.clock),
+            every: Duration::from_millis(parts.config.poll_ms).min(LOOK_PAUSE),
+        }
+    }
+}
+
+/// Opens the journal in the miner's folder, which it makes for its user alone.
+///
+/// # Errors
+/// When the folder cannot be made or the journal cannot be opened.
+pub fn open_journal(folder: &Path, key: &Keypair, head: &Head) -> Result<Journal, ProgramError> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|source| ProgramError::Folder { path: folder.to_owned(), source })?;
+    let path = folder.join(JOURNAL);
+    Journal::open(&path, key.address(), head.genesis).map_err(|source| match source {
+        // It names the file itself.
+        JournalError::InUse { .. } => ProgramError::Journal(source),
+        JournalError::Foreign { .. }
+        | JournalError::Database(_)
+        | JournalError::Damaged(_)
+        | JournalError::Thread(_)
+        | JournalError::Ended
+        | JournalError::Unwritten { .. }
+        | JournalError::Unwritable(_) => ProgramError::JournalFile { path, source },
+    })
+}

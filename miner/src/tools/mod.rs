@@ -1,0 +1,44 @@
+//! The tools that a miner runs for a model (docs/miner.md, section Tools).
+//!
+//! ```text
+//! model --name, arguments--> Toolbox: granted? small enough? fits the schema?
+//!                               |  time limit, panic caught, output cut
+//!                               v
+//!                    built-in tool | tool of an MCP server --> Outcome --> AGENT_STEP
+//! ```
+//!
+//! Invariants: a call always ends, in an [`Outcome`] and never in an error of the miner; a run gets
+//! only tools that both its whitelist and the operator name; what a tool's failure says to the model
+//! never holds a name of a Rust type, so that hashes of results mean the same everywhere.
+//!
+//! Entry points: [`Config`], [`Toolbox`], [`Grant`], [`Tool`], [`sandbox`].
+//!
+//! Not here: tools that the requester runs itself (they are only encoded), what a model is told
+//! about a result, and when a run is claimed.
+
+mod arguments;
+mod builtin;
+mod chain;
+mod config;
+mod fetch;
+mod hashes;
+mod math;
+pub mod mcp;
+mod outcome;
+mod pattern;
+pub mod ports;
+pub mod sandbox;
+mod time;
+mod tool;
+mod toolbox;
+
+pub use arguments::{Schema, SchemaFault};
+pub use builtin::BUILT_IN;
+pub use config::{Config, ConfigFault, ConfigFaults, FetchConfig, LimitsConfig};
+pub use hashes::{args_hash, canonical_json, offer_hash, result_hash};
+pub use outcome::{Outcome, record};
+pub use tool::{Class, Code, Failure, Limits, Terms, Tool};
+pub use toolbox::{Grant, OpenError, Surroundings, Toolbox};
+
+#[cfg(test)]
+pub(crate) mod tests;
