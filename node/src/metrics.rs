@@ -13,7 +13,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use txpool::Pool;
 
-pub(crate) use condition::Condition;
+pub(crate) use condition::{Condition, encode_process, gauge};
 
 /// From 0.2 ms to 3.3 s.
 fn seconds() -> Histogram {

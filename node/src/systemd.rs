@@ -98,7 +98,8 @@ fn status(checks: &[Check]) -> String {
         .map(|check| format!("{} ({})", check.name, check.detail))
         .collect();
     if failing.is_empty() {
-        let lag = checks.iter().find(|check| check.name == "lag");
+        // Of a node, and of a miner.
+        let lag = checks.iter().find(|check| matches!(check.name, "lag" | "node"));
         return format!("ready: {}", lag.map_or("", |check| check.detail.as_str()));
     }
     format!("not ready: {}", failing.join(", "))

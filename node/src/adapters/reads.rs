@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use rpc::ports::{
     self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, IncludedTx,
-    MinerEntry, Proof, ProofTarget, RunFilter, Slice, Tip, Validator, ValidatorVote,
+    MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
 use state::store::{self, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
 use state::validators::CastVote;
-use types::{Account, Address, Blob, Hash, Header, OpenVote, Run, Step, Supply, TxLocation};
+use types::{
+    Account, Address, Blob, Block, Hash, Header, OpenVote, Run, SealedBlock, SealedTx, Step,
+    Supply, TxLocation,
+};
 
 use crate::chain::{Chain, set_of};
 
@@ -84,9 +87,16 @@ impl ports::Chain for Reads {
         self.snapshot().height_by_hash(hash).map_err(fault("reading a block's height"))
     }
 
-    fn certificate(&self, height: u64) -> Result<Option<Certificate>, Fault> {
-        let bytes = self.snapshot().certificate(height).map_err(fault("reading a certificate"))?;
-        bytes.map(|bytes| certificate(&bytes)).transpose()
+    fn shown(&self, height: u64) -> Result<Option<ShownBlock>, Fault> {
+        let snapshot = self.snapshot();
+        let block = match self.chain.recent(height) {
+            Some(recent) => Some(sealed(&recent)),
+            None => snapshot.sealed_block(height).map_err(fault("reading a block"))?,
+        };
+        let Some(block) = block else { return Ok(None) };
+        let bytes = snapshot.certificate(height).map_err(fault("reading a certificate"))?;
+        let certificate = bytes.map(|bytes| certificate(&bytes)).transpose()?;
+        Ok(Some(ShownBlock { block, certificate }))
     }
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
@@ -145,6 +155,12 @@ fn equivocation(pair: &store::Equivocation) -> Equivocation {
         kind: pair.word(),
         messages: [message(pair.first), message(pair.second)],
     }
+}
+
+fn sealed(committed: &CommittedBlock) -> SealedBlock {
+    let CommittedBlock { block: Block { header, transactions }, hash, .. } = committed;
+    let transactions = transactions.iter().map(|tx| SealedTx::from(&**tx)).collect();
+    SealedBlock { header: header.clone(), hash: *hash, transactions }
 }
 
 fn certificate(bytes: &[u8]) -> Result<Certificate, Fault> {

@@ -1,23 +1,26 @@
-//! `ombra demo`: a chain, and one complete agent run on it through the public interface.
+//! `ombra demo`: a chain with a miner, and one agent run on it from request to settlement.
+//!
+//! Nothing in it is prepared. The request is a transaction like any other; the miner finds it as it
+//! would find a stranger's; a language model inside this process chooses the tool, reads its result
+//! and writes the answer.
 
 use clap::Args;
 
-use super::client::{CliError, Out, Outcome, scenario};
-use super::dev::{self, DevArgs};
+use super::client::demonstration::{self, Parties};
+use super::client::{CliError, Out, Outcome};
+use super::dev::{self, DevArgs, DevChain, DevMiner};
 use super::home;
 
-const QUESTION: &str = "What is my balance, and how high is the chain?";
-
-/// Run a chain and show one complete agent run on it
+/// Run a chain with a miner, and show one agent run on it, worked on by a language model
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ombra demo\n  ombra demo --exit --json \"How much is 6 * 7?\"\n\n\
-                        This program plays both roles, with two wallets, through JSON-RPC."
+    after_help = "Examples:\n  ombra demo\n  ombra demo --exit --json \"How high is the chain?\"\n\n\
+                        The model is small and weak: docs/model.md says what it can do. Without its \
+                        file it is fetched first (ombra model fetch)."
 )]
 pub(super) struct DemoArgs {
-    /// What is asked
-    #[arg(default_value = QUESTION)]
-    question: String,
+    /// What is asked [default: what the balance of the requester's account is]
+    question: Option<String>,
     /// Stop the node when the run is settled
     #[arg(long)]
     exit: bool,
@@ -30,34 +33,54 @@ pub(super) struct DemoArgs {
 
 pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
     let mut asked = Box::pin(home::asked()?);
-    let chain = dev::start(&args.dev).await?;
-    dev::print_banner(&chain, out).await?;
-    let [requester, miner, ..] = chain.accounts() else {
-        return Err(CliError::Usage("the demonstration needs --accounts 2 or more".to_owned()));
+    let Some((chain, miner)) = dev::start_with_miner(&args.dev, &mut asked).await? else {
+        return Ok(());
     };
-    let client = chain.client()?;
     let settled = tokio::select! {
         biased;
         why = &mut asked => Err(why),
-        settled = scenario::agent_run(&client, requester, miner, &args.question, out) => Ok(settled),
+        settled = show(&chain, &miner, args.question.as_deref(), out) => Ok(settled),
     };
     let settled = match settled {
         Ok(Ok(record)) => record,
         Ok(Err(error)) => {
-            drop(dev::stop_when(chain, async { "the demonstration failed" }).await);
+            drop(dev::stop_when(chain, Some(miner), async { "the demonstration failed" }).await);
             return Err(error);
         }
-        Err(why) => return dev::stop_when(chain, async move { why }).await,
+        Err(why) => return dev::stop_when(chain, Some(miner), async move { why }).await,
     };
     if !args.exit {
-        writeln!(out, "\nThe node goes on. ctrl-C stops it.")?;
+        writeln!(out, "\nThe node and its miner go on. ctrl-C stops them.")?;
     }
     if args.json {
-        writeln!(out, "{}", settled.text())?;
+        writeln!(out, "{settled}")?;
     }
     out.flush()?;
     if args.exit {
-        return dev::stop_when(chain, async { "the demonstration is over" }).await;
+        return dev::stop_when(chain, Some(miner), async { "the demonstration is over" }).await;
     }
-    dev::stop_when(chain, asked).await
+    dev::stop_when(chain, Some(miner), asked).await
+}
+
+/// The run, from request to settlement; answers its record.
+async fn show(
+    chain: &DevChain,
+    miner: &DevMiner,
+    question: Option<&str>,
+    out: Out<'_>,
+) -> Result<String, CliError> {
+    dev::print_banner(chain, out).await?;
+    miner.print(out)?;
+    let [requester, ..] = chain.accounts() else {
+        return Err(CliError::Usage("the demonstration needs --accounts 2 or more".to_owned()));
+    };
+    let parties = Parties {
+        client: chain.client()?,
+        requester: requester.clone(),
+        miner: miner.address(),
+        journal: miner.journal(),
+    };
+    let asked = || format!("What is the balance of the account {}?", requester.address());
+    let question = question.map_or_else(asked, str::to_owned);
+    demonstration::agent_run(&parties, &question, miner.tools(), out).await
 }

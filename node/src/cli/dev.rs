@@ -1,5 +1,7 @@
 //! `ombra dev`: a whole chain for one person.
 
+mod miner;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,6 +21,8 @@ use crate::clock::now_ms;
 use crate::config::{self, CommandDefault, FlagValue, Home};
 use crate::node::{NodeSpec, Running};
 use crate::{keyfile, logging};
+pub(super) use miner::DevMiner;
+use miner::Opening;
 
 /// What every development account starts with: 1,000 OMBRA.
 const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
@@ -32,13 +36,16 @@ const MARK: &str = "The chain in this folder was made by `ombra dev`; `--reset` 
 /// Run a whole chain for one person, with funded accounts
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ombra dev\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
+    after_help = "Examples:\n  ombra dev\n  ombra dev --miner\n  ombra dev --data-dir ./chain --fund 94bf…da3=250.5\n\n\
                         The keys of the accounts are public knowledge. Use them for test chains only."
 )]
 pub(super) struct DevCommand {
     /// Print the addresses as one line of JSON once the node answers, and nothing else
     #[arg(long)]
     json: bool,
+    /// Run a miner on account 1 too, with the model inside the process
+    #[arg(long)]
+    miner: bool,
     #[command(flatten)]
     dev: DevArgs,
 }
@@ -136,28 +143,86 @@ impl DevChain {
 }
 
 pub(super) async fn run(command: DevCommand, out: Out<'_>) -> Outcome {
-    let asked = home::asked()?;
-    let chain = start(&command.dev).await?;
+    let mut asked = Box::pin(home::asked()?);
+    let (chain, miner) = if command.miner {
+        let Some((chain, miner)) = start_with_miner(&command.dev, &mut asked).await? else {
+            return Ok(());
+        };
+        (chain, Some(miner))
+    } else {
+        (start(&command.dev).await?, None)
+    };
     if command.json {
         home::print_endpoints(&chain.home, out)?;
     } else {
         print_banner(&chain, out).await?;
+        if let Some(miner) = &miner {
+            miner.print(out)?;
+        }
+        writeln!(out, "\nctrl-C stops the node.")?;
+        out.flush()?;
     }
-    stop_when(chain, asked).await
+    stop_when(chain, miner, asked).await
 }
 
-/// Stops the chain in order once `asked` ends.
+/// Stops the miner and then the chain in order once `asked` ends, or the miner does.
 pub(super) async fn stop_when(
     chain: DevChain,
+    mut miner: Option<DevMiner>,
     asked: impl Future<Output = &'static str>,
 ) -> Outcome {
-    let reason = chain.running.run_until(asked).await;
-    super::ended(&reason)
+    let mut mined = Ok(());
+    // The node serves the miner until it has stopped.
+    let stopped = async {
+        let Some(miner) = &mut miner else { return asked.await };
+        let (why, outcome) = miner.run_until(asked).await;
+        mined = outcome;
+        why
+    };
+    let reason = chain.running.run_until(stopped).await;
+    super::ended(&reason).and(mined)
+}
+
+/// Starts a chain and a miner on it; none if `asked` ends first, and then everything has stopped in
+/// order.
+pub(super) async fn start_with_miner(
+    args: &DevArgs,
+    asked: &mut (impl Future<Output = &'static str> + Unpin),
+) -> Result<Option<(DevChain, DevMiner)>, CliError> {
+    if args.accounts.is_some_and(|accounts| accounts < 2) {
+        return Err(CliError::Usage(
+            "the miner is account 1, so --accounts is at least 2".to_owned(),
+        ));
+    }
+    let (directory, temporary) = folder(args)?;
+    let opening = Opening::begin(&Home::new(directory.clone()), asked).await?;
+    let chain = start_in(args, directory, temporary).await?;
+    let miner = tokio::select! {
+        biased;
+        why = &mut *asked => Err(why),
+        miner = DevMiner::start(&chain, opening) => Ok(miner),
+    };
+    match miner {
+        Ok(Ok(miner)) => Ok(Some((chain, miner))),
+        Ok(Err(error)) => {
+            drop(stop_when(chain, None, async { "the miner did not start" }).await);
+            Err(error)
+        }
+        Err(why) => stop_when(chain, None, async move { why }).await.map(|()| None),
+    }
 }
 
 /// Makes or opens the chain and starts it.
 pub(super) async fn start(args: &DevArgs) -> Result<DevChain, CliError> {
     let (directory, temporary) = folder(args)?;
+    start_in(args, directory, temporary).await
+}
+
+async fn start_in(
+    args: &DevArgs,
+    directory: PathBuf,
+    temporary: Option<TempDir>,
+) -> Result<DevChain, CliError> {
     let home = Home::new(directory);
     let lock = HomeLock::take(&home)?;
     home::forget_endpoints(&home)?;
@@ -274,9 +339,11 @@ const fn has_genesis_flags(args: &DevArgs) -> bool {
 /// Removes what belongs to the chain, and nothing else, from the home.
 fn reset(home: &Home) -> Result<(), CliError> {
     let failed = |path: &Path, source| CliError::File { what: path.display().to_string(), source };
-    let data = home.directory().join("data");
-    if data.exists() {
-        std::fs::remove_dir_all(&data).map_err(|source| failed(&data, source))?;
+    let journals = miner::journals(home);
+    for folder in [home.directory().join("data"), journals] {
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(|source| failed(&folder, source))?;
+        }
     }
     let genesis = home.genesis();
     if genesis.exists() {
@@ -344,8 +411,6 @@ pub(super) async fn print_banner(chain: &DevChain, out: Out<'_>) -> Outcome {
     if let Some(metrics) = endpoints.metrics {
         writeln!(out, "metrics   http://{metrics}/metrics")?;
     }
-    writeln!(out, "\nctrl-C stops the node.")?;
-    out.flush()?;
     Ok(())
 }
 

@@ -4,12 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use axum::http::header::HOST;
-use axum::http::{Request, StatusCode};
+use axum::http::StatusCode;
 use bytes::Bytes;
 use clap::Args;
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
@@ -108,29 +105,12 @@ async fn get(address: SocketAddr, path: &str) -> Result<(StatusCode, Bytes), Cli
     }
 }
 
-type AnyError = Box<dyn std::error::Error + Send + Sync>;
-
-async fn exchange(address: SocketAddr, path: &str) -> Result<(StatusCode, Bytes), AnyError> {
-    let stream = TokioIo::new(TcpStream::connect(address).await?);
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
-    let request =
-        Request::get(path).header(HOST, address.to_string()).body(Empty::<Bytes>::new())?;
-    let answer = async {
-        let response = sender.send_request(request).await?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await?;
-        Ok((status, body.to_bytes()))
-    };
-    tokio::pin!(connection);
-    tokio::select! {
-        biased;
-        answer = answer => answer,
-        // It ends before the answer only when it breaks.
-        ended = &mut connection => Err(match ended {
-            Ok(()) => "the connection was closed".into(),
-            Err(error) => error.into(),
-        }),
-    }
+async fn exchange(
+    address: SocketAddr,
+    path: &str,
+) -> Result<(StatusCode, Bytes), super::http::AnyError> {
+    let stream = TcpStream::connect(address).await?;
+    super::http::get(stream, &address.to_string(), path, ANSWER_BYTES_MAX).await
 }
 
 #[cfg(test)]

@@ -8,7 +8,10 @@ mod dev;
 mod genesis;
 mod health;
 mod home;
+mod http;
 mod lock;
+mod miner;
+mod model;
 mod signed;
 mod testnet;
 mod version;
@@ -45,7 +48,7 @@ pub struct Cli {
 enum Command {
     /// Run a whole chain for one person, with funded accounts
     Dev(Box<dev::DevCommand>),
-    /// Run a chain and show one complete agent run on it
+    /// Run a chain with a miner, and show one agent run on it, worked on by a language model
     Demo(Box<demo::DemoArgs>),
     /// Make a home: settings, keys, data folder
     Init(home::InitArgs),
@@ -58,6 +61,11 @@ enum Command {
     /// Write, check and print genesis files
     #[command(subcommand)]
     Genesis(genesis::GenesisCommand),
+    /// Work on agent runs for their fee
+    Miner(Box<miner::MinerArgs>),
+    /// The file of the model that can run inside the process
+    #[command(subcommand)]
+    Model(model::ModelCommand),
     /// Look after the database of a stopped node
     #[command(subcommand)]
     Db(db::DbCommand),
@@ -76,7 +84,13 @@ const LEFT_BEHIND: Duration = Duration::from_millis(500);
 /// Reads the command line, carries the command out, and answers the exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
+    // A confined program must not begin with threads that are not.
+    if let Command::Miner(args) = &mut cli.command
+        && let Some(arguments) = args.confined()
+    {
+        return exit(&miner::confine(arguments));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => {
@@ -88,14 +102,17 @@ pub fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            if !error.is_quiet() {
-                let mut stderr = std::io::stderr().lock();
-                drop(writeln!(stderr, "ombra: {error}"));
-            }
-            ExitCode::from(error.exit_code())
-        }
+        Err(error) => exit(&error),
     }
+}
+
+/// Says how a command failed.
+fn exit(error: &CliError) -> ExitCode {
+    if !error.is_quiet() {
+        let mut stderr = std::io::stderr().lock();
+        drop(writeln!(stderr, "ombra: {error}"));
+    }
+    ExitCode::from(error.exit_code())
 }
 
 /// How a node ended, as the outcome of its command.
@@ -119,13 +136,15 @@ async fn run(command: Command) -> Outcome {
     let mut stdout = std::io::stdout();
     let out = &mut stdout;
     match command {
-        Command::Dev(args) => dev::run(*args, out).await,
-        Command::Demo(args) => demo::run(*args, out).await,
+        Command::Dev(args) => Box::pin(dev::run(*args, out)).await,
+        Command::Demo(args) => Box::pin(demo::run(*args, out)).await,
         Command::Init(args) => home::init(&args, out),
         Command::Start(args) => home::start(&args, out).await,
         Command::Health(args) => health::run(&args, out).await,
         Command::Testnet(args) => testnet::run(&args, out),
         Command::Genesis(command) => genesis::run(command, out),
+        Command::Miner(args) => Box::pin(miner::run(*args, out)).await,
+        Command::Model(command) => model::run(command, out).await,
         Command::Db(command) => db::run(command, out),
         Command::Config(command) => config::run(command, out),
         Command::Version(args) => version::run(&args, out),

@@ -81,8 +81,8 @@ fn seconds(ms: u64) -> f64 {
     Duration::from_millis(ms).as_secs_f64()
 }
 
-/// A figure that the system does not tell is left out.
-fn gauge(
+/// A gauge without labels; a figure that is not known is left out.
+pub(crate) fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,
@@ -93,7 +93,11 @@ fn gauge(
     value.encode(encoder.encode_descriptor(name, help, None, MetricType::Gauge)?)
 }
 
-fn encode_process(encoder: &mut DescriptorEncoder<'_>, started_ms: u64) -> Result<(), Error> {
+/// What the system tells about this process, which started at a time since 1970.
+pub(crate) fn encode_process(
+    encoder: &mut DescriptorEncoder<'_>,
+    started_ms: u64,
+) -> Result<(), Error> {
     let help = "Time that the processors spent on this process";
     let cpu = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default();
     let (name, cpu) = ("process_cpu_seconds", ConstCounter::new(cpu.as_secs_f64()));

@@ -1,39 +1,52 @@
 //! `ombra chat`: a conversation in the terminal.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal};
+mod asking;
+mod screen;
+
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, json};
-use tokio::sync::mpsc;
 use types::tx::ChatTurn;
-use types::{Body, Hash, Keypair, ids};
-use wallet::client::records::Turn;
-use wallet::{Client, Events, Kind, Page};
+use types::{Body, Hash, ids};
+use wallet::{Client, Events, Kind};
 
 use super::options::{NodeArgs, SignerArgs};
-use super::output::{indented, printable, time};
-use super::tx::Sender;
-use super::{CliError, Out, Outcome, until_interrupted};
+use super::run::Person;
+use super::tx::{Sender, TermsArgs};
+use super::{CliError, Out, Outcome};
 use crate::clock::now_ms;
+use asking::Memory;
+use screen::Screen;
 
-/// Lines typed ahead of the chain.
-const LINES_HELD_MAX: usize = 16;
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
-const PAGE_TURNS: u32 = 100;
+
+/// What the lines mean that are typed.
+const HELP: &str = "A line is said as a turn (100 micro). /ask QUESTION asks for an agent run in this \
+                    conversation, /say TEXT says a turn also with --ask, /quit or ctrl-D ends; a turn \
+                    that begins with / is typed with //.";
 
 /// A conversation.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example: ombra chat --dev 0\n         ombra chat CONVERSATION --no-follow\n\nEach line typed is one turn (100 micro). Without a signing key the conversation is only read."
+    after_help = "Examples:\n  ombra chat --dev 0\n  ombra chat --ask --max-fee 0.01ombra --dev 0\n  \
+                  ombra chat CONVERSATION --no-follow\n\n\
+                  Each line typed is one turn (100 micro), or with --ask a question to a miner. \
+                  /ask QUESTION asks without --ask, /help tells the rest. Without a signing key the \
+                  conversation is only read."
 )]
 pub struct ChatArgs {
     /// The conversation [default: a new one]
-    conversation: Option<Hash>,
+    #[arg(value_name = "CONVERSATION")]
+    topic: Option<Hash>,
     /// Print the turns until now and stop
-    #[arg(long, requires = "conversation")]
+    #[arg(long, requires = "topic")]
     no_follow: bool,
+    /// Each line typed is a question: a run of its own with these terms
+    #[arg(long, conflicts_with = "no_follow")]
+    ask: bool,
+    #[command(flatten)]
+    terms: TermsArgs,
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
@@ -47,7 +60,8 @@ pub struct ChatArgs {
 pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
     let keypair = args.signer.keypair_if_given()?;
-    let conversation = match (args.conversation, &keypair) {
+    let named = args.topic.or(args.terms.conversation);
+    let conversation = match (named, &keypair) {
         (Some(id), _) => id,
         (None, Some(key)) => {
             ids::compute_conversation_id(&key.address().to_string(), None, now_ms())
@@ -57,33 +71,27 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
             return Err(CliError::Usage(text.into()));
         }
     };
-    let mut screen = Screen { shown: BTreeSet::new(), json: args.node.json };
+    if args.ask && keypair.is_none() {
+        let text = "--ask needs a key that pays: --wallet FILE, or --dev N on a test chain";
+        return Err(CliError::Usage(text.into()));
+    }
+    let own = keypair.as_ref().map(types::Keypair::address);
+    let mut screen = Screen::new(own, args.node.json);
     if args.no_follow {
         return screen.catch_up(&client, conversation, out).await;
     }
-    let talk = talk(client, conversation, keypair, &mut screen, out);
-    until_interrupted(talk).await?.unwrap_or(Ok(()))
-}
-
-/// Shows the turns, and says what is typed, until the input ends.
-async fn talk(
-    client: Client,
-    conversation: Hash,
-    keypair: Option<Keypair>,
-    screen: &mut Screen,
-    out: Out<'_>,
-) -> Outcome {
+    let mut person = Person::listen()?;
     let filter = Map::from_iter([("conversationId".to_owned(), json!(conversation))]);
     let events = client.subscribe(Kind::Chat, filter, None).await?;
-    if !screen.json {
+    if !args.node.json {
         writeln!(out, "conversation {conversation}")?;
     }
     screen.catch_up(&client, conversation, out).await?;
-    let talk = Talk { client, conversation, events };
-    match keypair {
-        Some(keypair) => talk.write_and_read(keypair, screen, out).await,
-        None => talk.read(screen, out).await,
-    }
+    let terms = TermsArgs { conversation: Some(conversation), ..args.terms };
+    let sender = keypair.map(|keypair| Sender { client: client.clone(), keypair });
+    let memory = Memory::new(terms);
+    let talk = Talk { client, conversation, events, sender, asks: args.ask, memory };
+    talk.go_on(&mut screen, &mut person, out).await
 }
 
 /// An open conversation.
@@ -91,119 +99,101 @@ struct Talk {
     client: Client,
     conversation: Hash,
     events: Events,
+    /// Who signs; without one the conversation is only read.
+    sender: Option<Sender>,
+    /// Whether a plain line is a question.
+    asks: bool,
+    memory: Memory,
+}
+
+/// What a typed line wants.
+#[derive(Debug, PartialEq, Eq)]
+enum Wish<'a> {
+    Nothing,
+    Say(&'a str),
+    Ask(&'a str),
+    Help,
+    Unknown(&'a str),
+    Quit,
 }
 
 impl Talk {
-    /// Shows turns as they come.
-    async fn read(mut self, screen: &mut Screen, out: Out<'_>) -> Outcome {
+    /// Shows turns as they come and does what is typed, until ctrl-C or the end of the input.
+    async fn go_on(mut self, screen: &mut Screen, person: &mut Person, out: Out<'_>) -> Outcome {
         loop {
-            self.events.next().await?;
-            screen.catch_up(&self.client, self.conversation, out).await?;
-        }
-    }
-
-    /// Sends each line of standard input as a turn and shows all turns, until the input ends.
-    async fn write_and_read(
-        mut self,
-        keypair: Keypair,
-        screen: &mut Screen,
-        out: Out<'_>,
-    ) -> Outcome {
-        let sender = Sender { client: self.client.clone(), keypair };
-        let mut lines = lines_of_stdin();
-        loop {
+            let is_open = self.sender.is_some();
             tokio::select! {
+                biased;
+                () = person.interrupts.next() => return Ok(()),
                 event = self.events.next() => drop(event?),
-                line = lines.recv() => match line {
-                    None => return Ok(()),
-                    Some(line) => self.say(&sender, line?, screen).await?,
-                },
+                line = person.keyboard.line(), if is_open => {
+                    let Some(line) = line? else { return Ok(()) };
+                    if !self.obey(&line, screen, person, out).await? {
+                        return Ok(());
+                    }
+                }
             }
             screen.catch_up(&self.client, self.conversation, out).await?;
         }
     }
 
-    async fn say(&self, sender: &Sender, line: String, screen: &mut Screen) -> Outcome {
-        if line.trim().is_empty() {
-            return Ok(());
+    /// Does what a line wants; false if it wants an end.
+    async fn obey(
+        &mut self,
+        line: &str,
+        screen: &mut Screen,
+        person: &mut Person,
+        out: Out<'_>,
+    ) -> Result<bool, CliError> {
+        let Some(sender) = &self.sender else { return Ok(true) };
+        match wish(line, self.asks) {
+            Wish::Nothing => {}
+            Wish::Say(text) => self.say(sender, text, screen).await?,
+            Wish::Ask(text) => {
+                self.memory.ask(sender, text, screen, person, out).await?;
+            }
+            Wish::Help => screen.note(HELP, out)?,
+            Wish::Unknown(command) => {
+                screen.note(&format!("{command} is no command; /help lists them"), out)?;
+            }
+            Wish::Quit => return Ok(false),
         }
+        Ok(true)
+    }
+
+    async fn say(&self, sender: &Sender, text: &str, screen: &mut Screen) -> Outcome {
         let body = Body::ChatTurn(ChatTurn {
             conversation_id: self.conversation,
             role: "user".into(),
-            content: line,
+            content: text.to_owned(),
             content_blob_id: None,
             parent_turn_hash: None,
             agent_run_id: None,
             attachments: None,
         });
         let included = sender.include(&body, TURN_TIMEOUT).await?;
-        if std::io::stdin().is_terminal() {
-            screen.shown.insert(included.hash);
-        }
+        screen.said(included.hash);
         Ok(())
     }
 }
 
-/// What the reader has seen; a turn typed into this terminal stands there already.
-struct Screen {
-    shown: BTreeSet<Hash>,
-    json: bool,
-}
-
-impl Screen {
-    /// Shows all turns that were not shown yet.
-    async fn catch_up(&mut self, client: &Client, conversation: Hash, out: Out<'_>) -> Outcome {
-        let mut page = Page { cursor: None, limit: Some(PAGE_TURNS) };
-        loop {
-            let turns = client.conversation(&conversation, &page).await?;
-            for turn in &turns.items {
-                if self.shown.insert(turn.hash) {
-                    self.show(turn, out)?;
-                }
-            }
-            page.cursor.clone_from(&turns.next_cursor);
-            if page.cursor.is_none() {
-                break;
-            }
-        }
-        Ok(out.flush()?)
-    }
-
-    fn show(&self, turn: &Turn, out: Out<'_>) -> Outcome {
-        if self.json {
-            let mut object = json!({"hash": turn.hash, "from": turn.from, "role": turn.role,
-                "content": turn.content, "contentBlobId": turn.content_blob_id,
-                "agentRunId": turn.agent_run_id, "timestamp": turn.timestamp,
-                "blockIndex": turn.block_index});
-            if let Some(members) = object.as_object_mut() {
-                members.retain(|_, value| !value.is_null());
-            }
-            writeln!(out, "{object}")?;
-            return Ok(());
-        }
-        let relation = turn.relation.as_ref().map(|text| format!(", {}", printable(text)));
-        writeln!(
-            out,
-            "[{}] {} ({}{}): {}",
-            time(turn.timestamp),
-            turn.from,
-            printable(&turn.role),
-            relation.unwrap_or_default(),
-            indented(&turn.content)
-        )?;
-        Ok(())
+/// Reads a line.
+fn wish(line: &str, asks: bool) -> Wish<'_> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let plain = |text| if asks { Wish::Ask(text) } else { Wish::Say(text) };
+    match (word, rest.trim()) {
+        ("", _) | ("/ask" | "/say", "") => Wish::Nothing,
+        ("/ask", question) => Wish::Ask(question),
+        ("/say", text) => Wish::Say(text),
+        ("/help", _) => Wish::Help,
+        ("/quit", _) => Wish::Quit,
+        // One slash is taken away, so that a text may begin with one.
+        _ if line.starts_with("//") => plain(line.strip_prefix('/').unwrap_or(line)),
+        _ if line.starts_with('/') => Wish::Unknown(word),
+        _ => plain(line),
     }
 }
 
-/// The lines of standard input, read by a thread of their own: it ends with the input or the process.
-fn lines_of_stdin() -> mpsc::Receiver<std::io::Result<String>> {
-    let (sender, receiver) = mpsc::channel(LINES_HELD_MAX);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            if sender.blocking_send(line).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use miner::chain::ChainError;
 use types::Hash;
 use wallet::{ClientError, WalletError};
 
@@ -28,6 +29,9 @@ pub enum CliError {
     /// A call to the node failed.
     #[error(transparent)]
     Client(ClientError),
+    /// The node cannot answer now.
+    #[error("the node cannot answer: {0}")]
+    Away(String),
     /// The node of a home does not answer.
     #[error("the node at {address} does not answer: {why}")]
     NoAnswer {
@@ -66,7 +70,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::NoAnswer { .. } => 3,
+            Self::NoAnswer { .. } | Self::Away(_) => 3,
             Self::Refused { .. } => 4,
             Self::Unsafe(_) => 5,
             Self::Client(error) => client_exit_code(error),
@@ -83,8 +87,25 @@ impl CliError {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
+    /// Whether the chain's rules refuse a transaction with this code.
+    pub(super) fn is_refusal(&self, wanted: &str) -> bool {
+        match self {
+            Self::Refused { code, .. } => code == wanted,
+            Self::Noted { failure, .. } => failure.is_refusal(wanted),
+            Self::Usage(_)
+            | Self::Failed(_)
+            | Self::Unsafe(_)
+            | Self::Client(_)
+            | Self::NoAnswer { .. }
+            | Self::Away(_)
+            | Self::Wallet(_)
+            | Self::File { .. }
+            | Self::Output(_) => false,
+        }
+    }
+
     /// The same failure with a note below it.
-    pub(super) fn noted(self, note: String) -> Self {
+    pub(in crate::cli) fn noted(self, note: String) -> Self {
         Self::Noted { failure: Box::new(self), note }
     }
 
@@ -98,6 +119,7 @@ impl CliError {
             | Self::Unsafe(_)
             | Self::Client(_)
             | Self::NoAnswer { .. }
+            | Self::Away(_)
             | Self::Wallet(_)
             | Self::File { .. }
             | Self::Noted { .. }
@@ -121,6 +143,16 @@ impl From<ClientError> for CliError {
             return Self::Client(error);
         };
         Self::Refused { code: refusal.code, message: refusal.message }
+    }
+}
+
+impl From<ChainError> for CliError {
+    fn from(error: ChainError) -> Self {
+        match error {
+            ChainError::Refused { code, message } => Self::Refused { code, message },
+            ChainError::Away(why) => Self::Away(why),
+            ChainError::Strange(why) => Self::Failed(why),
+        }
     }
 }
 

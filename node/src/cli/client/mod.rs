@@ -4,14 +4,15 @@
 //! asked for when standard input is not one. Private keys never leave this process.
 
 pub mod chat;
+pub(super) mod demonstration;
 mod error;
 mod input;
 pub mod keys;
 pub mod options;
-mod output;
+pub(in crate::cli) mod output;
 pub mod query;
 pub mod run;
-pub mod scenario;
+mod stdin;
 pub mod tx;
 
 use std::io::Write;

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use types::Keypair;
+use types::{Address, Keypair};
 use wallet::accounts::development_account;
 use wallet::client::DEFAULT_URL;
 use wallet::{Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
@@ -26,7 +26,7 @@ pub struct NodeArgs {
 
 impl NodeArgs {
     /// The client of that node.
-    pub(super) fn client(&self) -> Result<Client, CliError> {
+    pub(in crate::cli) fn client(&self) -> Result<Client, CliError> {
         Ok(Client::new(&self.rpc)?)
     }
 }
@@ -134,6 +134,19 @@ impl SignerArgs {
         self.keypair_or(std::env::var_os("OMBRA_WALLET"))
     }
 
+    /// The address of the key, if one was named. The password of a wallet in the key store is not
+    /// needed for it.
+    pub(in crate::cli) fn address_if_given(&self) -> Result<Option<Address>, CliError> {
+        let environment = || std::env::var("OMBRA_WALLET").ok().filter(|name| !name.is_empty());
+        let is_bare = self.key_file.is_some() || self.dev.is_some();
+        let named = self.wallet.clone().or_else(environment).filter(|_| !is_bare);
+        let stored = named.filter(|name| !Path::new(name).is_file());
+        match stored {
+            Some(name) => Ok(Some(self.store.store()?.find(&name)?.address)),
+            None => Ok(self.keypair_if_given()?.map(|key| key.address())),
+        }
+    }
+
     /// The key of the flags, or else of the wallet that the environment names.
     fn keypair_or(&self, environment: Option<OsString>) -> Result<Option<Keypair>, CliError> {
         if let Some(path) = &self.key_file {
@@ -154,7 +167,7 @@ impl SignerArgs {
     }
 
     /// The key that signs.
-    pub(super) fn keypair(&self) -> Result<Keypair, CliError> {
+    pub(in crate::cli) fn keypair(&self) -> Result<Keypair, CliError> {
         self.keypair_if_given()?.ok_or_else(|| {
             CliError::Usage(
                 "which key signs? give --wallet FILE (or a name of `ombra keys list`), \
@@ -171,6 +184,7 @@ mod tests {
 
     use clap::Parser;
     use wallet::accounts::development_account;
+    use wallet::{KeyStore, Wallet};
 
     use super::SignerArgs;
 
@@ -189,5 +203,18 @@ mod tests {
         let missing = signer.keypair_or(Some("alice".into())).unwrap_err();
         assert_eq!((2, true), (missing.exit_code(), missing.to_string().contains("alice")));
         assert!(signer.keypair_or(None).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_address_of_a_stored_wallet_needs_no_password() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = folder.path().to_str().unwrap();
+        let wallet = Wallet::from_keypair(development_account(3).unwrap());
+        KeyStore::at(folder.path().to_owned()).add("worker", &wallet, "secret").unwrap();
+        let Command { signer } =
+            Command::parse_from(["ombra", "--wallet", "worker", "--keys-dir", keys]);
+        assert_eq!(Some(wallet.address()), signer.address_if_given().unwrap());
+        let Command { signer } = Command::parse_from(["ombra", "--dev", "3"]);
+        assert_eq!(Some(wallet.address()), signer.address_if_given().unwrap());
     }
 }

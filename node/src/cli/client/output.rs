@@ -7,7 +7,7 @@ use serde_json::Value;
 use types::Amount;
 
 /// `1.500000 OMBRA`.
-pub(super) fn ombra(amount: Amount) -> String {
+pub(in crate::cli) fn ombra(amount: Amount) -> String {
     format!("{} OMBRA", amount.ombra())
 }
 
@@ -29,7 +29,7 @@ pub(super) fn scalar(value: &Value) -> String {
 }
 
 /// A text of a stranger without characters that drive the reader's terminal or turn lines around.
-pub(super) fn printable(text: &str) -> String {
+pub(in crate::cli) fn printable(text: &str) -> String {
     let plain = |character: char| match character {
         '\n' | '\t' => character,
         '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
@@ -46,7 +46,7 @@ pub(super) fn indented(text: &str) -> String {
 }
 
 /// One line of at most `chars_max` characters.
-pub(super) fn one_line(text: &str, chars_max: usize) -> String {
+pub(in crate::cli) fn one_line(text: &str, chars_max: usize) -> String {
     let line: String = printable(text).split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= chars_max {
         return line;
@@ -55,8 +55,17 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     format!("{kept}…")
 }
 
+/// A time span: `840 ms`, `12.3 s`, `2 min 5 s`.
+pub(super) fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms / 100 % 10),
+        _ => format!("{} min {} s", ms / 60_000, ms / 1_000 % 60),
+    }
+}
+
 /// Unix milliseconds as `2026-11-21 23:24:44.123 UTC`.
-pub(super) fn time(unix_ms: u64) -> String {
+pub(in crate::cli) fn time(unix_ms: u64) -> String {
     let (seconds, millis) = (unix_ms / 1000, unix_ms % 1000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);
@@ -84,7 +93,7 @@ pub(super) fn time_of(value: &Value) -> String {
 }
 
 /// Text in columns, without lines, so that other programs can cut it.
-pub(super) struct Rows(Table);
+pub(in crate::cli) struct Rows(Table);
 
 impl Rows {
     fn empty() -> Self {
@@ -94,12 +103,12 @@ impl Rows {
     }
 
     /// Adds a row below the others.
-    pub(super) fn add_row<T: Into<Row>>(&mut self, row: T) {
+    pub(in crate::cli) fn add_row<T: Into<Row>>(&mut self, row: T) {
         self.0.add_row(row);
     }
 
     /// True when there is nothing but the header.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -117,14 +126,14 @@ impl fmt::Display for Rows {
 }
 
 /// Columns with names.
-pub(super) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Rows {
+pub(in crate::cli) fn table<const COLUMNS: usize>(header: [&str; COLUMNS]) -> Rows {
     let mut rows = Rows::empty();
     rows.0.set_header(header);
     rows
 }
 
 /// Two columns: names and values.
-pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(facts: I) -> Rows {
+pub(in crate::cli) fn facts<I: IntoIterator<Item = (&'static str, String)>>(facts: I) -> Rows {
     let mut rows = Rows::empty();
     for (name, value) in facts {
         rows.add_row([name.to_owned(), value]);
@@ -136,7 +145,21 @@ pub(super) fn facts<I: IntoIterator<Item = (&'static str, String)>>(facts: I) ->
 mod tests {
     //! Dates, and texts that must not reach a terminal as they are.
 
-    use super::{facts, indented, one_line, printable, table, time};
+    use super::{duration, facts, indented, one_line, printable, table, time};
+
+    #[test]
+    fn time_spans_have_the_unit_that_fits() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1.0 s"),
+            (12_345, "12.3 s"),
+            (60_000, "1 min 0 s"),
+            (125_999, "2 min 5 s"),
+        ] {
+            assert_eq!(text, duration(ms));
+        }
+    }
 
     #[test]
     fn times_are_gregorian_dates() {

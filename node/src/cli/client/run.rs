@@ -1,140 +1,282 @@
 //! `ombra run`: asks for an agent run and shows its life until it is settled.
 
+mod answer;
+mod bill;
+mod display;
 mod follow;
+mod interrupt;
+mod live;
+mod method;
+mod request;
+mod resume;
+mod texts;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Map, json};
-use types::{Body, Hash};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+use types::{Amount, Hash};
 use wallet::client::records::Run;
-use wallet::{Answer, Client, Kind, Signed};
+use wallet::{Answer, Client};
 
 use super::options::{NodeArgs, SignerArgs};
-use super::output::{indented, ombra, printable};
+use super::output::printable;
 use super::tx::{Sender, TermsArgs};
-use super::{CliError, Out, Outcome, input, until_interrupted};
-use crate::clock::now_ms;
-use follow::{Progress, follow};
+use super::{CliError, Out, Outcome, input};
+use answer::Reading;
+use bill::Bill;
+use interrupt::{Interruption, Payer, TakeBack};
+use request::Requested;
+use texts::Texts;
 
-/// The request itself is included within this time or the command fails.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub(in crate::cli) use display::{Details, Display, Thoughts};
+pub(in crate::cli) use follow::follow;
+pub(in crate::cli::client) use interrupt::Person;
+pub use method::MethodArgs;
+pub(in crate::cli::client) use request::Question;
+pub use resume::ResumeArgs;
+
+/// More than any prompt or envelope, also one in a blob.
 const PROMPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Beyond any run: 200 steps are one page.
+const STEPS_PAGE: u32 = 500;
 
 /// A run to ask for, or to watch.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example: ombra run \"What is my balance?\" --tools chain_get_balance --max-fee 0.1ombra --dev 0\n         ombra run --follow RUN"
+    after_help = "Examples:\n  ombra run \"What is my balance?\" --tools chain_get_balance --max-fee 0.1ombra --dev 0\n  \
+                  ombra run \"Is this good?\" --method inferString --allowed yes --allowed no --dev 0\n  \
+                  ombra run --resume RUN --result call_0=done --dev 0\n  \
+                  ombra run --follow RUN\n\n\
+                  ctrl-C offers to take a pending run back; a claimed one goes on without you."
 )]
 pub struct RunArgs {
     /// What is asked
-    #[arg(required_unless_present_any = ["prompt_file", "follow"])]
+    #[arg(required_unless_present_any = ["prompt_file", "follow", "resume", "message", "messages"])]
     prompt: Option<String>,
     /// File with the prompt ('-': standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
     /// Only watch this run, ask for nothing
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["prompt", "prompt_file"])]
+    #[arg(long, value_name = "RUN",
+        conflicts_with_all = ["prompt", "prompt_file", "method", "resume"])]
     follow: Option<Hash>,
     #[command(flatten)]
     terms: TermsArgs,
-    /// Seconds to watch before giving up; the run itself goes on [default: until it is settled]
-    #[arg(long, value_name = "SECONDS")]
-    timeout: Option<u64>,
+    #[command(flatten)]
+    method: MethodArgs,
+    #[command(flatten)]
+    resume: ResumeArgs,
+    #[command(flatten)]
+    watching: WatchArgs,
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
     signer: SignerArgs,
 }
 
-/// Carries out `ombra run`. With `--json` the settled record is the only line.
+/// How a run is watched.
+#[derive(Args, Debug, Default)]
+pub struct WatchArgs {
+    /// Seconds to watch before giving up; the run itself goes on [default: until it is settled]
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Show what the model thought, where the miner kept it
+    #[arg(long)]
+    thoughts: bool,
+    /// At ctrl-C, take a pending run back without a question; also where there is no terminal
+    #[arg(long)]
+    cancel_on_interrupt: bool,
+}
+
+/// A run that is on the chain, and who can take it back.
+struct Asked {
+    id: Hash,
+    payer: Payer,
+    blob_fees: Amount,
+}
+
+/// Carries out `ombra run`. With `--json` the settled record, with its steps, the answer and the
+/// bill, is the only line.
 ///
 /// # Errors
 /// [`CliError`]; a run that ends otherwise than `completed` is a failure.
 pub async fn run(args: RunArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
     let mut discarded = std::io::sink();
-    let json = args.node.json;
-    let timeout = args.timeout.map(Duration::from_secs);
-    let narration: Out<'_> = if json { &mut discarded } else { &mut *out };
-    let id = match args.follow {
-        Some(id) => id,
-        None => request(args, &client, narration).await?,
-    };
-    let narration: Out<'_> = if json { &mut discarded } else { &mut *out };
-    let followed = watch(&client, id, timeout, narration).await;
+    let is_json = args.node.json;
+    let narration: Out<'_> = if is_json { &mut discarded } else { &mut *out };
+    let (asked, mut person) = ask(&args, &client, narration).await?;
+    let narration: Out<'_> = if is_json { &mut discarded } else { &mut *out };
+    let watched = watch(&args.watching, &client, &asked, &mut person, narration).await;
+    let id = asked.id;
     let goes_on = || format!("the run goes on: ombra run --follow {id}");
-    let settled = followed.map_err(|error| error.noted(goes_on()))?;
-    if json {
-        writeln!(out, "{settled}")?;
+    let settled = watched.map_err(|error| error.noted(goes_on()))?;
+    let end = End::of(&client, settled, asked.blob_fees).await?;
+    if is_json {
+        writeln!(out, "{}", end.json(&client).await?)?;
     } else {
-        print_settled(&settled, out)?;
+        end.print(out)?;
     }
-    match settled.status.as_str() {
+    match end.run.status.as_str() {
         "completed" => Ok(()),
         status => Err(CliError::Failed(format!("the run ended as {}", printable(status)))),
     }
 }
 
-/// Shows a run until it is settled or interrupted.
+/// The run to watch: asked for now, or named. ctrl-C has its meaning only after the question for a
+/// password, which it ends.
+async fn ask(args: &RunArgs, client: &Client, out: Out<'_>) -> Result<(Asked, Person), CliError> {
+    if let Some(id) = args.follow {
+        let payer = Payer::Named(args.signer.clone());
+        return Ok((Asked { id, payer, blob_fees: Amount::default() }, Person::listen()?));
+    }
+    let (question, terms) = question(args, client).await?;
+    let keypair = args.signer.keypair()?;
+    let mut person = Person::listen()?;
+    let sender = Sender { client: client.clone(), keypair };
+    let asked = request_run(&sender, question, terms, &mut person, out).await?;
+    Ok((asked, person))
+}
+
+/// Sends a request, until ctrl-C.
+async fn request_run(
+    sender: &Sender,
+    question: Question,
+    terms: TermsArgs,
+    person: &mut Person,
+    out: Out<'_>,
+) -> Result<Asked, CliError> {
+    let mut named = None;
+    let sent = tokio::select! {
+        biased;
+        () = person.interrupts.next() => None,
+        sent = request::send(sender, question, terms, &mut named, out) => Some(sent?),
+    };
+    let Requested { id, blob_fees } = sent.ok_or_else(|| interrupted(named))?;
+    Ok(Asked { id, payer: Payer::Key(sender.keypair.clone()), blob_fees })
+}
+
+/// Asks for a run in a conversation and follows it; answers it with all that belongs to it.
+///
+/// # Errors
+/// As for [`run`], but the run may have ended in any way.
+pub(super) async fn converse(
+    sender: &Sender,
+    question: Question,
+    terms: TermsArgs,
+    person: &mut Person,
+    out: Out<'_>,
+) -> Result<End, CliError> {
+    let asked = request_run(sender, question, terms, person, out).await?;
+    let watching = WatchArgs::default();
+    let settled = watch(&watching, &sender.client, &asked, person, out).await?;
+    End::of(&sender.client, settled, asked.blob_fees).await
+}
+
+/// What the command line asks for, checked as a miner would.
+async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArgs), CliError> {
+    let terms = args.terms.clone();
+    if let Some(id) = args.resume.resume {
+        let resumed = args.resume.request(id, client).await?;
+        let terms = request::terms_after(terms, &resumed.run);
+        let request = method::check(resumed.request, &terms.tools)?;
+        return Ok((Question::Method(request), terms));
+    }
+    let file = args.prompt_file.as_deref();
+    let prompt = input::text_or_file(args.prompt.clone(), file, PROMPT_BYTES_MAX)?;
+    let question = match args.method.request(prompt.clone(), &terms.tools)? {
+        Some(request) => Question::Method(request),
+        None => Question::of_text(prompt.unwrap_or_default(), &terms)?,
+    };
+    Ok((question, terms))
+}
+
+/// ctrl-C before it was known that the request is on the chain.
+fn interrupted(named: Option<Hash>) -> CliError {
+    let text = match named {
+        None => "interrupted before anything was asked".to_owned(),
+        Some(id) => format!(
+            "interrupted while the request was sent; it may be on the chain: ombra query run {id}"
+        ),
+    };
+    CliError::Failed(text)
+}
+
+/// Shows a run until it is settled. ctrl-C may take it back; then it is settled as well.
 async fn watch(
+    args: &WatchArgs,
     client: &Client,
-    id: Hash,
-    timeout: Option<Duration>,
+    asked: &Asked,
+    person: &mut Person,
     out: Out<'_>,
 ) -> Result<Answer<Run>, CliError> {
-    let filter = Map::from_iter([("agentRunId".to_owned(), json!(id))]);
-    let mut progress = Progress::of(id);
-    let followed = async {
-        let events = client.subscribe(Kind::AgentRuns, filter, None).await?;
-        follow(client, events, &mut progress, timeout, out).await
-    };
-    until_interrupted(followed)
-        .await?
-        .unwrap_or_else(|| Err(CliError::Failed("interrupted".into())))
+    let deadline = args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let thoughts = if args.thoughts { Thoughts::Shown } else { Thoughts::Named };
+    let mut display = Display::of(client, asked.id, thoughts)?;
+    let take_back = if args.cancel_on_interrupt { TakeBack::Always } else { TakeBack::Ask };
+    loop {
+        tokio::select! {
+            biased;
+            () = person.interrupts.next() => {}
+            followed = follow(client, asked.id, &mut display, deadline, out) => return followed,
+        }
+        display.end();
+        let interruption = Interruption { client, id: asked.id, payer: &asked.payer, take_back };
+        interruption.handle(person, out).await?;
+    }
 }
 
-/// Sends the request and answers the run's id.
-async fn request(args: RunArgs, client: &Client, out: Out<'_>) -> Result<Hash, CliError> {
-    let file = args.prompt_file.as_deref();
-    let prompt = input::text_or_file(args.prompt, file, PROMPT_BYTES_MAX)?.unwrap_or_default();
-    let keypair = args.signer.keypair()?;
-    let sender = Sender { client: client.clone(), keypair };
-    let envelope = client.envelope(&sender.keypair, now_ms()).await?;
-    let max_fee = args.terms.max_fee;
-    let body = args
-        .terms
-        .request(prompt, &sender.keypair.address(), envelope.timestamp)
-        .into_body(&sender.keypair, envelope.nonce);
-    let (id, conversation) = (body.agent_run_id, body.conversation_id);
-    let signed = Signed::new(&sender.keypair, &envelope, &Body::AgentRequest(body));
-    writeln!(out, "run          {id}")?;
-    writeln!(out, "conversation {conversation}")?;
-    out.flush()?;
-    let included = sender.include_signed(&signed, REQUEST_TIMEOUT).await?;
-    writeln!(
-        out,
-        "requested    escrow {}, tx {}, block {}",
-        ombra(max_fee),
-        included.hash,
-        super::tx::block_of(&included)
-    )?;
-    Ok(id)
+/// A settled run with all that belongs to it.
+#[derive(Debug)]
+pub(in crate::cli) struct End {
+    /// The record.
+    pub(in crate::cli) run: Answer<Run>,
+    reading: Reading,
+    bill: Bill,
 }
 
-/// The answer and the costs.
-fn print_settled(run: &Answer<Run>, out: Out<'_>) -> Outcome {
-    if let Some(answer) = &run.final_answer_inline {
-        writeln!(out, "\n{}\n", indented(answer))?;
+impl End {
+    /// Gets the answer of a settled run. `blob_fees` is what was paid for its prompt's blob.
+    ///
+    /// # Errors
+    /// When no HTTP client can be made; an answer that cannot be had is told instead.
+    pub(in crate::cli) async fn of(
+        client: &Client,
+        run: Answer<Run>,
+        blob_fees: Amount,
+    ) -> Result<Self, CliError> {
+        let reading = Reading::of(&run, &Texts::of(client)?).await;
+        let bill = Bill::of(&run, blob_fees);
+        Ok(Self { run, reading, bill })
     }
-    if let Some(blob) = &run.final_answer_blob_id {
-        writeln!(out, "answer in blob {}", printable(blob))?;
+
+    /// What was answered, if the run is completed: the response of a method, or the text.
+    pub(in crate::cli) fn response(&self) -> Option<&str> {
+        (self.run.status == "completed").then(|| self.reading.response()).flatten()
     }
-    let part = |amount: Option<types::Amount>| ombra(amount.unwrap_or_default());
-    writeln!(out, "escrow       {}", ombra(run.max_fee))?;
-    writeln!(out, "  to miner   {} for {} tokens", part(run.miner_reward), run.total_tokens_out)?;
-    writeln!(out, "  burned     {} for {} steps", part(run.network_fee), run.step_count)?;
-    writeln!(out, "  back       {}", part(run.user_refund))?;
-    Ok(())
+
+    /// The answer and the bill for people.
+    pub(in crate::cli) fn print(&self, out: Out<'_>) -> Outcome {
+        self.reading.print(&self.run, out)?;
+        self.bill.print(out)
+    }
+
+    /// The record as the node told it, with the members `steps`, `answer` and `bill` behind.
+    ///
+    /// # Errors
+    /// When the node does not tell the steps.
+    pub(in crate::cli) async fn json(&self, client: &Client) -> Result<Value, CliError> {
+        let mut members: Map<String, Value> =
+            serde_json::from_str(self.run.text()).unwrap_or_default();
+        let page = json!({ "limit": STEPS_PAGE });
+        let steps: Answer =
+            client.call("ombra_getAgentSteps", (self.run.agent_run_id, page)).await?;
+        members.insert("steps".to_owned(), steps["items"].clone());
+        members.insert("answer".to_owned(), self.reading.json());
+        members.insert("bill".to_owned(), self.bill.json());
+        Ok(Value::Object(members))
+    }
 }

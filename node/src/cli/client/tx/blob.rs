@@ -54,8 +54,8 @@ pub(super) async fn run(args: BlobArgs, out: Out<'_>) -> Outcome {
     Ok(())
 }
 
-/// The transactions of one blob in their order.
-fn bodies(
+/// The transactions of one blob in their order: its announcement, its chunks, its end.
+pub(in crate::cli::client) fn bodies(
     bytes: &[u8],
     blob_id: &str,
     content_type: &str,

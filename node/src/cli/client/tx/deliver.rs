@@ -170,14 +170,19 @@ impl Delivery {
         } else if answer["valid"] == json!(true) {
             print_effects(&answer["effects"], out)?;
         }
-        if answer["valid"] == json!(true) {
-            return Ok(());
-        }
-        let error = &answer["error"];
-        let code = error["data"]["code"].as_str().unwrap_or("REFUSED");
-        let message = error["message"].as_str().unwrap_or("no reason given");
-        Err(CliError::Refused { code: code.to_owned(), message: printable(message) })
+        refusal_of(&answer).map_or(Ok(()), Err)
     }
+}
+
+/// What the chain would say against a transaction that was simulated; nothing if it is valid.
+pub(in crate::cli::client) fn refusal_of(simulated: &Value) -> Option<CliError> {
+    if simulated["valid"] == json!(true) {
+        return None;
+    }
+    let error = &simulated["error"];
+    let code = error["data"]["code"].as_str().unwrap_or("REFUSED").to_owned();
+    let message = printable(error["message"].as_str().unwrap_or("no reason given"));
+    Some(CliError::Refused { code, message })
 }
 
 /// `12 (hash …)`.

@@ -20,6 +20,10 @@ use crate::cli::client::{CliError, Out, Outcome, input};
 /// Milliseconds in a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
+/// The escrow of a run where none is named: 1 OMBRA.
+const MAX_FEE_DEFAULT: Amount = Amount::new(Amount::MICRO_PER_OMBRA);
+const MAX_STEPS_DEFAULT: u64 = 20;
+
 /// More than any inline text: the node's own limit gives the exact answer.
 const TEXT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -73,11 +77,12 @@ pub struct RequestArgs {
 #[derive(Args, Clone, Debug)]
 pub struct TermsArgs {
     /// Escrow: the most that the run may cost, in micro-OMBRA or with unit (0.5ombra)
-    #[arg(long, value_name = "AMOUNT", default_value = "1ombra", value_parser = input::amount)]
-    pub(in crate::cli::client) max_fee: Amount,
-    /// The most steps, 1 to 200
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(in crate::cli::client) max_steps: u64,
+    /// [default: 1ombra]
+    #[arg(long, value_name = "AMOUNT", value_parser = input::amount)]
+    pub(in crate::cli::client) max_fee: Option<Amount>,
+    /// The most steps, 1 to 200 [default: 20]
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli::client) max_steps: Option<u64>,
     /// Tools that the miner may use, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(in crate::cli::client) tools: Vec<String>,
@@ -105,8 +110,8 @@ impl TermsArgs {
             conversation_id: self.conversation.unwrap_or_else(new),
             prompt,
             tools_whitelist: self.tools,
-            max_fee: self.max_fee,
-            max_steps: self.max_steps,
+            max_fee: self.max_fee.unwrap_or(MAX_FEE_DEFAULT),
+            max_steps: self.max_steps.unwrap_or(MAX_STEPS_DEFAULT),
             prompt_blob_id: self.prompt_blob,
             model_hint: self.model,
         }

@@ -15,7 +15,8 @@ pub use kinds::{
     StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
 };
 
-pub(super) use deliver::{Included, Sender, block_of};
+pub(super) use blob::bodies as blob_bodies;
+pub(super) use deliver::{Sender, block_of, refusal_of};
 
 /// Which transaction.
 #[derive(Debug, Subcommand)]

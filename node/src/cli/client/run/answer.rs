@@ -1,0 +1,222 @@
+//! The answer of a settled run: fetched, checked, and understood if a method was asked for.
+
+use miner::methods::{ANSWER_BYTES_MAX, Answer, ENVELOPE_BYTES_MAX, Parsed, Reason, Request};
+use serde_json::{Map, Value, json};
+use wallet::client::records::Run;
+
+use super::bill::counted;
+use super::texts::Texts;
+use crate::cli::client::output::{indented, one_line, printable};
+use crate::cli::client::{CliError, Out, Outcome};
+
+/// The longest plain answer that is fetched; a method's has a limit of its own.
+const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
+const SHOWN_CHARS_MAX: usize = 200;
+
+/// What a run answered, as far as it can be had.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The answer as it stands on the chain; none if there is none, or it could not be had.
+    text: Option<String>,
+    /// What to say about an answer that could not be had.
+    missing: Option<String>,
+    /// For a run that asked for a method: what its answer says, or why it says nothing.
+    method: Option<Result<MethodAnswer, String>>,
+}
+
+/// The answer to a request for a method.
+#[derive(Debug)]
+struct MethodAnswer {
+    answer: Answer,
+    calls: Vec<Call>,
+    /// Why the calls are not what the model wanted, if they are not.
+    fault: Option<String>,
+}
+
+/// A call that the requester is to execute.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    calldata: String,
+    /// Name and arguments; none if the calldata is no call of a declared function.
+    decoded: Option<(String, Map<String, Value>)>,
+}
+
+impl Reading {
+    /// Reads the answer of a settled run.
+    pub(super) async fn of(run: &Run, texts: &Texts) -> Self {
+        let request = question(run, texts).await;
+        let bytes_max = match &request {
+            Ok(Some(_)) => ANSWER_BYTES_MAX,
+            Ok(None) | Err(_) => TEXT_BYTES_MAX,
+        };
+        let (text, missing) = match (&run.final_answer_inline, &run.final_answer_blob_id) {
+            (Some(text), _) => (Some(text.clone()), None),
+            (None, Some(id)) => match texts.read(id, bytes_max).await {
+                Ok(text) => (Some(text), None),
+                Err(error) => (None, Some(format!("the answer cannot be shown: {error}"))),
+            },
+            (None, None) => (None, None),
+        };
+        let method = match (request, &text) {
+            (Ok(Some(request)), Some(text)) => Some(understand(&request, text)),
+            // What a miner says of a request that nobody understands is a method's answer, too.
+            (Err(error), Some(text)) => {
+                let answer = Answer::parse(text).map_err(|_refused| error.to_string());
+                Some(answer.map(MethodAnswer::without_calls))
+            }
+            (Ok(_) | Err(_), None) | (Ok(None), Some(_)) => None,
+        };
+        Self { text, missing, method }
+    }
+
+    /// What was answered: the response of a method, or the text.
+    pub(super) fn response(&self) -> Option<&str> {
+        match &self.method {
+            Some(Ok(understood)) => Some(&understood.answer.response),
+            Some(Err(_)) => None,
+            None => self.text.as_deref(),
+        }
+    }
+
+    /// The answer for people.
+    pub(super) fn print(&self, run: &Run, out: Out<'_>) -> Outcome {
+        if let Some(missing) = &self.missing {
+            writeln!(out, "{}", indented(missing))?;
+        }
+        match (&self.method, &self.text) {
+            (Some(Ok(answer)), _) => answer.print(run, out)?,
+            (Some(Err(why)), Some(text)) => {
+                writeln!(
+                    out,
+                    "\n{}\n\nnot an answer of its method: {}",
+                    indented(text),
+                    indented(why)
+                )?;
+            }
+            (None, Some(text)) => writeln!(out, "\n{}\n", indented(text))?,
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    /// The answer as JSON; null if there is none.
+    pub(super) fn json(&self) -> Value {
+        let Some(text) = &self.text else {
+            return self
+                .missing
+                .as_ref()
+                .map_or(Value::Null, |missing| json!({ "fault": missing }));
+        };
+        match &self.method {
+            None => json!({ "text": text }),
+            Some(Err(why)) => json!({ "text": text, "fault": why }),
+            Some(Ok(understood)) => understood.json(text),
+        }
+    }
+}
+
+/// What a run asked for; none for plain text.
+pub(super) async fn question(run: &Run, texts: &Texts) -> Result<Option<Request>, CliError> {
+    let unreadable =
+        |refused| CliError::Failed(format!("the run's request is not understood: {refused}"));
+    match Request::parse(&run.prompt, None).map_err(unreadable)? {
+        Parsed::PlainText(_) => Ok(None),
+        Parsed::Method(request) => Ok(Some(request)),
+        Parsed::NeedsBlob { .. } => {
+            let Some(id) = &run.prompt_blob_id else {
+                return Err(CliError::Failed("the request is in a blob that is not named".into()));
+            };
+            let blob = texts.read(id, ENVELOPE_BYTES_MAX).await?;
+            match Request::parse(&run.prompt, Some(&blob)).map_err(unreadable)? {
+                Parsed::Method(request) => Ok(Some(request)),
+                Parsed::PlainText(_) | Parsed::NeedsBlob { .. } => Ok(None),
+            }
+        }
+    }
+}
+
+fn understand(request: &Request, text: &str) -> Result<MethodAnswer, String> {
+    let answer = Answer::parse(text).map_err(|refused| refused.to_string())?;
+    let functions = request.functions();
+    let fault = answer.check_calls(functions).err().map(|refused| refused.to_string());
+    let calls = answer.hand_back.calls.iter().map(|call| Call {
+        id: call.id.clone(),
+        calldata: const_hex::encode_prefixed(&call.calldata),
+        decoded: functions.decode(&call.calldata).ok().map(|call| (call.name, call.arguments)),
+    });
+    let calls = calls.collect();
+    Ok(MethodAnswer { answer, calls, fault })
+}
+
+impl MethodAnswer {
+    const fn without_calls(answer: Answer) -> Self {
+        Self { answer, calls: Vec::new(), fault: None }
+    }
+
+    fn print(&self, run: &Run, out: Out<'_>) -> Outcome {
+        let Self { answer, calls, fault } = self;
+        if !answer.response.is_empty() {
+            writeln!(out, "\n{}\n", indented(&answer.response))?;
+        }
+        write!(out, "finish       {}", answer.reason.name())?;
+        match answer.reason {
+            Reason::ToolCalls => writeln!(out, ": {} for you to execute", counted_calls(calls))?,
+            Reason::MaxIterations => writeln!(out, ": the round trips are used up")?,
+            Reason::Stop | Reason::Error => writeln!(out)?,
+        }
+        for Call { id, calldata, decoded } in calls {
+            let id = one_line(id, SHOWN_CHARS_MAX);
+            match decoded {
+                Some((name, arguments)) => {
+                    let arguments = Value::Object(arguments.clone()).to_string();
+                    writeln!(out, "{id:<12} {name}({})", one_line(&arguments, SHOWN_CHARS_MAX))?;
+                }
+                None => writeln!(out, "{id:<12} no call of a declared function")?,
+            }
+            writeln!(out, "             calldata {}", one_line(calldata, SHOWN_CHARS_MAX))?;
+        }
+        if let Some(fault) = fault {
+            writeln!(out, "WARNING      do not execute these calls: {}", indented(fault))?;
+        } else if !calls.is_empty() {
+            let results =
+                calls.iter().map(|call| format!(" --result {}=TEXT", printable(&call.id)));
+            let results: String = results.collect();
+            writeln!(out, "to go on: ombra run --resume {}{results}\n", run.agent_run_id)?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, text: &str) -> Value {
+        let Self { answer, calls, fault } = self;
+        let call = |call: &Call| {
+            let Call { id, calldata, decoded } = call;
+            let (name, arguments) = decoded.clone().unzip();
+            json!({ "id": id, "name": name, "arguments": arguments, "calldata": calldata })
+        };
+        let calls: Vec<_> = calls.iter().map(call).collect();
+        let decoded: Value = serde_json::from_str(text).unwrap_or_default();
+        let mut object = json!({
+            "text": text,
+            "method": decoded["method"],
+            "finishReason": answer.reason.name(),
+            "response": answer.response,
+        });
+        for key in ["updatedRoles", "updatedMessages"] {
+            if let Some(value) = decoded.get(key) {
+                object[key] = value.clone();
+            }
+        }
+        if decoded.get("pendingToolCalls").is_some() {
+            object["pendingCalls"] = Value::Array(calls);
+        }
+        if let Some(fault) = fault {
+            object["fault"] = json!(fault);
+        }
+        object
+    }
+}
+
+fn counted_calls(calls: &[Call]) -> String {
+    counted(u64::try_from(calls.len()).unwrap_or(u64::MAX), "call")
+}

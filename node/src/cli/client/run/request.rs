@@ -1,0 +1,210 @@
+//! The request of a run: checked, its long text stored, signed and sent.
+
+use std::time::Duration;
+
+use miner::chain::Ledger as _;
+use miner::chain::client::Node;
+use miner::methods::{Parsed, Request, Written};
+use types::params::INLINE_TEXT_BYTES_MAX;
+use types::{Amount, Body, Hash};
+use wallet::Signed;
+use wallet::client::records::Run;
+
+use super::method;
+use crate::cli::client::output::{ombra, ombra_of};
+use crate::cli::client::tx::{Sender, TermsArgs, blob_bodies, block_of, refusal_of};
+use crate::cli::client::{CliError, Out, Outcome};
+use crate::clock::now_ms;
+
+/// Each transaction is included within this time or the command fails.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many blob ids are tried when others have taken the first.
+const BLOB_IDS_MAX: usize = 8;
+/// Characters of a long text that the prompt shows of it.
+const HEAD_CHARS: usize = 200;
+
+/// What is asked.
+#[derive(Debug)]
+pub(in crate::cli::client) enum Question {
+    /// Free text.
+    Text(String),
+    /// A method.
+    Method(Request),
+}
+
+impl Question {
+    /// A text as it is given: an envelope that miners would refuse is refused.
+    ///
+    /// # Errors
+    /// Why a miner would refuse it.
+    pub(in crate::cli::client) fn of_text(
+        text: String,
+        terms: &TermsArgs,
+    ) -> Result<Self, CliError> {
+        // With a blob beside it, only the whole of both can be judged.
+        if terms.prompt_blob.is_none() {
+            match method::read(&text, None)? {
+                Parsed::Method(request) => drop(method::check(request, &terms.tools)?),
+                Parsed::PlainText(_) => {}
+                Parsed::NeedsBlob { .. } => {
+                    let text = "the prompt says that its envelope is in a blob: give --prompt-blob";
+                    return Err(CliError::Usage(text.into()));
+                }
+            }
+        }
+        Ok(Self::Text(text))
+    }
+
+    /// An envelope that this program wrote.
+    ///
+    /// # Errors
+    /// Why a miner would refuse it.
+    pub(in crate::cli::client) fn of_envelope(
+        envelope: &str,
+        terms: &TermsArgs,
+    ) -> Result<Self, CliError> {
+        match method::read(envelope, None)? {
+            Parsed::Method(request) => method::check(request, &terms.tools).map(Self::Method),
+            Parsed::PlainText(text) => Ok(Self::Text(text)),
+            Parsed::NeedsBlob { .. } => {
+                Err(CliError::Failed("an envelope without arguments".into()))
+            }
+        }
+    }
+
+    /// The prompt, and what goes into a blob because it is too long for a transaction.
+    fn written(self) -> Written {
+        match self {
+            Self::Method(request) => request.to_prompt(),
+            Self::Text(text) if text.len() <= INLINE_TEXT_BYTES_MAX => Written::Inline(text),
+            Self::Text(text) => {
+                let head: String = text.chars().take(HEAD_CHARS).collect();
+                Written::Blob { prompt: format!("{head}…"), blob: text }
+            }
+        }
+    }
+}
+
+/// A request that is on the chain.
+#[derive(Debug)]
+pub(super) struct Requested {
+    pub(super) id: Hash,
+    pub(super) blob_fees: Amount,
+}
+
+/// Sends the request. `named` is set to the run's id before anything of it is sent.
+pub(super) async fn send(
+    sender: &Sender,
+    question: Question,
+    mut terms: TermsArgs,
+    named: &mut Option<Hash>,
+    out: Out<'_>,
+) -> Result<Requested, CliError> {
+    let (prompt, blob) = match question.written() {
+        Written::Inline(prompt) => (prompt, None),
+        Written::Blob { prompt, blob } => (prompt, Some(blob)),
+    };
+    let mut blob_fees = Amount::default();
+    if let Some(text) = blob {
+        if terms.prompt_blob.is_some() {
+            let text = "--prompt-blob: the request itself is too long for a transaction and needs \
+                        the blob";
+            return Err(CliError::Usage(text.into()));
+        }
+        try_out(sender, &prompt, &terms).await?;
+        let kept = keep(sender, &text, out).await?;
+        blob_fees = kept.fees;
+        terms.prompt_blob = Some(kept.id);
+    }
+    let envelope = sender.client.envelope(&sender.keypair, now_ms()).await?;
+    let request = terms.request(prompt, &sender.keypair.address(), envelope.timestamp);
+    let max_fee = request.max_fee;
+    let body = request.into_body(&sender.keypair, envelope.nonce);
+    let (id, conversation) = (body.agent_run_id, body.conversation_id);
+    *named = Some(id);
+    let signed = Signed::new(&sender.keypair, &envelope, &Body::AgentRequest(body));
+    writeln!(out, "run          {id}")?;
+    writeln!(out, "conversation {conversation}")?;
+    out.flush()?;
+    let included = sender.include_signed(&signed, REQUEST_TIMEOUT).await?;
+    let (escrow, tx, block) = (ombra(max_fee), included.hash, block_of(&included));
+    writeln!(out, "requested    escrow {escrow}, tx {tx}, block {block}")?;
+    Ok(Requested { id, blob_fees })
+}
+
+/// The terms of a run that is gone on with, where the command line names no others.
+pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
+    let TermsArgs { max_fee, max_steps, tools, model, conversation: _, prompt_blob } = terms;
+    TermsArgs {
+        max_fee: max_fee.or(Some(run.max_fee)),
+        max_steps: max_steps.or(Some(run.max_steps)),
+        tools: if tools.is_empty() { run.tools_whitelist.clone() } else { tools },
+        model: model.or_else(|| run.model_hint.clone()),
+        conversation: Some(run.conversation_id),
+        prompt_blob,
+    }
+}
+
+/// Has the node judge the request before its blob is paid for.
+async fn try_out(sender: &Sender, prompt: &str, terms: &TermsArgs) -> Outcome {
+    let envelope = sender.client.envelope(&sender.keypair, now_ms()).await?;
+    let address = sender.keypair.address();
+    let request = terms.clone().request(prompt.to_owned(), &address, envelope.timestamp);
+    let body = Body::AgentRequest(request.into_body(&sender.keypair, envelope.nonce));
+    let signed = Signed::new(&sender.keypair, &envelope, &body);
+    let judged = sender.client.simulate(signed.json()).await?;
+    refusal_of(&judged).map_or(Ok(()), Err)
+}
+
+/// A blob that was stored.
+struct Kept {
+    id: String,
+    fees: Amount,
+}
+
+/// Stores a text as a blob. One that is there already is not paid for again, and one that an
+/// earlier attempt left unfinished is gone on with.
+async fn keep(sender: &Sender, text: &str, out: Out<'_>) -> Result<Kept, CliError> {
+    let node = Node::new(sender.client.clone())
+        .map_err(|error| CliError::Failed(format!("no HTTP client: {error}")))?;
+    let content_hash = Hash::digest(text.as_bytes());
+    let id = free_id(&node, sender, content_hash).await?;
+    let bodies = blob_bodies(text.as_bytes(), &id, "text/plain; charset=utf-8", content_hash)?;
+    let fee = sender.client.fee_schedule().await?["blobFeePerChunk"].clone();
+    let fee = fee.as_str().and_then(|text| Amount::parse(text).ok()).unwrap_or_default();
+    let chunks = bodies.len().saturating_sub(2);
+    let mut fees = Amount::default();
+    loop {
+        let body = match node.blob(&id).await? {
+            None => bodies.first(),
+            Some(blob) if blob.is_final => break,
+            Some(blob) => {
+                let received = usize::try_from(blob.received).unwrap_or(usize::MAX);
+                if received < chunks {
+                    fees = fees.checked_add(fee).unwrap_or(fees);
+                }
+                bodies.get(received.min(chunks).saturating_add(1))
+            }
+        };
+        let body = body.ok_or_else(|| CliError::Failed("a blob without transactions".into()))?;
+        sender.include(body, REQUEST_TIMEOUT).await?;
+    }
+    let (bytes, paid) = (text.len(), ombra_of(&serde_json::json!(fees)));
+    writeln!(out, "prompt blob  {id}, {bytes} bytes, {paid} burned")?;
+    Ok(Kept { id, fees })
+}
+
+/// An id that nobody has taken for anything else: the content's hash, or that with a number.
+async fn free_id(node: &Node, sender: &Sender, hash: Hash) -> Result<String, CliError> {
+    for number in 0..BLOB_IDS_MAX {
+        let id = if number == 0 { hash.to_string() } else { format!("{hash}-{number}") };
+        let is_usable = node.blob(&id).await?.is_none_or(|blob| {
+            let is_mine = blob.owner == sender.keypair.address();
+            blob.content_hash == hash && (blob.is_final || is_mine)
+        });
+        if is_usable {
+            return Ok(id);
+        }
+    }
+    Err(CliError::Failed(format!("the blob ids {hash} to {hash}-{BLOB_IDS_MAX} are taken")))
+}

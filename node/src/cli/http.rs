@@ -1,0 +1,39 @@
+//! One GET over one connection: how commands ask a process that serves HTTP.
+
+use axum::http::header::HOST;
+use axum::http::{Request, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What can go wrong on the way.
+pub(super) type AnyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The status and the body, of at most `bytes_max`, that a path is answered with.
+pub(super) async fn get<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    host: &str,
+    path: &str,
+    bytes_max: usize,
+) -> Result<(StatusCode, Bytes), AnyError> {
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let request = Request::get(path).header(HOST, host).body(Empty::<Bytes>::new())?;
+    let answer = async {
+        let response = sender.send_request(request).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), bytes_max).collect().await?;
+        Ok((status, body.to_bytes()))
+    };
+    tokio::pin!(connection);
+    tokio::select! {
+        biased;
+        answer = answer => answer,
+        // It ends before the answer only when it breaks.
+        ended = &mut connection => Err(match ended {
+            Ok(()) => "the connection was closed".into(),
+            Err(error) => error.into(),
+        }),
+    }
+}

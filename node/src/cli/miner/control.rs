@@ -1,0 +1,198 @@
+//! The control socket of a running miner: how `ombra miner status` and others ask the process.
+//!
+//! HTTP over a Unix socket in the miner's folder, for the user of the process only: the file has
+//! mode 0600, and a peer of another user is turned away. It only tells; nothing can be changed.
+
+use std::io::{Error as IoError, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::serve::Listener;
+use axum::{Json, Router};
+use miner::journal::JournalError;
+use miner::operate::Desk;
+use miner::operate::tell::Wanted;
+use rpc::socket::PrivateSocket;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::net::UnixStream;
+use tokio_util::sync::CancellationToken;
+use types::Hash;
+
+use super::super::client::CliError;
+use super::super::http;
+
+/// The socket's file in the miner's folder.
+const SOCKET: &str = "control.sock";
+/// How long a running miner may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// More than a receipt of a run with 200 steps and long tool results.
+const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A pause after a connection that could not be accepted, for want of file handles for example.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The socket, bound.
+pub(super) struct Socket(PrivateSocket);
+
+impl Socket {
+    /// Binds in the miner's folder, in place of a socket that a killed miner left. The miner has its
+    /// journal, so nobody else serves there.
+    pub(super) fn bind(folder: &Path) -> Result<Self, CliError> {
+        let path = folder.join(SOCKET);
+        let what = format!("the control socket {}", path.display());
+        PrivateSocket::bind(path).map(Self).map_err(|source| CliError::File { what, source })
+    }
+
+    /// Answers until `stop` is cancelled.
+    pub(super) async fn serve(self, desk: Arc<Desk>, stop: CancellationToken) {
+        let routes = Router::new()
+            .route("/status", get(status))
+            .route("/runs", get(runs))
+            .route("/why/{run}", get(why))
+            .route("/receipt/{run}", get(receipt))
+            .with_state(desk);
+        let serving = axum::serve(SameUser(self.0), routes);
+        if let Err(error) = serving.with_graceful_shutdown(stop.cancelled_owned()).await {
+            tracing::error!(%error, "the control socket is not served any more");
+        }
+    }
+}
+
+/// Accepts the connections of the user that the process runs as.
+struct SameUser(PrivateSocket);
+
+impl Listener for SameUser {
+    type Io = UnixStream;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (UnixStream, ()) {
+        let own = rustix::process::geteuid().as_raw();
+        loop {
+            match self.0.accept().await.and_then(|stream| Ok((stream.peer_cred()?.uid(), stream))) {
+                Ok((uid, stream)) if uid == own => return (stream, ()),
+                Ok((uid, _)) => tracing::warn!(uid, "another user asked at the control socket"),
+                Err(error) => {
+                    tracing::warn!(%error, "a connection to the control socket failed");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> Result<(), IoError> {
+        Ok(())
+    }
+}
+
+/// Which runs are listed, in a URL.
+#[derive(Deserialize, Serialize)]
+struct RunsQuery {
+    open: bool,
+    limit: usize,
+}
+
+type At = State<Arc<Desk>>;
+
+async fn status(State(desk): At) -> Response {
+    told(move || desk.status().map(Some)).await
+}
+
+async fn runs(State(desk): At, Query(RunsQuery { open, limit }): Query<RunsQuery>) -> Response {
+    told(move || desk.runs(Wanted { only_open: open, limit }).map(Some)).await
+}
+
+async fn why(State(desk): At, UrlPath(run): UrlPath<Hash>) -> Response {
+    told(move || desk.why(&run)).await
+}
+
+async fn receipt(State(desk): At, UrlPath(run): UrlPath<Hash>) -> Response {
+    told(move || desk.receipt(&run)).await
+}
+
+/// What the journal says, which is read on a thread that may wait for the disk.
+async fn told<T: Serialize + Send + 'static>(
+    read: impl FnOnce() -> Result<Option<T>, JournalError> + Send + 'static,
+) -> Response {
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(Some(record))) => Json(record).into_response(),
+        Ok(Ok(None)) => StatusCode::NOT_FOUND.into_response(),
+        Ok(Err(error)) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        Err(_panic) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// A running miner, as others ask it.
+pub(super) struct Control {
+    stream: UnixStream,
+}
+
+impl Control {
+    /// The miner that serves in a folder; none if there is none, also where a killed one left its
+    /// socket.
+    pub(super) async fn reach(folder: &Path) -> Result<Option<Self>, CliError> {
+        let path = folder.join(SOCKET);
+        match UnixStream::connect(&path).await {
+            Ok(stream) => Ok(Some(Self { stream })),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+            {
+                Ok(None)
+            }
+            Err(source) => Err(CliError::File { what: path.display().to_string(), source }),
+        }
+    }
+
+    /// How the miner is.
+    pub(super) async fn status(self) -> Result<miner::operate::Status, CliError> {
+        self.get("/status").await?.ok_or_else(|| strange("no status"))
+    }
+
+    /// The runs of its journal, newest first.
+    pub(super) async fn runs(
+        self,
+        wanted: Wanted,
+    ) -> Result<Vec<miner::operate::RunLine>, CliError> {
+        let Wanted { only_open, limit } = wanted;
+        let path = format!("/runs?open={only_open}&limit={limit}");
+        self.get(&path).await?.ok_or_else(|| strange("no runs"))
+    }
+
+    /// Why a run was claimed or not; none if the journal does not know it.
+    pub(super) async fn why(
+        self,
+        run: &Hash,
+    ) -> Result<Option<miner::operate::WhyRecord>, CliError> {
+        self.get(&format!("/why/{run}")).await
+    }
+
+    /// The receipt of a run; none if the journal does not know it.
+    pub(super) async fn receipt(
+        self,
+        run: &Hash,
+    ) -> Result<Option<miner::engine::receipt::Receipt>, CliError> {
+        self.get(&format!("/receipt/{run}")).await
+    }
+
+    async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, CliError> {
+        let asked = http::get(self.stream, "localhost", path, ANSWER_BYTES_MAX);
+        let answer = tokio::time::timeout(PATIENCE, asked).await;
+        let answer = answer
+            .map_err(|_late| strange(&format!("nothing within {} seconds", PATIENCE.as_secs())))?;
+        match answer.map_err(|error| strange(&error.to_string()))? {
+            (StatusCode::OK, body) => serde_json::from_slice(&body).map(Some).map_err(|error| {
+                strange(&format!("its answer cannot be read, is it of another version? {error}"))
+            }),
+            (StatusCode::NOT_FOUND, _) => Ok(None),
+            (status, body) => Err(strange(&format!("{status} {}", String::from_utf8_lossy(&body)))),
+        }
+    }
+}
+
+fn strange(what: &str) -> CliError {
+    CliError::Failed(format!("the running miner does not answer as it should: {what}"))
+}

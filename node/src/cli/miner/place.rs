@@ -1,0 +1,148 @@
+//! Which miner is meant, and where it is asked: the process, or the journal that it left.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use miner::chain::client::Node;
+use miner::journal::{Journal, JournalError};
+use miner::program::JOURNAL;
+use types::Address;
+
+use super::super::client::CliError;
+use super::super::client::options::{NodeArgs, SignerArgs};
+use super::control::Control;
+
+/// Whose miner, and where its journal is.
+#[derive(Args, Clone, Debug)]
+pub(super) struct PlaceArgs {
+    /// Folder of the miners' journals, one folder in it for each wallet [default: ~/.ombra/miner]
+    #[arg(long, value_name = "DIR", env = "OMBRA_MINER_DIR")]
+    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) node: NodeArgs,
+    #[command(flatten)]
+    pub(super) signer: SignerArgs,
+}
+
+/// Where a miner is asked.
+pub(super) enum Source {
+    /// It runs.
+    Running(Control),
+    /// It does not; this is its journal.
+    Stopped(Box<Journal>),
+}
+
+impl PlaceArgs {
+    /// The folder of a wallet's miner.
+    pub(super) fn folder(&self, miner: Address) -> Result<PathBuf, CliError> {
+        Ok(self.all()?.join(miner.to_string()))
+    }
+
+    /// The miner that is meant: that of the key, or the only one that there is.
+    pub(super) fn miner(&self) -> Result<Address, CliError> {
+        if let Some(address) = self.signer.address_if_given()? {
+            return Ok(address);
+        }
+        let all = self.all()?;
+        match wallets(&all).as_slice() {
+            [only] => Ok(*only),
+            [] => Err(CliError::Usage(format!(
+                "no miner has worked in {}: give --data-dir, or --wallet",
+                all.display()
+            ))),
+            several => Err(CliError::Usage(format!(
+                "{} has miners of {} wallets: give --wallet",
+                all.display(),
+                several.len()
+            ))),
+        }
+    }
+
+    /// Where a wallet's miner is asked.
+    pub(super) async fn source(&self, miner: Address) -> Result<Source, CliError> {
+        let folder = self.folder(miner)?;
+        if let Some(control) = Control::reach(&folder).await? {
+            return Ok(Source::Running(control));
+        }
+        let path = folder.join(JOURNAL);
+        let found = tokio::task::spawn_blocking(move || {
+            Journal::open_existing(&path, miner).map(|journal| (journal, path))
+        });
+        let found = found.await.map_err(|error| CliError::Failed(error.to_string()))?;
+        match found {
+            Ok((Some(journal), _)) => Ok(Source::Stopped(Box::new(journal))),
+            Ok((None, path)) => {
+                let path = path.display();
+                Err(CliError::Failed(format!("there is no journal {path}: nothing was worked on")))
+            }
+            Err(error @ JournalError::InUse { .. }) => Err(CliError::Failed(format!(
+                "{error}; it does not answer now: it starts, stops, or is busy with another command"
+            ))),
+            Err(error) => Err(CliError::Failed(error.to_string())),
+        }
+    }
+
+    /// The node.
+    pub(super) fn chain(&self) -> Result<Node, CliError> {
+        chain(&self.node)
+    }
+
+    fn all(&self) -> Result<PathBuf, CliError> {
+        match (&self.data_dir, std::env::var_os("HOME")) {
+            (Some(folder), _) => Ok(folder.clone()),
+            (None, Some(home)) => Ok(Path::new(&home).join(".ombra/miner")),
+            (None, None) => Err(CliError::Usage("HOME is not set: give --data-dir".into())),
+        }
+    }
+}
+
+/// A node as the miner asks it.
+pub(super) fn chain(args: &NodeArgs) -> Result<Node, CliError> {
+    Node::new(args.client()?).map_err(|error| CliError::Failed(error.to_string()))
+}
+
+/// The wallets whose miners have journals in a folder.
+fn wallets(folder: &Path) -> Vec<Address> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let wallet = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        entry.path().join(JOURNAL).exists().then(|| name.parse().ok())?
+    };
+    entries.filter_map(wallet).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! Which miner is meant when nobody says so.
+
+    use clap::Parser;
+    use miner::program::JOURNAL;
+
+    use super::PlaceArgs;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        place: PlaceArgs,
+    }
+
+    #[test]
+    fn the_only_miner_of_a_folder_needs_no_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().to_str().unwrap();
+        let Command { place } = Command::parse_from(["ombra", "--data-dir", data]);
+        assert!(place.miner().unwrap_err().to_string().contains("no miner has worked"));
+        let (one, other) = ("1".repeat(40), "2".repeat(40));
+        for name in ["not-a-wallet", &one] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::write(folder.path().join(name).join(JOURNAL), "").unwrap();
+        }
+        assert_eq!(one, place.miner().unwrap().to_string());
+        std::fs::create_dir(folder.path().join(&other)).unwrap();
+        assert_eq!(one, place.miner().unwrap().to_string(), "it has no journal");
+        std::fs::write(folder.path().join(&other).join(JOURNAL), "").unwrap();
+        assert!(place.miner().unwrap_err().to_string().contains("2 wallets"));
+        let Command { place } = Command::parse_from(["ombra", "--data-dir", data, "--dev", "1"]);
+        assert_eq!("69779141b27f1fb5062164ab88e27a4d00e34862", place.miner().unwrap().to_string());
+    }
+}

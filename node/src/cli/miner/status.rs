@@ -1,0 +1,166 @@
+//! `ombra miner status`: how a miner is, on one page.
+
+use miner::chain::Ledger;
+use miner::journal::entry::{Day, Swept, SweptLast};
+use miner::operate::tell;
+use miner::operate::{
+    BackendFact, NodeFact, NodeState, PolicyFact, Process, Status, SweepFact, ToolFact,
+};
+use types::{Address, Amount};
+
+use super::super::client::output;
+use super::super::client::{CliError, Out, Outcome};
+use super::place::{PlaceArgs, Source};
+use super::tell::{PlainArgs, ago, print_json, table, unread};
+use crate::clock::now_ms;
+
+pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
+    let place = &args.place;
+    let miner = place.miner()?;
+    let status = match place.source(miner).await? {
+        Source::Running(control) => control.status().await?,
+        Source::Stopped(journal) => {
+            let node = asked(place, &miner).await?;
+            tell::status(&journal, miner, now_ms(), None, node).map_err(unread)?
+        }
+    };
+    if place.node.json {
+        return print_json(&status, out);
+    }
+    writeln!(out, "{}", output::facts(facts(&status)))?;
+    if !status.open.is_empty() {
+        writeln!(out, "\n{}", table(&status.open, status.now_ms))?;
+    }
+    Ok(())
+}
+
+/// What the node says to who asks in place of the miner.
+async fn asked(place: &PlaceArgs, miner: &Address) -> Result<NodeFact, CliError> {
+    let node = place.chain()?;
+    let answers = async {
+        let head = node.head().await?;
+        Ok((head, node.funds(miner).await?))
+    };
+    Ok(NodeFact::default().after(answers.await))
+}
+
+fn facts(status: &Status) -> Vec<(&'static str, String)> {
+    let Status { wallet, now_ms, process, node, open, outbox, today, swept } = status;
+    let mut facts = vec![("miner", wallet.to_string())];
+    let running = process.as_ref().map_or_else(
+        || "not running; the journal says:".to_owned(),
+        |it| {
+            let since = output::time(it.started_ms);
+            format!("running since {since}, {}, pid {}", ago(it.started_ms, *now_ms), it.pid)
+        },
+    );
+    facts.push(("process", running));
+    facts.push(("node", node_text(node, *now_ms)));
+    let balance = node.balance_micro.map(|micro| output::ombra(Amount::new(micro)));
+    facts.push(("balance", balance.unwrap_or_else(|| "not known".to_owned())));
+    if let Some(process) = process {
+        facts.extend(of_process(process, *now_ms, open.len()));
+    }
+    let Day { claims, lost, spent_micro } = *today;
+    let burned = output::ombra(Amount::new(spent_micro));
+    facts.push(("today", format!("{claims} claims, {lost} lost, {burned} burned")));
+    facts.push(("open runs", open.len().to_string()));
+    if *outbox > 0 {
+        facts.push(("under way", format!("{outbox} signed transactions")));
+    }
+    let sweep = process.as_ref().and_then(|it| it.sweep.as_ref());
+    if sweep.is_some() || swept.signed_ms > 0 {
+        facts.push(("sweep", sweep_text(sweep, swept, *now_ms)));
+    }
+    facts
+}
+
+fn of_process(process: &Process, now_ms: u64, open: usize) -> Vec<(&'static str, String)> {
+    let Process { model, backend, tools, slots_max, policy, alarms, decisions, .. } = process;
+    let tool = |it: &ToolFact| {
+        if it.there { it.name.clone() } else { format!("{} (away)", it.name) }
+    };
+    let tools: Vec<_> = tools.iter().map(tool).collect();
+    let decided: Vec<_> = decisions.iter().map(|it| format!("{} {}", it.times, it.code)).collect();
+    let seen = process.run_seen_ms.map_or_else(
+        || "no run was looked at yet".to_owned(),
+        |then| format!("last looked at a run {} ago", ago(then, now_ms)),
+    );
+    let mut facts = vec![
+        ("model", output::printable(model)),
+        ("back end", backend_text(backend)),
+        ("tools", tools.join(", ")),
+        ("policy", policy_text(policy, now_ms)),
+        ("slots", format!("{open} of {slots_max} taken")),
+        ("decisions", [decided.join(", "), seen].join("; ").trim_start_matches("; ").to_owned()),
+    ];
+    if alarms.is_empty() {
+        facts.push(("alarms", "none".to_owned()));
+    }
+    for alarm in alarms {
+        let (name, since) = (&alarm.name, ago(alarm.since_ms, now_ms));
+        let text = output::printable(&alarm.text);
+        facts.push(("ALARM", format!("{name}, for {since}: {text}")));
+    }
+    facts
+}
+
+fn node_text(node: &NodeFact, now_ms: u64) -> String {
+    let why = output::printable(node.why.as_deref().unwrap_or_default());
+    let state = match node.state {
+        NodeState::Unknown => "not asked yet".to_owned(),
+        NodeState::Ready => "answers".to_owned(),
+        NodeState::Syncing => "behind the chain, catching up".to_owned(),
+        NodeState::Away => format!("away: {why}"),
+    };
+    let (Some(chain), Some(height), Some(block_ms)) = (&node.chain_id, node.height, node.block_ms)
+    else {
+        return state;
+    };
+    let chain = output::printable(chain);
+    format!("{state}; {chain} at height {height}, a block of {} ago", ago(block_ms, now_ms))
+}
+
+fn backend_text(backend: &BackendFact) -> String {
+    match backend {
+        BackendFact::Unknown => "not asked yet".to_owned(),
+        BackendFact::Ready => "ready".to_owned(),
+        BackendFact::Degraded { why } => format!("fails: {}", output::printable(why)),
+        BackendFact::Down { why } => format!("down: {}", output::printable(why)),
+    }
+}
+
+fn policy_text(policy: &PolicyFact, now_ms: u64) -> String {
+    let PolicyFact { file, read_ms, refused, claiming } = policy;
+    let claiming = if *claiming { "claiming" } else { "claiming = false" };
+    let read = ago(*read_ms, now_ms);
+    let kept = format!("{file}, read {read} ago, {claiming}");
+    match refused {
+        None => kept,
+        Some(why) => format!("{kept}; ITS NEWEST VERSION IS NOT IN FORCE: {why}"),
+    }
+}
+
+fn sweep_text(sweep: Option<&SweepFact>, swept: &Swept, now_ms: u64) -> String {
+    let Swept { times, total_micro, signed_ms, last } = swept;
+    let total = output::ombra(Amount::new(*total_micro));
+    let mut text = format!("{times} times, {total} in all");
+    if *signed_ms > 0 {
+        let when = ago(*signed_ms, now_ms);
+        text += &match last {
+            None => format!("; one signed {when} ago is under way"),
+            Some(SweptLast::Included { tx, micro }) => {
+                let amount = output::ombra(Amount::new(*micro));
+                format!("; the last {when} ago: {amount}, transaction {tx}")
+            }
+            Some(SweptLast::Refused { code }) => format!("; one {when} ago was refused: {code}"),
+        };
+    }
+    match sweep {
+        None => text,
+        Some(SweepFact { address, keep_micro }) => {
+            let keep = output::ombra(Amount::new(*keep_micro));
+            format!("to {address} above {keep}; {text}")
+        }
+    }
+}

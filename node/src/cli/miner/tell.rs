@@ -1,0 +1,186 @@
+//! What a miner tells about its runs: from the process or its journal, and from the chain.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use miner::chain::Runs;
+use miner::engine::receipt::{self, Earnings, Receipt};
+use miner::journal::JournalError;
+use miner::journal::entry::Noted;
+use miner::operate::tell::{self, Wanted};
+use miner::operate::{RunLine, WhyRecord};
+use serde::Serialize;
+use types::{Amount, Hash};
+
+use super::super::client::options::NodeArgs;
+use super::super::client::output::{self, Rows};
+use super::super::client::{CliError, Out, Outcome};
+use super::place::{PlaceArgs, Source, chain};
+use super::{not_answered, unknown};
+use crate::clock::now_ms;
+
+/// A run of a wallet's miner.
+#[derive(Args, Debug)]
+pub(super) struct RunArgs {
+    /// The run
+    run: Hash,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+/// A wallet's miner.
+#[derive(Args, Debug)]
+pub(super) struct PlainArgs {
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
+}
+
+/// Runs of a wallet's miner.
+#[derive(Args, Debug)]
+pub(super) struct RunsArgs {
+    /// Only runs that are not over
+    #[arg(long)]
+    open: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: usize,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct VerifyArgs {
+    /// File with a receipt, as `ombra miner receipt` prints it
+    file: PathBuf,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// A failure of the journal.
+pub(super) fn unread(error: JournalError) -> CliError {
+    CliError::Failed(error.to_string())
+}
+
+/// A record as one line of JSON.
+pub(super) fn print_json(record: &impl Serialize, out: Out<'_>) -> Outcome {
+    let text = serde_json::to_string(record);
+    let text = text.map_err(|error| CliError::Failed(format!("a record as JSON: {error}")))?;
+    writeln!(out, "{text}")?;
+    Ok(())
+}
+
+/// A time as its distance from now, such as `5 min`.
+pub(super) fn ago(then_ms: u64, now_ms: u64) -> String {
+    match now_ms.saturating_sub(then_ms) / 1_000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds @ 7_200..172_800 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+pub(super) async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
+    let RunsArgs { open, limit, place } = args;
+    let wanted = Wanted { only_open: *open, limit: *limit };
+    let lines = match place.source(place.miner()?).await? {
+        Source::Running(control) => control.runs(wanted).await?,
+        Source::Stopped(journal) => tell::runs(&journal, wanted).map_err(unread)?,
+    };
+    if place.node.json {
+        return print_json(&lines, out);
+    }
+    if lines.is_empty() {
+        writeln!(out, "none")?;
+        return Ok(());
+    }
+    writeln!(out, "{}", table(&lines, now_ms()))?;
+    Ok(())
+}
+
+/// Runs as a table.
+pub(super) fn table(lines: &[RunLine], now_ms: u64) -> Rows {
+    let mut rows = output::table(["RUN", "STEPS", "TOKENS", "REWARD", "AGE", "STATE"]);
+    for line in lines {
+        let reward = line.reward_micro.map(|micro| Amount::new(micro).ombra());
+        rows.add_row([
+            line.run.to_string(),
+            line.steps.to_string(),
+            line.tokens.to_string(),
+            reward.unwrap_or_else(|| "-".to_owned()),
+            ago(line.reserved_ms, now_ms),
+            line.state.clone(),
+        ]);
+    }
+    rows
+}
+
+pub(super) async fn why(args: &RunArgs, out: Out<'_>) -> Outcome {
+    let RunArgs { run, place } = args;
+    let told = match place.source(place.miner()?).await? {
+        Source::Running(control) => control.why(run).await?,
+        Source::Stopped(journal) => tell::why(&journal, run).map_err(unread)?,
+    };
+    let told = told.ok_or_else(|| unknown(run))?;
+    if place.node.json {
+        return print_json(&told, out);
+    }
+    let WhyRecord { decisions, state } = told;
+    for Noted { decision, first_ms: _, last_ms, times } in &decisions {
+        let (ago, code) = (ago(*last_ms, now_ms()), decision.code());
+        // A reason may quote the request.
+        let text = output::printable(&decision.to_string());
+        writeln!(out, "{ago} ago, {times} times: {code}: {text}")?;
+    }
+    if let Some(state) = state {
+        writeln!(out, "now: {state}")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn receipt(args: &RunArgs, out: Out<'_>) -> Outcome {
+    let RunArgs { run, place } = args;
+    let found = match place.source(place.miner()?).await? {
+        Source::Running(control) => control.receipt(run).await?,
+        Source::Stopped(journal) => receipt::receipt(&journal, run).map_err(unread)?,
+    };
+    let found = found.ok_or_else(|| unknown(run))?;
+    let text = serde_json::to_string_pretty(&found).expect("a receipt is plain data");
+    writeln!(out, "{text}")?;
+    Ok(())
+}
+
+pub(super) async fn verify(args: VerifyArgs, out: Out<'_>) -> Outcome {
+    let what = args.file.display().to_string();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|source| CliError::File { what: what.clone(), source })?;
+    let receipt: Receipt = serde_json::from_str(&text)
+        .map_err(|error| CliError::Usage(format!("{what} is no receipt: {error}")))?;
+    let steps = chain(&args.node)?.steps(&receipt.run).await.map_err(not_answered)?;
+    let differences = receipt.differences(&steps);
+    for difference in &differences {
+        writeln!(out, "{difference}")?;
+    }
+    if !differences.is_empty() {
+        let count = differences.len();
+        return Err(CliError::Failed(format!(
+            "the receipt and the chain differ in {count} places"
+        )));
+    }
+    writeln!(out, "the chain has what the receipt says: {} steps", steps.len())?;
+    Ok(())
+}
+
+pub(super) async fn earnings(args: &PlainArgs, out: Out<'_>) -> Outcome {
+    let place = &args.place;
+    let runs = place.chain()?.of_miner(&place.miner()?).await.map_err(not_answered)?;
+    let sum = Earnings::of(&runs);
+    if place.node.json {
+        return print_json(&sum, out);
+    }
+    let Earnings { completed, failed, timed_out, open, earned_micro, pending_micro } = sum;
+    writeln!(out, "earned     {} OMBRA", Amount::new(earned_micro).ombra())?;
+    writeln!(out, "completed  {completed} runs")?;
+    writeln!(out, "failed     {failed} runs, of which {timed_out} ended for lack of time")?;
+    writeln!(out, "open       {open} runs, {} OMBRA so far", Amount::new(pending_micro).ombra())?;
+    Ok(())
+}
