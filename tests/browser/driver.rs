@@ -85,6 +85,8 @@ impl Driver {
             "--disable-gpu".to_owned(),
             "--disable-dev-shm-usage".to_owned(),
             "--no-first-run".to_owned(),
+            // A case opens more pages in ten seconds than Chromium lets a program of a page do.
+            "--disable-ipc-flooding-protection".to_owned(),
             "--disable-background-networking".to_owned(),
             "--disable-component-update".to_owned(),
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
@@ -146,6 +148,11 @@ impl Browser {
     /// Runs a script in the page and answers what it returns.
     pub(crate) fn run(&self, script: &str, arguments: &Value) -> anyhow::Result<Value> {
         self.post("/execute/sync", &json!({ "script": script, "args": arguments }))
+    }
+
+    /// The same with a script that calls its last argument with what it answers.
+    pub(crate) fn run_later(&self, script: &str, arguments: &Value) -> anyhow::Result<Value> {
+        self.post("/execute/async", &json!({ "script": script, "args": arguments }))
     }
 
     /// The text of the page as a reader sees it.

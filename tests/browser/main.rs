@@ -28,6 +28,7 @@ use clap::Parser;
 use cases::CASES;
 use driver::{Driver, Programs};
 use scene::Scene;
+use tests::node::DevOptions;
 
 /// What `automake` and others take for "skipped".
 const SKIPPED: u8 = 77;
@@ -89,6 +90,9 @@ fn run(cli: &Cli, programs: &Programs) -> anyhow::Result<usize> {
     let (driver, artefacts) = (Driver::start(programs)?, artefacts()?);
     if cli.measure {
         cases::measure::run(&mut Scene::start(&driver, &artefacts)?)?;
+        // Blocks that are far apart: one takes all that waits.
+        let slow = DevOptions { block_time_ms: 4_000, ..DevOptions::from_environment() };
+        cases::measure::large_block(&mut Scene::start_with(&driver, &artefacts, slow)?)?;
         return Ok(0);
     }
     let wanted = cli.filter.as_deref().unwrap_or_default();

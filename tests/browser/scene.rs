@@ -27,7 +27,16 @@ pub(crate) struct Scene {
 impl Scene {
     /// A new chain and a new browser; pictures go to the folder.
     pub(crate) fn start(driver: &Driver, artefacts: &Path) -> anyhow::Result<Self> {
-        let options = DevOptions { accounts: ACCOUNTS, ..DevOptions::from_environment() };
+        Self::start_with(driver, artefacts, DevOptions::from_environment())
+    }
+
+    /// The same with other settings of the chain.
+    pub(crate) fn start_with(
+        driver: &Driver,
+        artefacts: &Path,
+        options: DevOptions,
+    ) -> anyhow::Result<Self> {
+        let options = DevOptions { accounts: ACCOUNTS, ..options };
         let node = Node::start(options)?;
         let wire = Wire::to(node.rpc)?;
         let people = keys(ACCOUNTS)?.into_iter().map(Actor::new).collect();

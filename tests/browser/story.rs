@@ -4,7 +4,7 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 use tests::actor::{self, Actor};
-use types::tx::{Attachment, ChatTurn, MinerRegister, ToolCall};
+use types::tx::{Attachment, BlobInit, ChatTurn, MinerRegister, ToolCall};
 use types::{Body, Hash};
 
 use crate::scene::Scene;
@@ -31,6 +31,8 @@ pub(crate) struct Story {
 const SHORT: usize = 64;
 const LABEL: usize = 256;
 const INLINE: usize = 16_384;
+/// Bytes of a whole chunk (docs/protocol.md section 5.10).
+const CHUNK_BYTES: usize = 400_000;
 const BLOB: &[u8] = b"a picture of a cat";
 
 /// The fields that take any text, and their limits.
@@ -177,4 +179,20 @@ fn by_type(scene: &Scene, hashes: &[String]) -> anyhow::Result<Vec<(String, Stri
         }
     }
     Ok(txs)
+}
+
+/// The transactions that store a blob.
+pub(crate) fn stored(owner: &mut Actor, id: &str, content_type: &str, bytes: &[u8]) -> Vec<String> {
+    let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_BYTES).collect();
+    let init = BlobInit {
+        content_type: content_type.to_owned(),
+        total_chunks: u64::try_from(chunks.len()).unwrap_or(u64::MAX),
+        ..actor::blob_init(id, bytes)
+    };
+    let mut texts = vec![owner.sign(&Body::BlobInit(init))];
+    for (index, chunk) in (0..).zip(chunks) {
+        texts.push(owner.sign(&actor::blob_chunk(id, index, chunk)));
+    }
+    texts.push(owner.sign(&actor::blob_finalize(id)));
+    texts
 }

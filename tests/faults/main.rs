@@ -19,7 +19,8 @@ mod harness;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -43,8 +44,11 @@ struct Cli {
     #[arg(long, value_name = "MINUTES")]
     soak: Option<u64>,
     /// Run this one fault here; the program starts itself this way
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, requires = "reason")]
     inside: Option<String>,
+    /// Where the one fault leaves why it failed
+    #[arg(long, hide = true, value_name = "FILE")]
+    reason: Option<PathBuf>,
 }
 
 /// How thoroughly a fault is tried.
@@ -64,7 +68,7 @@ impl Extent {
 /// The longest that one fault may take.
 const SHORT_MAX: Duration = Duration::from_secs(300);
 const FULL_MAX: Duration = Duration::from_secs(3_600);
-/// What a soak takes beyond its minutes.
+/// What a soak takes beyond twice its minutes: afterwards each node is asked for each transaction.
 const SOAK_MORE: Duration = Duration::from_secs(300);
 /// The name of the case that runs only when it is asked for.
 const SOAK: &str = "soak";
@@ -92,8 +96,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     let extent = Extent { is_full: cli.full, soak_minutes: cli.soak.unwrap_or(1) };
     if let Some(name) = &cli.inside {
         let case = CASES.iter().find(|case| case.name == name).context("no such fault")?;
-        (case.run)(extent)?;
-        return Ok(true);
+        return inside(case, extent, cli.reason.as_deref());
     }
     let chosen = chosen(cli);
     if chosen.is_empty() {
@@ -115,6 +118,15 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         outcomes.push((case.name, outcome));
     }
     Ok(summary(&outcomes))
+}
+
+/// Runs a fault in this process, and leaves the reason of a failure for the one that started it.
+fn inside(case: &Case, extent: Extent, reason: Option<&Path>) -> anyhow::Result<bool> {
+    let outcome = (case.run)(extent);
+    if let (Err(error), Some(file)) = (&outcome, reason) {
+        std::fs::write(file, format!("{error:#}"))?;
+    }
+    outcome.map(|()| true)
 }
 
 fn chosen(cli: &Cli) -> Vec<&'static Case> {
@@ -149,7 +161,9 @@ fn run_apart(case: &Case, cli: &Cli, extent: Extent) -> anyhow::Result<Outcome> 
         return Ok(Outcome::Skipped(reason));
     }
     let program = std::env::current_exe()?;
+    let reason = tempfile::NamedTempFile::new().context("a file for the reason of a failure")?;
     let mut arguments: Vec<OsString> = vec!["--inside".into(), case.name.into()];
+    arguments.extend(["--reason".into(), reason.path().into()]);
     if cli.full {
         arguments.push("--full".into());
     }
@@ -167,7 +181,7 @@ fn run_apart(case: &Case, cli: &Cli, extent: Extent) -> anyhow::Result<Outcome> 
     command.args(arguments).stdin(Stdio::null());
     let started = Instant::now();
     let most = match (case.name == SOAK, extent.is_full) {
-        (true, _) => Duration::from_secs(extent.soak_minutes * 60) + SOAK_MORE,
+        (true, _) => Duration::from_secs(extent.soak_minutes * 120) + SOAK_MORE,
         (false, true) => FULL_MAX,
         (false, false) => SHORT_MAX,
     };
@@ -178,7 +192,7 @@ fn run_apart(case: &Case, cli: &Cli, extent: Extent) -> anyhow::Result<Outcome> 
             std::io::stdout().flush()?;
             return Ok(match status.success() {
                 true => Outcome::Passed(took),
-                false => Outcome::Failed(status.to_string()),
+                false => Outcome::Failed(why(status, reason.path())),
             });
         }
         if started.elapsed() > most {
@@ -188,5 +202,14 @@ fn run_apart(case: &Case, cli: &Cli, extent: Extent) -> anyhow::Result<Outcome> 
         }
         // The pause of the loop that waits with a deadline.
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Why a fault's process failed: its own word, or how it ended if it left none.
+fn why(status: ExitStatus, reason: &Path) -> String {
+    match std::fs::read_to_string(reason) {
+        Ok(reason) if !reason.is_empty() => reason,
+        Ok(_) => status.to_string(),
+        Err(error) => format!("{status}; its reason cannot be read: {error}"),
     }
 }

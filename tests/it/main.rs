@@ -5,6 +5,8 @@ mod alone;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod crowd;
+#[cfg(test)]
 mod dashboard;
 #[cfg(test)]
 mod demo;
@@ -15,7 +17,17 @@ mod fake_peer;
 #[cfg(test)]
 mod javascript;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
+mod miner;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
 mod network;
+#[cfg(test)]
+mod operate;
+#[cfg(test)]
+mod payer;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
@@ -28,5 +40,7 @@ mod snapshot;
 mod subscribers;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod tools;
 #[cfg(test)]
 mod validators;

@@ -11,14 +11,17 @@ use serde_json::{Value, json};
 use tests::node::{DevOptions, Node, binary};
 use tests::python::{run, with_packages};
 
+use crate::refusals::before_the_fork;
+
 /// The SDK, and what checks the OpenAPI document.
-const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];
+pub(crate) const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];
+/// What they bring.
+pub(crate) const MODULES: &str = "ombrachain, openapi_spec_validator";
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/python");
 
 /// A script of tests/sdk in a Python that has the packages.
 fn script(name: &str) -> anyhow::Result<Command> {
-    let modules = "ombrachain, openapi_spec_validator";
-    let mut command = Command::new(with_packages("python-sdk", &PACKAGES, modules)?);
+    let mut command = Command::new(with_packages("python-sdk", &PACKAGES, MODULES)?);
     command.arg(format!("{}/sdk/{name}", env!("CARGO_MANIFEST_DIR"))).env("PYTHONUTF8", "1");
     // Nothing is written into the clone.
     command.env("PYTHONDONTWRITEBYTECODE", "1");
@@ -39,6 +42,20 @@ fn seen(name: &str, options: DevOptions, arguments: &[&str]) -> anyhow::Result<V
 
 fn plain() -> DevOptions {
     DevOptions::from_environment()
+}
+
+/// The same, with a node that the script is told the process id of.
+fn seen_with_pid(name: &str, options: DevOptions) -> anyhow::Result<Value> {
+    let mut node = Node::start(options)?;
+    let printed = run(script(name)?.arg(url(&node)).arg(node.pid().to_string()))?;
+    node.stop()?;
+    Ok(serde_json::from_str(printed.trim())?)
+}
+
+/// A node with these settings.
+fn with(settings: &[(&'static str, &str)]) -> DevOptions {
+    let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    DevOptions { settings, ..plain() }
 }
 
 /// What the script prints at its end. Before that it asks for the node to be stopped, killed, and
@@ -141,20 +158,60 @@ fn every_rest_answer_is_as_the_openapi_document_says() -> anyhow::Result<()> {
 
 #[test]
 fn who_asks_too_often_is_told_when_to_come_back() -> anyhow::Result<()> {
-    let limits = [
+    let limited = with(&[
         ("OMBRA__RPC__RATE__REQUESTS_PER_SECOND", "1"),
         ("OMBRA__RPC__RATE__BURST", "5"),
         ("OMBRA__RPC__RATE__KEYS", r#"["key"]"#),
         ("OMBRA__RPC__RATE__KEY_REQUESTS_PER_SECOND", "1000"),
+    ]);
+    assert_eq!(json!({ "answered": 50 }), seen("limits.py", limited, &["some"])?);
+    Ok(())
+}
+
+#[test]
+fn nobody_hears_of_a_limit_where_there_is_none() -> anyhow::Result<()> {
+    assert_eq!(json!({ "answered": 50 }), seen("limits.py", plain(), &["none"])?);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_is_told_once_that_a_fork_is_not_active() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    before_the_fork(folder.path())?;
+    let before = DevOptions { data_dir: Some(folder.path().to_owned()), ..plain() };
+    assert_eq!(json!({ "refused": 6, "nonce": 0 }), seen("fork.py", before, &[])?);
+    Ok(())
+}
+
+#[test]
+fn a_full_pool_makes_the_public_sdk_ask_again_until_there_is_room() -> anyhow::Result<()> {
+    let full = with(&[("OMBRA__TXPOOL__COUNT_MAX", "3")]);
+    let full = DevOptions { block_time_ms: 3_000, ..full };
+    assert_eq!(json!({ "statuses": ["included", "included"] }), seen("full.py", full, &[])?);
+    Ok(())
+}
+
+#[test]
+fn the_public_sdk_reads_a_long_chain_page_by_page() -> anyhow::Result<()> {
+    let short_pages = with(&[("OMBRA__RPC__LIMITS__PAGE_BYTES_MAX", "100000")]);
+    let more = ["--param", "heartbeatMs=10"].map(str::to_owned).to_vec();
+    let quick = DevOptions { block_time_ms: 10, more, ..short_pages };
+    assert_eq!(json!({ "turns": 30 }), seen("pages.py", quick, &[])?);
+    Ok(())
+}
+
+#[test]
+fn who_stops_reading_is_told_what_it_lost_and_harms_nobody() -> anyhow::Result<()> {
+    let settings = [
+        ("OMBRA__RPC__LIMITS__SUBSCRIPTION_LAG_BLOCKS_MAX", "5"),
+        ("OMBRA__RPC__LIMITS__WRITE_TIMEOUT_MS", "600000"),
     ];
-    let settings = limits.map(|(name, value)| (name, value.to_owned())).to_vec();
-    let limited = DevOptions { settings, ..plain() };
-    assert_eq!(json!({ "with_key": 50 }), seen("limits.py", limited, &[])?);
+    assert_eq!(json!({ "closed": 1013 }), seen_with_pid("slow.py", with(&settings))?);
     Ok(())
 }
 
 #[test]
 fn the_python_examples_do_what_they_say() -> anyhow::Result<()> {
-    assert_eq!(json!({ "examples": 5 }), seen("examples.py", plain(), &[EXAMPLES])?);
+    assert_eq!(json!({ "examples": 6 }), seen("examples.py", plain(), &[EXAMPLES])?);
     Ok(())
 }

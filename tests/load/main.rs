@@ -32,7 +32,7 @@ use chain::Chain;
 use probe::Probe;
 use report::Report;
 use tests::http::{self, Connection};
-use tests::workload::Workload;
+use tests::workload::{Crowd, Workload};
 
 #[derive(Debug, Parser)]
 #[command(name = "load", about = "Drive a node through JSON-RPC and report what it did")]
@@ -89,6 +89,12 @@ enum Work {
         /// Fail if the 99th percentile of a question takes longer
         #[arg(long, default_value_t = 50)]
         p99_ms: u64,
+        /// Entries in the miner directory
+        #[arg(long, default_value_t = 10_000)]
+        miners: usize,
+        /// Accounts that hold something and never send
+        #[arg(long, default_value_t = 100_000)]
+        holders: usize,
         #[command(flatten)]
         options: Options,
     },
@@ -153,9 +159,12 @@ fn main() -> anyhow::Result<()> {
         Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
         Work::W2 { runs, options }
         | Work::Replay { runs, options, .. }
-        | Work::Pages { runs, options, .. }
         | Work::Catchup { runs, options, .. } => {
             ("W2", options, Workload::runs(*runs, options.accounts)?)
+        }
+        Work::Pages { runs, miners, holders, options, .. } => {
+            let crowd = Crowd { miners: *miners, holders: *holders };
+            ("pages", options, Workload::runs_in_a_crowd(*runs, options.accounts, crowd)?)
         }
         Work::Pool { txs, options } => {
             ("pool", options, Workload::runs(txs.div_ceil(RUN_TXS), options.accounts)?)

@@ -22,6 +22,9 @@ struct Names {
     txs: Vec<String>,
     accounts: Vec<String>,
     miners: Vec<String>,
+    /// Addresses and ids of the miner directory.
+    entries: Vec<String>,
+    entry_ids: Vec<String>,
     runs: Vec<String>,
     conversations: Vec<String>,
 }
@@ -40,13 +43,32 @@ impl Names {
                 names.add(tx);
             }
         }
-        if [&names.txs, &names.runs, &names.miners, &names.conversations]
+        names.read_directory(connection)?;
+        if [&names.txs, &names.runs, &names.miners, &names.conversations, &names.entry_ids]
             .iter()
             .any(|it| it.is_empty())
         {
             bail!("the chain has no transactions, runs, miners or conversations to ask for");
         }
         Ok(names)
+    }
+
+    fn read_directory(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
+        let mut path = "/api/miners".to_owned();
+        loop {
+            let page = get(connection, &path)?;
+            let known = self.entries.len();
+            for entry in page.as_array().into_iter().flatten() {
+                self.entries.extend(entry["address"].as_str().map(str::to_owned));
+                self.entry_ids.extend(entry["minerId"].as_str().map(str::to_owned));
+            }
+            match self.entries.last() {
+                Some(last) if self.entries.len() > known => {
+                    path = format!("/api/miners?after={last}");
+                }
+                Some(_) | None => return Ok(()),
+            }
+        }
     }
 
     fn add(&mut self, tx: &Value) {
@@ -69,6 +91,8 @@ enum Question<'a> {
     List(&'static str, &'a [String]),
     /// A JSON-RPC list that goes on with its `nextCursor`.
     Call(&'static str, Value),
+    /// A JSON-RPC method of one name.
+    CallOf(&'static str, &'a [String]),
 }
 
 fn get(connection: &mut Connection, path: &str) -> anyhow::Result<Value> {
@@ -121,6 +145,9 @@ fn questions(names: &Names) -> Vec<(&'static str, Question<'_>)> {
         path("/api/chain/search/{}", &names.runs),
         path("/api/chain/mempool", &[]),
         path("/api/miners", &[]),
+        path("/api/miners?after={}", &names.entries),
+        path("/api/miners/{}", &names.entry_ids),
+        path("/api/miners/by-address/{}", &names.entries),
         path("/api/tokenomics/supply", &[]),
         path("/api/tokenomics/holders?limit=500", &[]),
         path("/api/tokenomics/distribution", &[]),
@@ -131,6 +158,7 @@ fn questions(names: &Names) -> Vec<(&'static str, Question<'_>)> {
         list("/api/agent/v6/by-submitter/{}?limit=100", &names.accounts),
         list("/api/agent/v6/by-miner/{}?limit=100", &names.miners),
         list("/api/agent/v6/conversation/{}?limit=100", &names.conversations),
+        ("ombra_getBlock, hashes", Question::CallOf("ombra_getBlock", &names.blocks)),
         call("ombra_getBlocks, 100", "ombra_getBlocks", json!({ "limit": 100 })),
         call("ombra_listAgentRuns, 100", "ombra_listAgentRuns", json!({ "limit": 100 })),
         call("ombra_listMiners, 100", "ombra_listMiners", json!({ "limit": 100 })),
@@ -147,6 +175,15 @@ fn timed(ask: impl FnOnce() -> anyhow::Result<String>) -> anyhow::Result<(String
     let started = Instant::now();
     let text = ask()?;
     Ok((text, started.elapsed()))
+}
+
+fn called(
+    connection: &mut Connection,
+    method: &str,
+    params: &Value,
+) -> anyhow::Result<(String, Duration)> {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    timed(|| connection.post(&call))
 }
 
 /// How long each answer took, ascending.
@@ -181,9 +218,10 @@ fn ask(
                 if let (Some(cursor), Some(members)) = (cursor.take(), params.as_object_mut()) {
                     members.insert("cursor".to_owned(), cursor.into());
                 }
-                let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-                let call = call.to_string();
-                timed(|| connection.post(&call))?
+                called(connection, method, &params)?
+            }
+            Question::CallOf(method, names) => {
+                called(connection, method, &json!([name(names), false]))?
             }
         };
         took.push(elapsed);

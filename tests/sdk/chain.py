@@ -110,6 +110,13 @@ def connect(url, **options):
     return OmbraClient(url, **options)
 
 
+def answers(client):
+    """A list to which every HTTP answer that the client gets from now on is added."""
+    seen = []
+    client._http.event_hooks["response"].append(seen.append)
+    return seen
+
+
 def ask_harness(what):
     """Has the test that started this script `stop`, `kill` or `start` the node."""
     print(what, flush=True)

@@ -118,7 +118,9 @@ def chat(examples, alice, bob):
 
 def every_program_is_here(examples):
     """A program that is not run above, or is long, is no example."""
+    # The agent needs a miner with a model: tests/it/payer/methods.rs runs it.
     programs = {"balance.py", "send.py", "agent_run.py", "watch_blocks.py", "chat.py"}
+    programs.add("agent_loop.py")
     same(programs, {path.name for path in examples.folder.glob("*.py")})
     for path in examples.folder.glob("*.py"):
         text = path.read_text("utf-8")

@@ -9,6 +9,7 @@ The node must be a new `ombra dev`. Prints one line of JSON.
 import copy
 import json
 import sys
+import time
 
 import httpx
 from chain import NOBODY, NOWHERE, Account, connect, included, same
@@ -19,6 +20,8 @@ from websockets.sync.client import connect as open_socket
 
 JSON = "application/json"
 TOPIC = "cd" * 32
+# Where a schema names the schemas that it is made of.
+MADE_OF = ("allOf", "anyOf")
 # Where something stands in a path that cannot be there, and what no endpoint takes in a query.
 WRONG = ("wrong!", "-1", "%2F", "%00", "%F0%9F%98%80", "9" * 70)
 WRONG_QUERIES = (
@@ -40,7 +43,7 @@ class Document:
         self.document = self.http.get(f"{url}/api/openapi.json").json()
         OpenAPIV31SpecValidator(self.document).validate()
         self.strict = closed(self.document)
-        self.answered, self.statuses = set(), set()
+        self.answered, self.statuses, self.types = set(), set(), set()
 
     def check(self, schema, value, what):
         """The value fits the schema, and has no member that the schema does not name."""
@@ -61,6 +64,7 @@ class Document:
         same((what, kind), (what, answer.headers["content-type"].split(";")[0]))
         if kind == JSON:
             self.check(content["schema"], answer.json(), what)
+            self.types |= types_in(answer.json())
         # The schema of refusals is for refusals only.
         same((what, answer.is_success), (what, str(answer.status_code) in responses))
         assert answer.status_code < 500, f"{what} {answer.text}"
@@ -70,34 +74,62 @@ class Document:
         return answer
 
 
+def types_in(value):
+    """The types of the signed transactions in a value, at any depth."""
+    inner = value.values() if isinstance(value, dict) else value
+    found = set().union(*map(types_in, inner)) if isinstance(value, dict | list) else set()
+    is_signed = isinstance(value, dict) and {"type", "hash", "signature"} <= value.keys()
+    # Where it is no text, it is a schema in the document.
+    return found | ({value["type"]} if is_signed and isinstance(value["type"], str) else set())
+
+
 def closed(document):
     """The document with schemas that allow only the members that they name."""
     document = copy.deepcopy(document)
-    document["paths"] = {path: closed_schemas(it) for path, it in document["paths"].items()}
-    for name, schema in document["components"]["schemas"].items():
-        is_part = name in parts_of(document)
-        document["components"]["schemas"][name] = closed_schemas(schema, not is_part)
+    schemas = document["components"]["schemas"]
+    parts = {name: copy.deepcopy(schemas[name]) for name in parts_of(schemas)}
+    document["paths"] = {path: closed_schema(it, parts) for path, it in document["paths"].items()}
+    for name, schema in schemas.items():
+        # Which type a transaction has is said where all types are named, so it is closed there.
+        is_whole = name not in types_of(schemas)
+        schemas[name] = closed_schema(schema, parts, is_whole)
     return document
 
 
-def parts_of(document):
-    """Schemas that others are made of beside further members."""
-    named = set()
-    for schema in document["components"]["schemas"].values():
-        whole = schema.get("allOf", []) + (
-            schema.get("anyOf", []) if "properties" in schema else []
-        )
-        named |= {part["$ref"].split("/")[-1] for part in whole if "$ref" in part}
-    return named
+def types_of(schemas):
+    """The names of the schemas of types of transactions."""
+    return set(schemas["Transaction"]["discriminator"]["mapping"])
 
 
-def closed_schemas(schema, is_whole=True):
+def is_made_of_parts(schema):
+    """Whether the schemas that it names stand beside further members."""
+    return "allOf" in schema or ("anyOf" in schema and "properties" in schema)
+
+
+def name_of(schema):
+    return schema.get("$ref", "").split("/")[-1]
+
+
+def parts_of(schemas):
+    """The names of schemas that others are made of."""
+    made = [schema for schema in schemas.values() if is_made_of_parts(schema)]
+    parts = [part for schema in made for key in MADE_OF for part in schema.get(key, [])]
+    return {name_of(part) for part in parts if "$ref" in part}
+
+
+def closed_schema(schema, parts, is_whole=True):
+    """The schema without further members. Parts of it stand in it open, so that they allow each
+    other's."""
     if isinstance(schema, list):
-        return [closed_schemas(item) for item in schema]
+        return [closed_schema(item, parts) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: closed_schemas(value) for key, value in schema.items()}
-    if is_whole and "properties" in schema and "additionalProperties" not in schema:
+    made = {key: closed_schema(value, parts) for key, value in schema.items()}
+    for key in MADE_OF if is_made_of_parts(schema) else ():
+        if key in made:
+            made[key] = [parts.get(name_of(part), part) for part in made[key]]
+    names_members = "properties" in schema or "discriminator" in schema or "allOf" in schema
+    if is_whole and names_members and "additionalProperties" not in schema:
         made["unevaluatedProperties"] = False
     return made
 
@@ -127,6 +159,9 @@ def fill(client):
     amounts = {"minerReward": "3", "userRefund": "9897", "networkFee": "100"}
     end = {"agentRunId": run, "totalTokensOut": 3, "status": "completed", **amounts}
     finished = bob.send("AGENT_FINISH", **end, finalAnswerInline="42", finalAnswerBlobId="b")
+    taken_back = alice.request("Or?", 1_000, TOPIC)
+    alice.send("AGENT_REQUEST", **taken_back)
+    alice.send("AGENT_CANCEL", agentRunId=taken_back["agentRunId"])
     # One run stays open, and one transaction waits.
     alice.send("AGENT_REQUEST", **alice.request("And?", 1_000, TOPIC))
     miner = client.miners.get_by_address(bob.address)["minerId"]
@@ -218,9 +253,27 @@ def submit(document, client):
         assert not document.ask(path, path, "post", json=body).is_success, body
     for text in (b"", b"{", b"\xff", b"[" * 1000, b'{"a":1,"a":2}', b" " * 20_000_000):
         assert not document.ask(path, path, "post", content=text).is_success, text
+    # No account of the SDK is a validator's.
+    key = {"candidateKey": carol.wallet.public_key, "power": 1}
+    vote = carol.draft("VALIDATOR_VOTE", **key, expiresAt=int(time.time() * 1000) + 60_000)
+    same(422, document.ask(path, path, "post", json=vote).status_code)
     wanted = document.strict["paths"][path]["post"]["requestBody"]["content"][JSON]["schema"]
-    for body in bodies:
+    for body in (*bodies, vote):
         document.check(wanted, body, "a transaction as it is handed in")
+    transactions_fit_their_type_only(document, good, vote)
+
+
+def transactions_fit_their_type_only(document, transfer, vote):
+    """What the node would call malformed does not fit, and a signer's own members do."""
+    published = {"$ref": "#/components/schemas/Transaction"}
+    schema = Draft202012Validator({**published, "components": document.document["components"]})
+    for fits in (transfer, vote, {**transfer, "memo": [1]}, {**transfer, "to": "ox" + NOBODY}):
+        assert schema.is_valid(fits), fits
+    less = [{k: v for k, v in transfer.items() if k != name} for name in transfer]
+    other = [{**transfer, "type": vote["type"]}, {**vote, "type": transfer["type"]}]
+    wrong = [{**transfer, "amount": 5}, {**transfer, "nonce": 0.5}, {**transfer, "fee": None}]
+    for spoilt in [*less, *other, *wrong, {**transfer, "type": "BURN"}]:
+        assert not schema.is_valid(spoilt), spoilt
 
 
 def events(document, client):
@@ -266,6 +319,7 @@ def main(url):
     events(document, client)
     streams = {"/api/chain/events", "/api/mempool/events", "/api/ws"}
     same(set(document.document["paths"]) - streams, document.answered)
+    same(types_of(document.document["components"]["schemas"]) - {"VALIDATOR_VOTE"}, document.types)
     print(json.dumps({"statuses": sorted(document.statuses)}))
 
 

@@ -96,12 +96,12 @@ fn respond<S: Read + Write>(
 ) -> anyhow::Result<(String, String)> {
     stream.get_mut().write_all(request.as_bytes())?;
     let mut line = String::new();
-    stream.read_line(&mut line)?;
+    read_line(stream, &mut line)?;
     let status = line.trim_end().to_owned();
     let mut length = 0;
     loop {
         line.clear();
-        stream.read_line(&mut line)?;
+        read_line(stream, &mut line)?;
         let header = line.trim_end();
         if header.is_empty() {
             break;
@@ -114,6 +114,14 @@ fn respond<S: Read + Write>(
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     Ok((status, String::from_utf8(body)?))
+}
+
+/// Reads a line of a head, which must be there.
+fn read_line(stream: &mut impl BufRead, line: &mut String) -> std::io::Result<()> {
+    match stream.read_line(line)? {
+        0 => Err(std::io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
 }
 
 /// One call, or a JSON-RPC array of calls, of `ombra_sendTransaction`.

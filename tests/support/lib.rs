@@ -9,11 +9,22 @@
 )]
 
 pub mod actor;
+pub mod books;
+pub mod crowd;
+pub mod gate;
 pub mod home;
 pub mod http;
+pub mod index;
+pub mod lanes;
+pub mod miners;
+pub mod model;
 pub mod net;
 pub mod node;
 pub mod process;
 pub mod python;
+pub mod script;
+pub mod tool_server;
+pub mod web;
 pub mod websocket;
+pub mod wire;
 pub mod workload;

@@ -274,8 +274,13 @@ impl Member {
     /// Its address on one of the networks.
     #[must_use]
     pub fn p2p_address(&self, network: Network) -> String {
-        let port = self.rpc.port() + network.port();
-        format!("/ip4/{}/tcp/{port}", self.rpc.ip())
+        format!("/ip4/{}/tcp/{}", self.rpc.ip(), self.p2p_port(network))
+    }
+
+    /// Its port on one of the networks.
+    #[must_use]
+    pub fn p2p_port(&self, network: Network) -> u16 {
+        self.rpc.port() + network.port()
     }
 
     /// The key that it votes with.

@@ -53,3 +53,26 @@ pub fn status_kb(pid: u32, name: &str) -> anyhow::Result<u64> {
     let figure = line.and_then(|line| line.split_whitespace().next());
     Ok(figure.with_context(|| format!("no {name} in the status"))?.parse()?)
 }
+
+/// Processes that work in this folder or below it.
+pub fn of_folder(folder: &Path) -> anyhow::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // Processes come and go, and some are not ours to look at.
+        let works_at = std::fs::read_link(process.path().join("cwd"));
+        if works_at.is_ok_and(|path| path.starts_with(folder)) {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// The variables that a process was started with, each ended by a zero byte.
+pub fn environment(pid: u32) -> anyhow::Result<String> {
+    let path = format!("/proc/{pid}/environ");
+    let bytes = std::fs::read(&path).with_context(|| path.clone())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -13,9 +13,7 @@ static MAKING: Mutex<()> = Mutex::new(());
 /// they bring, with commas between them.
 pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Result<PathBuf> {
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let test = std::env::current_exe()?;
-    let target = test.ancestors().nth(3).context("tests are in target/*/deps")?;
-    let environment = target.join(name);
+    let environment = target()?.join(name);
     let python = environment.join("bin/python");
     let has_packages = Command::new(&python).args(["-c", &format!("import {modules}")]).output();
     if !has_packages.is_ok_and(|output| output.status.success()) {
@@ -23,6 +21,15 @@ pub fn with_packages(name: &str, packages: &[&str], modules: &str) -> anyhow::Re
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
     }
     Ok(python)
+}
+
+/// The folder of the compile outputs, which what was once got is kept in.
+pub fn target() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    // Tests are in target/*/deps, other programs beside the node.
+    let mut folders = program.ancestors().skip(1);
+    let profile = folders.find(|folder| !folder.ends_with("deps")).context("a folder")?;
+    Ok(profile.parent().context("a program is in target/*")?.to_owned())
 }
 
 /// Runs a command to its end and answers what it printed.

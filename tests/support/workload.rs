@@ -1,8 +1,10 @@
 //! The transactions of a load, signed in advance.
 
+use anyhow::Context;
 use types::build::{self, Envelope};
 use types::tx::{
-    AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, ToolCall, Transfer,
+    AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, MinerRegister, ToolCall,
+    Transfer,
 };
 use types::{Amount, Hash, Keypair, ids};
 use wallet::Phrase;
@@ -113,6 +115,55 @@ impl Workload {
         ];
         Ok(Self { waves, runs })
     }
+
+    /// The same in a crowd: more accounts enter the miner directory first, and those who ask give
+    /// something to others after their requests.
+    pub fn runs_in_a_crowd(runs: usize, accounts: usize, crowd: Crowd) -> anyhow::Result<Self> {
+        let mut work = Self::runs(runs, accounts)?;
+        let keys = keys(accounts.max(2))?;
+        let (givers, _) = keys.split_at(keys.len() / 2);
+        let asking = work.waves.first_mut().context("a wave of requests")?;
+        for index in 0..crowd.holders {
+            let giver = index % givers.len();
+            let (Some(key), Some(texts)) = (givers.get(giver), asking.by_sender.get_mut(giver))
+            else {
+                anyhow::bail!("too few accounts");
+            };
+            let to = newcomer("holder", index).address();
+            let amount = Amount::new(u64::try_from(1 + index % 1_000)?);
+            let transfer = Transfer::new(to, amount, Amount::new(1));
+            let envelope = envelope(u64::try_from(texts.len())?);
+            texts.push(build::build_transfer_tx(key, transfer, &envelope));
+        }
+        asking.nonces = final_nonces(givers, &asking.by_sender)?;
+        let miners: Vec<_> = (0..crowd.miners).map(|index| newcomer("miner", index)).collect();
+        let entries: Vec<_> = miners.iter().enumerate().map(registration).collect();
+        let nonces = final_nonces(&miners, &entries)?;
+        work.waves.insert(0, Wave { by_sender: entries, nonces });
+        Ok(work)
+    }
+}
+
+/// Accounts beside those that send.
+#[derive(Clone, Copy, Debug)]
+pub struct Crowd {
+    /// In the miner directory.
+    pub miners: usize,
+    /// That hold something.
+    pub holders: usize,
+}
+
+fn newcomer(kind: &str, index: usize) -> Keypair {
+    Keypair::from_seed(Hash::digest(format!("{kind} {index}").as_bytes()).as_bytes())
+}
+
+fn registration((index, key): (usize, &Keypair)) -> Vec<String> {
+    let fields = MinerRegister {
+        name: format!("miner {index}"),
+        capabilities: vec!["chain_get_balance".to_owned(), "now".to_owned()],
+        model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
+    };
+    vec![build::build_miner_register_tx(key, fields, &envelope(0))]
 }
 
 pub fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {

@@ -102,3 +102,55 @@ pub(crate) fn run(scene: &mut Scene) -> anyhow::Result<()> {
     report("large blocks, between pictures", pauses(scene)?);
     Ok(())
 }
+
+/// How many transactions the block has that is opened.
+const OPENED: u64 = 3_000;
+const TIMES: usize = 20;
+
+/// From a click on the link of a block until its first transactions are in a picture, and the pauses
+/// between pictures on the way. Each time the page comes from the overview.
+const OPEN: &str = r"
+const [index, done] = arguments;
+const link = [...document.querySelectorAll('main a')].find((one) => one.getAttribute('href') === `#/block/${index}`);
+const pauses = [];
+let before = performance.now();
+const began = before;
+link.click();
+const tick = (now) => {
+  pauses.push(now - before);
+  before = now;
+  const isShown = document.querySelectorAll('main tbody tr td').length > 100 && location.hash === `#/block/${index}`;
+  if (isShown) requestAnimationFrame(() => done([performance.now() - began, Math.max(...pauses)]));
+  else requestAnimationFrame(tick);
+};
+requestAnimationFrame(tick);
+";
+
+/// Opens a block with so many transactions, again and again.
+pub(crate) fn large_block(scene: &mut Scene) -> anyhow::Result<()> {
+    let to = scene.people[9].address();
+    let mut texts = Vec::new();
+    for sender in (0..9).cycle().take(usize::try_from(OPENED)?) {
+        texts.push(scene.people[sender].sign(&actor::transfer(to, 1)));
+    }
+    // A block was made a moment ago, so that all of them come into the next.
+    let text = scene.people[9].sign(&actor::transfer(to, 1));
+    scene.include(&[text])?;
+    scene.include(&texts)?;
+    let blocks = scene.node.call("ombra_getBlocks", &json!({ "limit": 10 }))?;
+    let blocks = blocks["items"].as_array().context("blocks")?;
+    let largest = blocks.iter().max_by_key(|block| block["txCount"].as_u64()).context("a block")?;
+    let (index, count) = (&largest["index"], &largest["txCount"]);
+    let (mut shown, mut pauses) = (Vec::new(), Vec::new());
+    scene.load("")?;
+    for _ in 0..TIMES {
+        scene.go("")?;
+        scene.browser.find(&format!("main a[href=\"#/block/{index}\"]"))?;
+        let seen = scene.browser.run_later(OPEN, &json!([index]))?;
+        shown.push(seen[0].as_f64().context("a time")?);
+        pauses.push(seen[1].as_f64().context("a time")?);
+    }
+    report(&format!("a block of {count} transactions, click to shown"), shown);
+    report("longest pause between pictures on the way", pauses);
+    Ok(())
+}

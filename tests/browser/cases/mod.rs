@@ -1,8 +1,11 @@
 //! The cases, each with a chain and a browser of its own.
 
+mod blobs;
+mod crowded;
 mod keyboard;
 mod live;
 pub(crate) mod measure;
+mod network;
 mod outages;
 mod pages;
 mod strangers;
@@ -55,6 +58,32 @@ pub(crate) const CASES: &[Case] = &[
         "a node that goes is missed, and is live when it is back",
         outages::are_survived,
     ),
-    case("syncing", "a node that catches up says so", outages::catching_up_is_said),
+    case(
+        "polling",
+        "where web sockets are refused, requests are enough",
+        outages::polling_is_enough,
+    ),
+    case("syncing", "a node that catches up says so", network::catching_up_is_said),
+    case(
+        "network",
+        "validators, votes and peers of a chain of five nodes",
+        network::several_nodes_are_shown,
+    ),
+    case(
+        "contradictions",
+        "a validator that contradicts itself is shown as that",
+        network::contradictions_are_shown,
+    ),
+    case(
+        "blobs",
+        "what is in a blob is shown where one meets it",
+        blobs::are_shown_where_they_are_met,
+    ),
+    case(
+        "hostile-blobs",
+        "whatever is in a blob, it is text, pixels or a file",
+        blobs::of_strangers_are_harmless,
+    ),
+    case("crowded", "the longest names, 64 tools and 200 steps fit, on a phone, too", crowded::fit),
     case("keyboard", "everything is reached without a mouse", keyboard::reaches_everything),
 ];

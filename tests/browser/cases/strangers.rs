@@ -67,7 +67,7 @@ for (const element of document.querySelectorAll('*')) {
   if (['iframe', 'object', 'embed', 'base', 'style', 'frame', 'audio', 'video', 'source'].includes(name)) wrong.push(name);
   for (const { name: attribute, value } of element.attributes) {
     if (attribute.startsWith('on') || attribute === 'srcset' || attribute === 'action') wrong.push(attribute);
-    if (attribute === 'href' && name === 'a' && !value.startsWith('#/')) wrong.push(`href ${value}`);
+    if (attribute === 'href' && name === 'a' && !value.startsWith('#/') && !/^\.\.\/api\/blob\/[\w-]{1,128}$/.test(value)) wrong.push(`href ${value}`);
     if (attribute === 'src' && !['app.js', 'icon.svg'].includes(value)) wrong.push(`src ${value}`);
     if (attribute === 'style' && !/^(--hue: \d+|flex-grow: [\d.]+);$/.test(value)) wrong.push(`style ${value}`);
   }
@@ -82,7 +82,13 @@ return wrong;
 const TEXTS: &str =
     "return [...document.querySelectorAll('main .said')].map((one) => one.textContent)";
 
-fn is_harmless(scene: &Scene, route: &str) -> anyhow::Result<()> {
+/// Notes in a page that is loaded from now on whether a stranger's script ran.
+pub(super) fn set_trap(scene: &Scene) -> anyhow::Result<()> {
+    let trap = json!({ "source": "window.pwned = () => { window.wasPwned = true; };" });
+    scene.browser.devtools("Page.addScriptToEvaluateOnNewDocument", &trap).map(drop)
+}
+
+pub(super) fn is_harmless(scene: &Scene, route: &str) -> anyhow::Result<()> {
     let wrong = scene.browser.run(HARMLESS, &json!([]))?;
     ensure!(wrong == json!([]), "{route}: {wrong}");
     ensure!(!scene.browser.has_dialog(), "{route}: a dialog is open");
@@ -90,7 +96,7 @@ fn is_harmless(scene: &Scene, route: &str) -> anyhow::Result<()> {
 }
 
 /// Waits until the page shows these texts, each whole and as the text of one element.
-fn shows_whole(scene: &Scene, route: &str, wanted: &[String]) -> anyhow::Result<()> {
+pub(super) fn shows_whole(scene: &Scene, route: &str, wanted: &[String]) -> anyhow::Result<()> {
     let texts = || -> anyhow::Result<Vec<Value>> {
         Ok(scene.browser.run(TEXTS, &json!([]))?.as_array().cloned().unwrap_or_default())
     };
@@ -146,8 +152,7 @@ fn pages(story: &Story) -> Vec<(String, &'static [&'static str])> {
 }
 
 pub(super) fn stay_text(scene: &mut Scene) -> anyhow::Result<()> {
-    let trap = json!({ "source": "window.pwned = () => { window.wasPwned = true; };" });
-    scene.browser.devtools("Page.addScriptToEvaluateOnNewDocument", &trap)?;
+    set_trap(scene)?;
     scene.load("")?;
     for (number, trick) in TRICKS.iter().enumerate() {
         let story = story::play(scene, &Trick(trick), number).context(*trick)?;

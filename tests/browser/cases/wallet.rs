@@ -120,7 +120,9 @@ fn the_key_was_not_sent(scene: &Scene) -> anyhow::Result<()> {
     ensure!(key.len() == 64, "{key}");
     let sent = scene.browser.sent()?;
     ensure!(sent.iter().any(|text| text.contains("\"signature\"")), "a transaction was sent");
-    ensure!(!sent.iter().any(|text| text.contains(&key)), "the private key was sent");
+    let addresses = scene.browser.requested()?;
+    let mut everything = sent.iter().chain(&addresses);
+    ensure!(!everything.any(|text| text.contains(&key)), "the private key was sent");
     Ok(())
 }
 

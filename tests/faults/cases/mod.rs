@@ -5,6 +5,7 @@ use crate::harness::needs::Need;
 
 mod all_killed;
 mod away;
+mod deaf;
 mod flood;
 mod forged;
 mod full_disk;
@@ -72,6 +73,12 @@ pub(crate) const CASES: &[Case] = &[
         about: "the wires of one of four are cut, and mended",
         needs: Need::Wires,
         run: partition::one,
+    },
+    Case {
+        name: "deaf",
+        about: "one of four hears no votes and no blocks, only transactions; it ends and catches up",
+        needs: Need::Wires,
+        run: deaf::run,
     },
     Case {
         name: "packet_loss",

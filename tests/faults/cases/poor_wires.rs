@@ -19,9 +19,12 @@ pub(crate) fn loss(extent: Extent) -> anyhow::Result<()> {
     let town = Town::on_wires(4, 0)?;
     let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
     load.confirms(10)?;
+    // What passed before says nothing, and on a quick machine it is much.
+    let (lost_before, seen_before) = town.switch()?.lost_of();
     town.switch()?.lose(LOST_PERCENT);
     let pace = goes_on_slowly(&town, blocks)?;
     let (lost, seen) = town.switch()?.lost_of();
+    let (lost, seen) = (lost - lost_before, seen - seen_before);
     say(&format!("   {pace} while {lost} of {seen} packets were lost"));
     ensure!(lost * 10 > seen, "too few packets were lost to tell");
     town.switch()?.heal();

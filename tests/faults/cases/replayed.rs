@@ -41,6 +41,12 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         // What found no room on the way goes again.
         replay();
         Ok((rogue.published() >= wanted).then_some(()))
+    })
+    .with_context(|| {
+        let (sent, peers) = (rogue.published(), rogue.connected());
+        let log = node.logged().unwrap_or_default();
+        let out = log.lines().rfind(|line| line.contains("keeping a peer out")).unwrap_or_default();
+        format!("{sent} of {wanted} went to {peers} peers; {}; {out}", rogue.trouble())
     })?;
     load.confirms(20)?;
     let [messages, rejected] = ["ombra_p2p_messages_total", "ombra_p2p_messages_rejected_total"];
@@ -51,6 +57,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         node.metric(rejected)?
     ));
     ensure!(node.metric(rejected)? == 0, "a replayed message is nobody's fault");
+    ensure!(node.metric("ombra_p2p_bans_total")? == 0, "who sends it again is not kept out");
     town.goes_on(ALL, 4)?;
     town.check(&*load.stop()?)
 }

@@ -133,7 +133,7 @@ struct Facts {
     asked: Mutex<BTreeMap<String, usize>>,
     answers: Mutex<VecDeque<Vec<u8>>>,
     heard: Mutex<VecDeque<Vec<u8>>>,
-    /// Why it was disconnected last.
+    /// What went wrong last: why it was disconnected, or a message did not go out.
     trouble: Mutex<String>,
 }
 
@@ -205,7 +205,7 @@ impl Rogue {
         connected.with_context(|| self.trouble())
     }
 
-    /// Why it was disconnected last.
+    /// What went wrong last: why it was disconnected, or a message did not go out.
     pub(crate) fn trouble(&self) -> String {
         lock(&self.facts.trouble).clone()
     }
@@ -259,6 +259,10 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
         .validation_mode(validation)
         .max_transmit_size(MESSAGE_BYTES_MAX)
         .flood_publish(true)
+        // Nobody knows its messages by these names, so whoever were told of one would ask for it in
+        // vain, and would keep it out for a promise that it broke.
+        .gossip_lazy(0)
+        .gossip_factor(0.0)
         .message_id_fn(move |_| {
             MessageId::from(count.fetch_add(1, Ordering::Relaxed).to_be_bytes().to_vec())
         })
@@ -347,6 +351,9 @@ fn obey(swarm: &mut Swarm<Behaviour>, order: Order, facts: &Facts) {
         Order::Publish(topic, bytes, told) => {
             let sent = swarm.behaviour_mut().gossip.publish(IdentTopic::new(topic), bytes);
             facts.published.fetch_add(usize::from(sent.is_ok()), Ordering::Relaxed);
+            if let Err(error) = &sent {
+                *lock(&facts.trouble) = format!("not published: {error}");
+            }
             // Whoever ordered it may be gone.
             let _told = told.send(sent.is_ok());
         }

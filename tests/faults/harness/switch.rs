@@ -28,6 +28,8 @@ const UNDER_WAY_MAX: usize = 4_096;
 struct Rules {
     /// Pairs, the smaller number first, between which nothing passes.
     cut: BTreeSet<(usize, usize)>,
+    /// Nodes and ports: nothing passes between such a node and others with the port on either end.
+    cut_ports: BTreeSet<(usize, u16)>,
     /// Packets in a hundred that are lost.
     lost_percent: u64,
     /// How long each packet is under way.
@@ -41,11 +43,13 @@ struct Rules {
 
 impl Rules {
     /// How long a packet takes; none if it does not arrive.
-    fn fate(&mut self, from: usize, to: usize) -> Option<Duration> {
+    fn fate(&mut self, from: usize, to: usize, ports: [u16; 2]) -> Option<Duration> {
         if from == HOST || to == HOST {
             return Some(Duration::ZERO);
         }
-        let is_cut = self.cut.contains(&(from.min(to), from.max(to)));
+        let mut ends = [from, to].into_iter().flat_map(|node| ports.map(|port| (node, port)));
+        let is_cut = self.cut.contains(&(from.min(to), from.max(to)))
+            || ends.any(|end| self.cut_ports.contains(&end));
         let is_lost = is_cut || self.chance() < self.lost_percent;
         self.seen += 1;
         self.lost += u64::from(is_lost);
@@ -126,10 +130,16 @@ impl Switch {
         self.rules().cut.extend(pairs);
     }
 
+    /// Loses everything between a node and the others that has one of these ports on either end.
+    pub(crate) fn part_ports(&self, node: usize, ports: &[u16]) {
+        self.rules().cut_ports.extend(ports.iter().map(|port| (node, *port)));
+    }
+
     /// Mends all wires.
     pub(crate) fn heal(&self) {
         let mut rules = self.rules();
         rules.cut.clear();
+        rules.cut_ports.clear();
         rules.lost_percent = 0;
         rules.delay = Duration::ZERO;
     }
@@ -193,13 +203,24 @@ async fn forward(from: usize, tun: Arc<Tun>, doors: Vec<Door>, rules: Arc<Mutex<
         };
         let to = usize::from(*last).wrapping_sub(1);
         let Some(door) = doors.iter().find(|door| door.place == to) else { continue };
-        let fate = rules.lock().unwrap_or_else(PoisonError::into_inner).fate(from, to);
+        let ports = ports(packet);
+        let fate = rules.lock().unwrap_or_else(PoisonError::into_inner).fate(from, to, ports);
         if let Some(delay) = fate {
             let way = if delay.is_zero() { &door.at_once } else { &door.later };
             // A full wire loses what comes next.
             drop(way.try_send((Instant::now() + delay, packet.to_vec())));
         }
     }
+}
+
+/// The ports that an IPv4 packet comes from and goes to; zero for what has none.
+fn ports(packet: &[u8]) -> [u16; 2] {
+    let words = packet.first().map_or(0, |first| usize::from(first & 0x0f));
+    let port = |at: usize| match packet.get(words * 4 + at..words * 4 + at + 2) {
+        Some(&[high, low]) => u16::from_be_bytes([high, low]),
+        _ => 0,
+    };
+    [port(0), port(2)]
 }
 
 /// Hands packets to a node when their time has come.

@@ -20,8 +20,8 @@ pub(super) const CODES: &[Code] = &[Code::ForkNotActive];
 const V6_HEIGHT: u64 = 1_000_000;
 const VALIDATOR: [u8; 32] = [1; 32];
 
-/// A folder with a key and a genesis, in which `ombra dev` goes on.
-fn prepare(folder: &Path) -> anyhow::Result<()> {
+/// Puts a key and a genesis with a late fork into a folder, in which `ombra dev` goes on.
+pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder.join("keys"))?;
     let key = folder.join("keys/validator.key");
     let mut key = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
@@ -43,7 +43,7 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
 #[test]
 fn kinds_of_a_later_fork_are_refused_and_change_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    prepare(folder.path())?;
+    before_the_fork(folder.path())?;
     let data_dir = Some(folder.path().to_owned());
     let scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?;
     let cases = cases(&scene.actor(0));

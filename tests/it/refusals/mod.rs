@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 
 use types::Code;
 
+pub(crate) use fork::before_the_fork;
+
 const GROUPS: [&[Code]; 6] =
     [texts::CODES, fork::CODES, runs::CODES, blobs::CODES, pool::CODES, validators::CODES];
 

@@ -17,10 +17,38 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("p2p", &["types"]),
     ("rpc", &["types"]),
     ("wallet", &["types"]),
-    ("node", &["types", "state", "genesis", "txpool", "consensus", "p2p", "rpc", "wallet"]),
+    ("infer", &[]),
+    ("miner", &["types", "wallet", "infer"]),
+    (
+        "node",
+        &[
+            "types",
+            "state",
+            "genesis",
+            "txpool",
+            "consensus",
+            "p2p",
+            "rpc",
+            "wallet",
+            "infer",
+            "miner",
+        ],
+    ),
     (
         "tests",
-        &["types", "state", "genesis", "txpool", "consensus", "p2p", "rpc", "wallet", "node"],
+        &[
+            "types",
+            "state",
+            "genesis",
+            "txpool",
+            "consensus",
+            "p2p",
+            "rpc",
+            "wallet",
+            "infer",
+            "miner",
+            "node",
+        ],
     ),
 ];
 
@@ -33,8 +61,8 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("ed25519-zebra", &["types"], "there is one signature rule"),
     (
         "sha2",
-        &["types", "state"],
-        "hashing is Hash::digest; the state tree wants the hasher itself",
+        &["types", "state", "infer"],
+        "hashing is Hash::digest; the state tree wants the hasher itself; infer does not know types",
     ),
     (
         "borsh",
@@ -50,6 +78,13 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("bip32", &["wallet"], "derivation is the wallet's"),
     ("aes-gcm", &["wallet"], "encrypted files are the wallet's"),
     ("pbkdf2", &["wallet"], "encrypted files are the wallet's"),
+    ("rmcp", &["miner"], "MCP servers are the miner's tools"),
+    ("reqwest", &["miner"], "only the miner asks servers that are no nodes"),
+    ("jsonschema", &["miner"], "arguments of tools are checked in miner/src/tools/arguments.rs"),
+    ("landlock", &["miner"], "programs are confined in miner/src/tools/sandbox.rs"),
+    ("libm", &["infer"], "the model's functions decide bytes"),
+    ("llguidance", &["infer"], "forms of answers are made in infer/src/grammar/"),
+    ("toktrie", &["infer"], "forms of answers are made in infer/src/grammar/"),
 ];
 
 /// What a crate must never depend on, directly.
@@ -58,6 +93,11 @@ const NEVER: &[(&str, &[&str], &str)] = &[
     ("state", &["tokio", "futures", "async-trait", "getrandom", "rand"], "sync and deterministic"),
     ("genesis", &["tokio", "futures", "async-trait"], "sync"),
     ("txpool", &["tokio", "rocksdb", "jsonrpsee", "libp2p"], "the pool's core is sync"),
+    (
+        "infer",
+        &["tokio", "futures", "async-trait", "getrandom", "rand", "tracing"],
+        "sync and deterministic: no network, clock or randomness",
+    ),
 ];
 
 /// A crate of this workspace.

@@ -9,6 +9,8 @@ const read = (path) =>
 export const VECTORS = read("types/vectors.json");
 /** What JavaScript and Python clients sign. */
 export const CLIENTS = read("types/fixtures/clients.json");
+/** What all languages agree on about the agent methods. */
+export const METHODS = read("miner/fixtures/agent-methods.json");
 
 /** The fields of a transaction's own kind, and its envelope. */
 export function takeApart(

@@ -1,0 +1,293 @@
+//! `kill -9` of a miner in every state of its journal: the next life brings the run to its end, with
+//! each step once and no tool called twice that must not be.
+//!
+//! Nothing in the program helps: the model, the tools and the wire to the node are the test's, and hold
+//! the miner up at the moment that is wanted.
+
+mod table;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, ensure};
+use miner::journal::Journal;
+use miner::journal::entry::{CallState, Phase, Purpose};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tests::actor::{self, Actor};
+use tests::gate::{Gate, Marks};
+use tests::lanes;
+use tests::miners::{MinerHome, Requester, Wish, text};
+use tests::node::{DevOptions, Node, wait_for};
+use tests::script::{Model, Question, Reply, TOKENS};
+use tests::tool_server::ToolServer;
+use tests::wire::Wire;
+use tests::workload::keys;
+use types::{Body, Hash};
+
+use table::{CASES, Case, Chain, Moment};
+
+/// More than a transaction has room for, and than an output that is not kept as a blob.
+const ANSWER_BYTES: usize = 20_000;
+/// What the run may cost.
+const MAX_FEE: u64 = 100_000;
+/// What the miner sends for the run when nothing goes wrong: a claim, three steps, five turns, three
+/// transactions for each of three blobs, and the settlement.
+const SENT: u64 = 1 + 3 + 5 + 9 + 1;
+
+/// One miner with everything around it.
+struct Stage {
+    home: MinerHome,
+    requester: Requester,
+    wire: Wire,
+    tools: ToolServer,
+    held: Arc<Gate>,
+}
+
+impl Stage {
+    /// Account 2n asks and account 2n + 1 works, so that stages do not meet.
+    fn new(number: usize, node: &Node, folder: &Path, moment: &Moment) -> anyhow::Result<Self> {
+        let (marks, held) = (Arc::new(Marks::default()), Arc::new(Gate::default()));
+        let wire = Wire::to(node.rpc, Arc::clone(&marks))?;
+        let tools = tools(moment, &marks, &held)?;
+        let model = model(moment, &marks, &held)?;
+        let requester = Requester::new(2 * number, node.rpc)?;
+        let settings = format!(
+            "{}[engine]\nturns = true\npoll_ms = 500\npause_ms = 20\n\
+             [policy]\nclaim_jitter_ms = 0\nrequesters_allow = [\"{}\"]\n{}",
+            model.settings(""),
+            requester.address(),
+            tools.settings(),
+        );
+        let home = MinerHome::new(folder, 2 * number + 1, wire.address, &settings)?;
+        Ok(Self { home, requester, wire, tools, held })
+    }
+
+    /// Asks for the run. No block of it is the newest when the miner starts, so that no notice of it
+    /// comes between.
+    fn ask(&mut self) -> anyhow::Result<Hash> {
+        let wish = Wish::new("Go on.", &["own__again", "own__once"]);
+        let run = self.requester.ask(&Wish { max_fee: MAX_FEE, ..wish })?;
+        self.requester.send(&actor::transfer(self.home.address(), 1))?;
+        Ok(run)
+    }
+
+    /// Starts the miner, waits until it is held up, and kills it there.
+    fn kill_at(
+        &self,
+        moment: &Moment,
+        is_there: impl Fn() -> anyhow::Result<bool>,
+    ) -> anyhow::Result<()> {
+        let on_the_wire = match moment {
+            Moment::Wire(trap) => Some(self.wire.hold(trap.clone())),
+            Moment::Asked(_) | Moment::Called(_) => None,
+        };
+        let mut miner = self.home.start()?;
+        let gate = on_the_wire.as_deref().unwrap_or(&self.held);
+        let held = gate.reached("the miner to be held up").and_then(|()| {
+            wait_for("the chain to be as it must", || Ok(is_there()?.then_some(())))
+        });
+        held.map_err(|fault| self.home.explain(&fault))?;
+        miner.kill()?;
+        self.wire.mend();
+        self.held.open();
+        Ok(())
+    }
+
+    fn journal(&self, node: &Node) -> anyhow::Result<Journal> {
+        let chain = node.call("ombra_chainInfo", &json!([]))?;
+        let path = self.home.data().join(miner::program::JOURNAL);
+        Ok(Journal::open(&path, self.home.address(), text(&chain, "genesisHash").parse()?)?)
+    }
+}
+
+/// The model: calls both tools; thinks and calls one; gives a long answer.
+fn model(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Gate>) -> anyhow::Result<Model> {
+    let holds_at = if let Moment::Asked(number) = moment { *number } else { 0 };
+    let (marks, held) = (Arc::clone(marks), Arc::clone(held));
+    Model::start(move |question: &Question| {
+        let number = question.outputs + 1;
+        if number == holds_at {
+            held.pass();
+        }
+        marks.set("said", number);
+        match number {
+            1 => Reply::calls(
+                &[("own__again", json!({ "n": 1 })), ("own__once", json!({ "n": 1 }))],
+                &json!({ "content": "First these." }),
+            ),
+            2 => Reply::calls(
+                &[("own__once", json!({ "n": 2 }))],
+                &json!({ "reasoning_content": "And now?" }),
+            ),
+            _ => Reply::said(&"x".repeat(ANSWER_BYTES)),
+        }
+    })
+}
+
+fn tools(moment: &Moment, marks: &Arc<Marks>, held: &Arc<Gate>) -> anyhow::Result<ToolServer> {
+    let holds_at = if let Moment::Called(number) = moment { *number } else { 0 };
+    let (marks, held) = (Arc::clone(marks), Arc::clone(held));
+    let count = Arc::new(AtomicUsize::new(0));
+    ToolServer::start(move |tool, arguments| {
+        let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+        if number == holds_at {
+            held.pass();
+        }
+        marks.set("called", number);
+        format!("{tool} {arguments}")
+    })
+}
+
+/// The name that a value of an enumeration has in the journal.
+fn name(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    let value = serde_json::to_value(value)?;
+    let member = || value.as_object()?.keys().next().map(String::as_str);
+    let name = value.as_str().or_else(member);
+    Ok(name.with_context(|| format!("{value} has no name"))?.to_owned())
+}
+
+/// What the journal has of the only run, in the words of the table.
+fn told(journal: &Journal, run: &Hash) -> anyhow::Result<String> {
+    let entry = journal.entry(run)?.context("the run is in the journal")?;
+    let mut told = vec![name(&entry.phase)?];
+    if let Some(step) = journal.step(run, entry.steps)? {
+        let calls = step.calls.iter().map(|call| name(&call.state));
+        let calls = calls.collect::<anyhow::Result<Vec<_>>>()?;
+        told.push(if calls.is_empty() { "no calls".into() } else { calls.join(" ") });
+    }
+    if !entry.turns.is_empty() {
+        told.push(format!("{} turns", entry.turns.len()));
+    }
+    for parcel in journal.outbox()? {
+        told.push(format!("signed {}", name(&parcel.purpose)?));
+    }
+    Ok(told.join(", "))
+}
+
+/// Kills a miner in this state, looks at its journal, and lets the next life go on.
+fn check(number: usize, case: &Case, node: &Node, folder: &Path) -> anyhow::Result<()> {
+    let mut stage = Stage::new(number, node, folder, &case.moment)?;
+    let run = stage.ask()?;
+    let is_there = || {
+        let record = node.call("ombra_getAgentRun", &json!([run]))?;
+        let (status, steps, sent) = match case.chain {
+            Chain::Is(status, steps) => (status, steps, None),
+            Chain::Has(status, steps, sent) => (status, steps, Some(sent)),
+        };
+        let is_so = text(&record, "status") == status && record["stepCount"] == json!(steps);
+        let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
+        Ok(is_so && sent.is_none_or(|sent| account["nonce"] == json!(sent)))
+    };
+    stage.kill_at(&case.moment, is_there)?;
+    let phase = {
+        let journal = stage.journal(node)?;
+        let told = told(&journal, &run)?;
+        ensure!(told == case.journal, "the journal has {told:?} and not {:?}", case.journal);
+        journal.entry(&run)?.context("an entry")?.phase
+    };
+    let why: Value =
+        serde_json::from_str(&stage.home.tell(&["why", &run.to_string(), "--json"])?)?;
+    ensure!(why["state"] == json!(phase.to_string()), "the program says {why}");
+
+    let miner = stage.home.start()?;
+    stage.requester.settled(&run).map_err(|fault| stage.home.explain(&fault))?;
+    wait_for("the miner to have nothing left", || {
+        let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
+        let is_over = stage.home.logged()?.matches(" over run=").count() > 0;
+        Ok((is_over && account["nonce"] == account["pendingNonce"]).then_some(()))
+    })?;
+    miner.stop()?;
+    check_end(&stage, &run, node)
+}
+
+/// The run ended as if nothing had happened.
+fn check_end(stage: &Stage, run: &Hash, node: &Node) -> anyhow::Result<()> {
+    let record = node.call("ombra_getAgentRun", &json!([run]))?;
+    ensure!(text(&record, "status") == "completed", "{record}");
+    ensure!(text(&record, "minerReward") == (3 * TOKENS).to_string(), "{record}");
+    let steps = stage.requester.steps(run)?;
+    let counts: Vec<_> =
+        steps.iter().map(|step| step["toolCalls"].as_array().map_or(0, Vec::len)).collect();
+    ensure!(counts == [2, 1, 0], "calls of the steps: {counts:?}");
+    let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
+    ensure!(account["nonce"] == json!(SENT), "it sent other things than it must: {account}");
+
+    let calls = stage.tools.calls();
+    for number in [1, 2] {
+        let is_it = |call: &&(String, Value)| call.0 == "once" && call.1["n"] == json!(number);
+        let count = calls.iter().filter(is_it).count();
+        ensure!(count == 1, "the call {number} that must not be repeated was made {count} times");
+    }
+    let journal = stage.journal(node)?;
+    ensure!(told(&journal, run)? == "over", "the journal has {:?}", told(&journal, run)?);
+    drop(journal);
+    let receipt = stage.home.data().join("receipt.json");
+    std::fs::write(&receipt, stage.home.tell(&["receipt", &run.to_string()])?)?;
+    stage.home.verify(&receipt).map(drop)
+}
+
+#[test]
+fn a_miner_killed_in_any_state_of_its_journal_goes_on_where_it_was() -> anyhow::Result<()> {
+    let accounts = 2 * CASES.len();
+    let node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
+    let folder = tempfile::tempdir()?;
+    let check = |number: usize, case: &Case| check(number, case, &node, folder.path());
+    lanes::each(CASES, |case| case.name, check)
+}
+
+#[test]
+fn a_claim_that_was_overtaken_while_the_miner_was_dead_costs_nothing() -> anyhow::Result<()> {
+    let node = Node::start(DevOptions { accounts: 3, ..DevOptions::from_environment() })?;
+    let folder = tempfile::tempdir()?;
+    let case = CASES.iter().find(|case| case.journal == "claim_signed, signed claim");
+    let moment = &case.context("the claim is signed, and not sent")?.moment;
+    let mut stage = Stage::new(0, &node, folder.path(), moment)?;
+    let run = stage.ask()?;
+    stage.kill_at(moment, || Ok(true))?;
+
+    let mut rival = Requester::new(2, node.rpc)?;
+    let claim = Actor::new(keys(3)?.pop().context("a key")?).claim(run);
+    rival.send(&Body::AgentClaim(claim))?;
+    rival.send(&actor::step(run, 0, 5))?;
+    let before = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
+    let miner = stage.home.start()?;
+    wait_for("the miner to know that it lost", || {
+        Ok(stage.home.logged()?.contains("refused").then_some(()))
+    })?;
+    rival.send(&Body::AgentFinish(actor::finish(run, 5, [5, MAX_FEE - 105, 100])))?;
+    miner.stop()?;
+    let after = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
+    assert_eq!((&before["balance"], &before["nonce"]), (&after["balance"], &after["nonce"]));
+    assert_eq!("over", told(&stage.journal(&node)?, &run)?);
+    Ok(())
+}
+
+/// The names that an enumeration of the journal knows, as its own reader tells.
+fn names<T: DeserializeOwned + std::fmt::Debug>() -> BTreeSet<String> {
+    let told = serde_json::from_str::<T>("\"no such name\"").unwrap_err().to_string();
+    let (_, names) = told.split_once("expected one of ").expect("a list of names");
+    let quoted = names.split('`').skip(1).step_by(2);
+    quoted.map(str::to_owned).collect()
+}
+
+/// What is signed for no run. `operate::sweep` kills a miner around a sweep; a filler comes only after
+/// a claim that was lost in a block, where the torture of the crate `miner` kills it.
+const OF_NO_RUN: [&str; 2] = ["filler", "sweep"];
+
+#[test]
+fn the_table_has_every_state_that_the_journal_knows() {
+    let words: BTreeSet<_> =
+        CASES.iter().flat_map(|case| case.journal.split([',', ' '])).map(str::to_owned).collect();
+    for (what, names) in [
+        ("phases", names::<Phase>()),
+        ("calls", names::<CallState>()),
+        ("signed", names::<Purpose>()),
+    ] {
+        let missing: Vec<_> =
+            names.difference(&words).filter(|name| !OF_NO_RUN.contains(&name.as_str())).collect();
+        assert!(missing.is_empty(), "no miner is killed in these {what}: {missing:?}");
+    }
+}

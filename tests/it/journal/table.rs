@@ -1,0 +1,215 @@
+//! Every state of the journal, and how a miner is brought there so that it can be killed.
+
+use tests::wire::{Call, Side, Trap};
+
+/// Where a miner is held up.
+#[derive(Clone, Debug)]
+pub(super) enum Moment {
+    /// The model has this question, counted from 1, and does not answer.
+    Asked(usize),
+    /// The tools' server has this call, counted from 1, and does not answer.
+    Called(usize),
+    /// A call to the node is held up.
+    Wire(Trap),
+}
+
+/// A state of the journal.
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    /// In words.
+    pub(super) name: &'static str,
+    /// How the miner comes there.
+    pub(super) moment: Moment,
+    /// What the chain must have when the miner is killed.
+    pub(super) chain: Chain,
+    /// What the journal must have: the phase, how far the calls of the next step are, turns to be
+    /// written, and what is signed.
+    pub(super) journal: &'static str,
+}
+
+/// What the chain has of the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Chain {
+    /// This status and so many steps.
+    Is(&'static str, u64),
+    /// The same, and this many transactions of the miner.
+    Has(&'static str, u64, u64),
+}
+
+/// The worker looks at the run: it does so before every action.
+const LOOK: Call = Call::Method("ombra_getAgentRun");
+
+const fn case(name: &'static str, moment: Moment, chain: Chain, journal: &'static str) -> Case {
+    Case { name, moment, chain, journal }
+}
+
+/// Held up when it looks what is next, after something has happened.
+const fn looks(after: &'static str) -> Moment {
+    Moment::Wire(Trap { after, call: LOOK, passing: 0, side: Side::Request })
+}
+
+/// Held up when it sends a transaction of this type, the first after something has happened.
+const fn sends(after: &'static str, kind: &'static str, side: Side) -> Moment {
+    Moment::Wire(Trap { after, call: Call::Send(kind), passing: 0, side })
+}
+
+const CLAIM: &str = "AGENT_CLAIM";
+const STEP: &str = "AGENT_STEP";
+const FINISH: &str = "AGENT_FINISH";
+const TURN: &str = "CHAT_TURN";
+const INIT: &str = "SOCIAL_BLOB_INIT";
+const CHUNK: &str = "SOCIAL_BLOB_CHUNK";
+const CLOSE: &str = "SOCIAL_BLOB_FINALIZE";
+
+/// All of them, in the order of a run's life. The run is always the same: two calls of tools, which
+/// are turns of the conversation too; thoughts, which are a blob, and a call; and an answer that takes
+/// a blob as an output and one as the answer.
+pub(super) const CASES: &[Case] = &[
+    case("a slot is reserved", looks(""), Chain::Is("pending", 0), "reserved"),
+    case(
+        "the claim is signed, and not sent",
+        sends("", CLAIM, Side::Request),
+        Chain::Is("pending", 0),
+        "claim_signed, signed claim",
+    ),
+    case(
+        "the claim is sent and included, and the answer lost",
+        sends("", CLAIM, Side::Answer),
+        Chain::Is("claimed", 0),
+        "claim_signed, signed claim",
+    ),
+    case(
+        "the claim is accepted, and its block not known",
+        Moment::Wire(Trap {
+            after: "sent AGENT_CLAIM 1",
+            call: Call::Method("ombra_waitForTransaction"),
+            passing: 0,
+            side: Side::Answer,
+        }),
+        Chain::Is("claimed", 0),
+        "claim_signed, signed claim",
+    ),
+    case("the run is its own", looks("sent AGENT_CLAIM 1"), Chain::Is("claimed", 0), "working"),
+    case("the model is asked", Moment::Asked(1), Chain::Is("claimed", 0), "working"),
+    case(
+        "the output is written down",
+        looks("said 1"),
+        Chain::Is("claimed", 0),
+        "working, wanted wanted",
+    ),
+    case(
+        "a call that may be repeated has begun",
+        Moment::Called(1),
+        Chain::Is("claimed", 0),
+        "working, begun wanted",
+    ),
+    case(
+        "a call that must not be repeated has begun",
+        Moment::Called(2),
+        Chain::Is("claimed", 0),
+        "working, done begun",
+    ),
+    case("all calls are done", looks("called 2"), Chain::Is("claimed", 0), "working, done done"),
+    case(
+        "the step is signed, and not sent",
+        sends("", STEP, Side::Request),
+        Chain::Is("claimed", 0),
+        "step_signed, done done, 3 turns, signed step",
+    ),
+    case(
+        "the step is sent and included, and the answer lost",
+        sends("", STEP, Side::Answer),
+        Chain::Is("running", 1),
+        "step_signed, done done, 3 turns, signed step",
+    ),
+    case(
+        "the step is on the chain, and its turns are to be written",
+        looks("sent AGENT_STEP 1"),
+        Chain::Is("running", 1),
+        "working, 3 turns",
+    ),
+    case(
+        "a turn is signed, and not sent",
+        sends("", TURN, Side::Request),
+        Chain::Is("running", 1),
+        "working, 3 turns, signed turn",
+    ),
+    case(
+        "a turn is sent and included, and the answer lost",
+        sends("", TURN, Side::Answer),
+        Chain::Has("running", 1, 3),
+        "working, 3 turns, signed turn",
+    ),
+    case("the model is asked again", Moment::Asked(2), Chain::Is("running", 1), "working"),
+    case(
+        "a blob is signed, and not sent",
+        sends("", INIT, Side::Request),
+        Chain::Is("running", 1),
+        "working, done, signed blob",
+    ),
+    case(
+        "a chunk is sent and included, and the answer lost",
+        sends("", CHUNK, Side::Answer),
+        Chain::Has("running", 1, 7),
+        "working, done, signed blob",
+    ),
+    case(
+        "the end of a blob is signed, and not sent",
+        sends("", CLOSE, Side::Request),
+        Chain::Is("running", 1),
+        "working, done, signed blob",
+    ),
+    case(
+        "the last step is signed, with the end that follows from it",
+        sends("sent AGENT_STEP 2", STEP, Side::Request),
+        Chain::Is("running", 2),
+        "step_signed, no calls, 1 turns, signed step",
+    ),
+    case(
+        "the end is decided, and a turn is to be written",
+        looks("sent AGENT_STEP 3"),
+        Chain::Is("running", 3),
+        "ending, 1 turns",
+    ),
+    case(
+        "the end is decided, and a turn is signed",
+        sends("sent AGENT_STEP 3", TURN, Side::Request),
+        Chain::Is("running", 3),
+        "ending, 1 turns, signed turn",
+    ),
+    case(
+        "the end is decided, and a chunk of the answer is signed",
+        sends("sent AGENT_STEP 3", CHUNK, Side::Request),
+        Chain::Is("running", 3),
+        "ending, signed blob",
+    ),
+    case(
+        "the settlement is signed, and not sent",
+        sends("", FINISH, Side::Request),
+        Chain::Is("running", 3),
+        "finish_signed, signed finish",
+    ),
+    case(
+        "the settlement is sent and included, and the answer lost",
+        sends("", FINISH, Side::Answer),
+        Chain::Is("completed", 3),
+        "finish_signed, signed finish",
+    ),
+    case(
+        "the settlement is known to be in a block",
+        looks("sent AGENT_FINISH 1"),
+        Chain::Is("completed", 3),
+        "finish_signed",
+    ),
+    case(
+        "nothing is left to do",
+        Moment::Wire(Trap {
+            after: "sent AGENT_FINISH 1",
+            call: LOOK,
+            passing: 1,
+            side: Side::Request,
+        }),
+        Chain::Is("completed", 3),
+        "over",
+    ),
+];

@@ -1,0 +1,223 @@
+//! `ombra miner` works for its fee: a real node, a real miner, a model that follows a rule.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::model::{ANSWER_TOKENS, ModelServer};
+use tests::node::{DevOptions, Node, wait_for};
+
+/// A node, a miner's folder, and the model that it uses.
+struct Scene {
+    node: Node,
+    folder: tempfile::TempDir,
+}
+
+/// A miner that runs. Dropping it is `kill -9`.
+struct Miner(Child);
+
+impl Drop for Miner {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Scene {
+    fn new() -> anyhow::Result<Self> {
+        let node = Node::start(DevOptions::from_environment())?;
+        let folder = tempfile::tempdir()?;
+        let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
+        std::fs::write(folder.path().join("miner.toml"), model.settings())?;
+        Ok(Self { node, folder })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.node.rpc)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Starts a miner on development account `account` and waits until it works.
+    fn mine(&self, account: &str) -> anyhow::Result<Miner> {
+        let mut miner = self.start(account)?;
+        self.await_introduction(&mut miner)?;
+        Ok(miner)
+    }
+
+    /// Starts a miner and waits for nothing.
+    fn start(&self, account: &str) -> anyhow::Result<Miner> {
+        let process = Command::new(tests::node::binary())
+            .args(["miner", "--dev", account, "--config", &self.path("miner.toml")])
+            .args(["--rpc", &self.url(), "--data-dir", &self.path("miners")])
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(self.path("miner.log"))?)
+            .spawn()?;
+        Ok(Miner(process))
+    }
+
+    /// Waits until a miner works.
+    fn await_introduction(&self, miner: &mut Miner) -> anyhow::Result<()> {
+        let printed = miner.0.stdout.take().context("its output")?;
+        let introduced = BufReader::new(printed).lines().map_while(Result::ok);
+        let works = introduced.into_iter().any(|line| line.starts_with("open"));
+        anyhow::ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
+        Ok(())
+    }
+
+    /// Waits until a miner has said both that it waits for its node and for its model.
+    fn await_waiting(&self) -> anyhow::Result<()> {
+        wait_for("the miner to wait for both", || {
+            let log = std::fs::read_to_string(self.path("miner.log"))?;
+            let waits = |what: &str| log.contains(&format!("waiting for the {what}"));
+            Ok((waits("node") && waits("model's server")).then_some(()))
+        })
+    }
+
+    /// Asks for a run and answers its settled record.
+    fn ask(&self, question: &str) -> anyhow::Result<Value> {
+        let asked = self.node.ombra(&[
+            "run",
+            question,
+            "--tools",
+            "math_eval",
+            "--max-fee",
+            "10000",
+            "--dev",
+            "0",
+            "--rpc",
+            &self.url(),
+            "--json",
+            "--timeout",
+            "60",
+        ])?;
+        let log = std::fs::read_to_string(self.path("miner.log"))?;
+        let said = String::from_utf8_lossy(&asked.stderr);
+        anyhow::ensure!(asked.status.success(), "{said}\n{log}");
+        Ok(serde_json::from_slice(&asked.stdout)?)
+    }
+
+    /// What a command about the miner of account 1 prints.
+    fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let place = ["--dev", "1", "--rpc", &self.url(), "--data-dir", &self.path("miners")];
+        let told = self.node.ombra(&[&["miner"], arguments, &place].concat())?;
+        anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        Ok(String::from_utf8(told.stdout)?)
+    }
+}
+
+fn stop(mut miner: Miner) -> anyhow::Result<()> {
+    Command::new("kill").arg(miner.0.id().to_string()).status()?;
+    let status = miner.0.wait()?;
+    anyhow::ensure!(status.success(), "the miner ended with {status}");
+    Ok(())
+}
+
+#[test]
+fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let miner = scene.mine("1")?;
+    let run = scene.ask("How much is 17 times 23?")?;
+    assert_eq!(("completed", "391"), (text(&run, "status"), text(&run, "finalAnswerInline")));
+    // Two steps: the call, and the answer.
+    let reward = (2 * ANSWER_TOKENS).to_string();
+    let paid = ["minerReward", "networkFee"].map(|part| text(&run, part).to_owned());
+    assert_eq!([reward.as_str(), "200"], [&*paid[0], &*paid[1]]);
+    // The requester may know of the end before the miner has written it down.
+    wait_for("the miner to know that the run is over", || {
+        let log = std::fs::read_to_string(scene.path("miner.log"))?;
+        Ok(log.contains(" over run=").then_some(()))
+    })?;
+    stop(miner)?;
+
+    let earned: Value = serde_json::from_str(&scene.tell(&["earnings", "--json"])?)?;
+    assert_eq!(json!(2 * ANSWER_TOKENS), earned["earned_micro"]);
+    assert_eq!(json!(1), earned["completed"]);
+
+    let id = text(&run, "agentRunId");
+    let why = scene.tell(&["why", id])?;
+    assert!(why.contains("CLAIM") && why.contains("ended as completed"), "{why}");
+    let receipt = scene.tell(&["receipt", id])?;
+    verify(&scene, &receipt)?;
+    // One letter of what a tool gave back.
+    let spoilt = receipt.replace("\"391\"", "\"392\"");
+    assert_ne!(receipt, spoilt);
+    assert!(verify(&scene, &spoilt).is_err(), "a spoilt receipt was believed");
+    Ok(())
+}
+
+#[test]
+fn a_killed_miner_goes_on_where_it_was() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    for round in 0..5 {
+        let miner = scene.mine("1")?;
+        let question = format!("How much is 17 times 23, the {round}th time?");
+        let run = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| scene.ask(&question));
+            // The claim of this round is on the chain, and perhaps more.
+            let is_claimed = || {
+                let runs = scene.node.call("ombra_listAgentRuns", &json!([{ "limit": 1 }]))?;
+                let newest = &runs["items"][0];
+                let is_claimed = newest["prompt"] == json!(question);
+                Ok((is_claimed && newest["status"] != "pending").then_some(()))
+            };
+            wait_for("the run to be claimed", is_claimed)?;
+            drop(miner);
+            let _again = scene.mine("1")?;
+            asked.join().map_err(|_panic| anyhow::anyhow!("the asking thread panicked"))?
+        })?;
+        assert_eq!(("completed", "391"), (text(&run, "status"), text(&run, "finalAnswerInline")));
+        assert_eq!(json!(2), run["stepCount"], "no step twice");
+    }
+    let earned: Value = serde_json::from_str(&scene.tell(&["earnings", "--json"])?)?;
+    assert_eq!(json!(5 * 2 * ANSWER_TOKENS), earned["earned_micro"]);
+    Ok(())
+}
+
+#[test]
+fn a_miner_waits_for_its_node_and_its_model_and_can_be_stopped_meanwhile() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let model = ModelServer::absent()?;
+    std::fs::write(scene.path("miner.toml"), model.settings())?;
+    scene.node.kill()?;
+    let waiting = scene.start("1")?;
+    scene.await_waiting()?;
+    stop(waiting)?;
+
+    let mut miner = scene.start("1")?;
+    scene.await_waiting()?;
+    scene.node.restart_in_place()?;
+    ModelServer::start_at(model.address, "math_eval", &json!({ "expression": "17*23" }))?;
+    scene.await_introduction(&mut miner)?;
+    let run = scene.ask("How much is 17 times 23?")?;
+    assert_eq!(("completed", "391"), (text(&run, "status"), text(&run, "finalAnswerInline")));
+    stop(miner)
+}
+
+#[test]
+fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let settings = format!("[backend]\nurl = \"{}/v1\"\nmodel = \"none\"\n", scene.url());
+    std::fs::write(scene.path("miner.toml"), settings)?;
+    let mut miner = scene.start("1")?;
+    let status = miner.0.wait()?;
+    let said = std::fs::read_to_string(scene.path("miner.log"))?;
+    assert!(!status.success() && said.contains("refuses the request"), "{status}: {said}");
+    Ok(())
+}
+
+fn verify(scene: &Scene, receipt: &str) -> anyhow::Result<()> {
+    let file = scene.path("receipt.json");
+    std::fs::write(Path::new(&file), receipt)?;
+    let told = scene.node.ombra(&["miner", "verify", &file, "--rpc", &scene.url()])?;
+    anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+    Ok(())
+}
+
+fn text<'a>(record: &'a Value, member: &str) -> &'a str {
+    record[member].as_str().unwrap_or_default()
+}

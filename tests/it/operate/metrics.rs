@@ -1,0 +1,131 @@
+//! Metrics and health of a running miner, and the alerts that are made of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::model::ANSWER_TOKENS;
+use tests::node::wait_for;
+
+use super::scene::{Miner, Scene};
+
+/// What Prometheus itself makes.
+const OF_PROMETHEUS: &[&str] = &["up"];
+/// What is there only while something is wrong, or once something was looked at.
+const SOMETIMES: &[&str] = &["ombra_miner_no_work", "ombra_miner_run_seen_seconds"];
+
+fn get(miner: &Miner, path: &str) -> anyhow::Result<String> {
+    Connection::open(miner.metrics.context("metrics are served")?)?.get_any(path)
+}
+
+/// Every sample by its name and labels, read as Prometheus reads them.
+fn samples(miner: &Miner) -> anyhow::Result<BTreeMap<String, f64>> {
+    let text = get(miner, "/metrics")?;
+    anyhow::ensure!(text.ends_with("# EOF\n"), "the end is missing: {text}");
+    let mut samples = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').with_context(|| line.to_owned())?;
+        let value: f64 = value.parse().with_context(|| line.to_owned())?;
+        anyhow::ensure!(name.starts_with("ombra_miner_"), "{line}");
+        anyhow::ensure!(samples.insert(name.to_owned(), value).is_none(), "{line} comes twice");
+    }
+    Ok(samples)
+}
+
+fn ready(miner: &Miner) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(&get(miner, "/readyz")?)?)
+}
+
+fn check(answer: &Value, name: &str) -> Value {
+    let checks = answer["checks"].as_array().into_iter().flatten();
+    checks
+        .into_iter()
+        .find(|check| check["name"] == name)
+        .map_or(Value::Null, |it| it["ok"].clone())
+}
+
+#[test]
+fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let miner = scene.mine()?;
+    let run = scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
+    scene.settled(&run)?;
+    let measured = wait_for("the run to be counted", || {
+        let measured = samples(&miner)?;
+        let runs = measured.get("ombra_miner_runs_total{status=\"completed\"}");
+        Ok((runs == Some(&1.0)).then_some(measured))
+    })?;
+    let tokens = f64::from(u32::try_from(ANSWER_TOKENS)?);
+    let expected = [
+        ("decisions_total{code=\"CLAIM\"}", 1.0),
+        ("claims_total", 1.0),
+        ("claims_lost_total", 0.0),
+        ("steps_total", 2.0),
+        ("step_tokens_total", 2.0 * tokens),
+        ("output_tokens_total", 2.0 * tokens),
+        ("answer_seconds_count", 2.0),
+        ("tool_calls_total{tool=\"math_eval\",outcome=\"ok\"}", 1.0),
+        ("earned_micro_total", 2.0 * tokens),
+        ("run_seconds_count", 1.0),
+        ("slots", 1.0),
+        ("today_claims", 1.0),
+        ("backend_ready", 1.0),
+        ("node_ready", 1.0),
+        ("ready_check{check=\"journal\"}", 1.0),
+        ("alarm{alarm=\"no_work\"}", 0.0),
+    ];
+    for (name, value) in expected {
+        assert_eq!(Some(&value), measured.get(&format!("ombra_miner_{name}")), "{name}");
+    }
+    for name in ["balance_micro", "journal_write_seconds_count", "prompt_tokens_total"] {
+        assert!(measured[&format!("ombra_miner_{name}")] > 0.0, "{name}");
+    }
+    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    assert_eq!(json!(true), ready(&miner)?["ready"]);
+
+    scene.node.kill()?;
+    let answer = wait_for("the node to be missed", || {
+        let answer = ready(&miner)?;
+        Ok((check(&answer, "node") == json!(false)).then_some(answer))
+    })?;
+    assert_eq!((json!(false), json!(true)), (answer["ready"].clone(), check(&answer, "backend")));
+    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    let measured = samples(&miner)?;
+    assert_eq!(0.0, measured["ombra_miner_node_ready"]);
+    assert!(measured["ombra_miner_balance_micro"] > 0.0, "what the node said last is kept");
+    Ok(())
+}
+
+/// The names of metrics in the alerts of miners.
+fn alerting() -> anyhow::Result<BTreeSet<String>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring");
+    let text = std::fs::read_to_string(folder.join("miner-alerts.yml"))?;
+    let queries = text.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
+    let unquoted = queries.flat_map(|query| query.split('"').step_by(2));
+    let words = unquoted.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let is_metric = |word: &&str| word.starts_with("ombra_") || OF_PROMETHEUS.contains(word);
+    Ok(words.filter(is_metric).map(str::to_owned).collect())
+}
+
+#[test]
+fn every_metric_of_the_alerts_is_measured() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let miner = scene.mine()?;
+    scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
+    let name = |sample: &String| sample.split('{').next().unwrap_or_default().to_owned();
+    let measured = wait_for("a settled run", || {
+        let names: BTreeSet<_> = samples(&miner)?.keys().map(name).collect();
+        Ok(names.contains("ombra_miner_runs_total").then_some(names))
+    })?;
+    let alerting = alerting()?;
+    assert!(alerting.len() >= 5, "{alerting:?}");
+    let known = |name: &String| {
+        let is_usual = OF_PROMETHEUS.contains(&name.as_str()) || SOMETIMES.contains(&name.as_str());
+        is_usual || measured.contains(name)
+    };
+    let unknown: Vec<_> = alerting.iter().filter(|name| !known(name)).collect();
+    assert!(unknown.is_empty(), "no miner measures {unknown:?}");
+    Ok(())
+}

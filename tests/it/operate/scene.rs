@@ -1,0 +1,199 @@
+//! A node, a model that follows a rule, and a miner on development account 1.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::model::ModelServer;
+use tests::node::{DevOptions, Node, binary, wait_for};
+use types::Body;
+use wallet::accounts::development_account;
+
+/// The address of development account 1.
+pub(super) const MINER: &str = "69779141b27f1fb5062164ab88e27a4d00e34862";
+
+pub(super) struct Scene {
+    pub(super) node: Node,
+    pub(super) folder: tempfile::TempDir,
+    model: ModelServer,
+    requester: Actor,
+}
+
+/// A process. Dropping it is `kill -9`.
+struct Started(Child);
+
+/// A miner that runs. Dropping it is `kill -9`.
+pub(super) struct Miner {
+    process: Started,
+    /// Where metrics and health are, if they are served.
+    pub(super) metrics: Option<SocketAddr>,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Miner {
+    /// Stops it in order.
+    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        Command::new("kill").arg(self.process.0.id().to_string()).status()?;
+        let status = self.process.0.wait()?;
+        anyhow::ensure!(status.success(), "the miner ended with {status}");
+        Ok(())
+    }
+}
+
+impl Scene {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        Self::with(DevOptions::from_environment())
+    }
+
+    pub(super) fn with(options: DevOptions) -> anyhow::Result<Self> {
+        let node = Node::start(options)?;
+        let folder = tempfile::tempdir()?;
+        let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
+        let scene = Self { node, folder, model, requester: Actor::new(development_account(0)?) };
+        scene.configure("")?;
+        Ok(scene)
+    }
+
+    /// Writes the miner's configuration: the model, and more settings of [policy] and other tables.
+    pub(super) fn configure(&self, more: &str) -> anyhow::Result<()> {
+        let text = format!("{}{more}\n[engine]\npoll_ms = 100\n", self.model.settings());
+        // In one step, as an editor should.
+        std::fs::write(self.path("new.toml"), text)?;
+        std::fs::rename(self.path("new.toml"), self.config())?;
+        Ok(())
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn config(&self) -> PathBuf {
+        self.path("miner.toml")
+    }
+
+    /// The folder of this wallet's miner.
+    pub(super) fn home(&self) -> PathBuf {
+        self.path("miners").join(MINER)
+    }
+
+    pub(super) fn log(&self) -> anyhow::Result<String> {
+        Ok(std::fs::read_to_string(self.path("miner.log"))?)
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.node.rpc)
+    }
+
+    /// A command of the miner with its place.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.arg("miner").args(arguments).stdin(Stdio::null());
+        command.args(["--rpc", &self.url(), "--data-dir"]).arg(self.path("miners"));
+        command
+    }
+
+    /// Starts the miner and waits until it works.
+    pub(super) fn mine(&self) -> anyhow::Result<Miner> {
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.path("miner.log"))?;
+        let config = self.config().display().to_string();
+        let mut process = self
+            .command(&["--dev", "1", "--metrics", "127.0.0.1:0", "--config", &config])
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .map(Started)?;
+        let printed = process.0.stdout.take().context("its output")?;
+        let mut miner = Miner { process, metrics: None };
+        for line in BufReader::new(printed).lines() {
+            let line = line?;
+            if let Some(url) = line.strip_prefix("metrics  http://") {
+                miner.metrics = Some(url.trim_end_matches("/metrics").parse()?);
+            }
+            if line.starts_with("open") {
+                return Ok(miner);
+            }
+        }
+        anyhow::bail!("the miner did not start: {}", self.log()?)
+    }
+
+    /// What a command about the miner prints. It needs no wallet: the folder has one miner.
+    pub(super) fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let told = self.command(arguments).output()?;
+        anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        Ok(String::from_utf8(told.stdout)?)
+    }
+
+    /// What `status --json` says.
+    pub(super) fn status(&self) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.tell(&["status", "--json"])?)?)
+    }
+
+    /// Waits until the status is so.
+    pub(super) fn until(
+        &self,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<Value> {
+        let mut last = Value::Null;
+        let waited = wait_for(what, || {
+            last = self.status()?;
+            Ok(holds(&last).then(|| last.clone()))
+        });
+        let log = self.log()?;
+        waited.with_context(|| format!("the status was {last:#}; the log:\n{log}"))
+    }
+
+    /// How a command of the miner that cannot succeed ends: the exit code and what it says.
+    pub(super) fn refused(&self, arguments: &[&str]) -> anyhow::Result<(Option<i32>, String)> {
+        let file = std::fs::File::create(self.path("refused"))?;
+        let mut process =
+            self.command(arguments).stdout(Stdio::null()).stderr(file).spawn().map(Started)?;
+        let status = wait_for("the command to end", || Ok(process.0.try_wait()?))?;
+        anyhow::ensure!(!status.success(), "{arguments:?} succeeded");
+        Ok((status.code(), std::fs::read_to_string(self.path("refused"))?))
+    }
+
+    /// Asks for a run with tools; answers its id. Nobody waits for it.
+    pub(super) fn request(
+        &mut self,
+        prompt: &str,
+        max_fee: u64,
+        tool: &str,
+    ) -> anyhow::Result<String> {
+        let mut request = self.requester.request(prompt, max_fee, 10);
+        request.tools_whitelist = vec![tool.to_owned()];
+        let id = request.agent_run_id.to_string();
+        let text = self.requester.sign(&Body::AgentRequest(request));
+        self.node.call("ombra_sendTransaction", &serde_json::from_str(&format!("[{text}]"))?)?;
+        wait_for("the run to be on the chain", || {
+            Ok(self.node.call("ombra_getAgentRun", &json!([id])).ok())
+        })?;
+        Ok(id)
+    }
+
+    /// Waits until a run has ended; answers its record.
+    pub(super) fn settled(&self, run: &str) -> anyhow::Result<Value> {
+        wait_for("the run to be settled", || {
+            let record = self.node.call("ombra_getAgentRun", &json!([run]))?;
+            Ok((!record["minerReward"].is_null()).then_some(record))
+        })
+        .with_context(|| self.log().unwrap_or_default())
+    }
+
+    /// The micro-OMBRA of an account.
+    pub(super) fn balance(&self, address: &str) -> anyhow::Result<u64> {
+        let account = self.node.call("ombra_getAccount", &json!([address]))?;
+        Ok(account["balance"].as_str().context("a balance")?.parse()?)
+    }
+}

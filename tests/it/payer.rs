@@ -1,0 +1,236 @@
+//! `ombra run` and `ombra chat` for the person who pays, and programs that ask for agent methods:
+//! a real node, and a real miner or one that the test plays by hand.
+
+mod hands;
+mod interrupted;
+mod methods;
+
+use std::io::{BufRead as _, BufReader, Bytes, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+use tests::model::ModelServer;
+use tests::node::{DevOptions, Node};
+
+/// A node and a folder for files.
+struct Scene {
+    node: Node,
+    folder: tempfile::TempDir,
+}
+
+/// A process of a test. Dropping it is `kill -9`.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+impl Scene {
+    fn new() -> anyhow::Result<Self> {
+        Self::with(DevOptions::from_environment())
+    }
+
+    fn with(options: DevOptions) -> anyhow::Result<Self> {
+        Ok(Self { node: Node::start(options)?, folder: tempfile::tempdir()? })
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.node.rpc)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn write(&self, name: &str, text: &str) -> anyhow::Result<String> {
+        std::fs::write(self.path(name), text)?;
+        Ok(self.path(name))
+    }
+
+    /// Starts a miner on account 1, whose model wants to know how many apples there are, and waits
+    /// until it works.
+    fn mine(&self) -> anyhow::Result<Process> {
+        let model = ModelServer::start("stock_of", &json!({ "item": "apples" }))?;
+        // Room for the longest requests of these tests.
+        let settings =
+            model.settings().replace("tool_form", "context_tokens_max = 32768\ntool_form");
+        let settings = self.write("miner.toml", &settings)?;
+        let mut process = Command::new(tests::node::binary())
+            .args(["miner", "--dev", "1", "--config", &settings])
+            .args(["--rpc", &self.url(), "--data-dir", &self.path("miner")])
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(self.path("miner.log"))?)
+            .spawn()?;
+        let printed = process.stdout.take().context("its output")?;
+        let miner = Process(process);
+        let introduced = BufReader::new(printed).lines().map_while(Result::ok);
+        let works = introduced.into_iter().any(|line| line.starts_with("open"));
+        ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
+        Ok(miner)
+    }
+
+    /// A command that talks to the node.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(tests::node::binary());
+        command.args(arguments).env("OMBRA_RPC", self.url()).env_remove("OMBRA_WALLET");
+        command
+    }
+
+    fn ombra(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        Ok(self.command(arguments).stdin(Stdio::null()).output()?)
+    }
+
+    /// What a command prints, which must succeed.
+    fn done(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.ombra(arguments)?;
+        ensure!(output.status.success(), "{arguments:?}: {}", errors(&output));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// A run of account 0 to its settlement: the record with everything that belongs to it.
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        let more = ["--dev", "0", "--max-fee", "10000", "--timeout", "60", "--json"];
+        let output = self.ombra(&[&["run"], arguments, &more].concat())?;
+        let log = std::fs::read_to_string(self.path("miner.log")).unwrap_or_default();
+        serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("{}\n{log}", errors(&output)))
+    }
+
+    /// `ombra run` of account 0, as far as the line that begins with `word`: the run's id.
+    fn begin(&self, arguments: &[&str], word: &str) -> anyhow::Result<Begun> {
+        let more = ["--dev", "0", "--max-fee", "10000"];
+        let mut command = self.command(&[&["run"], arguments, &more].concat());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut begun = Begun::of(command.spawn()?)?;
+        begun.read_to(word)?;
+        Ok(begun)
+    }
+
+    /// What account `index` has.
+    fn balance(&self, index: u32) -> anyhow::Result<u64> {
+        let address = wallet::accounts::development_account(index)?.address();
+        let account = self.node.call("ombra_getAccount", &json!([address]))?;
+        Ok(text(&account, "balance").parse()?)
+    }
+}
+
+/// A command that has not ended.
+struct Begun {
+    process: Process,
+    /// Read by a thread, so that a line that never comes ends the test and not its patience.
+    lines: Receiver<anyhow::Result<String>>,
+    printed: Vec<String>,
+}
+
+/// How long a line may take.
+const LINE_TIME_MAX: Duration = Duration::from_secs(60);
+/// What erases a terminal's line before another is written over it.
+const ERASED: &str = "\u{1b}[2K";
+
+/// Lines as a terminal shows them: one that is written over, and so ends with a carriage return, is a
+/// line too.
+struct TerminalLines(Bytes<BufReader<ChildStdout>>);
+
+impl Iterator for TerminalLines {
+    type Item = anyhow::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        loop {
+            match self.0.next() {
+                Some(Ok(b'\n' | b'\r')) => break,
+                Some(Ok(byte)) => line.push(byte),
+                Some(Err(error)) => return Some(Err(error.into())),
+                None if line.is_empty() => return None,
+                None => break,
+            }
+        }
+        let line = String::from_utf8(line).map_err(Into::into);
+        Some(line.map(|line| line.trim_start_matches(ERASED).to_owned()))
+    }
+}
+
+impl Begun {
+    fn of(mut process: Child) -> anyhow::Result<Self> {
+        let output = BufReader::new(process.stdout.take().context("its output")?);
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Whoever has read enough is gone.
+            drop(TerminalLines(output.bytes()).try_for_each(|line| sender.send(line)));
+        });
+        Ok(Self { process: Process(process), lines, printed: Vec::new() })
+    }
+
+    /// Reads lines until one begins like this.
+    fn read_to(&mut self, word: &str) -> anyhow::Result<()> {
+        self.read_until(word, |line| line.starts_with(word))
+    }
+
+    /// Reads lines until one holds this.
+    fn read_to_part(&mut self, part: &str) -> anyhow::Result<()> {
+        self.read_until(part, |line| line.contains(part))
+    }
+
+    fn read_until(&mut self, what: &str, is_it: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        loop {
+            let line = self.lines.recv_timeout(LINE_TIME_MAX);
+            let line =
+                line.with_context(|| format!("no line {what:?} in {:?}", self.printed))??;
+            let is_it = is_it(&line);
+            self.printed.push(line);
+            if is_it {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The run that it asked for.
+    fn run(&self) -> anyhow::Result<String> {
+        let named = self.printed.iter().find_map(|line| line.strip_prefix("run "));
+        Ok(named.context("a run")?.trim().to_owned())
+    }
+
+    fn signal(&self, name: &str) -> anyhow::Result<()> {
+        let id = self.process.0.id().to_string();
+        ensure!(Command::new("kill").args([name, &id]).status()?.success(), "no such process");
+        Ok(())
+    }
+
+    /// Exit code, and everything that was printed.
+    fn end(mut self) -> anyhow::Result<(Option<i32>, String)> {
+        loop {
+            match self.lines.recv_timeout(LINE_TIME_MAX) {
+                Ok(line) => self.printed.push(line?),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => bail!("it does not end: {:?}", self.printed),
+            }
+        }
+        let errors = self.process.0.stderr.take().map(std::io::read_to_string).transpose()?;
+        let status = self.process.0.wait()?;
+        Ok((status.code(), self.printed.join("\n") + "\n" + &errors.unwrap_or_default()))
+    }
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn text<'a>(record: &'a Value, member: &str) -> &'a str {
+    record[member].as_str().unwrap_or_default()
+}
+
+/// Types lines into a command and answers what it printed.
+fn typed(mut command: Command, lines: &str) -> anyhow::Result<String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn()?;
+    process.stdin.take().context("its input")?.write_all(lines.as_bytes())?;
+    let output = process.wait_with_output()?;
+    ensure!(output.status.success(), "{}", errors(&output));
+    Ok(String::from_utf8(output.stdout)?)
+}

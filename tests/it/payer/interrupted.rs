@@ -1,0 +1,113 @@
+//! ctrl-C while a run is followed.
+
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use serde_json::json;
+use tests::node::wait_for;
+
+use super::{Begun, Scene, text};
+
+const ESCROW: u64 = 10_000;
+
+#[test]
+fn ctrl_c_takes_a_pending_run_back_if_that_is_wished() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let before = scene.balance(0)?;
+    let begun = scene.begin(&["Hi", "--cancel-on-interrupt"], "pending ")?;
+    assert_eq!(before - ESCROW, scene.balance(0)?);
+    begun.signal("-INT")?;
+    let (code, printed) = begun.end()?;
+    assert_eq!(Some(1), code);
+    assert!(printed.contains("taken back   tx "), "{printed}");
+    assert!(printed.contains("cancelled: the run was taken back; all of 0.010000"), "{printed}");
+    assert_eq!(before, scene.balance(0)?);
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_without_a_terminal_leaves_a_pending_run_and_says_how_to_take_it_back()
+-> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let begun = scene.begin(&["Hi"], "pending ")?;
+    let run = begun.run()?;
+    begun.signal("-INT")?;
+    let (code, printed) = begun.end()?;
+    assert_eq!(Some(1), code);
+    for expected in ["waits for a miner until", "to take it back now: ombra tx cancel", "--follow"]
+    {
+        assert!(printed.contains(expected), "{printed}\nhas not: {expected}");
+    }
+    let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
+    assert_eq!("pending", text(&record, "status"));
+    // Who did not ask for it cannot take it back, and is told so.
+    let watching = ["run", "--follow", &run, "--dev", "2", "--cancel-on-interrupt"];
+    let mut watching = scene.command(&watching);
+    watching.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut begun = Begun::of(watching.spawn()?)?;
+    begun.read_to("pending ")?;
+    begun.signal("-INT")?;
+    let (_, printed) = begun.end()?;
+    assert!(
+        printed.contains("only de133ca6f509c74f6e2e849403cc461d2d5b3e3c can take"),
+        "{printed}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_claimed_run_goes_on_after_ctrl_c() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let mut begun = scene.begin(&["Hi", "--cancel-on-interrupt"], "pending ")?;
+    let run = begun.run()?;
+    scene.done(&["tx", "claim", &run, "--dev", "1"])?;
+    begun.read_to("claimed ")?;
+    begun.signal("-INT")?;
+    let (code, printed) = begun.end()?;
+    assert_eq!(Some(1), code);
+    assert!(printed.contains("works on the run, so it cannot be cancelled any more"), "{printed}");
+    assert!(printed.contains(&format!("ombra run --follow {run}")), "{printed}");
+    Ok(())
+}
+
+/// `ombra run` in a terminal of its own.
+fn in_a_terminal(scene: &Scene) -> anyhow::Result<Begun> {
+    let ombra = tests::node::binary();
+    // The program takes the shell's place: a shell that waited would hear ctrl-C too, and some (dash)
+    // then end as interrupted whatever the program said.
+    let line = format!("exec {} run Hi --dev 0 --max-fee {ESCROW}", ombra.display());
+    let mut command = Command::new("script");
+    command.args(["-qefc", &line, "/dev/null"]).env("OMBRA_RPC", scene.url());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Begun::of(command.spawn().context("`script` of util-linux")?)
+}
+
+/// Types into it.
+fn type_in(begun: &mut Begun, keys: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let terminal = begun.process.0.stdin.as_mut().context("its keyboard")?;
+    terminal.write_all(keys.as_bytes())?;
+    Ok(terminal.flush()?)
+}
+
+#[test]
+fn a_terminal_has_a_live_line_and_is_asked_before_a_run_is_taken_back() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let before = scene.balance(0)?;
+    let mut begun = in_a_terminal(&scene)?;
+    wait_for("the escrow", || Ok((scene.balance(0)? == before - ESCROW).then_some(())))?;
+    begun.read_to("requested ")?;
+    // The record was read, so the line lives.
+    begun.read_to_part("0.000000 of 0.010000 OMBRA, 0 tokens")?;
+    type_in(&mut begun, "\u{3}")?;
+    begun.read_to_part("^C")?;
+    type_in(&mut begun, "y\n")?;
+    // It stands behind the question when the key was echoed before that.
+    begun.read_to_part("taken back   tx ")?;
+    let (code, printed) = begun.end()?;
+    assert_eq!(Some(1), code, "{printed}");
+    assert!(printed.contains("0.000000 of 0.010000 OMBRA, 0 tokens"), "{printed}");
+    assert!(printed.contains("Cancel it and take 0.010000 OMBRA back? y/n"), "{printed}");
+    assert_eq!(before, scene.balance(0)?);
+    Ok(())
+}

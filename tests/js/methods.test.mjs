@@ -1,0 +1,129 @@
+// The agent methods: what Rust, JavaScript and Python agree on, byte for byte.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { AbiFunction, decodeCall } from "../../examples/js/abi.js";
+import * as methods from "../../examples/js/agent-methods.js";
+import { FieldError } from "../../examples/js/ombra.js";
+import { METHODS } from "./support/repository.mjs";
+
+const { inferString, readAnswer, readRequest, resume, writeRequest } = methods;
+const asked = (name) => readRequest(METHODS.requests.find((one) => one.name === name).prompt);
+
+/** The same object with its keys in another order. */
+function turned(value) {
+  if (Array.isArray(value)) return value.map(turned);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).reverse().map(([key, own]) => [key, turned(own)]));
+}
+
+test("envelopes are written byte for byte, whatever the order of the arguments", () => {
+  assert.ok(METHODS.requests.length >= 8);
+  for (const { name, prompt } of METHODS.requests) {
+    const { method, args, deterministic } = turned(JSON.parse(prompt));
+    const made = methods.request(method, args, deterministic);
+    assert.deepEqual(writeRequest(made), { prompt }, name);
+  }
+});
+
+test("the builders fill in what is not said", () => {
+  const written = (made) => JSON.parse(writeRequest(made).prompt).args;
+  assert.deepEqual(written(inferString({ prompt: "p" })), {
+    prompt: "p",
+    system: "",
+    chainOfThought: false,
+    allowedValues: [],
+  });
+  assert.equal(written(methods.inferNumber({ prompt: "p" })).maxValue, "0");
+  const half = written(methods.inferNumber({ prompt: "p", minValue: 0n }));
+  assert.deepEqual([half.minValue, half.maxValue], ["0", `${2n ** 255n - 1n}`]);
+  const other = written(methods.inferNumber({ prompt: "p", maxValue: "5" }));
+  assert.deepEqual([other.minValue, other.maxValue], [`${-(2n ** 255n)}`, "5"]);
+  const messages = [{ role: "user", content: "hi" }];
+  const chat = { roles: ["user"], messages: ["hi"], chainOfThought: false };
+  assert.deepEqual(written(methods.inferChat({ messages })), chat);
+  const tools = { ...chat, mcpServerUrls: [], onchainTools: [], maxIterations: 8 };
+  assert.deepEqual(written(methods.inferToolsChat({ messages })), tools);
+});
+
+test("an envelope of more than 16,384 bytes goes into a blob", () => {
+  const empty = writeRequest(inferString({ prompt: "" })).prompt.length;
+  const of = (bytes) => writeRequest(inferString({ prompt: "x".repeat(bytes - empty) }));
+  assert.deepEqual([of(16384).prompt.length, of(16384).blob], [16384, undefined]);
+  const { prompt, blob } = of(16385);
+  assert.equal(prompt, '{"ombraAgent":1,"method":"inferString","blob":true}');
+  assert.equal(blob.length, 16385);
+  assert.throws(() => of(4194305 - 21 + 1), FieldError);
+});
+
+/** In JavaScript 1.0 is 1 and a key that occurs twice is there once. */
+const UNSEEN = [/:1\.0,/, /:1e2,/, /"prompt":"","prompt":""/];
+
+test("what a miner refuses is refused before it is sent", () => {
+  for (const { field, got, prompt } of METHODS.malformed) {
+    if (UNSEEN.some((pattern) => pattern.test(prompt))) continue;
+    // Of several missing arguments, each program names the one that it looks at first.
+    const { args = {} } = got === "nothing" || !field.startsWith("args.") ? {} : JSON.parse(prompt);
+    const isOfArgument = Object.keys(args).length > 2;
+    const check = (error) => {
+      assert.ok(error instanceof FieldError, `${prompt}\n${error.stack}`);
+      return !isOfArgument || error.field === field || assert.equal(error.field, field, prompt);
+    };
+    assert.throws(() => readRequest(prompt), check, prompt);
+  }
+});
+
+test("answers are read, and calls in them decoded", () => {
+  for (const { name, text, request, calls = [] } of METHODS.answers) {
+    const answer = readAnswer(text, asked(request));
+    const decoded = answer.calls.map(({ calldata, ...call }) => call);
+    assert.deepEqual(decoded, calls, name);
+    assert.equal(answer.response, JSON.parse(text).response);
+  }
+});
+
+test("an answer that says something else than its conversation is refused", () => {
+  for (const { field, text } of METHODS.wrongAnswers) {
+    assert.throws(() => readAnswer(text, asked("tools")), { name: "FieldError", field }, text);
+  }
+  const { text } = METHODS.answers.find(({ request }) => request === "number");
+  assert.throws(() => readAnswer(text, asked("string")), { field: "method" });
+});
+
+test("a request goes on with the results of its calls", () => {
+  for (const { request, answer, results, prompt } of METHODS.resumed) {
+    const first = readRequest(request);
+    const read = readAnswer(answer, first);
+    assert.deepEqual(writeRequest(resume(first, read, results)), { prompt });
+    const [id] = Object.keys(results);
+    assert.throws(() => resume(first, read, { [id]: "" }), { name: "FieldError" });
+    assert.throws(() => resume(first, read, { ...results, more: "" }), { field: "results.more" });
+  }
+});
+
+test("selectors are those of Solidity, and what is no signature is refused", () => {
+  for (const { signature, selector } of METHODS.selectors) {
+    assert.equal(new AbiFunction(signature).selector, selector, signature);
+  }
+  for (const signature of METHODS.wrongSignatures) {
+    assert.throws(() => new AbiFunction(signature, "f"), { field: "f" }, signature);
+  }
+});
+
+test("calls are encoded and decoded byte for byte", () => {
+  for (const { signature, arguments: args, calldata, decoded } of METHODS.calls) {
+    const called = new AbiFunction(signature);
+    assert.equal(called.encode(args), calldata, signature);
+    const { name } = called;
+    assert.deepEqual(decodeCall([called], calldata), { name, arguments: decoded }, signature);
+  }
+  for (const { signature, arguments: args } of METHODS.wrongCalls) {
+    const called = new AbiFunction(signature);
+    assert.throws(() => called.encode(args), FieldError, `${signature} ${JSON.stringify(args)}`);
+  }
+  for (const { signature, calldata } of METHODS.wrongCalldata) {
+    const functions = [new AbiFunction(signature)];
+    assert.throws(() => decodeCall(functions, calldata), { field: "calldata" }, calldata);
+  }
+});

