@@ -32,9 +32,9 @@ CMD ["start", "--hold-unsafe"]
 
 # ---- the dependencies, in a layer of their own -------------------------------------------------
 FROM ${BUILDER_IMAGE} AS dependencies
-# RocksDB is compiled from source and its headers are read with libclang.
+# RocksDB is compiled from source and its headers are read with libclang; the allocator has a makefile.
 RUN apt-get update \
- && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends g++ libclang-dev \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends g++ libclang-dev make \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY .cargo .cargo
@@ -47,12 +47,14 @@ COPY consensus/Cargo.toml consensus/
 COPY p2p/Cargo.toml p2p/
 COPY rpc/Cargo.toml rpc/
 COPY wallet/Cargo.toml wallet/
+COPY infer/Cargo.toml infer/
+COPY miner/Cargo.toml miner/
 COPY node/Cargo.toml node/
 COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
-RUN for crate in types state genesis txpool consensus p2p rpc wallet node; do \
+RUN for crate in types state genesis txpool consensus p2p rpc wallet infer miner node; do \
       mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \
