@@ -4,6 +4,7 @@
 
 use std::process::Command;
 
+use tests::dashboards::{self, MINERS, NODES};
 use tests::python;
 
 /// The models of the Grafana that `ombra testnet` starts.
@@ -14,17 +15,18 @@ const MODELS: &str = "grafana-foundation-sdk==1769699379!11.6.0";
 const LEFT_OUT: [&str; 2] = [".annotations.list[0].titleFormat", ".templating.list[0].definition"];
 
 #[test]
-fn the_models_of_grafana_know_everything_in_the_dashboard() -> anyhow::Result<()> {
+fn the_models_of_grafana_know_everything_in_the_dashboards() -> anyhow::Result<()> {
     let compose = include_str!("../../node/src/cli/testnet/compose/compose.yaml");
     assert!(MODELS.ends_with(GRAFANA) && compose.contains(&format!("grafana:{GRAFANA}}}")));
 
     let module = "grafana_foundation_sdk.models.dashboard";
     let python = python::with_packages("python-grafana", &[MODELS], module)?;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sdk/dashboard.py");
-    let dashboard =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/monitoring/grafana/ombra.json");
-    let printed = python::run(Command::new(python).args([script, dashboard]))?;
-    let lost: Vec<String> = serde_json::from_str(printed.trim())?;
-    assert_eq!(LEFT_OUT.as_slice(), lost);
+    for name in [NODES, MINERS] {
+        let dashboard = dashboards::path(name);
+        let printed = python::run(Command::new(&python).arg(script).arg(dashboard))?;
+        let lost: Vec<String> = serde_json::from_str(printed.trim())?;
+        assert_eq!(LEFT_OUT.as_slice(), lost, "{name}");
+    }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The monitoring suite: a real Prometheus watches a real chain, with the files of
-//! `packaging/monitoring`, and answers all that the dashboard asks.
+//! The monitoring suite: a real Prometheus watches a real chain and a miner on it, with the files of
+//! `packaging/monitoring`, and answers all that the dashboards ask.
 //!
 //! It needs the program `prometheus` in the path, or in the variable `PROMETHEUS`. Where there is none
 //! it says so and ends with exit code 77, which no other end has.
@@ -11,6 +11,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use tests::dashboards::{Dashboard, MINERS, NODES, list, packaged};
+use tests::miners::{Miner, MinerHome, Requester, Wish};
+use tests::model::ModelServer;
 use tests::net::{Net, free_ports};
 use tests::node::wait_for;
 use tests::workload::Workload;
@@ -21,8 +24,11 @@ const VALIDATORS: usize = 4;
 const FOLLOWERS: usize = 1;
 /// More than are sent while Prometheus is waited for.
 const TRANSFERS: usize = 5_000;
-/// What is rightly empty on a chain on which all is well.
-const EMPTY: &[&str] = &["Restarts"];
+/// What is rightly empty where all is well.
+const EMPTY: &[&str] = &["Restarts", "Why there is no work"];
+/// Development accounts of who mines and who asks; the transfers are of the first.
+const MINING: usize = 9;
+const ASKING: usize = 8;
 
 /// Says what happens, for whoever waits.
 fn say(line: &str) {
@@ -60,55 +66,66 @@ fn run(program: &Path) -> anyhow::Result<usize> {
         member.start_with(&[("OMBRA__RPC__METRICS_LISTEN", listen.to_string())])?;
         targets.push(format!("\"{listen}\""));
     }
-    let prometheus = Prometheus::start(program, &targets, base + 1)?;
-    wait_for("Prometheus to reach all nodes", || {
-        let reached = prometheus.query("sum(up{job=\"ombra\"})").unwrap_or_default();
-        let reached =
-            reached.first().and_then(|sample| sample["value"][1].as_str().map(str::to_owned));
-        Ok((reached == Some(targets.len().to_string())).then_some(()))
-    })?;
-    let queries = dashboard_queries()?;
+    let host = u8::try_from(targets.len() + 1)?;
+    let miner = Mining::start(net.members[0].rpc, SocketAddr::from(([127, 0, 0, host], base)))?;
+    let miners = [format!("\"{}\"", miner.metrics)];
+    let prometheus = Prometheus::start(program, [&targets, &miners], base + 1)?;
+    for (job, targets) in [("ombra", targets.len()), ("ombra-miner", miners.len())] {
+        wait_for(&format!("Prometheus to reach all of {job}"), || {
+            let reached = prometheus.query(&format!("sum(up{{job=\"{job}\"}})"))?;
+            let reached = reached.first().and_then(|sample| sample["value"][1].as_str());
+            Ok((reached == Some(&targets.to_string())).then_some(()))
+        })?;
+    }
+    let answered = answers_for_nodes(&prometheus, &net)?;
+    let answered = answered + answers_for_miners(&prometheus, miner)?;
+    prometheus.has_no_alarm()?;
+    Ok(answered)
+}
+
+/// All that the dashboard of nodes asks has an answer.
+fn answers_for_nodes(prometheus: &Prometheus, net: &Net) -> anyhow::Result<usize> {
     let mut work = Workload::transfers(TRANSFERS, 1)?.waves.into_iter();
     let texts = work.next().context("a wave")?.by_sender.into_iter().next().context("a sender")?;
     let mut texts = texts.into_iter();
-    for (title, query) in &queries {
-        wait_for(&format!("{title}: {query}"), || {
-            // Something for each figure: a transfer, and a call that is refused.
-            drop(net.members[VALIDATORS].send(&texts.next().context("enough transfers")?)?);
-            drop(net.members[0].call("ombra_getBlock", &json!(["no height"])));
-            let found = prometheus.query(query).with_context(|| title.clone())?;
-            let is_there = !found.is_empty() || EMPTY.contains(&title.as_str());
-            Ok(is_there.then_some(()))
-        })?;
+    prometheus.answers(NODES, || {
+        // Something for each figure: a transfer, and a call that is refused.
+        drop(net.members[VALIDATORS].send(&texts.next().context("enough transfers")?)?);
+        drop(net.members[0].call("ombra_getBlock", &json!(["no height"])));
+        Ok(())
+    })
+}
+
+/// The same for miners.
+fn answers_for_miners(prometheus: &Prometheus, miner: Mining) -> anyhow::Result<usize> {
+    let Mining { mut requester, process, .. } = miner;
+    let wish = Wish::new("How much is 17 times 23?", &["math_eval"]);
+    let answered = prometheus.answers(MINERS, || {
+        let run = requester.ask(&wish)?;
+        requester.settled(&run)?;
+        Ok(())
+    })?;
+    process.stop()?;
+    Ok(answered)
+}
+
+/// A miner whose model follows a rule, and who asks it.
+struct Mining {
+    requester: Requester,
+    process: Miner,
+    metrics: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Mining {
+    fn start(rpc: SocketAddr, metrics: SocketAddr) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
+        let home = MinerHome::new(folder.path(), MINING, rpc, &model.settings())?;
+        let process = home.start_with(&[("OMBRA_MINER_METRICS", &metrics.to_string())])?;
+        let requester = Requester::new(ASKING, rpc)?;
+        Ok(Self { requester, process, metrics, _folder: folder })
     }
-    prometheus.has_no_alarm()?;
-    Ok(queries.len())
-}
-
-/// The file of `packaging/monitoring` with this name.
-fn packaged(name: &str) -> anyhow::Result<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring");
-    std::fs::read_to_string(folder.join(name)).with_context(|| name.to_owned())
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-/// Everything that the dashboard asks, with who asks it and the variables filled in as Grafana would.
-fn dashboard_queries() -> anyhow::Result<Vec<(String, String)>> {
-    let dashboard: Value = serde_json::from_str(&packaged("grafana/ombra.json")?)?;
-    let panels = list(&dashboard["panels"]).flat_map(|panel| {
-        list(&panel["targets"]).map(move |target| (&panel["title"], &target["expr"]))
-    });
-    let annotations = list(&dashboard["annotations"]["list"]).map(|it| (&it["name"], &it["expr"]));
-    let text = |value: &Value| value.as_str().map(str::to_owned).context("a text");
-    let queries = panels.chain(annotations).map(|(title, expr)| {
-        let expr = text(expr)?.replace("$node", ".*").replace("$__rate_interval", "20s");
-        ensure!(!expr.contains('$'), "{expr}: a variable that nobody fills in");
-        Ok((text(title)?, expr))
-    });
-    queries.collect()
 }
 
 /// A Prometheus with a folder of its own. Dropping it kills it.
@@ -119,11 +136,19 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn start(program: &Path, targets: &[String], port: u16) -> anyhow::Result<Self> {
+    fn start(program: &Path, [nodes, miners]: [&[String]; 2], port: u16) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let settings = packaged("prometheus.yml")?.replace("@TARGETS@", &targets.join(", "));
+        let filled = |name, targets: &[String]| {
+            Ok::<_, anyhow::Error>(packaged(name)?.replace("@TARGETS@", &targets.join(", ")))
+        };
+        let rules = "  - alerts.yml\n";
+        let settings = filled("prometheus.yml", nodes)? + &filled("miner-scrape.yml", miners)?;
+        ensure!(settings.contains(rules), "{settings}");
+        let settings = settings.replace(rules, &format!("{rules}  - miner-alerts.yml\n"));
         std::fs::write(folder.path().join("prometheus.yml"), settings)?;
-        std::fs::write(folder.path().join("alerts.yml"), packaged("alerts.yml")?)?;
+        for name in ["alerts.yml", "miner-alerts.yml"] {
+            std::fs::write(folder.path().join(name), packaged(name)?)?;
+        }
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let log = std::fs::File::create(folder.path().join("log"))?;
         let mut command = Command::new(program);
@@ -160,6 +185,27 @@ impl Prometheus {
         let mut answer: Value = serde_json::from_str(&answer).context(answer)?;
         ensure!(answer["status"] == "success", "{query}: {answer}");
         serde_json::from_value(answer["data"]["result"].take()).context("a list of samples")
+    }
+
+    /// Waits until everything that a dashboard asks has an answer; `work` gives it something to show.
+    fn answers(
+        &self,
+        dashboard: &str,
+        mut work: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<usize> {
+        let queries = Dashboard::read(dashboard)?.queries()?;
+        for (title, query) in &queries {
+            // The variables filled in as Grafana would.
+            let query = query.replace("$node", ".*").replace("$miner", ".*");
+            let query = query.replace("$__rate_interval", "20s");
+            ensure!(!query.contains('$'), "{query}: a variable that nobody fills in");
+            wait_for(&format!("{title}: {query}"), || {
+                work()?;
+                let found = self.query(&query).with_context(|| title.clone())?;
+                Ok((!found.is_empty() || EMPTY.contains(&title.as_str())).then_some(()))
+            })?;
+        }
+        Ok(queries.len())
     }
 
     /// All rules were evaluated without an error, and none of them is an alarm.

@@ -11,6 +11,7 @@
 pub mod actor;
 pub mod books;
 pub mod crowd;
+pub mod dashboards;
 pub mod gate;
 pub mod home;
 pub mod http;

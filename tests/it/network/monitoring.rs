@@ -1,50 +1,13 @@
 //! The dashboard and the alerts name only what the nodes measure.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
+use tests::dashboards::{
+    Dashboard, MINERS, NODES, OF_PROMETHEUS, alert_queries, list, names, packaged,
+};
 use tests::http::Connection;
 use tests::net::Net;
-
-/// What Prometheus itself makes.
-const OF_PROMETHEUS: &[&str] = &["up"];
-
-fn read(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring");
-    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn dashboard() -> Value {
-    serde_json::from_str(&read("grafana/ombra.json")).expect("the dashboard is JSON")
-}
-
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
-}
-
-/// Everything that the dashboard asks Prometheus.
-fn dashboard_queries() -> Vec<String> {
-    let dashboard = dashboard();
-    let targets = list(&dashboard["panels"]).flat_map(|panel| list(&panel["targets"]));
-    let annotations = list(&dashboard["annotations"]["list"]);
-    let variables = list(&dashboard["templating"]["list"]).map(|it| &it["query"]["query"]);
-    let queries = targets.chain(annotations).map(|it| &it["expr"]).chain(variables);
-    queries.map(|text| text.as_str().expect("a query is a text").to_owned()).collect()
-}
-
-fn alert_queries() -> Vec<String> {
-    let text = read("alerts.yml");
-    let queries = text.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
-    queries.map(str::to_owned).collect()
-}
-
-/// The words of a query that can be names of metrics, texts in quotes left out.
-fn names(query: &str) -> impl Iterator<Item = &str> {
-    let unquoted = query.split('"').step_by(2);
-    let words = unquoted.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    words.filter(|word| word.starts_with("ombra_") || OF_PROMETHEUS.contains(word))
-}
 
 /// The names of all samples that a node tells.
 fn measured(net: &Net) -> anyhow::Result<BTreeSet<String>> {
@@ -59,9 +22,11 @@ fn measured(net: &Net) -> anyhow::Result<BTreeSet<String>> {
 fn every_metric_of_the_dashboard_and_of_the_alerts_is_measured() -> anyhow::Result<()> {
     let net = Net::start(2, 0)?;
     let measured = measured(&net)?;
-    let (shown, alerting) = (dashboard_queries(), alert_queries());
+    let dashboard = Dashboard::read(NODES)?;
+    let (shown, alerting) = (dashboard.queries()?, alert_queries("alerts.yml")?);
     assert!(shown.len() >= 40 && alerting.len() >= 8, "{} and {}", shown.len(), alerting.len());
-    for query in shown.iter().chain(&alerting) {
+    let shown = shown.iter().map(|(_, query)| query.as_str()).chain(dashboard.variables());
+    for query in shown.chain(alerting.iter().map(String::as_str)) {
         let mut named = names(query).peekable();
         assert!(named.peek().is_some(), "{query} names no metric");
         for name in named {
@@ -74,10 +39,10 @@ fn every_metric_of_the_dashboard_and_of_the_alerts_is_measured() -> anyhow::Resu
     Ok(())
 }
 
-#[test]
-fn the_panels_of_the_dashboard_fit_together() {
-    let dashboard = dashboard();
-    let panels: Vec<_> = list(&dashboard["panels"]).collect();
+/// The panels of a dashboard have ids, places and letters of their own, and ask the one source.
+fn fits_together(name: &str, panels_min: usize) -> anyhow::Result<()> {
+    let dashboard = Dashboard::read(name)?;
+    let panels: Vec<_> = dashboard.panels().collect();
     let mut ids = BTreeSet::new();
     let mut places = BTreeSet::new();
     for panel in &panels {
@@ -98,7 +63,15 @@ fn the_panels_of_the_dashboard_fit_together() {
             assert!(letters.insert(target["refId"].as_str()), "{title}: a letter stands twice");
         }
     }
-    assert!(panels.len() >= 20);
-    let sources = read("grafana/datasources.yaml");
+    assert!(panels.len() >= panels_min, "{name}: {}", panels.len());
+    Ok(())
+}
+
+#[test]
+fn the_panels_of_the_dashboards_fit_together() -> anyhow::Result<()> {
+    fits_together(NODES, 20)?;
+    fits_together(MINERS, 20)?;
+    let sources = packaged("grafana/datasources.yaml")?;
     assert!(sources.contains("uid: prometheus\n"), "the source that the panels name is provided");
+    Ok(())
 }

@@ -1,18 +1,16 @@
-//! Metrics and health of a running miner, and the alerts that are made of them.
+//! Metrics and health of a running miner, and the alerts and the dashboard that are made of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
+use tests::dashboards::{Dashboard, MINERS, OF_PROMETHEUS, alert_queries, names};
 use tests::http::Connection;
 use tests::model::ANSWER_TOKENS;
 use tests::node::wait_for;
 
 use super::scene::{Miner, Scene};
 
-/// What Prometheus itself makes.
-const OF_PROMETHEUS: &[&str] = &["up"];
 /// What is there only while something is wrong, or once something was looked at.
 const SOMETIMES: &[&str] = &["ombra_miner_no_work", "ombra_miner_run_seen_seconds"];
 
@@ -98,19 +96,18 @@ fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of metrics in the alerts of miners.
-fn alerting() -> anyhow::Result<BTreeSet<String>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/monitoring");
-    let text = std::fs::read_to_string(folder.join("miner-alerts.yml"))?;
-    let queries = text.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
-    let unquoted = queries.flat_map(|query| query.split('"').step_by(2));
-    let words = unquoted.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    let is_metric = |word: &&str| word.starts_with("ombra_") || OF_PROMETHEUS.contains(word);
-    Ok(words.filter(is_metric).map(str::to_owned).collect())
+/// The names of metrics in the alerts and on the dashboard of miners.
+fn asked_for() -> anyhow::Result<BTreeSet<String>> {
+    let dashboard = Dashboard::read(MINERS)?;
+    let (shown, alerting) = (dashboard.queries()?, alert_queries("miner-alerts.yml")?);
+    assert!(shown.len() >= 30 && alerting.len() >= 5, "{} and {}", shown.len(), alerting.len());
+    let queries = shown.iter().map(|(_, query)| query.as_str()).chain(dashboard.variables());
+    let queries = queries.chain(alerting.iter().map(String::as_str));
+    Ok(queries.flat_map(names).map(str::to_owned).collect())
 }
 
 #[test]
-fn every_metric_of_the_alerts_is_measured() -> anyhow::Result<()> {
+fn every_metric_of_the_alerts_and_of_the_dashboard_is_measured() -> anyhow::Result<()> {
     let mut scene = Scene::new()?;
     let miner = scene.mine()?;
     scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
@@ -119,13 +116,12 @@ fn every_metric_of_the_alerts_is_measured() -> anyhow::Result<()> {
         let names: BTreeSet<_> = samples(&miner)?.keys().map(name).collect();
         Ok(names.contains("ombra_miner_runs_total").then_some(names))
     })?;
-    let alerting = alerting()?;
-    assert!(alerting.len() >= 5, "{alerting:?}");
+    let asked_for = asked_for()?;
     let known = |name: &String| {
         let is_usual = OF_PROMETHEUS.contains(&name.as_str()) || SOMETIMES.contains(&name.as_str());
         is_usual || measured.contains(name)
     };
-    let unknown: Vec<_> = alerting.iter().filter(|name| !known(name)).collect();
+    let unknown: Vec<_> = asked_for.iter().filter(|name| !known(name)).collect();
     assert!(unknown.is_empty(), "no miner measures {unknown:?}");
     Ok(())
 }
