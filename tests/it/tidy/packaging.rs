@@ -51,3 +51,14 @@ fn a_stop_for_safety_is_not_followed_by_a_start() {
     let compose = read("node/src/cli/testnet/compose/compose.yaml");
     assert!(compose.contains(r#"command: ["start", "--hold-unsafe"]"#), "compose");
 }
+
+#[test]
+fn a_miner_as_a_service_may_confine_servers_of_tools() {
+    let unit = read("packaging/systemd/ombra-miner.service");
+    // No group of system calls that the unit admits has these.
+    let calls = "landlock_create_ruleset landlock_add_rule landlock_restrict_self";
+    assert!(unit.contains(&format!("\nSystemCallFilter={calls}\n")), "{unit}");
+    let limits = unit.find("\nSystemCallFilter=prlimit64 setrlimit\n").expect("limits are set");
+    let refused = unit.find("\nSystemCallFilter=~").expect("some groups are refused");
+    assert!(refused < limits, "what is admitted comes after the group that has it");
+}
