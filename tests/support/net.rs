@@ -235,6 +235,13 @@ impl Member {
         Ok(status)
     }
 
+    /// Whether the process, which ends by itself, has ended already.
+    pub fn has_ended(&mut self) -> anyhow::Result<bool> {
+        let process = self.process.as_mut();
+        let process = process.with_context(|| format!("{} does not run", self.name))?;
+        Ok(process.try_wait()?.is_some())
+    }
+
     /// Sends a signal such as `STOP` to the process.
     pub fn signal(&self, signal: &str) -> anyhow::Result<()> {
         let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;

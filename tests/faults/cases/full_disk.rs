@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::node::wait_for;
 
 use crate::Extent;
 use crate::harness::load::Load;
@@ -19,6 +21,10 @@ const WATCHED: &str = "free_disk_bytes_min = 268435456";
 const UNWATCHED: &str = "free_disk_bytes_min = 0";
 /// What the system says when nothing can be written.
 const NO_ROOM: &str = "No space left on device";
+/// Room for the files of the consensus engine alone.
+const LOG_DISK_MIB: u64 = 8;
+/// What a node says whose engine's log has no room.
+const NO_ROOM_FOR_LOG: &str = "the consensus engine cannot write its log";
 /// What fills the disk.
 const BALLAST: &str = "ballast";
 
@@ -36,6 +42,47 @@ pub(crate) fn full(_: Extent) -> anyhow::Result<()> {
 /// No room at all, and a node that never looks how much there is: writes that fail end it.
 pub(crate) fn unwatched(_: Extent) -> anyhow::Result<()> {
     out_of_room(DISK_MIB, UNWATCHED)
+}
+
+/// No room for the engine's log alone. The engine stops "for safety"; the node may start again all the
+/// same, because nothing was signed that the log has not.
+pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
+    let mut town = Town::make(4, 0)?;
+    let folder = town.node(FULL)?.home().join("data/consensus");
+    std::fs::create_dir_all(&folder)?;
+    mount(&folder, LOG_DISK_MIB)?;
+    town.start_all()?;
+    let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
+    load.confirms(20)?;
+    town.goes_on(&[0, 1, 2, FULL], 2)?;
+
+    for life in ["it", "started without room it"] {
+        // What the log gives back at each height is taken from it.
+        wait_for("the end of the node without room", || {
+            fill(&folder, LOG_DISK_MIB)?;
+            Ok(town.node_mut(FULL)?.has_ended()?.then_some(()))
+        })?;
+        let (status, last) = end_of(&mut town)?;
+        say(&format!("   {life} ended with {status}: {last}"));
+        ensure!(last.contains(NO_ROOM_FOR_LOG) && last.contains(NO_ROOM), "it ended for that");
+        town.goes_on(REST, 4)?;
+        if life == "it" {
+            town.node_mut(FULL)?.launch(&[])?;
+        }
+    }
+
+    std::fs::remove_file(folder.join(BALLAST))?;
+    town.restart(FULL)?;
+    let took = catches_up(town.node(FULL)?, town.node(0)?)?;
+    say(&format!("   with room again it had the others' height after {took:.1?}"));
+    town.goes_on(&[0, 1, 2, FULL], 20)?;
+    for node in REST {
+        let told = town.node(*node)?.call("ombra_getValidators", &json!([]))?;
+        let members = told.as_array().context("a list of validators")?;
+        let is_honest = |member: &Value| member["equivocations"] == json!(0);
+        ensure!(members.iter().all(is_honest), "it has contradicted itself: {told}");
+    }
+    town.check(&*load.stop()?)
 }
 
 fn out_of_room(ballast_mib: u64, setting: &str) -> anyhow::Result<()> {
@@ -85,14 +132,19 @@ fn end_of(town: &mut Town) -> anyhow::Result<(ExitStatus, String)> {
     Ok((status, last))
 }
 
-/// Moves a home to a small file system of its own, which goes with this process's mounts.
+/// Moves a home to a small file system of its own.
 fn own_disk(home: &Path) -> anyhow::Result<()> {
-    let size = format!("size={DISK_MIB}m");
     let kept = home.with_extension("kept");
     std::fs::rename(home, &kept)?;
     std::fs::create_dir(home)?;
-    run(Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(home))?;
+    mount(home, DISK_MIB)?;
     run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(home))
+}
+
+/// Puts a small file system there, which goes with this process's mounts.
+fn mount(folder: &Path, mib: u64) -> anyhow::Result<()> {
+    let options = format!("size={mib}m,mode=0700");
+    run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(folder))
 }
 
 /// Writes until so much is there or nothing more fits.

@@ -123,6 +123,12 @@ pub(crate) const CASES: &[Case] = &[
         run: full_disk::unwatched,
     },
     Case {
+        name: "log_full",
+        about: "a validator has no room for its consensus log alone; it stops and goes on when there is",
+        needs: Need::Disk,
+        run: full_disk::log,
+    },
+    Case {
         name: "away",
         about: "a node is away for many blocks",
         needs: Need::Loopback,
