@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use infer::SMOLLM2_135M;
 use serde_json::{Value, json};
 use tests::http::Connection;
@@ -19,6 +19,11 @@ use crate::{Extent, Outcome};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/miners/python/llama_server.py");
 /// Its wheel has all that it needs.
 const PACKAGES: [&str; 2] = ["--no-deps", "xllamacpp==2026.10.11549"];
+
+/// What takes many tokens.
+const STORY: &str = "Write a long story about a miner, a node and a chain.";
+/// Few tokens of one step.
+const STEP_TOKENS: u64 = 24;
 
 /// A server that runs. Dropping it is `kill -9`.
 struct Server(Child);
@@ -89,13 +94,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
     let server = llama.start()?;
 
     let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;
-    let settings = format!(
-        "[backend]\nurl = \"http://{address}/v1\"\nmodel = \"{}\"\nconstrain = \"json_schema\"\n\
-         context_tokens_max = 2048\n[engine]\noutput_tokens_max = 1000\npoll_ms = 500\n\
-         [policy]\nclaim_jitter_ms = 0\n",
-        SMOLLM2_135M.file,
-    );
-    let home = MinerHome::new(folder.path(), 1, node.rpc, &settings)?;
+    let home = MinerHome::new(folder.path(), 1, node.rpc, &settings(address, 1_000))?;
     let miner = home.start()?;
     let mut requester = Requester::new(0, node.rpc)?;
     let scene = Scene { node, home, llama };
@@ -104,9 +103,25 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
         .and_then(|said| Ok((said, scene.dies(&mut requester, server)?)))
         .map_err(|fault| scene.home.explain(&fault))?;
     let (said, server) = told;
-    scene.is_away(&mut requester, server).map_err(|fault| scene.home.explain(&fault))?;
+    let server = scene.is_away(&mut requester, server);
+    let _server = server.map_err(|fault| scene.home.explain(&fault))?;
+    let whole = scene.story(&mut requester)?;
+    miner.stop()?;
+    scene.home.configure(&settings(address, STEP_TOKENS))?;
+    let miner = scene.home.start()?;
+    scene.goes_on(&mut requester, &whole).map_err(|fault| scene.home.explain(&fault))?;
     miner.stop()?;
     Ok(Outcome::Passed(said))
+}
+
+/// A miner that puts out so many tokens in a step at most.
+fn settings(llama: SocketAddr, output_tokens_max: u64) -> String {
+    format!(
+        "[backend]\nurl = \"http://{llama}/v1\"\nmodel = \"{}\"\nconstrain = \"json_schema\"\n\
+         context_tokens_max = 2048\n[engine]\noutput_tokens_max = {output_tokens_max}\n\
+         poll_ms = 500\n[policy]\nclaim_jitter_ms = 0\n",
+        SMOLLM2_135M.file,
+    )
 }
 
 struct Scene {
@@ -144,8 +159,7 @@ impl Scene {
     /// Killed in the middle of an answer; the run goes on when it is back.
     fn dies(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
         let before = self.home.logged()?.len();
-        let story = "Write a long story about a miner, a node and a chain.";
-        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(story, &[]) })?;
+        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(STORY, &[]) })?;
         wait_for("the server to work on the answer", || {
             let slots = Connection::open(self.llama.address)?.get("/slots")?;
             let slots: Value = serde_json::from_str(&slots)?;
@@ -168,7 +182,7 @@ impl Scene {
     }
 
     /// While it is away nothing is claimed, and the reason is told; when it is back, the run is.
-    fn is_away(&self, requester: &mut Requester, server: Server) -> anyhow::Result<()> {
+    fn is_away(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
         drop(server);
         let before = self.home.logged()?.len();
         let wish = Wish::new("What is the capital of Italy? Answer with one word.", &[]);
@@ -181,10 +195,41 @@ impl Scene {
         })?;
         let record = self.record(&run)?;
         ensure!(text(&record, "status") == "pending", "it was claimed: {record}");
-        let _server = self.llama.start()?;
+        let server = self.llama.start()?;
         let record = requester.settled(&run)?;
         ensure!(text(&record, "status") == "completed", "{record}");
-        Ok(())
+        Ok(server)
+    }
+
+    /// The story in one step, as far as the escrow goes.
+    fn story(&self, requester: &mut Requester) -> anyhow::Result<String> {
+        let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
+        requester.settled(&run)?;
+        let mut outputs = self.outputs(&run)?.into_iter();
+        let whole = outputs.next().context("a step")?;
+        ensure!(outputs.next().is_none(), "the story has more than one step");
+        Ok(whole)
+    }
+
+    /// Told in short steps it is the same story: each goes on where the one before was cut.
+    fn goes_on(&self, requester: &mut Requester, whole: &str) -> anyhow::Result<()> {
+        let run = requester.ask(&Wish { max_steps: 4, ..Wish::new(STORY, &[]) })?;
+        let record = requester.settled(&run)?;
+        let outputs = self.outputs(&run)?;
+        ensure!(outputs.len() == 4, "it was told in {outputs:?}: {record}");
+        let told = outputs.concat();
+        ensure!(whole.starts_with(&told), "{outputs:?} do not go on as\n{whole:?}");
+        let answer = text(&record, "finalAnswerInline");
+        ensure!(answer.contains(&told), "the answer has not all of it: {answer:?}");
+        self.verify(&run, requester)
+    }
+
+    /// What the model said, step by step.
+    fn outputs(&self, run: &Hash) -> anyhow::Result<Vec<String>> {
+        let receipt: Value =
+            serde_json::from_str(&self.home.tell(&["receipt", &run.to_string()])?)?;
+        let steps = receipt["steps"].as_array().context("steps")?;
+        Ok(steps.iter().map(|step| text(step, "output").to_owned()).collect())
     }
 
     fn record(&self, run: &Hash) -> anyhow::Result<Value> {
