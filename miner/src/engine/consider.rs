@@ -159,16 +159,26 @@ impl Inner {
         Ok((bytes, self.parts.courses.begin(run, blob.as_deref())))
     }
 
-    /// One line, one count and one note for a decision.
+    /// One count and one note for a decision, and one line if the last one about the run was another:
+    /// a pending run is looked at as often as the node is.
     async fn tell(&self, run: &RunView, decision: &Decision) -> Result<(), Halt> {
         let code = decision.code();
         let (run_id, max_fee_micro) = (run.id, run.max_fee_micro);
+        let before = self.parts.journal.why(&run.id)?.decisions;
+        let is_other = before.last().is_none_or(|noted| noted.decision.code() != code);
         match decision {
             Decision::Claim { after_ms } => {
                 tracing::info!(run = %run_id, max_fee_micro, after_ms, "claim");
             }
-            Decision::Skip(reason) => tracing::info!(run = %run_id, code, %reason, "skip"),
-            Decision::Wait(reason) => tracing::info!(run = %run_id, code, %reason, "wait"),
+            Decision::Skip(reason) if is_other => {
+                tracing::info!(run = %run_id, code, %reason, "skip");
+            }
+            Decision::Wait(reason) if is_other => {
+                tracing::info!(run = %run_id, code, %reason, "wait");
+            }
+            Decision::Skip(reason) | Decision::Wait(reason) => {
+                tracing::debug!(run = %run_id, code, %reason, "as before");
+            }
         }
         self.parts.journal.note(&run.id, decision, self.parts.clock.now_ms()).await?;
         self.parts.counters.count(Event::Decided(code));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ const UNWATCHED: &str = "free_disk_bytes_min = 0";
 const NO_ROOM: &str = "No space left on device";
 /// Room for the files of the consensus engine alone.
 const LOG_DISK_MIB: u64 = 8;
+/// How long the disk is filled before it is looked whether the node has ended.
+const FILLING: Duration = Duration::from_millis(200);
 /// What a node says whose engine's log has no room.
 const NO_ROOM_FOR_LOG: &str = "the consensus engine cannot write its log";
 /// What fills the disk.
@@ -50,16 +52,19 @@ pub(crate) fn log(_: Extent) -> anyhow::Result<()> {
     let mut town = Town::make(4, 0)?;
     let folder = town.node(FULL)?.home().join("data/consensus");
     std::fs::create_dir_all(&folder)?;
-    mount(&folder, LOG_DISK_MIB)?;
+    small_blocks(&folder)?;
     town.start_all()?;
     let load = Load::start(&town.net, REST, 4, Duration::from_millis(20))?;
     load.confirms(20)?;
     town.goes_on(&[0, 1, 2, FULL], 2)?;
 
     for life in ["it", "started without room it"] {
-        // What the log gives back at each height is taken from it.
         wait_for("the end of the node without room", || {
-            fill(&folder, LOG_DISK_MIB)?;
+            // What the log gives back at the end of a height is taken from it.
+            let until = Instant::now() + FILLING;
+            while Instant::now() < until {
+                fill(&folder, LOG_DISK_MIB)?;
+            }
             Ok(town.node_mut(FULL)?.has_ended()?.then_some(()))
         })?;
         let (status, last) = end_of(&mut town)?;
@@ -139,6 +144,14 @@ fn own_disk(home: &Path) -> anyhow::Result<()> {
     std::fs::create_dir(home)?;
     mount(home, DISK_MIB)?;
     run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(home))
+}
+
+/// Puts a small file system there whose blocks are smaller than what the log has of a height.
+fn small_blocks(folder: &Path) -> anyhow::Result<()> {
+    let image = folder.with_extension("image");
+    std::fs::File::create(&image)?.set_len(LOG_DISK_MIB * 1024 * 1024)?;
+    run(Command::new("mkfs.ext2").args(["-q", "-b", "1024", "-m", "0"]).arg(&image))?;
+    run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(folder))
 }
 
 /// Puts a small file system there, which goes with this process's mounts.

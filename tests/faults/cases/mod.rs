@@ -125,7 +125,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "log_full",
         about: "a validator has no room for its consensus log alone; it stops and goes on when there is",
-        needs: Need::Disk,
+        needs: Need::Blocks,
         run: full_disk::log,
     },
     Case {

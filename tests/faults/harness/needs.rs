@@ -12,6 +12,8 @@ pub(crate) enum Need {
     Wires,
     /// A file system of its own.
     Disk,
+    /// A file system whose blocks have a size of their own.
+    Blocks,
     /// A library that gives a process another clock.
     Clock,
 }
@@ -57,6 +59,10 @@ pub(crate) fn missing(need: Need) -> Option<String> {
     match need {
         Need::Loopback => None,
         Need::Disk => namespaces(),
+        Need::Blocks => namespaces().or_else(|| {
+            let why = "this user may not mount a file as a disk (loop devices, mkfs.ext2)";
+            (!mounts_files()).then(|| why.to_owned())
+        }),
         Need::Wires => namespaces().or_else(|| {
             let why = "there is no /dev/net/tun";
             (!Path::new("/dev/net/tun").exists()).then(|| why.to_owned())
@@ -66,6 +72,11 @@ pub(crate) fn missing(need: Need) -> Option<String> {
             clock_library().is_none().then(|| why.to_owned())
         }
     }
+}
+
+fn mounts_files() -> bool {
+    let devices = std::fs::File::options().write(true).open("/dev/loop-control");
+    devices.is_ok() && succeeds(Command::new("mkfs.ext2").arg("-V"))
 }
 
 fn succeeds(command: &mut Command) -> bool {

@@ -105,7 +105,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
     let (said, server) = told;
     let server = scene.is_away(&mut requester, server);
     let _server = server.map_err(|fault| scene.home.explain(&fault))?;
-    let whole = scene.story(&mut requester)?;
+    let whole = scene.story(&mut requester).map_err(|fault| scene.home.explain(&fault))?;
     miner.stop()?;
     scene.home.configure(&settings(address, STEP_TOKENS))?;
     let miner = scene.home.start()?;
@@ -203,7 +203,7 @@ impl Scene {
 
     /// The story in one step, as far as the escrow goes.
     fn story(&self, requester: &mut Requester) -> anyhow::Result<String> {
-        let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
+        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(STORY, &[]) })?;
         requester.settled(&run)?;
         let mut outputs = self.outputs(&run)?.into_iter();
         let whole = outputs.next().context("a step")?;
