@@ -72,7 +72,9 @@ fn run(program: &Path) -> anyhow::Result<usize> {
     let prometheus = Prometheus::start(program, [&targets, &miners], base + 1)?;
     for (job, targets) in [("ombra", targets.len()), ("ombra-miner", miners.len())] {
         wait_for(&format!("Prometheus to reach all of {job}"), || {
-            let reached = prometheus.query(&format!("sum(up{{job=\"{job}\"}})"))?;
+            // It says that it is ready a moment before it answers.
+            let reached = prometheus.query(&format!("sum(up{{job=\"{job}\"}})"));
+            let reached = reached.unwrap_or_default();
             let reached = reached.first().and_then(|sample| sample["value"][1].as_str());
             Ok((reached == Some(&targets.to_string())).then_some(()))
         })?;
