@@ -133,11 +133,12 @@ fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let _miner = scene.mine()?;
     let chat = scene.command(&["chat", "--dev", "0", "--max-fee", "10000"]);
-    let shown = typed(chat, "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/quit\n")?;
+    let shown = typed(chat, "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/help\n/quit\n")?;
     assert!(shown.contains("you (user): good morning"), "{shown}");
     assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
     assert_eq!(2, shown.matches("paid         0.000107 OMBRA").count(), "{shown}");
     assert!(shown.contains("-- /nonsense is no command; /help lists them"), "{shown}");
+    assert!(shown.contains("-- A line is said as a turn (100 micro). /ask QUESTION"), "{shown}");
     let conversation = shown.lines().next().and_then(|line| line.strip_prefix("conversation "));
     let filter = json!({ "conversationId": conversation });
     let runs = scene.node.call("ombra_listAgentRuns", &json!([filter]))?;

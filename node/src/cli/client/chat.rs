@@ -21,10 +21,12 @@ use screen::Screen;
 
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the lines mean that are typed.
-const HELP: &str = "A line is said as a turn (100 micro). /ask QUESTION asks for an agent run in this \
-                    conversation, /say TEXT says a turn also with --ask, /quit or ctrl-D ends; a turn \
-                    that begins with / is typed with //.";
+/// What the lines mean that are typed, with and without --ask.
+const HELP_ASKING: &str = "A line asks for an agent run in this conversation. /say TEXT says a turn (100 \
+                           micro), /quit or ctrl-D ends; a question that begins with / is typed with //.";
+const HELP_SAYING: &str = "A line is said as a turn (100 micro). /ask QUESTION asks for an agent run in \
+                           this conversation, /quit or ctrl-D ends; a turn that begins with / is typed \
+                           with //.";
 
 /// A conversation.
 #[derive(Args, Debug)]
@@ -152,7 +154,7 @@ impl Talk {
             Wish::Ask(text) => {
                 self.memory.ask(sender, text, screen, person, out).await?;
             }
-            Wish::Help => screen.note(HELP, out)?,
+            Wish::Help => screen.note(if self.asks { HELP_ASKING } else { HELP_SAYING }, out)?,
             Wish::Unknown(command) => {
                 screen.note(&format!("{command} is no command; /help lists them"), out)?;
             }
