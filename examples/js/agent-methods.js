@@ -214,6 +214,7 @@ function pending(asked, answer, ids, calldata) {
   if (calldata.length !== ids.length) {
     throw wrong("pendingToolCalls", calldata.length, `${ids.length} entries`);
   }
+  beginsAs(asked.args, answer);
   const functions = declare("args.onchainTools", asked.args.onchainTools);
   return waiting.map(({ id, name, arguments: args }, index) => {
     const path = `pendingToolCalls[${index}]`;
@@ -224,6 +225,33 @@ function pending(asked, answer, ids, calldata) {
     if (encoded !== given) throw wrong(path, given, `${encoded}, the call of ${name}`);
     return { id, ...decodeCall(functions, encoded), calldata: given };
   });
+}
+
+/** What goes on is signed by the requester, so a miner must not change what the requester said. */
+function beginsAs({ roles, messages }, answer) {
+  const changed = roles.findIndex((role, index) => {
+    const same = role === answer.roles[index] && sameText(messages[index], answer.messages[index]);
+    return !same;
+  });
+  if (changed === -1) return;
+  const path = `updatedMessages[${changed}]`;
+  throw wrong(path, answer.messages[changed], "first the messages of the request, as they were");
+}
+
+/** Whether two messages say the same; those with calls and results are JSON, in any form. */
+function sameText(one, other) {
+  if (one === other) return true;
+  try {
+    return JSON.stringify(sorted(JSON.parse(one))) === JSON.stringify(sorted(JSON.parse(other)));
+  } catch {
+    return false;
+  }
+}
+
+function sorted(value) {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
 }
 
 /**

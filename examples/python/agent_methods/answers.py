@@ -73,6 +73,7 @@ def pending(asked, roles, messages, ids, calldata):
     if not ids or list(waiting) != ids or len(calldata) != len(ids):
         expected = f"the calls that wait in updatedMessages: {list(waiting)}"
         raise FieldError("pendingToolCallIds", ids, expected)
+    begins_as(asked.args, roles, messages)
     functions, calls = declare(asked.args["onchainTools"]), []
     for index, (name, given) in enumerate(zip(ids, calldata)):
         field, wanted = f"pendingToolCalls[{index}]", waiting[name]
@@ -86,6 +87,27 @@ def pending(asked, roles, messages, ids, calldata):
             raise FieldError(field, given, expected)
         calls.append(Call(name, *decode_call(functions, encoded), given))
     return calls
+
+
+def begins_as(args, roles, messages):
+    """What goes on is signed by the requester, so a miner must not change what the requester said."""
+    said = list(zip(args["roles"], args["messages"]))
+    for index, (role, text) in enumerate(said):
+        kept = index < len(messages) and role == roles[index] and same_text(text, messages[index])
+        if not kept:
+            got = messages[index] if index < len(messages) else "no message"
+            expected = "first the messages of the request, as they were"
+            raise FieldError(f"updatedMessages[{index}]", got, expected)
+
+
+def same_text(one, other):
+    """Whether two messages say the same; those with calls and results are JSON, in any form."""
+    if one == other:
+        return True
+    try:
+        return json.loads(one) == json.loads(other)
+    except ValueError:
+        return False
 
 
 def resume(asked, answer, results):

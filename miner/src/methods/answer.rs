@@ -185,11 +185,34 @@ impl Answer {
 }
 
 impl Request {
+    /// Checks that a conversation that was handed back begins with the one that was asked.
+    ///
+    /// What goes on is signed by the requester: a miner must not be able to put words into the
+    /// requester's mouth.
+    ///
+    /// # Errors
+    /// The conversation begins with something else.
+    pub fn check_beginning(&self, answer: &Answer) -> Result<(), Refused> {
+        let HandBack { messages, calls } = &answer.hand_back;
+        let Ask::InferToolsChat { messages: asked, .. } = self.ask() else { return Ok(()) };
+        if calls.is_empty() || messages.starts_with(asked) {
+            return Ok(());
+        }
+        let same = asked.iter().zip(messages).take_while(|(one, other)| one == other).count();
+        let field = format!("updatedMessages[{same}]");
+        Err(Refused::new(
+            field,
+            "another message",
+            "first the messages of the request, as they were",
+        ))
+    }
+
     /// The request that goes on where `answer` stopped, with the results of its pending calls in
     /// their order; everything else is asked as before.
     ///
     /// # Errors
-    /// The answer hands back no calls, their number is another, or this is no `inferToolsChat`.
+    /// The answer hands back no calls, their number is another, its conversation begins with another
+    /// than this one's, or this is no `inferToolsChat`.
     pub fn resume(&self, answer: &Answer, results: &[String]) -> Result<Self, Refused> {
         let HandBack { messages, calls } = &answer.hand_back;
         if calls.is_empty() || calls.len() != results.len() {
@@ -202,6 +225,7 @@ impl Request {
             let method = self.ask().method();
             return Err(Refused::new("method", method, "inferToolsChat"));
         };
+        self.check_beginning(answer)?;
         asked.clone_from(messages);
         let answered = calls.iter().zip(results);
         asked.extend(

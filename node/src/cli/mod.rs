@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use client::output::printable;
 use client::{CliError, ClientCommand, Outcome};
 
 use crate::node::StartError;
@@ -110,7 +111,8 @@ pub fn main() -> ExitCode {
 fn exit(error: &CliError) -> ExitCode {
     if !error.is_quiet() {
         let mut stderr = std::io::stderr().lock();
-        drop(writeln!(stderr, "ombra: {error}"));
+        // It may quote a stranger.
+        drop(writeln!(stderr, "ombra: {}", printable(&error.to_string())));
     }
     ExitCode::from(error.exit_code())
 }

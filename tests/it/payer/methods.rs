@@ -101,6 +101,18 @@ fn a_long_request_goes_into_a_blob_that_is_paid_for_once() -> anyhow::Result<()>
             .collect::<anyhow::Result<_>>()?;
         assert_eq!(["100", "0"], *bills);
     }
+    // An envelope that somebody wrote is asked as what it says, and not as text.
+    let envelope = json!({ "ombraAgent": 1, "method": "inferString", "args": {
+        "prompt": "word ".repeat(3_500), "system": "", "chainOfThought": false, "allowedValues": [],
+    } });
+    let file = scene.write("envelope.json", &envelope.to_string())?;
+    let run = scene.run(&["--prompt-file", &file])?;
+    assert_eq!("completed", text(&run, "status"), "{run}");
+    let prompt: Value = serde_json::from_str(text(&run, "prompt"))?;
+    assert_eq!(
+        (json!("inferString"), json!(true)),
+        (prompt["method"].clone(), prompt["blob"].clone())
+    );
     Ok(())
 }
 
@@ -109,7 +121,13 @@ fn what_a_miner_would_refuse_costs_nothing() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let before = scene.balance(0)?;
     let long = scene.write("long.txt", &"word ".repeat(3_500))?;
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 6] = [
+        (
+            &["p", "--method", "inferChat", "--prompt-blob", "b"],
+            2,
+            "--prompt-blob: a method has its arguments in its request",
+        ),
+        (&["p", "--timeout", "18446744073709551615"], 2, "is not in 0..=31536000"),
         (
             &["p", "--method", "inferNumber", "--min", "9", "--max", "5"],
             2,
@@ -133,7 +151,8 @@ fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     let scene = Scene::new()?;
     let _miner = scene.mine()?;
     let chat = scene.command(&["chat", "--dev", "0", "--max-fee", "10000"]);
-    let shown = typed(chat, "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/help\n/quit\n")?;
+    let shown =
+        typed(chat, "good morning\n/ask Who are you?\n/ask And then?\n/nonsense\n/help\n/quit\n")?;
     assert!(shown.contains("you (user): good morning"), "{shown}");
     assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
     assert_eq!(2, shown.matches("paid         0.000107 OMBRA").count(), "{shown}");

@@ -21,6 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The pauses between attempts while the node is away or busy: each is twice the one before.
 const BACKOFF_MIN: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(3);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 #[derive(Deserialize)]
 struct Accepted {
@@ -58,7 +59,7 @@ impl Client {
         patience: Duration,
     ) -> BoxFuture<'a, Result<Hash, ClientError>> {
         Box::pin(async move {
-            let mut attempts = Attempts::until(Instant::now() + patience);
+            let mut attempts = Attempts::until(deadline(patience));
             loop {
                 match self.send(signed).await {
                     Ok(hash) => return Ok(hash),
@@ -81,7 +82,7 @@ impl Client {
         timeout: Duration,
     ) -> BoxFuture<'a, Result<Answer<TransactionStatus>, ClientError>> {
         Box::pin(async move {
-            let deadline = Instant::now() + timeout;
+            let deadline = deadline(timeout);
             let left = || deadline.saturating_duration_since(Instant::now());
             let mut attempts = Attempts::until(deadline);
             loop {
@@ -122,7 +123,7 @@ impl Client {
         hash: &Hash,
         timeout: Duration,
     ) -> Result<Answer<TransactionStatus>, ClientError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = deadline(timeout);
         loop {
             let left = deadline.saturating_duration_since(Instant::now()).min(WAIT_MAX);
             let timeout_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
@@ -135,6 +136,11 @@ impl Client {
             sleep(PAUSE).await;
         }
     }
+}
+
+/// The end of a time that begins now; a time beyond measure ends in a year.
+fn deadline(time: Duration) -> Instant {
+    Instant::now() + time.min(YEAR)
 }
 
 /// Attempts at something that may be done again, until a deadline.
@@ -158,7 +164,8 @@ impl Attempts {
         };
         let pause = self.pause.max(hint);
         self.pause = self.pause.saturating_mul(2).min(BACKOFF_MAX);
-        if Instant::now() + pause > self.deadline {
+        // The node's hint may be beyond measure.
+        if pause > self.deadline.saturating_duration_since(Instant::now()) {
             return Err(error);
         }
         sleep(pause).await;

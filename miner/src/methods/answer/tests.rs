@@ -207,6 +207,18 @@ fn calldata_that_says_something_else_than_the_conversation_is_found() {
 }
 
 #[test]
+fn a_miner_that_changed_what_the_requester_said_is_found() {
+    let mut answer = handing_back(&["Ada"]);
+    assert_eq!(request().check_beginning(&answer), Ok(()));
+    answer.hand_back.messages[0].text.push_str(" And say it always.");
+    let refused = request().check_beginning(&answer).unwrap_err();
+    assert_eq!("updatedMessages[0]", refused.field);
+    assert_eq!(refused, request().resume(&answer, &["hi".to_owned()]).unwrap_err());
+    answer.hand_back.messages.remove(0);
+    assert_eq!("updatedMessages[0]", request().check_beginning(&answer).unwrap_err().field);
+}
+
+#[test]
 fn a_requester_goes_on_with_the_results_of_his_calls() {
     let answer = handing_back(&["Ada", "Bob"]);
     let asked = request().deterministic();

@@ -123,6 +123,7 @@ fn lines(step: &ReceiptStep) -> Vec<String> {
     let mut lines = Vec::new();
     for call in &step.calls {
         let arguments = Value::Object(call.arguments.clone()).to_string();
+        let arguments = one_line(&arguments, SHOWN_CHARS_MAX);
         lines.push(format!("               {} {arguments}", one_line(&call.name, 80)));
         lines.push(format!("               -> {}", one_line(&call.result, SHOWN_CHARS_MAX)));
     }

@@ -14,7 +14,7 @@ mod texts;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, value_parser};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use types::{Amount, Hash};
@@ -23,12 +23,12 @@ use wallet::{Answer, Client};
 
 use super::options::{NodeArgs, SignerArgs};
 use super::output::printable;
-use super::tx::{Sender, TermsArgs};
+use super::tx::{SECONDS_MAX, Sender, TermsArgs};
 use super::{CliError, Out, Outcome, input};
 use answer::Reading;
 use bill::Bill;
 use interrupt::{Interruption, Payer, TakeBack};
-use request::Requested;
+use request::{Requested, Sending};
 use texts::Texts;
 
 pub(in crate::cli) use display::{Details, Display, Thoughts};
@@ -81,7 +81,7 @@ pub struct RunArgs {
 #[derive(Args, Debug, Default)]
 pub struct WatchArgs {
     /// Seconds to watch before giving up; the run itself goes on [default: until it is settled]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(..=SECONDS_MAX))]
     timeout: Option<u64>,
     /// Show what the model thought, where the miner kept it
     #[arg(long)]
@@ -149,13 +149,13 @@ async fn request_run(
     person: &mut Person,
     out: Out<'_>,
 ) -> Result<Asked, CliError> {
-    let mut named = None;
+    let mut sending = Sending::Nothing;
     let sent = tokio::select! {
         biased;
         () = person.interrupts.next() => None,
-        sent = request::send(sender, question, terms, &mut named, out) => Some(sent?),
+        sent = request::send(sender, question, terms, &mut sending, out) => Some(sent?),
     };
-    let Requested { id, blob_fees } = sent.ok_or_else(|| interrupted(named))?;
+    let Requested { id, blob_fees } = sent.ok_or_else(|| interrupted(&sending))?;
     Ok(Asked { id, payer: Payer::Key(sender.keypair.clone()), blob_fees })
 }
 
@@ -195,10 +195,14 @@ async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArg
 }
 
 /// ctrl-C before it was known that the request is on the chain.
-fn interrupted(named: Option<Hash>) -> CliError {
-    let text = match named {
-        None => "interrupted before anything was asked".to_owned(),
-        Some(id) => format!(
+fn interrupted(sending: &Sending) -> CliError {
+    let text = match sending {
+        Sending::Nothing => "interrupted before anything was asked".to_owned(),
+        Sending::Blob(id) => format!(
+            "interrupted while the prompt was stored as the blob {id}; what was burned for it is not \
+             burned again by the same command"
+        ),
+        Sending::Request(id) => format!(
             "interrupted while the request was sent; it may be on the chain: ombra query run {id}"
         ),
     };

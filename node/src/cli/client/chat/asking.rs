@@ -1,5 +1,7 @@
 //! Questions in a conversation: each is a run, and knows the ones before it.
 
+use miner::methods::Ask;
+use miner::talk::{Message, Role};
 use serde_json::json;
 
 use super::screen::Screen;
@@ -65,23 +67,26 @@ impl Memory {
         if self.answered.is_empty() {
             return Question::of_text(text.to_owned(), terms);
         }
-        let before = self.answered.iter().flat_map(|(question, answer)| [question, answer]);
-        let messages: Vec<_> = before.map(String::as_str).chain([text]).collect();
-        let roles: Vec<_> =
-            (0..messages.len()).map(|at| if at % 2 == 0 { "user" } else { "assistant" }).collect();
-        let mut arguments = json!({ "roles": roles, "messages": messages });
-        let method = if terms.tools.is_empty() {
-            "inferChat"
+        let before = self.answered.iter();
+        let before = before.flat_map(|(ask, told)| [(Role::User, ask), (Role::Assistant, told)]);
+        let before = before.map(|(role, text)| message(role, text));
+        let messages = before.chain([message(Role::User, text)]).collect();
+        let chain_of_thought = false;
+        let ask = if terms.tools.is_empty() {
+            Ask::InferChat { messages, chain_of_thought }
         } else {
-            arguments["mcpServerUrls"] = json!([]);
-            arguments["onchainTools"] = json!([]);
-            arguments["maxIterations"] = json!(ITERATIONS_MAX);
-            "inferToolsChat"
+            Ask::InferToolsChat {
+                messages,
+                mcp_server_urls: Vec::new(),
+                onchain_tools: Vec::new(),
+                max_iterations: ITERATIONS_MAX,
+                chain_of_thought,
+            }
         };
-        arguments["chainOfThought"] = json!(false);
-        Question::of_envelope(
-            &json!({ "ombraAgent": 1, "method": method, "args": arguments }).to_string(),
-            terms,
-        )
+        Question::of_method(ask, terms)
     }
+}
+
+fn message(role: Role, text: &str) -> Message {
+    Message { role, text: text.to_owned(), tool_calls: Vec::new(), tool_call_id: None }
 }

@@ -136,10 +136,21 @@ pub(super) async fn question(run: &Run, texts: &Texts) -> Result<Option<Request>
     }
 }
 
+/// The options of a command that gives the results of calls. A miner chose the ids, and the command is
+/// there to be copied.
+fn results(calls: &[Call]) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let results = calls
+        .iter()
+        .map(|call| call.id.bytes().all(is_plain).then(|| format!(" --result {}=TEXT", call.id)));
+    results.collect::<Option<String>>().unwrap_or_else(|| " --results FILE".to_owned())
+}
+
 fn understand(request: &Request, text: &str) -> Result<MethodAnswer, String> {
     let answer = Answer::parse(text).map_err(|refused| refused.to_string())?;
     let functions = request.functions();
-    let fault = answer.check_calls(functions).err().map(|refused| refused.to_string());
+    let checked = answer.check_calls(functions).and_then(|()| request.check_beginning(&answer));
+    let fault = checked.err().map(|refused| refused.to_string());
     let calls = answer.hand_back.calls.iter().map(|call| Call {
         id: call.id.clone(),
         calldata: const_hex::encode_prefixed(&call.calldata),
@@ -179,10 +190,7 @@ impl MethodAnswer {
         if let Some(fault) = fault {
             writeln!(out, "WARNING      do not execute these calls: {}", indented(fault))?;
         } else if !calls.is_empty() {
-            let results =
-                calls.iter().map(|call| format!(" --result {}=TEXT", printable(&call.id)));
-            let results: String = results.collect();
-            writeln!(out, "to go on: ombra run --resume {}{results}\n", run.agent_run_id)?;
+            writeln!(out, "to go on: ombra run --resume {}{}\n", run.agent_run_id, results(calls))?;
         }
         Ok(())
     }

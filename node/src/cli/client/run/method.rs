@@ -221,7 +221,7 @@ pub(super) fn check(request: Request, tools: &[String]) -> Result<Request, CliEr
 }
 
 /// A miner's refusal, with the option that it is about.
-fn refusal(refused: &Refused) -> CliError {
+pub(super) fn refusal(refused: &Refused) -> CliError {
     let options = [
         ("args.prompt", "PROMPT"),
         ("args.system", "--system"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use miner::chain::Ledger as _;
 use miner::chain::client::Node;
-use miner::methods::{Parsed, Request, Written};
+use miner::methods::{Ask, Parsed, Request, Written};
 use types::params::INLINE_TEXT_BYTES_MAX;
 use types::{Amount, Body, Hash};
 use wallet::Signed;
@@ -44,7 +44,13 @@ impl Question {
         // With a blob beside it, only the whole of both can be judged.
         if terms.prompt_blob.is_none() {
             match method::read(&text, None)? {
-                Parsed::Method(request) => drop(method::check(request, &terms.tools)?),
+                Parsed::Method(request) => {
+                    let request = method::check(request, &terms.tools)?;
+                    // Its blob is written as miners read it, and not as that of free text.
+                    if text.len() > INLINE_TEXT_BYTES_MAX {
+                        return Ok(Self::Method(request));
+                    }
+                }
                 Parsed::PlainText(_) => {}
                 Parsed::NeedsBlob { .. } => {
                     let text = "the prompt says that its envelope is in a blob: give --prompt-blob";
@@ -55,21 +61,13 @@ impl Question {
         Ok(Self::Text(text))
     }
 
-    /// An envelope that this program wrote.
+    /// A method with its arguments.
     ///
     /// # Errors
     /// Why a miner would refuse it.
-    pub(in crate::cli::client) fn of_envelope(
-        envelope: &str,
-        terms: &TermsArgs,
-    ) -> Result<Self, CliError> {
-        match method::read(envelope, None)? {
-            Parsed::Method(request) => method::check(request, &terms.tools).map(Self::Method),
-            Parsed::PlainText(text) => Ok(Self::Text(text)),
-            Parsed::NeedsBlob { .. } => {
-                Err(CliError::Failed("an envelope without arguments".into()))
-            }
-        }
+    pub(in crate::cli::client) fn of_method(ask: Ask, terms: &TermsArgs) -> Result<Self, CliError> {
+        let request = Request::new(ask).map_err(|refused| method::refusal(&refused))?;
+        method::check(request, &terms.tools).map(Self::Method)
     }
 
     /// The prompt, and what goes into a blob because it is too long for a transaction.
@@ -92,14 +90,30 @@ pub(super) struct Requested {
     pub(super) blob_fees: Amount,
 }
 
-/// Sends the request. `named` is set to the run's id before anything of it is sent.
+/// How far the sending of a request is.
+#[derive(Debug)]
+pub(super) enum Sending {
+    /// Nothing was sent.
+    Nothing,
+    /// The blob with this id is being stored for it.
+    Blob(String),
+    /// The request with this id may be on the chain.
+    Request(Hash),
+}
+
+/// Sends the request. `sending` is told before anything is sent.
 pub(super) async fn send(
     sender: &Sender,
     question: Question,
     mut terms: TermsArgs,
-    named: &mut Option<Hash>,
+    sending: &mut Sending,
     out: Out<'_>,
 ) -> Result<Requested, CliError> {
+    if matches!(question, Question::Method(_)) && terms.prompt_blob.is_some() {
+        let text = "--prompt-blob: a method has its arguments in its request, and no miner takes \
+                    one with a blob beside it";
+        return Err(CliError::Usage(text.into()));
+    }
     let (prompt, blob) = match question.written() {
         Written::Inline(prompt) => (prompt, None),
         Written::Blob { prompt, blob } => (prompt, Some(blob)),
@@ -112,7 +126,7 @@ pub(super) async fn send(
             return Err(CliError::Usage(text.into()));
         }
         try_out(sender, &prompt, &terms).await?;
-        let kept = keep(sender, &text, out).await?;
+        let kept = keep(sender, &text, sending, out).await?;
         blob_fees = kept.fees;
         terms.prompt_blob = Some(kept.id);
     }
@@ -121,7 +135,7 @@ pub(super) async fn send(
     let max_fee = request.max_fee;
     let body = request.into_body(&sender.keypair, envelope.nonce);
     let (id, conversation) = (body.agent_run_id, body.conversation_id);
-    *named = Some(id);
+    *sending = Sending::Request(id);
     let signed = Signed::new(&sender.keypair, &envelope, &Body::AgentRequest(body));
     writeln!(out, "run          {id}")?;
     writeln!(out, "conversation {conversation}")?;
@@ -164,11 +178,17 @@ struct Kept {
 
 /// Stores a text as a blob. One that is there already is not paid for again, and one that an
 /// earlier attempt left unfinished is gone on with.
-async fn keep(sender: &Sender, text: &str, out: Out<'_>) -> Result<Kept, CliError> {
+async fn keep(
+    sender: &Sender,
+    text: &str,
+    sending: &mut Sending,
+    out: Out<'_>,
+) -> Result<Kept, CliError> {
     let node = Node::new(sender.client.clone())
         .map_err(|error| CliError::Failed(format!("no HTTP client: {error}")))?;
     let content_hash = Hash::digest(text.as_bytes());
     let id = free_id(&node, sender, content_hash).await?;
+    *sending = Sending::Blob(id.clone());
     let bodies = blob_bodies(text.as_bytes(), &id, "text/plain; charset=utf-8", content_hash)?;
     let fee = sender.client.fee_schedule().await?["blobFeePerChunk"].clone();
     let fee = fee.as_str().and_then(|text| Amount::parse(text).ok()).unwrap_or_default();

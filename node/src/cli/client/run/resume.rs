@@ -12,10 +12,14 @@ use wallet::{Answer as Told, Client};
 
 use super::answer::question;
 use super::texts::Texts;
+use crate::cli::client::output::one_line;
 use crate::cli::client::{CliError, input};
 
 /// More than any envelope: its own limit gives the exact answer.
 const RESULTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Characters of a call's id that are shown: a miner chose it.
+const ID_CHARS_MAX: usize = 80;
 
 /// A run to go on with.
 #[derive(Args, Debug, Default)]
@@ -70,6 +74,7 @@ impl ResumeArgs {
             return Err(nothing(&format!("handed no calls back: it finished with {reason}")));
         }
         answer.check_calls(request.functions()).map_err(unusable)?;
+        request.check_beginning(&answer).map_err(unusable)?;
         let results = self.in_order(&answer)?;
         let request = request.resume(&answer, &results).map_err(unusable)?;
         Ok(Resumed { run, request })
@@ -81,12 +86,14 @@ impl ResumeArgs {
         let ids = || answer.hand_back.calls.iter().map(|call| call.id.as_str());
         let take = |id: &str| {
             given.remove(id).ok_or_else(|| {
-                CliError::Usage(format!("--result: call {id:?} has no result; give {id}=TEXT"))
+                let shown = one_line(id, ID_CHARS_MAX);
+                CliError::Usage(format!("--result: call {id:?} has no result; give {shown}=TEXT"))
             })
         };
         let results = ids().map(take).collect::<Result<Vec<_>, _>>()?;
         if let Some(unknown) = given.keys().next() {
-            let waiting = ids().collect::<Vec<_>>().join(", ");
+            let shown = ids().map(|id| one_line(id, ID_CHARS_MAX));
+            let waiting = shown.collect::<Vec<_>>().join(", ");
             let text = format!("--result: no call {unknown:?} waits; these do: {waiting}");
             return Err(CliError::Usage(text));
         }

@@ -95,13 +95,17 @@ pub struct EnvelopeArgs {
 }
 
 /// How long to wait for the block.
+/// The longest `--timeout`: a year.
+pub(super) const SECONDS_MAX: u64 = 365 * 24 * 60 * 60;
+
 #[derive(Args, Clone, Debug)]
 pub struct WaitArgs {
     /// Return as soon as the node has accepted the transaction
     #[arg(long)]
     pub(super) no_wait: bool,
     /// Seconds to wait for inclusion, and for a node that is away or busy
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
     pub(super) timeout: u64,
 }
 
