@@ -30,4 +30,4 @@ mod testing;
 mod text;
 mod tls;
 pub mod tools;
-mod waiting;
+pub mod waiting;

@@ -1,7 +1,6 @@
 //! The whole program: everything that the engine is made of, from the configuration file, the node
 //! and the folder of its own.
 
-use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use types::{Address, Keypair};
 use wallet::Client;
 
-use crate::adapters::{Embedded, EmbeddedError, Hands, Understanding};
+use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, Understanding};
 use crate::backend::breaker::Guarded;
 use crate::backend::config::Interface;
 use crate::backend::ollama::Ollama;
@@ -30,7 +29,7 @@ use crate::settings::{ModelConfig, Settings, SettingsError};
 use crate::tools::ports::SystemNames;
 use crate::tools::sandbox::Wrapper;
 use crate::tools::{OpenError, Surroundings, Toolbox};
-use crate::waiting::{Pace, until_there};
+use crate::waiting::{Needed, Pace, Waiting, until_there};
 
 /// The journal's file in the miner's folder.
 pub const JOURNAL: &str = "journal.redb";
@@ -58,6 +57,8 @@ pub struct Setting {
     pub counters: Arc<dyn Counters>,
     /// The model, if it is open already; else the one of the configuration is opened.
     pub backend: Option<Arc<dyn Backend>>,
+    /// Where it is told what the start waits for.
+    pub waiting: Arc<Waiting>,
     /// Ends the program.
     pub stop: CancellationToken,
 }
@@ -123,7 +124,6 @@ pub struct Program {
     watched: Watched,
     desk: Arc<Desk>,
     sweep: Option<SweepConfig>,
-    metrics: Option<SocketAddr>,
     stop: CancellationToken,
     /// What a person is told about it.
     pub summary: Summary,
@@ -158,15 +158,15 @@ impl Program {
     /// # Errors
     /// The first of them that cannot be had as it is configured.
     pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
-        let Settings { policy: _, engine: config, tools, model, alarms, metrics, sweep } =
+        let Settings { policy: _, engine: config, tools, model, alarms, metrics: _, sweep } =
             Settings::read(&setting.config)?;
         let (policy_file, policy) = PolicyFile::open(&setting.config)?;
-        let Setting { config: file, folder, key, node, clock, wrapper, counters, backend, stop } =
-            setting;
+        let Setting { config: file, folder, key, node, clock, wrapper, counters, .. } = setting;
+        let Setting { backend, waiting, stop, .. } = setting;
         check_sweep(sweep.as_ref(), key.address())?;
         let chain = Arc::new(Node::new(node.clone()).map_err(SetupError::from)?);
         let (head, backend) =
-            tokio::try_join!(head(&chain), self::backend(backend, &model, &stop))?;
+            tokio::try_join!(head(&chain, &waiting), connected(backend, &model, &waiting, &stop))?;
         let journal = Arc::new(open_journal(&folder, &key, &head)?);
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
@@ -218,7 +218,6 @@ impl Program {
             news,
             desk,
             sweep,
-            metrics: metrics.address,
             stop,
         })
     }
@@ -227,12 +226,6 @@ impl Program {
     #[must_use]
     pub fn desk(&self) -> Arc<Desk> {
         Arc::clone(&self.desk)
-    }
-
-    /// Where its configuration has metrics and health served, if anywhere.
-    #[must_use]
-    pub const fn metrics(&self) -> Option<SocketAddr> {
-        self.metrics
     }
 
     /// Its journal, to read in while it works.
@@ -298,21 +291,23 @@ fn check_sweep(sweep: Option<&SweepConfig>, wallet: Address) -> Result<(), Progr
 }
 
 /// The chain, once the node tells of it.
-async fn head(chain: &Node) -> Result<Head, ProgramError> {
-    Ok(until_there("the node", Pace::START, || chain.head(), ChainError::is_passing).await?)
+async fn head(chain: &Node, waiting: &Waiting) -> Result<Head, ProgramError> {
+    let (ask, is_passing) = (|| chain.head(), ChainError::is_passing);
+    Ok(until_there(Needed::Node, waiting, Pace::START, ask, is_passing).await?)
 }
 
 /// The model: the one that is given, or that of the configuration, once its server is there.
-async fn backend(
+async fn connected(
     given: Option<Arc<dyn Backend>>,
     model: &ModelConfig,
+    waiting: &Waiting,
     stop: &CancellationToken,
 ) -> Result<Arc<dyn Backend>, ProgramError> {
     if let Some(given) = given {
         return Ok(given);
     }
     let config = match model {
-        ModelConfig::Embedded(config) => return Ok(Arc::new(Embedded::open(config)?)),
+        ModelConfig::Embedded(config) => return embedded(config.clone()).await,
         ModelConfig::Server(config) => config,
     };
     let connect = || async {
@@ -323,7 +318,16 @@ async fn backend(
         };
         connected
     };
-    Ok(until_there("the model's server", Pace::START, connect, SetupError::is_passing).await?)
+    let is_passing = SetupError::is_passing;
+    Ok(until_there(Needed::Backend, waiting, Pace::START, connect, is_passing).await?)
+}
+
+/// The model inside the process, opened on a thread of its own, since that takes seconds.
+async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramError> {
+    match tokio::task::spawn_blocking(move || Embedded::open(&config)).await {
+        Ok(opened) => Ok(Arc::new(opened?)),
+        Err(ended) => Err(EmbeddedError::Threads(ended.to_string()).into()),
+    }
 }
 
 impl Watched {
@@ -338,16 +342,21 @@ impl Watched {
     }
 }
 
+/// Makes a miner's folder for its user alone, if there is none.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), ProgramError> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| ProgramError::Folder { path: folder.to_owned(), source })
+}
+
 /// Opens the journal in the miner's folder, which it makes for its user alone.
 ///
 /// # Errors
 /// When the folder cannot be made or the journal cannot be opened.
 pub fn open_journal(folder: &Path, key: &Keypair, head: &Head) -> Result<Journal, ProgramError> {
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|source| ProgramError::Folder { path: folder.to_owned(), source })?;
+    make_folder(folder)?;
     let path = folder.join(JOURNAL);
     Journal::open(&path, key.address(), head.genesis).map_err(|source| match source {
         // It names the file itself.

@@ -67,6 +67,19 @@ impl Systemd {
             .ok()
     }
 
+    /// Says how a start goes on, until this is dropped; that it is over comes with [`Self::tell`].
+    pub(crate) async fn tell_start(&self, readiness: Arc<dyn Readiness>) {
+        let mut last = String::new();
+        loop {
+            let now = status(&readiness.checks());
+            if now != last {
+                self.send(&format!("STATUS={now}"));
+                last = now;
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    }
+
     /// Says that the node answers, then how it is, until asked to stop; and that it stops.
     pub(crate) async fn tell(self, told: Told) -> Result<(), Fault> {
         let Told { readiness, stop } = told;

@@ -28,7 +28,7 @@ pub use lookout::look_out;
 pub use measured::Measured;
 pub use record::{
     AlarmFact, BackendFact, DecisionCount, NodeFact, NodeState, PolicyFact, Process, RunLine,
-    Status, SweepFact, ToolFact, WhyRecord,
+    Starting, Status, SweepFact, ToolFact, WaitFact, WhyRecord,
 };
 pub use tally::{Counts, Tally};
 pub use trial::{Trial, Tried};

@@ -224,6 +224,28 @@ pub struct Process {
     pub sweep: Option<SweepFact>,
 }
 
+/// Something that a miner needs at its start, and waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitFact {
+    /// `node` or `backend`.
+    pub what: String,
+    /// When it was first asked, milliseconds since 1970.
+    pub since_ms: u64,
+    /// How asking it failed last; none if it has not answered at all yet.
+    pub why: Option<String>,
+}
+
+/// A miner that starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starting {
+    /// Its process.
+    pub pid: u32,
+    /// When it started, milliseconds since 1970.
+    pub started_ms: u64,
+    /// What it waits for; empty if that is there, and it opens what is its own.
+    pub waits: Vec<WaitFact>,
+}
+
 /// How a miner is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -233,6 +255,9 @@ pub struct Status {
     pub now_ms: u64,
     /// The running miner; none if it does not run.
     pub process: Option<Process>,
+    /// The miner that starts; none if none does.
+    #[serde(default)]
+    pub starting: Option<Starting>,
     /// The node.
     pub node: NodeFact,
     /// The runs that are not over, oldest first.

@@ -56,6 +56,7 @@ pub fn status(
         wallet,
         now_ms,
         process,
+        starting: None,
         node,
         open,
         outbox: u64::try_from(journal.outbox()?.len()).unwrap_or(u64::MAX),

@@ -1,9 +1,9 @@
 //! A node, a model that follows a rule, and a miner on development account 1.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Lines};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ struct Started(Child);
 /// A miner that runs. Dropping it is `kill -9`.
 pub(super) struct Miner {
     process: Started,
+    printed: Lines<BufReader<ChildStdout>>,
     /// Where metrics and health are, if they are served.
     pub(super) metrics: Option<SocketAddr>,
 }
@@ -41,6 +42,25 @@ impl Drop for Started {
 }
 
 impl Miner {
+    /// The process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    /// Reads what it prints up to a line that begins so.
+    pub(super) fn prints(&mut self, beginning: &str) -> anyhow::Result<()> {
+        for line in self.printed.by_ref() {
+            let line = line?;
+            if let Some(url) = line.strip_prefix("metrics  http://") {
+                self.metrics = Some(url.trim_end_matches("/metrics").parse()?);
+            }
+            if line.starts_with(beginning) {
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the miner ended before it printed {beginning:?}")
+    }
+
     /// Stops it in order.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
         Command::new("kill").arg(self.process.0.id().to_string()).status()?;
@@ -71,6 +91,12 @@ impl Scene {
         std::fs::write(self.path("new.toml"), text)?;
         std::fs::rename(self.path("new.toml"), self.config())?;
         Ok(())
+    }
+
+    /// Names a model's server that is not there.
+    pub(super) fn without_model(&self) -> anyhow::Result<()> {
+        let text = "[backend]\nurl = \"http://127.0.0.1:1\"\nmodel = \"rule\"\n";
+        Ok(std::fs::write(self.config(), text)?)
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -104,27 +130,27 @@ impl Scene {
 
     /// Starts the miner and waits until it works.
     pub(super) fn mine(&self) -> anyhow::Result<Miner> {
+        let mut miner = self.begin(&[])?;
+        miner.prints("open").with_context(|| self.log().unwrap_or_default())?;
+        Ok(miner)
+    }
+
+    /// Starts the miner with variables of its environment, and waits until it is measured.
+    pub(super) fn begin(&self, variables: &[(&str, &str)]) -> anyhow::Result<Miner> {
         let log =
             std::fs::File::options().create(true).append(true).open(self.path("miner.log"))?;
         let config = self.config().display().to_string();
         let mut process = self
             .command(&["--dev", "1", "--metrics", "127.0.0.1:0", "--config", &config])
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
             .map(Started)?;
-        let printed = process.0.stdout.take().context("its output")?;
-        let mut miner = Miner { process, metrics: None };
-        for line in BufReader::new(printed).lines() {
-            let line = line?;
-            if let Some(url) = line.strip_prefix("metrics  http://") {
-                miner.metrics = Some(url.trim_end_matches("/metrics").parse()?);
-            }
-            if line.starts_with("open") {
-                return Ok(miner);
-            }
-        }
-        anyhow::bail!("the miner did not start: {}", self.log()?)
+        let printed = BufReader::new(process.0.stdout.take().context("its output")?).lines();
+        let mut miner = Miner { process, printed, metrics: None };
+        miner.prints("metrics").with_context(|| self.log().unwrap_or_default())?;
+        Ok(miner)
     }
 
     /// What a command about the miner prints. It needs no wallet: the folder has one miner.

@@ -9,6 +9,7 @@ use miner::backend::Backend;
 use miner::journal::Journal;
 use miner::program::{Program, ProgramError, Setting, Summary};
 use miner::settings::{ModelConfig, Settings};
+use miner::waiting::Waiting;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -102,6 +103,7 @@ impl DevMiner {
             wrapper: Some(wrapper()?),
             counters: Arc::new(miner::ports::Uncounted),
             backend: opening.end().await?,
+            waiting: Arc::new(Waiting::new(Arc::new(Clock))),
             stop: stop.clone(),
         };
         let program = Program::open(setting).await.map_err(failed)?;

@@ -4,7 +4,7 @@
 //! mode 0600, and a peer of another user is turned away. It only tells; nothing can be changed.
 
 use std::io::{Error as IoError, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl Socket {
 }
 
 /// Accepts the connections of the user that the process runs as.
-struct SameUser(PrivateSocket);
+pub(super) struct SameUser(pub(super) PrivateSocket);
 
 impl Listener for SameUser {
     type Io = UnixStream;
@@ -132,10 +132,14 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// The miner that serves in a folder; none if there is none, also where a killed one left its
+    /// The miner that works in a folder; none if there is none, also where a killed one left its
     /// socket.
     pub(super) async fn reach(folder: &Path) -> Result<Option<Self>, CliError> {
-        let path = folder.join(SOCKET);
+        Self::at(folder.join(SOCKET)).await
+    }
+
+    /// Who serves at a socket, if anybody does.
+    pub(super) async fn at(path: PathBuf) -> Result<Option<Self>, CliError> {
         match UnixStream::connect(&path).await {
             Ok(stream) => Ok(Some(Self { stream })),
             Err(error)
@@ -178,7 +182,8 @@ impl Control {
         self.get(&format!("/receipt/{run}")).await
     }
 
-    async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, CliError> {
+    /// What a miner says at a path; none if it does not know.
+    pub(super) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, CliError> {
         let asked = http::get(self.stream, "localhost", path, ANSWER_BYTES_MAX);
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer

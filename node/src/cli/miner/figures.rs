@@ -16,7 +16,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use rpc::ports::Readiness as _;
 
+use super::monitor::Health;
 use crate::metrics::{encode_process, gauge};
 
 /// The label of a tool that is not this miner's: any text that a model called.
@@ -103,13 +105,17 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// Everything in a registry, with the state of the miner at this desk.
-    pub(super) fn registry(&self, desk: Arc<Desk>) -> Registry {
+    /// The miner at this desk works from now on: calls of its tools are counted by their names.
+    pub(super) fn works(&self, desk: &Desk) {
         self.tools.get_or_init(|| desk.tool_labels().into_iter().collect());
+    }
+
+    /// Everything in a registry, with the state of the miner.
+    pub(super) fn registry(&self, health: Arc<Health>) -> Registry {
         let mut registry = Registry::with_prefix("ombra_miner");
         self.register_runs(&mut registry);
         self.register_work(&mut registry);
-        registry.register_collector(Box::new(State(desk)));
+        registry.register_collector(Box::new(State(health)));
         registry
     }
 
@@ -212,7 +218,7 @@ impl Counters for Figures {
 
 /// The state of a miner, read when Prometheus asks.
 #[derive(Debug)]
-struct State(Arc<Desk>);
+struct State(Arc<Health>);
 
 impl Collector for State {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
@@ -227,50 +233,51 @@ impl Collector for State {
             let passes = ConstGauge::new(i64::from(check.is_ok));
             passes.encode(ready.encode_family(&[("check", check.name)])?)?;
         }
+        encode_process(encoder, self.0.waiting.started_ms())?;
+        let Some(desk) = self.0.desk() else { return Ok(()) };
         // A journal that cannot be read is a check that fails.
-        let Ok(status) = self.0.status() else { return Ok(()) };
+        let Ok(status) = desk.status() else { return Ok(()) };
         let Some(process) = &status.process else { return Ok(()) };
-        encode_process(encoder, process.started_ms)?;
         encode_status(encoder, &status)?;
-        self.encode_running(encoder, process)
+        encode_running(encoder, process, desk.idle())
     }
 }
 
-impl State {
-    fn encode_running(
-        &self,
-        encoder: &mut DescriptorEncoder<'_>,
-        process: &Process,
-    ) -> Result<(), Error> {
-        let ready = u64::from(process.backend == BackendFact::Ready);
-        gauge(encoder, "backend_ready", "1 while the model can be asked", Some(ready))?;
-        let help = "Runs that may be worked on at once";
-        gauge(encoder, "slots", help, Some(process.slots_max))?;
-        if let Some(then_ms) = process.run_seen_ms {
-            let help = "When a pending run was last looked at, in seconds since 1970";
-            let (name, kind) = ("run_seen_seconds", MetricType::Gauge);
-            let seen = ConstGauge::new(seconds(then_ms));
-            seen.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
-        }
-        let help = "1 while an alarm is in force";
-        let mut alarm = encoder.encode_descriptor("alarm", help, None, MetricType::Gauge)?;
-        for name in Alarm::NAMES {
-            let is_in_force = process.alarms.iter().any(|alarm| alarm.name == name);
-            let value = ConstGauge::new(i64::from(is_in_force));
-            value.encode(alarm.encode_family(&[("alarm", name)])?)?;
-        }
-        if let Some(why) = self.0.idle() {
-            let help = "Always 1; the label says why there is no work, while that is an alarm";
-            let name = "no_work";
-            let mut idle = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            ConstGauge::new(1_i64).encode(idle.encode_family(&[("reason", why)])?)?;
-        }
-        Ok(())
+/// How the process is; `idle` is why there is no work, while that is an alarm.
+fn encode_running(
+    encoder: &mut DescriptorEncoder<'_>,
+    process: &Process,
+    idle: Option<&'static str>,
+) -> Result<(), Error> {
+    let ready = u64::from(process.backend == BackendFact::Ready);
+    gauge(encoder, "backend_ready", "1 while the model can be asked", Some(ready))?;
+    let help = "Runs that may be worked on at once";
+    gauge(encoder, "slots", help, Some(process.slots_max))?;
+    if let Some(then_ms) = process.run_seen_ms {
+        let help = "When a pending run was last looked at, in seconds since 1970";
+        let (name, kind) = ("run_seen_seconds", MetricType::Gauge);
+        let seen = ConstGauge::new(seconds(then_ms));
+        seen.encode(encoder.encode_descriptor(name, help, None, kind)?)?;
     }
+    let help = "1 while an alarm is in force";
+    let mut alarm = encoder.encode_descriptor("alarm", help, None, MetricType::Gauge)?;
+    for name in Alarm::NAMES {
+        let is_in_force = process.alarms.iter().any(|alarm| alarm.name == name);
+        let value = ConstGauge::new(i64::from(is_in_force));
+        value.encode(alarm.encode_family(&[("alarm", name)])?)?;
+    }
+    if let Some(why) = idle {
+        let help = "Always 1; the label says why there is no work, while that is an alarm";
+        let name = "no_work";
+        let mut idle = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        ConstGauge::new(1_i64).encode(idle.encode_family(&[("reason", why)])?)?;
+    }
+    Ok(())
 }
 
 fn encode_status(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
-    let Status { wallet: _, now_ms: _, process: _, node, open, outbox, today, swept: _ } = status;
+    let Status { wallet: _, now_ms: _, process: _, starting: _, node, .. } = status;
+    let Status { open, outbox, today, .. } = status;
     let count = u64::try_from(open.len()).unwrap_or(u64::MAX);
     gauge(encoder, "open_runs", "Runs that are not over", Some(count))?;
     let help = "Signed transactions whose fate is not known";

@@ -5,6 +5,7 @@ mod figures;
 mod monitor;
 mod place;
 mod policy;
+mod start;
 mod status;
 mod tell;
 mod work;

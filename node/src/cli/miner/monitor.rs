@@ -1,9 +1,10 @@
-//! Metrics and health of a running miner, over HTTP.
+//! Metrics and health of a miner, over HTTP: the same port while it starts and while it works.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use miner::operate::Desk;
+use miner::operate::{Desk, WaitFact};
+use miner::waiting::Waiting;
 use prometheus_client::registry::Registry;
 use rpc::ports::{Check, Readiness};
 use tokio::net::TcpListener;
@@ -12,7 +13,30 @@ use tokio_util::sync::CancellationToken;
 use super::super::client::CliError;
 
 /// Whether a miner can work, in the words of the health interface.
-pub(super) struct Health(pub(super) Arc<Desk>);
+#[derive(Debug)]
+pub(super) struct Health {
+    /// What its start waits for.
+    pub(super) waiting: Arc<Waiting>,
+    /// Where it is asked once it works.
+    desk: OnceLock<Arc<Desk>>,
+}
+
+impl Health {
+    /// Of a miner that starts.
+    pub(super) const fn new(waiting: Arc<Waiting>) -> Self {
+        Self { waiting, desk: OnceLock::new() }
+    }
+
+    /// It works from now on.
+    pub(super) fn works(&self, desk: Arc<Desk>) {
+        self.desk.get_or_init(|| desk);
+    }
+
+    /// Where it is asked, if it works.
+    pub(super) fn desk(&self) -> Option<&Desk> {
+        self.desk.get().map(AsRef::as_ref)
+    }
+}
 
 impl Readiness for Health {
     fn checks(&self) -> Vec<Check> {
@@ -20,8 +44,24 @@ impl Readiness for Health {
             let miner::operate::Check { name, is_ok, detail } = it;
             Check { name, is_ok, detail }
         };
-        self.0.checks().into_iter().map(check).collect()
+        match self.desk() {
+            Some(desk) => desk.checks().into_iter().map(check).collect(),
+            None => vec![Check {
+                name: "start",
+                is_ok: false,
+                detail: waits(&self.waiting.told().waits),
+            }],
+        }
     }
+}
+
+/// What a start waits for, as one text.
+pub(super) fn waits(waits: &[WaitFact]) -> String {
+    if waits.is_empty() {
+        return "nothing is waited for; journal, model and tools are being opened".to_owned();
+    }
+    let texts: Vec<_> = waits.iter().map(WaitFact::text).collect();
+    format!("waiting for {}", texts.join("; "))
 }
 
 /// The port, bound.
@@ -48,10 +88,10 @@ impl Monitor {
     pub(super) async fn serve(
         self,
         registry: Arc<Registry>,
-        desk: Arc<Desk>,
+        health: Arc<Health>,
         stop: CancellationToken,
     ) {
-        let routes = rpc::monitoring_routes(registry, Arc::new(Health(desk)));
+        let routes = rpc::monitoring_routes(registry, health);
         let serving = axum::serve(self.listener, routes);
         if let Err(error) = serving.with_graceful_shutdown(stop.cancelled_owned()).await {
             tracing::error!(%error, "metrics are not served any more");

@@ -1,6 +1,7 @@
 //! Which miner is meant, and where it is asked: the process, or the journal that it left.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use miner::chain::client::Node;
@@ -11,6 +12,12 @@ use types::Address;
 use super::super::client::CliError;
 use super::super::client::options::{NodeArgs, SignerArgs};
 use super::control::Control;
+use super::start::is_starting;
+
+/// How often a journal that is in use is tried, and the pause between: a miner that begins to work
+/// has it for a moment before it answers, and so has another command.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Whose miner, and where its journal is.
 #[derive(Args, Clone, Debug)]
@@ -60,25 +67,34 @@ impl PlaceArgs {
 
     /// Where a wallet's miner is asked.
     pub(super) async fn source(&self, miner: Address) -> Result<Source, CliError> {
+        let path = self.folder(miner)?.join(JOURNAL);
+        self.source_if_any(miner).await?.ok_or_else(|| {
+            let path = path.display();
+            CliError::Failed(format!("there is no journal {path}: nothing was worked on"))
+        })
+    }
+
+    /// Where a wallet's miner is asked; none if it never worked.
+    pub(super) async fn source_if_any(&self, miner: Address) -> Result<Option<Source>, CliError> {
         let folder = self.folder(miner)?;
-        if let Some(control) = Control::reach(&folder).await? {
-            return Ok(Source::Running(control));
-        }
-        let path = folder.join(JOURNAL);
-        let found = tokio::task::spawn_blocking(move || {
-            Journal::open_existing(&path, miner).map(|journal| (journal, path))
-        });
-        let found = found.await.map_err(|error| CliError::Failed(error.to_string()))?;
-        match found {
-            Ok((Some(journal), _)) => Ok(Source::Stopped(Box::new(journal))),
-            Ok((None, path)) => {
-                let path = path.display();
-                Err(CliError::Failed(format!("there is no journal {path}: nothing was worked on")))
+        let mut tries = TRIES;
+        loop {
+            if let Some(control) = Control::reach(&folder).await? {
+                return Ok(Some(Source::Running(control)));
             }
-            Err(error @ JournalError::InUse { .. }) => Err(CliError::Failed(format!(
-                "{error}; it does not answer now: it starts, stops, or is busy with another command"
-            ))),
-            Err(error) => Err(CliError::Failed(error.to_string())),
+            match journal(folder.join(JOURNAL), miner).await? {
+                Ok(found) => return Ok(found.map(|it| Source::Stopped(Box::new(it)))),
+                Err(JournalError::InUse { .. }) if tries > 1 => (),
+                Err(error @ JournalError::InUse { .. }) => {
+                    return Err(CliError::Failed(format!(
+                        "{error}; it does not answer now: it starts, stops, or is busy with another \
+                         command"
+                    )));
+                }
+                Err(error) => return Err(CliError::Failed(error.to_string())),
+            }
+            tries = tries.saturating_sub(1);
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -96,17 +112,27 @@ impl PlaceArgs {
     }
 }
 
+/// A wallet's journal, if there is one, opened on a thread that may wait for the disk.
+async fn journal(
+    path: PathBuf,
+    miner: Address,
+) -> Result<Result<Option<Journal>, JournalError>, CliError> {
+    let opened = tokio::task::spawn_blocking(move || Journal::open_existing(&path, miner));
+    opened.await.map_err(|error| CliError::Failed(error.to_string()))
+}
+
 /// A node as the miner asks it.
 pub(super) fn chain(args: &NodeArgs) -> Result<Node, CliError> {
     Node::new(args.client()?).map_err(|error| CliError::Failed(error.to_string()))
 }
 
-/// The wallets whose miners have journals in a folder.
+/// The wallets whose miners have journals in a folder, or start there.
 fn wallets(folder: &Path) -> Vec<Address> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let wallet = |entry: std::fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
-        entry.path().join(JOURNAL).exists().then(|| name.parse().ok())?
+        let folder = entry.path();
+        (folder.join(JOURNAL).exists() || is_starting(&folder)).then(|| name.parse().ok())?
     };
     entries.filter_map(wallet).collect()
 }

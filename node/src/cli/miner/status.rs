@@ -4,24 +4,32 @@ use miner::chain::Ledger;
 use miner::journal::entry::{Day, Swept, SweptLast};
 use miner::operate::tell;
 use miner::operate::{
-    BackendFact, NodeFact, NodeState, PolicyFact, Process, Status, SweepFact, ToolFact,
+    BackendFact, NodeFact, NodeState, PolicyFact, Process, Starting, Status, SweepFact, ToolFact,
+    WaitFact,
 };
 use types::{Address, Amount};
 
 use super::super::client::output;
 use super::super::client::{CliError, Out, Outcome};
 use super::place::{PlaceArgs, Source};
+use super::start::starting;
 use super::tell::{PlainArgs, ago, print_json, table, unread};
 use crate::clock::now_ms;
 
 pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
     let place = &args.place;
     let miner = place.miner()?;
-    let status = match place.source(miner).await? {
-        Source::Running(control) => control.status().await?,
-        Source::Stopped(journal) => {
-            let node = asked(place, &miner).await?;
-            tell::status(&journal, miner, now_ms(), None, node).map_err(unread)?
+    // It is asked first: what was starting may be running then, and not the other way round.
+    let status = match starting(&place.folder(miner)?).await? {
+        None => of(place, place.source(miner).await?, miner).await?,
+        Some(starting) => {
+            let status = match place.source_if_any(miner).await? {
+                Some(source) => of(place, source, miner).await?,
+                None => fresh(miner, asked(place, &miner).await?),
+            };
+            // Beside a miner that works, another one that starts will be refused.
+            let starting = status.process.is_none().then_some(starting);
+            Status { starting, ..status }
         }
     };
     if place.node.json {
@@ -32,6 +40,24 @@ pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "\n{}", table(&status.open, status.now_ms))?;
     }
     Ok(())
+}
+
+/// What the miner says, or what its journal and the node say in its place.
+async fn of(place: &PlaceArgs, source: Source, miner: Address) -> Result<Status, CliError> {
+    match source {
+        Source::Running(control) => control.status().await,
+        Source::Stopped(journal) => {
+            let node = asked(place, &miner).await?;
+            tell::status(&journal, miner, now_ms(), None, node).map_err(unread)
+        }
+    }
+}
+
+/// A miner that has not worked yet.
+fn fresh(wallet: Address, node: NodeFact) -> Status {
+    let (today, swept) = (Day::default(), Swept::default());
+    let (process, starting, open) = (None, None, Vec::new());
+    Status { wallet, now_ms: now_ms(), process, starting, node, open, outbox: 0, today, swept }
 }
 
 /// What the node says to who asks in place of the miner.
@@ -45,16 +71,21 @@ async fn asked(place: &PlaceArgs, miner: &Address) -> Result<NodeFact, CliError>
 }
 
 fn facts(status: &Status) -> Vec<(&'static str, String)> {
-    let Status { wallet, now_ms, process, node, open, outbox, today, swept } = status;
+    let Status { wallet, now_ms, process, starting, node, open, outbox, today, swept } = status;
     let mut facts = vec![("miner", wallet.to_string())];
-    let running = process.as_ref().map_or_else(
-        || "not running; the journal says:".to_owned(),
-        |it| {
-            let since = output::time(it.started_ms);
-            format!("running since {since}, {}, pid {}", ago(it.started_ms, *now_ms), it.pid)
+    let since = |how: &str, then_ms: u64, pid: u32| {
+        let since = output::time(then_ms);
+        format!("{how} since {since}, {}, pid {pid}", ago(then_ms, *now_ms))
+    };
+    facts.push((
+        "process",
+        match (process, starting) {
+            (Some(it), _) => since("running", it.started_ms, it.pid),
+            (None, Some(it)) => since("starting", it.started_ms, it.pid),
+            (None, None) => "not running; the journal says:".to_owned(),
         },
-    );
-    facts.push(("process", running));
+    ));
+    facts.extend(starting.iter().flat_map(|it| of_start(it, *now_ms)));
     facts.push(("node", node_text(node, *now_ms)));
     let balance = node.balance_micro.map(|micro| output::ombra(Amount::new(micro)));
     facts.push(("balance", balance.unwrap_or_else(|| "not known".to_owned())));
@@ -73,6 +104,17 @@ fn facts(status: &Status) -> Vec<(&'static str, String)> {
         facts.push(("sweep", sweep_text(sweep, swept, *now_ms)));
     }
     facts
+}
+
+fn of_start(starting: &Starting, now_ms: u64) -> Vec<(&'static str, String)> {
+    if starting.waits.is_empty() {
+        return vec![("waits for", "nothing; it opens its journal, model and tools".to_owned())];
+    }
+    let wait = |it: &WaitFact| {
+        let text = output::printable(&it.text());
+        ("waits for", format!("{text}; for {}", ago(it.since_ms, now_ms)))
+    };
+    starting.waits.iter().map(wait).collect()
 }
 
 fn of_process(process: &Process, now_ms: u64, open: usize) -> Vec<(&'static str, String)> {

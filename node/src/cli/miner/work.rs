@@ -1,13 +1,15 @@
 //! `ombra miner` without a command: the miner at work.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use miner::program::{Program, Setting, Summary};
+use miner::program::{Program, ProgramError, Setting, Summary, make_folder};
+use miner::settings::Settings;
+use miner::waiting::Waiting;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use types::Address;
 
 use super::super::client::{CliError, Out, Outcome};
 use super::super::home;
@@ -15,6 +17,7 @@ use super::control::Socket;
 use super::figures::Figures;
 use super::monitor::{Health, Monitor};
 use super::place::PlaceArgs;
+use super::start::StartSocket;
 use super::{Clock, failed, wrapper};
 use crate::config::Log;
 use crate::logging;
@@ -35,11 +38,11 @@ pub(super) struct WorkArgs {
     log: String,
 }
 
-/// Where a running miner is asked.
+/// Where a miner is asked, from its start to its end.
 struct Doors {
-    socket: Socket,
-    monitor: Option<Monitor>,
+    health: Arc<Health>,
     figures: Arc<Figures>,
+    systemd: Option<Systemd>,
 }
 
 pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
@@ -50,11 +53,13 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
     let log = Log { filter: log, ..Log::default() };
     let _log = logging::start(&log).map_err(|error| CliError::Usage(error.to_string()))?;
     let mut asked = Box::pin(home::asked()?);
+    let settings = Settings::read(&config).map_err(ProgramError::from).map_err(failed)?;
     let key = place.signer.keypair()?;
     let address = key.address();
     let stop = CancellationToken::new();
     let folder = place.folder(address)?;
-    let figures = Arc::new(Figures::default());
+    let waiting = Arc::new(Waiting::new(Arc::new(Clock)));
+    let doors = Doors::new(Arc::clone(&waiting));
     let setting = Setting {
         config,
         folder: folder.clone(),
@@ -62,26 +67,23 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
         node: place.node.client()?,
         clock: Arc::new(Clock),
         wrapper: Some(wrapper()?),
-        counters: Arc::<Figures>::clone(&figures),
+        counters: Arc::<Figures>::clone(&doors.figures),
         backend: None,
+        waiting,
         stop: stop.clone(),
     };
-    let program = tokio::select! {
+    writeln!(out, "miner  {address}")?;
+    let measuring = doors.measure(metrics.or(settings.metrics.address), &stop, out).await?;
+    let opened = tokio::select! {
         biased;
         why = &mut asked => {
             tracing::info!("stopped before the start: {why}");
             return Ok(());
         }
-        program = Box::pin(Program::open(setting)) => program.map_err(failed)?,
+        opened = Box::pin(open(setting, &folder, &doors)) => opened?,
     };
-    let socket = Socket::bind(&folder)?;
-    let monitor = match metrics.or_else(|| program.metrics()) {
-        Some(address) => Some(Monitor::bind(address).await?),
-        None => None,
-    };
-    let doors = Doors { socket, monitor, figures };
-    introduce(&program.summary, address, doors.monitor.as_ref(), out)?;
-    let mut work = Box::pin(work(program, doors, stop.clone()));
+    introduce(&opened.0.summary, out)?;
+    let mut work = Box::pin(work(opened, doors, measuring, stop.clone()));
     tokio::select! {
         biased;
         why = &mut asked => {
@@ -93,22 +95,85 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
     }
 }
 
-/// Works and answers until `stop` is cancelled.
-async fn work(program: Program, doors: Doors, stop: CancellationToken) -> Outcome {
-    let Doors { socket, monitor, figures } = doors;
-    let desk = program.desk();
-    let answering = socket.serve(Arc::clone(&desk), stop.clone());
-    let measuring = async {
-        if let Some(monitor) = monitor {
-            let registry = Arc::new(figures.registry(Arc::clone(&desk)));
-            monitor.serve(registry, Arc::clone(&desk), stop.clone()).await;
+impl Doors {
+    fn new(waiting: Arc<Waiting>) -> Self {
+        let systemd = Systemd::find(std::env::var_os(systemd::VARIABLE));
+        Self { health: Arc::new(Health::new(waiting)), figures: Arc::default(), systemd }
+    }
+
+    /// The program is asked from now on.
+    fn works(&self, program: &Program) {
+        let desk = program.desk();
+        self.figures.works(&desk);
+        self.health.works(desk);
+    }
+
+    /// Begins to serve metrics and health, if they are to be served, and says where.
+    async fn measure(
+        &self,
+        address: Option<SocketAddr>,
+        stop: &CancellationToken,
+        out: Out<'_>,
+    ) -> Result<Option<JoinHandle<()>>, CliError> {
+        let Some(address) = address else { return Ok(None) };
+        let monitor = Monitor::bind(address).await?;
+        writeln!(out, "metrics  http://{}/metrics", monitor.address())?;
+        out.flush()?;
+        let registry = Arc::new(self.figures.registry(Arc::clone(&self.health)));
+        let serving = monitor.serve(registry, Arc::clone(&self.health), stop.clone());
+        Ok(Some(tokio::spawn(serving)))
+    }
+}
+
+/// Opens the program, and answers meanwhile what that waits for.
+async fn open(
+    setting: Setting,
+    folder: &Path,
+    doors: &Doors,
+) -> Result<(Program, Socket), CliError> {
+    make_folder(folder).map_err(failed)?;
+    let answering = StartSocket::bind(folder)?.serve(Arc::clone(&setting.waiting));
+    let opening = async {
+        let program = Program::open(setting).await.map_err(failed)?;
+        let socket = Socket::bind(folder)?;
+        doors.works(&program);
+        Ok((program, socket))
+    };
+    let telling = async {
+        if let Some(systemd) = &doors.systemd {
+            systemd.tell_start(Arc::<Health>::clone(&doors.health)).await;
         }
     };
-    let readiness = Arc::new(Health(Arc::clone(&desk)));
+    let answering = async {
+        tokio::join!(answering, telling);
+        // The start goes on where nobody can ask.
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        opened = Box::pin(opening) => opened,
+        never = answering => never,
+    }
+}
+
+/// Works and answers until `stop` is cancelled.
+async fn work(
+    (program, socket): (Program, Socket),
+    doors: Doors,
+    measuring: Option<JoinHandle<()>>,
+    stop: CancellationToken,
+) -> Outcome {
+    let Doors { health, figures: _, systemd } = doors;
+    let answering = socket.serve(program.desk(), stop.clone());
     let telling = async {
-        if let Some(systemd) = Systemd::find(std::env::var_os(systemd::VARIABLE)) {
-            let told = systemd.tell(Told { readiness, stop: stop.clone() }).await;
+        if let Some(systemd) = systemd {
+            let told = systemd.tell(Told { readiness: health, stop: stop.clone() }).await;
             told.unwrap_or_else(|error| tracing::warn!(%error, "the service manager is not told"));
+        }
+    };
+    let measuring = async {
+        if let Some(Err(ended)) = futures::future::OptionFuture::from(measuring).await {
+            tracing::error!(%ended, "metrics are not served any more");
         }
     };
     let working = async {
@@ -120,20 +185,11 @@ async fn work(program: Program, doors: Doors, stop: CancellationToken) -> Outcom
     outcome.map_err(failed)
 }
 
-fn introduce(
-    summary: &Summary,
-    address: Address,
-    monitor: Option<&Monitor>,
-    out: Out<'_>,
-) -> Outcome {
+fn introduce(summary: &Summary, out: Out<'_>) -> Outcome {
     let Summary { head, model, tools, open } = summary;
-    writeln!(out, "miner  {address}")?;
     writeln!(out, "chain  {} at height {}", head.chain_id, head.height)?;
     writeln!(out, "model  {model}")?;
     writeln!(out, "tools  {}", tools.join(", "))?;
-    if let Some(monitor) = monitor {
-        writeln!(out, "metrics  http://{}/metrics", monitor.address())?;
-    }
     writeln!(out, "open   {open} runs in the journal")?;
     out.flush()?;
     Ok(())

@@ -1,0 +1,134 @@
+//! A miner that waits at its start says so: to the commands, to who watches it, to systemd.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixDatagram;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::node::{PATIENCE, wait_for};
+
+use super::scene::{Miner, Scene};
+
+fn get(miner: &Miner, path: &str) -> anyhow::Result<String> {
+    Connection::open(miner.metrics.context("metrics are served")?)?.get_any(path)
+}
+
+/// Why the check `start` fails; none if there is no such check.
+fn start_fails(miner: &Miner) -> anyhow::Result<Option<String>> {
+    let answer: Value = serde_json::from_str(&get(miner, "/readyz")?)?;
+    let checks = answer["checks"].as_array().context("checks")?;
+    let Some(start) = checks.iter().find(|it| it["name"] == "start") else { return Ok(None) };
+    assert_eq!((&json!(false), &json!(false)), (&start["ok"], &answer["ready"]));
+    Ok(start["detail"].as_str().map(str::to_owned))
+}
+
+/// What a status says that the start waits for.
+fn waits(status: &Value) -> Vec<&str> {
+    let waits = status["starting"]["waits"].as_array().into_iter().flatten();
+    waits.filter(|wait| wait["why"].is_string()).filter_map(|wait| wait["what"].as_str()).collect()
+}
+
+#[test]
+fn a_miner_started_before_its_node_says_so_and_works_when_the_node_is_there() -> anyhow::Result<()>
+{
+    let mut scene = Scene::new()?;
+    scene.node.kill()?;
+    let mut miner = scene.begin(&[])?;
+    let status = scene.until("the node to be missed", |status| waits(status) == ["node"])?;
+    assert_eq!(json!(miner.pid()), status["starting"]["pid"]);
+    assert!(status["process"].is_null());
+    assert_eq!((&json!([]), &json!("away")), (&status["open"], &status["node"]["state"]));
+    let page = scene.tell(&["status"])?;
+    assert!(page.contains("starting since"), "{page}");
+    assert!(page.contains(&format!("pid {}", miner.pid())), "{page}");
+    assert!(page.contains("waits for  the node: "), "{page}");
+    let (_, none) = scene.refused(&["runs"])?;
+    assert!(none.contains("nothing was worked on"), "{none}");
+    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    let why = start_fails(&miner)?.context("it starts")?;
+    assert!(why.contains("waiting for the node: "), "{why}");
+    let metrics = get(&miner, "/metrics")?;
+    assert!(metrics.contains("ombra_miner_ready_check{check=\"start\"} 0\n"), "{metrics}");
+    let socket = scene.home().join("start.sock");
+    assert_eq!(0o600, std::fs::metadata(&socket)?.permissions().mode() & 0o777);
+
+    scene.node.restart_in_place()?;
+    miner.prints("open")?;
+    assert_eq!(None, start_fails(&miner)?);
+    wait_for("the miner to be ready", || {
+        let answer: Value = serde_json::from_str(&get(&miner, "/readyz")?)?;
+        Ok((answer["ready"] == json!(true)).then_some(()))
+    })?;
+    assert!(get(&miner, "/metrics")?.contains("ombra_miner_node_ready 1\n"));
+    let status = scene.status()?;
+    assert_eq!(
+        (&json!(miner.pid()), &Value::Null),
+        (&status["process"]["pid"], &status["starting"])
+    );
+    assert!(!socket.exists());
+    miner.stop()
+}
+
+#[test]
+fn a_miner_that_starts_again_says_what_it_waits_for_and_its_journal_is_read() -> anyhow::Result<()>
+{
+    let mut scene = Scene::new()?;
+    let miner = scene.mine()?;
+    let run = scene.request("How much is 17 times 23?", 10_000, "math_eval")?;
+    scene.settled(&run)?;
+    scene.until("the run to be over", |status| status["open"] == json!([]))?;
+    let asked = [&["runs", "--json"][..], &["why", &run, "--json"], &["receipt", &run]];
+    let ask = || asked.iter().map(|arguments| scene.tell(arguments)).collect::<Result<Vec<_>, _>>();
+    let told = ask()?;
+    miner.stop()?;
+    scene.without_model()?;
+    let miner = scene.begin(&[])?;
+    let status = scene.until("the model to be missed", |status| waits(status) == ["backend"])?;
+    assert_eq!(json!("ready"), status["node"]["state"]);
+    assert_eq!(json!(1), status["today"]["claims"]);
+    assert_eq!(told, ask()?);
+    let why = start_fails(&miner)?.context("it starts")?;
+    assert!(why.contains("waiting for the model's server: "), "{why}");
+    miner.stop()?;
+    assert!(scene.status()?["starting"].is_null());
+    Ok(())
+}
+
+#[test]
+fn a_second_miner_that_is_refused_leaves_the_first_one_to_be_asked() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let first = scene.mine()?;
+    let config = scene.config().display().to_string();
+    let (_, why) = scene.refused(&["--dev", "1", "--config", &config])?;
+    assert!(why.contains("is open in another process"), "{why}");
+    assert_eq!(json!(first.pid()), scene.status()?["process"]["pid"]);
+    first.stop()
+}
+
+#[test]
+fn systemd_hears_what_the_start_waits_for_and_then_that_it_is_over() -> anyhow::Result<()> {
+    let mut scene = Scene::new()?;
+    let path = scene.path("notify");
+    let manager = UnixDatagram::bind(&path)?;
+    manager.set_read_timeout(Some(PATIENCE))?;
+    let hears = |beginning: &str| loop {
+        let mut bytes = [0; 1_000];
+        let length = manager.recv(&mut bytes)?;
+        let message = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        anyhow::ensure!(
+            beginning.starts_with("READY") || !message.starts_with("READY"),
+            "too early: {message}"
+        );
+        if message.starts_with(beginning) {
+            return anyhow::Ok(());
+        }
+    };
+    scene.node.kill()?;
+    let mut miner = scene.begin(&[("NOTIFY_SOCKET", &path.to_string_lossy())])?;
+    hears("STATUS=not ready: start (waiting for the node: ")?;
+    scene.node.restart_in_place()?;
+    hears("READY=1\n")?;
+    miner.prints("open")?;
+    miner.stop()
+}
