@@ -1,5 +1,8 @@
 //! Texts within bounds.
 
+/// Before the reason why there is no more of an answer.
+pub(crate) const CUT_OFF: &str = "[cut off: ";
+
 /// The beginning of a text, at most so many bytes, whole characters.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use types::{Hash, RunStatus};
 
 use crate::chain::{RunView, StepView};
-use crate::journal::entry::{CallState, Phase, StepRecord};
+use crate::journal::entry::{CallState, Outcome, Phase, StepRecord};
 use crate::journal::{Journal, JournalError};
 use crate::tools::args_hash;
 
@@ -18,10 +18,23 @@ pub struct Receipt {
     pub prompt: String,
     /// How far it is, in words.
     pub state: String,
+    /// How the run ended on the chain; none while it is open, if this miner had no part in its end,
+    /// and in receipts that were made before this was told.
+    #[serde(default)]
+    pub ended: Option<ReceiptEnd>,
     /// The answer, or the reason why there is none.
     pub answer: Option<String>,
     /// The steps that are on the chain, by index from 0.
     pub steps: Vec<ReceiptStep>,
+}
+
+/// The end of a receipt's run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiptEnd {
+    /// Its status, as the chain has it: `timeout`.
+    pub status: String,
+    /// What this miner got, micro-OMBRA.
+    pub reward_micro: u64,
 }
 
 /// One step of a receipt.
@@ -70,19 +83,26 @@ pub fn receipt(journal: &Journal, run: &Hash) -> Result<Option<Receipt>, Journal
     let Some(entry) = journal.entry(run)? else { return Ok(None) };
     let on_chain = usize::try_from(entry.steps).unwrap_or(usize::MAX);
     let records = journal.steps(run)?;
-    let ending = records.iter().take(on_chain).rev().find_map(|record| record.ending.clone());
-    let ending = match &entry.phase {
-        Phase::Ending(ending) | Phase::FinishSigned(ending) => Some(ending.clone()),
+    // Journals of before keep the end only of runs that a step ended.
+    let of_step = || records.iter().take(on_chain).rev().find_map(|record| record.ending.clone());
+    let ending = entry.decided().cloned().or_else(of_step);
+    let ended = match entry.phase {
+        Phase::Over(Outcome::Ended { status, reward_micro }) => {
+            Some(ReceiptEnd { status: status.as_str().to_owned(), reward_micro })
+        }
         Phase::Reserved
         | Phase::ClaimSigned
         | Phase::Working
         | Phase::StepSigned
-        | Phase::Over(_) => ending,
+        | Phase::Ending(_)
+        | Phase::FinishSigned(_)
+        | Phase::Over(_) => None,
     };
     Ok(Some(Receipt {
         run: *run,
         prompt: entry.run.prompt,
         state: entry.phase.to_string(),
+        ended,
         answer: ending.and_then(|ending| ending.answer),
         steps: records.into_iter().take(on_chain).map(ReceiptStep::from).collect(),
     }))

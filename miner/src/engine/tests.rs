@@ -76,6 +76,74 @@ async fn a_receipt_hashes_to_what_is_on_the_chain() {
     assert_eq!("the number of steps", receipt.differences(&steps)[0].what);
 }
 
+/// What is kept of a run that is over: its end in the receipt, the answer, and the line of `why`.
+fn kept(bench: &Bench, run: &Hash) -> (String, Option<String>, String) {
+    let receipt = receipt(&bench.journal, run).unwrap().unwrap();
+    let line = crate::operate::tell::why(&bench.journal, run).unwrap().unwrap();
+    (receipt.ended.unwrap().status, receipt.answer, line.state.unwrap())
+}
+
+#[tokio::test]
+async fn a_receipt_has_the_reason_of_a_run_that_ended_early() {
+    let mut slow = Bench::new();
+    slow.config.deadline_margin_ms = 119_900;
+    let timeout = "no answer of the model before the deadline of the chain";
+    let steps = "no answer within the 3 steps of maxSteps";
+    let money = "the escrow does not pay for another step";
+    let cases = [
+        (slow, "stall", 10_000, "timeout", timeout),
+        (Bench::new(), "tools=9", 10_000, "failed", steps),
+        (Bench::new(), "tools=9", 120, "insufficient_funds", money),
+    ];
+    for (bench, prompt, escrow, status, why) in cases {
+        let run = bench.chain.add_run(prompt, escrow, 3);
+        bench.finish(1).await;
+        let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+        let (ended, told, line) = kept(&bench, &run);
+        assert_eq!((status, answer.as_ref()), (&*ended, told.as_ref()), "{prompt}");
+        assert_eq!(Some(why), told.as_deref(), "{prompt}");
+        let reward = bench.chain.run_of(&run).reward_micro.unwrap();
+        assert_eq!(format!("ended as {status}, reward {reward} micro: {why}"), line);
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_has_the_reason_also_where_the_miner_died_after_the_settlement_was_signed() {
+    let mut bench = Bench::new();
+    bench.config.deadline_margin_ms = 119_900;
+    bench.chain.state.lock().is_halted = true;
+    let run = bench.chain.add_run("stall", 10_000, 3);
+    let is_finish = |tx: &types::Transaction| tx.body().type_name() == "AGENT_FINISH";
+    let signed = async {
+        bench.chain.until(|state| state.pool.len() == 1).await;
+        bench.chain.make_block();
+        bench.chain.until(|state| state.pool.iter().any(is_finish)).await;
+    };
+    bench.during(signed).await;
+    bench.chain.state.lock().is_halted = false;
+    bench.chain.make_block();
+    assert_eq!(RunStatus::Timeout, bench.chain.run_of(&run).status);
+    bench.finish(1).await;
+    let (ended, told, _) = kept(&bench, &run);
+    let why = "no answer of the model before the deadline of the chain";
+    assert_eq!(("timeout", Some(why)), (&*ended, told.as_deref()));
+}
+
+#[tokio::test]
+async fn a_receipt_says_of_a_run_that_the_chain_ended_that_it_was_not_the_miner() {
+    let (bench, run) = stopped_in_the_middle().await;
+    {
+        let mut state = bench.chain.state.lock();
+        let run = state.runs.get_mut(&run).unwrap();
+        (run.status, run.reward_micro) = (RunStatus::Timeout, Some(run.tokens));
+    }
+    bench.finish(1).await;
+    let (ended, told, line) = kept(&bench, &run);
+    let why = "a deadline of the chain ended the run before this miner did";
+    assert_eq!(("timeout", Some(why)), (&*ended, told.as_deref()));
+    assert!(line.ends_with(&format!(": {why}")), "{line}");
+}
+
 #[tokio::test]
 async fn a_lost_race_leaves_no_gap_in_the_nonces() {
     let (bench, ids) = halted(2);

@@ -9,6 +9,7 @@ use crate::chain::RunView;
 use crate::policy::Decision;
 use crate::ports::{Ending, Move, ToolResult};
 use crate::talk::{Output, ToolCall};
+use crate::text::{CUT_OFF, cut};
 
 /// How far the work on a run is. Each phase is written before the effect that it announces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +103,14 @@ pub struct Entry {
     pub refusals: u32,
     /// When the slot was reserved, milliseconds since 1970.
     pub reserved_ms: u64,
+    /// How a run that is over was ended, with what its requester reads; before that the phase has it.
+    /// None in journals that were written before this was kept.
+    #[serde(default)]
+    pub ending: Option<Ending>,
 }
+
+/// A reason in a line has at most so many bytes.
+const REASON_BYTES_MAX: usize = 160;
 
 impl Entry {
     /// A run whose slot is taken.
@@ -117,13 +125,59 @@ impl Entry {
             turns: Vec::new(),
             refusals: 0,
             reserved_ms: now_ms,
+            ending: None,
         }
     }
 
     /// The same run in another phase.
     #[must_use]
     pub fn at(&self, phase: Phase) -> Self {
-        Self { phase, ..self.clone() }
+        let ending = match &phase {
+            Phase::Over(outcome) => self.ending_of(outcome),
+            Phase::Reserved
+            | Phase::ClaimSigned
+            | Phase::Working
+            | Phase::StepSigned
+            | Phase::Ending(_)
+            | Phase::FinishSigned(_) => None,
+        };
+        Self { phase, ending, ..self.clone() }
+    }
+
+    /// What is kept of the end of a run: what was signed, or why something else happened.
+    fn ending_of(&self, outcome: &Outcome) -> Option<Ending> {
+        let Outcome::Ended { status, .. } = outcome else { return self.decided().cloned() };
+        let signed = match &self.phase {
+            Phase::FinishSigned(ending) => Some(ending),
+            Phase::Over(_) => self.ending.as_ref(),
+            Phase::Reserved
+            | Phase::ClaimSigned
+            | Phase::Working
+            | Phase::StepSigned
+            | Phase::Ending(_) => None,
+        };
+        let signed = signed.filter(|ending| ending.status == *status);
+        Some(signed.cloned().unwrap_or_else(|| Ending::without_answer(*status, others(*status))))
+    }
+
+    /// How it ends or ended, as far as that is decided.
+    #[must_use]
+    pub const fn decided(&self) -> Option<&Ending> {
+        match &self.phase {
+            Phase::Ending(ending) | Phase::FinishSigned(ending) => Some(ending),
+            Phase::Over(_) => self.ending.as_ref(),
+            Phase::Reserved | Phase::ClaimSigned | Phase::Working | Phase::StepSigned => None,
+        }
+    }
+
+    /// How far it is, in words; with the reason, if there is no answer.
+    #[must_use]
+    pub fn state(&self) -> String {
+        let failed = self.decided().filter(|ending| ending.status != RunStatus::Completed);
+        match failed.and_then(|ending| ending.answer.as_deref()) {
+            Some(why) => format!("{}: {}", self.phase, reason(why)),
+            None => self.phase.to_string(),
+        }
     }
 
     /// Whether nothing is left to do.
@@ -131,6 +185,26 @@ impl Entry {
     pub const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over(_))
     }
+}
+
+/// Why a run ended that this miner did not end.
+const fn others(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Timeout => "a deadline of the chain ended the run before this miner did",
+        RunStatus::Pending
+        | RunStatus::Claimed
+        | RunStatus::Running
+        | RunStatus::Completed
+        | RunStatus::Failed
+        | RunStatus::InsufficientFunds
+        | RunStatus::Cancelled => "the run was ended, and not as this journal has it",
+    }
+}
+
+/// The reason in an answer, as a line: what there is of an answer comes before it.
+fn reason(answer: &str) -> String {
+    let why = answer.rsplit_once(CUT_OFF).map_or(answer, |(_, why)| why.trim_end_matches(']'));
+    cut(why, REASON_BYTES_MAX).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A turn of a conversation to be written.

@@ -242,6 +242,44 @@ async fn what_is_written_is_read_after_a_restart() {
     assert_eq!(None, journal.step(&signed.run.id, 2).unwrap());
 }
 
+#[test]
+fn what_was_signed_is_kept_when_the_run_is_over_and_nothing_else() {
+    let timeout = || Ending::without_answer(RunStatus::Timeout, "too slow");
+    let ended = |status| Phase::Over(Outcome::Ended { status, reward_micro: 7 });
+    let kept = |phase: Phase, over: Phase| entry(phase, 1).at(over).ending;
+    let over = ended(RunStatus::Timeout);
+    assert_eq!(Some(timeout()), kept(Phase::FinishSigned(timeout()), over.clone()));
+    let chain = "a deadline of the chain ended the run before this miner did";
+    let chain = Some(Ending::without_answer(RunStatus::Timeout, chain));
+    for phase in [Phase::Working, Phase::Ending(timeout()), Phase::FinishSigned(completed())] {
+        assert_eq!(chain, kept(phase, over.clone()));
+    }
+    let stuck = Phase::Over(Outcome::Stuck("NONCE_GAP".into()));
+    assert_eq!(Some(timeout()), kept(Phase::FinishSigned(timeout()), stuck));
+    assert_eq!(None, kept(Phase::Reserved, Phase::Over(Outcome::Gone)));
+    assert_eq!(None, entry(Phase::FinishSigned(timeout()), 1).at(Phase::Working).ending);
+}
+
+#[test]
+fn a_state_has_the_reason_of_an_early_end_as_one_short_line() {
+    let state = |status, answer: &str| {
+        entry(Phase::Ending(Ending::without_answer(status, answer)), 0).state()
+    };
+    assert_eq!("it is to end as completed", state(RunStatus::Completed, "42"));
+    let cut = "w0 w1\n\n[cut off: no\nmore time]";
+    assert_eq!("it is to end as timeout: no more time", state(RunStatus::Timeout, cut));
+    let long = state(RunStatus::Failed, &"ä".repeat(500));
+    assert_eq!(format!("it is to end as failed: {}", "ä".repeat(80)), long);
+}
+
+#[test]
+fn an_entry_without_an_ending_is_read() {
+    let over = entry(Phase::Over(Outcome::Gone), 1);
+    let mut json = serde_json::to_value(&over).unwrap();
+    assert!(json.as_object_mut().unwrap().remove("ending").is_some());
+    assert_eq!(over, serde_json::from_value(json).unwrap());
+}
+
 #[tokio::test]
 async fn a_fate_leaves_the_outbox_with_its_phase_and_its_counts() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use super::conversation;
 use super::functions::Functions;
 use super::{Ask, Integer, Method, Refused, Request};
 use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
+use crate::text::CUT_OFF;
 
 /// A text that is cut off is gone on with until it has so many bytes: an answer has
 /// [`ANSWER_BYTES_MAX`], and a byte may take six in JSON.
@@ -222,7 +223,7 @@ impl Course {
         if self.so_far.is_empty() {
             return self.ending(Reason::Error, why);
         }
-        self.ending(Reason::Error, &format!("{}\n\n[cut off: {why}]", self.so_far))
+        self.ending(Reason::Error, &format!("{}\n\n{CUT_OFF}{why}]", self.so_far))
     }
 
     fn ending(&self, reason: Reason, response: &str) -> Ending {

@@ -45,7 +45,7 @@ impl RunLine {
         };
         Self {
             run: entry.run.id,
-            state: entry.phase.to_string(),
+            state: entry.state(),
             open: !entry.is_over(),
             requester: entry.run.submitter,
             max_fee_micro: entry.run.max_fee_micro,

@@ -23,7 +23,7 @@ pub fn why(journal: &Journal, run: &Hash) -> Result<Option<WhyRecord>, JournalEr
     if told.decisions.is_empty() && told.entry.is_none() {
         return Ok(None);
     }
-    let state = told.entry.map(|entry| entry.phase.to_string());
+    let state = told.entry.map(|entry| entry.state());
     Ok(Some(WhyRecord { decisions: told.decisions, state }))
 }
 

@@ -108,7 +108,8 @@ pub(super) fn table(lines: &[RunLine], now_ms: u64) -> Rows {
             line.tokens.to_string(),
             reward.unwrap_or_else(|| "-".to_owned()),
             ago(line.reserved_ms, now_ms),
-            line.state.clone(),
+            // A reason may quote the model.
+            output::printable(&line.state),
         ]);
     }
     rows
@@ -132,7 +133,7 @@ pub(super) async fn why(args: &RunArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "{ago} ago, {times} times: {code}: {text}")?;
     }
     if let Some(state) = state {
-        writeln!(out, "now: {state}")?;
+        writeln!(out, "now: {}", output::printable(&state))?;
     }
     Ok(())
 }
