@@ -87,10 +87,17 @@ pub struct Grant {
 /// Begins conversations.
 pub trait Courses: Debug + Send + Sync {
     /// The conversation that a run asks for; `blob` is the text of its prompt blob, if it has one.
+    /// Of the tools that its model was offered before, those that nothing is known of now stay on
+    /// offer.
     ///
     /// # Errors
     /// A sentence for the requester, when the run asks for something that is not understood.
-    fn begin(&self, run: &RunView, blob: Option<&str>) -> Result<Box<dyn Course>, String>;
+    fn begin(
+        &self,
+        run: &RunView,
+        blob: Option<&str>,
+        before: &[ToolSpec],
+    ) -> Result<Box<dyn Course>, String>;
 }
 
 /// The course of one conversation. It is a pure function of what it was told: the engine begins it

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::granted;
 use crate::backend::Manifest;
 use crate::chain::RunView;
-use crate::methods::{self, Parsed, Request};
+use crate::methods::{self, Functions, Parsed, Request};
 use crate::ports::{Ask, Course, Courses, Ending, Grant, Move, ToolResult};
-use crate::talk::{Iteration, Output};
+use crate::talk::{Iteration, Output, ToolSpec};
 use crate::tools::Toolbox;
 
 /// Begins conversations, with the tools of a toolbox.
@@ -27,16 +27,34 @@ impl Understanding {
     pub const fn new(toolbox: Toolbox, model: Manifest) -> Self {
         Self { toolbox, model }
     }
+
+    /// The tools of a grant, by name; those that were offered before and are not known any more too,
+    /// but for functions of the requester.
+    fn specs(&self, grant: &Grant, before: &[ToolSpec], functions: &Functions) -> Vec<ToolSpec> {
+        let mut specs = self.toolbox.specs(&granted(grant));
+        let is_known = |name: &str| specs.iter().any(|spec| spec.name == name);
+        let is_gone = |spec: &&ToolSpec| !is_known(&spec.name) && !functions.has(&spec.name);
+        let gone: Vec<_> = before.iter().filter(is_gone).cloned().collect();
+        specs.extend(gone);
+        specs.sort_by(|one, other| one.name.cmp(&other.name));
+        specs
+    }
 }
 
 impl Courses for Understanding {
-    fn begin(&self, run: &RunView, blob: Option<&str>) -> Result<Box<dyn Course>, String> {
+    fn begin(
+        &self,
+        run: &RunView,
+        blob: Option<&str>,
+        before: &[ToolSpec],
+    ) -> Result<Box<dyn Course>, String> {
         let parsed = Request::parse(&run.prompt, blob).map_err(|refused| refused.to_string())?;
         let tools: BTreeSet<String> = run.tools.iter().cloned().collect();
         let begun = match parsed {
             Parsed::PlainText(text) => {
                 let grant = Grant { tools, ..Grant::default() };
-                let course = methods::Course::of_text(&text, &self.toolbox.specs(&granted(&grant)));
+                let specs = self.specs(&grant, before, &Functions::default());
+                let course = methods::Course::of_text(&text, &specs);
                 Begun { course, grant }
             }
             Parsed::Method(request) if request.is_deterministic() && !self.model.deterministic => {
@@ -45,7 +63,7 @@ impl Courses for Understanding {
             Parsed::Method(request) => {
                 let servers = request.mcp_server_urls().iter().cloned().collect();
                 let grant = Grant { tools, servers, is_reproducible: request.is_deterministic() };
-                let specs = self.toolbox.specs(&granted(&grant));
+                let specs = self.specs(&grant, before, request.functions());
                 let course = methods::Course::of_request(&request, &specs);
                 Begun { course: course.map_err(|refused| refused.to_string())?, grant }
             }
@@ -119,10 +137,19 @@ mod tests {
 
     /// The course of a run with this prompt, whose whitelist has `now` and `math_eval`.
     fn begin(prompt: &str, deterministic: bool) -> Result<Box<dyn Course>, String> {
+        begin_again(prompt, deterministic, &[])
+    }
+
+    /// The same, where these tools were offered before.
+    fn begin_again(
+        prompt: &str,
+        deterministic: bool,
+        before: &[ToolSpec],
+    ) -> Result<Box<dyn Course>, String> {
         let chain = FakeChain::new();
         let run = chain.run_of(&chain.add_run(prompt, 10_000, 10));
         let run = RunView { tools: vec!["now".into(), "math_eval".into()], ..run };
-        Understanding::new(toolbox(""), model(deterministic)).begin(&run, None)
+        Understanding::new(toolbox(""), model(deterministic)).begin(&run, None, before)
     }
 
     fn tools(course: &dyn Course) -> Vec<String> {
@@ -149,6 +176,24 @@ mod tests {
         let course = begin("What time is it?", false).unwrap();
         assert_eq!(vec!["math_eval", "now"], tools(&*course));
         assert_eq!("What time is it?", course.ask().messages[0].text);
+    }
+
+    #[tokio::test]
+    async fn what_was_offered_stays_on_offer_though_nothing_is_known_of_it_any_more() {
+        let spec = |name: &str| ToolSpec {
+            name: name.into(),
+            description: "as before".into(),
+            parameters: serde_json::json!({ "type": "object" }),
+        };
+        let before = ["away__look", "math_eval", "swap"].map(spec);
+        let course = begin_again("What time is it?", false, &before[..2]).unwrap();
+        assert_eq!(vec!["away__look", "math_eval", "now"], tools(&*course));
+        assert_eq!(before[0], course.ask().tools[0]);
+        assert_ne!(before[1], course.ask().tools[1], "what is known is offered as it is");
+        let functions = r#""onchainTools":[{"signature":"swap(uint256 amount)","description":""}]"#;
+        let prompt = tools_chat(false).replace(r#""onchainTools":[]"#, functions);
+        let course = begin_again(&prompt, false, &before).unwrap();
+        assert_eq!(vec!["away__look", "math_eval", "now", "swap"], tools(&*course));
     }
 
     #[tokio::test]

@@ -10,6 +10,7 @@ use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::policy::{Decision, Policy, Standing, decide};
 use crate::ports::{Course, Event};
+use crate::talk::ToolSpec;
 
 impl Inner {
     /// Decides about a run; if it is to be claimed, its slot is reserved and a worker begins.
@@ -62,7 +63,7 @@ impl Inner {
             return Ok(Ok(second));
         }
         let bytes_max = usize::try_from(policy.prompt_bytes_max).unwrap_or(usize::MAX);
-        match self.course(run, bytes_max).await {
+        match self.course(run, bytes_max, &[]).await {
             Err(error) => return Ok(Err(error)),
             Ok((bytes, Err(why))) => {
                 standing.prompt_bytes = bytes;
@@ -141,11 +142,13 @@ impl Inner {
         Ok(u64::try_from(open.iter().filter(|entry| is_claim(entry)).count()).unwrap_or(u64::MAX))
     }
 
-    /// The conversation that a run asks for, and the bytes of its prompt with its blob.
+    /// The conversation that a run asks for, whose model was offered some tools `before`, and the
+    /// bytes of its prompt with its blob.
     pub(super) async fn course(
         &self,
         run: &RunView,
         bytes_max: usize,
+        before: &[ToolSpec],
     ) -> Result<(u64, Result<Box<dyn Course>, String>), ChainError> {
         let blob = match &run.prompt_blob_id {
             None => None,
@@ -156,7 +159,7 @@ impl Inner {
         };
         let bytes = run.prompt.len().saturating_add(blob.as_ref().map_or(0, String::len));
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Ok((bytes, self.parts.courses.begin(run, blob.as_deref())))
+        Ok((bytes, self.parts.courses.begin(run, blob.as_deref(), before)))
     }
 
     /// One count and one note for a decision, and one line if the last one about the run was another:

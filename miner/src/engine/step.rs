@@ -103,7 +103,8 @@ impl Inner {
     }
 
     /// The beginning of the conversation, with the tools that the model was offered before: what
-    /// follows from its outputs depends on them. Tools that are away are waited for.
+    /// follows from its outputs depends on them. Only a run without a first question in this journal
+    /// waits for tools that nothing is known of.
     async fn begin(
         &self,
         scene: &Scene,
@@ -112,9 +113,11 @@ impl Inner {
         let bytes_max = self.parts.policy.borrow().prompt_bytes_max;
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         let mut pauses = Pauses::new(self.parts.config.pause_ms);
+        let run = &scene.entry.run;
+        let before = self.parts.journal.offer(&run.id)?;
         loop {
-            let run = &scene.entry.run;
-            let (_, begun) = self.patiently(|| self.course(run, bytes_max)).await?;
+            let known = before.as_deref().unwrap_or_default();
+            let (_, begun) = self.patiently(|| self.course(run, bytes_max, known)).await?;
             let course = match begun {
                 Ok(course) => course,
                 Err(why) => return Ok(Err(Ending::without_answer(RunStatus::Failed, why))),
@@ -126,11 +129,16 @@ impl Inner {
             // What is offered although its server is away fails when it is called, and the model is
             // told. Only what nothing is known of is waited for.
             missing.retain(|name| !offered.iter().any(|tool| tool.name == *name));
-            if is_same && records.iter().any(|it| it.tools.is_some()) {
+            if before.is_some() || is_same && records.iter().any(|it| it.tools.is_some()) {
                 missing.clear();
             }
             let why = match (missing.is_empty(), is_same) {
-                (true, true) => return Ok(Ok(course)),
+                (true, true) => {
+                    if known != offered {
+                        self.parts.journal.put_offer(&run.id, offered).await?;
+                    }
+                    return Ok(Ok(course));
+                }
                 (true, false) => CHANGED.to_owned(),
                 (false, _) if self.time_left(scene).is_none() => {
                     format!("tools of this miner are away: {}", missing.join(", "))

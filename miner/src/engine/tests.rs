@@ -344,20 +344,38 @@ async fn a_run_whose_tools_changed_is_ended_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_run_whose_tools_are_away_waits_for_them() {
+async fn a_run_whose_tools_stay_away_after_a_restart_is_offered_what_it_was() {
     let (bench, run) = stopped_in_the_middle().await;
     bench.offer.lock().clear();
+    *bench.tools.missing.lock() = vec!["pure".into(), "http://the.server/mcp".into()];
+    let before = bench.counters.count_of(|event| matches!(event, Event::Step { .. }));
+    let goes_on = bench.counters.until(|events| {
+        events.iter().filter(|event| matches!(event, Event::Step { .. })).count() > before + 1
+    });
+    bench.during(goes_on).await;
+    let offer = Some(crate::tools::offer_hash(&[spec("pure")]));
+    let steps = bench.journal.steps(&run).unwrap();
+    assert!(steps.iter().all(|step| step.tools == offer), "{steps:?}");
+}
+
+#[tokio::test]
+async fn a_run_whose_model_was_not_asked_yet_waits_for_its_tools() {
+    let (bench, ids) = halted(1);
+    *bench.offer.lock() = vec![spec("pure")];
+    bench.during(bench.chain.until(|state| state.pool.len() == 1)).await;
+    bench.chain.state.lock().is_halted = false;
+    bench.chain.make_block();
+    bench.offer.lock().clear();
     *bench.tools.missing.lock() = vec!["pure".into()];
-    let asked = bench.model.asked.load(Ordering::SeqCst);
     let happens = async {
         bench.tools.asked_for_missing(5).await;
-        assert_eq!(asked, bench.model.asked.load(Ordering::SeqCst), "the model is not asked");
+        assert_eq!(0, bench.model.asked.load(Ordering::SeqCst), "the model is not asked");
         *bench.offer.lock() = vec![spec("pure")];
         bench.tools.missing.lock().clear();
         bench.counters.until_finished(1).await;
     };
     bench.during(happens).await;
-    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&ids[0]).status);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 //! meta     | name          | JSON                     | format version, wallet, chain; sweeps
 //! runs     | run id        | JSON of Entry            |
 //! open     | run id        |                          | runs whose phase is not over
+//! offers   | run id        | JSON of [ToolSpec]       | what the model was offered; of open runs
 //! steps    | run id, index | JSON of StepRecord       |
 //! outbox   | nonce         | JSON of Parcel           | signed, fate not known
 //! days     | day           | JSON of Day              | days since 1970 (UTC)
@@ -35,6 +36,7 @@ use types::{Address, Hash};
 
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
+use crate::talk::ToolSpec;
 use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
 pub use error::JournalError;
 use scribe::Scribe;
@@ -42,6 +44,7 @@ use scribe::Scribe;
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const RUNS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("runs");
 const OPEN: TableDefinition<'_, [u8; 32], ()> = TableDefinition::new("open");
+const OFFERS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("offers");
 const STEPS: TableDefinition<'_, ([u8; 32], u64), &[u8]> = TableDefinition::new("steps");
 const OUTBOX: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("outbox");
 const DAYS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("days");
@@ -187,6 +190,29 @@ impl Journal {
     pub async fn put(&self, entry: &Entry) -> Result<()> {
         let row = Row::of(entry)?;
         self.synced(move |write| row.put(write)).await
+    }
+
+    /// What the model of an open run was offered; none if it was not asked yet, or had no tools, or
+    /// was asked before this was kept.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn offer(&self, run: &Hash) -> Result<Option<Vec<ToolSpec>>> {
+        let table = self.database.begin_read()?.open_table(OFFERS)?;
+        table.get(run.as_bytes())?.map(|row| read(row.value())).transpose()
+    }
+
+    /// Writes down what the model of an open run is offered.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn put_offer(&self, run: &Hash, tools: &[ToolSpec]) -> Result<()> {
+        let (id, bytes) = (*run.as_bytes(), json(&tools)?);
+        let change = move |write: &WriteTransaction| {
+            write.open_table(OFFERS)?.insert(&id, bytes.as_slice())?;
+            Ok(())
+        };
+        self.synced(change).await
     }
 
     /// A step of a run.
@@ -370,6 +396,7 @@ fn owner(database: &Database) -> Result<Option<Owner>> {
 fn prepare(write: &WriteTransaction, wanted: &Owner) -> Result<()> {
     write.open_table(RUNS)?;
     write.open_table(OPEN)?;
+    write.open_table(OFFERS)?;
     write.open_table(STEPS)?;
     write.open_table(OUTBOX)?;
     write.open_table(DAYS)?;
@@ -407,6 +434,7 @@ impl Row {
         let mut open = write.open_table(OPEN)?;
         if self.is_over {
             open.remove(&self.id)?;
+            write.open_table(OFFERS)?.remove(&self.id)?;
         } else {
             open.insert(&self.id, ())?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Map;
+use serde_json::{Map, json};
 use types::{Address, Hash, Keypair, RunStatus};
 
 use super::entry::{
@@ -14,7 +14,7 @@ use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::policy::{Decision, Reason};
 use crate::ports::{Ending, Move, ToolResult};
-use crate::talk::{End, Output, ToolCall};
+use crate::talk::{End, Output, ToolCall, ToolSpec};
 
 fn me() -> Address {
     Keypair::from_seed(&[9; 32]).address()
@@ -320,6 +320,23 @@ async fn runs_that_are_over_are_not_open() {
     journal.put(&over).await.unwrap();
     assert_eq!(vec![working], journal.open_entries().unwrap());
     assert_eq!(2, journal.entries().unwrap().len());
+}
+
+#[tokio::test]
+async fn what_a_model_was_offered_is_kept_until_the_run_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let working = entry(Phase::Working, 0);
+    let id = working.run.id;
+    let tool = ToolSpec { name: "t".into(), description: String::new(), parameters: json!({}) };
+    journal.put(&working).await.unwrap();
+    assert_eq!(None, journal.offer(&id).unwrap());
+    journal.put_offer(&id, &[tool.clone()]).await.unwrap();
+    drop(journal);
+    let journal = open(&folder).unwrap();
+    assert_eq!(Some(vec![tool]), journal.offer(&id).unwrap());
+    journal.put(&working.at(Phase::Over(Outcome::Lapsed))).await.unwrap();
+    assert_eq!(None, journal.offer(&id).unwrap());
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl Trial {
         let blob_bytes = u64::try_from(blob_bytes).unwrap_or(u64::MAX);
         standing.prompt_bytes = standing.prompt_bytes.saturating_add(blob_bytes);
         let courses = Understanding::new(self.toolbox.clone(), self.model.clone());
-        match courses.begin(run, blob.as_deref()) {
+        match courses.begin(run, blob.as_deref(), &[]) {
             Err(why) => standing.unreadable = Some(why),
             Ok(course) => standing.tools_missing = self.missing(course.grant()),
         }

@@ -72,14 +72,22 @@ fn message(role: Role, text: &str) -> Message {
 }
 
 impl Courses for TestCourses {
-    fn begin(&self, run: &RunView, blob: Option<&str>) -> Result<Box<dyn Course>, String> {
+    fn begin(
+        &self,
+        run: &RunView,
+        blob: Option<&str>,
+        before: &[ToolSpec],
+    ) -> Result<Box<dyn Course>, String> {
         if run.prompt.contains("nonsense") {
             return Err("the request is nonsense".into());
         }
         let mut messages = vec![message(Role::User, &run.prompt)];
         messages.extend(blob.map(|text| message(Role::User, text)));
         let grant = Grant { tools: run.tools.iter().cloned().collect(), ..Grant::default() };
-        let tools = self.0.lock().clone();
+        let mut tools = self.0.lock().clone();
+        let is_known = |name: &str| tools.iter().any(|tool| tool.name == name);
+        let gone: Vec<_> = before.iter().filter(|it| !is_known(&it.name)).cloned().collect();
+        tools.extend(gone);
         Ok(Box::new(TestCourse { messages, tools, grant }))
     }
 }
@@ -324,6 +332,10 @@ impl TestCounters {
         };
         let outcome = tokio::time::timeout(Duration::from_secs(60), wait).await;
         assert!(outcome.is_ok(), "it did not come to that: {:#?}", self.events.lock());
+    }
+
+    pub(super) fn count_of(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+        self.events.lock().iter().filter(|event| is_it(event)).count()
     }
 
     pub(super) async fn until_finished(&self, runs: usize) {
