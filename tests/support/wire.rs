@@ -7,6 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use types::Hash;
 
 use crate::gate::{Gate, Marks, lock};
 use crate::web::{self, Request};
@@ -25,13 +26,16 @@ pub enum Side {
 pub enum Call {
     /// `ombra_sendTransaction` of this type.
     Send(&'static str),
+    /// A look at the run that the trap is about.
+    Run,
     /// Any other method.
     Method(&'static str),
 }
 
 impl Call {
-    fn is(self, call: &Value) -> bool {
+    fn is(self, call: &Value, run: &str) -> bool {
         match self {
+            Self::Run => call["method"] == "ombra_getAgentRun" && call["params"][0] == run,
             Self::Send(kind) => sent(call) == Some(kind),
             Self::Method(method) => call["method"] == method,
         }
@@ -68,7 +72,16 @@ struct Shared {
     node: SocketAddr,
     marks: Arc<Marks>,
     sent: Mutex<BTreeMap<String, usize>>,
-    trap: Mutex<Option<(Trap, Arc<Gate>)>>,
+    trap: Mutex<Option<Set>>,
+}
+
+/// A trap that is set.
+#[derive(Debug)]
+struct Set {
+    trap: Trap,
+    /// The run that it is about: the miner looks at others, too.
+    run: String,
+    gate: Arc<Gate>,
 }
 
 impl Wire {
@@ -81,17 +94,17 @@ impl Wire {
         Ok(Self { address, shared })
     }
 
-    /// Holds calls up from now on; the gate tells when one is.
+    /// Holds calls up from now on, for the sake of this run; the gate tells when one is.
     #[must_use]
-    pub fn hold(&self, trap: Trap) -> Arc<Gate> {
-        let gate = Arc::new(Gate::default());
-        *lock(&self.shared.trap) = Some((trap, Arc::clone(&gate)));
+    pub fn hold(&self, trap: Trap, run: &Hash) -> Arc<Gate> {
+        let (run, gate) = (run.to_string(), Arc::new(Gate::default()));
+        *lock(&self.shared.trap) = Some(Set { trap, run, gate: Arc::clone(&gate) });
         gate
     }
 
     /// Lets every call pass from now on. Those that were held up are lost.
     pub fn mend(&self) {
-        if let Some((_, gate)) = lock(&self.shared.trap).take() {
+        if let Some(Set { gate, .. }) = lock(&self.shared.trap).take() {
             gate.open();
         }
     }
@@ -124,8 +137,8 @@ impl Shared {
     /// Whether a call is held up, and where. Marks what passes to the node.
     fn trapped(&self, call: &Value) -> Option<(Side, Arc<Gate>)> {
         let mut found = None;
-        if let Some((trap, gate)) = &mut *lock(&self.trap)
-            && trap.call.is(call)
+        if let Some(Set { trap, run, gate }) = &mut *lock(&self.trap)
+            && trap.call.is(call, run)
             && self.marks.has(trap.after)
         {
             match trap.passing.checked_sub(1) {

@@ -66,7 +66,7 @@ impl Stage {
     }
 
     /// Asks for the run. No block of it is the newest when the miner starts, so that no notice of it
-    /// comes between.
+    /// comes between, because of which the miner looks at it.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let wish = Wish::new("Go on.", &["own__again", "own__once"]);
         let run = self.requester.ask(&Wish { max_fee: MAX_FEE, ..wish })?;
@@ -78,10 +78,11 @@ impl Stage {
     fn kill_at(
         &self,
         moment: &Moment,
+        run: &Hash,
         is_there: impl Fn() -> anyhow::Result<bool>,
     ) -> anyhow::Result<()> {
         let on_the_wire = match moment {
-            Moment::Wire(trap) => Some(self.wire.hold(trap.clone())),
+            Moment::Wire(trap) => Some(self.wire.hold(trap.clone(), run)),
             Moment::Asked(_) | Moment::Called(_) => None,
         };
         let mut miner = self.home.start()?;
@@ -181,7 +182,7 @@ fn check(number: usize, case: &Case, node: &Node, folder: &Path) -> anyhow::Resu
         let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
         Ok(is_so && sent.is_none_or(|sent| account["nonce"] == json!(sent)))
     };
-    stage.kill_at(&case.moment, is_there)?;
+    stage.kill_at(&case.moment, &run, is_there)?;
     let phase = {
         let journal = stage.journal(node)?;
         let told = told(&journal, &run)?;
@@ -200,7 +201,8 @@ fn check(number: usize, case: &Case, node: &Node, folder: &Path) -> anyhow::Resu
         Ok((is_over && account["nonce"] == account["pendingNonce"]).then_some(()))
     })?;
     miner.stop()?;
-    check_end(&stage, &run, node)
+    check_end(&stage, &run, node)?;
+    check_calls(&stage, &run, case)
 }
 
 /// The run ended as if nothing had happened.
@@ -214,19 +216,33 @@ fn check_end(stage: &Stage, run: &Hash, node: &Node) -> anyhow::Result<()> {
     ensure!(counts == [2, 1, 0], "calls of the steps: {counts:?}");
     let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
     ensure!(account["nonce"] == json!(SENT), "it sent other things than it must: {account}");
-
-    let calls = stage.tools.calls();
-    for number in [1, 2] {
-        let is_it = |call: &&(String, Value)| call.0 == "once" && call.1["n"] == json!(number);
-        let count = calls.iter().filter(is_it).count();
-        ensure!(count == 1, "the call {number} that must not be repeated was made {count} times");
-    }
     let journal = stage.journal(node)?;
     ensure!(told(&journal, run)? == "over", "the journal has {:?}", told(&journal, run)?);
     drop(journal);
     let receipt = stage.home.data().join("receipt.json");
     std::fs::write(&receipt, stage.home.tell(&["receipt", &run.to_string()])?)?;
     stage.home.verify(&receipt).map(drop)
+}
+
+/// A call that was under way is made again if it may be, and is reported as lost if not; no other is.
+fn check_calls(stage: &Stage, run: &Hash, case: &Case) -> anyhow::Result<()> {
+    let calls = stage.tools.calls();
+    let count = |tool: &str, number: u64| {
+        calls.iter().filter(|call| call.0 == tool && call.1["n"] == json!(number)).count()
+    };
+    for number in [1, 2] {
+        let made = count("once", number);
+        ensure!(made == 1, "the call {number} that must not be repeated was made {made} times");
+    }
+    let expected = 1 + usize::from(case.moment.is_call(1));
+    let made = count("again", 1);
+    ensure!(made == expected, "the call that may be repeated was made {made} times");
+    let steps = stage.requester.steps(run)?;
+    let calls = steps.iter().filter_map(|step| step["toolCalls"].as_array()).flatten();
+    let lost: Vec<_> = calls.filter(|call| call["ok"] != json!(true)).collect();
+    let expected = usize::from(case.moment.is_call(2));
+    ensure!(lost.len() == expected, "calls that are reported as lost: {lost:?}");
+    Ok(())
 }
 
 #[test]
@@ -246,7 +262,7 @@ fn a_claim_that_was_overtaken_while_the_miner_was_dead_costs_nothing() -> anyhow
     let moment = &case.context("the claim is signed, and not sent")?.moment;
     let mut stage = Stage::new(0, &node, folder.path(), moment)?;
     let run = stage.ask()?;
-    stage.kill_at(moment, || Ok(true))?;
+    stage.kill_at(moment, &run, || Ok(true))?;
 
     let mut rival = Requester::new(2, node.rpc)?;
     let claim = Actor::new(keys(3)?.pop().context("a key")?).claim(run);

@@ -13,6 +13,13 @@ pub(super) enum Moment {
     Wire(Trap),
 }
 
+impl Moment {
+    /// Whether the miner is killed in this call of a tool.
+    pub(super) fn is_call(&self, number: usize) -> bool {
+        matches!(self, Self::Called(it) if *it == number)
+    }
+}
+
 /// A state of the journal.
 #[derive(Clone, Debug)]
 pub(super) struct Case {
@@ -37,7 +44,7 @@ pub(super) enum Chain {
 }
 
 /// The worker looks at the run: it does so before every action.
-const LOOK: Call = Call::Method("ombra_getAgentRun");
+const LOOK: Call = Call::Run;
 
 const fn case(name: &'static str, moment: Moment, chain: Chain, journal: &'static str) -> Case {
     Case { name, moment, chain, journal }
