@@ -74,6 +74,8 @@ enum Piece {
     Silence,
     /// This part again and again, until the other side leaves.
     Drip(Value),
+    /// These bytes again and again, as fast as they are taken, until the other side leaves.
+    Flood(Vec<u8>),
     /// The connection breaks.
     Cut,
     /// Another status, with a header.
@@ -174,6 +176,12 @@ impl Reply {
     pub fn drip(text: &str) -> Self {
         let choice = json!({ "index": 0, "delta": { "content": text }, "finish_reason": null });
         Self(vec![Piece::Head, Piece::Drip(json!({ "choices": [choice] }))])
+    }
+
+    /// Bytes without an end that are no answer.
+    #[must_use]
+    pub fn flood(bytes: Vec<u8>) -> Self {
+        Self(vec![Piece::Head, Piece::Flood(bytes)])
     }
 
     /// Bytes that are no answer.
@@ -280,6 +288,10 @@ fn write_piece(writer: &mut TcpStream, piece: Piece, prompt_tokens: usize) -> Op
             while write_chunk(writer, part.as_bytes()).is_ok() {
                 std::thread::sleep(DRIP);
             }
+            return None;
+        }
+        Piece::Flood(bytes) => {
+            while write_chunk(writer, &bytes).is_ok() {}
             return None;
         }
         Piece::Cut => return None,

@@ -21,7 +21,7 @@ const REST_MS_MAX: u64 = 300_000;
 pub struct Record {
     failures: u32,
     last: String,
-    open_until_ms: u64,
+    rests_until_ms: u64,
     unfit: bool,
 }
 
@@ -34,10 +34,9 @@ impl Record {
                 self.failures = self.failures.saturating_add(1);
                 self.unfit |= error.is_unfit();
                 self.last = error.to_string();
-                if let Some(beyond) = self.failures.checked_sub(FAILURES_MAX) {
-                    let rest = REST_MS_MIN.saturating_mul(1 << beyond.min(16)).min(REST_MS_MAX);
-                    self.open_until_ms = now_ms.saturating_add(rest);
-                }
+                let beyond = self.failures.saturating_sub(FAILURES_MAX);
+                let rest = REST_MS_MIN.saturating_mul(1 << beyond.min(16)).min(REST_MS_MAX);
+                self.rests_until_ms = now_ms.saturating_add(rest);
             }
             Err(_) => (),
         }
@@ -52,18 +51,22 @@ impl Record {
         if self.unfit {
             return Err(BackendError::Model(cause));
         }
-        match self.open_until_ms.checked_sub(now_ms) {
-            Some(left_ms) if left_ms > 0 => Err(BackendError::Open { left_ms, cause }),
-            Some(_) | None => Ok(()),
+        let left_ms = self.rests_until_ms.saturating_sub(now_ms);
+        if left_ms > 0 && self.failures >= FAILURES_MAX {
+            return Err(BackendError::Open { left_ms, cause });
         }
+        Ok(())
     }
 
-    /// What that means for claiming.
+    /// What that means for claiming. After a failure nothing is claimed for a while. Then it is tried
+    /// again: only another question can tell that the back end is repaired.
     #[must_use]
     pub fn health(&self, now_ms: u64) -> Health {
         match self.allow(now_ms) {
             Err(error) => Health::Down(error.to_string()),
-            Ok(()) if self.failures > 0 => Health::Degraded(self.last.clone()),
+            Ok(()) if self.failures > 0 && now_ms < self.rests_until_ms => {
+                Health::Degraded(self.last.clone())
+            }
             Ok(()) => Health::Ready,
         }
     }

@@ -567,7 +567,8 @@ fn a_back_end_that_fails_thrice_is_left_alone_for_longer_and_longer() {
     assert_eq!(Health::Ready, record.health(0));
     record.note(&failed(), 0);
     record.note(&failed(), 0);
-    assert!(matches!(record.health(0), Health::Degraded(_)));
+    assert!(matches!(record.health(4_999), Health::Degraded(_)));
+    assert_eq!(Health::Ready, record.health(5_000), "it is tried again");
     record.note(&failed(), 0);
     assert!(matches!(record.health(4_999), Health::Down(_)));
     assert!(matches!(record.allow(4_999), Err(BackendError::Open { left_ms: 1, .. })));
@@ -575,6 +576,7 @@ fn a_back_end_that_fails_thrice_is_left_alone_for_longer_and_longer() {
     record.note(&failed(), 5_000);
     assert!(record.allow(14_999).is_err());
     assert!(record.allow(15_000).is_ok());
+    assert_eq!(Health::Ready, record.health(15_000), "it is tried again");
     record.note(&answered(), 15_000);
     assert_eq!(Health::Ready, record.health(15_000));
 }
