@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -23,6 +24,8 @@ const POLICIES: [&str; 3] = [
 /// The least that the last miner works for.
 const DEAR: u64 = 2_000;
 const REQUESTERS: usize = 4;
+/// What a call of a tool takes: long enough for a death to meet one.
+const CALL: Duration = Duration::from_millis(60);
 
 /// A node, miners that do not run yet, and requesters.
 #[derive(Debug)]
@@ -47,7 +50,10 @@ impl Crowd {
         let accounts = POLICIES.len() + REQUESTERS;
         let node = Node::start(DevOptions { accounts, ..DevOptions::from_environment() })?;
         let folder = tempfile::tempdir()?;
-        let tools = ToolServer::start(|_, arguments| format!("noted {arguments}"))?;
+        let tools = ToolServer::start(|_, arguments| {
+            std::thread::sleep(CALL);
+            format!("noted {arguments}")
+        })?;
         let model = Model::start(follow)?;
         let engine = "[engine]\npoll_ms = 500\npause_ms = 50\n";
         let home = |(account, policy): (usize, &&str)| {

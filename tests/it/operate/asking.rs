@@ -43,6 +43,7 @@ fn a_running_miner_says_what_its_journal_says_after_kill_nine() -> anyhow::Resul
         (&json!(run), &json!(2 * ANSWER_TOKENS)),
         (&runs[0]["run"], &runs[0]["reward_micro"])
     );
+    assert_eq!((&json!(2), &json!(2 * ANSWER_TOKENS)), (&runs[0]["steps"], &runs[0]["tokens"]));
     assert_eq!(json!("ended as completed, reward 14 micro"), runs[0]["state"]);
     let unknown = scene.refused(&["why", &"0".repeat(64)])?;
     assert!(unknown.1.contains("the journal does not know the run"), "{}", unknown.1);
