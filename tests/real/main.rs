@@ -4,19 +4,25 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
 
-use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tests::http::Connection;
-use tests::node::{DevOptions, Node, binary};
+use tests::node::{DevOptions, Node, program, wait_for};
 use types::Hash;
+
+/// How long a line may take: as long as the demonstration itself waits for the model.
+const LINE_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// A demonstration that runs. Dropping it is `kill -9`.
 struct Demo {
     process: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    /// Read by a thread, so that a line that never comes ends the test.
+    lines: Receiver<std::io::Result<String>>,
     printed: Vec<String>,
 }
 
@@ -30,27 +36,44 @@ impl Drop for Demo {
 impl Demo {
     fn start(arguments: &[&str]) -> anyhow::Result<Self> {
         anyhow::ensure!(std::env::var_os("OMBRA_MODEL").is_some(), "OMBRA_MODEL names the model");
-        let mut process = Command::new(binary())
+        let mut process = program()
             .args(["demo", "--rpc", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
             .args(arguments)
             // Nothing may be fetched.
             .env("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
             .stdout(Stdio::piped())
             .spawn()?;
-        let lines = BufReader::new(process.stdout.take().context("its output")?).lines();
+        let printed = BufReader::new(process.stdout.take().context("its output")?).lines();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Whoever has read enough is gone.
+            drop(printed.into_iter().try_for_each(|line| sender.send(line)));
+        });
         Ok(Self { process, lines, printed: Vec::new() })
     }
 
     /// Reads up to the first line that begins so.
     fn until(&mut self, beginning: &str) -> anyhow::Result<String> {
-        for line in self.lines.by_ref() {
-            let line = line?;
+        loop {
+            let line = self.lines.recv_timeout(LINE_TIME_MAX);
+            let line = line.with_context(|| {
+                format!("no line begins with {beginning:?}: {:#?}", self.printed)
+            })??;
             self.printed.push(line.clone());
             if line.starts_with(beginning) {
                 return Ok(line);
             }
         }
-        anyhow::bail!("no line begins with {beginning:?}: {:#?}", self.printed)
+    }
+
+    /// Waits until it has ended well.
+    fn end(&mut self) -> anyhow::Result<()> {
+        let status = wait_for("the demonstration to end", || Ok(self.process.try_wait()?))?;
+        for line in self.lines.iter() {
+            self.printed.push(line?);
+        }
+        anyhow::ensure!(status.success(), "{status}: {:#?}", self.printed);
+        Ok(())
     }
 
     /// The rest of a line that was printed.
@@ -61,12 +84,7 @@ impl Demo {
 
     fn interrupt(&mut self) -> anyhow::Result<()> {
         Command::new("kill").args(["-INT", &self.process.id().to_string()]).status()?;
-        for line in self.lines.by_ref() {
-            self.printed.push(line?);
-        }
-        let status = self.process.wait()?;
-        anyhow::ensure!(status.success(), "{status}: {:#?}", self.printed);
-        Ok(())
+        self.end()
     }
 }
 
@@ -74,8 +92,7 @@ impl Demo {
 fn settled(question: &[&str]) -> anyhow::Result<(Value, Vec<String>)> {
     let mut demo = Demo::start(&[&["--exit", "--json"], question].concat())?;
     let record = serde_json::from_str(&demo.until("{")?)?;
-    let status = demo.process.wait()?;
-    anyhow::ensure!(status.success(), "{status}: {:#?}", demo.printed);
+    demo.end()?;
     Ok((record, std::mem::take(&mut demo.printed)))
 }
 

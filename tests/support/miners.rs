@@ -1,11 +1,9 @@
 //! Miners as processes, and those who ask them.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
@@ -13,7 +11,8 @@ use types::{Address, Body, Hash, Keypair};
 
 use crate::actor::Actor;
 use crate::http::{self, Connection};
-use crate::node::{PATIENCE, binary, wait_for};
+use crate::node::{program, wait_for};
+use crate::process::{ended, lines_to};
 use crate::workload::keys;
 
 /// Lines of a log that explain a fault.
@@ -99,24 +98,18 @@ impl MinerHome {
         command.envs(environment.iter().copied());
         command.args(["--log", "info,miner=debug"]).stdout(Stdio::piped()).stderr(log);
         let mut process = command.spawn()?;
-        let printed = BufReader::new(process.stdout.take().context("its output")?);
+        let printed = process.stdout.take().context("its output")?;
         let miner = Miner(process);
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut lines = printed.lines().map_while(Result::ok);
-            let works = lines.any(|line| line.starts_with("open"));
-            // Whoever waited may have given up.
-            let _ = tell.send(works);
-            lines.for_each(drop);
-        });
-        let works = told.recv_timeout(PATIENCE).unwrap_or_default();
+        let works = lines_to(printed, "open").is_some();
         ensure!(works, "the miner of account {} does not work:\n{}", self.account, self.logged()?);
         Ok(miner)
     }
 
     /// What `ombra miner ARGUMENTS` prints about this wallet.
     pub fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = self.command(arguments).stdin(Stdio::null()).output()?;
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = ended(command.spawn()?)?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "ombra miner {}: {said}", arguments.join(" "));
         Ok(String::from_utf8(output.stdout)?)
@@ -124,16 +117,18 @@ impl MinerHome {
 
     /// What `ombra miner verify` prints about a receipt.
     pub fn verify(&self, receipt: &Path) -> anyhow::Result<String> {
-        let mut command = Command::new(binary());
+        let mut command = program();
         command.args(["miner", "verify"]).arg(receipt);
-        let output = command.args(["--rpc", &format!("http://{}", self.rpc)]).output()?;
+        command.args(["--rpc", &format!("http://{}", self.rpc)]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = ended(command.spawn()?)?;
         let said = String::from_utf8(output.stdout)?;
         ensure!(output.status.success(), "the receipt is not verified: {said}");
         Ok(said)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = program();
         command.arg("miner").args(arguments).args(["--dev", &self.account.to_string()]);
         command.args(["--rpc", &format!("http://{}", self.rpc), "--data-dir"]);
         command.arg(self.folder.join("data"));

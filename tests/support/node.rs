@@ -54,6 +54,25 @@ pub fn binary() -> PathBuf {
     std::env::var_os("OMBRA_BIN").map_or_else(beside, PathBuf::from)
 }
 
+/// The program, as it is where nobody has set a variable for it or for a proxy. The place of the model
+/// stays.
+#[must_use]
+pub fn program() -> Command {
+    plain(&binary())
+}
+
+fn plain(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("OMBRA_") && text != "OMBRA_MODEL" {
+            command.env_remove(&name);
+        }
+    }
+    command.env("NO_PROXY", "127.0.0.1");
+    command
+}
+
 /// A running `ombra dev`. Dropping it kills it.
 #[derive(Debug)]
 pub struct Node {
@@ -111,7 +130,7 @@ impl Node {
         if !asked.success() {
             bail!("the node was gone");
         }
-        let status = self.process.wait()?;
+        let status = wait_for("the node to end", || Ok(self.process.try_wait()?))?;
         if !status.success() {
             bail!("the node ended with {status}");
         }
@@ -120,7 +139,9 @@ impl Node {
 
     /// Runs the node's binary with other arguments and answers what it printed.
     pub fn ombra(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
-        Ok(Command::new(&self.options.binary).args(arguments).stdin(Stdio::null()).output()?)
+        let mut command = plain(&self.options.binary);
+        command.args(arguments).stdin(Stdio::null());
+        process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
     }
 
     /// Calls a method and answers its result.
@@ -196,7 +217,7 @@ fn launch(
         std::fs::remove_file(&endpoints)?;
     }
     let is_new = !data.join("genesis.json").exists();
-    let mut command = Command::new(&options.binary);
+    let mut command = plain(&options.binary);
     command.arg("dev").args(["--rpc", &rpc.to_string(), "--metrics", "127.0.0.1:0"]);
     if is_new {
         command.args(["--accounts", &options.accounts.to_string()]);

@@ -1,8 +1,71 @@
-//! What a process has used, as the system tells.
+//! What a process prints until it ends, not waited for without end, and what it has used, as the
+//! system tells.
 
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
+use std::process::{Child, Output};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+
+use crate::node::{PATIENCE, wait_for};
+
+/// How a process ends, and what it prints until then where that is piped. One that does not end in
+/// time is killed.
+pub fn ended(mut process: Child) -> anyhow::Result<Output> {
+    let stdout = process.stdout.take().map(reading);
+    let stderr = process.stderr.take().map(reading);
+    let waited = wait_for("a program to end", || Ok(process.try_wait()?));
+    if waited.is_err() {
+        process.kill()?;
+        process.wait()?;
+    }
+    let [stdout, stderr] = [stdout, stderr].map(|it| it.map_or_else(|| Ok(Vec::new()), read));
+    let (stdout, stderr) = (stdout?, stderr?);
+    let status = waited.with_context(|| {
+        let printed = [&stdout, &stderr].map(|it| String::from_utf8_lossy(it));
+        format!("it printed: {}", printed.join("\n"))
+    })?;
+    Ok(Output { status, stdout, stderr })
+}
+
+fn reading(mut pipe: impl Read + Send + 'static) -> JoinHandle<std::io::Result<Vec<u8>>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).map(|_count| bytes)
+    })
+}
+
+fn read(reading: JoinHandle<std::io::Result<Vec<u8>>>) -> anyhow::Result<Vec<u8>> {
+    Ok(reading.join().map_err(|_panic| anyhow!("a reader panicked"))??)
+}
+
+/// The lines that a process prints, as they come. What nobody takes is read all the same.
+pub fn lines(printed: impl Read + Send + 'static) -> mpsc::Receiver<String> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(printed).lines().map_while(Result::ok) {
+            // Whoever waited may have given up.
+            drop(tell.send(line));
+        }
+    });
+    told
+}
+
+/// The lines up to the first that begins with `word`; none if there is no such line in time.
+pub fn lines_to(printed: &mpsc::Receiver<String>, word: &str) -> Option<Vec<String>> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut lines = Vec::new();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        lines.push(printed.recv_timeout(left).ok()?);
+        if lines.last().is_some_and(|line| line.starts_with(word)) {
+            return Some(lines);
+        }
+    }
+}
 
 /// User and system time of a process so far.
 pub fn cpu_seconds(pid: u32) -> anyhow::Result<f64> {

@@ -69,6 +69,9 @@ fn steps_tools_texts_and_a_long_answer_are_shown() -> anyhow::Result<()> {
             "paid         0.000206 OMBRA",
         ],
     );
+    for once in ["\nstep 0 ", "\nstep 1 ", "said \"I looked it up.\""] {
+        assert_eq!(1, printed.matches(once).count(), "{once:?} in {printed}");
+    }
     let named = scene.done(&["run", "--follow", &run])?;
     check(&named, &[&format!("thoughts in blob {thoughts}; --thoughts shows them"), &answer]);
     Ok(())
@@ -95,8 +98,9 @@ fn a_run_that_was_not_completed_is_explained_and_is_a_failure() -> anyhow::Resul
 
 #[test]
 fn a_run_that_nobody_works_on_comes_back_with_its_money() -> anyhow::Result<()> {
+    // Long enough for the claim to be seen.
     let param = |name: &str, value: u32| ["--param".to_owned(), format!("{name}={value}")];
-    let more = [param("claimTtlMs", 300), param("pendingTtlMs", 4_000)].concat();
+    let more = [param("claimTtlMs", 1_500), param("pendingTtlMs", 6_000)].concat();
     let scene = Scene::with(DevOptions { more, ..DevOptions::from_environment() })?;
     let before = scene.balance(0)?;
     // The miner takes it and does nothing, so it is open again, and then nobody comes.

@@ -78,6 +78,8 @@ fn in_a_terminal(scene: &Scene) -> anyhow::Result<Begun> {
     let line = format!("exec {} run Hi --dev 0 --max-fee {ESCROW}", ombra.display());
     let mut command = Command::new("script");
     command.args(["-qefc", &line, "/dev/null"]).env("OMBRA_RPC", scene.url());
+    // A terminal without a name has no live line.
+    command.env("TERM", "xterm").env_remove("OMBRA_WALLET");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Begun::of(command.spawn().context("`script` of util-linux")?)
 }
@@ -109,5 +111,49 @@ fn a_terminal_has_a_live_line_and_is_asked_before_a_run_is_taken_back() -> anyho
     assert!(printed.contains("0.000000 of 0.010000 OMBRA, 0 tokens"), "{printed}");
     assert!(printed.contains("Cancel it and take 0.010000 OMBRA back? y/n"), "{printed}");
     assert_eq!(before, scene.balance(0)?);
+    Ok(())
+}
+
+#[test]
+fn who_does_not_say_yes_at_the_terminal_leaves_the_run_pending() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    for answer in ["n\n", "\n"] {
+        let (mut begun, run) = asked_in_a_terminal(&scene)?;
+        type_in(&mut begun, answer)?;
+        let (code, printed) = begun.end()?;
+        assert_eq!(Some(1), code, "{printed}");
+        assert!(printed.contains("waits for a miner until"), "{answer:?}: {printed}");
+        assert_pending(&scene, &run)?;
+    }
+    let (mut begun, run) = asked_in_a_terminal(&scene)?;
+    // Pressed until it was heard: two that come at once are one.
+    wait_for("a second ctrl-C to end it", || {
+        let ended = begun.process.0.try_wait()?;
+        if ended.is_none() {
+            // It may end just now.
+            drop(type_in(&mut begun, "\u{3}"));
+        }
+        Ok(ended)
+    })?;
+    let (code, printed) = begun.end()?;
+    assert_eq!(Some(1), code, "{printed}");
+    assert!(printed.contains("ombra: interrupted"), "{printed}");
+    assert!(!printed.contains("waits for a miner until"), "{printed}");
+    assert_pending(&scene, &run)
+}
+
+/// A pending run in a terminal, and ctrl-C pressed.
+fn asked_in_a_terminal(scene: &Scene) -> anyhow::Result<(Begun, String)> {
+    let mut begun = in_a_terminal(scene)?;
+    begun.read_to("pending ")?;
+    let run = begun.run()?;
+    type_in(&mut begun, "\u{3}")?;
+    begun.read_to_part("^C")?;
+    Ok((begun, run))
+}
+
+fn assert_pending(scene: &Scene, run: &str) -> anyhow::Result<()> {
+    let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
+    assert_eq!("pending", text(&record, "status"));
     Ok(())
 }
