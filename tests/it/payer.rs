@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use tests::model::ModelServer;
 use tests::node::{DevOptions, Node, program};
-use tests::process::{ended, lines_to};
+use tests::process::{ended, lines, lines_to};
 
 /// A node and a folder for files.
 struct Scene {
@@ -70,7 +70,7 @@ impl Scene {
             .spawn()?;
         let printed = process.stdout.take().context("its output")?;
         let miner = Process(process);
-        let works = lines_to(printed, "open").is_some();
+        let works = lines_to(&lines(printed), "open").is_some();
         ensure!(works, "{}", std::fs::read_to_string(self.path("miner.log"))?);
         Ok(miner)
     }

@@ -12,7 +12,7 @@ use types::{Address, Body, Hash, Keypair};
 use crate::actor::Actor;
 use crate::http::{self, Connection};
 use crate::node::{program, wait_for};
-use crate::process::{ended, lines_to};
+use crate::process::{ended, lines, lines_to};
 use crate::workload::keys;
 
 /// Lines of a log that explain a fault.
@@ -100,7 +100,7 @@ impl MinerHome {
         let mut process = command.spawn()?;
         let printed = process.stdout.take().context("its output")?;
         let miner = Miner(process);
-        let works = lines_to(printed, "open").is_some();
+        let works = lines_to(&lines(printed), "open").is_some();
         ensure!(works, "the miner of account {} does not work:\n{}", self.account, self.logged()?);
         Ok(miner)
     }

@@ -1,15 +1,16 @@
 //! A node, a model that follows a rule, and a miner on development account 1.
 
-use std::io::{BufRead as _, BufReader, Lines};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tests::actor::Actor;
 use tests::model::ModelServer;
-use tests::node::{DevOptions, Node, binary, wait_for};
+use tests::node::{DevOptions, Node, program, wait_for};
+use tests::process::{ended, lines, lines_to};
 use types::Body;
 use wallet::accounts::development_account;
 
@@ -18,6 +19,8 @@ pub(super) const MINER: &str = "69779141b27f1fb5062164ab88e27a4d00e34862";
 
 pub(super) struct Scene {
     pub(super) node: Node,
+    /// Where the miner finds the node.
+    pub(super) rpc: SocketAddr,
     pub(super) folder: tempfile::TempDir,
     model: ModelServer,
     requester: Actor,
@@ -29,7 +32,7 @@ struct Started(Child);
 /// A miner that runs. Dropping it is `kill -9`.
 pub(super) struct Miner {
     process: Started,
-    printed: Lines<BufReader<ChildStdout>>,
+    printed: mpsc::Receiver<String>,
     /// Where metrics and health are, if they are served.
     pub(super) metrics: Option<SocketAddr>,
 }
@@ -49,22 +52,19 @@ impl Miner {
 
     /// Reads what it prints up to a line that begins so.
     pub(super) fn prints(&mut self, beginning: &str) -> anyhow::Result<()> {
-        for line in self.printed.by_ref() {
-            let line = line?;
-            if let Some(url) = line.strip_prefix("metrics  http://") {
-                self.metrics = Some(url.trim_end_matches("/metrics").parse()?);
-            }
-            if line.starts_with(beginning) {
-                return Ok(());
-            }
+        let lines = lines_to(&self.printed, beginning);
+        let lines = lines.with_context(|| format!("the miner did not print {beginning:?}"))?;
+        let url = lines.iter().find_map(|line| line.strip_prefix("metrics  http://"));
+        if let Some(url) = url {
+            self.metrics = Some(url.trim_end_matches("/metrics").parse()?);
         }
-        anyhow::bail!("the miner ended before it printed {beginning:?}")
+        Ok(())
     }
 
     /// Stops it in order.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
         Command::new("kill").arg(self.process.0.id().to_string()).status()?;
-        let status = self.process.0.wait()?;
+        let status = wait_for("the miner to end", || Ok(self.process.0.try_wait()?))?;
         anyhow::ensure!(status.success(), "the miner ended with {status}");
         Ok(())
     }
@@ -72,14 +72,12 @@ impl Miner {
 
 impl Scene {
     pub(super) fn new() -> anyhow::Result<Self> {
-        Self::with(DevOptions::from_environment())
-    }
-
-    pub(super) fn with(options: DevOptions) -> anyhow::Result<Self> {
-        let node = Node::start(options)?;
+        let node = Node::start(DevOptions::from_environment())?;
+        let rpc = node.rpc;
         let folder = tempfile::tempdir()?;
         let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
-        let scene = Self { node, folder, model, requester: Actor::new(development_account(0)?) };
+        let requester = Actor::new(development_account(0)?);
+        let scene = Self { node, rpc, folder, model, requester };
         scene.configure("")?;
         Ok(scene)
     }
@@ -117,12 +115,12 @@ impl Scene {
     }
 
     fn url(&self) -> String {
-        format!("http://{}", self.node.rpc)
+        format!("http://{}", self.rpc)
     }
 
     /// A command of the miner with its place.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = program();
         command.arg("miner").args(arguments).stdin(Stdio::null());
         command.args(["--rpc", &self.url(), "--data-dir"]).arg(self.path("miners"));
         command
@@ -147,7 +145,7 @@ impl Scene {
             .stderr(log)
             .spawn()
             .map(Started)?;
-        let printed = BufReader::new(process.0.stdout.take().context("its output")?).lines();
+        let printed = lines(process.0.stdout.take().context("its output")?);
         let mut miner = Miner { process, printed, metrics: None };
         miner.prints("metrics").with_context(|| self.log().unwrap_or_default())?;
         Ok(miner)
@@ -155,7 +153,8 @@ impl Scene {
 
     /// What a command about the miner prints. It needs no wallet: the folder has one miner.
     pub(super) fn tell(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let told = self.command(arguments).output()?;
+        let mut command = self.command(arguments);
+        let told = ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
         anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
         Ok(String::from_utf8(told.stdout)?)
     }
