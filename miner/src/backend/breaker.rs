@@ -1,4 +1,7 @@
 //! Leaves a failing back end alone: after some failures in a row it is not asked for a while.
+//!
+//! Only an answer ends a row of failures, and only a run that was claimed asks. So each time after the
+//! rest the back end counts as ready: the next run tries it, and what fails then makes the rest longer.
 
 use std::sync::Arc;
 
@@ -12,7 +15,8 @@ use crate::talk::{Iteration, Output};
 
 /// Failures in a row after which a back end is left alone.
 const FAILURES_MAX: u32 = 3;
-/// For how long; doubled with each failure after it.
+/// For how long, and for how long nothing is claimed after any failure; doubled with each failure after
+/// those.
 const REST_MS_MIN: u64 = 5_000;
 const REST_MS_MAX: u64 = 300_000;
 
@@ -21,7 +25,8 @@ const REST_MS_MAX: u64 = 300_000;
 pub struct Record {
     failures: u32,
     last: String,
-    rests_until_ms: u64,
+    last_ms: u64,
+    open_until_ms: u64,
     unfit: bool,
 }
 
@@ -34,9 +39,11 @@ impl Record {
                 self.failures = self.failures.saturating_add(1);
                 self.unfit |= error.is_unfit();
                 self.last = error.to_string();
-                let beyond = self.failures.saturating_sub(FAILURES_MAX);
-                let rest = REST_MS_MIN.saturating_mul(1 << beyond.min(16)).min(REST_MS_MAX);
-                self.rests_until_ms = now_ms.saturating_add(rest);
+                self.last_ms = now_ms;
+                if let Some(beyond) = self.failures.checked_sub(FAILURES_MAX) {
+                    let rest = REST_MS_MIN.saturating_mul(1 << beyond.min(16)).min(REST_MS_MAX);
+                    self.open_until_ms = now_ms.saturating_add(rest);
+                }
             }
             Err(_) => (),
         }
@@ -51,24 +58,25 @@ impl Record {
         if self.unfit {
             return Err(BackendError::Model(cause));
         }
-        let left_ms = self.rests_until_ms.saturating_sub(now_ms);
-        if left_ms > 0 && self.failures >= FAILURES_MAX {
-            return Err(BackendError::Open { left_ms, cause });
+        match self.open_until_ms.checked_sub(now_ms) {
+            Some(left_ms) if left_ms > 0 => Err(BackendError::Open { left_ms, cause }),
+            Some(_) | None => Ok(()),
         }
-        Ok(())
     }
 
-    /// What that means for claiming. After a failure nothing is claimed for a while. Then it is tried
-    /// again: only another question can tell that the back end is repaired.
+    /// What that means for claiming.
     #[must_use]
     pub fn health(&self, now_ms: u64) -> Health {
         match self.allow(now_ms) {
             Err(error) => Health::Down(error.to_string()),
-            Ok(()) if self.failures > 0 && now_ms < self.rests_until_ms => {
-                Health::Degraded(self.last.clone())
-            }
+            Ok(()) if self.is_resting(now_ms) => Health::Degraded(self.last.clone()),
             Ok(()) => Health::Ready,
         }
+    }
+
+    /// Whether the last failure is too fresh for another run to try.
+    const fn is_resting(&self, now_ms: u64) -> bool {
+        self.failures > 0 && now_ms < self.last_ms.saturating_add(REST_MS_MIN)
     }
 }
 

@@ -569,6 +569,7 @@ fn a_back_end_that_fails_thrice_is_left_alone_for_longer_and_longer() {
     record.note(&failed(), 0);
     assert!(matches!(record.health(4_999), Health::Degraded(_)));
     assert_eq!(Health::Ready, record.health(5_000), "it is tried again");
+    assert!(record.allow(0).is_ok(), "runs that were claimed go on");
     record.note(&failed(), 0);
     assert!(matches!(record.health(4_999), Health::Down(_)));
     assert!(matches!(record.allow(4_999), Err(BackendError::Open { left_ms: 1, .. })));
@@ -579,6 +580,25 @@ fn a_back_end_that_fails_thrice_is_left_alone_for_longer_and_longer() {
     assert_eq!(Health::Ready, record.health(15_000), "it is tried again");
     record.note(&answered(), 15_000);
     assert_eq!(Health::Ready, record.health(15_000));
+}
+
+#[test]
+fn a_back_end_that_failed_is_tried_again_by_the_next_run_after_the_rest() {
+    let mut record = Record::default();
+    record.note(&failed(), 1_000);
+    assert!(matches!(record.health(5_999), Health::Degraded(_)));
+    assert_eq!(Health::Ready, record.health(6_000));
+    record.note(&failed(), 7_000);
+    assert!(matches!(record.health(11_999), Health::Degraded(_)));
+    assert_eq!(Health::Ready, record.health(12_000));
+    // The failures before count although nothing was asked for a day.
+    let day_ms = 86_400_000;
+    record.note(&failed(), day_ms);
+    assert!(matches!(record.health(day_ms + 4_999), Health::Down(_)));
+    assert_eq!(Health::Ready, record.health(day_ms + 5_000));
+    record.note(&failed(), day_ms + 5_000);
+    assert!(matches!(record.health(day_ms + 14_999), Health::Down(_)));
+    assert_eq!(Health::Ready, record.health(day_ms + 15_000));
 }
 
 #[test]

@@ -21,6 +21,10 @@ use crate::tools;
 /// A wait without a deadline; the chain has one for every run, so this is only a bound.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// So often a question is asked that is answered with status 500: it may be the question's own fault,
+/// as where the model's template refuses its form.
+const ASKED_MAX: u32 = 5;
+
 /// A prompt may have fewer tokens than the one before it by what asked for the rest of a text.
 const SHRINKING_TOKENS: u32 = 64;
 
@@ -161,6 +165,7 @@ impl Inner {
         iteration: &Iteration<'_>,
     ) -> Result<Result<Output, (RunStatus, String)>, Halt> {
         let mut pauses = Pauses::new(self.parts.config.pause_ms);
+        let mut failed = 0_u32;
         loop {
             let too_late = || {
                 let why = "no answer of the model before the deadline of the chain";
@@ -180,7 +185,10 @@ impl Inner {
             }
             tracing::warn!(run = %scene.view.id, %error, "the model gave no output");
             self.parts.counters.count(Event::BackendFailed);
-            if !error.is_passing() {
+            if let BackendError::Failed { status: 500, .. } = error {
+                failed = failed.saturating_add(1);
+            }
+            if !error.is_passing() || failed >= ASKED_MAX {
                 return Ok(Err((RunStatus::Failed, public(&error).into())));
             }
             pauses.pause(&self.stop).await?;

@@ -18,6 +18,7 @@ use types::{Hash, Keypair, RunStatus};
 use super::outbox::UNDER_WAY_MAX;
 use super::receipt::{Earnings, receipt};
 use super::{PolicyNews, budget, follow_policy};
+use crate::backend::breaker::Guarded;
 use crate::backend::{BackendError, Health};
 use crate::chain::{Notice, Runs};
 use crate::journal::Spent;
@@ -417,6 +418,47 @@ async fn a_failure_that_may_pass_is_waited_out() {
     bench.finish(1).await;
     assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
     assert_eq!(4, bench.model.asked.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_question_that_the_server_always_fails_at_ends_the_run_long_before_its_deadline() {
+    let failed =
+        |status| BackendError::Failed { url: "http://secret".into(), status, body: "x".into() };
+    let bench = Bench::new();
+    *bench.model.failures.lock() = vec![failed(500); 9];
+    let run = bench.chain.add_run("x", 10_000, 3);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
+    assert_eq!(5, bench.model.asked.load(Ordering::SeqCst));
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    assert_eq!(Some("the model could not be asked"), answer.as_deref());
+    // What stands before the server may be away for longer.
+    let bench = Bench::new();
+    *bench.model.failures.lock() = [vec![failed(502); 6], vec![failed(500); 4]].concat();
+    let run = bench.chain.add_run("x", 10_000, 3);
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(11, bench.model.asked.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn after_a_run_whose_questions_failed_the_next_one_is_claimed_when_the_rest_is_over() {
+    let mut bench = Bench::new();
+    bench.backend = Arc::new(Guarded::new(bench.model.clone(), bench.clock.clone()));
+    *bench.model.failures.lock() = vec![BackendError::Model("broken".into())];
+    let failed = bench.chain.add_run("a", 10_000, 3);
+    let happens = async {
+        bench.counters.until_finished(1).await;
+        let next = bench.chain.add_run("b", 10_000, 3);
+        let down = |events: &[Event]| events.contains(&Event::Decided("BACKEND_DOWN"));
+        bench.counters.until(down).await;
+        bench.clock.0.fetch_add(5_000, Ordering::SeqCst);
+        bench.counters.until_finished(2).await;
+        next
+    };
+    let next = bench.during(happens).await;
+    assert_eq!(RunStatus::Failed, bench.chain.run_of(&failed).status);
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&next).status);
 }
 
 #[tokio::test]
