@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore};
 use tokio_util::sync::CancellationToken;
 use types::tx::Transfer;
@@ -92,9 +92,9 @@ impl Outbox {
     /// Sends what was signed and whose fate is not known, as it is. Only while nothing is posted.
     pub(super) async fn recover(&self) -> Result<(), Halt> {
         let parcels = self.journal.outbox()?;
-        // Those after a gap would wait for it.
-        self.mend().await?;
-        try_join_all(parcels.iter().map(|parcel| self.deliver(parcel, Sent::NotYet))).await?;
+        // Those after a gap wait for what fills it, and that for those before it.
+        let sent = try_join_all(parcels.iter().map(|parcel| self.deliver(parcel, Sent::NotYet)));
+        try_join(self.mend(), sent).await?;
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl Outbox {
         Ok(Some(verdict))
     }
 
-    /// Fills a gap in the row of nonces, if there is one that others wait behind.
+    /// Fills the gaps in the row of nonces that others wait behind, one after the other.
     async fn mend(&self) -> Result<(), Halt> {
         let mut pauses = Pauses::new(self.pause_ms);
         loop {
@@ -184,12 +184,9 @@ impl Outbox {
             self.journal.sign(None, &parcel).await?;
             let sent = self.send(&parcel).await;
             drop(turn);
-            let verdict = self.fate(&parcel, sent).await?;
-            self.write_down(&parcel, &verdict).await?;
-            if verdict == Verdict::Included {
-                return Ok(());
+            if let Verdict::Refused(_) = self.conclude(&parcel, sent).await? {
+                pauses.pause(&self.stop).await?;
             }
-            pauses.pause(&self.stop).await?;
         }
     }
 

@@ -13,16 +13,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use types::{Hash, Keypair, RunStatus};
+use types::tx::Transfer;
+use types::{Amount, Body, Hash, Keypair, RunStatus};
+use wallet::{Envelope, Signed};
 
 use super::outbox::UNDER_WAY_MAX;
 use super::receipt::{Earnings, receipt};
 use super::{PolicyNews, budget, follow_policy};
 use crate::backend::breaker::Guarded;
 use crate::backend::{BackendError, Health};
+use crate::chain::fake::CHAIN;
 use crate::chain::{Notice, Runs};
 use crate::journal::Spent;
-use crate::journal::entry::{Day, Outcome, Phase};
+use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
 use crate::policy::{PolicyFile, Reason};
 use crate::ports::{Clock, Ending, Event};
 use crate::talk::ToolSpec;
@@ -748,19 +751,55 @@ async fn a_gap_that_nothing_is_there_for_is_filled_with_nothing() {
     assert_eq!(2, ids.iter().filter(done).count());
 }
 
+/// A miner that died when the claims of `runs` runs were under way, and those with these nonces were
+/// known to be lost: it had done nothing about that. The chain makes blocks again.
+async fn died_with_gaps(runs: usize, nonces: &[u64]) -> Bench {
+    let (bench, _) = halted(runs);
+    bench.during(bench.chain.until(|state| state.pool.len() == runs)).await;
+    for parcel in bench.journal.outbox().unwrap() {
+        if !nonces.contains(&parcel.nonce) {
+            continue;
+        }
+        let entry = bench.entry(&parcel.run);
+        let lost = entry.at(Phase::Over(Outcome::ClaimRefused("RUN_NOT_PENDING".into())));
+        let spent = Spent { now_ms: 1_000_000, add: Day::default() };
+        bench.journal.resolve(Some(&lost), parcel.nonce, spent).await.unwrap();
+        let mut state = bench.chain.state.lock();
+        state.pool.retain(|tx| tx.nonce() != parcel.nonce);
+        state.runs.get_mut(&parcel.run).unwrap().status = RunStatus::Cancelled;
+    }
+    bench.chain.state.lock().is_halted = false;
+    bench
+}
+
+#[tokio::test]
+async fn a_miner_that_is_stopped_with_two_gaps_fills_both_at_its_next_start() {
+    let bench = died_with_gaps(4, &[0, 2]).await;
+    bench.finish(2).await;
+    assert_eq!(vec!["TRANSFER", "CLAIM", "TRANSFER", "CLAIM"], bench.sent()[..4]);
+    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.journal.outbox().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_miner_that_died_before_it_sent_a_filler_sends_it_with_one_for_the_gap_above() {
+    let bench = died_with_gaps(3, &[0, 1]).await;
+    let nothing = Transfer::new(key().address(), Amount::ZERO, Amount::ZERO);
+    let (timestamp, chain_id) = (bench.clock.now_ms(), Some(CHAIN.into()));
+    let envelope = Envelope { nonce: 0, timestamp, chain_id };
+    let signed = Signed::new(&key(), &envelope, &Body::Transfer(nothing));
+    let (hash, text) = (signed.hash(), signed.text().to_owned());
+    let filler = Parcel { nonce: 0, hash, text, run: Hash::ZERO, purpose: Purpose::Filler };
+    bench.journal.sign(None, &filler).await.unwrap();
+    bench.finish(1).await;
+    assert_eq!(vec!["TRANSFER", "TRANSFER", "CLAIM"], bench.sent()[..3]);
+    assert!(bench.chain.state.lock().refusals.is_empty());
+    assert!(bench.journal.outbox().unwrap().is_empty());
+}
+
 #[tokio::test]
 async fn a_miner_that_is_stopped_with_a_gap_fills_it_at_its_next_start() {
-    let (bench, _) = halted(3);
-    bench.during(bench.chain.until(|state| state.pool.len() == 3)).await;
-    let first = bench.journal.outbox().unwrap()[0].clone();
-    // As if it had been told that the first claim is lost, and had died before it did more.
-    let entry = bench.entry(&first.run);
-    let lost = entry.at(Phase::Over(Outcome::ClaimRefused("RUN_NOT_PENDING".into())));
-    let spent = Spent { now_ms: 1_000_000, add: Day::default() };
-    bench.journal.resolve(Some(&lost), first.nonce, spent).await.unwrap();
-    bench.chain.state.lock().pool.remove(0);
-    bench.chain.state.lock().runs.get_mut(&first.run).unwrap().status = RunStatus::Cancelled;
-    bench.chain.state.lock().is_halted = false;
+    let bench = died_with_gaps(3, &[0]).await;
     bench.finish(2).await;
     assert_eq!(vec!["TRANSFER", "CLAIM", "CLAIM"], bench.sent()[..3]);
     assert!(bench.chain.state.lock().refusals.is_empty());
