@@ -170,6 +170,12 @@ fn blob_chunk_fee_micro(params: &Value) -> u64 {
     stated.unwrap_or_else(|| types::Params::default().blob_fee_per_chunk.get())
 }
 
+/// The same for the tokens of a step.
+fn step_tokens_max(params: &Value) -> u64 {
+    let stated = params["maxOutputTokensPerStep"].as_u64();
+    stated.unwrap_or_else(|| types::Params::default().max_output_tokens_per_step)
+}
+
 fn step(step: records::Step) -> StepView {
     StepView {
         index: step.step_index,
@@ -200,6 +206,7 @@ impl Ledger for Node {
             height: chain.height,
             syncing: chain.syncing,
             blob_chunk_fee_micro: blob_chunk_fee_micro(&chain.params),
+            step_tokens_max: step_tokens_max(&chain.params),
             block_ms: chain.latest_block_time,
         })
     }

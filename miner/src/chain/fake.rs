@@ -60,6 +60,8 @@ pub(crate) struct State {
     pub(crate) is_halted: bool,
     /// So many steps are refused in their blocks.
     pub(crate) bad_steps: u32,
+    /// The most tokens of a step, where it is another number than usual.
+    pub(crate) step_tokens_max: Option<u64>,
     /// The next sendings are refused with these codes.
     pub(crate) refuse: Vec<&'static str>,
 }
@@ -259,8 +261,15 @@ impl Ledger for FakeChain {
     async fn head(&self) -> Answer<Head> {
         let state = self.state.lock();
         let (height, syncing, block_ms) = (state.height, state.is_syncing, state.now_ms);
-        let (chain_id, genesis) = (CHAIN.into(), Hash::ZERO);
-        Ok(Head { chain_id, genesis, height, syncing, blob_chunk_fee_micro: 100, block_ms })
+        Ok(Head {
+            chain_id: CHAIN.into(),
+            genesis: Hash::ZERO,
+            height,
+            syncing,
+            blob_chunk_fee_micro: 100,
+            step_tokens_max: state.step_tokens_limit(),
+            block_ms,
+        })
     }
 
     async fn funds(&self, address: &Address) -> Answer<Funds> {

@@ -86,6 +86,8 @@ pub struct Head {
     pub syncing: bool,
     /// What each chunk of a blob burns, micro-OMBRA.
     pub blob_chunk_fee_micro: u64,
+    /// The most tokens that a step may report.
+    pub step_tokens_max: u64,
     /// Time of the newest block, milliseconds since 1970.
     pub block_ms: u64,
 }

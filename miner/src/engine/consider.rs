@@ -47,13 +47,13 @@ impl Inner {
         if !matches!(first, Decision::Claim { .. }) {
             return Ok(Ok(first));
         }
-        match tokio::try_join!(self.parts.ledger.funds(&self.me), self.parts.ledger.head()) {
-            Ok((funds, head)) => {
-                standing.balance_micro = funds.balance_micro;
-                standing.node_syncing = head.syncing;
-            }
+        let asked = tokio::try_join!(self.parts.ledger.funds(&self.me), self.parts.ledger.head());
+        let (funds, head) = match asked {
+            Ok(answers) => answers,
             Err(error) => return Ok(Err(error)),
-        }
+        };
+        standing.balance_micro = funds.balance_micro;
+        standing.node_syncing = head.syncing;
         standing.backend_down = match self.parts.backend.health().await {
             Health::Ready => None,
             Health::Degraded(why) | Health::Down(why) => Some(why),
@@ -73,24 +73,24 @@ impl Inner {
                 standing.prompt_bytes = bytes;
                 standing.tools_missing = self.parts.tools.missing(&course.grant());
                 if standing.tools_missing.is_empty() {
-                    standing.too_long = self.too_long(run, &policy, &*course).await;
+                    let paid = budget::output_tokens_max(run).unwrap_or(1);
+                    let expected = paid.min(policy.tokens_expected);
+                    let output_tokens_max = self.step_tokens(expected, head.step_tokens_max);
+                    standing.too_long = self.too_long(run, &*course, output_tokens_max).await;
                 }
             }
         }
         Ok(Ok(decide(&policy, run, &standing)))
     }
 
-    /// The tokens of a prompt that leaves no room for the output that the policy expects, and the most
-    /// that it could have.
+    /// The tokens of a prompt that leaves no room for an output of so many, and the most that it could
+    /// have.
     async fn too_long(
         &self,
         run: &RunView,
-        policy: &Policy,
         course: &dyn Course,
+        output_tokens_max: u32,
     ) -> Option<(u64, u64)> {
-        let paid = budget::output_tokens_max(run).unwrap_or(1);
-        let expected = u32::try_from(paid.min(policy.tokens_expected)).unwrap_or(u32::MAX);
-        let output_tokens_max = expected.min(self.parts.config.output_tokens_max).max(1);
         let iteration = question(course, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {
             Ok(()) => None,

@@ -337,6 +337,11 @@ impl Outbox {
         Ok(self.chain().await?.blob_chunk_fee_micro)
     }
 
+    /// The most tokens that the chain takes for one step.
+    pub(super) async fn step_tokens_max(&self) -> Result<u64, Halt> {
+        Ok(self.chain().await?.step_tokens_max)
+    }
+
     /// The chain as it was when it was first asked for: what of it never changes.
     async fn chain(&self) -> Result<&Head, Halt> {
         if let Some(known) = self.chain.get() {

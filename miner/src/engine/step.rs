@@ -58,8 +58,7 @@ impl Inner {
             let why = "the escrow does not pay for another step";
             return self.end(entry, early(&*course, RunStatus::InsufficientFunds, why)).await;
         };
-        let own = self.parts.config.output_tokens_max;
-        let output_tokens_max = u32::try_from(paid).unwrap_or(u32::MAX).min(own);
+        let output_tokens_max = self.step_tokens(paid, self.outbox.step_tokens_max().await?);
         let iteration = question(&*course, output_tokens_max);
         let offer = tools::offer_hash(iteration.tools);
         let output = match self.infer(scene, &iteration).await? {
@@ -85,6 +84,12 @@ impl Inner {
         let record = StepRecord::new(output, then).offered(offer);
         self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
         Ok(())
+    }
+
+    /// The most tokens of a step that may have so many, where the chain takes `chain_max` of any.
+    pub(super) fn step_tokens(&self, tokens_max: u64, chain_max: u64) -> u32 {
+        let most = u32::try_from(tokens_max.min(chain_max)).unwrap_or(u32::MAX);
+        most.min(self.parts.config.output_tokens_max).max(1)
     }
 
     /// The conversation as far as the steps on the chain go. The inner error ends the run.

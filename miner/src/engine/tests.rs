@@ -26,7 +26,7 @@ use crate::chain::fake::CHAIN;
 use crate::chain::{Notice, Runs};
 use crate::journal::Spent;
 use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
-use crate::policy::{PolicyFile, Reason};
+use crate::policy::{Decision, PolicyFile, Reason, Unit};
 use crate::ports::{Clock, Ending, Event};
 use crate::talk::ToolSpec;
 use support::{Bench, TestClock, key};
@@ -256,6 +256,27 @@ async fn an_answer_that_is_cut_off_is_gone_on_with_in_the_next_step() {
 }
 
 #[tokio::test]
+async fn a_step_has_no_more_tokens_than_the_chain_takes() {
+    let bench = Bench::understanding();
+    bench.chain.state.lock().step_tokens_max = Some(8);
+    let run = bench.chain.add_run("tale=30", 10_000, 10);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::Completed, 4, 30), (view.status, view.steps, view.tokens));
+    assert_eq!(Some(30), view.reward_micro);
+    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    assert_eq!(Some(words(30)), answer);
+    assert!(bench.chain.state.lock().lost.is_empty());
+    // The escrow, and not the chain's limit, ends this one: 300 micro of fees, 21 tokens.
+    let bench = Bench::understanding();
+    bench.chain.state.lock().step_tokens_max = Some(8);
+    let run = bench.chain.add_run("tale=30", 321, 10);
+    bench.finish(1).await;
+    let view = bench.chain.run_of(&run);
+    assert_eq!((RunStatus::InsufficientFunds, 3, 21), (view.status, view.steps, view.tokens));
+}
+
+#[tokio::test]
 async fn what_there_is_of_an_answer_is_told_when_the_steps_or_the_money_end() {
     let cut = |count, why: &str| format!("{}\n\n[cut off: {why}]", words(count));
     let steps = cut(16, "no answer within the 2 steps of maxSteps");
@@ -301,6 +322,19 @@ async fn a_prompt_without_room_is_not_claimed() {
     assert_eq!(RunStatus::Pending, bench.chain.run_of(&long).status);
     let why = bench.journal.why(&long).unwrap();
     assert_eq!("PROMPT_TOO_LONG", why.decisions[0].decision.code());
+}
+
+#[tokio::test]
+async fn a_prompt_needs_room_for_no_more_than_a_step_may_have() {
+    let bench = Bench::new();
+    bench.model.room_bytes.store(20, Ordering::SeqCst);
+    bench.chain.state.lock().step_tokens_max = Some(8);
+    let run = bench.chain.add_run("a prompt that is too long for the model", 9_000, 5);
+    let told = |events: &[Event]| events.contains(&Event::Decided("PROMPT_TOO_LONG"));
+    bench.during(bench.counters.until(told)).await;
+    let why = bench.journal.why(&run).unwrap();
+    let reason = Reason::PromptTooLong { got: 39, max: 12, unit: Unit::Tokens };
+    assert_eq!(Decision::Skip(reason), why.decisions[0].decision);
 }
 
 #[tokio::test]

@@ -111,6 +111,7 @@ impl NodeFact {
                     syncing,
                     block_ms,
                     blob_chunk_fee_micro: _,
+                    step_tokens_max: _,
                 } = head;
                 Self {
                     state: if syncing { NodeState::Syncing } else { NodeState::Ready },

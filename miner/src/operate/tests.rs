@@ -52,6 +52,7 @@ fn ready(balance_micro: u64) -> NodeFact {
         height: 7,
         syncing: false,
         blob_chunk_fee_micro: 100,
+        step_tokens_max: 131_072,
         block_ms: 5,
     };
     NodeFact::default().after(Ok((head, Funds { balance_micro, nonce: 0 })))

@@ -154,9 +154,10 @@ fn notices_tell_of_open_runs_and_of_claims_in_the_pool() {
 }
 
 #[tokio::test]
-async fn a_chunk_of_a_blob_burns_what_genesis_says() {
+async fn a_chunk_of_a_blob_burns_and_a_step_reports_what_genesis_says() {
     let (script, node) = node().await;
-    for (params, fee) in [(json!({"blobFeePerChunk": "250"}), 250), (json!({}), 100)] {
+    let stated = json!({"blobFeePerChunk": "250", "maxOutputTokensPerStep": 4_096});
+    for (params, fee, tokens) in [(stated, 250, 4_096), (json!({}), 100, 131_072)] {
         let info = json!({"result": {
             "chainId": "c", "genesisHash": Hash::ZERO, "height": 1, "latestBlockHash": Hash::ZERO,
             "latestBlockTime": 1, "syncing": true, "params": params,
@@ -164,5 +165,6 @@ async fn a_chunk_of_a_blob_burns_what_genesis_says() {
         script.answers.lock().insert("ombra_chainInfo".into(), info);
         let head = node.head().await.unwrap();
         assert_eq!((fee, true), (head.blob_chunk_fee_micro, head.syncing));
+        assert_eq!(tokens, head.step_tokens_max);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use types::tx::{AgentClaim, AgentFinish, AgentStep, BlobChunk, BlobFinalize, BlobInit};
-use types::{Address, Body, Hash, Keypair, RunStatus, Transaction};
+use types::{Address, Body, Hash, Keypair, Params, RunStatus, Transaction};
 use wallet::{Envelope, Signed};
 
 use super::{CHAIN, State, parse};
@@ -63,6 +63,9 @@ impl State {
             self.bad_steps = left;
             return Err("STEP_OUT_OF_ORDER");
         }
+        if step.output_tokens > self.step_tokens_limit() {
+            return Err("TOKENS_LIMIT");
+        }
         let deadline_ms = Some(self.now_ms + 600_000);
         let run = open(&mut self.runs, &step.agent_run_id, miner)?;
         let steps = self.steps.entry(run.id).or_default();
@@ -92,6 +95,10 @@ impl State {
         (run.status, run.deadline_ms) = (RunStatus::Running, deadline_ms);
         self.step_bodies.push(step.clone());
         Ok(())
+    }
+
+    pub(super) fn step_tokens_limit(&self) -> u64 {
+        self.step_tokens_max.unwrap_or_else(|| Params::default().max_output_tokens_per_step)
     }
 
     fn finish(&mut self, finish: &AgentFinish, miner: Address) -> Result<(), &'static str> {
