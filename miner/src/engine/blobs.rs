@@ -8,24 +8,32 @@ use super::Inner;
 use super::error::Halt;
 use super::settle::Verdict;
 use crate::journal::entry::{Entry, Purpose};
+use crate::text::cut;
+
+/// So many ids are tried for one text.
+const IDS_MAX: u32 = 3;
+/// Hexadecimal digits of an id that nobody else knows before it is sent.
+const SECRET_DIGITS: usize = 16;
+/// The code of an id that somebody has.
+const TAKEN: &str = "BLOB_EXISTS";
 
 /// What is to be kept.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// The blob's id.
-    pub(super) id: String,
+    /// What it is of its run, as the blob's id has it.
+    pub(super) name: String,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Content {
-    pub(super) fn of_text(id: String, text: String) -> Self {
-        Self { id, bytes: text.into_bytes() }
+    pub(super) fn of_text(name: String, text: String) -> Self {
+        Self { name, bytes: text.into_bytes() }
     }
 
-    fn init(&self) -> BlobInit {
+    fn init(&self, blob_id: String) -> BlobInit {
         let total_bytes = u64::try_from(self.bytes.len()).unwrap_or(u64::MAX);
         BlobInit {
-            blob_id: self.id.clone(),
+            blob_id,
             content_type: "text/plain; charset=utf-8".into(),
             total_bytes,
             total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
@@ -41,32 +49,52 @@ impl Content {
 }
 
 impl Inner {
-    /// Keeps a text as a finalised blob, and goes on where it was left. The inner error is the code
-    /// of a refusal.
+    /// Keeps a text as a finalised blob, and goes on where it was left; gives the blob's id. The inner
+    /// error is the code of a refusal.
     pub(super) async fn keep(
         &self,
         entry: &Entry,
         content: &Content,
+    ) -> Result<Result<String, String>, Halt> {
+        for attempt in 0..IDS_MAX {
+            let init = content.init(self.blob_id(&entry.run.id, content, attempt));
+            match self.keep_as(entry, content, &init).await? {
+                Ok(()) => return Ok(Ok(init.blob_id)),
+                Err(code) if code == TAKEN => {
+                    tracing::warn!(run = %entry.run.id, id = %init.blob_id, "the blob's id is taken");
+                }
+                Err(code) => return Ok(Err(code)),
+            }
+        }
+        Ok(Err(TAKEN.into()))
+    }
+
+    /// The same with this announcement.
+    async fn keep_as(
+        &self,
+        entry: &Entry,
+        content: &Content,
+        init: &BlobInit,
     ) -> Result<Result<(), String>, Halt> {
-        let init = content.init();
+        let blob_id = &init.blob_id;
         let chunk_fee_micro = self.outbox.blob_chunk_fee_micro().await?;
         loop {
-            let found = self.patiently(|| self.parts.ledger.blob(&content.id)).await?;
+            let found = self.patiently(|| self.parts.ledger.blob(blob_id)).await?;
             let (body, burns_micro) = match found {
                 None => (Body::BlobInit(init.clone()), 0),
                 Some(blob) if blob.owner != self.me || blob.content_hash != init.content_hash => {
-                    return Ok(Err("BLOB_EXISTS".into()));
+                    return Ok(Err(TAKEN.into()));
                 }
                 Some(blob) if blob.is_final => return Ok(Ok(())),
                 Some(blob) if blob.received < init.total_chunks => {
                     let chunk = BlobChunk {
-                        blob_id: content.id.clone(),
+                        blob_id: blob_id.clone(),
                         chunk_index: blob.received,
                         chunk_data: content.chunk(blob.received),
                     };
                     (Body::BlobChunk(chunk), chunk_fee_micro)
                 }
-                Some(_) => (Body::BlobFinalize(BlobFinalize { blob_id: content.id.clone() }), 0),
+                Some(_) => (Body::BlobFinalize(BlobFinalize { blob_id: blob_id.clone() }), 0),
             };
             let purpose = Purpose::Blob { burns_micro };
             match self.outbox.post(entry, &body, purpose).await? {
@@ -75,5 +103,14 @@ impl Inner {
                 Verdict::Refused(code) => return Ok(Err(code)),
             }
         }
+    }
+
+    /// The id of a blob, the same each time. Whoever announces an id first has it, and texts of a run
+    /// or their hashes may be on the chain before; so the end of the id follows from a signature.
+    fn blob_id(&self, run: &Hash, content: &Content, attempt: u32) -> String {
+        let Content { name, bytes } = content;
+        let message = format!("id of blob {attempt} {run}-{name} {}", Hash::digest(bytes));
+        let secret = Hash::digest(self.parts.key.sign(message.as_bytes()).as_bytes()).to_string();
+        format!("{run}-{name}-{}", cut(&secret, SECRET_DIGITS))
     }
 }

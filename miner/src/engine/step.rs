@@ -298,15 +298,20 @@ impl Inner {
     /// Signs the step, with its long texts in blobs.
     pub(super) async fn sign_step(&self, scene: Scene) -> Result<(), Halt> {
         let Scene { entry, step: Some(mut record), view } = scene else { return Ok(()) };
-        let (thoughts, output) = self.blobs(&entry, &record);
-        for blob in [&thoughts, &output].into_iter().flatten() {
-            if let Err(code) = self.keep(&entry, blob).await? {
-                tracing::warn!(run = %view.id, code, "a step goes without its blobs");
-                record.blobs_refused = true;
-                self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
-                return Ok(());
+        let mut ids = [None, None];
+        for (id, text) in ids.iter_mut().zip(self.blobs(&entry, &record)) {
+            let Some(text) = text else { continue };
+            match self.keep(&entry, &text).await? {
+                Ok(kept) => *id = Some(kept),
+                Err(code) => {
+                    tracing::warn!(run = %view.id, code, "a step goes without its blobs");
+                    record.blobs_refused = true;
+                    self.parts.journal.put_step(&view.id, entry.steps, &record).await?;
+                    return Ok(());
+                }
             }
         }
+        let [thought_blob_id, output_blob_id] = ids;
         let tokens = u64::from(record.output.output_tokens);
         let calls: Vec<CallReport> = record.calls.iter().filter_map(report).collect();
         let body = AgentStep {
@@ -314,9 +319,9 @@ impl Inner {
             step_index: entry.steps,
             output_tokens: tokens,
             output_hash: Hash::digest(record.output.text.as_bytes()),
-            thought_blob_id: thoughts.map(|blob| blob.id),
+            thought_blob_id,
             tool_calls: (!calls.is_empty()).then_some(calls),
-            output_blob_id: output.map(|blob| blob.id),
+            output_blob_id,
         };
         let mut signed = entry.at(Phase::StepSigned);
         signed.turns = if self.parts.config.turns { turns(&record) } else { Vec::new() };
@@ -325,21 +330,21 @@ impl Inner {
     }
 
     /// The blobs of a step: its thoughts and its output, where they are to be kept.
-    fn blobs(&self, entry: &Entry, record: &StepRecord) -> (Option<Content>, Option<Content>) {
+    fn blobs(&self, entry: &Entry, record: &StepRecord) -> [Option<Content>; 2] {
         if record.blobs_refused {
-            return (None, None);
+            return [None, None];
         }
-        let id = |what: &str| format!("{}-{what}{}", entry.run.id, entry.steps);
+        let name = |what: &str| format!("{what}{}", entry.steps);
         let config = &self.parts.config;
         let thoughts = record.output.thoughts.as_ref().filter(|text| !text.is_empty());
         let thoughts = thoughts.filter(|_| config.thought_blobs);
         let text = &record.output.text;
         let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        (
-            thoughts.map(|text| Content::of_text(id("thoughts"), text.clone())),
+        [
+            thoughts.map(|text| Content::of_text(name("thoughts"), text.clone())),
             (bytes >= config.output_blob_bytes_min)
-                .then(|| Content::of_text(id("output"), text.clone())),
-        )
+                .then(|| Content::of_text(name("output"), text.clone())),
+        ]
     }
 
     /// Writes the next turn of the conversation.

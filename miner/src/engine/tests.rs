@@ -1,5 +1,6 @@
 //! The engine on a fake chain: what it sends, what it never sends twice, how it ends.
 
+mod blobs;
 mod hostile;
 mod support;
 mod sweep;

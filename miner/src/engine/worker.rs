@@ -172,15 +172,17 @@ impl Inner {
         let mut body = budget::finish(view, &ending);
         let inline_max = types::params::INLINE_TEXT_BYTES_MAX;
         if let Some(answer) = body.final_answer_inline.take_if(|text| text.len() > inline_max) {
-            let blob = Content::of_text(format!("{}-answer", view.id), answer);
-            if let Err(code) = self.keep(entry, &blob).await? {
-                let bytes = blob.bytes.len();
-                let reason =
-                    format!("the answer has {bytes} bytes and its blob was refused: {code}");
-                let ending = Ending::without_answer(RunStatus::Failed, reason);
-                return self.end(entry, ending).await;
+            let blob = Content::of_text("answer".into(), answer);
+            match self.keep(entry, &blob).await? {
+                Ok(id) => body.final_answer_blob_id = Some(id),
+                Err(code) => {
+                    let bytes = blob.bytes.len();
+                    let reason =
+                        format!("the answer has {bytes} bytes and its blob was refused: {code}");
+                    let ending = Ending::without_answer(RunStatus::Failed, reason);
+                    return self.end(entry, ending).await;
+                }
             }
-            body.final_answer_blob_id = Some(blob.id);
         }
         let signed = entry.at(Phase::FinishSigned(ending));
         self.outbox.post(&signed, &Body::AgentFinish(body), Purpose::Finish).await?;

@@ -1,0 +1,104 @@
+//! The ids of blobs: they are of whoever announces them first.
+
+use types::{Body, Hash, Keypair, RunStatus, Transaction};
+
+use super::support::Bench;
+use crate::chain::BlobView;
+
+const PROMPT: &str = "think long=20000";
+
+/// What the model answers to it.
+fn answer() -> String {
+    format!("done{}", "!".repeat(20_000))
+}
+
+/// Somebody else announces a blob.
+fn take(bench: &Bench, id: String) {
+    let owner = Keypair::from_seed(&[7; 32]).address();
+    let content_hash = Hash::digest(b"theirs");
+    let view = BlobView { owner, received: 0, is_final: false, content_hash };
+    bench.chain.state.lock().blobs.insert(id, (view, 1, vec![]));
+}
+
+/// The id that the miner announces.
+fn announced(bench: &Bench) -> Option<String> {
+    let state = bench.chain.state.lock();
+    state.pool.iter().find_map(|tx| {
+        let Body::BlobInit(init) = tx.body() else { return None };
+        Some(init.blob_id.clone())
+    })
+}
+
+/// The ids that a finished run has of thoughts, output and answer, whose blobs must be whole.
+fn ids(bench: &Bench, run: &Hash) -> [String; 3] {
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(run).status);
+    let state = bench.chain.state.lock();
+    let (step, end) = (&state.step_bodies[0], &state.answers[run]);
+    let ids = [&step.thought_blob_id, &step.output_blob_id, &end.final_answer_blob_id];
+    let ids = ids.map(|id| id.clone().unwrap());
+    for (id, text) in ids.iter().zip(["thought 0".to_owned(), answer(), answer()]) {
+        assert!(state.blobs[id].0.is_final && state.blobs[id].2 == text.as_bytes(), "{id}");
+    }
+    ids
+}
+
+#[tokio::test]
+async fn ids_that_follow_from_what_everybody_may_know_are_not_used() {
+    let bench = Bench::new();
+    let run = bench.chain.add_run(PROMPT, 50_000, 5);
+    let texts =
+        [("thoughts0", "thought 0".to_owned()), ("output0", answer()), ("answer", answer())];
+    for (name, text) in texts {
+        let hash = Hash::digest(text.as_bytes()).to_string();
+        take(&bench, format!("{run}-{name}"));
+        take(&bench, format!("{run}-{name}-{}", &hash[..16]));
+    }
+    bench.finish(1).await;
+    let ids = ids(&bench, &run);
+    for (id, name) in ids.iter().zip(["thoughts0", "output0", "answer"]) {
+        let begin = format!("{run}-{name}-");
+        assert_eq!(Some(16), id.strip_prefix(&begin).map(str::len), "{id}");
+    }
+    assert_ne!(ids[1][ids[1].len() - 16..], ids[2][ids[2].len() - 16..], "one tells no other");
+}
+
+#[tokio::test]
+async fn an_id_that_somebody_was_faster_with_is_replaced_by_another() {
+    let first = Bench::new();
+    let run = first.chain.add_run(PROMPT, 50_000, 5);
+    first.finish(1).await;
+    let before = ids(&first, &run);
+    // The same miner and the same run once more.
+    let second = Bench::new();
+    before.iter().for_each(|id| take(&second, id.clone()));
+    assert_eq!(run, second.chain.add_run(PROMPT, 50_000, 5));
+    second.finish(1).await;
+    let after = ids(&second, &run);
+    assert!(before.iter().all(|id| !after.contains(id)), "{after:?}");
+    let third = Bench::new();
+    third.chain.add_run(PROMPT, 50_000, 5);
+    third.finish(1).await;
+    assert_eq!(before, ids(&third, &run), "so that work which was stopped goes on with it");
+}
+
+#[tokio::test]
+async fn an_announcement_that_came_too_late_is_made_again_with_another_id() {
+    let bench = Bench::new();
+    bench.chain.state.lock().is_halted = true;
+    let run = bench.chain.add_run(PROMPT, 50_000, 5);
+    let happens = async {
+        bench.chain.until(|state| state.pool.len() == 1).await;
+        bench.chain.make_block();
+        let is_announced = |tx: &Transaction| tx.body().type_name() == "SOCIAL_BLOB_INIT";
+        bench.chain.until(|state| state.pool.iter().any(is_announced)).await;
+        let id = announced(&bench).unwrap();
+        take(&bench, id.clone());
+        bench.chain.state.lock().is_halted = false;
+        bench.chain.make_block();
+        bench.counters.until_finished(1).await;
+        id
+    };
+    let id = bench.during(happens).await;
+    assert_eq!(vec!["BLOB_EXISTS"], bench.chain.state.lock().lost);
+    assert!(!ids(&bench, &run).contains(&id));
+}
