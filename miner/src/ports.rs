@@ -123,6 +123,8 @@ pub trait Course: Debug + Send + Sync {
 pub trait Tools: Debug + Send + Sync {
     /// Names of a grant's tools and servers that cannot be had now.
     fn missing(&self, grant: &Grant) -> Vec<String>;
+    /// Names of the tools that a grant gives, those of its servers too as far as they are known.
+    fn offered(&self, grant: &Grant) -> Vec<String>;
     /// Whether a call may be made a second time when the outcome of the first was lost.
     fn is_idempotent(&self, name: &str) -> bool;
     /// Makes a call. What goes wrong is a result for the model.

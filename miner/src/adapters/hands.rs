@@ -28,6 +28,11 @@ impl Tools for Hands {
         self.toolbox.missing(&granted(grant))
     }
 
+    fn offered(&self, grant: &Grant) -> Vec<String> {
+        let specs = self.toolbox.specs(&granted(grant));
+        specs.into_iter().map(|spec| spec.name).collect()
+    }
+
     fn is_idempotent(&self, name: &str) -> bool {
         self.toolbox.terms(name).is_some_and(|terms| terms.is_idempotent)
     }

@@ -71,7 +71,9 @@ impl Inner {
             }
             Ok((bytes, Ok(course))) => {
                 standing.prompt_bytes = bytes;
-                standing.tools_missing = self.parts.tools.missing(&course.grant());
+                let grant = course.grant();
+                standing.tools_offered = self.parts.tools.offered(&grant);
+                standing.tools_missing = self.parts.tools.missing(&grant);
                 if standing.tools_missing.is_empty() {
                     let paid = budget::output_tokens_max(run).unwrap_or(1);
                     let expected = paid.min(policy.tokens_expected);
@@ -122,6 +124,7 @@ impl Inner {
             node_syncing: false,
             backend_down: None,
             too_long: None,
+            tools_offered: Vec::new(),
             tools_missing: Vec::new(),
             journal,
             rival: self.rival(&run.id),

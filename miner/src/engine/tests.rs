@@ -987,6 +987,25 @@ async fn requests_that_cannot_be_worked_on_are_not_claimed() {
 }
 
 #[tokio::test]
+async fn tools_that_a_run_gets_by_the_address_of_their_server_must_be_allowed() {
+    let bench = Bench::new();
+    *bench.tools.offered.lock() = vec!["docs__search".into()];
+    bench.change_policy(|policy| policy.tools_allow = Some(["now".into()].into()));
+    let run = bench.chain.add_run("x", 9_000, 5);
+    let happens = async {
+        let refused = |events: &[Event]| events.contains(&Event::Decided("TOOLS_NOT_ALLOWED"));
+        bench.counters.until(refused).await;
+        assert!(bench.sent().is_empty());
+        bench.change_policy(|policy| policy.tools_allow = Some(["docs__search".into()].into()));
+        bench.counters.until_finished(1).await;
+    };
+    bench.during(happens).await;
+    let why = bench.journal.why(&run).unwrap();
+    let reason = Reason::ToolsNotAllowed { names: vec!["docs__search".into()] };
+    assert_eq!(Decision::Skip(reason), why.decisions[0].decision);
+}
+
+#[tokio::test]
 async fn a_claim_that_lapsed_is_let_go() {
     let bench = Bench::new();
     let run = bench.chain.add_run("stall", 9_000, 5);

@@ -1,5 +1,6 @@
 //! What is told, when it is an alarm, and what a policy would decide.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -320,6 +321,41 @@ fn a_cold_address_that_cannot_be_right_is_refused_with_its_setting() {
     assert_eq!("alarms.no_work_s is 31622401; expected 0 to 31622400", late);
 }
 
+fn surroundings(folder: &Path) -> Surroundings {
+    Surroundings {
+        node: wallet::Client::new("http://127.0.0.1:1").unwrap(),
+        clock: Arc::new(TestClock::default()),
+        names: Arc::new(SystemNames),
+        folder: folder.to_owned(),
+        wrapper: None,
+        stop: tokio_util::sync::CancellationToken::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_trial_knows_the_listed_tools_of_a_server_that_a_request_names() {
+    let chain = FakeChain::new();
+    let prompt = r#"{"ombraAgent":1,"method":"inferToolsChat","deterministic":false,"args":{"roles":["user"],"messages":["x"],"mcpServerUrls":["https://mcp.example.org/mcp"],"onchainTools":[],"maxIterations":3,"chainOfThought":false}}"#;
+    chain.add_run(prompt, 30_000, 10);
+    let folder = tempfile::tempdir().unwrap();
+    let around = surroundings(folder.path());
+    let server = "[[tools.mcp]]\nname = 'docs'\nurl = 'https://mcp.example.org/mcp'\n";
+    let cases = [
+        ("tools_allow = ['now']", "tools = ['search']", "TOOLS_NOT_ALLOWED"),
+        ("tools_allow = ['docs__search']", "tools = ['search']", "CLAIM"),
+        ("tools_allow = ['docs__search']", "tools = ['search', 'write']", "TOOLS_NOT_ALLOWED"),
+        ("", "tools = ['search', 'write']", "CLAIM"),
+        // What it will offer is not known before it is asked.
+        ("tools_allow = ['now']", "", "CLAIM"),
+    ];
+    for (policy, tools, code) in cases {
+        let text = format!("[policy]\n{policy}\n{server}{tools}\n");
+        let trial = Trial::new(settings(&text).unwrap(), &around).unwrap();
+        let tried = trial.run(&chain, None, 1_000_000).await.unwrap();
+        assert_eq!(code, tried[0].decision.code(), "{policy} {tools}");
+    }
+}
+
 #[tokio::test]
 async fn a_trial_says_of_each_pending_run_what_the_policy_would_decide() {
     let chain = FakeChain::new();
@@ -340,14 +376,7 @@ async fn a_trial_says_of_each_pending_run_what_the_policy_would_decide() {
     }
     let text = "[[tools.mcp]]\nname = \"time\"\ncommand = [\"/nonexistent\"]\n";
     let folder = tempfile::tempdir().unwrap();
-    let around = Surroundings {
-        node: wallet::Client::new("http://127.0.0.1:1").unwrap(),
-        clock: Arc::new(TestClock::default()),
-        names: Arc::new(SystemNames),
-        folder: folder.path().to_owned(),
-        wrapper: None,
-        stop: tokio_util::sync::CancellationToken::new(),
-    };
+    let around = surroundings(folder.path());
     let trial = Trial::new(settings(text).unwrap(), &around).unwrap();
     let tried = trial.run(&chain, Some(me()), 1_000_000).await.unwrap();
     let told: Vec<_> = tried.iter().map(|it| (it.run, it.decision.code())).collect();

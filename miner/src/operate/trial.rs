@@ -1,15 +1,14 @@
 //! What a policy would decide about the runs that wait now. Nothing is claimed, nothing is written.
 
-use std::collections::BTreeSet;
-
 use types::{Address, Hash};
 
 use crate::adapters::Understanding;
 use crate::backend::Manifest;
 use crate::chain::{ChainError, Ledger, RunView, Runs};
 use crate::policy::{Decision, Policy, Standing, decide};
-use crate::ports::Courses;
+use crate::ports::{self, Courses};
 use crate::settings::{ModelConfig, Settings};
+use crate::tools::mcp::ServerConfig;
 use crate::tools::{Config, Grant, OpenError, Surroundings, Toolbox};
 
 /// A policy that is tried.
@@ -18,8 +17,8 @@ pub struct Trial {
     policy: Policy,
     model: Manifest,
     toolbox: Toolbox,
-    /// Names and addresses of MCP servers, which are taken to be there: they are not started.
-    servers: BTreeSet<String>,
+    /// The MCP servers, which are taken to be there: they are not started.
+    servers: Vec<ServerConfig>,
 }
 
 /// What would be decided about a run.
@@ -41,9 +40,7 @@ impl Trial {
     /// When the built-in tools cannot be had.
     pub fn new(settings: Settings, around: &Surroundings) -> Result<Self, OpenError> {
         let Settings { policy, tools, model, .. } = settings;
-        let named = tools.mcp.iter().map(|server| server.name.clone());
-        let servers = named.chain(tools.mcp.iter().filter_map(|server| server.url.clone()));
-        let servers = servers.collect();
+        let servers = tools.mcp.clone();
         let toolbox = Toolbox::open(&Config { mcp: Vec::new(), ..tools }, around)?;
         Ok(Self { policy, model: manifest(&model), toolbox, servers })
     }
@@ -79,6 +76,7 @@ impl Trial {
                 node_syncing: head.syncing,
                 backend_down: None,
                 too_long: None,
+                tools_offered: Vec::new(),
                 tools_missing: Vec::new(),
                 journal: None,
                 rival: None,
@@ -116,17 +114,39 @@ impl Trial {
         let courses = Understanding::new(self.toolbox.clone(), self.model.clone());
         match courses.begin(run, blob.as_deref(), &[]) {
             Err(why) => standing.unreadable = Some(why),
-            Ok(course) => standing.tools_missing = self.missing(course.grant()),
+            Ok(course) => {
+                let ports::Grant { tools, servers, is_reproducible } = course.grant();
+                let grant = Grant { tools, servers, is_reproducible };
+                standing.tools_offered = self.offered(&grant);
+                standing.tools_missing = self.missing(&grant);
+            }
         }
         Ok(standing)
     }
 
-    fn missing(&self, grant: crate::ports::Grant) -> Vec<String> {
-        let crate::ports::Grant { tools, servers, is_reproducible } = grant;
-        let missing = self.toolbox.missing(&Grant { tools, servers, is_reproducible });
+    /// The tools that a grant gives: of a server that it names by its address, those that the
+    /// configuration lists.
+    fn offered(&self, grant: &Grant) -> Vec<String> {
+        let mut names: Vec<_> =
+            self.toolbox.specs(grant).into_iter().map(|spec| spec.name).collect();
+        let is_named = |server: &&ServerConfig| {
+            server.url.as_ref().is_some_and(|url| grant.servers.contains(url))
+        };
+        for server in self.servers.iter().filter(is_named) {
+            let listed = server.tools.iter().flatten();
+            let listed = listed.filter(|it| !grant.is_reproducible || server.pure.contains(*it));
+            names.extend(listed.map(|tool| format!("{}__{tool}", server.name)));
+        }
+        names
+    }
+
+    fn missing(&self, grant: &Grant) -> Vec<String> {
+        let missing = self.toolbox.missing(grant);
         let of_server = |name: &String| {
-            let server = name.split_once("__").map_or(name.as_str(), |(server, _)| server);
-            self.servers.contains(server) || self.servers.contains(name)
+            let owner = name.split_once("__").map_or(name.as_str(), |(owner, _)| owner);
+            let is_it =
+                |server: &ServerConfig| server.name == owner || server.url.as_ref() == Some(name);
+            self.servers.iter().any(is_it)
         };
         missing.into_iter().filter(|name| !of_server(name)).collect()
     }

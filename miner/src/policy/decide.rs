@@ -1,5 +1,6 @@
 //! The decision about one run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,8 @@ pub struct Standing {
     pub node_syncing: bool,
     /// Why the back end cannot be asked; none if it can.
     pub backend_down: Option<String>,
+    /// Tools of this miner that the run would be offered, by whitelist or by server.
+    pub tools_offered: Vec<String>,
     /// Tools of the run that cannot be had now.
     pub tools_missing: Vec<String>,
     /// What the journal says about the run, if it knows it.
@@ -154,9 +157,10 @@ fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reas
         return Some(Reason::StepsTooFew { got, min: policy.steps_min });
     }
     if let Some(allow) = &policy.tools_allow {
-        let foreign = run.tools.iter().filter(|name| !allow.contains(*name));
-        let names: Vec<String> = foreign.cloned().collect();
-        if !names.is_empty() {
+        let wanted = run.tools.iter().chain(&standing.tools_offered);
+        let foreign: BTreeSet<&String> = wanted.filter(|name| !allow.contains(*name)).collect();
+        if !foreign.is_empty() {
+            let names = foreign.into_iter().cloned().collect();
             return Some(Reason::ToolsNotAllowed { names });
         }
     }

@@ -32,7 +32,8 @@ pub struct Policy {
     pub steps_min: u64,
     /// The greatest `maxSteps`.
     pub steps_max: u64,
-    /// Tools that runs may ask for; none means all that this miner has.
+    /// Tools that runs may be offered, by whitelist or by the address of an MCP server; none means all
+    /// that this miner has.
     pub tools_allow: Option<BTreeSet<String>>,
     /// Names that a `modelHint` may have, beside the back end's own model; compared without case.
     pub models: Vec<String>,

@@ -83,7 +83,7 @@ pub enum Reason {
         /// Their names.
         names: Vec<String>,
     },
-    /// It wants a tool that the policy does not allow.
+    /// It would be offered a tool that the policy does not allow.
     #[error("tools that the policy does not allow: {}", names.join(", "))]
     ToolsNotAllowed {
         /// Their names.

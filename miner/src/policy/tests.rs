@@ -44,6 +44,7 @@ fn standing() -> Standing {
         node_syncing: false,
         backend_down: None,
         too_long: None,
+        tools_offered: vec!["now".into()],
         tools_missing: vec![],
         journal: None,
         rival: None,
@@ -92,6 +93,22 @@ fn every_reason_to_skip_has_its_code() {
         assert!(matches!(decision, Decision::Skip(_)), "{code}: {decision:?}");
         assert_eq!(code, decision.code());
     }
+}
+
+#[test]
+fn tools_of_a_server_that_the_request_names_must_be_allowed_too() {
+    let change: Change = |p, r, s| {
+        p.tools_allow = Some(["now".into(), "docs__search".into()].into());
+        r.tools.push("fly".into());
+        s.tools_offered.extend(["docs__search", "docs__write", "fly"].map(str::to_owned));
+    };
+    let names = vec!["docs__write".into(), "fly".into()];
+    assert_eq!(Decision::Skip(Reason::ToolsNotAllowed { names }), decision(change));
+    let change: Change = |p, _, s| {
+        p.tools_allow = Some(["now".into(), "docs__search".into()].into());
+        s.tools_offered.push("docs__search".into());
+    };
+    assert!(matches!(decision(change), Decision::Claim { .. }));
 }
 
 #[test]

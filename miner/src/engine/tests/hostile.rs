@@ -205,6 +205,10 @@ impl Tools for Watched {
         self.hands.missing(grant)
     }
 
+    fn offered(&self, grant: &Grant) -> Vec<String> {
+        self.hands.offered(grant)
+    }
+
     fn is_idempotent(&self, name: &str) -> bool {
         self.hands.is_idempotent(name)
     }

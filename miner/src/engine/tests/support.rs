@@ -259,6 +259,8 @@ fn answer(prompt: &str, round: u64, iteration: &Iteration<'_>) -> Output {
 pub(super) struct TestTools {
     pub(super) calls: Mutex<Vec<String>>,
     pub(super) missing: Mutex<Vec<String>>,
+    /// What every run is offered, as far as the policy is told.
+    pub(super) offered: Mutex<Vec<String>>,
     /// How often it was asked what is missing.
     pub(super) looked: AtomicU64,
     file: Option<PathBuf>,
@@ -283,6 +285,10 @@ impl Tools for TestTools {
     fn missing(&self, _: &Grant) -> Vec<String> {
         self.looked.fetch_add(1, Ordering::SeqCst);
         self.missing.lock().clone()
+    }
+
+    fn offered(&self, _: &Grant) -> Vec<String> {
+        self.offered.lock().clone()
     }
 
     fn is_idempotent(&self, name: &str) -> bool {

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::server::{Pace, Server, StartError};
+use crate::adapters::Hands;
+use crate::ports::Tools as _;
 use crate::tools::sandbox::Wrapper;
 use crate::tools::tests::support::{
     Reply, Request, Web, call, config, http, object, said, sandbox_program, surroundings, until,
@@ -344,6 +346,8 @@ async fn a_server_on_the_network_is_used_by_runs_that_name_it() {
     let outcome = toolbox.call("far__hi", &object("{}"), &grant(&url), &stop).await;
     assert_eq!(outcome.result, "hello");
     assert_eq!(toolbox.missing(&grant(&url)), Vec::<String>::new());
+    let wanted = crate::ports::Grant { servers: [url.clone()].into(), ..Default::default() };
+    assert_eq!(Hands::new(toolbox.clone()).offered(&wanted), ["far__hi"]);
     let other = format!("{url}/");
     assert_eq!(toolbox.missing(&grant(&other)), std::slice::from_ref(&other));
     let outcome = toolbox.call("far__hi", &object("{}"), &grant(&other), &stop).await;
