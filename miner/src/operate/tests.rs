@@ -374,7 +374,9 @@ async fn a_trial_says_of_each_pending_run_what_the_policy_would_decide() {
         state.runs.get_mut(&excluded).unwrap().excluded = vec![me()];
         state.balances.insert(me(), 5);
     }
-    let text = "[[tools.mcp]]\nname = \"time\"\ncommand = [\"/nonexistent\"]\n";
+    let text = "[[tools.mcp]]\nname = \"time\"\ncommand = [\"/nonexistent\"]\n\
+                [tools.limits.time__convert_time]\ntimeout_ms = 5000\n\
+                [tools.limits.math_eval]\ntimeout_ms = 5000\n";
     let folder = tempfile::tempdir().unwrap();
     let around = surroundings(folder.path());
     let trial = Trial::new(settings(text).unwrap(), &around).unwrap();

@@ -9,7 +9,7 @@ use crate::policy::{Decision, Policy, Standing, decide};
 use crate::ports::{self, Courses};
 use crate::settings::{ModelConfig, Settings};
 use crate::tools::mcp::ServerConfig;
-use crate::tools::{Config, Grant, OpenError, Surroundings, Toolbox};
+use crate::tools::{BUILT_IN, Grant, OpenError, Surroundings, Toolbox};
 
 /// A policy that is tried.
 #[derive(Debug)]
@@ -39,9 +39,11 @@ impl Trial {
     /// # Errors
     /// When the built-in tools cannot be had.
     pub fn new(settings: Settings, around: &Surroundings) -> Result<Self, OpenError> {
-        let Settings { policy, tools, model, .. } = settings;
-        let servers = tools.mcp.clone();
-        let toolbox = Toolbox::open(&Config { mcp: Vec::new(), ..tools }, around)?;
+        let Settings { policy, mut tools, model, .. } = settings;
+        let servers = std::mem::take(&mut tools.mcp);
+        // Limits of a server's tools would be faults where there are no servers.
+        tools.limits.retain(|name, _| BUILT_IN.contains(&name.as_str()));
+        let toolbox = Toolbox::open(&tools, around)?;
         Ok(Self { policy, model: manifest(&model), toolbox, servers })
     }
 
