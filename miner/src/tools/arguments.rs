@@ -8,17 +8,23 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use super::extent::{DEPTH_MAX, Extent, PARTS_MAX, PATTERNS_MAX, REFERENCES_MAX};
 use super::tool::{Code, Failure, shortened};
 
 /// The most bytes of a schema as JSON.
 pub(super) const SCHEMA_BYTES_MAX: usize = 32 * 1024;
 /// Memory of one compiled pattern of a schema, in bytes.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// The most parts that are looked at to say what is wrong; beyond, it is only said that it is wrong.
+const EXPLAINED_WORK_MAX: usize = 250_000;
+/// The draft in which `id` is an address.
+const OLD_DRAFT: &str = "draft-04";
 
 /// A JSON schema of a tool's arguments, ready to check them.
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator,
+    extent: Extent,
     /// The names of the arguments, for messages.
     names: Vec<String>,
 }
@@ -35,6 +41,25 @@ pub enum SchemaFault {
         /// Its length as JSON.
         bytes: usize,
     },
+    /// With what it refers to it is too much to check.
+    #[error(
+        "the schema has more than {PARTS_MAX} parts with all that it refers to, has more than {REFERENCES_MAX} different references, or is nested deeper than {DEPTH_MAX}"
+    )]
+    TooIntricate,
+    /// It has too many patterns.
+    #[error("the schema has more than {PATTERNS_MAX} patterns")]
+    TooManyPatterns,
+    /// It refers to something that is not in it, or does so by a name.
+    #[error(
+        "the schema cannot be used: it refers to {reference:?}: expected a place in itself, as #/$defs/name"
+    )]
+    Reference {
+        /// The reference.
+        reference: String,
+    },
+    /// A part of it is a document of its own.
+    #[error("the schema cannot be used: a part of it has an address of its own")]
+    Address,
     /// It is not a valid schema, or it refers to another document.
     #[error("the schema cannot be used: {0}")]
     Unusable(Box<ValidationError<'static>>),
@@ -44,15 +69,17 @@ impl Schema {
     /// Compiles a schema. Nothing is fetched: a reference to another document is a fault.
     ///
     /// # Errors
-    /// When it is not a schema of an object, is too long, or cannot be compiled.
+    /// When it is not a schema of an object, is too long or too intricate, or cannot be compiled.
     pub fn compile(schema: &Value) -> Result<Self, SchemaFault> {
-        let bytes = schema.to_string().len();
+        let text = schema.to_string();
+        let bytes = text.len();
         if bytes > SCHEMA_BYTES_MAX {
             return Err(SchemaFault::TooLong { bytes });
         }
         if schema["type"] != "object" {
             return Err(SchemaFault::NotAnObject);
         }
+        let extent = Extent::of(schema, text.contains(OLD_DRAFT))?;
         let patterns =
             PatternOptions::regex().size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX);
         let validator = jsonschema::options()
@@ -65,15 +92,23 @@ impl Schema {
             properties.map(|it| it.keys().cloned().collect()).unwrap_or_default();
         // What a model is told is hashed, so it must not depend on how a map keeps its order.
         names.sort_unstable();
-        Ok(Self { validator, names })
+        Ok(Self { validator, extent, names })
     }
 
     /// Checks arguments.
     ///
     /// # Errors
-    /// The first fault: which argument, its value, and what was expected.
+    /// The first fault: which argument, its value, and what was expected; only that there is one,
+    /// where finding out would take long.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Failure> {
         let instance = Value::Object(arguments.clone());
+        if self.extent.work(&instance) > EXPLAINED_WORK_MAX {
+            // What is right is found without looking at everything that is wrong.
+            let is_valid = self.validator.is_valid(&instance);
+            let message = "the arguments do not fit the tool's schema";
+            let failure = || Failure::new(Code::BadArguments, message);
+            return if is_valid { Ok(()) } else { Err(failure()) };
+        }
         let checked = self.validator.validate(&instance);
         checked.map_err(|fault| Failure::new(Code::BadArguments, self.sentence(&fault)))
     }

@@ -20,6 +20,7 @@ mod arguments;
 mod builtin;
 mod chain;
 mod config;
+mod extent;
 mod fetch;
 mod hashes;
 mod math;

@@ -119,6 +119,98 @@ fn a_schema_that_cannot_be_used_is_refused() {
     }
 }
 
+/// A schema of 41 definitions, each of which is twice the next one.
+fn doubled() -> Value {
+    let next = |it: usize| json!({ "$ref": format!("#/$defs/a{}", it + 1) });
+    let twice = |it: usize| (format!("a{it}"), json!({ "anyOf": [next(it), next(it)] }));
+    let mut definitions: Map<String, Value> = (0..40).map(twice).collect();
+    definitions.insert("a40".into(), json!({"required": ["zz"]}));
+    json!({"type": "object", "allOf": [{"$ref": "#/$defs/a0"}], "$defs": definitions})
+}
+
+#[test]
+fn a_schema_that_would_be_endless_work_is_refused() {
+    let deep = (0..300).fold(json!({}), |inner, _| json!({ "not": inner }));
+    let reference = |it: usize| json!({ "$ref": format!("#/properties/a{it}") });
+    let wide: Map<String, Value> = (0..201).map(|it| (format!("a{it}"), json!({}))).collect();
+    let all: Vec<_> = (0..201).map(reference).collect();
+    let named = "the schema cannot be used: it refers to \"#a\": expected a place in itself";
+    let anchored = json!({"type": "object", "$defs": {"a": {"$anchor": "a"}}});
+    let with = |key: &str, value: Value| {
+        let mut schema = anchored.clone();
+        schema["properties"] = json!({ "p": { key: value } });
+        schema
+    };
+    let cases = [
+        (doubled(), "the schema has more than 20000 parts"),
+        (json!({"type": "object", "not": deep}), "the schema has more than 20000 parts"),
+        (json!({"type": "object", "properties": wide, "allOf": all}), "the schema has more than"),
+        (with("$ref", json!("#a")), named),
+        (with("$dynamicRef", json!("#a")), named),
+        (with("$ref", json!("#/$defs/b")), "the schema cannot be used: it refers to \"#/$defs/b\""),
+        (
+            with("$id", json!("http://a/b")),
+            "the schema cannot be used: a part of it has an address",
+        ),
+    ];
+    for (schema, fault) in cases {
+        let said = Schema::compile(&schema).unwrap_err().to_string();
+        assert!(said.starts_with(fault), "{schema}: {said}");
+    }
+}
+
+#[test]
+fn a_schema_with_too_many_patterns_is_refused() {
+    let many = |count: usize| {
+        let one = |it: usize| (format!("a{it}"), json!({ "pattern": format!("^{it}") }));
+        let some: Map<String, Value> = (0..count).map(one).collect();
+        json!({"type": "object", "properties": some, "patternProperties": {"^x": {}, "^y": {}}})
+    };
+    assert!(Schema::compile(&many(30)).is_ok());
+    let said = Schema::compile(&many(31)).unwrap_err().to_string();
+    assert_eq!(said, "the schema has more than 32 patterns");
+}
+
+#[test]
+fn schemas_that_refer_to_themselves_and_large_flat_ones_are_used() {
+    let tree = json!({
+        "$id": "http://example.org/tree",
+        "type": "object",
+        "properties": {
+            "name": {"$ref": "#/definitions/a%20name"},
+            "children": {"type": "array", "items": {"$ref": "#"}},
+        },
+        "required": ["name"],
+        "definitions": {"a name": {"type": "string"}},
+    });
+    let tree = Schema::compile(&tree).unwrap();
+    let fits = r#"{"name": "a", "children": [{"name": "b", "children": []}]}"#;
+    assert_eq!(tree.check(&object(fits)), Ok(()));
+    let failure = tree.check(&object(r#"{"name": "a", "children": [{}]}"#)).unwrap_err();
+    assert_eq!(failure.message, "argument name in children.0 is missing");
+
+    let property = |it: usize| (format!("a{it}"), json!({"type": "integer", "minimum": it}));
+    let flat: Map<String, Value> = (0..700).map(property).collect();
+    let flat = Schema::compile(&json!({"type": "object", "properties": flat})).unwrap();
+    assert_eq!(flat.check(&object(r#"{"a7": 7}"#)), Ok(()));
+    assert!(flat.check(&object(r#"{"a7": 6}"#)).is_err());
+}
+
+#[test]
+fn of_faults_that_would_take_long_to_find_it_is_only_said_that_there_are_some() {
+    let again = json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}]});
+    let schema = json!({"type": "object", "properties": {"a": again}});
+    let schema = Schema::compile(&schema).unwrap();
+    let nested = |inner: Value| {
+        let nested = (0..24).fold(inner, |inner, _| json!({ "a": inner }));
+        nested.as_object().unwrap().clone()
+    };
+    assert_eq!(schema.check(&nested(json!({}))), Ok(()));
+    let failure = schema.check(&nested(json!(5))).unwrap_err();
+    assert_eq!(failure.message, "the arguments do not fit the tool's schema");
+    assert!(schema.check(&object(r#"{"a": 5}"#)).unwrap_err().message.starts_with("argument a is"));
+}
+
 const DOCUMENT: &str = include_str!("../../../docs/miner.md");
 
 /// The part of the document below this heading.
