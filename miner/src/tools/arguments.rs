@@ -25,6 +25,7 @@ const OLD_DRAFT: &str = "draft-04";
 pub struct Schema {
     validator: Validator,
     extent: Extent,
+    bytes: usize,
     /// The names of the arguments, for messages.
     names: Vec<String>,
 }
@@ -92,7 +93,17 @@ impl Schema {
             properties.map(|it| it.keys().cloned().collect()).unwrap_or_default();
         // What a model is told is hashed, so it must not depend on how a map keeps its order.
         names.sort_unstable();
-        Ok(Self { validator, extent, names })
+        Ok(Self { validator, extent, bytes, names })
+    }
+
+    /// Its length as JSON.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many patterns were compiled for it.
+    pub(super) const fn patterns(&self) -> usize {
+        self.extent.patterns
     }
 
     /// Checks arguments.

@@ -25,6 +25,10 @@ use crate::tools::toolbox::{Offered, cut};
 const NAME_BYTES_MAX: usize = 64;
 /// Bytes of a tool's description.
 const DESCRIPTION_BYTES_MAX: usize = 2000;
+/// Bytes of the schemas of one server's tools, as JSON.
+const SCHEMAS_BYTES_MAX: usize = 512 * 1024;
+/// Patterns in them.
+const PATTERNS_MAX: usize = 256;
 
 /// A connection as its tools see it.
 #[derive(Clone, Debug)]
@@ -46,11 +50,36 @@ struct ServerTool {
     line: Line,
 }
 
+/// What the schemas of one server's tools may still have.
+#[derive(Debug)]
+pub(super) struct Room {
+    bytes: usize,
+    patterns: usize,
+}
+
+impl Room {
+    pub(super) const WHOLE: Self = Self { bytes: SCHEMAS_BYTES_MAX, patterns: PATTERNS_MAX };
+
+    /// Takes what a schema needs, or says that there is not enough.
+    fn take(&mut self, schema: &Schema) -> Result<(), String> {
+        let bytes = self.bytes.checked_sub(schema.bytes());
+        let patterns = self.patterns.checked_sub(schema.patterns());
+        let (Some(bytes), Some(patterns)) = (bytes, patterns) else {
+            return Err(format!(
+                "with it the schemas of the server's tools have more than {SCHEMAS_BYTES_MAX} bytes or {PATTERNS_MAX} patterns"
+            ));
+        };
+        *self = Self { bytes, patterns };
+        Ok(())
+    }
+}
+
 /// The tool, or why it is not offered.
 pub(super) fn offered(
     listed: Listed,
     config: &ServerConfig,
     line: &Line,
+    room: &mut Room,
     limits: impl Fn(&str) -> Limits,
 ) -> Result<Offered, String> {
     let name = listed.name.into_owned();
@@ -61,6 +90,7 @@ pub(super) fn offered(
     }
     let parameters = Value::Object((*listed.input_schema).clone());
     let schema = Schema::compile(&parameters).map_err(|fault| fault.to_string())?;
+    room.take(&schema)?;
     let limits = limits(&full);
     let is_pure = config.pure.contains(&name);
     let terms = Terms {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ServerConfig;
 use super::connection::{ConnectFault, Connection, Handshake};
-use super::offer::{Line, offered};
+use super::offer::{Line, Room, offered};
 use crate::tools::config::Config;
 use crate::tools::sandbox::Wrapper;
 use crate::tools::tool::Limits;
@@ -294,13 +294,13 @@ impl Shared {
     fn offer(&self, listed: Vec<Listed>, line: &Line) {
         let wanted = self.config.tools.as_ref();
         let limits = |name: &str| self.limits.limits_of(name, Limits::DEFAULT);
-        let mut tools = BTreeMap::new();
+        let (mut tools, mut room) = (BTreeMap::new(), Room::WHOLE);
         for tool in listed {
             if wanted.is_some_and(|wanted| !wanted.contains(&*tool.name)) {
                 continue;
             }
             let name = tool.name.clone().into_owned();
-            match offered(tool, &self.config, line, limits) {
+            match offered(tool, &self.config, line, &mut room, limits) {
                 Ok(tool) => {
                     tools.insert(tool.tool.spec().name.clone(), tool);
                 }

@@ -317,13 +317,18 @@ fn on_the_network(request: &Request) -> Reply {
     if !request.line.starts_with("POST") {
         return http("405 Method Not Allowed", "", "");
     }
+    tells(request, &json!([{"name": "hi", "inputSchema": {"type": "object"}}]))
+}
+
+/// What a server over HTTP with these tools says to a POST.
+fn tells(request: &Request, tools: &Value) -> Reply {
     let message: Value = serde_json::from_str(&request.body).unwrap();
     let result = match message["method"].as_str().unwrap() {
         "initialize" => json!({
             "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "test", "version": "1"},
         }),
-        "tools/list" => json!({"tools": [{"name": "hi", "inputSchema": {"type": "object"}}]}),
+        "tools/list" => json!({ "tools": tools }),
         "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
         _ => return http("202 Accepted", "", ""),
     };
@@ -361,4 +366,30 @@ async fn a_server_on_the_network_is_used_by_runs_that_name_it() {
     assert_eq!(toolbox.specs(&grant(&url))[0].name, "far__hi");
     assert!(toolbox.terms("far__hi").is_some());
     toolbox.close().await;
+}
+
+#[tokio::test]
+async fn tools_whose_schemas_are_too_much_together_are_not_offered() {
+    let (_folder, around) = place();
+    let long = json!({"type": "object", "$comment": "x".repeat(30_000)});
+    let pattern = |it: usize| (format!("a{it}"), json!({"pattern": "^a"}));
+    let patterns: serde_json::Map<String, Value> = (0..30).map(pattern).collect();
+    let patterns = json!({"type": "object", "properties": patterns});
+    // 17 times 30 kB are 512 KiB, and 8 times 30 patterns 256.
+    for (schema, offered) in [(long, 17), (patterns, 8)] {
+        let tool = |it: usize| json!({ "name": format!("t{it:02}"), "inputSchema": &schema });
+        let tools = Value::Array((0..20).map(tool).collect());
+        let web = Web::start("127.0.0.1:0", move |request| {
+            let is_call = request.line.starts_with("POST");
+            if is_call { tells(request, &tools) } else { http("405 Method Not Allowed", "", "") }
+        })
+        .await;
+        let url = format!("http://{}/mcp", web.address);
+        let settings = format!("allow = []\n[[mcp]]\nname = 'far'\nurl = '{url}'");
+        let toolbox = connected(&config(&settings), &around).await;
+        let names: Vec<_> = toolbox.servers()[0].tools().into_keys().collect();
+        let expected: Vec<_> = (0..offered).map(|it| format!("far__t{it:02}")).collect();
+        assert_eq!(names, expected);
+        toolbox.close().await;
+    }
 }
