@@ -129,15 +129,10 @@ async fn split(server: &Server, text: &str) -> Option<u64> {
         "add_special_tokens": false,
     });
     let asked = server.post_beside("/tokenize", &body).await;
-    let mut response = asked.inspect_err(|error| tracing::debug!(%error, "no count")).ok()?;
+    let response = asked.inspect_err(|error| tracing::debug!(%error, "no count")).ok()?;
     let bytes_max = text.len().saturating_mul(ANSWER_BYTES_PER_BYTE).saturating_add(ANSWER_BYTES);
-    let mut bytes = Vec::new();
-    while let Some(part) = response.chunk().await.ok()? {
-        if bytes.len().saturating_add(part.len()) > bytes_max {
-            return None;
-        }
-        bytes.extend_from_slice(&part);
-    }
+    let read = server.body(response, bytes_max).await;
+    let bytes = read.inspect_err(|error| tracing::debug!(%error, "no count")).ok()?;
     let answer: Value = serde_json::from_slice(&bytes).ok()?;
     let listed = || u64::try_from(answer["tokens"].as_array()?.len()).ok();
     answer["count"].as_u64().or_else(listed)

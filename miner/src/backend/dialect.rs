@@ -41,7 +41,8 @@ pub(super) async fn infer(
     stop: &CancellationToken,
 ) -> Result<Output, BackendError> {
     let Link { server, counter, native_tools, form } = dialect.link();
-    let output_tokens_max = counter.room(iteration).await?;
+    let room = stop.run_until_cancelled(counter.room(iteration)).await;
+    let output_tokens_max = room.ok_or(BackendError::Cancelled)??;
     let iteration = &Iteration { output_tokens_max, ..iteration.clone() };
     let body = dialect.body(iteration);
     let mut said = server.attempts(stop, || dialect.answer(&body)).await?;
@@ -53,6 +54,7 @@ pub(super) async fn infer(
     }
     let output = said.into_output(iteration);
     let output = check::plausible(&server.config, iteration, output)?;
-    counter.was_read(iteration, output.prompt_tokens).await?;
+    let read = counter.was_read(iteration, output.prompt_tokens);
+    stop.run_until_cancelled(read).await.ok_or(BackendError::Cancelled)??;
     Ok(output)
 }

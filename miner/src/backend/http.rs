@@ -21,6 +21,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(20);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// What of an error's body goes into messages.
 const BODY_BYTES_MAX: usize = 512;
+/// How long the body of an error, or of something small, may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server.
@@ -92,6 +93,33 @@ impl Server {
     /// Asks for something small.
     pub(super) async fn probe(&self, path: &str) -> Result<Response, BackendError> {
         self.send(self.client.get(self.url(path)), CONNECT_TIMEOUT).await
+    }
+
+    /// The whole body of something small.
+    pub(super) async fn body(
+        &self,
+        mut response: Response,
+        bytes_max: usize,
+    ) -> Result<Vec<u8>, BackendError> {
+        let url = self.config.url.clone();
+        let read = async {
+            let mut body = Vec::new();
+            while let Some(part) = response.chunk().await.map_err(|error| causes(&error))? {
+                if body.len().saturating_add(part.len()) > bytes_max {
+                    return Err(format!("it has more than {bytes_max} bytes"));
+                }
+                body.extend_from_slice(&part);
+            }
+            Ok(body)
+        };
+        let patience = BODY_TIMEOUT.min(self.first_silence());
+        match timeout(patience, read).await {
+            Ok(read) => read.map_err(|what| BackendError::Broken { url, what }),
+            Err(_) => {
+                let silent_ms = patience.as_millis().try_into().unwrap_or(u64::MAX);
+                Err(BackendError::Stalled { url, silent_ms })
+            }
+        }
     }
 
     async fn send(

@@ -14,6 +14,9 @@ use super::wire::{Arguments, RawCall, Said};
 use super::{Backend, BackendError, Health, Manifest, SetupError, prompted, wire};
 use crate::talk::{Iteration, Output};
 
+/// Bytes of what it says about a model, which has the licence and the template.
+const SHOWN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// A server with `POST /api/chat`.
 #[derive(Debug)]
 pub struct Ollama {
@@ -74,11 +77,12 @@ impl Ollama {
         let ask = json!({ "model": server.config.model });
         let shown = server.attempts(stop, || async {
             let response = server.post("/api/show", &ask).await?;
-            let broken = |error: reqwest::Error| BackendError::Broken {
+            let body = server.body(response, SHOWN_BYTES_MAX).await?;
+            let broken = |error: serde_json::Error| BackendError::Broken {
                 url: server.config.url.clone(),
                 what: error.to_string(),
             };
-            response.json::<Value>().await.map_err(broken)
+            serde_json::from_slice::<Value>(&body).map_err(broken)
         });
         let shown = shown.await?;
         let can = shown["capabilities"].as_array().is_some_and(|all| all.contains(&json!("tools")));

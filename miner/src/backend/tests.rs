@@ -262,6 +262,39 @@ async fn a_prompt_that_was_cut_a_little_is_found_where_the_server_counts() {
     assert!(ask(&server, &long, &[]).await.is_ok());
 }
 
+#[tokio::test]
+async fn a_count_that_never_ends_is_none() {
+    let stalled = || Reply::Stall(r#"{"tokens":[1,2"#.into());
+    let (_, server) = splitting(vec![stalled()]).await;
+    let waited = tokio::time::timeout(Duration::from_secs(30), has_room(&server, 12_000));
+    let outcome = waited.await.expect("an end");
+    assert!(matches!(outcome, Err(BackendError::TooLong { .. })), "{outcome:?}");
+
+    // Before the question, and after the answer.
+    for (replies, bytes) in
+        [(vec![stalled()], 5_000), (vec![Reply::Whole(says("Hi", 2, 900)), stalled()], 3_000)]
+    {
+        let count = replies.len();
+        let (script, server) = splitting(replies).await;
+        let (messages, stop) = ([user(&"x".repeat(bytes))], CancellationToken::new());
+        let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
+        let (thinks, so_far, output_tokens_max) = (false, "", 100);
+        let iteration =
+            Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max };
+        let cancelling = async {
+            // Two requests are of the start.
+            while script.requests().len() < count + 2 {
+                tokio::task::yield_now().await;
+            }
+            stop.cancel();
+        };
+        let both = async { tokio::join!(server.infer(&iteration, &stop), cancelling) };
+        let (outcome, ()) =
+            tokio::time::timeout(Duration::from_secs(30), both).await.expect("an end");
+        assert_eq!(Err(BackendError::Cancelled), outcome);
+    }
+}
+
 /// Asks for the rest of a text.
 async fn go_on(server: &dyn Backend, so_far: &str) -> Result<Output, BackendError> {
     let messages = [user("a tale")];
@@ -544,6 +577,24 @@ async fn ollama_without_counts_is_unfit() {
     let outcome = ask(&server, &[user("hello")], &[]).await;
     let missing = "prompt_eval_count";
     assert!(matches!(outcome, Err(BackendError::NoUsage { field, .. }) if field == missing));
+}
+
+#[tokio::test]
+async fn what_ollama_says_of_a_model_is_bounded_in_time_and_size() {
+    let cases = [
+        (Reply::Stall("{\"capab".into()), "was silent for 400 ms"),
+        (Reply::Whole("x".repeat(17 << 20)), "it has more than 16777216 bytes"),
+    ];
+    for (reply, expected) in cases {
+        let script = Script::start([reply]).await;
+        let interface = Interface::Ollama;
+        let config = Config { interface, attempts_max: 1, ..config(&script.url) };
+        let stop = CancellationToken::new();
+        let connecting = Ollama::connect(config, &stop);
+        let waited = tokio::time::timeout(Duration::from_secs(30), connecting).await;
+        let error = waited.expect("an end").unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 fn failed() -> Result<Output, BackendError> {
