@@ -35,7 +35,7 @@ pub(super) const fn too_long(
     BackendError::TooLong { tokens_min, output_tokens, context_tokens_max }
 }
 
-/// After the answer: the output, if its counts can be true and the prompt was read whole.
+/// After the answer: the output, if its counts can be true.
 pub(super) fn plausible(
     config: &Config,
     iteration: &Iteration<'_>,
@@ -56,11 +56,19 @@ pub(super) fn plausible(
     if output.prompt_tokens == 0 {
         return wrong("prompt tokens", 0, "at least 1".into());
     }
+    Ok(output)
+}
+
+/// After the answer: whether so many tokens can be the whole prompt, by its bytes alone.
+pub(super) fn was_read(
+    config: &Config,
+    iteration: &Iteration<'_>,
+    prompt_tokens: u32,
+) -> Result<(), BackendError> {
     let prompt_bytes = prompt_bytes(iteration);
     let tokens_min = tokens_min(config, prompt_bytes);
-    let prompt_tokens = output.prompt_tokens;
     if prompt_bytes >= CHECKED_BYTES_MIN && u64::from(prompt_tokens) < tokens_min {
         return Err(BackendError::Truncated { prompt_bytes, prompt_tokens, tokens_min });
     }
-    Ok(output)
+    Ok(())
 }

@@ -60,7 +60,8 @@ impl Counter {
             return Ok(());
         }
         let known = check::tokens_min(config, bytes);
-        let tokens = if known > room {
+        // Spaces and rules can be more bytes for a token, which only a count tells.
+        let tokens = if known > room && !self.is_exact() {
             known
         } else {
             let by_bytes = bytes.div_ceil(u64::from(config.bytes_per_token_min.max(1)));
@@ -76,18 +77,12 @@ impl Counter {
         let wanted = iteration.output_tokens_max;
         let context = u64::from(config.context_tokens_max);
         let bytes = prompt_bytes(iteration);
-        let mut tokens = check::tokens_min(config, bytes);
-        if tokens >= context {
-            return Err(check::too_long(config, iteration, tokens));
-        }
-        let is_tight = || {
-            let most = bytes.saturating_add(around(iteration)).saturating_add(wanted.into());
-            most > context
+        let most = bytes.saturating_add(around(iteration)).saturating_add(wanted.into());
+        let counted = if most > context { self.tokens(&whole_text(iteration)).await } else { None };
+        let tokens = match counted {
+            Some(counted) => counted.saturating_add(around(iteration)),
+            None => check::tokens_min(config, bytes),
         };
-        if self.is_exact() && is_tight() {
-            let counted = self.tokens(&whole_text(iteration)).await;
-            tokens = counted.map_or(tokens, |counted| counted.saturating_add(around(iteration)));
-        }
         let room = context.saturating_sub(tokens);
         if room == 0 {
             return Err(check::too_long(config, iteration, tokens));
@@ -95,8 +90,8 @@ impl Counter {
         Ok(u32::try_from(room).unwrap_or(u32::MAX).min(wanted))
     }
 
-    /// After the answer: whether the server can have read the whole prompt. Tools are left out, as
-    /// templates write them in forms of their own.
+    /// After the answer: whether the server can have read the whole prompt, by its own count of it
+    /// where there is one. Tools are left out of that, as templates write them in forms of their own.
     pub(super) async fn was_read(
         &self,
         iteration: &Iteration<'_>,
@@ -105,10 +100,12 @@ impl Counter {
         let texts: Vec<&str> = iteration.messages.iter().map(|it| it.text.as_str()).collect();
         let text = texts.join("\n");
         let prompt_bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-        if prompt_bytes < CHECKED_BYTES_MIN {
+        if self.is_exact() && prompt_bytes < CHECKED_BYTES_MIN {
             return Ok(());
         }
-        let Some(tokens) = self.tokens(&text).await else { return Ok(()) };
+        let Some(tokens) = self.tokens(&text).await else {
+            return check::was_read(&self.server.config, iteration, prompt_tokens);
+        };
         let left_out = (tokens / LEFT_OUT_PART).saturating_add(LEFT_OUT_TOKENS);
         let tokens_min = tokens.saturating_sub(left_out);
         if u64::from(prompt_tokens) < tokens_min {

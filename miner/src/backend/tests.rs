@@ -263,6 +263,28 @@ async fn a_prompt_that_was_cut_a_little_is_found_where_the_server_counts() {
 }
 
 #[tokio::test]
+async fn a_prompt_of_few_tokens_for_its_bytes_is_answered_where_the_server_counts() {
+    let listed = |count: usize| Reply::Whole(json!({ "tokens": vec![7; count] }).to_string());
+    let said = || Reply::Whole(says("Hi", 2, 100));
+    let spaces = [user(&" ".repeat(4_096))];
+    let (_, server) = splitting(vec![listed(90), said(), listed(90)]).await;
+    assert!(ask(&server, &spaces, &[]).await.is_ok());
+    // Of more bytes than the context could have otherwise.
+    let (_, server) = splitting(vec![listed(600), listed(600), said(), listed(110)]).await;
+    assert_eq!(Ok(()), has_room(&server, 40_000).await);
+    assert!(ask(&server, &[user(&" ".repeat(40_000))], &[]).await.is_ok());
+
+    let (_, server) = connected(vec![said()], |_| ()).await;
+    let outcome = ask(&server, &spaces, &[]).await;
+    assert!(matches!(outcome, Err(BackendError::Truncated { .. })), "{outcome:?}");
+    // A count that fails is none.
+    let replies = vec![listed(90), said(), Reply::Status(404, "", "gone")];
+    let (_, server) = splitting(replies).await;
+    let outcome = ask(&server, &spaces, &[]).await;
+    assert!(matches!(outcome, Err(BackendError::Truncated { .. })), "{outcome:?}");
+}
+
+#[tokio::test]
 async fn a_count_that_never_ends_is_none() {
     let stalled = || Reply::Stall(r#"{"tokens":[1,2"#.into());
     let (_, server) = splitting(vec![stalled()]).await;
