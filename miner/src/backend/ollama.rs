@@ -23,6 +23,8 @@ pub struct Ollama {
     server: Server,
     manifest: Manifest,
     native_tools: bool,
+    /// Whether the model thinks when told to; others refuse to be told.
+    can_think: bool,
     counter: Counter,
 }
 
@@ -85,14 +87,17 @@ impl Ollama {
             serde_json::from_slice::<Value>(&body).map_err(broken)
         });
         let shown = shown.await?;
-        let can = shown["capabilities"].as_array().is_some_and(|all| all.contains(&json!("tools")));
+        let can = |what: &str| {
+            shown["capabilities"].as_array().is_some_and(|all| all.iter().any(|it| it == what))
+        };
         let native_tools = match tool_form {
-            ToolForm::Probe => can,
+            ToolForm::Probe => can("tools"),
             ToolForm::Native => true,
             ToolForm::Prompted => false,
         };
         let counter = Counter::of_bytes(&server);
-        Ok(Self { server, manifest, native_tools, counter })
+        let can_think = can("thinking");
+        Ok(Self { server, manifest, native_tools, can_think, counter })
     }
 }
 
@@ -124,7 +129,7 @@ impl Dialect for Ollama {
                 "seed": 0,
             },
         });
-        if iteration.thinks {
+        if iteration.thinks && self.can_think {
             body["think"] = json!(true);
         }
         if self.native_tools && !iteration.tools.is_empty() {

@@ -592,6 +592,25 @@ async fn ollama_calls_tools_where_the_model_can() {
 }
 
 #[tokio::test]
+async fn ollama_is_told_to_think_only_where_the_model_can() {
+    let done = json!({"message": {"content": "4"}, "done": true,
+                      "prompt_eval_count": 12, "eval_count": 3});
+    for (capabilities, think) in [(json!(["completion"]), None), (json!(["thinking"]), Some(true))]
+    {
+        let reply = Reply::Whole(ollama_lines(std::slice::from_ref(&done)));
+        let (script, server) = ollama(capabilities, reply).await;
+        let messages = [user("2 + 2?")];
+        let (messages, tools, constraint) = (&messages[..], &[][..], &Constraint::Free);
+        let (thinks, so_far, output_tokens_max) = (true, "", 100);
+        let iteration =
+            Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max };
+        let stop = CancellationToken::new();
+        assert_eq!("4", server.infer(&iteration, &stop).await.unwrap().text);
+        assert_eq!(think, script.last().get("think").and_then(Value::as_bool));
+    }
+}
+
+#[tokio::test]
 async fn ollama_without_counts_is_unfit() {
     let text =
         ollama_lines(&[json!({"message": {"content": "Hi"}, "done": true, "eval_count": 3})]);
