@@ -184,9 +184,10 @@ impl Toolbox {
                 class,
                 code: None,
             },
-            Err(mut failure) => {
-                failure.message = cut(failure.message, offered.limits.output_bytes_max);
-                Outcome::of_failure(&failure, class, began.elapsed())
+            Err(failure) => {
+                let outcome = Outcome::of_failure(&failure, class, began.elapsed());
+                let result = cut(outcome.result, offered.limits.output_bytes_max);
+                Outcome { result, ..outcome }
             }
         }
     }
