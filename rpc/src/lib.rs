@@ -42,7 +42,7 @@ pub use config::{Config, Limits};
 pub use ports::{ChainFacts, Endpoints, Ports};
 pub use rate::RateLimits;
 pub use rest::openapi_document;
-pub use server::{Local, Server, StartError, monitoring_routes, start};
+pub use server::{Local, Server, StartError, serve_monitoring, start};
 
 /// The most transactions of one `ombra_sendTransactions`.
 pub const SUBMIT_ITEMS_MAX: usize = 1_000;

@@ -137,7 +137,7 @@ fn health_routes(readiness: Arc<dyn Readiness>) -> Router {
 }
 
 /// `/metrics`, `/healthz` and `/readyz`, for a process that is no node.
-pub fn monitoring_routes(registry: Arc<Registry>, readiness: Arc<dyn Readiness>) -> Router {
+pub(super) fn monitoring_routes(registry: Arc<Registry>, readiness: Arc<dyn Readiness>) -> Router {
     metrics_routes(registry).merge(health_routes(readiness))
 }
 

@@ -32,7 +32,7 @@ use crate::events::Hub;
 use crate::memory::AnswerMemory;
 use crate::metrics::Metrics;
 use crate::middleware::Shared;
-use crate::ports::{ChainFacts, Endpoints, Ports};
+use crate::ports::{ChainFacts, Endpoints, Ports, Readiness};
 use crate::rate::Clients;
 use crate::registry::Registry;
 use crate::rest::{Resources, Rest};
@@ -42,7 +42,6 @@ use listener::Listener;
 use visitors::Visitors;
 
 pub(crate) use body::{BodyReader, ReadBody};
-pub use http::monitoring_routes;
 pub use local::Local;
 
 /// Calls of all clients that read at the same time. They wait for each other rather than be refused:
@@ -132,6 +131,28 @@ async fn bind(
         shutdown,
         websockets,
         tasks,
+    })
+}
+
+/// Serves `/metrics`, `/healthz` and `/readyz` for a process that is no node until `shutdown` is
+/// cancelled, with the usual limits on connections. Then open requests may end within the usual time.
+pub fn serve_monitoring(
+    listener: TcpListener,
+    registry: Arc<MetricsRegistry>,
+    readiness: Arc<dyn Readiness>,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    let limits = Limits::default();
+    // Its own connections are not measured.
+    let counts = Metrics::register(&mut MetricsRegistry::default());
+    let listener = Listener::new(listener, &limits, counts);
+    let routes = http::monitoring_routes(registry, readiness);
+    let (patience, connections) = (limits.shutdown_timeout(), TaskTracker::new());
+    let context = listener::Context { limits, shutdown, connections: connections.clone() };
+    Box::pin(async move {
+        listener.serve(routes, context).await;
+        connections.close();
+        finish_within(patience, connections.wait()).await;
     })
 }
 

@@ -1,6 +1,10 @@
 //! Metrics and health of a running miner, and the alerts and the dashboard that are made of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -93,6 +97,23 @@ fn a_run_is_measured_and_an_absent_node_is_not_ready() -> anyhow::Result<()> {
     let measured = samples(&miner)?;
     assert_eq!(0.0, measured["ombra_miner_node_ready"]);
     assert!(measured["ombra_miner_balance_micro"] > 0.0, "what the node said last is kept");
+    Ok(())
+}
+
+#[test]
+fn requests_that_are_never_finished_do_not_keep_the_miner_from_ending() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let miner = scene.mine()?;
+    let mut metrics = TcpStream::connect(miner.metrics.context("metrics are served")?)?;
+    metrics.write_all(b"GET /metrics HTTP/1.1\r\n")?;
+    let mut control = UnixStream::connect(scene.home().join("control.sock"))?;
+    control.write_all(b"GET /status HTTP/1.1\r\n")?;
+    // Who came later was answered, so both connections stand.
+    assert_eq!("ok\n", get(&miner, "/healthz")?);
+    scene.status()?;
+    let began = Instant::now();
+    miner.stop()?;
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     Ok(())
 }
 

@@ -35,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A pause after a connection that could not be accepted, for want of file handles for example.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a request that is under way may take to end when the miner ends.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The socket, bound.
 pub(super) struct Socket(PrivateSocket);
@@ -48,7 +50,7 @@ impl Socket {
         PrivateSocket::bind(path).map(Self).map_err(|source| CliError::File { what, source })
     }
 
-    /// Answers until `stop` is cancelled.
+    /// Answers until `stop` is cancelled, and a little longer who is being answered.
     pub(super) async fn serve(self, desk: Arc<Desk>, stop: CancellationToken) {
         let routes = Router::new()
             .route("/status", get(status))
@@ -57,8 +59,17 @@ impl Socket {
             .route("/receipt/{run}", get(receipt))
             .with_state(desk);
         let serving = axum::serve(SameUser(self.0), routes);
-        if let Err(error) = serving.with_graceful_shutdown(stop.cancelled_owned()).await {
-            tracing::error!(%error, "the control socket is not served any more");
+        let serving = serving.with_graceful_shutdown(stop.clone().cancelled_owned());
+        let late = async {
+            stop.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            outcome = serving.into_future() => if let Err(error) = outcome {
+                tracing::error!(%error, "the control socket is not served any more");
+            },
+            () = late => tracing::debug!("a connection to the control socket is cut off"),
         }
     }
 }

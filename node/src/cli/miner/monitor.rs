@@ -84,17 +84,13 @@ impl Monitor {
         self.address
     }
 
-    /// Serves until `stop` is cancelled.
+    /// Serves until `stop` is cancelled, and a few seconds longer who is being answered.
     pub(super) async fn serve(
         self,
         registry: Arc<Registry>,
         health: Arc<Health>,
         stop: CancellationToken,
     ) {
-        let routes = rpc::monitoring_routes(registry, health);
-        let serving = axum::serve(self.listener, routes);
-        if let Err(error) = serving.with_graceful_shutdown(stop.cancelled_owned()).await {
-            tracing::error!(%error, "metrics are not served any more");
-        }
+        rpc::serve_monitoring(self.listener, registry, health, stop).await;
     }
 }
