@@ -17,7 +17,7 @@ use types::Address;
 
 use super::DevChain;
 use crate::cli::client::{CliError, Out, Outcome};
-use crate::cli::miner::{Clock, failed, wrapper};
+use crate::cli::miner::{Clock, Socket, failed, wrapper};
 use crate::cli::model;
 use crate::config::Home;
 
@@ -94,9 +94,10 @@ impl DevMiner {
             CliError::Usage("the miner is account 1, so --accounts is at least 2".to_owned())
         })?;
         let (address, stop) = (key.address(), CancellationToken::new());
+        let folder = journals(&chain.home).join(address.to_string());
         let setting = Setting {
             config: config(&chain.home),
-            folder: journals(&chain.home).join(address.to_string()),
+            folder: folder.clone(),
             key: key.clone(),
             node: chain.client()?,
             clock: Arc::new(Clock),
@@ -108,6 +109,10 @@ impl DevMiner {
         };
         let program = Program::open(setting).await.map_err(failed)?;
         let (summary, journal) = (program.summary.clone(), program.journal());
+        match Socket::bind(&folder) {
+            Ok(socket) => drop(tokio::spawn(socket.serve(program.desk(), stop.clone()))),
+            Err(error) => tracing::warn!(%error, "the miner cannot be asked how it is"),
+        }
         let work = tokio::spawn(program.run());
         Ok(Self { address, summary, journal, stop, work })
     }

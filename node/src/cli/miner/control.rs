@@ -39,19 +39,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The socket, bound.
-pub(super) struct Socket(PrivateSocket);
+pub(in crate::cli) struct Socket(PrivateSocket);
 
 impl Socket {
     /// Binds in the miner's folder, in place of a socket that a killed miner left. The miner has its
     /// journal, so nobody else serves there.
-    pub(super) fn bind(folder: &Path) -> Result<Self, CliError> {
+    pub(in crate::cli) fn bind(folder: &Path) -> Result<Self, CliError> {
         let path = folder.join(SOCKET);
         let what = format!("the control socket {}", path.display());
         PrivateSocket::bind(path).map(Self).map_err(|source| CliError::File { what, source })
     }
 
     /// Answers until `stop` is cancelled, and a little longer who is being answered.
-    pub(super) async fn serve(self, desk: Arc<Desk>, stop: CancellationToken) {
+    pub(in crate::cli) async fn serve(self, desk: Arc<Desk>, stop: CancellationToken) {
         let routes = Router::new()
             .route("/status", get(status))
             .route("/runs", get(runs))

@@ -10,6 +10,8 @@ mod status;
 mod tell;
 mod work;
 
+pub(super) use control::Socket;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use wallet::client::records::Run;
 
 use super::bill::counted;
 use super::texts::Texts;
-use crate::cli::client::output::{indented, one_line, printable};
+use crate::cli::client::output::{indented, one_line};
 use crate::cli::client::{CliError, Out, Outcome};
 
 /// The longest plain answer that is fetched; a method's has a limit of its own.

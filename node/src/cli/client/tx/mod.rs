@@ -94,10 +94,10 @@ pub struct EnvelopeArgs {
     pub(super) chain_id: Option<String>,
 }
 
-/// How long to wait for the block.
 /// The longest `--timeout`: a year.
 pub(super) const SECONDS_MAX: u64 = 365 * 24 * 60 * 60;
 
+/// How long to wait for the block.
 #[derive(Args, Clone, Debug)]
 pub struct WaitArgs {
     /// Return as soon as the node has accepted the transaction
