@@ -119,7 +119,8 @@ fn settings(llama: SocketAddr, output_tokens_max: u64) -> String {
     format!(
         "[backend]\nurl = \"http://{llama}/v1\"\nmodel = \"{}\"\nconstrain = \"json_schema\"\n\
          context_tokens_max = 2048\n[engine]\noutput_tokens_max = {output_tokens_max}\n\
-         poll_ms = 500\n[policy]\nclaim_jitter_ms = 0\n",
+         poll_ms = 500\n[policy]\nclaim_jitter_ms = 0\nmin_max_fee_micro = 100\n\
+         min_margin_micro = -1000\n",
         SMOLLM2_135M.file,
     )
 }
@@ -159,7 +160,8 @@ impl Scene {
     /// Killed in the middle of an answer; the run goes on when it is back.
     fn dies(&self, requester: &mut Requester, server: Server) -> anyhow::Result<Server> {
         let before = self.home.logged()?.len();
-        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(STORY, &[]) })?;
+        // Paid for 300 tokens: long enough to die in, and written in time where the machine is busy.
+        let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
         wait_for("the server to work on the answer", || {
             let slots = Connection::open(self.llama.address)?.get("/slots")?;
             let slots: Value = serde_json::from_str(&slots)?;
@@ -203,7 +205,7 @@ impl Scene {
 
     /// The story in one step, as far as the escrow goes.
     fn story(&self, requester: &mut Requester) -> anyhow::Result<String> {
-        let run = requester.ask(&Wish { max_fee: 1_000, ..Wish::new(STORY, &[]) })?;
+        let run = requester.ask(&Wish { max_fee: 400, ..Wish::new(STORY, &[]) })?;
         requester.settled(&run)?;
         let mut outputs = self.outputs(&run)?.into_iter();
         let whole = outputs.next().context("a step")?;
