@@ -258,6 +258,7 @@ mod tests {
         let model =
             until_there(Needed::Backend, &waiting, PACE, || async { Ok::<_, &str>(()) }, |_| true);
         tokio::select! {
+            biased;
             _ = node => panic!("it is away"),
             there = model => assert_eq!(Ok(()), there),
         }

@@ -162,5 +162,11 @@ fn the_miner_beside_a_chain_for_one_person_works_for_whoever_asks() -> anyhow::R
     anyhow::ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
     let run: Value = serde_json::from_slice(&asked.stdout)?;
     assert!(run["finalAnswerInline"].as_str().unwrap().contains("42"), "{run}");
+    // It can be asked how it is, like a miner of its own.
+    let journals = node.data().join("miner").display().to_string();
+    let asked =
+        node.ombra(&["miner", "status", "--json", "--rpc", &rpc, "--data-dir", &journals])?;
+    let status: Value = serde_json::from_slice(&asked.stdout)?;
+    assert_eq!(Some(node.pid().into()), status["process"]["pid"].as_u64(), "{status}");
     Ok(())
 }
