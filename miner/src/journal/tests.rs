@@ -331,7 +331,7 @@ async fn what_a_model_was_offered_is_kept_until_the_run_is_over() {
     let tool = ToolSpec { name: "t".into(), description: String::new(), parameters: json!({}) };
     journal.put(&working).await.unwrap();
     assert_eq!(None, journal.offer(&id).unwrap());
-    journal.put_offer(&id, &[tool.clone()]).await.unwrap();
+    journal.put_offer(&id, std::slice::from_ref(&tool)).await.unwrap();
     drop(journal);
     let journal = open(&folder).unwrap();
     assert_eq!(Some(vec![tool]), journal.offer(&id).unwrap());
