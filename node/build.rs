@@ -11,8 +11,11 @@ fn main() {
     let commit = given.or_else(of_git).unwrap_or_else(|| "unknown".to_owned());
     write_line(&format!("cargo::rustc-env=OMBRA_COMMIT={commit}"));
     write_line(&format!("cargo::rerun-if-env-changed={VARIABLE}"));
-    if Path::new("../.git/HEAD").exists() {
-        write_line("cargo::rerun-if-changed=../.git/HEAD");
+    // The second grows with each commit and each pull, which leave the first as it is.
+    for file in ["../.git/HEAD", "../.git/logs/HEAD"] {
+        if Path::new(file).exists() {
+            write_line(&format!("cargo::rerun-if-changed={file}"));
+        }
     }
 }
 

@@ -1,12 +1,15 @@
 //! A validator whose clock is wrong.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
+use tests::process::ended;
 
 use crate::Extent;
 use crate::harness::load::Load;
-use crate::harness::needs::clock_library;
+use crate::harness::needs::COMPILER;
 use crate::harness::report::say;
 use crate::harness::town::Town;
 
@@ -16,23 +19,22 @@ const WRONG: usize = 3;
 const OFF_MS_MAX: u64 = 60_000;
 
 pub(crate) fn ahead(extent: Extent) -> anyhow::Result<()> {
-    with_clock("+3600s", extent)
+    with_clock("3600", extent)
 }
 
 pub(crate) fn behind(extent: Extent) -> anyhow::Result<()> {
-    with_clock("-3600s", extent)
+    with_clock("-3600", extent)
 }
 
 fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
-    let library = clock_library().context("libfaketime is gone")?;
+    let folder = tempfile::tempdir()?;
+    let library = clock(folder.path())?;
     let mut town = Town::make(4, 0)?;
     let wrong = town.node_mut(WRONG)?;
     // Only the clock that people set is wrong; time goes by as for everybody.
     wrong.environment = [
         ("LD_PRELOAD", library.display().to_string()),
-        ("FAKETIME", offset.to_owned()),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ("OMBRA_TEST_CLOCK_OFFSET_S", offset.to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .to_vec();
@@ -51,6 +53,17 @@ fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
     let off_ms = chain_ms.abs_diff(now_ms()?);
     ensure!(off_ms < OFF_MS_MAX, "the chain's time is off by {off_ms} ms");
     town.check(&*load.stop()?)
+}
+
+/// The library that gives a process another time of day.
+fn clock(folder: &Path) -> anyhow::Result<PathBuf> {
+    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
+    std::fs::write(&source, include_str!("../harness/clock.c"))?;
+    let mut compiler = Command::new(COMPILER);
+    compiler.args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
+    let compiled = ended(compiler.arg(&source).arg("-ldl").spawn()?)?;
+    ensure!(compiled.status.success(), "the clock cannot be compiled");
+    Ok(library)
 }
 
 #[expect(

@@ -1,6 +1,6 @@
 //! What a fault needs of the machine, and how it is kept apart from it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What a fault needs of the machine.
@@ -14,7 +14,7 @@ pub(crate) enum Need {
     Disk,
     /// A file system whose blocks have a size of their own.
     Blocks,
-    /// A library that gives a process another clock.
+    /// A library that gives a process another clock, compiled when it is needed.
     Clock,
 }
 
@@ -27,13 +27,8 @@ const AS_ROOT: &[&str] = &["--user", "--map-root-user"];
 /// What a shell does first in there, before it becomes the program that it is given.
 pub(crate) const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
 
-/// Where distributions put libfaketime.
-const CLOCKS: &[&str] = &[
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
-    "/usr/lib64/faketime/libfaketime.so.1",
-    "/usr/lib/faketime/libfaketime.so.1",
-];
+/// The compiler of C that a build needs anyway.
+pub(crate) const COMPILER: &str = "cc";
 
 /// How a process is started apart on this machine, if it can be.
 pub(crate) fn apart() -> Option<Vec<&'static str>> {
@@ -43,11 +38,6 @@ pub(crate) fn apart() -> Option<Vec<&'static str>> {
         command.args(options).args(["--", "sh", "-c", ENTER, "true"]);
         succeeds(&mut command)
     })
-}
-
-/// The library that gives a process another clock, if it is installed.
-pub(crate) fn clock_library() -> Option<PathBuf> {
-    CLOCKS.iter().map(PathBuf::from).find(|path| path.exists())
 }
 
 /// Why a fault cannot run here, if it cannot.
@@ -68,8 +58,8 @@ pub(crate) fn missing(need: Need) -> Option<String> {
             (!Path::new("/dev/net/tun").exists()).then(|| why.to_owned())
         }),
         Need::Clock => {
-            let why = "libfaketime is not installed (apt-get install libfaketime)";
-            clock_library().is_none().then(|| why.to_owned())
+            let why = "there is no compiler of C (cc)";
+            (!succeeds(Command::new(COMPILER).arg("--version"))).then(|| why.to_owned())
         }
     }
 }
