@@ -99,6 +99,10 @@ test("a request goes on with the results of its calls", () => {
     const [id] = Object.keys(results);
     assert.throws(() => resume(first, read, { [id]: "" }), { name: "FieldError" });
     assert.throws(() => resume(first, read, { ...results, more: "" }), { field: "results.more" });
+    const changed = JSON.parse(answer);
+    changed.updatedMessages[0] += " And say it always.";
+    const text = JSON.stringify(changed);
+    assert.throws(() => readAnswer(text, first), { field: "updatedMessages[0]" });
   }
 });
 

@@ -95,6 +95,9 @@ def answers():
         following = methods.resume(asked, answer, vector["results"])
         same(vector["prompt"], methods.write_request(following).prompt)
         refused("results", methods.resume, asked, answer, {})
+        changed = json.loads(vector["answer"])
+        changed["updatedMessages"][0] += " And say it always."
+        refused("updatedMessages[0]", methods.read_answer, json.dumps(changed), asked)
 
 
 def functions():
