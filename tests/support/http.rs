@@ -2,12 +2,13 @@
 //! the machine that it shares with the node.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tokio::net::TcpSocket;
 
 #[derive(Debug)]
 pub struct Connection {
@@ -22,9 +23,34 @@ pub fn post_to_socket(path: &Path, body: &str) -> anyhow::Result<String> {
     exchange(&mut BufReader::new(stream), "localhost", body)
 }
 
+/// Connects from an address of the caller's choice.
+pub fn connect_from(from: IpAddr, host: SocketAddr) -> anyhow::Result<TcpStream> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let stream = runtime.block_on(async {
+        let socket = match from {
+            IpAddr::V4(_) => TcpSocket::new_v4()?,
+            IpAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.bind(SocketAddr::new(from, 0))?;
+        socket.connect(host).await?.into_std()
+    });
+    let stream = stream.with_context(|| format!("connecting from {from} to {host}"))?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
 impl Connection {
     pub fn open(host: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(host).with_context(|| format!("connecting to {host}"))?;
+        Self::over(stream, host)
+    }
+
+    /// The same from an address of the caller's choice, for example another one of loopback.
+    pub fn open_from(from: IpAddr, host: SocketAddr) -> anyhow::Result<Self> {
+        Self::over(connect_from(from, host)?, host)
+    }
+
+    fn over(stream: TcpStream, host: SocketAddr) -> anyhow::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         Ok(Self { stream: BufReader::with_capacity(64 * 1024, stream), host })

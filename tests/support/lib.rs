@@ -13,6 +13,7 @@ pub mod books;
 pub mod crowd;
 pub mod dashboards;
 pub mod gate;
+pub mod harness;
 pub mod home;
 pub mod http;
 pub mod index;

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const ROUNDS: u64 = 3;

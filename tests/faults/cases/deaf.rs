@@ -8,9 +8,9 @@ use tests::net::{Member, Network};
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const DEAF: usize = 3;

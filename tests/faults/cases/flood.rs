@@ -10,10 +10,10 @@ use tests::node::wait_for;
 use types::{Keypair, Params, Signature, SizeLimits, Transaction};
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::rogue::{Plan, Rogue};
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::rogue::{Plan, Rogue};
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// Transactions in one message.

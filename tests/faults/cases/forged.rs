@@ -9,11 +9,11 @@ use tests::net::Network;
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::engine_wire::{Answer, Decided, question, read_question, status};
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::rogue::{BROADCAST, Plan, Question, Rogue};
-use crate::harness::town::Town;
+use tests::harness::engine_wire::{Answer, Decided, question, read_question, status};
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::rogue::{BROADCAST, Plan, Question, Rogue};
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower that is cut off.

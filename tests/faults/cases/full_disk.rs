@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::{Town, catches_up};
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::{Town, catches_up};
 
 const REST: &[usize] = &[0, 1, 2];
 const FULL: usize = 3;

@@ -6,10 +6,10 @@ use anyhow::ensure;
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::liar::Liar;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::Town;
+use tests::harness::liar::Liar;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::Town;
 
 const HONEST: &[usize] = &[0, 1, 2];
 const LIAR: usize = 3;

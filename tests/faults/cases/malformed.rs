@@ -11,10 +11,10 @@ use tests::net::{Member, Network};
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::rogue::{Plan, Rogue};
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::rogue::{Plan, Rogue};
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The protocols of the network for transactions.

@@ -1,7 +1,7 @@
 //! The faults, one small file each.
 
 use crate::Extent;
-use crate::harness::needs::Need;
+use tests::harness::needs::Need;
 
 mod all_killed;
 mod away;
@@ -23,12 +23,7 @@ mod two_down;
 mod wrong_clock;
 
 /// A fault and what it needs.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) needs: Need,
-    pub(crate) run: fn(Extent) -> anyhow::Result<()>,
-}
+pub(crate) type Case = tests::harness::suite::Case<Extent>;
 
 /// All faults.
 pub(crate) const CASES: &[Case] = &[

@@ -6,9 +6,9 @@ use anyhow::ensure;
 use tests::net::Net;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::Town;
 
 const REST: &[usize] = &[0, 1, 2];
 const DEAD: usize = 3;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::ensure;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::town::{Town, catches_up};
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::{Town, catches_up};
 
 const ALL: &[usize] = &[0, 1, 2, 3, 4];
 

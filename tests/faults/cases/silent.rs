@@ -7,11 +7,11 @@ use tests::net::Network;
 use tests::node::wait_for;
 
 use crate::Extent;
-use crate::harness::engine_wire::status;
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::rogue::{BROADCAST, Plan, Rogue};
-use crate::harness::town::Town;
+use tests::harness::engine_wire::status;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::rogue::{BROADCAST, Plan, Rogue};
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 /// The follower, which is away in between and has to catch up past the silent peers.

@@ -8,10 +8,10 @@ use anyhow::{Context as _, ensure};
 use tests::process::ended;
 
 use crate::Extent;
-use crate::harness::load::Load;
-use crate::harness::needs::COMPILER;
-use crate::harness::report::say;
-use crate::harness::town::Town;
+use tests::harness::load::Load;
+use tests::harness::needs::COMPILER;
+use tests::harness::report::say;
+use tests::harness::town::Town;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const WRONG: usize = 3;
@@ -58,7 +58,7 @@ fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
 /// The library that gives a process another time of day.
 fn clock(folder: &Path) -> anyhow::Result<PathBuf> {
     let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
-    std::fs::write(&source, include_str!("../harness/clock.c"))?;
+    std::fs::write(&source, include_str!("clock.c"))?;
     let mut compiler = Command::new(COMPILER);
     compiler.args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
     let compiled = ended(compiler.arg(&source).arg("-ldl").spawn()?)?;

@@ -8,11 +8,11 @@ use tests::node::wait_for;
 
 use super::{OVERSIZED, ask, bare, rubbish};
 use crate::Extent;
-use crate::harness::engine_wire::{Answer, broadcast, counted, framed, question, status};
-use crate::harness::load::Load;
-use crate::harness::report::say;
-use crate::harness::rogue::{BROADCAST, PROOF, Plan, Rogue};
-use crate::harness::town::Town;
+use tests::harness::engine_wire::{Answer, broadcast, counted, framed, question, status};
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::rogue::{BROADCAST, PROOF, Plan, Rogue};
+use tests::harness::town::Town;
 
 const REST: &[usize] = &[0, 1, 2];
 /// The validator whose key for the network the rogue has.

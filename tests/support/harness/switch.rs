@@ -78,20 +78,20 @@ struct Door {
 
 /// The switch. Its devices go with it.
 #[derive(Debug)]
-pub(crate) struct Switch {
+pub struct Switch {
     rules: Arc<Mutex<Rules>>,
     _runtime: Runtime,
 }
 
 /// The address of a node.
-pub(crate) fn address(node: usize) -> Ipv4Addr {
+pub fn address(node: usize) -> Ipv4Addr {
     let last = u8::try_from(node + 1).unwrap_or(u8::MAX);
     Ipv4Addr::new(10, 77, 0, last)
 }
 
 impl Switch {
     /// Connects the network namespaces of these processes with each other and with this process.
-    pub(crate) fn new(holders: &[u32]) -> anyhow::Result<Self> {
+    pub fn new(holders: &[u32]) -> anyhow::Result<Self> {
         let rules = Arc::new(Mutex::new(Rules { seed: 0x9e37_79b9_7f4a_7c15, ..Rules::default() }));
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -125,18 +125,18 @@ impl Switch {
     }
 
     /// Cuts all wires between the two groups.
-    pub(crate) fn part(&self, one: &[usize], other: &[usize]) {
+    pub fn part(&self, one: &[usize], other: &[usize]) {
         let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (*a.min(b), *a.max(b))));
         self.rules().cut.extend(pairs);
     }
 
     /// Loses everything between a node and the others that has one of these ports on either end.
-    pub(crate) fn part_ports(&self, node: usize, ports: &[u16]) {
+    pub fn part_ports(&self, node: usize, ports: &[u16]) {
         self.rules().cut_ports.extend(ports.iter().map(|port| (node, *port)));
     }
 
     /// Mends all wires.
-    pub(crate) fn heal(&self) {
+    pub fn heal(&self) {
         let mut rules = self.rules();
         rules.cut.clear();
         rules.cut_ports.clear();
@@ -145,18 +145,18 @@ impl Switch {
     }
 
     /// Packets between nodes since the beginning: those that were lost, and all.
-    pub(crate) fn lost_of(&self) -> (u64, u64) {
+    pub fn lost_of(&self) -> (u64, u64) {
         let rules = self.rules();
         (rules.lost, rules.seen)
     }
 
     /// Loses so many packets in a hundred.
-    pub(crate) fn lose(&self, percent: u64) {
+    pub fn lose(&self, percent: u64) {
         self.rules().lost_percent = percent;
     }
 
     /// Holds each packet back for so long.
-    pub(crate) fn delay(&self, delay: Duration) {
+    pub fn delay(&self, delay: Duration) {
         self.rules().delay = delay;
     }
 }

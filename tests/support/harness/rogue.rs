@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::net::Member;
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use libp2p::gossipsub::{self, IdentTopic, MessageAuthenticity, MessageId, ValidationMode};
@@ -14,12 +15,11 @@ use libp2p::identity::Keypair;
 use libp2p::request_response::{self, Message, OutboundFailure, ProtocolSupport, ResponseChannel};
 use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
-use tests::net::Member;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use types::Hash;
 
-pub(crate) use raw::Question;
+pub use raw::Question;
 use raw::Raw;
 
 /// Orders that may wait.
@@ -32,30 +32,30 @@ const ANSWERS_MAX: usize = 16;
 const BEAT: Duration = Duration::from_millis(500);
 /// On this the engine's nodes tell each other how far they are. Who does not speak it is cut off
 /// as soon as a node has told it that it wants to hear of that, which it does first of all.
-pub(crate) const BROADCAST: &str = "/ax/broadcast/1.0.0";
+pub const BROADCAST: &str = "/ax/broadcast/1.0.0";
 /// The end of the name of the protocol on which validators say who they are.
-pub(crate) const PROOF: &str = "validator-proof";
+pub const PROOF: &str = "validator-proof";
 /// Largest message that it lets itself send.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What a rogue is made of.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// What it says first: the network that it is of.
-    pub(crate) version: String,
+    pub version: String,
     /// The seed of its key; a new one if there is none.
-    pub(crate) key: Option<[u8; 32]>,
+    pub key: Option<[u8; 32]>,
     /// What it publishes on.
-    pub(crate) topics: Vec<String>,
+    pub topics: Vec<String>,
     /// What it is asked; it asks the first.
-    pub(crate) protocols: Vec<String>,
+    pub protocols: Vec<String>,
     /// Whether its messages carry its name and signature.
-    pub(crate) is_signed: bool,
+    pub is_signed: bool,
 }
 
 impl Plan {
     /// A stranger on a node's network for transactions that speaks one of its protocols.
-    pub(crate) fn gossip(node: &Member, protocol: &str) -> anyhow::Result<Self> {
+    pub fn gossip(node: &Member, protocol: &str) -> anyhow::Result<Self> {
         let (chain, genesis) = chain(node)?;
         let short = genesis.get(..8).context("a genesis hash")?;
         Ok(Self {
@@ -69,7 +69,7 @@ impl Plan {
 
     /// One whom nodes take for the node with this key, on the engine's network. It asks on
     /// `protocol`, which is [`BROADCAST`], `sync` or [`PROOF`].
-    pub(crate) fn consensus(node: &Member, key: [u8; 32], protocol: &str) -> anyhow::Result<Self> {
+    pub fn consensus(node: &Member, key: [u8; 32], protocol: &str) -> anyhow::Result<Self> {
         let (chain, genesis) = chain(node)?;
         let genesis = Hash::parse(&genesis).ok().context("a genesis hash")?;
         let digest = Hash::digest_parts(&[genesis.as_bytes(), chain.as_bytes()]).to_string();
@@ -90,13 +90,13 @@ impl Plan {
     }
 
     /// The same, but it neither publishes nor hears anything.
-    pub(crate) fn without_topics(self) -> Self {
+    pub fn without_topics(self) -> Self {
         Self { topics: Vec::new(), ..self }
     }
 }
 
 /// Name and genesis hash of a node's chain.
-pub(crate) fn chain(node: &Member) -> anyhow::Result<(String, String)> {
+pub fn chain(node: &Member) -> anyhow::Result<(String, String)> {
     let info = node.call("ombra_chainInfo", &serde_json::json!([]))?;
     let text = |key: &str| info.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
     text("chainId").zip(text("genesisHash")).context("what chain it is")
@@ -118,7 +118,7 @@ enum Order {
 }
 
 /// What it answers to a question of another; none if it does not.
-pub(crate) type Answer = Box<dyn FnMut(&Question) -> Option<Vec<u8>> + Send>;
+pub type Answer = Box<dyn FnMut(&Question) -> Option<Vec<u8>> + Send>;
 
 #[derive(Debug, Default)]
 struct Facts {
@@ -139,7 +139,7 @@ struct Facts {
 
 /// A running rogue.
 #[derive(Debug)]
-pub(crate) struct Rogue {
+pub struct Rogue {
     facts: Arc<Facts>,
     orders: mpsc::Sender<Order>,
     _runtime: Runtime,
@@ -147,12 +147,12 @@ pub(crate) struct Rogue {
 
 impl Rogue {
     /// Starts it and has it dial these addresses. It answers nothing.
-    pub(crate) fn start(plan: Plan, dial: &[String]) -> anyhow::Result<Self> {
+    pub fn start(plan: Plan, dial: &[String]) -> anyhow::Result<Self> {
         Self::start_with(plan, dial, Box::new(|_| None))
     }
 
     /// The same with answers to the questions of others.
-    pub(crate) fn start_with(plan: Plan, dial: &[String], answer: Answer) -> anyhow::Result<Self> {
+    pub fn start_with(plan: Plan, dial: &[String], answer: Answer) -> anyhow::Result<Self> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let guard = runtime.enter();
@@ -168,7 +168,7 @@ impl Rogue {
     }
 
     /// Publishes bytes; answers whether they went out, which they do not while nobody listens.
-    pub(crate) fn publish(&self, topic: &str, bytes: Vec<u8>) -> bool {
+    pub fn publish(&self, topic: &str, bytes: Vec<u8>) -> bool {
         let (told, answer) = oneshot::channel();
         // When it has ended there is nothing to publish, and nothing is told.
         drop(self.orders.blocking_send(Order::Publish(topic.to_owned(), bytes, told)));
@@ -176,69 +176,69 @@ impl Rogue {
     }
 
     /// Asks every connected peer; answers how many.
-    pub(crate) fn ask(&self, bytes: Vec<u8>) -> usize {
+    pub fn ask(&self, bytes: Vec<u8>) -> usize {
         let (told, answer) = oneshot::channel();
         drop(self.orders.blocking_send(Order::Ask(bytes, told)));
         answer.blocking_recv().unwrap_or_default()
     }
 
     /// Closes all connections, and waits until it is connected again.
-    pub(crate) fn dials_again(&self) -> anyhow::Result<()> {
+    pub fn dials_again(&self) -> anyhow::Result<()> {
         let before = self.facts.dialled.load(Ordering::Relaxed);
         drop(self.orders.blocking_send(Order::HangUp));
-        let again = tests::node::wait_for("a new connection of the rogue", || {
+        let again = crate::node::wait_for("a new connection of the rogue", || {
             Ok((self.facts.dialled.load(Ordering::Relaxed) > before).then_some(()))
         });
         again.with_context(|| self.trouble())
     }
 
     /// Peers that it is connected to.
-    pub(crate) fn connected(&self) -> usize {
+    pub fn connected(&self) -> usize {
         self.facts.connected.load(Ordering::Relaxed)
     }
 
     /// Waits until it is connected.
-    pub(crate) fn connects(&self) -> anyhow::Result<()> {
-        let connected = tests::node::wait_for("a connection of the rogue", || {
+    pub fn connects(&self) -> anyhow::Result<()> {
+        let connected = crate::node::wait_for("a connection of the rogue", || {
             Ok((self.connected() > 0).then_some(()))
         });
         connected.with_context(|| self.trouble())
     }
 
     /// What went wrong last: why it was disconnected, or a message did not go out.
-    pub(crate) fn trouble(&self) -> String {
+    pub fn trouble(&self) -> String {
         lock(&self.facts.trouble).clone()
     }
 
     /// Messages that went out.
-    pub(crate) fn published(&self) -> usize {
+    pub fn published(&self) -> usize {
         self.facts.published.load(Ordering::Relaxed)
     }
 
     /// Own questions that were answered, and those that were not.
-    pub(crate) fn answers(&self) -> (usize, usize) {
+    pub fn answers(&self) -> (usize, usize) {
         let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         (load(&self.facts.answered), load(&self.facts.failed))
     }
 
     /// Own questions that never left, because the other does not speak the protocol or is gone.
-    pub(crate) fn undelivered(&self) -> usize {
+    pub fn undelivered(&self) -> usize {
         self.facts.undelivered.load(Ordering::Relaxed)
     }
 
     /// The answers to own questions, the latest last.
-    pub(crate) fn answer_bytes(&self) -> Vec<Vec<u8>> {
+    pub fn answer_bytes(&self) -> Vec<Vec<u8>> {
         lock(&self.facts.answers).iter().cloned().collect()
     }
 
     /// Questions of others on the protocols whose names contain this.
-    pub(crate) fn asked(&self, protocol: &str) -> usize {
+    pub fn asked(&self, protocol: &str) -> usize {
         let asked = lock(&self.facts.asked);
         asked.iter().filter(|(name, _)| name.contains(protocol)).map(|(_, count)| count).sum()
     }
 
     /// The messages of others that it has heard, the latest last.
-    pub(crate) fn heard(&self) -> Vec<Vec<u8>> {
+    pub fn heard(&self) -> Vec<Vec<u8>> {
         lock(&self.facts.heard).iter().cloned().collect()
     }
 }

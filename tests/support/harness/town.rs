@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::net::{Member, Net, NetOptions};
+use crate::node::wait_for;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::json;
-use tests::net::{Member, Net, NetOptions};
-use tests::node::wait_for;
 
 use super::ledger::Ledger;
 use super::report::say;
@@ -24,35 +24,31 @@ const ASKED_MAX: usize = 20_000;
 const PORTS_PER_NODE: usize = 4;
 
 /// Blocks as fast as they come, and a heartbeat that a test can wait for.
-pub(crate) const FAST: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=1000"];
+pub const FAST: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=1000"];
 
 /// A chain of nodes.
 #[derive(Debug)]
-pub(crate) struct Town {
-    pub(crate) net: Net,
+pub struct Town {
+    pub net: Net,
     switch: Option<Switch>,
     holders: Vec<Child>,
 }
 
 impl Town {
     /// Nodes on loopback that run and know each other.
-    pub(crate) fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
+    pub fn start(validators: usize, followers: usize) -> anyhow::Result<Self> {
         let mut town = Self::make(validators, followers)?;
         town.start_all()?;
         Ok(town)
     }
 
     /// Homes of nodes on loopback; nothing runs yet.
-    pub(crate) fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
+    pub fn make(validators: usize, followers: usize) -> anyhow::Result<Self> {
         Self::make_with(validators, followers, FAST)
     }
 
     /// The same with other parameters of the chain.
-    pub(crate) fn make_with(
-        validators: usize,
-        followers: usize,
-        params: &[&str],
-    ) -> anyhow::Result<Self> {
+    pub fn make_with(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
         let params = params.iter().map(|param| (*param).to_owned()).collect();
         let net = Net::make_as(&NetOptions { params, ..options })?;
@@ -60,7 +56,7 @@ impl Town {
     }
 
     /// Nodes with an address each, in network namespaces behind a switch.
-    pub(crate) fn on_wires(validators: usize, followers: usize) -> anyhow::Result<Self> {
+    pub fn on_wires(validators: usize, followers: usize) -> anyhow::Result<Self> {
         let mut town = Self::make(validators, followers)?;
         let count = town.net.members.len();
         town.holders = (0..count).map(|_| holder()).collect::<anyhow::Result<_>>()?;
@@ -78,7 +74,7 @@ impl Town {
     }
 
     /// Starts all nodes and waits until each knows each.
-    pub(crate) fn start_all(&mut self) -> anyhow::Result<()> {
+    pub fn start_all(&mut self) -> anyhow::Result<()> {
         for member in &mut self.net.members {
             member.start()?;
         }
@@ -86,47 +82,47 @@ impl Town {
     }
 
     /// Waits until each running node knows each other one.
-    pub(crate) fn meet_all(&self) -> anyhow::Result<()> {
+    pub fn meet_all(&self) -> anyhow::Result<()> {
         let count = self.net.running().count();
         self.net.running().try_for_each(|member| member.meets(count - 1))
     }
 
-    pub(crate) fn switch(&self) -> anyhow::Result<&Switch> {
+    pub fn switch(&self) -> anyhow::Result<&Switch> {
         self.switch.as_ref().context("these nodes are not behind a switch")
     }
 
-    pub(crate) fn node(&self, at: usize) -> anyhow::Result<&Member> {
+    pub fn node(&self, at: usize) -> anyhow::Result<&Member> {
         self.net.members.get(at).context("no such node")
     }
 
-    pub(crate) fn node_mut(&mut self, at: usize) -> anyhow::Result<&mut Member> {
+    pub fn node_mut(&mut self, at: usize) -> anyhow::Result<&mut Member> {
         self.net.members.get_mut(at).context("no such node")
     }
 
-    pub(crate) fn kill(&mut self, at: usize) -> anyhow::Result<()> {
+    pub fn kill(&mut self, at: usize) -> anyhow::Result<()> {
         self.node_mut(at)?.kill()
     }
 
-    pub(crate) fn restart(&mut self, at: usize) -> anyhow::Result<()> {
+    pub fn restart(&mut self, at: usize) -> anyhow::Result<()> {
         self.node_mut(at)?.start()
     }
 
     /// The greatest height of these nodes.
-    pub(crate) fn height(&self, nodes: &[usize]) -> anyhow::Result<u64> {
+    pub fn height(&self, nodes: &[usize]) -> anyhow::Result<u64> {
         let heights = nodes.iter().map(|at| self.node(*at)?.height());
         heights.collect::<anyhow::Result<Vec<_>>>()?.into_iter().max().context("no nodes")
     }
 
     /// Waits until these nodes have so many blocks more than the highest of them has now; answers
     /// how long it took.
-    pub(crate) fn goes_on(&self, nodes: &[usize], more: u64) -> anyhow::Result<Duration> {
+    pub fn goes_on(&self, nodes: &[usize], more: u64) -> anyhow::Result<Duration> {
         let (started, goal) = (Instant::now(), self.height(nodes)? + more);
         nodes.iter().try_for_each(|at| self.node(*at)?.reaches(goal))?;
         Ok(started.elapsed())
     }
 
     /// Watches for a while that no node makes a block. One that was under way may come first.
-    pub(crate) fn stands_still(&self, nodes: &[usize]) -> anyhow::Result<()> {
+    pub fn stands_still(&self, nodes: &[usize]) -> anyhow::Result<()> {
         let mut height = self.height(nodes)?;
         let (mut since, mut moved) = (Instant::now(), 0);
         while since.elapsed() < WHILE {
@@ -142,7 +138,7 @@ impl Town {
     }
 
     /// Milliseconds between the timestamps of successive blocks from one height to another.
-    pub(crate) fn intervals(&self, at: usize, first: u64, last: u64) -> anyhow::Result<Vec<u64>> {
+    pub fn intervals(&self, at: usize, first: u64, last: u64) -> anyhow::Result<Vec<u64>> {
         let node = self.node(at)?;
         let time = |height: u64| -> anyhow::Result<u64> {
             let block = node.call("ombra_getBlock", &json!([height, false]))?;
@@ -158,7 +154,7 @@ impl Town {
     /// What holds after every fault: the running nodes have one chain with all that was confirmed,
     /// none has taken memory without bound, all stop in order, and every block, certificate, row
     /// and sum of money on their disks is right.
-    pub(crate) fn check(mut self, ledger: &Ledger) -> anyhow::Result<()> {
+    pub fn check(mut self, ledger: &Ledger) -> anyhow::Result<()> {
         let nodes: Vec<usize> = (0..self.net.members.len())
             .filter(|at| self.net.members.get(*at).is_some_and(|node| node.pid().is_some()))
             .collect();
@@ -243,7 +239,7 @@ fn move_addresses(settings: &Path, base: u16, nodes: usize) -> anyhow::Result<()
 }
 
 /// Waits until a node's chain has stopped being behind another's.
-pub(crate) fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
+pub fn catches_up(behind: &Member, ahead: &Member) -> anyhow::Result<Duration> {
     let started = Instant::now();
     wait_for(&format!("{} to catch up", behind.name), || {
         Ok((behind.height()? + 1 >= ahead.height()?).then_some(()))

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 /// What a fault needs of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Need {
+pub enum Need {
     /// Processes on loopback; any machine will do.
     Loopback,
     /// A network namespace and a network device for each node.
@@ -25,13 +25,13 @@ const APART: &[&str] = &["--net", "--mount", "--pid", "--fork", "--kill-child", 
 const AS_ROOT: &[&str] = &["--user", "--map-root-user"];
 
 /// What a shell does first in there, before it becomes the program that it is given.
-pub(crate) const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
+pub const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
 
 /// The compiler of C that a build needs anyway.
-pub(crate) const COMPILER: &str = "cc";
+pub const COMPILER: &str = "cc";
 
 /// How a process is started apart on this machine, if it can be.
-pub(crate) fn apart() -> Option<Vec<&'static str>> {
+pub fn apart() -> Option<Vec<&'static str>> {
     let as_root = [APART, AS_ROOT].concat();
     [APART.to_vec(), as_root].into_iter().find(|options| {
         let mut command = Command::new("unshare");
@@ -41,7 +41,7 @@ pub(crate) fn apart() -> Option<Vec<&'static str>> {
 }
 
 /// Why a fault cannot run here, if it cannot.
-pub(crate) fn missing(need: Need) -> Option<String> {
+pub fn missing(need: Need) -> Option<String> {
     let namespaces = || {
         let why = "this user may not make network and mount namespaces (unshare, ip)";
         apart().is_none().then(|| why.to_owned())

@@ -5,15 +5,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A transaction that a client saw included.
 #[derive(Clone, Debug)]
-pub(crate) struct Confirmed {
-    pub(crate) hash: String,
-    pub(crate) height: u64,
+pub struct Confirmed {
+    pub hash: String,
+    pub height: u64,
 }
 
 /// A request that failed although the node was not meant to be away.
 #[derive(Clone, Debug)]
 #[expect(dead_code, reason = "only shown")]
-pub(crate) struct Failure(String);
+pub struct Failure(String);
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -26,33 +26,33 @@ struct Entries {
 
 /// What all clients of a load were told.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger(Mutex<Entries>);
+pub struct Ledger(Mutex<Entries>);
 
 impl Ledger {
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn confirm(&self, hash: String, height: u64) {
+    pub fn confirm(&self, hash: String, height: u64) {
         self.entries().confirmed.push(Confirmed { hash, height });
     }
 
     /// Says that requests to this node may fail from now on.
-    pub(crate) fn excuse(&self, node: usize) {
+    pub fn excuse(&self, node: usize) {
         self.entries().away.insert(node);
     }
 
     /// Says that requests to this node may no longer fail.
-    pub(crate) fn expect(&self, node: usize) {
+    pub fn expect(&self, node: usize) {
         self.entries().away.remove(&node);
     }
 
-    pub(crate) fn is_away(&self, node: usize) -> bool {
+    pub fn is_away(&self, node: usize) -> bool {
         self.entries().away.contains(&node)
     }
 
     /// Notes a request that failed; `was_away` if the node was meant to be away when it began.
-    pub(crate) fn fail(&self, node: usize, was_away: bool, why: String) {
+    pub fn fail(&self, node: usize, was_away: bool, why: String) {
         let mut entries = self.entries();
         if was_away || entries.away.contains(&node) {
             entries.excused += 1;
@@ -61,19 +61,19 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn confirmed(&self) -> Vec<Confirmed> {
+    pub fn confirmed(&self) -> Vec<Confirmed> {
         self.entries().confirmed.clone()
     }
 
-    pub(crate) fn confirmed_count(&self) -> usize {
+    pub fn confirmed_count(&self) -> usize {
         self.entries().confirmed.len()
     }
 
-    pub(crate) fn failures(&self) -> Vec<Failure> {
+    pub fn failures(&self) -> Vec<Failure> {
         self.entries().failures.clone()
     }
 
-    pub(crate) fn excused(&self) -> usize {
+    pub fn excused(&self) -> usize {
         self.entries().excused
     }
 }

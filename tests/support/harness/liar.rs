@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::net::{Net, Network};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,7 +15,6 @@ use consensus::{
     Archive, Candidate, Certificate, Config, Decided, Encoded, Equivocation, Identity, Ledger,
     LedgerFault, Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
 };
-use tests::net::{Net, Network};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use types::block::{Block, Header, UncheckedBlock, merkle_root};
@@ -26,7 +26,7 @@ const BLOCK_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What is wrong with its blocks, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Lie {
+pub enum Lie {
     /// The state after the block is not what it says.
     StateRoot,
     /// It follows another block than the last.
@@ -53,7 +53,7 @@ struct Content {
 }
 
 /// The lying ledger.
-pub(crate) struct LyingLedger {
+pub struct LyingLedger {
     chain_id: String,
     genesis: Hash,
     own: Address,
@@ -209,7 +209,7 @@ impl Pace for LyingLedger {
 }
 
 /// A running liar.
-pub(crate) struct Liar {
+pub struct Liar {
     ledger: Arc<LyingLedger>,
     _engine: consensus::Handle,
     _runtime: Runtime,
@@ -217,7 +217,7 @@ pub(crate) struct Liar {
 
 impl Liar {
     /// Starts it in the place of a node that does not run.
-    pub(crate) fn start(
+    pub fn start(
         net: &Net,
         at: usize,
         validators: usize,
@@ -227,7 +227,7 @@ impl Liar {
         let honest = net.running().next().context("no node runs")?;
         let (chain_id, genesis) = super::rogue::chain(honest)?;
         let genesis = Hash::parse(&genesis).ok().context("a genesis hash")?;
-        let keys = net.members.iter().take(validators).map(tests::net::Member::validator_key);
+        let keys = net.members.iter().take(validators).map(crate::net::Member::validator_key);
         let keys = keys.collect::<anyhow::Result<Vec<_>>>()?;
         let set = ValidatorSet::new(keys.iter().map(|key| (key.public_key(), 1)))?;
         let own = member.validator_key()?;
@@ -275,22 +275,22 @@ impl Liar {
     }
 
     /// The hashes of the blocks that it proposed.
-    pub(crate) fn lies(&self) -> Vec<Hash> {
+    pub fn lies(&self) -> Vec<Hash> {
         self.ledger.content().lies.iter().map(|(_, _, lie)| lie.hash).collect()
     }
 
     /// The height that it has followed the chain to.
-    pub(crate) fn height(&self) -> u64 {
+    pub fn height(&self) -> u64 {
         self.ledger.content().tip.as_ref().map_or(0, |tip| tip.index)
     }
 
     /// How often others asked it for decided blocks; each got a forged certificate with it.
-    pub(crate) fn asked(&self) -> u64 {
+    pub fn asked(&self) -> u64 {
         self.ledger.asked.load(Ordering::Relaxed)
     }
 
     /// How many ways to lie there are.
-    pub(crate) const fn ways() -> usize {
+    pub const fn ways() -> usize {
         LIES.len()
     }
 }

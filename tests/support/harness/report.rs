@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 /// Prints a line.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     // Nobody may be reading any more; the exit code says it all then.
     drop(writeln!(std::io::stdout(), "{line}"));
 }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::actor::{Actor, transfer};
+use crate::http::{self, Connection};
+use crate::net::Net;
+use crate::workload::keys;
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
-use tests::actor::{Actor, transfer};
-use tests::http::{self, Connection};
-use tests::net::Net;
-use tests::workload::keys;
 
 use super::ledger::Ledger;
 
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The clients at work. They stop when told to, after the transfer that they are at.
 #[derive(Debug)]
-pub(crate) struct Load {
+pub struct Load {
     over: Arc<AtomicBool>,
     ledger: Arc<Ledger>,
     clients: Vec<JoinHandle<anyhow::Result<()>>>,
@@ -34,7 +34,7 @@ pub(crate) struct Load {
 impl Load {
     /// Starts so many clients on these nodes, each with an account of its own; a client pauses so
     /// long after each transfer.
-    pub(crate) fn start(
+    pub fn start(
         net: &Net,
         nodes: &[usize],
         clients: usize,
@@ -64,14 +64,14 @@ impl Load {
         Ok(Self { over, ledger, clients })
     }
 
-    pub(crate) fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
     /// Waits until the clients have seen so many more transactions confirmed.
-    pub(crate) fn confirms(&self, more: usize) -> anyhow::Result<()> {
+    pub fn confirms(&self, more: usize) -> anyhow::Result<()> {
         let goal = self.ledger.confirmed_count() + more;
-        tests::node::wait_for(&format!("{more} more confirmed transactions"), || {
+        crate::node::wait_for(&format!("{more} more confirmed transactions"), || {
             self.is_alive()?;
             Ok((self.ledger.confirmed_count() >= goal).then_some(()))
         })
@@ -84,7 +84,7 @@ impl Load {
 
     /// Ends the load; answers what the clients were told. An accepted transaction that was not
     /// included in time is an error.
-    pub(crate) fn stop(self) -> anyhow::Result<Arc<Ledger>> {
+    pub fn stop(self) -> anyhow::Result<Arc<Ledger>> {
         self.over.store(true, Ordering::Relaxed);
         for client in self.clients {
             client.join().map_err(|_panic| anyhow::anyhow!("a client panicked"))??;

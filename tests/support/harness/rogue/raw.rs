@@ -12,9 +12,9 @@ const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A question, and what it was asked on.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
-    pub(crate) protocol: String,
-    pub(crate) bytes: Vec<u8>,
+pub struct Question {
+    pub protocol: String,
+    pub bytes: Vec<u8>,
 }
 
 /// Any bytes.

@@ -1,0 +1,202 @@
+//! An honest user: sends a transfer, waits until it is in a block, and sends the next; asks now and
+//! then whether the node is ready. What the user saw is what an attack is judged by.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+use types::Keypair;
+
+use super::report::say;
+use crate::actor::{Actor, transfer};
+use crate::http::{self, Connection};
+
+/// The user's pause after each transfer.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long the user waits for one transfer before it counts as lost.
+const LOST_MS: u64 = 60_000;
+/// The longest that an attack may make an honest user wait for a block, at the 99th percentile.
+pub const INCLUSION_P99_MAX: Duration = Duration::from_secs(1);
+
+/// An honest user at work.
+#[derive(Debug)]
+pub struct User {
+    over: Arc<AtomicBool>,
+    work: JoinHandle<anyhow::Result<Vec<Sent>>>,
+    looks: JoinHandle<anyhow::Result<Looks>>,
+}
+
+/// How long a transfer took.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// From sending until the node had accepted it.
+    submit: Duration,
+    /// From sending until it was in a block.
+    inclusion: Duration,
+}
+
+/// What `/readyz` and the height said.
+#[derive(Clone, Copy, Default, Debug)]
+struct Looks {
+    ready: u64,
+    not_ready: u64,
+}
+
+/// What the user saw.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    submit: Vec<Duration>,
+    inclusion: Vec<Duration>,
+    ready: u64,
+    not_ready: u64,
+}
+
+impl User {
+    /// Starts a user of a node's JSON-RPC who connects from this address. Nobody else may use the key.
+    #[must_use]
+    pub fn start(node: SocketAddr, from: IpAddr, key: Keypair) -> Self {
+        let over = Arc::<AtomicBool>::default();
+        let (one, other) = (Arc::clone(&over), Arc::clone(&over));
+        Self {
+            work: std::thread::spawn(move || send_until(&one, node, from, Actor::new(key))),
+            looks: std::thread::spawn(move || look_until(&other, node, from)),
+            over,
+        }
+    }
+
+    /// Ends the user's work after the transfer under way; answers what the user saw.
+    pub fn stop(self) -> anyhow::Result<Seen> {
+        self.over.store(true, Ordering::Relaxed);
+        let ended = |_panic| anyhow::anyhow!("the user panicked");
+        let sent = self.work.join().map_err(ended)?.context("the honest user")?;
+        let looks = self.looks.join().map_err(ended)?.context("asking for readiness")?;
+        let mut submit: Vec<_> = sent.iter().map(|it| it.submit).collect();
+        let mut inclusion: Vec<_> = sent.iter().map(|it| it.inclusion).collect();
+        submit.sort_unstable();
+        inclusion.sort_unstable();
+        Ok(Seen { submit, inclusion, ready: looks.ready, not_ready: looks.not_ready })
+    }
+
+    /// Lets the user work for so long, then ends it.
+    pub fn work_for(self, time: Duration) -> anyhow::Result<Seen> {
+        let end = Instant::now() + time;
+        while Instant::now() < end && !self.work.is_finished() {
+            // The time of a measurement.
+            std::thread::sleep(PAUSE);
+        }
+        self.stop()
+    }
+}
+
+impl Seen {
+    /// The transfers that were included.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.inclusion.len()
+    }
+
+    /// How often the node said that it was not ready.
+    #[must_use]
+    pub const fn not_ready(&self) -> u64 {
+        self.not_ready
+    }
+
+    /// A percentile of the time until a transfer was accepted.
+    #[must_use]
+    pub fn submit(&self, percent: usize) -> Duration {
+        percentile(&self.submit, percent)
+    }
+
+    /// A percentile of the time until a transfer was in a block.
+    #[must_use]
+    pub fn inclusion(&self, percent: usize) -> Duration {
+        percentile(&self.inclusion, percent)
+    }
+
+    /// Prints the figures in one line.
+    pub fn tell(&self, when: &str) {
+        say(&format!(
+            "   {when}: {} transfers, submit p50/p99 {:.0?}/{:.0?}, inclusion {:.0?}/{:.0?}, not ready {} of {} times",
+            self.count(),
+            self.submit(50),
+            self.submit(99),
+            self.inclusion(50),
+            self.inclusion(99),
+            self.not_ready,
+            self.ready + self.not_ready,
+        ));
+    }
+
+    /// What holds under any attack: transfers are included in time, and the node says that it is ready.
+    pub fn is_served(&self) -> anyhow::Result<()> {
+        ensure!(self.count() > 0, "no transfer was included");
+        let p99 = self.inclusion(99);
+        ensure!(p99 < INCLUSION_P99_MAX, "the user waited {p99:?} for a block (p99)");
+        ensure!(self.not_ready == 0, "the node was not ready {} times", self.not_ready);
+        Ok(())
+    }
+}
+
+fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    let at = sorted.len().saturating_mul(percent) / 100;
+    let last = sorted.len().saturating_sub(1);
+    sorted.get(at.min(last)).copied().unwrap_or_default()
+}
+
+fn send_until(
+    over: &AtomicBool,
+    node: SocketAddr,
+    from: IpAddr,
+    mut actor: Actor,
+) -> anyhow::Result<Vec<Sent>> {
+    let mut connection = Connection::open_from(from, node)?;
+    let body = transfer(actor.address(), 1);
+    actor.nonce = http::account_nonce(&mut connection, &actor.address().to_string())?;
+    let mut sent = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        sent.push(send(&mut connection, &actor.sign(&body))?);
+        // A user is not a load.
+        std::thread::sleep(PAUSE);
+    }
+    Ok(sent)
+}
+
+fn send(connection: &mut Connection, text: &str) -> anyhow::Result<Sent> {
+    let started = Instant::now();
+    let deadline = started + Duration::from_millis(LOST_MS);
+    let body = http::send_body(&[text.to_owned()]);
+    let answer: Value = serde_json::from_str(&connection.post(&body)?)?;
+    let Some(hash) = answer.pointer("/result/hash").cloned() else {
+        bail!("an honest transfer was refused: {answer}")
+    };
+    let submit = started.elapsed();
+    loop {
+        let wait = json!([hash, { "timeoutMs": 10_000 }]);
+        let seen = connection.call("ombra_waitForTransaction", &wait)?;
+        if seen.get("blockIndex").is_some_and(Value::is_u64) {
+            return Ok(Sent { submit, inclusion: started.elapsed() });
+        }
+        ensure!(Instant::now() < deadline, "a transfer was not included within {LOST_MS} ms");
+    }
+}
+
+fn look_until(over: &AtomicBool, node: SocketAddr, from: IpAddr) -> anyhow::Result<Looks> {
+    let mut connection = Connection::open_from(from, node)?;
+    let mut looks = Looks::default();
+    while !over.load(Ordering::Relaxed) {
+        match connection.get("/readyz") {
+            Ok(_) => looks.ready += 1,
+            Err(_not_ready) => {
+                looks.not_ready += 1;
+                connection = Connection::open_from(from, node)?;
+            }
+        }
+        // The user looks ten times a second.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(looks)
+}
