@@ -53,6 +53,7 @@ struct Content {
 }
 
 /// The lying ledger.
+#[expect(missing_debug_implementations, reason = "nobody prints a liar")]
 pub struct LyingLedger {
     chain_id: String,
     genesis: Hash,
@@ -209,6 +210,7 @@ impl Pace for LyingLedger {
 }
 
 /// A running liar.
+#[expect(missing_debug_implementations, reason = "nobody prints a liar")]
 pub struct Liar {
     ledger: Arc<LyingLedger>,
     _engine: consensus::Handle,
