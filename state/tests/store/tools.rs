@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::store::tools::{self, Certificates, EncodedBlock, Replay, ToolError};
+use state::store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError};
 use state::store::{Options, Store};
 use state::{Changes, StorageError};
 use types::{Address, Hash, SetMember};
@@ -174,10 +174,10 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
         let mut heights = Vec::new();
         {
             let store = Store::open(&path, Options::default()).unwrap();
-            let followed =
-                tools::follow(&store, &replay(&changes), blocks.into_iter(), |tip, count| {
-                    heights.push((tip.height, count > 0));
-                });
+            let blocks = blocks.into_iter().map(Supply::Block);
+            let followed = tools::follow(&store, &replay(&changes), blocks, |tip, count| {
+                heights.push((tip.height, count > 0));
+            });
             let error = followed.unwrap_err();
             assert_eq!(Some(3), error.wrong_block(), "damage {damage}: {error}");
         }
@@ -186,10 +186,38 @@ fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
         let store = Store::open(&path, Options::default()).unwrap();
         assert_eq!(2, store.tip().unwrap().height);
         assert_eq!(None, store.snapshot().header(3).unwrap());
-        let rest = good[2..].iter().cloned();
+        let rest = good[2..].iter().cloned().map(Supply::Block);
         let tip = tools::follow(&store, &replay(&changes), rest, |_, _| {}).unwrap();
         assert_eq!(chain.tip(), tip);
     }
+}
+
+#[test]
+fn what_is_there_is_executed_before_a_source_that_waits_gives_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let store = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let (told, committed) = std::sync::mpsc::channel();
+    let mut good = encoded(&chain).into_iter();
+    let mut given = 0_u64;
+    let mut is_first = true;
+    // A block is given only when the one before it is committed, as by a chain that is slow.
+    let source = std::iter::from_fn(move || {
+        if std::mem::replace(&mut is_first, false) {
+            return Some(Supply::Pause);
+        }
+        if given > 0 {
+            let waited = committed.recv_timeout(std::time::Duration::from_secs(20));
+            assert_eq!(Ok(given), waited, "the last block waits for the next");
+        }
+        given += 1;
+        is_first = true;
+        good.next().map(Supply::Block)
+    });
+    let told = |height| drop(told.send(height));
+    let tip = tools::follow(&store, &replay(&changes), source, |tip, _| told(tip.height)).unwrap();
+    assert_eq!(chain.tip(), tip);
 }
 
 #[test]

@@ -9,6 +9,9 @@
 //! A transaction's own checks cost more than all the rest and need no state, so they are made on
 //! other threads, for several blocks at once. What the caller sees is what it would see if it took
 //! one block after the other: the same blocks, and the first fault in the order of heights.
+//!
+//! A source that has to wait for its next block says so, and what was gathered is checked at once:
+//! else the last blocks before the tip of a slow chain would wait for a batch to fill.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -30,17 +33,35 @@ const BATCH_BLOCKS_MAX: usize = 128;
 /// the memory: three batches a thread, each of [`BATCH_BYTES`] and one block more.
 const BATCHES_WAITING: usize = 2;
 
-/// Where blocks come from: in the order of heights, without a gap.
-pub(super) trait Source: Iterator<Item = Result<EncodedBlock, ToolError>> + Send {}
+/// What a source gives when it is asked for the next block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Supply {
+    /// The next block.
+    Block(EncodedBlock),
+    /// There is none at the moment; asked again, the source waits for one.
+    Pause,
+}
 
-impl<S: Iterator<Item = Result<EncodedBlock, ToolError>> + Send> Source for S {}
+/// Where blocks come from: in the order of heights, without a gap.
+pub(super) trait Source: Iterator<Item = Result<Supply, ToolError>> + Send {}
+
+impl<S: Iterator<Item = Result<Supply, ToolError>> + Send> Source for S {}
 
 /// What became of a batch, block by block.
 type Answers = Vec<Result<PrecheckedBlock, ToolError>>;
 
+/// Calls `execute` with each block of `blocks`, none of which has to be waited for.
+pub(super) fn run(
+    replay: &Replay<'_>,
+    blocks: impl Iterator<Item = Result<EncodedBlock, ToolError>> + Send,
+    execute: impl FnMut(PrecheckedBlock) -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
+    run_as_they_come(replay, blocks.map(|block| block.map(Supply::Block)), execute)
+}
+
 /// Calls `execute` with each block of `source` in order, checked. Ends with the first fault, be it
 /// the source's, a check's or `execute`'s.
-pub(super) fn run(
+pub(super) fn run_as_they_come(
     replay: &Replay<'_>,
     source: impl Source,
     mut execute: impl FnMut(PrecheckedBlock) -> Result<(), ToolError>,
@@ -102,10 +123,12 @@ impl Batch {
         let mut bytes = 0_usize;
         while bytes < BATCH_BYTES && batch.blocks.len() < BATCH_BLOCKS_MAX {
             match source.next() {
-                Some(Ok(block)) => {
+                Some(Ok(Supply::Block(block))) => {
                     bytes = bytes.saturating_add(block.bytes.len());
                     batch.blocks.push(block);
                 }
+                Some(Ok(Supply::Pause)) if batch.blocks.is_empty() => {}
+                Some(Ok(Supply::Pause)) => break,
                 Some(Err(fault)) => {
                     batch.fault = Some(fault);
                     break;

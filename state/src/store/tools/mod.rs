@@ -36,6 +36,7 @@ use crate::block::BlockError;
 use crate::error::StorageError;
 use crate::invariants::Broken;
 
+pub use ahead::Supply;
 pub use archive::{export, import};
 pub(in crate::store) use copies::{beside, sync_folder};
 pub use copies::{restore, snapshot};
