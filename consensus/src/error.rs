@@ -14,6 +14,12 @@ impl LedgerFault {
     pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(error.into())
     }
+
+    /// The ledger's own error, if it is of this type.
+    #[must_use]
+    pub fn downcast_ref<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
 }
 
 impl fmt::Debug for LedgerFault {

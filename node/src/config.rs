@@ -6,6 +6,7 @@
 
 mod layers;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -96,12 +97,36 @@ pub struct Sync {
     /// The node stops with an error when its height has not moved for so long although peers show
     /// later blocks, in milliseconds; 0 for never.
     pub stalled_ms: u64,
+    /// A block of the chain, from somebody whom the operator trusts: `ombra query trusted`.
+    pub trusted: Trusted,
+    /// A node whose newest block is older than this believes no single peer, in milliseconds.
+    pub trust_period_ms: u64,
+}
+
+impl Sync {
+    /// What `trust_period_ms` may be: a second to ten years.
+    pub const TRUST_PERIOD_MS: RangeInclusive<u64> = 1_000..=315_360_000_000;
 }
 
 impl Default for Sync {
     fn default() -> Self {
-        Self { wait_ms: 3_000, stalled_ms: 60_000 }
+        Self {
+            wait_ms: 3_000,
+            stalled_ms: 60_000,
+            trusted: Trusted::default(),
+            trust_period_ms: 14 * 24 * 3_600 * 1_000,
+        }
     }
+}
+
+/// A block that no chain may contradict; height 0 and no hash trust the keys of genesis alone.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trusted {
+    /// Its height.
+    pub height: u64,
+    /// Its hash, 64 lowercase hex characters.
+    pub hash: String,
 }
 
 /// The database.

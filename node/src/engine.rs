@@ -8,7 +8,7 @@ use types::Params;
 
 use crate::chain::ChainSpec;
 use crate::config::{Config, Home};
-use crate::fault::Fault;
+use crate::fault::{Fault, OtherChain};
 use crate::sync::CatchUp;
 
 /// A hold on the engine's network, which is there once the engine runs.
@@ -84,7 +84,16 @@ impl Engine {
 /// # Errors
 /// The [`Fault`] that ended it.
 pub(crate) async fn run(mut handle: consensus::Handle) -> Result<(), Fault> {
-    handle.finished().await.map_err(Fault::from)
+    handle.finished().await.map_err(|fault| match other_chain(&fault) {
+        Some(other) => Fault::OtherChain(other),
+        None => Fault::from(fault),
+    })
+}
+
+/// The chain that the ledger refused because the settings trust another.
+fn other_chain(fault: &consensus::Fault) -> Option<OtherChain> {
+    let consensus::Fault::Ledger { source, .. } = fault else { return None };
+    source.downcast_ref().copied()
 }
 
 /// The settings of consensus.

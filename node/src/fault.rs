@@ -1,5 +1,21 @@
 //! What can go wrong with the node itself. A fault stops the node.
 
+use types::Hash;
+
+/// Another block than the trusted one was decided at its height.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "block {height} is {found}, but `sync.trusted.hash` is {expected}: this is another chain than the trusted one, and nothing is taken after it. Compare the setting with `ombra query trusted` of nodes that you trust; if the setting is right, remove the database and name other peers"
+)]
+pub struct OtherChain {
+    /// The height of `sync.trusted`.
+    pub height: u64,
+    /// The block that was decided there.
+    pub found: Hash,
+    /// The block that is trusted.
+    pub expected: Hash,
+}
+
 /// Our own trouble, never a client's or a peer's.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
@@ -32,6 +48,9 @@ pub enum Fault {
     /// Blocks of peers could not be executed, through no fault of theirs.
     #[error("catching up with peers: {0}")]
     CatchUp(Box<state::store::tools::ToolError>),
+    /// The chain contradicts the block that the settings trust.
+    #[error(transparent)]
+    OtherChain(#[from] OtherChain),
     /// The node stands still while the chain goes on.
     #[error(
         "the height stays at {height} although the chain goes on: peers are at {ahead}, and {peer} has shown the next block; starting again lets the node catch up"

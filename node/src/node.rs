@@ -41,7 +41,7 @@ use crate::replay::ChainReplay;
 use crate::snapshot_sync;
 use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
-use crate::sync::{CatchUp, Phase, SyncState, Watch};
+use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
 use crate::systemd::{Systemd, Told};
 
 /// What a node is started with.
@@ -129,7 +129,18 @@ impl StartError {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
     pub const fn forbids_restart(&self) -> bool {
-        matches!(self, Self::Consensus(error) if error.forbids_restart())
+        match self {
+            Self::Consensus(error) => error.forbids_restart(),
+            Self::Fault(Fault::OtherChain(_)) => true,
+            Self::Fault(_)
+            | Self::Storage(_)
+            | Self::Gossip(_)
+            | Self::Journal(_)
+            | Self::Restore(_)
+            | Self::Rpc(_)
+            | Self::Validators(_)
+            | Self::Io { .. } => false,
+        }
     }
 }
 
@@ -198,7 +209,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     // With nobody to catch up with, consensus starts at once; else when everything else runs.
     let catches_up = listen.is_some() && !config.p2p.gossip.peers.is_empty();
     let stop_engine = supervisor.stage("consensus");
-    let engine = engine_of(&parts, settings, identity, &mut registry)?;
+    let trust = Trust::of(&parts.chain, &config.sync, identity.validator.as_ref());
+    let engine = engine_of(&parts, settings, identity, trust.trusted, &mut registry)?;
     let control = Arc::clone(&engine.control);
     let mut later = Some(engine);
     if let Some(engine) = later.take_if(|_| !catches_up) {
@@ -224,7 +236,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let peers = Arc::new(Peers::new(control_of_peers, network.clone(), listen.as_deref(), sync));
     supervisor.spawn("peers", Arc::clone(&peers).run(stop));
     if let (Some(engine), Some(network)) = (later, &network) {
-        let catch_up = catch_up(&parts, &genesis, &config, network.clone())?;
+        trust.tell();
+        let catch_up = catch_up(&parts, &genesis, &config, (network.clone(), trust))?;
         supervisor.spawn_in("consensus", "engine", engine.run_after(catch_up, stop_engine));
     }
 
@@ -275,6 +288,7 @@ fn engine_of(
     parts: &Parts,
     settings: consensus::Config,
     identity: consensus::Identity,
+    trusted: Option<TrustedBlock>,
     registry: &mut Registry,
 ) -> Result<Engine, StartError> {
     let ledger = Arc::new(ChainLedger {
@@ -287,6 +301,7 @@ fn engine_of(
         proposer: identity.validator.as_ref().map(Keypair::address),
         // The other half is for sending and executing it.
         build_time_max: settings.timeouts.propose / 2,
+        trusted,
     });
     let pace = Arc::new(BlockPace {
         chain: Arc::clone(&parts.chain),
@@ -319,7 +334,7 @@ fn catch_up(
     parts: &Parts,
     genesis: &Genesis,
     config: &Config,
-    network: p2p::Handle,
+    (network, trust): (p2p::Handle, Trust),
 ) -> Result<Arc<CatchUp>, StartError> {
     parts.sync.enter(Phase::Meeting);
     Ok(Arc::new(CatchUp {
@@ -327,10 +342,10 @@ fn catch_up(
         pool: Arc::clone(&parts.pool),
         bus: Arc::clone(&parts.bus),
         state: Arc::clone(&parts.sync),
-        replay: ChainReplay::new(genesis)?,
+        replay: ChainReplay::new(genesis)?.trusting(trust.trusted),
         network,
+        trust,
         height: parts.metrics.height.clone(),
-        peers_named: config.p2p.gossip.peers.len(),
         wait: Duration::from_millis(config.sync.wait_ms),
     }))
 }
@@ -394,6 +409,8 @@ fn watch(
         sync: Arc::clone(&parts.sync),
         data: home.directory().clone(),
         free_disk_bytes_min: config.storage.free_disk_bytes_min,
+        trusted: TrustedBlock::of(&config.sync),
+        trust_period_ms: config.sync.trust_period_ms,
     });
     registry.register_collector(Box::new(Condition {
         chain: Arc::clone(&parts.chain),
@@ -447,6 +464,7 @@ fn open_parts(
     })?;
     let store = Store::open(&database, storage_options(config))?;
     let chain = Chain::open(store, chain_spec(genesis)?, &genesis.state())?;
+    TrustedBlock::check_chain(&chain, &config.sync)?;
     let (chain, maker) = offering(chain, home, config);
     let chain = Arc::new(chain);
     let wake = Arc::<Wake>::default();

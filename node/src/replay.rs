@@ -11,12 +11,15 @@ use state::store::tools::{Certificates, Replay};
 use types::{Address, Hash, SetMember};
 
 use crate::chain::{ChainSpec, set_of};
+use crate::fault::OtherChain;
+use crate::sync::{TrustCheck, TrustedBlock};
 
 /// One chain, for executing its blocks again.
 #[derive(Debug)]
 pub struct ChainReplay {
     spec: ChainSpec,
     first: Changes,
+    trust: TrustCheck,
 }
 
 impl ChainReplay {
@@ -25,7 +28,18 @@ impl ChainReplay {
     /// # Errors
     /// [`consensus::ValidatorSetError`] if its validators cannot decide anything.
     pub fn new(genesis: &Genesis) -> Result<Self, consensus::ValidatorSetError> {
-        Ok(Self { spec: crate::node::chain_spec(genesis)?, first: genesis.state() })
+        let (spec, first) = (crate::node::chain_spec(genesis)?, genesis.state());
+        Ok(Self { spec, first, trust: TrustCheck::default() })
+    }
+
+    /// The same, but no certificate is good for another block at the height of this one.
+    pub(crate) fn trusting(self, trusted: Option<TrustedBlock>) -> Self {
+        Self { trust: TrustCheck::new(trusted), ..self }
+    }
+
+    /// The chain that was refused because it has another block there.
+    pub(crate) fn other_chain(&self) -> Option<OtherChain> {
+        self.trust.other_chain()
     }
 
     /// What the tools take.
@@ -62,8 +76,10 @@ impl Certificates for ChainReplay {
         let chain = &self.spec.rules.chain_id;
         let stored = set.map(set_of).transpose().map_err(|fault| fault.to_string())?;
         let validators = stored.as_ref().unwrap_or(&self.spec.validators);
-        consensus::verify_certificate(chain, validators, height, hash, certificate)
-            .map(|certificate| missed(validators, &certificate))
-            .map_err(|error| error.to_string())
+        let certificate =
+            consensus::verify_certificate(chain, validators, height, hash, certificate)
+                .map_err(|error| error.to_string())?;
+        self.trust.check(height, hash).map_err(|other| other.to_string())?;
+        Ok(missed(validators, &certificate))
     }
 }

@@ -64,12 +64,14 @@ impl ShutdownReason {
         !matches!(self, Self::Asked(_))
     }
 
-    /// Whether starting again could make this validator contradict itself.
+    /// Whether starting again could make this validator contradict itself, or cannot help before
+    /// somebody has looked at the chain.
     #[must_use]
     pub const fn forbids_restart(&self) -> bool {
         match self {
             Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
             Self::TaskFailed { fault: Fault::ConsensusStart(error), .. } => error.forbids_restart(),
+            Self::TaskFailed { fault: Fault::OtherChain(_), .. } => true,
             Self::Asked(_)
             | Self::TaskFailed { .. }
             | Self::TaskEnded { .. }

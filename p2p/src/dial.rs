@@ -1,5 +1,6 @@
 //! Nodes to stay connected to: dialled again for ever, ever more seldom, never all at once.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use libp2p::multiaddr::Protocol;
@@ -64,6 +65,18 @@ impl Targets {
         self.list = kept;
         let gone: Vec<Target> = gone;
         gone.into_iter().filter_map(|target| target.peer).collect()
+    }
+
+    /// Whether a peer is one of these nodes.
+    pub(crate) fn names(&self, peer: &PeerId) -> bool {
+        self.list.iter().any(|target| target.peer.as_ref() == Some(peer))
+    }
+
+    /// How many nodes there are; those of which several addresses are known count once.
+    pub(crate) fn count(&self) -> usize {
+        let known: BTreeSet<&PeerId> = self.list.iter().filter_map(|it| it.peer.as_ref()).collect();
+        let unknown = self.list.iter().filter(|target| target.peer.is_none()).count();
+        known.len().saturating_add(unknown)
     }
 
     /// Those to dial now.

@@ -26,6 +26,14 @@ pub enum Direction {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerKey(pub(crate) PeerId);
 
+impl PeerKey {
+    /// The peer with this libp2p peer id; none if the text is no peer id.
+    #[must_use]
+    pub fn parse(peer_id: &str) -> Option<Self> {
+        peer_id.parse().ok().map(Self)
+    }
+}
+
 impl fmt::Display for PeerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -43,6 +51,8 @@ pub struct Peer {
     pub address: String,
     /// Who opened the connection.
     pub direction: Direction,
+    /// Whether it is one of the nodes to stay connected to: the settings or the operator name it.
+    pub is_named: bool,
     /// The last round trip.
     pub latency: Option<Duration>,
     /// The height that it told last.
@@ -57,6 +67,8 @@ pub struct Peer {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub(crate) peers: Vec<Peer>,
+    /// Nodes to stay connected to, whether they are or not.
+    pub(crate) named: usize,
     pub(crate) listen_addresses: Vec<String>,
 }
 
@@ -95,6 +107,13 @@ impl Handle {
     #[must_use]
     pub fn peers(&self) -> Vec<Peer> {
         self.view.lock().peers.clone()
+    }
+
+    /// How many other nodes this one is to stay connected to: those that the settings and the operator
+    /// name. Addresses that led to the same node count once.
+    #[must_use]
+    pub fn named(&self) -> usize {
+        self.view.lock().named
     }
 
     /// What happened so far, in numbers.

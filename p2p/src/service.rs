@@ -211,6 +211,7 @@ impl Service {
                     peer_id: peer.to_string(),
                     address: link.address.to_string(),
                     direction: link.direction,
+                    is_named: self.targets.names(peer),
                     latency: it.latency,
                     height: it.height,
                     status: it.status,
@@ -221,6 +222,7 @@ impl Service {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         self.counters.peers.set(number(peers.len()));
         self.counters.banned.set(number(self.bans.count()));
-        self.view.lock().peers = peers;
+        let mut view = self.view.lock();
+        (view.peers, view.named) = (peers, self.targets.count());
     }
 }

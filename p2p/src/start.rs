@@ -122,7 +122,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
     let now = Instant::now();
     let counters = Counters::default();
     let recent = Arc::new(Recent::new(now));
-    let view = View { peers: Vec::new(), listen_addresses: vec![first.to_string()] };
+    let view = View { listen_addresses: vec![first.to_string()], ..View::default() };
     let view = Arc::new(Mutex::new(view));
     let (announcements, announced) = mpsc::channel(ANNOUNCEMENTS_MAX);
     let (commands, commanded) = mpsc::channel(COMMANDS_MAX);

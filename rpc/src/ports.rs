@@ -19,7 +19,7 @@ mod pool;
 
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
-    PoolEvent, Readiness,
+    PoolEvent, Readiness, Trust,
 };
 pub use pool::{
     DroppedTx, Effects, PendingAccount, Pool, PoolCount, PoolTx, Projection, SenderContent,

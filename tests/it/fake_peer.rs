@@ -56,7 +56,8 @@ impl FakePeer {
     /// All blocks that peers have.
     pub(crate) fn blocks(&self) -> Vec<p2p::ports::EncodedBlock> {
         let (out, mut ranges) = tokio::sync::mpsc::channel(1_000);
-        self.runtime.block_on(self.handle.download(1, out, DownloadFigures::default()));
+        let all = || u64::MAX;
+        self.runtime.block_on(self.handle.download(1, &all, out, DownloadFigures::default()));
         let mut blocks = Vec::new();
         while let Ok(range) = ranges.try_recv() {
             blocks.extend(range.blocks);

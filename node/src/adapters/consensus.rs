@@ -24,6 +24,7 @@ use crate::chain::{Chain, NextValidators};
 use crate::clock::now_ms;
 use crate::metrics::BlockMetrics;
 use crate::pace::Wake;
+use crate::sync::TrustedBlock;
 
 mod outline;
 
@@ -45,6 +46,8 @@ pub(crate) struct ChainLedger {
     /// How long transactions are put into a proposal; the rest waits in the pool. Others have to
     /// execute them again before they can vote.
     pub(crate) build_time_max: Duration,
+    /// A block that no other may stand in the place of.
+    pub(crate) trusted: Option<TrustedBlock>,
 }
 
 /// A height that is not the next one.
@@ -220,6 +223,9 @@ impl Ledger for ChainLedger {
     fn commit(&self, height: u64, hash: Hash, certificate: Bytes) -> Result<(), LedgerFault> {
         if self.chain.tip().height >= height {
             return Ok(());
+        }
+        if let Some(trusted) = &self.trusted {
+            trusted.check(height, &hash).map_err(LedgerFault::new)?;
         }
         let executed = match self.chain.open_block(&hash) {
             Some(executed) => executed,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use rpc::ports::{
-    Admin, AdminError, Check, Clock, Fault, Identity, Network, Peer, PeerChange, Readiness,
+    Admin, AdminError, Check, Clock, Fault, Identity, Network, Peer, PeerChange, Readiness, Trust,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::engine::EngineControl;
 use crate::logging::LogControl;
-use crate::sync::{Phase, SyncState};
+use crate::sync::{Phase, SyncState, TrustedBlock};
 
 /// The machine's clock.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,8 @@ pub(crate) struct Health {
     pub(crate) sync: Arc<SyncState>,
     pub(crate) data: PathBuf,
     pub(crate) free_disk_bytes_min: u64,
+    pub(crate) trusted: Option<TrustedBlock>,
+    pub(crate) trust_period_ms: u64,
 }
 
 /// Free bytes on the disk that holds `path`.
@@ -89,6 +91,18 @@ impl Readiness for Health {
                 },
             },
         ]
+    }
+
+    fn trust(&self) -> Option<Trust> {
+        let tip = self.chain.tip();
+        let age = |since: u64| Some(now_ms().saturating_sub(since));
+        let (anchor, height, age_ms) = match self.trusted {
+            _ if tip.height > 0 => ("chain", tip.height, age(tip.timestamp)),
+            // When it was made is not known before it is here.
+            Some(trusted) => ("trusted", trusted.height, None),
+            None => ("genesis", 0, age(self.chain.spec().genesis_time)),
+        };
+        Some(Trust { anchor, height, age_ms, period_ms: self.trust_period_ms })
     }
 }
 
@@ -152,7 +166,17 @@ fn of_engine(peer: &consensus::Peer) -> Peer {
 }
 
 fn of_gossip(peer: p2p::Peer) -> Peer {
-    let p2p::Peer { key: _, peer_id, address, direction, latency, height, status: _, score } = peer;
+    let p2p::Peer {
+        key: _,
+        peer_id,
+        address,
+        direction,
+        is_named: _,
+        latency,
+        height,
+        status: _,
+        score,
+    } = peer;
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     Peer {
         peer_id,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::Config;
+use super::{Config, Sync, Trusted};
 
 /// What the variables of settings begin with.
 const PREFIX: &str = "OMBRA__";
@@ -170,12 +170,33 @@ fn check(config: &Config, merged: &BTreeMap<String, (Value, Origin)>) -> Result<
         let (key, value, why) = (key.to_owned(), value.to_string(), why.to_string());
         ConfigError::BadValue { key, value, origin, why }
     };
-    let Config { p2p, log, .. } = config;
+    let Config { p2p, sync, log, .. } = config;
     consensus::check_address(&p2p.listen).map_err(|why| bad("p2p.listen", &why))?;
     for peer in &p2p.peers {
         consensus::check_address(peer).map_err(|why| bad("p2p.peers", &why))?;
     }
+    check_trust(sync).map_err(|(key, why)| bad(key, &why))?;
     crate::logging::check(&log.filter).map_err(|why| bad("log.filter", &why))
+}
+
+/// The key that is wrong, and what was expected.
+fn check_trust(sync: &Sync) -> Result<(), (&'static str, String)> {
+    const HEIGHT: &str = "sync.trusted.height";
+    const HASH: &str = "sync.trusted.hash";
+    let Trusted { height, hash } = &sync.trusted;
+    if !hash.is_empty() {
+        types::Hash::parse(hash).map_err(|why| (HASH, why.to_string()))?;
+    }
+    match (height, hash.is_empty()) {
+        (0, false) => Err((HEIGHT, "expected the height of the block `sync.trusted.hash`".into())),
+        (1.., true) => Err((HASH, format!("expected the hash of the block at height {height}"))),
+        (0, true) | (1.., false) => Ok(()),
+    }?;
+    let (period, range) = (sync.trust_period_ms, Sync::TRUST_PERIOD_MS);
+    if range.contains(&period) {
+        return Ok(());
+    }
+    Err(("sync.trust_period_ms", format!("expected {} to {}", range.start(), range.end())))
 }
 
 fn defaults() -> BTreeMap<String, (Value, Origin)> {

@@ -7,7 +7,11 @@
 //! ```
 
 mod catch_up;
+mod claims;
+mod confirm;
 mod progress;
+mod proof;
+mod trust;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -17,6 +21,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 pub(crate) use catch_up::CatchUp;
+pub(crate) use trust::{Trust, TrustCheck, TrustedBlock};
 pub(crate) use watch::Watch;
 
 /// Peers that are so few blocks ahead are at the same height: they tell theirs only now and then.
@@ -38,8 +43,10 @@ pub(crate) enum Phase {
 pub(crate) struct SyncState {
     phase: AtomicU8,
     is_behind: AtomicBool,
-    /// The height that most peers had when there were peers to ask.
-    common: AtomicU64,
+    /// The height that was believed of the chain when there were peers to believe.
+    believed: AtomicU64,
+    /// Blocks are missing that too few of the named peers have.
+    lacks_voices: AtomicBool,
     figures: SyncMetrics,
 }
 
@@ -79,7 +86,7 @@ impl SyncState {
     /// Says whether the node, at this height, is behind its peers.
     fn set_behind(&self, is_behind: bool, height: u64) {
         if self.is_behind.swap(is_behind, Ordering::AcqRel) != is_behind {
-            let peers = self.common.load(Ordering::Acquire);
+            let peers = self.believed.load(Ordering::Acquire);
             if is_behind {
                 tracing::warn!(height, peers, "the node is behind its peers");
             } else {
@@ -89,13 +96,17 @@ impl SyncState {
         self.show();
     }
 
-    /// Remembers what peers claim, in ascending order; answers the height that most of them have.
-    /// Without peers that is what the last ones had.
-    fn heard(&self, tips: &[u64]) -> u64 {
-        if let Some(common) = common(tips) {
-            self.common.store(common, Ordering::Release);
+    /// Remembers the height that is believed of the chain; answers the last one while there is none.
+    fn heard(&self, believed: Option<u64>) -> u64 {
+        if let Some(height) = believed {
+            self.believed.store(height, Ordering::Release);
         }
-        self.common.load(Ordering::Acquire)
+        self.believed.load(Ordering::Acquire)
+    }
+
+    /// Says whether the node waits for a second peer that has the same blocks.
+    fn set_lacks_voices(&self, lacks: bool) {
+        self.lacks_voices.store(lacks, Ordering::Release);
     }
 
     fn show(&self) {
@@ -105,6 +116,11 @@ impl SyncState {
     /// In a few words, for people.
     pub(crate) fn detail(&self, height: u64) -> String {
         let target = self.figures.target.get();
+        if self.lacks_voices.load(Ordering::Acquire) {
+            return format!(
+                "height {height}, waits until two of the named peers have the same blocks"
+            );
+        }
         match self.phase() {
             Phase::Meeting => format!("height {height}, finding out how far peers are"),
             Phase::CatchingUp => format!("catching up: height {height} of {target}"),
@@ -116,18 +132,12 @@ impl SyncState {
     }
 }
 
-/// The height that at least half of the peers claim to have: what a few liars say does not count.
-fn common(ascending: &[u64]) -> Option<u64> {
-    let middle = ascending.len().saturating_sub(1) / 2;
-    ascending.get(middle).copied()
-}
-
 /// Figures of catching up, for Prometheus, as `sync_…`.
 #[derive(Clone, Debug, Default)]
 struct SyncMetrics {
     /// 1 while the node is behind.
     syncing: Gauge,
-    /// The height that peers say to have.
+    /// The height that is believed of the chain.
     target: Gauge,
     /// Peers that blocks are fetched from.
     peers: Gauge,
@@ -145,7 +155,7 @@ impl SyncMetrics {
         let Self { syncing, target, peers, bytes, blocks, transactions } = metrics.clone();
         let registry = registry.sub_registry_with_prefix("sync");
         registry.register("syncing", "Whether the node is behind the chain", syncing);
-        registry.register("target_height", "The height that peers say to have", target);
+        registry.register("target_height", "The height that is believed of the chain", target);
         registry.register("peers", "Peers that blocks are fetched from", peers);
         registry.register("fetched_bytes", "Bytes of blocks of this catch-up", bytes);
         registry.register("blocks", "Blocks executed while catching up", blocks);

@@ -12,6 +12,9 @@ const BAR_INTERVAL: Duration = Duration::from_millis(200);
 /// How often a line is logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How often is looked whether the height has risen.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
 /// What is done so far.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -36,7 +39,7 @@ pub(super) enum End {
     Reached,
     /// The node was asked to stop.
     Stopped,
-    /// Below this height, which most peers had.
+    /// Below this height, which is believed of the chain.
     Short { peers: u64 },
 }
 
@@ -75,6 +78,18 @@ impl Progress {
 
     const fn start(&self) -> Seen {
         Seen { ms: 0, height: self.first, transactions: 0 }
+    }
+
+    /// Waits until the height has been the same for so long.
+    pub(super) async fn stands_still(&self, time: Duration) {
+        let (mut height, mut since) = (self.seen().height, Instant::now());
+        while since.elapsed() < time {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let seen = self.seen().height;
+            if std::mem::replace(&mut height, seen) != seen {
+                since = Instant::now();
+            }
+        }
     }
 
     /// Shows it for as long as it is polled; `target` answers the height that is wanted.

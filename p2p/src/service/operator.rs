@@ -66,6 +66,7 @@ impl Service {
             }
             let _is_new = self.targets.add(address, now);
         }
+        self.show();
     }
 
     /// Peers that an operator named find room whatever the limits say.

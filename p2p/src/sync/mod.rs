@@ -17,6 +17,7 @@ mod desk;
 mod download;
 mod reader;
 mod schedule;
+mod standing;
 pub(crate) mod wire;
 
 pub use ask::AskError;

@@ -92,10 +92,28 @@ pub struct Check {
     pub detail: String,
 }
 
+/// What a node relies on, and how old that is; `/readyz` shows it, and it makes no node unready.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trust {
+    /// `genesis`, `trusted` (the block of the settings) or `chain` (the newest block).
+    pub anchor: &'static str,
+    /// The block's height.
+    pub height: u64,
+    /// How long ago it was made, in milliseconds; none for a trusted block that is not here yet.
+    pub age_ms: Option<u64>,
+    /// A node that starts with an older one believes no single peer, in milliseconds.
+    pub period_ms: u64,
+}
+
 /// Health.
 pub trait Readiness: Send + Sync {
     /// Every check with its outcome. Takes at most a few milliseconds.
     fn checks(&self) -> Vec<Check>;
+
+    /// What the node relies on; none for a process that is no node.
+    fn trust(&self) -> Option<Trust> {
+        None
+    }
 }
 
 /// What an operator asks for cannot be done.

@@ -37,7 +37,7 @@ use crate::gate::Gate;
 use crate::memory::{AnswerMemory, Kept};
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
-use crate::ports::{Check, Readiness};
+use crate::ports::{Check, Readiness, Trust};
 use crate::rate::{Calls, Client};
 use crate::rest::{self, Resources, Rest};
 
@@ -163,15 +163,25 @@ async fn healthz() -> &'static str {
 }
 
 async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> Response {
-    let checks = match tokio::task::spawn_blocking(move || readiness.checks()).await {
-        Ok(checks) => checks,
+    let read = move || (readiness.checks(), readiness.trust());
+    let (checks, trust) = match tokio::task::spawn_blocking(read).await {
+        Ok(read) => read,
         Err(_) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
     };
     let is_ready = checks.iter().all(|check| check.is_ok);
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let check = |Check { name, is_ok, detail }: &Check| json!({ "name": name, "ok": is_ok, "detail": detail });
     let checks: Vec<_> = checks.iter().map(check).collect();
-    (status, Json(json!({ "ready": is_ready, "checks": checks }))).into_response()
+    let mut answer = json!({ "ready": is_ready, "checks": checks });
+    if let Some(Trust { anchor, height, age_ms, period_ms }) = trust {
+        answer["trust"] = json!({
+            "anchor": anchor,
+            "height": height,
+            "ageMs": age_ms,
+            "periodMs": period_ms,
+        });
+    }
+    (status, Json(answer)).into_response()
 }
 
 /// Some figures are read from the system when they are asked for.

@@ -114,7 +114,9 @@ fn peers_that_lie_about_blocks_are_kept_out_and_the_others_are_enough() -> anyho
         .map(|lie| Liar::start(&net.members[0], lie))
         .collect::<anyhow::Result<_>>()?;
     let mut peers: Vec<String> = liars.iter().map(Liar::address).collect();
+    // A node that begins wants the same blocks of two of those that it names.
     peers.push(gossip_address(&net.members[0])?);
+    peers.push(gossip_address(&net.members[1])?);
     let variable = ("OMBRA__P2P__GOSSIP__PEERS", json!(peers).to_string());
     net.members[NEWCOMER].start_with(&[variable])?;
 

@@ -20,6 +20,8 @@ pub(crate) enum Lie {
     Certificate,
     /// Claims a height that nobody has, and never answers.
     Silence,
+    /// Says the truth about the chain that it has learned, which may not be the others'.
+    Nothing,
 }
 
 /// The liar. It is gone when this is dropped.
@@ -88,6 +90,7 @@ impl Chain for Forger {
             let bytes = match self.lie {
                 Lie::Certificate => &mut block.certificate,
                 Lie::Block | Lie::Silence => &mut block.bytes,
+                Lie::Nothing => break,
             };
             if let Some(last) = bytes.last_mut() {
                 *last ^= 1;

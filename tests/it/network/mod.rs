@@ -7,3 +7,4 @@ mod local;
 mod monitoring;
 mod script;
 mod service;
+mod trust;

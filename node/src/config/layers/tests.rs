@@ -57,3 +57,45 @@ fn addresses_and_filters_are_read_before_the_node_starts() {
         );
     }
 }
+
+#[test]
+fn a_trusted_block_is_a_height_with_a_hash_and_the_period_has_bounds() {
+    const HASH: &str = "00000000000000000000000000000000000000000000000000000000000000ff";
+    let (height, hash, period) = (
+        "OMBRA__SYNC__TRUSTED__HEIGHT",
+        "OMBRA__SYNC__TRUSTED__HASH",
+        "OMBRA__SYNC__TRUST_PERIOD_MS",
+    );
+    let set = |variables: &[(&str, &str)]| {
+        let bytes: Vec<(&[u8], &[u8])> =
+            variables.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
+        with(&bytes)
+    };
+    let sync = set(&[]).unwrap().config.sync;
+    assert_eq!(
+        (0, "", 1_209_600_000),
+        (sync.trusted.height, &*sync.trusted.hash, sync.trust_period_ms)
+    );
+    let sync = set(&[(height, "12"), (hash, HASH), (period, "1000")]).unwrap().config.sync;
+    assert_eq!((12, HASH, 1_000), (sync.trusted.height, &*sync.trusted.hash, sync.trust_period_ms));
+    for (variables, key, value, expected) in [
+        (&[(height, "12")][..], "sync.trusted.hash", "\"\"", "the hash of the block at height 12"),
+        (&[(hash, HASH)], "sync.trusted.height", "0", "the height of the block"),
+        (&[(height, "12"), (hash, "ff")], "sync.trusted.hash", "\"ff\"", "64 lowercase hex"),
+        (&[(height, "-1"), (hash, HASH)], "sync.trusted.height", "-1", "u64"),
+        (&[(period, "999")], "sync.trust_period_ms", "999", "1000 to 315360000000"),
+        (
+            &[(period, "315360000001")],
+            "sync.trust_period_ms",
+            "315360000001",
+            "1000 to 315360000000",
+        ),
+    ] {
+        let refused = set(variables).unwrap_err();
+        let ConfigError::BadValue { key: found, value: given, why, .. } = &refused else {
+            panic!("{refused}")
+        };
+        assert_eq!((key, value), (&**found, &**given), "{refused}");
+        assert!(why.contains(expected), "{refused}");
+    }
+}

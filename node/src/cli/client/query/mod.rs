@@ -17,6 +17,9 @@ pub enum QueryCommand {
     /// The chain and its newest block
     #[command(after_help = "Example: ombra query chain --json")]
     Chain(PlainArgs),
+    /// The newest block as the setting `sync.trusted` of another node
+    #[command(after_help = "Example: ombra query trusted --rpc https://a.node.you.trust")]
+    Trusted(PlainArgs),
     /// A block with its transactions
     #[command(after_help = "Example: ombra query block latest")]
     Block(BlockArgs),
@@ -181,6 +184,10 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             let chain = node.client()?.chain_info().await?;
             show(&node, chain.text(), out, |value| single::chain(value).to_string())
         }
+        QueryCommand::Trusted(PlainArgs { node }) => {
+            let trusted = trusted(node.client()?.chain_info().await?.text())?;
+            show(&node, &trusted.to_string(), out, single::trusted)
+        }
         QueryCommand::Block(args) => {
             let block = args.node.client()?.block(&args.block).await?;
             show(&args.node, block.text(), out, single::block)
@@ -229,6 +236,22 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             show(&node, peers.text(), out, lists::peers)
         }
     }
+}
+
+/// Height and hash of the newest block. At height 0 there is nothing to trust but genesis.
+fn trusted(chain: &str) -> Result<Value, CliError> {
+    let unreadable =
+        || CliError::Failed("the node's answer cannot be read: no newest block".into());
+    let chain: Value = serde_json::from_str(chain)
+        .map_err(|error| CliError::Failed(format!("the node's answer cannot be read: {error}")))?;
+    let height = chain["height"].as_u64().ok_or_else(unreadable)?;
+    let hash: Hash =
+        chain["latestBlockHash"].as_str().and_then(|it| it.parse().ok()).ok_or_else(unreadable)?;
+    if height == 0 {
+        let why = "the chain has no block yet: there is nothing to trust but its genesis";
+        return Err(CliError::Failed(why.to_owned()));
+    }
+    Ok(json!({ "height": height, "hash": hash }))
 }
 
 async fn account(args: &AccountArgs, out: Out<'_>) -> Outcome {
@@ -314,7 +337,27 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{cursor_of_empty, lists};
+    use types::Hash;
+
+    use super::{cursor_of_empty, lists, single, trusted};
+
+    #[test]
+    fn the_pair_to_trust_is_ready_for_the_settings() {
+        let hash = Hash::new([9; 32]);
+        let chain = json!({"height": 7, "latestBlockHash": hash, "peers": 3}).to_string();
+        let pair = trusted(&chain).unwrap();
+        assert_eq!(json!({"height": 7, "hash": hash}), pair);
+        let text = single::trusted(&pair);
+        let read: toml::Table = text.parse().expect("TOML");
+        let trusted = &read["sync"]["trusted"];
+        assert_eq!(Some(7), trusted["height"].as_integer());
+        assert_eq!(Some(hash.to_string()), trusted["hash"].as_str().map(str::to_owned));
+        for chain in
+            [json!({"height": 0, "latestBlockHash": hash}), json!({"height": 7}), json!([])]
+        {
+            assert_eq!(1, super::trusted(&chain.to_string()).unwrap_err().exit_code(), "{chain}");
+        }
+    }
 
     #[test]
     fn an_empty_page_goes_on_at_its_cursor() {

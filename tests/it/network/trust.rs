@@ -1,0 +1,193 @@
+//! A node that begins has to believe others: which chain is the chain?
+//!
+//! The validator's key signs two histories from the same genesis, as keys may that were sold when
+//! they were worth nothing any more. All certificates of both are good.
+
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::net::{Member, Net, NetOptions};
+use tests::node::{binary, wait_for};
+
+use super::liar::{Liar, Lie};
+use crate::fake_peer::gossip_address;
+
+const VALIDATOR: usize = 0;
+const FOLLOWER: usize = 1;
+const NEWCOMER: usize = 3;
+/// A height that both histories have.
+const HEIGHT: u64 = 20;
+const BLOCKS: u64 = 150;
+const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
+
+/// A chain of a validator and a follower, and a peer that has another history of it.
+struct Histories {
+    net: Net,
+    liar: Liar,
+}
+
+impl Histories {
+    fn make() -> anyhow::Result<Self> {
+        let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=2".to_owned()];
+        let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
+        net.members[VALIDATOR].start()?;
+        net.members[VALIDATOR].reaches(BLOCKS)?;
+        let liar = Liar::start(&net.members[VALIDATOR], Lie::Nothing)?;
+        let first = net.members[VALIDATOR].block_hash(HEIGHT)?;
+        // The second history begins where the first did.
+        net.members[VALIDATOR].kill()?;
+        std::fs::remove_dir_all(net.members[VALIDATOR].home().join("data"))?;
+        net.members[VALIDATOR].start()?;
+        let alone = json!([gossip_address(&net.members[VALIDATOR])?]).to_string();
+        net.members[FOLLOWER].start_with(&[(PEERS, alone)])?;
+        net.members[FOLLOWER].reaches(HEIGHT)?;
+        ensure!(first != net.members[VALIDATOR].block_hash(HEIGHT)?, "it is the same history");
+        Ok(Self { net, liar })
+    }
+
+    fn newcomer(&mut self) -> &mut Member {
+        &mut self.net.members[NEWCOMER]
+    }
+
+    /// The settings that name these peers, the liar first.
+    fn peers(&self, honest: &[usize]) -> anyhow::Result<(&'static str, String)> {
+        let mut peers = vec![self.liar.address()];
+        for at in honest {
+            peers.push(gossip_address(&self.net.members[*at])?);
+        }
+        Ok((PEERS, json!(peers).to_string()))
+    }
+}
+
+/// The settings that trust a block.
+fn trusting(height: u64, hash: &str) -> [(&'static str, String); 2] {
+    [
+        ("OMBRA__SYNC__TRUSTED__HEIGHT", height.to_string()),
+        ("OMBRA__SYNC__TRUSTED__HASH", hash.to_owned()),
+    ]
+}
+
+fn ready(member: &Member) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?)
+}
+
+#[test]
+fn a_newcomer_takes_the_chain_that_two_named_peers_have_and_not_the_one_of_the_first()
+-> anyhow::Result<()> {
+    let mut histories = Histories::make()?;
+    let peers = histories.peers(&[VALIDATOR, FOLLOWER])?;
+    histories.newcomer().start_with(&[peers])?;
+    let newcomer = &histories.net.members[NEWCOMER];
+    newcomer.reaches(HEIGHT)?;
+    let validator = &histories.net.members[VALIDATOR];
+    assert_eq!(validator.block_hash(HEIGHT)?, newcomer.block_hash(HEIGHT)?);
+    // It follows the chain from then on.
+    newcomer.reaches(validator.height()? + 50)?;
+    let height = newcomer.height()?;
+    validator.reaches(height)?;
+    assert_eq!(validator.block_hash(height)?, newcomer.block_hash(height)?);
+    let log = newcomer.logged()?;
+    let told = log.lines().filter(|line| line.contains("no block is trusted (`sync.trusted`)"));
+    assert_eq!(1, told.count(), "{log}");
+    let ready = ready(newcomer)?;
+    assert_eq!(
+        (&json!("chain"), &json!(1_209_600_000)),
+        (&ready["trust"]["anchor"], &ready["trust"]["periodMs"]),
+    );
+    assert!(ready["trust"]["ageMs"].as_u64().is_some_and(|age| age < 60_000), "{ready}");
+    Ok(())
+}
+
+#[test]
+fn a_newcomer_of_which_one_of_two_peers_is_away_waits_for_it() -> anyhow::Result<()> {
+    let mut histories = Histories::make()?;
+    let away = format!("/ip4/127.0.0.1/tcp/{}", histories.net.members[2].rpc.port() + 3);
+    let validator = gossip_address(&histories.net.members[VALIDATOR])?;
+    let peers = (PEERS, json!([validator, away]).to_string());
+    histories.newcomer().start_with(&[peers])?;
+    wait_for("the newcomer to say what it waits for", || {
+        let ready = ready(&histories.net.members[NEWCOMER])?;
+        let lag = ready["checks"].as_array().into_iter().flatten();
+        let detail =
+            lag.filter(|check| check["name"] == "lag").find_map(|it| it["detail"].as_str());
+        Ok(detail.is_some_and(|it| it.contains("two of the named peers")).then_some(()))
+    })?;
+    let newcomer = &histories.net.members[NEWCOMER];
+    assert_eq!(0, newcomer.height()?, "it has taken the word of one");
+    assert_eq!(json!("genesis"), ready(newcomer)?["trust"]["anchor"]);
+    let alone = json!([validator]).to_string();
+    histories.net.members[2].start_with(&[(PEERS, alone)])?;
+    histories.net.members[NEWCOMER].reaches(HEIGHT)
+}
+
+#[test]
+fn a_chain_without_the_trusted_block_is_refused_and_nothing_after_it_is_written()
+-> anyhow::Result<()> {
+    let mut histories = Histories::make()?;
+    let honest = histories.net.members[VALIDATOR].block_hash(HEIGHT)?;
+    let mut settings = trusting(HEIGHT, &honest).to_vec();
+    // One named peer is enough for a chain, but not against the trusted block.
+    settings.push(histories.peers(&[])?);
+    let newcomer = histories.newcomer();
+    newcomer.launch(&settings)?;
+    assert_eq!(Some(5), newcomer.ended()?.code());
+    let log = newcomer.logged()?;
+    assert!(log.contains(&format!("block {HEIGHT} is ")) && log.contains(&honest), "{log}");
+    // It has the liar's blocks before that height, and no other.
+    newcomer.start_with(&[(PEERS, json!([]).to_string())])?;
+    assert_eq!(HEIGHT - 1, newcomer.height()?);
+    newcomer.kill()?;
+    std::fs::remove_dir_all(newcomer.home().join("data"))?;
+
+    // With honest peers it gets there.
+    let mut settings = trusting(HEIGHT, &honest).to_vec();
+    settings.push(histories.peers(&[VALIDATOR, FOLLOWER])?);
+    histories.newcomer().start_with(&settings)?;
+    histories.newcomer().reaches(HEIGHT + 10)?;
+    assert_eq!(honest, histories.newcomer().block_hash(HEIGHT)?);
+    // A database that contradicts the setting is not used at all.
+    histories.newcomer().kill()?;
+    let other = "0".repeat(64);
+    histories.newcomer().launch(&trusting(HEIGHT, &other))?;
+    assert_eq!(Some(5), histories.newcomer().ended()?.code());
+    Ok(())
+}
+
+#[test]
+fn a_node_that_was_away_for_longer_than_the_trust_period_asks_two_again() -> anyhow::Result<()> {
+    let mut histories = Histories::make()?;
+    let mut settings = vec![histories.peers(&[VALIDATOR, FOLLOWER])?];
+    histories.newcomer().start_with(&settings)?;
+    histories.newcomer().reaches(HEIGHT)?;
+    histories.newcomer().kill()?;
+    let height = histories.net.members[VALIDATOR].height()?;
+    histories.net.members[VALIDATOR].reaches(height + 600)?;
+    settings.push(("OMBRA__SYNC__TRUST_PERIOD_MS", "1000".to_owned()));
+    histories.newcomer().start_with(&settings)?;
+    histories.newcomer().reaches(height + 600)?;
+    let log = histories.newcomer().logged()?;
+    let told = log.lines().filter(|line| line.contains("no block is trusted (`sync.trusted`)"));
+    assert_eq!(2, told.count(), "at each start: {log}");
+    Ok(())
+}
+
+#[test]
+fn the_pair_to_trust_comes_from_a_node_that_one_trusts() -> anyhow::Result<()> {
+    let mut net = Net::make(1, 0)?;
+    net.members[0].start()?;
+    net.members[0].reaches(1)?;
+    let rpc = format!("http://{}", net.members[0].rpc);
+    let ask = |more: &[&str]| -> anyhow::Result<String> {
+        let mut command = Command::new(binary());
+        let output = command.args(["query", "trusted", "--rpc", &rpc]).args(more).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let pair: Value = serde_json::from_str(&ask(&["--json"])?)?;
+    let height = pair["height"].as_u64().context("a height")?;
+    assert_eq!(json!(net.members[0].block_hash(height)?), pair["hash"]);
+    let text = ask(&[])?;
+    Ok(())
+}
