@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use types::{Hash, codec};
 
+use super::subtree::bit;
 use super::update::{NodeSource, Reader, Tree};
 use super::{EMPTY_ROOT, key_hash};
 use crate::error::StorageError;
@@ -104,8 +105,8 @@ impl Proof {
         self.check_leaf(key, value)?;
         let start = self.leaf.map_or(EMPTY_ROOT, |leaf| leaf.hash());
         let found =
-            self.siblings.iter().zip((0..levels).rev()).fold(start, |hash, (other, bit)| {
-                if bit_of(key, bit) { inner(other, &hash) } else { inner(&hash, other) }
+            self.siblings.iter().zip((0..levels).rev()).fold(start, |hash, (other, level)| {
+                if bit(&key, level) { inner(other, &hash) } else { inner(&hash, other) }
             });
         if found == root { Ok(()) } else { Err(ProofError::Root { found, expected: root }) }
     }
@@ -125,9 +126,8 @@ impl Proof {
             (Some(_), None) => Err(ProofError::Absent),
             (None, Some(leaf)) if leaf.key_hash == key => Err(ProofError::Present),
             (None, Some(leaf)) => {
-                let shared = (0..256)
-                    .take_while(|bit| bit_of(leaf.key_hash, *bit) == bit_of(key, *bit))
-                    .count();
+                let shared =
+                    (0..256).take_while(|at| bit(&leaf.key_hash, *at) == bit(&key, *at)).count();
                 let levels = self.siblings.len();
                 if shared < levels { Err(ProofError::Elsewhere { shared, levels }) } else { Ok(()) }
             }
@@ -145,12 +145,6 @@ impl ProofLeaf {
 
 fn inner(left: &Hash, right: &Hash) -> Hash {
     Hash::digest_parts(&[b"JMT::IntrnalNode", left.as_bytes(), right.as_bytes()])
-}
-
-/// Bit `index` of a hash, the most significant one first.
-fn bit_of(hash: Hash, index: usize) -> bool {
-    let byte = hash.as_bytes().get(index / 8).copied().unwrap_or(0);
-    (byte >> 7_usize.saturating_sub(index % 8)) & 1 == 1
 }
 
 /// A row's value, if it exists, and the proof of either.

@@ -30,6 +30,11 @@ pub struct Leaf<'a> {
 
 /// The children of a node that covers four binary levels.
 const WIDTH: usize = 16;
+/// The nibbles of a key hash.
+const NIBBLES: usize = 64;
+
+/// Takes the stored nodes, key and bytes.
+pub(crate) type Emit<'a> = &'a mut dyn FnMut(Vec<u8>, Vec<u8>);
 
 impl Subtree {
     /// The subtree without leaves.
@@ -79,6 +84,13 @@ pub fn nibble(hash: &Hash, depth: usize) -> u8 {
     if depth.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
 }
 
+/// Bit `at` of a hash, the most significant one first.
+#[must_use]
+pub fn bit(hash: &Hash, at: usize) -> bool {
+    let byte = hash.as_bytes().get(at / 8).copied().unwrap_or(0);
+    (byte >> 7_usize.saturating_sub(at % 8)) & 1 == 1
+}
+
 /// The subtree of leaves whose key hashes have the same first `depth` nibbles and ascend. `emit` gets
 /// the stored nodes of version `version`, key and bytes; the place of a single leaf depends on its
 /// neighbours, so its path is cut to `single` nibbles.
@@ -86,7 +98,7 @@ pub(crate) fn build(
     version: u64,
     (depth, single): (usize, usize),
     leaves: &[Leaf<'_>],
-    emit: &mut dyn FnMut(Vec<u8>, Vec<u8>),
+    emit: Emit<'_>,
 ) -> Subtree {
     let leaf = match leaves {
         [] => return Subtree::EMPTY,
@@ -113,63 +125,91 @@ pub(crate) fn build(
     Subtree::of_leaf(leaf)
 }
 
-/// The subtree of leaves as `build` has it, without nodes.
-#[must_use]
-pub fn of_leaves(depth: usize, leaves: &[Leaf<'_>]) -> Subtree {
-    build(0, (depth, depth), leaves, &mut |_, _| ())
+/// The subtree of leaves whose key hashes have the same first `bits` bits and ascend, and the stored
+/// nodes of version `version` as [`build`] has them. Stored nodes stand at whole nibbles, so what is
+/// cut between two of them comes apart: the answer has the 1, 2, 4 or 8 subtrees at the next nibble
+/// from which the nodes above are made.
+pub(crate) fn build_cut(
+    version: u64,
+    (bits, single): (usize, usize),
+    leaves: &[Leaf<'_>],
+    emit: Emit<'_>,
+) -> Vec<Subtree> {
+    let depth = nibbles_above(bits);
+    let missing = depth.saturating_mul(4).saturating_sub(bits);
+    let mut parts = vec![Subtree::EMPTY; 1_usize << missing.min(3)];
+    let Some(above) = depth.checked_sub(1).filter(|_| missing > 0) else {
+        return vec![build(version, (depth, single), leaves, emit)];
+    };
+    let single = if leaves.len() == 1 { single } else { depth };
+    let mask = 0x0f_u8.checked_shr(4_u32.saturating_sub(u32::try_from(missing).unwrap_or(4)));
+    let place = |leaf: &Leaf<'_>| nibble(&leaf.key_hash, above) & mask.unwrap_or(0);
+    let mut rest = leaves;
+    for (part, wanted) in parts.iter_mut().zip(0_u8..) {
+        let end = rest.partition_point(|leaf| place(leaf) <= wanted);
+        let (here, after) = rest.split_at_checked(end).unwrap_or((rest, &[]));
+        *part = build(version, (depth, single), here, &mut *emit);
+        rest = after;
+    }
+    parts
 }
 
-/// The nodes above the subtrees of `depth` nibbles, of which there are 16^depth. Answers the whole
-/// tree.
+/// The subtree of leaves whose key hashes have the same first `bits` bits and ascend.
+#[must_use]
+pub fn of_leaves(bits: usize, leaves: &[Leaf<'_>]) -> Subtree {
+    match leaves {
+        [] => Subtree::EMPTY,
+        [leaf] => Subtree::of_leaf(leaf),
+        _ => {
+            let end = leaves.partition_point(|leaf| !bit(&leaf.key_hash, bits));
+            let (left, right) = leaves.split_at_checked(end).unwrap_or((leaves, &[]));
+            let below = bits.saturating_add(1);
+            Subtree::join(of_leaves(below, left), of_leaves(below, right))
+        }
+    }
+}
+
+/// The nodes above subtrees at whole nibbles, which come in the order of their keys and are all there
+/// are. Answers the whole tree.
 pub(crate) fn build_top(
     version: u64,
-    depth: usize,
-    parts: &[Subtree],
-    emit: &mut dyn FnMut(Vec<u8>, Vec<u8>),
+    parts: impl IntoIterator<Item = (usize, Subtree)>,
+    emit: Emit<'_>,
 ) -> Subtree {
-    let mut level: Vec<Subtree> = parts.to_vec();
-    for depth in (0..depth).rev() {
-        level = level
-            .chunks(WIDTH)
-            .zip(0_u64..)
-            .map(|(children, place)| {
-                let subtree = Subtree::join_all(children.to_vec());
-                if subtree.leaves > 1 {
-                    let key = node::path_key(version, &place_hash(place, depth), depth);
-                    emit(key, node::encode_children(version, children));
-                }
-                subtree
-            })
-            .collect();
-    }
-    level.first().copied().unwrap_or(Subtree::EMPTY)
+    let mut parts = parts.into_iter().peekable();
+    top(version, (0, [0; 32]), &mut parts, emit)
 }
 
-/// At which depth the leaf of a subtree with one leaf stands: below the deepest node that has others
-/// too.
-pub(crate) fn single_depth(depth: usize, parts: &[Subtree], place: usize) -> usize {
-    let mut width = WIDTH;
-    for up in (0..depth).rev() {
-        let first = place.checked_div(width).and_then(|at| at.checked_mul(width)).unwrap_or(0);
-        let group = parts.get(first..first.saturating_add(width)).unwrap_or(parts);
-        let leaves = group.iter().map(|part| part.leaves).fold(0, u64::saturating_add);
-        if leaves > 1 {
-            return up.saturating_add(1);
+/// The subtree at the first `depth` nibbles of `path`.
+fn top(
+    version: u64,
+    (depth, path): (usize, [u8; 32]),
+    parts: &mut std::iter::Peekable<impl Iterator<Item = (usize, Subtree)>>,
+    emit: Emit<'_>,
+) -> Subtree {
+    let is_below = |(part, _): &(usize, Subtree)| *part > depth;
+    if depth >= NIBBLES || !parts.peek().is_some_and(is_below) {
+        return parts.next().map_or(Subtree::EMPTY, |(_, subtree)| subtree);
+    }
+    let mut children = [Subtree::EMPTY; WIDTH];
+    for (child, nibble) in children.iter_mut().zip(0_u8..) {
+        let mut path = path;
+        if let Some(byte) = path.get_mut(depth / 2) {
+            *byte |= if depth.is_multiple_of(2) { nibble << 4 } else { nibble };
         }
-        width = width.saturating_mul(WIDTH);
+        *child = top(version, (depth.saturating_add(1), path), parts, &mut *emit);
     }
-    0
+    let subtree = Subtree::join_all(children.to_vec());
+    if subtree.leaves > 1 {
+        let key = node::path_key(version, &Hash::new(path), depth);
+        emit(key, node::encode_children(version, &children));
+    }
+    subtree
 }
 
-/// A hash whose first `depth` nibbles are the number `place`; at most 16 of them.
-fn place_hash(place: u64, depth: usize) -> Hash {
-    let bits = u32::try_from(depth.saturating_mul(4)).unwrap_or(64);
-    let top = 64_u32.checked_sub(bits).and_then(|shift| place.checked_shl(shift)).unwrap_or(0);
-    let mut bytes = [0; 32];
-    for (byte, part) in bytes.iter_mut().zip(top.to_be_bytes()) {
-        *byte = part;
-    }
-    Hash::new(bytes)
+/// How many nibbles hold so many bits.
+pub(crate) const fn nibbles_above(bits: usize) -> usize {
+    bits.div_ceil(4)
 }
 
 #[cfg(test)]

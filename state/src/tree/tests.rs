@@ -15,6 +15,17 @@ use crate::error::StorageError;
 use crate::table::{Table, TableId};
 use crate::tables::{Accounts, Blobs, Runs, Steps};
 
+/// A key that begins like this chooses the first bits of its own hash, with the two bytes that follow.
+pub(crate) const CHOOSES: [u8; 6] = *b"prefix";
+
+/// The hash of a key, with the bits that the key chooses.
+pub(crate) fn prefixed(key: &[u8], hash: Hash) -> Hash {
+    let Some([first, second, ..]) = key.strip_prefix(&CHOOSES) else { return hash };
+    let mut bytes = *hash.as_bytes();
+    [bytes[0], bytes[1]] = [*first, *second];
+    Hash::new(bytes)
+}
+
 /// How many versions before the newest stay provable here.
 const KEPT: u64 = 3;
 

@@ -1,7 +1,7 @@
 //! The bytes of chunks.
 //!
 //! ```text
-//! chunk of a subtree   rows in ascending order of their key hashes, each
+//! chunk of a range     rows in ascending order of their key hashes, each
 //!   tag                1 byte, docs/protocol.md section 14.1
 //!   key                length u32, bytes
 //!   value              length u32, bytes: what is stored and hashed
@@ -17,7 +17,7 @@ use super::OfferError;
 use crate::table::{Table, TableId};
 use crate::tables::{self, BlobChunks, Turns};
 use crate::tree::key_hash;
-use crate::tree::subtree::{self, Leaf, Subtree, nibble};
+use crate::tree::subtree::{self, Leaf, Subtree, bit};
 
 /// The tables whose rows are carried on trust.
 pub(super) const CARRIED: [TableId; 2] = [BlobChunks::ID, Turns::ID];
@@ -28,6 +28,14 @@ pub(super) struct Row<'a> {
     pub(super) table: TableId,
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
+}
+
+impl Row<'_> {
+    /// The bytes that it takes in a chunk.
+    pub(super) fn length(&self) -> u64 {
+        let bytes = self.key.len().saturating_add(self.value.len()).saturating_add(9);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
 }
 
 /// Appends a row. `mark` is the tag of its table, or the table's number in an extra.
@@ -87,15 +95,15 @@ pub(super) struct Chunk<'a> {
     pub(super) leaves: Vec<Leaf<'a>>,
 }
 
-/// Reads the rows of a chunk: they ascend and belong to one subtree of `depth` nibbles.
-pub(super) fn read(bytes: &[u8], depth: usize) -> Result<Chunk<'_>, OfferError> {
+/// Reads the rows of a chunk: they ascend and have the same first `bits` bits.
+pub(super) fn read(bytes: &[u8], bits: usize) -> Result<Chunk<'_>, OfferError> {
     let rows = tagged_rows(bytes)?;
     let mut leaves: Vec<Leaf<'_>> = Vec::with_capacity(rows.len());
     for row in &rows {
         let key_hash = key_hash(row.table, row.key).ok_or(OfferError::Form { what: WHAT })?;
-        let follows = leaves.last().is_none_or(|last| {
-            last.key_hash < key_hash && shares(&last.key_hash, &key_hash, depth)
-        });
+        let follows = leaves
+            .last()
+            .is_none_or(|last| last.key_hash < key_hash && shares(&last.key_hash, &key_hash, bits));
         if !follows {
             return Err(OfferError::Form { what: WHAT });
         }
@@ -104,27 +112,15 @@ pub(super) fn read(bytes: &[u8], depth: usize) -> Result<Chunk<'_>, OfferError> 
     Ok(Chunk { rows, leaves })
 }
 
-/// The rows of the chunk of a subtree at `depth` nibbles, if they have its hash.
-pub(super) fn check(
-    bytes: &[u8],
-    depth: usize,
-    expected: Subtree,
-) -> Result<Chunk<'_>, OfferError> {
-    let chunk = read(bytes, depth)?;
-    let found = subtree::of_leaves(depth, &chunk.leaves);
-    if found == expected {
-        Ok(chunk)
-    } else {
-        Err(OfferError::Chunk { found: found.hash, expected: expected.hash })
-    }
+/// The rows of the chunk of a range of `bits` bits, if they have its hash. That is proved, and it
+/// proves the rows. How many rows and bytes a manifest says there are is only said.
+pub(super) fn check(bytes: &[u8], bits: usize, expected: Hash) -> Result<Chunk<'_>, OfferError> {
+    let chunk = read(bytes, bits)?;
+    let Subtree { hash: found, .. } = subtree::of_leaves(bits, &chunk.leaves);
+    if found == expected { Ok(chunk) } else { Err(OfferError::Chunk { found, expected }) }
 }
 
-/// Whether two hashes have the same first nibbles.
-fn shares(one: &Hash, other: &Hash, depth: usize) -> bool {
-    (0..depth).all(|at| nibble(one, at) == nibble(other, at))
-}
-
-/// The number that the first `depth` nibbles of a hash make.
-pub(super) fn place(hash: &Hash, depth: usize) -> usize {
-    (0..depth).fold(0, |place: usize, at| (place << 4) | usize::from(nibble(hash, at)))
+/// Whether two hashes have the same first bits.
+fn shares(one: &Hash, other: &Hash, bits: usize) -> bool {
+    (0..bits).all(|at| bit(one, at) == bit(other, at))
 }

@@ -27,7 +27,7 @@ use crate::store::{
 };
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators};
-use crate::tree::subtree::{build, build_top, single_depth};
+use crate::tree::subtree::{build_cut, build_top, nibbles_above};
 use crate::view::{self, Range};
 
 /// Called with how far an import is, bytes done and bytes in all; answers false to stop it.
@@ -117,13 +117,14 @@ impl Job<'_> {
 
     /// The rows of all chunks and extras, what follows from them, and the tree.
     fn rows(&self, progress: Progress<'_>) -> Result<(), ImportError> {
-        let manifest = &self.verified.offer.manifest;
+        let (manifest, cover) = (&self.verified.offer.manifest, &self.verified.cover);
         let version = self.verified.tip.height;
-        let (depth, subtrees, all) = (manifest.depth(), manifest.subtrees(), manifest.bytes());
+        let (all, mut above) = (manifest.bytes(), Vec::new());
         let (mut derived, mut done) = (Derived::default(), 0_u64);
-        for (place, part) in manifest.parts.iter().enumerate().filter(|(_, part)| part.leaves > 0) {
-            let bytes = self.intake.read(&part.hash)?;
-            let chunk = chunk::check(&bytes, depth, part.into())?;
+        for (place, part) in manifest.parts.iter().enumerate() {
+            let bits = part.bits();
+            let bytes = if part.leaves > 0 { self.intake.read(&part.into())? } else { Vec::new() };
+            let chunk = chunk::check(&bytes, bits, part.hash)?;
             let mut batch = Batch::default();
             for row in &chunk.rows {
                 self.put(&mut batch, row.table, row.key, row.value)?;
@@ -132,17 +133,20 @@ impl Job<'_> {
                 })?;
             }
             let nodes = self.rocks.table(TREE_NODES)?;
-            let single = single_depth(depth, &subtrees, place);
-            build(version, (depth, single), &chunk.leaves, &mut |key, node| {
+            let single = cover.single_depth(place);
+            let cut = build_cut(version, (bits, single), &chunk.leaves, &mut |key, node| {
                 batch.put(&nodes, &key, &node);
             });
-            self.write(batch)?;
-            done = done.saturating_add(part.bytes);
-            go_on(progress(done, all))?;
+            above.extend(cut.into_iter().map(|subtree| (nibbles_above(bits), subtree)));
+            if part.leaves > 0 {
+                self.write(batch)?;
+                done = done.saturating_add(part.bytes);
+                go_on(progress(done, all))?;
+            }
         }
         let mut batch = Batch::default();
         let nodes = self.rocks.table(TREE_NODES)?;
-        let root = build_top(version, depth, &subtrees, &mut |key, node| {
+        let root = build_top(version, above, &mut |key, node| {
             batch.put(&nodes, &key, &node);
         });
         let expected = self.verified.tip.state_root;
@@ -152,7 +156,7 @@ impl Job<'_> {
         derived.finish(&mut |table, key, value| self.put(&mut batch, table, key, value))?;
         self.write(batch)?;
         for extra in &manifest.extras {
-            self.extra(&self.intake.read(&extra.hash)?)?;
+            self.extra(&self.intake.read(&extra.into())?)?;
             done = done.saturating_add(extra.bytes);
             go_on(progress(done, all))?;
         }
@@ -186,7 +190,7 @@ impl Job<'_> {
 
     /// The header at which this database begins, and the validators before it.
     fn beginning(&self) -> Result<(), StorageError> {
-        let Verified { tip, history, offer } = self.verified;
+        let Verified { tip, history, offer, cover: _ } = self.verified;
         let Offer { header, certificate, links, .. } = offer;
         let mut batch = Batch::default();
         for (since, set) in history {

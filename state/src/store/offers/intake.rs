@@ -16,29 +16,41 @@ use types::Hash;
 use super::chunk;
 use super::manifest::{Extra, Part, Verified};
 use super::{ImportError, OfferError};
-use crate::tree::subtree::Subtree;
 
 /// A chunk or an extra that is wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Want {
     /// What to ask for.
     pub hash: Hash,
-    /// How many bytes it has.
+    /// How many bytes it is said to have.
     pub bytes: u64,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    Part { leaves: u64 },
+    Part { bits: usize },
     Extra,
+}
+
+impl From<&Part> for Want {
+    fn from(part: &Part) -> Self {
+        let Part { bits: _, hash, leaves: _, bytes } = *part;
+        Self { hash, bytes, kind: Kind::Part { bits: part.bits() } }
+    }
+}
+
+impl From<&Extra> for Want {
+    fn from(extra: &Extra) -> Self {
+        let Extra { hash, bytes } = *extra;
+        Self { hash, bytes, kind: Kind::Extra }
+    }
 }
 
 /// The folder of the chunks of one offer.
 #[derive(Debug)]
 pub struct Intake {
     folder: PathBuf,
-    depth: usize,
     wants: Vec<Want>,
 }
 
@@ -50,20 +62,10 @@ impl Intake {
     /// [`ImportError::File`].
     pub fn open(folder: &Path, verified: &Verified) -> Result<Self, ImportError> {
         let manifest = &verified.offer.manifest;
-        let parts = manifest.parts.iter().filter(|part| part.leaves > 0);
-        let parts = parts.map(|Part { hash, leaves, bytes }| Want {
-            hash: *hash,
-            bytes: *bytes,
-            kind: Kind::Part { leaves: *leaves },
-        });
-        let extras = manifest.extras.iter();
-        let extras = extras.map(|Extra { hash, bytes }| Want {
-            hash: *hash,
-            bytes: *bytes,
-            kind: Kind::Extra,
-        });
+        let parts = manifest.parts.iter().filter(|part| part.leaves > 0).map(Want::from);
+        let extras = manifest.extras.iter().map(Want::from);
         let wants: Vec<Want> = parts.chain(extras).collect();
-        let intake = Self { folder: folder.to_path_buf(), depth: manifest.depth(), wants };
+        let intake = Self { folder: folder.to_path_buf(), wants };
         fs::create_dir_all(folder).map_err(file(folder))?;
         let names: BTreeSet<String> =
             intake.wants.iter().map(|want| want.hash.to_string()).collect();
@@ -80,11 +82,7 @@ impl Intake {
     /// What is not there yet.
     #[must_use]
     pub fn missing(&self) -> Vec<Want> {
-        let is_there = |want: &Want| {
-            let there = fs::metadata(self.path(&want.hash));
-            there.is_ok_and(|there| there.len() == want.bytes)
-        };
-        self.wants.iter().filter(|want| !is_there(want)).copied().collect()
+        self.wants.iter().filter(|want| !self.path(&want.hash).exists()).copied().collect()
     }
 
     /// Checks a chunk and keeps it.
@@ -92,22 +90,17 @@ impl Intake {
     /// # Errors
     /// [`ImportError::Offer`] if it is not what was wanted; nothing is written then.
     pub fn keep(&self, want: &Want, bytes: &[u8]) -> Result<(), ImportError> {
-        self.check(want, bytes)?;
+        Self::check(want, bytes)?;
         let path = self.path(&want.hash);
         let fresh = path.with_extension("part");
         fs::write(&fresh, bytes).map_err(file(&fresh))?;
         fs::rename(&fresh, &path).map_err(file(&path))
     }
 
-    fn check(&self, want: &Want, bytes: &[u8]) -> Result<(), OfferError> {
-        if u64::try_from(bytes.len()).ok() != Some(want.bytes) {
-            return Err(OfferError::Form { what: "the length of a chunk" });
-        }
+    /// Whoever sends bytes with the right hash is right, whatever an offer says of their number.
+    fn check(want: &Want, bytes: &[u8]) -> Result<(), OfferError> {
         match want.kind {
-            Kind::Part { leaves } => {
-                let expected = Subtree { hash: want.hash, leaves };
-                chunk::check(bytes, self.depth, expected).map(|_| ())
-            }
+            Kind::Part { bits } => chunk::check(bytes, bits, want.hash).map(|_| ()),
             Kind::Extra => {
                 let found = Hash::digest(bytes);
                 if found != want.hash {
@@ -119,18 +112,15 @@ impl Intake {
     }
 
     /// The bytes of a chunk that was kept. A file that was damaged since is removed.
-    pub(super) fn read(&self, hash: &Hash) -> Result<Vec<u8>, ImportError> {
-        let missing = ImportError::Missing { hash: *hash };
-        let Some(want) = self.wants.iter().find(|want| want.hash == *hash) else {
-            return Err(missing);
-        };
-        let path = self.path(hash);
+    pub(super) fn read(&self, want: &Want) -> Result<Vec<u8>, ImportError> {
+        let missing = ImportError::Missing { hash: want.hash };
+        let path = self.path(&want.hash);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing),
             Err(source) => return Err(file(&path)(source)),
         };
-        if self.check(want, &bytes).is_err() {
+        if Self::check(want, &bytes).is_err() {
             fs::remove_file(&path).map_err(file(&path))?;
             return Err(missing);
         }

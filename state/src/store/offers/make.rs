@@ -2,28 +2,50 @@
 //!
 //! Rows lie in the order of their keys and are wanted in the order of their key hashes, which the
 //! database does not have. So they are first dealt out to files by the first bits of the hash, and
-//! then each of these, which is a small part of the whole, is sorted in memory.
+//! then each of these is sorted in memory. A file that is too long for that, because many rows have
+//! the same first bits, is dealt out again by the bits after them.
+//!
+//! The ranges are the widest whose rows fit into a chunk, so that neither many rows nor few make
+//! chunks of another size, wherever they stand, and the same rows make the same chunks again.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use types::Hash;
 
-use super::chunk::{self, CARRIED};
+use super::chunk::{self, CARRIED, Row};
 use super::manifest::{Extra, Manifest, Part};
-use super::{CHUNK_BYTES_MAX, DEPTH_MAX};
+use super::piles::{self, Dealer, Pile};
+use super::{CHUNK_BYTES_MAX, FORMAT};
 use crate::error::StorageError;
 use crate::store::Snapshot;
 use crate::tables;
+use crate::tree::cover::BITS_MAX;
 use crate::tree::key_hash;
-use crate::tree::subtree::{self, Subtree};
+use crate::tree::subtree::{self, Leaf, Subtree, bit};
 
-/// What a chunk should have.
-const CHUNK_BYTES: u64 = 512 << 10;
+/// What a chunk has at most, unless it is one row: what one answer carries.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// What an extra has, or the last of its rows goes over it.
+const EXTRA_BYTES: usize = 512 << 10;
+/// What is sorted in memory at once.
+const PILE_BYTES_MAX: u64 = 64 << 20;
+/// So many chunks of the whole state are wanted at most; beyond it chunks become longer, so that the
+/// manifest stays well below what an offer may have.
+const CHUNKS_WANTED: u64 = 1 << 16;
 
-/// How many files the rows are dealt out to: by the first six bits.
-const PILES: usize = 64;
+/// How much goes into one of what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    /// Bytes of a chunk.
+    pub(super) chunk: u64,
+    /// Bytes that are sorted in memory.
+    pub(super) pile: u64,
+}
+
+/// The sizes that all nodes have, so that they make the same chunks.
+pub(super) const SIZES: Sizes = Sizes { chunk: CHUNK_BYTES, pile: PILE_BYTES_MAX };
 
 /// Called with the bytes that were written since the last call, to slow the work down; answers false
 /// to stop it.
@@ -67,27 +89,22 @@ pub(super) const EXTRAS: &str = "extras";
 pub(super) fn write(
     snapshot: &Snapshot<'_>,
     folder: &Path,
+    sizes: Sizes,
     throttle: Throttle<'_>,
 ) -> Result<Manifest, MakeError> {
     let height = snapshot.tip()?.height;
     let piles = deal(snapshot, folder, throttle)?;
-    let depth = (0..DEPTH_MAX)
-        .find(|depth| piles.bytes >> depth.saturating_mul(4) <= CHUNK_BYTES)
-        .unwrap_or(DEPTH_MAX);
-    let parts = cut(&piles, folder, depth, throttle)?;
+    let bytes = piles::bytes_of(&piles);
+    let chunk = sizes.chunk.max(bytes.div_ceil(CHUNKS_WANTED)).min(CHUNK_BYTES_MAX);
+    let out = Pieces::create(folder.join(ROWS))?;
+    let sizes = Sizes { chunk, ..sizes };
+    let (parts, bytes) = (Vec::new(), Vec::new());
+    let mut cutter = Cutter { folder, sizes, out, parts, bytes, throttle: &mut *throttle };
+    cutter.cover(&piles, 0)?;
+    let Cutter { out, parts, .. } = cutter;
+    out.close()?;
     let extras = carry(snapshot, folder, throttle)?;
-    let depth = u32::try_from(depth).unwrap_or(0);
-    Ok(Manifest { height, depth, parts, extras })
-}
-
-/// The rows by the first bits of their key hashes.
-struct Piles {
-    paths: Vec<PathBuf>,
-    bytes: u64,
-}
-
-fn pile_of(hash: &Hash) -> usize {
-    usize::from(hash.as_bytes().first().copied().unwrap_or(0) >> 2)
+    Ok(Manifest { format: FORMAT, height, parts, extras })
 }
 
 /// Calls `visit` with the rows of a table until it fails or is told to stop.
@@ -113,14 +130,8 @@ fn deal(
     snapshot: &Snapshot<'_>,
     folder: &Path,
     throttle: Throttle<'_>,
-) -> Result<Piles, MakeError> {
-    let paths: Vec<PathBuf> = (0..PILES).map(|pile| folder.join(format!("pile-{pile}"))).collect();
-    let mut files = Vec::with_capacity(PILES);
-    for path in &paths {
-        let file = File::create(path).map_err(file_error(path))?;
-        files.push(BufWriter::with_capacity(16 << 10, file));
-    }
-    let mut bytes = 0_u64;
+) -> Result<Vec<Pile>, MakeError> {
+    let mut dealer = Dealer::create(folder, 0)?;
     let mut row = Vec::new();
     for table in tables::ALL {
         let Some(tag) = table.tag else { continue };
@@ -128,16 +139,11 @@ fn deal(
             let Some(hash) = key_hash(table, key) else { return Ok(0) };
             row.clear();
             chunk::push(tag, key, value, &mut row);
-            bytes = bytes.saturating_add(u64::try_from(row.len()).unwrap_or(u64::MAX));
-            let file = files.get_mut(pile_of(&hash));
-            let written = file.map_or(Ok(()), |file| file.write_all(&row));
-            written.map_err(file_error(folder)).map(|()| row.len())
+            dealer.add(&hash, &row)?;
+            Ok(row.len())
         })?;
     }
-    for mut file in files {
-        file.flush().map_err(file_error(folder))?;
-    }
-    Ok(Piles { paths, bytes })
+    dealer.finish()
 }
 
 /// A file of pieces in a row.
@@ -168,59 +174,115 @@ impl Pieces {
     }
 }
 
-/// Sorts the piles and writes a chunk for each subtree of `depth` nibbles.
-fn cut(
-    piles: &Piles,
-    folder: &Path,
-    depth: usize,
-    throttle: Throttle<'_>,
-) -> Result<Vec<Part>, MakeError> {
-    const BROKEN: StorageError = StorageError::Inconsistent { what: "a row was not read back" };
-    let empty = Part { hash: Subtree::EMPTY.hash, leaves: 0, bytes: 0 };
-    let mut parts =
-        vec![
-            empty;
-            1_usize.checked_shl(u32::try_from(depth).unwrap_or(0).saturating_mul(4)).unwrap_or(1)
-        ];
-    let mut out = Pieces::create(folder.join(ROWS))?;
-    let mut chunk_bytes = Vec::new();
-    let mut at = 0_usize;
-    let mut end = |place: usize, bytes: &mut Vec<u8>| -> Result<(), MakeError> {
-        if bytes.is_empty() {
-            return Ok(());
+const BROKEN: StorageError = StorageError::Inconsistent { what: "a row was not read back" };
+
+/// Cuts sorted rows into chunks.
+struct Cutter<'a> {
+    folder: &'a Path,
+    sizes: Sizes,
+    out: Pieces,
+    parts: Vec<Part>,
+    /// The chunk that is being made.
+    bytes: Vec<u8>,
+    throttle: Throttle<'a>,
+}
+
+impl Cutter<'_> {
+    /// The ranges of neighbouring piles, which together have all rows whose key hashes have the same
+    /// first `bits` bits; their number is a power of two.
+    fn cover(&mut self, piles: &[Pile], bits: usize) -> Result<(), MakeError> {
+        let bytes = piles::bytes_of(piles);
+        let is_last = piles.len() <= 1;
+        if bytes <= self.sizes.chunk || (is_last && !self.is_dealt_again(bytes, bits)) {
+            return self.sort(piles, bits);
         }
-        let leaves = chunk::read(bytes, depth).map_err(|_form| BROKEN)?.leaves;
-        let Subtree { hash, leaves } = subtree::of_leaves(depth, &leaves);
-        let part = Part { hash, leaves, bytes: out.add(bytes)? };
-        if let Some(there) = parts.get_mut(place) {
-            *there = part;
+        if let [pile] = piles {
+            let piles = self.deal_again(pile, bits)?;
+            return self.cover(&piles, bits);
         }
-        bytes.clear();
-        Ok(())
-    };
-    for path in &piles.paths {
-        let pile = fs::read(path).map_err(file_error(path))?;
-        fs::remove_file(path).map_err(file_error(path))?;
-        if !throttle(u64::try_from(pile.len()).unwrap_or(u64::MAX)) {
-            return Err(MakeError::Stopped);
+        let (left, right) = piles.split_at_checked(piles.len() / 2).unwrap_or((piles, &[]));
+        let below = bits.saturating_add(1);
+        self.cover(left, below)?;
+        self.cover(right, below)
+    }
+
+    /// Whether a pile is too long for the memory. Key hashes differ before their bits end.
+    const fn is_dealt_again(&self, bytes: u64, bits: usize) -> bool {
+        bytes > self.sizes.pile && bits.saturating_add(piles::BITS) <= BITS_MAX
+    }
+
+    fn deal_again(&mut self, pile: &Pile, bits: usize) -> Result<Vec<Pile>, MakeError> {
+        let mut dealer = Dealer::create(self.folder, bits)?;
+        let file = File::open(&pile.path).map_err(file_error(&pile.path))?;
+        let (mut file, mut row) = (BufReader::with_capacity(1 << 20, file), Vec::new());
+        while let Some(key) =
+            piles::read_row(&mut file, &mut row).map_err(file_error(&pile.path))?
+        {
+            let (tag, key) = (row.first().copied(), row.get(key).ok_or(BROKEN)?);
+            let table = tables::ALL.into_iter().find(|table| tag.is_some() && table.tag == tag);
+            let hash = table.and_then(|table| key_hash(table, key)).ok_or(BROKEN)?;
+            dealer.add(&hash, &row)?;
+            self.slow(row.len())?;
+        }
+        fs::remove_file(&pile.path).map_err(file_error(&pile.path))?;
+        dealer.finish()
+    }
+
+    fn slow(&mut self, bytes: usize) -> Result<(), MakeError> {
+        let goes_on = (self.throttle)(u64::try_from(bytes).unwrap_or(u64::MAX));
+        if goes_on { Ok(()) } else { Err(MakeError::Stopped) }
+    }
+
+    /// Sorts the rows of piles in memory, and cuts them.
+    fn sort(&mut self, piles: &[Pile], bits: usize) -> Result<(), MakeError> {
+        let mut bytes = Vec::new();
+        for Pile { path, .. } in piles {
+            let pile = fs::read(path).map_err(file_error(path))?;
+            fs::remove_file(path).map_err(file_error(path))?;
+            self.slow(pile.len())?;
+            if bytes.is_empty() {
+                bytes = pile;
+            } else {
+                bytes.extend_from_slice(&pile);
+            }
         }
         let mut rows = Vec::new();
-        for row in chunk::tagged_rows(&pile).map_err(|_form| BROKEN)? {
+        for row in chunk::tagged_rows(&bytes).map_err(|_form| BROKEN)? {
             rows.push((key_hash(row.table, row.key).ok_or(BROKEN)?, row));
         }
         rows.sort_unstable_by_key(|(hash, _)| *hash);
-        for (hash, row) in rows {
-            let place = chunk::place(&hash, depth);
-            if place != at {
-                end(at, &mut chunk_bytes)?;
-                at = place;
-            }
-            chunk::push(row.table.tag.unwrap_or(0), row.key, row.value, &mut chunk_bytes);
-        }
+        self.cut(&rows, bits)
     }
-    end(at, &mut chunk_bytes)?;
-    out.close()?;
-    Ok(parts)
+
+    /// The widest ranges of rows that have the same first `bits` bits, of which each fits into a chunk.
+    fn cut(&mut self, rows: &[(Hash, Row<'_>)], bits: usize) -> Result<(), MakeError> {
+        let bytes = rows.iter().map(|(_, row)| row.length()).fold(0, u64::saturating_add);
+        if bytes <= self.sizes.chunk || rows.len() <= 1 {
+            return self.end(rows, bits);
+        }
+        let at = rows.partition_point(|(hash, _)| !bit(hash, bits));
+        let (left, right) = rows.split_at_checked(at).unwrap_or((rows, &[]));
+        let below = bits.saturating_add(1);
+        self.cut(left, below)?;
+        self.cut(right, below)
+    }
+
+    /// Writes a chunk.
+    fn end(&mut self, rows: &[(Hash, Row<'_>)], bits: usize) -> Result<(), MakeError> {
+        self.bytes.clear();
+        for (_, row) in rows {
+            chunk::push(row.table.tag.unwrap_or(0), row.key, row.value, &mut self.bytes);
+        }
+        let leaves: Vec<Leaf<'_>> = rows
+            .iter()
+            .map(|(hash, row)| Leaf { key_hash: *hash, value: row.value })
+            .collect();
+        let Subtree { hash, leaves } = subtree::of_leaves(bits, &leaves);
+        let bytes = if rows.is_empty() { 0 } else { self.out.add(&self.bytes)? };
+        let bits = u16::try_from(bits).map_err(|_too_many| BROKEN)?;
+        self.parts.push(Part { bits, hash, leaves, bytes });
+        Ok(())
+    }
 }
 
 /// Writes the rows that no root covers.
@@ -232,13 +294,12 @@ fn carry(
     let mut out = Pieces::create(folder.join(EXTRAS))?;
     let mut extras = Vec::new();
     let mut piece = Vec::new();
-    let target = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     for table in CARRIED {
         walk(snapshot, table, throttle, |key, value| {
             let before = piece.len();
             chunk::push(table.number, key, value, &mut piece);
             let added = piece.len().saturating_sub(before);
-            if piece.len() >= target {
+            if piece.len() >= EXTRA_BYTES {
                 extras.push(Extra { hash: Hash::digest(&piece), bytes: out.add(&piece)? });
                 piece.clear();
             }
@@ -258,6 +319,6 @@ pub(in crate::store) fn root_of_rows(
     snapshot: &Snapshot<'_>,
     scratch: &Path,
 ) -> Result<Hash, MakeError> {
-    let manifest = write(snapshot, scratch, &mut |_| true)?;
-    Ok(Subtree::join_all(manifest.subtrees()).hash)
+    let manifest = write(snapshot, scratch, SIZES, &mut |_| true)?;
+    Ok(manifest.cover().ok_or(BROKEN)?.root.hash)
 }

@@ -4,17 +4,21 @@ use serde::{Deserialize, Serialize};
 use types::{Hash, Header, ValidatorSets, codec};
 
 use super::link::{self, History, Link, follow, set_at};
-use super::{CHUNK_BYTES_MAX, DEPTH_MAX, OfferError};
+use super::{CHUNK_BYTES_MAX, CUT_BYTES_MIN, FORMAT, OfferError};
 use crate::error::StorageError;
 use crate::store::tools::{Certificates, Replay};
 use crate::store::{Snapshot, Tip};
 use crate::table::{Key, Table, decode_value};
 use crate::tables::Validators;
+use crate::tree::cover::{Cover, Cut};
 use crate::tree::subtree::Subtree;
 
-/// A subtree of the state, whose rows are one chunk.
+/// A range of key hashes, whose rows are one chunk: those after the part before it that have the same
+/// first `bits` bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Part {
+    /// How many bits the key hashes have in common, at most 256.
+    pub bits: u16,
     /// The hash of the subtree.
     pub hash: Hash,
     /// Its rows.
@@ -35,11 +39,11 @@ pub struct Extra {
 /// The chunks of a state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: u32,
     /// The state is that after this block.
     pub height: u64,
-    /// At how many nibbles of the key hash it is cut, at most [`DEPTH_MAX`].
-    pub depth: u32,
-    /// The 16^depth subtrees in order; one without leaves has no chunk.
+    /// The ranges in order; they have every key hash once. One without leaves has no chunk.
     pub parts: Vec<Part>,
     /// What goes with them.
     pub extras: Vec<Extra>,
@@ -62,7 +66,7 @@ pub struct Offer {
     pub links: Vec<Link>,
 }
 
-/// An offer that was followed from genesis to its subtrees.
+/// An offer that was followed from genesis to its ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verified {
     /// The end of the chain as the snapshot has it.
@@ -71,23 +75,33 @@ pub struct Verified {
     pub(super) history: History,
     /// The offer.
     pub offer: Offer,
+    /// The ranges of its manifest, joined.
+    pub(super) cover: Cover,
 }
 
-impl From<&Part> for Subtree {
-    fn from(part: &Part) -> Self {
-        Self { hash: part.hash, leaves: part.leaves }
+impl Part {
+    /// The bits as an index.
+    pub(super) fn bits(&self) -> usize {
+        usize::from(self.bits)
     }
 }
 
 impl Manifest {
-    /// The depth as an index.
-    pub(super) fn depth(&self) -> usize {
-        usize::try_from(self.depth).unwrap_or(usize::MAX)
+    /// What names it, for comparing those of several peers: nodes whose certificates differ make
+    /// different offers with the same manifest.
+    #[must_use]
+    pub fn hash(&self) -> Hash {
+        Hash::digest(&codec::encode(self))
     }
 
-    /// The subtrees.
-    pub(super) fn subtrees(&self) -> Vec<Subtree> {
-        self.parts.iter().map(Subtree::from).collect()
+    /// The ranges, joined; none if they do not have every key hash once.
+    pub(super) fn cover(&self) -> Option<Cover> {
+        let cut = |part: &Part| Cut {
+            bits: part.bits(),
+            subtree: Subtree { hash: part.hash, leaves: part.leaves },
+            weight: part.bytes,
+        };
+        Cover::new(&self.parts.iter().map(cut).collect::<Vec<_>>())
     }
 
     /// Bytes of all chunks and extras.
@@ -97,26 +111,30 @@ impl Manifest {
         parts.chain(self.extras.iter().map(|extra| extra.bytes)).fold(0, u64::saturating_add)
     }
 
-    /// Checks that the numbers are possible and the subtrees are those of a root.
-    fn check(&self, root: Hash) -> Result<(), OfferError> {
+    /// Checks that the numbers are possible and the ranges are those of a root.
+    pub(super) fn check(&self, root: Hash) -> Result<Cover, OfferError> {
         let malformed = OfferError::Form { what: "the manifest of a snapshot" };
-        let width = 1_usize.checked_shl(self.depth.saturating_mul(4));
-        if self.depth() > DEPTH_MAX || width != Some(self.parts.len()) {
-            return Err(malformed);
+        if self.format != FORMAT {
+            return Err(OfferError::Form { what: "the format of a snapshot" });
         }
         let is_possible = |part: &Part| {
-            let is_empty = part.leaves == 0 && part.bytes == 0;
-            let is_empty = is_empty && part.hash == Subtree::EMPTY.hash;
+            if part.hash == Subtree::EMPTY.hash {
+                return part.leaves == 0 && part.bytes == 0;
+            }
             // A row has a tag and two lengths at least.
             let least = part.leaves.saturating_mul(9);
-            is_empty || (part.leaves > 0 && (least..=CHUNK_BYTES_MAX).contains(&part.bytes))
+            part.leaves > 0 && (least..=CHUNK_BYTES_MAX).contains(&part.bytes)
         };
         let extras = |extra: &Extra| (1..=CHUNK_BYTES_MAX).contains(&extra.bytes);
         if !self.parts.iter().all(is_possible) || !self.extras.iter().all(extras) {
             return Err(malformed);
         }
-        let found = Subtree::join_all(self.subtrees()).hash;
-        if found == root { Ok(()) } else { Err(OfferError::Root { found, expected: root }) }
+        let cover = self.cover().ok_or_else(|| malformed.clone())?;
+        if cover.least.is_some_and(|bytes| bytes < CUT_BYTES_MIN) {
+            return Err(malformed);
+        }
+        let found = cover.root.hash;
+        if found == root { Ok(cover) } else { Err(OfferError::Root { found, expected: root }) }
     }
 }
 
@@ -156,7 +174,7 @@ impl Offer {
         Ok(Some(Self { manifest, header, certificate, next_header, next_certificate, links }))
     }
 
-    /// Follows the offer from the genesis of `chain` to the hashes of the subtrees.
+    /// Follows the offer from the genesis of `chain` to the hashes of the ranges.
     ///
     /// # Errors
     /// [`OfferError`] says what does not hold.
@@ -196,10 +214,10 @@ impl Offer {
                 .verify(set_at(&history, height), height, &hash, certificate)
                 .map_err(|reason| OfferError::Certificate { height, reason })?;
         }
-        self.manifest.check(next.state_root)?;
+        let cover = self.manifest.check(next.state_root)?;
         let timestamp = header.timestamp;
         let tip = Tip { height, hash, timestamp, state_root: next.state_root };
-        Ok(Verified { tip, history, offer: self })
+        Ok(Verified { tip, history, offer: self, cover })
     }
 }
 

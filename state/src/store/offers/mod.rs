@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   genesis validators ─ links ─▶ validators of h + 1 ─ certificate ─▶ header h + 1 ─ stateRoot ─▶
-//!     ─▶ hashes of the subtrees (manifest) ─▶ rows of each subtree (chunk)
+//!     ─▶ hashes of all key ranges (manifest) ─▶ rows of each range (chunk)
 //!
 //!   serving    Shelf::make   rows of a moment ─▶ files, sorted by key hash
 //!              Shelf::piece  ◀─ pieces by the hash of what they belong to
@@ -26,7 +26,10 @@ mod intake;
 mod link;
 mod make;
 mod manifest;
+mod piles;
 mod shelf;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
@@ -44,15 +47,20 @@ pub use make::{MakeError, Throttle};
 pub use manifest::{Extra, Manifest, Offer, Part, Verified};
 pub use shelf::{OFFERS_MAX, OfferHead, Shelf};
 
-/// The most bytes of a chunk. A chunk is about half a megabyte; only rows of unusual size make it
-/// longer.
+/// The form of manifests and offers, which a question names. The first one cut the state at one depth
+/// everywhere, so that many rows under one prefix made a chunk that was too long to be made.
+pub const FORMAT: u32 = 2;
+
+/// The most bytes of a chunk: more than any row has, so that a range can be cut until each of its
+/// chunks is shorter. Chunks of more than a megabyte are made only of states of more than 64 GiB, and
+/// of single rows.
 pub const CHUNK_BYTES_MAX: u64 = 16 << 20;
+
+/// A subtree with fewer bytes is not cut, so a manifest cannot ask for many chunks of nothing.
+pub const CUT_BYTES_MIN: u64 = 64 << 10;
 
 /// The most bytes of an encoded offer: what [`types::codec`] reads.
 pub const OFFER_BYTES_MAX: u64 = 16 << 20;
-
-/// The most nibbles at which the state is cut: 65,536 chunks.
-pub const DEPTH_MAX: usize = 4;
 
 /// Why an offer or a part of one is not taken: the fault of whoever sent it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -87,8 +95,8 @@ pub enum OfferError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The subtrees are not those of the root.
-    #[error("the subtrees lead to root {found}, not {expected}")]
+    /// The ranges are not those of the root.
+    #[error("the ranges lead to root {found}, not {expected}")]
     Root {
         /// The root that they lead to.
         found: Hash,

@@ -26,9 +26,9 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use types::{Hash, codec};
 
-use super::make::{self, EXTRAS, MakeError, ROWS, Throttle, file_error};
+use super::make::{self, EXTRAS, MakeError, ROWS, SIZES, Sizes, Throttle, file_error};
 use super::manifest::{Manifest, Offer};
-use super::{CHUNK_BYTES_MAX, OFFER_BYTES_MAX};
+use super::{CHUNK_BYTES_MAX, FORMAT, OFFER_BYTES_MAX};
 use crate::store::Store;
 use crate::store::tools::sync_folder;
 
@@ -55,6 +55,7 @@ pub struct OfferHead {
 pub struct Shelf {
     folder: PathBuf,
     keep: usize,
+    sizes: Sizes,
     offers: RwLock<Vec<Arc<Shelved>>>,
     /// Held by the one that writes.
     writer: Mutex<()>,
@@ -77,7 +78,7 @@ struct Place {
 
 impl Shelf {
     /// The snapshots in `folder`, of which the newest `keep` are kept (1 to [`OFFERS_MAX`]). One that
-    /// is not of the chain in `store`, or not whole, is removed.
+    /// is not of the chain in `store`, of another [`FORMAT`], or not whole, is removed.
     ///
     /// # Errors
     /// [`MakeError`] if the folder cannot be read or written.
@@ -95,11 +96,18 @@ impl Shelf {
         let shelf = Self {
             folder: folder.to_path_buf(),
             keep,
+            sizes: SIZES,
             offers: RwLock::default(),
             writer: Mutex::default(),
         };
         shelf.settle(store)?;
         Ok(shelf)
+    }
+
+    /// The same with other sizes than all nodes have.
+    #[cfg(test)]
+    pub(super) fn with(self, sizes: Sizes) -> Self {
+        Self { sizes, ..self }
     }
 
     /// Writes the state of this moment. `pinned` is called with its height once the database holds it
@@ -124,7 +132,7 @@ impl Shelf {
         }
         let part = whole.with_extension(PART);
         fs::create_dir_all(&part).map_err(file_error(&part))?;
-        let written = make::write(&snapshot, &part, throttle).and_then(|manifest| {
+        let written = make::write(&snapshot, &part, self.sizes, throttle).and_then(|manifest| {
             // With it, the names of the rows and the extras beside it.
             write_synced(&part.join(MANIFEST), &codec::encode(&manifest))?;
             fs::rename(&part, &whole).map_err(file_error(&whole))?;
@@ -221,7 +229,7 @@ fn is_of(path: &Path, height: u64, store: &Store) -> bool {
     let stands = store.snapshot().header_payload(height).ok().flatten();
     let offer = fs::read(path.join(OFFER)).ok().and_then(|bytes| Offer::decode(&bytes).ok());
     let is_ours = offer.is_none_or(|offer| Some(&offer.header) == stands.as_ref());
-    manifest.height == height && stands.is_some() && is_ours
+    manifest.format == FORMAT && manifest.height == height && stands.is_some() && is_ours
 }
 
 /// Whether the rows and the extras are as long as the manifest says.

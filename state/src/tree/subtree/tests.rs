@@ -9,11 +9,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use types::Hash;
 
-use super::{Leaf, Subtree, build, build_top, nibble, single_depth};
+use super::{Leaf, Subtree, bit, build_cut, build_top, nibbles_above, of_leaves};
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::table::Table;
 use crate::tables::Accounts;
+use crate::tree::cover::{Cover, Cut};
 use crate::tree::{NodeSource, key_hash, prove, update};
 
 #[derive(Default)]
@@ -25,28 +26,50 @@ impl NodeSource for Nodes {
     }
 }
 
-/// The tree of these rows at version 0, made out of subtrees of `depth` nibbles.
-fn rebuilt(depth: usize, rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> (Subtree, Nodes) {
+/// Cuts leaves that have the same first `bits` bits wherever `cuts` says so.
+fn cut<'a, 'b>(
+    leaves: &'b [Leaf<'a>],
+    bits: usize,
+    cuts: &mut dyn FnMut(usize) -> bool,
+    out: &mut Vec<(usize, &'b [Leaf<'a>])>,
+) {
+    if bits < 24 && cuts(bits) {
+        let at = leaves.partition_point(|leaf| !bit(&leaf.key_hash, bits));
+        cut(&leaves[..at], bits + 1, cuts, out);
+        cut(&leaves[at..], bits + 1, cuts, out);
+    } else {
+        out.push((bits, leaves));
+    }
+}
+
+/// The tree of these rows at version 0, made out of ranges.
+fn rebuilt(
+    rows: &BTreeMap<Vec<u8>, Vec<u8>>,
+    cuts: &mut dyn FnMut(usize) -> bool,
+) -> (Subtree, Nodes) {
     let leaves: BTreeMap<Hash, &Vec<u8>> =
         rows.iter().map(|(key, value)| (key_hash(Accounts::ID, key).unwrap(), value)).collect();
-    let place =
-        |hash: &Hash| (0..depth).fold(0, |at, depth| at * 16 + usize::from(nibble(hash, depth)));
-    let mut chunks: Vec<Vec<Leaf<'_>>> =
-        vec![Vec::new(); 16_usize.pow(u32::try_from(depth).unwrap())];
-    for (key_hash, value) in leaves {
-        chunks[place(&key_hash)].push(Leaf { key_hash, value });
-    }
-    let parts: Vec<Subtree> = chunks.iter().map(|leaves| super::of_leaves(depth, leaves)).collect();
-    let nodes = Nodes::default();
+    let leaves: Vec<Leaf<'_>> =
+        leaves.into_iter().map(|(key_hash, value)| Leaf { key_hash, value }).collect();
+    let mut parts = Vec::new();
+    cut(&leaves, 0, cuts, &mut parts);
+    let subtrees: Vec<Cut> = parts
+        .iter()
+        .map(|(bits, leaves)| Cut { bits: *bits, subtree: of_leaves(*bits, leaves), weight: 1 })
+        .collect();
+    let cover = Cover::new(&subtrees).expect("every key once");
+    let (nodes, mut above) = (Nodes::default(), Vec::new());
     let mut emit = |key: Vec<u8>, node: Vec<u8>| {
         let before = nodes.0.borrow_mut().insert(key, Bytes::from(node));
         assert!(before.is_none(), "a node was written twice");
     };
-    for (place, leaves) in chunks.iter().enumerate() {
-        let single = single_depth(depth, &parts, place);
-        assert_eq!(build(0, (depth, single), leaves, &mut emit), parts[place]);
+    for (place, (bits, leaves)) in parts.iter().enumerate() {
+        let cut = build_cut(0, (*bits, cover.single_depth(place)), leaves, &mut emit);
+        assert_eq!(Subtree::join_all(cut.clone()), subtrees[place].subtree);
+        above.extend(cut.into_iter().map(|subtree| (nibbles_above(*bits), subtree)));
     }
-    let whole = build_top(0, depth, &parts, &mut emit);
+    let whole = build_top(0, above, &mut emit);
+    assert_eq!(whole, cover.root);
     (whole, nodes)
 }
 
@@ -55,16 +78,23 @@ fn changes(rows: impl IntoIterator<Item = (Vec<u8>, Option<Vec<u8>>)>) -> Change
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_tree_put_together_from_subtrees_is_the_one_that_grew(
+    fn a_tree_put_together_from_ranges_is_the_one_that_grew(
         rows in proptest::collection::btree_map(
-            proptest::collection::vec(any::<u8>(), 1..4),
+            prop_oneof![
+                proptest::collection::vec(any::<u8>(), 1..4),
+                // Keys under one prefix.
+                (0_u8..3, any::<u8>()).prop_map(|(prefix, last)| {
+                    [b"prefix".as_slice(), &[0xa7, prefix, last]].concat()
+                }),
+            ],
             proptest::collection::vec(any::<u8>(), 0..40),
             1..120,
         ),
-        depth in 0_usize..=3,
+        random in proptest::collection::vec(any::<bool>(), 0..200),
+        cut_below in 0_usize..20,
     ) {
         let grown = Nodes::default();
         let update_of = |nodes: &Nodes, version, changes: &Changes| {
@@ -76,7 +106,9 @@ proptest! {
         };
         let first = changes(rows.iter().map(|(key, value)| (key.clone(), Some(value.clone()))));
         let root = update_of(&grown, 0, &first);
-        let (whole, nodes) = rebuilt(depth, &rows);
+        let mut random = random.into_iter();
+        let mut cuts = |bits: usize| random.next().unwrap_or(false) || bits < cut_below.min(6);
+        let (whole, nodes) = rebuilt(&rows, &mut cuts);
         prop_assert_eq!(whole.hash, root);
         prop_assert_eq!(whole.leaves, u64::try_from(rows.len()).unwrap());
         prop_assert_eq!(&*nodes.0.borrow(), &*grown.0.borrow());

@@ -274,6 +274,24 @@ fn a_snapshot_with_a_file_that_is_missing_or_cut_off_is_removed_at_the_next_star
     }
 }
 
+/// A manifest of the first format had a depth in the place of ranges.
+#[test]
+fn a_snapshot_of_the_first_format_is_removed_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut busy = story(&dir.path().join("data"));
+    let folder = dir.path().join("shelf");
+    let (_, offer) = busy.offered(&folder);
+    let manifest = offer.manifest;
+    let made = folder.join(manifest.height.to_string());
+    let part = manifest.parts[0];
+    let extras: Vec<(Hash, u64)> = manifest.extras.iter().map(|it| (it.hash, it.bytes)).collect();
+    let first = (manifest.height, 0_u32, vec![(part.hash, part.leaves, part.bytes)], extras);
+    std::fs::write(made.join("manifest"), types::codec::encode(&first)).unwrap();
+    std::fs::remove_file(made.join("offer")).unwrap();
+    let shelf = Shelf::open(&folder, 2, &busy.store).unwrap();
+    assert_eq!((0, false), (shelf.offers().len(), made.exists()));
+}
+
 fn cut_off(path: &Path) {
     let file = std::fs::File::options().write(true).open(path).unwrap();
     let bytes = file.metadata().unwrap().len();
