@@ -1,45 +1,44 @@
 //! Beginning with a snapshot of the state instead of with genesis.
 //!
 //! Before anything of the node is started, a network of its own asks peers for what they offer, checks
-//! it from the validators of genesis on, fetches the chunks from all who have them, and makes the
-//! database. Then that network ends, and the node starts as with any other database. If nothing comes
-//! of it, the node starts with genesis.
+//! it from the validators of genesis on, compares it (`choose.rs`), fetches the chunks from all who have
+//! them, and makes the database. Then that network ends, and the node starts as with any other database.
+//! If nothing comes of it, the node starts with genesis.
+//!
+//! Failures are counted for each peer and each offer, never for all together: a lie costs those who
+//! told it, and the others are asked as before. Only time without any gain ends the whole.
 
+mod choose;
 mod fetch;
+mod offers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
 use genesis::Genesis;
-use p2p::ports::{Nothing, SnapshotHead};
+use p2p::ports::Nothing;
 use p2p::{Handle, PeerKey};
 use parking_lot::Mutex;
-use state::store::offers::{ImportError, Intake, Offer, OfferError, Report, Verified, import};
+use state::store::offers::{ImportError, Intake, OfferError, Report, Verified, import};
 use tokio_util::sync::CancellationToken;
-use types::Hash;
 
-use self::fetch::{Fetched, Source, fetch_chunks, fetch_whole};
+use self::choose::{Choice, Content};
+use self::fetch::{Fetched, Source, fetch_chunks};
+use self::offers::Gathered;
 use crate::config::{Config, Home};
 use crate::engine::block_bytes_max;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
 
-/// How long peers have to be found and to offer something.
-const OFFERS_TIME_MAX: Duration = Duration::from_secs(45);
-/// How long to look for further peers after the first has answered that it offers nothing.
-const NO_OFFER_TIME: Duration = Duration::from_secs(8);
-/// How long to wait for further offers after the first one, so that chunks come from several peers.
-const MORE_TIME: Duration = Duration::from_secs(3);
-/// How often peers are asked until there is an offer.
-const ASK_INTERVAL: Duration = Duration::from_millis(500);
-/// How long a peer may take to say what it offers.
-const HEADS_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a peer may take to answer with a part of it.
+/// How long a peer may take to answer with a part of an offer or a chunk, which is a MiB or the rest.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
-/// How often to begin anew, with newer offers, when peers no longer have the chunks of one.
-const ATTEMPTS: u32 = 8;
+/// How often a peer may fail before it is asked no more.
+const PEER_FAULTS_MAX: u32 = 3;
+/// How often all peers that are left are forgiven, when every one of them has failed.
+const FORGIVEN_MAX: u32 = 2;
+/// How long one tries without a single new chunk before the node begins with genesis.
+const VAIN_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Why a node does not begin with a snapshot.
 #[derive(Debug, thiserror::Error)]
@@ -50,12 +49,6 @@ pub(crate) enum SyncError {
     /// Those who offered it do not give it.
     #[error("the chunks of the snapshots that were offered did not come")]
     Incomplete,
-    /// Those who offered it do not give even the offer.
-    #[error("the snapshot of height {height} was offered but did not come")]
-    Withheld {
-        /// The height that it was said to have.
-        height: u64,
-    },
     /// The node was asked to stop.
     #[error("the node was asked to stop")]
     Stopped,
@@ -135,7 +128,7 @@ async fn run(
             }
         });
     }
-    let job = Job { home, replay, handle, avoided: Mutex::default(), stop: asked.clone() };
+    let job = Job { home, replay, handle, faults: Mutex::default(), stop: asked.clone() };
     let report = job.work(config).await;
     // The node's own network takes the same port.
     stop.cancel();
@@ -143,47 +136,59 @@ async fn run(
     report
 }
 
-/// Peers by the offer that they make.
-#[derive(Clone, Debug)]
-struct Candidate {
-    head: SnapshotHead,
-    peers: Vec<PeerKey>,
-}
-
 struct Job<'a> {
     home: &'a Home,
     replay: Arc<ChainReplay>,
     handle: Handle,
-    /// Peers that did not give what they offered, or gave it too slowly. They are asked only when
-    /// nobody else offers anything.
-    avoided: Mutex<BTreeSet<PeerKey>>,
+    /// How often each peer did not give what it offered, or gave it too slowly.
+    faults: Mutex<BTreeMap<PeerKey, u32>>,
     stop: CancellationToken,
+}
+
+/// How an attempt ended that did not end with a database.
+enum Vain {
+    /// What no root covers contradicts what one does: whoever offers it lies.
+    Lie(OfferError),
+    /// Chunks did not come.
+    Incomplete {
+        /// Whether some did.
+        has_gained: bool,
+    },
 }
 
 impl Job<'_> {
     async fn work(&self, config: &Config) -> Result<Report, SyncError> {
-        let mut refused: Vec<Hash> = Vec::new();
+        let mut tries: BTreeMap<Content, u32> = BTreeMap::new();
+        let mut lies: BTreeSet<Content> = BTreeSet::new();
+        let (mut gained, mut forgiven) = (Instant::now(), 0);
         let mut last = SyncError::NoOffers;
-        for _ in 0..ATTEMPTS {
-            let offers = self.unless_stopped(self.offers(&refused)).await?;
-            let Some(best) = offers.first() else { return Err(last) };
-            let sources = offers.iter().flat_map(|offer| offer.peers.iter().copied()).collect();
-            match self.take(best, &sources, config).await {
+        while gained.elapsed() < VAIN_TIME_MAX {
+            let gathered = self.unless_stopped(self.gather(&lies, &tries)).await?;
+            let Some(best) = gathered.choices.first() else {
+                // Everybody has failed, or nobody offers anything.
+                let can_forgive = forgiven < FORGIVEN_MAX && self.forgive();
+                if !can_forgive {
+                    return Err(last);
+                }
+                forgiven = forgiven.saturating_add(1);
+                continue;
+            };
+            match self.take(best, &gathered, config).await? {
                 Ok(report) => return Ok(report),
-                Err(SyncError::Import(ImportError::Offer(error))) => {
+                Err(Vain::Lie(error)) => {
                     self.blame(best, &error).await;
-                    refused.push(best.head.hash);
+                    lies.insert(best.content);
                     last = ImportError::Offer(error).into();
                 }
-                Err(error @ SyncError::Withheld { .. }) => {
-                    tracing::warn!(%error, peers = best.peers.len(), "looking for another");
-                    refused.push(best.head.hash);
-                    last = error;
-                }
-                Err(SyncError::Incomplete | SyncError::Import(ImportError::Missing { .. })) => {
+                Err(Vain::Incomplete { has_gained }) => {
+                    if has_gained {
+                        gained = Instant::now();
+                    }
+                    let tries = tries.entry(best.content).or_insert(0);
+                    *tries = tries.saturating_add(1);
+                    self.fault(&best.peers);
                     last = SyncError::Incomplete;
                 }
-                Err(error) => return Err(error),
             }
         }
         Err(last)
@@ -197,64 +202,44 @@ impl Job<'_> {
         Source { handle: self.handle.clone(), peer, answer_time: ANSWER_TIME_MAX }
     }
 
-    /// What peers offer but for what was refused, the highest first; of those, what most offer.
-    async fn offers(&self, refused: &[Hash]) -> Vec<Candidate> {
-        let started = Instant::now();
-        let (mut first, mut answered) = (None, None);
-        loop {
-            let mut offers: Vec<Candidate> = Vec::new();
-            let asked = self.whom_to_ask().into_iter().map(async |peer| {
-                (peer.key, self.handle.snapshots(peer.key, HEADS_TIME_MAX).await)
-            });
-            for (peer, heads) in join_all(asked).await {
-                if heads.is_ok() && answered.is_none() {
-                    answered = Some(Instant::now());
-                }
-                for head in heads.unwrap_or_default() {
-                    if refused.contains(&head.hash) {
-                        continue;
-                    }
-                    match offers.iter_mut().find(|offer| offer.head == head) {
-                        Some(offer) => offer.peers.push(peer),
-                        None => offers.push(Candidate { head, peers: vec![peer] }),
-                    }
-                }
-            }
-            offers.sort_by_key(|offer| std::cmp::Reverse((offer.head.height, offer.peers.len())));
-            if !offers.is_empty() && first.is_none() {
-                first = Some(Instant::now());
-            }
-            let has_passed = |since: Option<Instant>, time| {
-                since.is_some_and(|since: Instant| since.elapsed() >= time)
-            };
-            let is_hopeless = first.is_none() && has_passed(answered, NO_OFFER_TIME);
-            let is_enough = has_passed(first, MORE_TIME) || is_hopeless;
-            if is_enough || started.elapsed() >= OFFERS_TIME_MAX {
-                return offers;
-            }
-            tokio::time::sleep(ASK_INTERVAL).await;
+    /// Counts a failure of each of these peers.
+    fn fault(&self, peers: &[PeerKey]) {
+        let mut faults = self.faults.lock();
+        for peer in peers {
+            let faults = faults.entry(*peer).or_insert(0);
+            *faults = faults.saturating_add(1);
         }
     }
 
-    /// The peers that have not failed; all, if there are no others.
-    fn whom_to_ask(&self) -> Vec<p2p::Peer> {
-        let mut avoided = self.avoided.lock();
-        let peers = self.handle.peers();
-        if peers.iter().all(|peer| avoided.contains(&peer.key)) {
-            avoided.clear();
-        }
-        peers.into_iter().filter(|peer| !avoided.contains(&peer.key)).collect()
+    /// Whether a peer is asked no more.
+    fn has_failed(&self, peer: &PeerKey) -> bool {
+        self.faults.lock().get(peer).is_some_and(|faults| *faults >= PEER_FAULTS_MAX)
     }
 
-    /// Takes an offer: checks it, fetches it, imports it.
+    /// Asks those again who failed. Whether there are any.
+    fn forgive(&self) -> bool {
+        let has_failed = self.handle.peers().iter().any(|peer| self.has_failed(&peer.key));
+        self.faults.lock().clear();
+        has_failed
+    }
+
+    /// Takes an offer: fetches it, imports it.
     async fn take(
         &self,
-        offer: &Candidate,
-        sources: &BTreeSet<PeerKey>,
+        offer: &Choice<PeerKey>,
+        gathered: &Gathered,
         config: &Config,
-    ) -> Result<Report, SyncError> {
-        let (verified, intake) = self.unless_stopped(self.fetch(offer, sources)).await??;
-        tracing::info!(height = offer.head.height, "the snapshot is here; making the database");
+    ) -> Result<Result<Report, Vain>, SyncError> {
+        let Some(verified) = self.unless_stopped(self.whole(gathered, offer)).await? else {
+            return Ok(Err(Vain::Incomplete { has_gained: false }));
+        };
+        let verified = Arc::new(verified);
+        let (intake, has_gained) = match self.fetch(offer, gathered, &verified).await? {
+            (Some(intake), _) => (intake, true),
+            (None, has_gained) => return Ok(Err(Vain::Incomplete { has_gained })),
+        };
+        let height = offer.content.height;
+        tracing::info!(height, "the snapshot is here; making the database");
         let (replay, to) = (Arc::clone(&self.replay), self.home.database());
         let (options, stop) = (crate::node::storage_options(config), self.stop.clone());
         let work = move || {
@@ -271,77 +256,51 @@ impl Job<'_> {
             };
             import(&intake, &verified, &replay.replay(), (&to, options), &mut progress)
         };
-        let report = match answer_of(tokio::task::spawn_blocking(work).await) {
-            Some(Err(ImportError::Stopped)) => return Err(SyncError::Stopped),
-            report => report.ok_or(SyncError::Thread)??,
-        };
-        // Its chunks are in the database now. What cannot be removed is only room on the disk.
-        drop(std::fs::remove_dir_all(self.home.snapshot_intake()));
-        Ok(report)
+        let answer = answer_of(tokio::task::spawn_blocking(work).await);
+        match answer.ok_or(SyncError::Thread)? {
+            Ok(report) => {
+                // Its chunks are in the database now. What cannot be removed is only room on the disk.
+                drop(std::fs::remove_dir_all(self.home.snapshot_intake()));
+                Ok(Ok(report))
+            }
+            Err(ImportError::Stopped) => Err(SyncError::Stopped),
+            Err(ImportError::Offer(error)) => Ok(Err(Vain::Lie(error))),
+            Err(ImportError::Missing { .. }) => Ok(Err(Vain::Incomplete { has_gained })),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// The offer with its chunks, all of them checked.
+    /// The chunks of an offer, all of them checked, from all who offer anything: a chunk is named by
+    /// what it contains, and several offers have it. None if some did not come; and whether any did.
     async fn fetch(
         &self,
-        offer: &Candidate,
-        sources: &BTreeSet<PeerKey>,
-    ) -> Result<(Arc<Verified>, Arc<Intake>), SyncError> {
-        let verified = Arc::new(self.verified(offer).await?);
-        let intake = Arc::new(Intake::open(&self.home.snapshot_intake(), &verified)?);
+        offer: &Choice<PeerKey>,
+        gathered: &Gathered,
+        verified: &Arc<Verified>,
+    ) -> Result<(Option<Arc<Intake>>, bool), SyncError> {
+        let intake = Intake::open(&self.home.snapshot_intake(), verified);
+        let intake = Arc::new(intake.map_err(SyncError::Import)?);
+        let missing = intake.missing().len();
+        let sources: BTreeSet<PeerKey> =
+            gathered.choices.iter().flat_map(|choice| choice.peers.iter().copied()).collect();
         tracing::info!(
-            height = offer.head.height,
+            height = offer.content.height,
             bytes = verified.offer.manifest.bytes(),
-            missing = intake.missing().len(),
+            missing,
+            agreed = offer.peers.len(),
             peers = sources.len(),
             "a snapshot is offered and proved; fetching it"
         );
         let sources = sources.iter().map(|peer| self.source(*peer)).collect();
-        let Fetched { is_all, slow } = fetch_chunks(sources, &intake).await?;
-        self.avoided.lock().extend(slow);
-        if is_all { Ok((verified, intake)) } else { Err(SyncError::Incomplete) }
+        let work = fetch_chunks(sources, &intake);
+        let Fetched { is_all, slow } = self.unless_stopped(work).await??;
+        self.fault(&slow.into_iter().collect::<Vec<_>>());
+        let has_gained = intake.missing().len() < missing;
+        Ok((is_all.then_some(intake), has_gained))
     }
 
-    /// The offer, followed from genesis to its chunks.
-    async fn verified(&self, offer: &Candidate) -> Result<Verified, SyncError> {
-        let SnapshotHead { height, hash: _, bytes } = offer.head;
-        let form = |what| SyncError::from(ImportError::from(OfferError::Form { what }));
-        if bytes > state::store::offers::OFFER_BYTES_MAX {
-            return Err(form("the length of an offer"));
-        }
-        let encoded = self.offer_bytes(offer).await.ok_or(SyncError::Withheld { height })?;
-        let replay = Arc::clone(&self.replay);
-        let work = move || Offer::decode(&encoded)?.verify(&replay.replay());
-        let verified = answer_of(tokio::task::spawn_blocking(work).await);
-        let verified = verified.ok_or(SyncError::Thread)?.map_err(ImportError::from)?;
-        if verified.tip.height == height {
-            Ok(verified)
-        } else {
-            Err(form("the height of an offer"))
-        }
-    }
-
-    /// What the hash of an offer names, from the first who gives it.
-    async fn offer_bytes(&self, offer: &Candidate) -> Option<Vec<u8>> {
-        let SnapshotHead { height, hash, bytes } = offer.head;
-        for peer in &offer.peers {
-            let lack = match fetch_whole(&self.source(*peer), hash, bytes).await {
-                Ok(whole) if Hash::digest(&whole) == hash => return Some(whole),
-                Ok(_) => {
-                    let what =
-                        format!("the bytes of the offer of height {height} have not its hash");
-                    self.handle.blame(*peer, what).await;
-                    continue;
-                }
-                Err(lack) => lack,
-            };
-            tracing::warn!(%peer, height, ?lack, "a peer does not give what it offers");
-            self.avoided.lock().insert(*peer);
-        }
-        None
-    }
-
-    async fn blame(&self, offer: &Candidate, error: &OfferError) {
-        let height = offer.head.height;
+    async fn blame(&self, offer: &Choice<PeerKey>, error: &OfferError) {
+        let height = offer.content.height;
         tracing::warn!(height, %error, peers = offer.peers.len(), "a snapshot is refused");
         for peer in &offer.peers {
             self.handle.blame(*peer, format!("an offered snapshot: {error}")).await;

@@ -89,14 +89,19 @@ impl Behaviour {
             ping: ping::Behaviour::new(ping::Config::new().with_interval(PING_INTERVAL)),
             gossip: gossip(network, *message_bytes_max)?,
             pool: questions(
-                network.pool_protocol(),
+                [network.pool_protocol()],
                 QUESTION_BYTES_MAX,
                 answer_bytes_max(*message_bytes_max),
                 ANSWER_TIME_MAX,
             ),
-            exchange: questions(network.peers_protocol(), 0, records_bytes_max(), ANSWER_TIME_MAX),
+            exchange: questions(
+                [network.peers_protocol()],
+                0,
+                records_bytes_max(),
+                ANSWER_TIME_MAX,
+            ),
             sync: questions(
-                network.sync_protocol(),
+                network.sync_protocols(),
                 sync::wire::QUESTION_BYTES_MAX,
                 sync::wire::answer_bytes_max(*block_bytes_max),
                 BLOCKS_TIME_MAX,
@@ -191,7 +196,7 @@ fn thresholds() -> PeerScoreThresholds {
 }
 
 fn questions(
-    protocol: StreamProtocol,
+    protocols: impl IntoIterator<Item = StreamProtocol>,
     question_bytes_max: u64,
     answer_bytes_max: u64,
     time_max: Duration,
@@ -200,7 +205,8 @@ fn questions(
         .with_request_timeout(time_max)
         .with_max_concurrent_streams(STREAMS_MAX);
     let frames = Frames { question_bytes_max, answer_bytes_max };
-    request_response::Behaviour::with_codec(frames, [(protocol, ProtocolSupport::Full)], config)
+    let protocols = protocols.into_iter().map(|protocol| (protocol, ProtocolSupport::Full));
+    request_response::Behaviour::with_codec(frames, protocols, config)
 }
 
 /// The largest answer: a list, or transactions of which the last one goes over what is wanted.
@@ -256,13 +262,18 @@ impl request_response::Codec for Frames {
 
     async fn write_request<T>(
         &mut self,
-        _: &StreamProtocol,
+        protocol: &StreamProtocol,
         io: &mut T,
         bytes: Vec<u8>,
     ) -> io::Result<()>
     where
         T: AsyncWrite + Unpin + Send,
     {
+        if !sync::wire::has_question(protocol.as_ref(), &bytes) {
+            // A node of an earlier build would take it for an offence.
+            let what = "the peer's version does not have the question";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+        }
         io.write_all(&bytes).await
     }
 

@@ -26,9 +26,13 @@ impl NetworkId {
 
     /// `/ombra/<chain>/<first 8 characters of the genesis hash>/<what>/1`.
     fn name(&self, what: &str) -> String {
+        self.name_of(what, 1)
+    }
+
+    fn name_of(&self, what: &str, version: u32) -> String {
         let genesis = self.genesis.to_string();
         let short = genesis.get(..8).unwrap_or_default();
-        format!("/ombra/{}/{short}/{what}/1", self.chain_id)
+        format!("/ombra/{}/{short}/{what}/{version}", self.chain_id)
     }
 
     pub(crate) fn topic(&self) -> IdentTopic {
@@ -39,8 +43,10 @@ impl NetworkId {
         protocol(self.name("pool"))
     }
 
-    pub(crate) fn sync_protocol(&self) -> StreamProtocol {
-        protocol(self.name("sync"))
+    /// The newest first: two nodes speak the first that both know. The second version has a question
+    /// more.
+    pub(crate) fn sync_protocols(&self) -> [StreamProtocol; 2] {
+        [2, 1].map(|version| protocol(self.name_of("sync", version)))
     }
 
     pub(crate) fn peers_protocol(&self) -> StreamProtocol {
@@ -61,7 +67,9 @@ mod tests {
         let network = NetworkId::new("town".to_owned(), Hash::new([0xab; 32]));
         assert_eq!("/ombra/town/abababab/txs/1", network.topic().hash().as_str());
         assert_eq!("/ombra/town/abababab/pool/1", network.pool_protocol().as_ref());
-        assert_eq!("/ombra/town/abababab/sync/1", network.sync_protocol().as_ref());
+        let [newest, oldest] = network.sync_protocols();
+        assert_eq!("/ombra/town/abababab/sync/2", newest.as_ref());
+        assert_eq!("/ombra/town/abababab/sync/1", oldest.as_ref());
         assert_eq!("/ombra/town/abababab/peers/1", network.peers_protocol().as_ref());
         assert_eq!(format!("/ombra/town/{}", "ab".repeat(32)), network.version());
     }

@@ -99,8 +99,9 @@ pub trait Chain: Send + Sync {
         bytes_wanted: usize,
     ) -> Result<Vec<EncodedBlock>, ReadError>;
 
-    /// The snapshots of the state that it offers, the newest first; at most four are told of.
-    fn snapshots(&self) -> Vec<SnapshotHead> {
+    /// The snapshots of the state that it offers in a format, the newest first; at most four are told
+    /// of.
+    fn snapshots(&self, _format: u32) -> Vec<SnapshotHead> {
         Vec::new()
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use p2p::ports::{Chain, Nothing, SnapshotHead};
 use p2p::{DownloadFigures, Handle, NetworkId, PeerKey, Setup};
+use state::store::offers::FORMAT;
 use tests::net::Member;
 use tests::node::wait_for;
 use tokio::runtime::Runtime;
@@ -67,7 +68,7 @@ impl FakePeer {
 
     /// The newest snapshot that a peer offers.
     pub(crate) fn snapshot(&self, peer: PeerKey) -> anyhow::Result<SnapshotHead> {
-        let heads = self.runtime.block_on(self.handle.snapshots(peer, ANSWER_TIME_MAX))?;
+        let heads = self.runtime.block_on(self.handle.snapshots(peer, FORMAT, ANSWER_TIME_MAX))?;
         heads.first().copied().context("no snapshot is offered")
     }
 

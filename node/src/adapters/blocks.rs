@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use p2p::ports::{EncodedBlock, ReadError, SnapshotHead, Status};
 use state::StorageError;
-use state::store::offers::OfferHead;
+use state::store::offers::{self, OfferHead};
 use types::Hash;
 
 use crate::chain::Chain;
@@ -45,7 +45,10 @@ impl p2p::ports::Chain for ServedChain {
         Ok(blocks)
     }
 
-    fn snapshots(&self) -> Vec<SnapshotHead> {
+    fn snapshots(&self, format: u32) -> Vec<SnapshotHead> {
+        if format != offers::FORMAT {
+            return Vec::new();
+        }
         let offers = self.0.shelf().map(|shelf| shelf.offers()).unwrap_or_default();
         let head =
             |OfferHead { height, hash, bytes }: OfferHead| SnapshotHead { height, hash, bytes };

@@ -1,8 +1,11 @@
 //! Chunks from several peers at once.
 //!
-//! A peer has as much time for the whole of a chunk as an honest one needs at most, and its answers
-//! must not be crumbs. One that is too slow is asked no more, and what it was asked for comes from
-//! others.
+//! An answer is a MiB or the rest, so one that is shorter is the last, and what there is then is judged:
+//! whoever sent crumbs or too little sent something wrong. Each answer has its time, which makes a least
+//! rate. One that is too slow is asked no more, and what it was asked for comes from others.
+//!
+//! How long a chunk is, is only said by whoever made the manifest. So it is never held against the peer
+//! that sends the chunk: bytes that have the right hash are right.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use p2p::{AskError, Handle, PeerKey};
 use parking_lot::Mutex;
-use state::store::offers::{ImportError, Intake, Want};
+use state::store::offers::{CHUNK_BYTES_MAX, ImportError, Intake, Want};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use types::Hash;
@@ -30,8 +33,6 @@ const BUSY_MAX: u32 = 50;
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 /// What nodes send in one answer, if there is as much.
 const PIECE_BYTES: u64 = 1 << 20;
-/// The least that an answer must have, unless it is the rest (docs/network.md section 5).
-const PIECE_BYTES_MIN: u64 = 64 << 10;
 
 /// A peer to fetch from.
 #[derive(Clone)]
@@ -49,8 +50,6 @@ pub(super) enum Lack {
     Absent,
     /// It took longer than an honest peer may.
     Slow,
-    /// It sent a crumb of so many bytes, and is kept out for it.
-    Crumb { bytes: u64 },
 }
 
 /// What all workers share.
@@ -170,10 +169,10 @@ async fn worker(source: Source, work: Arc<Work>) -> Result<(), ImportError> {
     let mut failures = 0;
     while failures < FAILURES_MAX {
         let Some(want) = work.take(source.peer).await else { return Ok(()) };
-        let kept = match fetch_whole(&source, want.hash, want.bytes).await {
+        let kept = match fetch_whole(&source, want.hash, CHUNK_BYTES_MAX).await {
             Ok(bytes) => keep(&source, &work, want, bytes).await?,
             Err(Lack::Absent) => false,
-            Err(lack @ (Lack::Slow | Lack::Crumb { .. })) => {
+            Err(lack @ Lack::Slow) => {
                 if work.slow.lock().insert(source.peer) {
                     tracing::warn!(
                         peer = %source.peer, chunk = %want.hash, bytes = want.bytes, ?lack,
@@ -215,36 +214,32 @@ async fn keep(
     }
 }
 
-/// All bytes of an offer or a chunk, in as many answers as it takes.
+/// All bytes of an offer or a chunk, in as many answers as it takes, or at least `bytes_max` of them.
 ///
 /// # Errors
-/// [`Lack`] if the peer does not give them, or not within the time that an honest one has: as many
-/// answers as an honest one gives, each at the last moment.
-pub(super) async fn fetch_whole(source: &Source, hash: Hash, bytes: u64) -> Result<Vec<u8>, Lack> {
-    let answers = u32::try_from(bytes.div_ceil(PIECE_BYTES)).unwrap_or(u32::MAX);
-    let mut deadline = Instant::now() + source.answer_time.saturating_mul(answers);
+/// [`Lack`] if the peer has no such thing, or an answer does not come in time.
+pub(super) async fn fetch_whole(
+    source: &Source,
+    hash: Hash,
+    bytes_max: u64,
+) -> Result<Vec<u8>, Lack> {
     let mut whole = Vec::new();
     let mut busy = 0;
     loop {
         let offset = length(&whole);
-        let left = bytes.saturating_sub(offset);
-        if left == 0 {
-            return if offset == bytes { Ok(whole) } else { Err(Lack::Absent) };
-        }
         let asked = Instant::now();
-        let time = source.answer_time.min(deadline.saturating_duration_since(asked));
+        let time = source.answer_time;
         match source.handle.piece(source.peer, (hash, offset), time).await {
-            Ok(piece) if piece.is_empty() => return Err(Lack::Absent),
-            Ok(piece) if length(&piece) < left.min(PIECE_BYTES_MIN) => {
-                let bytes = length(&piece);
-                let what = format!("a piece of a snapshot of {bytes} bytes, where {left} are left");
-                source.handle.blame(source.peer, what).await;
-                return Err(Lack::Crumb { bytes });
+            Ok(piece) if piece.is_empty() && whole.is_empty() => return Err(Lack::Absent),
+            Ok(piece) => {
+                let is_last = length(&piece) < PIECE_BYTES;
+                whole.extend(piece);
+                if is_last || length(&whole) >= bytes_max {
+                    return Ok(whole);
+                }
             }
-            Ok(piece) => whole.extend(piece),
             Err(AskError::Busy) if busy < BUSY_MAX => {
                 busy = busy.saturating_add(1);
-                deadline += BUSY_WAIT;
                 tokio::time::sleep(BUSY_WAIT).await;
             }
             Err(AskError::Silent) if asked.elapsed() >= time => return Err(Lack::Slow),

@@ -45,16 +45,18 @@ impl Handle {
         self.ask(peer, Question::Blocks { first, count }, time, read).await
     }
 
-    /// Asks a peer which snapshots of the state it offers. Nothing about them is checked.
+    /// Asks a peer which snapshots of the state it offers in a format. A peer of an earlier build,
+    /// which does not know the question, is [`AskError::Silent`]. Nothing about them is checked.
     ///
     /// # Errors
     /// [`AskError`] if there is no answer within `time`.
     pub async fn snapshots(
         &self,
         peer: PeerKey,
+        format: u32,
         time: Duration,
     ) -> Result<Vec<SnapshotHead>, AskError> {
-        self.ask(peer, Question::Snapshots, time, wire::read_snapshots).await
+        self.ask(peer, Question::Snapshots { format }, time, wire::read_snapshots).await
     }
 
     /// Asks a peer for the bytes from `offset` on of an offer or a chunk of a snapshot, as many as

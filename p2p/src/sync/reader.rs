@@ -66,7 +66,7 @@ fn answer(chain: &dyn Chain, question: Question) -> Option<Vec<u8>> {
             let read = blocks.inspect_err(|error| tracing::warn!("no blocks for a peer: {error}"));
             Some(wire::write_blocks(&read.ok()?))
         }
-        Question::Snapshots => Some(wire::write_snapshots(&chain.snapshots())),
+        Question::Snapshots { format } => Some(wire::write_snapshots(&chain.snapshots(format))),
         Question::Piece { hash, offset } => {
             let piece = chain.piece(&hash, offset, PIECE_BYTES_MAX);
             let read = piece.inspect_err(|error| tracing::warn!("no piece for a peer: {error}"));

@@ -4,13 +4,14 @@
 //! question    kind (1) | content
 //!   kind 0    status: the status of the asking node
 //!   kind 1    blocks: first height (8) | count (4)
-//!   kind 2    snapshots
+//!   kind 2    snapshots of the first format, of which there are none any more
 //!   kind 3    piece: hash (32) | offset (8)
+//!   kind 4    snapshots of a format: its number (4); only in version 2 of the protocol
 //! answer      nothing: the peer has no time; else 1 (1) | content
 //!   to 0      status
 //!   to 1      blocks in a row
-//!   to 2      snapshots, the newest first
-//!   to 3      bytes from the offset on; none if there is no such thing
+//!   to 2, 4   snapshots, the newest first
+//!   to 3      bytes from the offset on: as many as fit, or the rest; none if there is no such thing
 //!
 //! status      earliest height (8) | height of the tip (8)
 //! snapshot    height (8) | hash of its offer (32) | length of that (8)
@@ -39,6 +40,11 @@ const STATUS: u8 = 0;
 const BLOCKS: u8 = 1;
 const SNAPSHOTS: u8 = 2;
 const PIECE: u8 = 3;
+const SNAPSHOTS_OF: u8 = 4;
+/// The format of the snapshots that kind 2 asks for.
+const FIRST_FORMAT: u32 = 1;
+/// How the name of the protocol ends that does not have kind 4.
+const FIRST_VERSION: &str = "/sync/1";
 /// What an answer begins with that is not a refusal.
 const GRANTED: u8 = 1;
 
@@ -49,8 +55,8 @@ pub(crate) enum Question {
     Status(Status),
     /// Blocks from a height on.
     Blocks { first: u64, count: u32 },
-    /// Which snapshots of the state it offers.
-    Snapshots,
+    /// Which snapshots of the state it offers, of a format.
+    Snapshots { format: u32 },
     /// Part of an offer or of a chunk of a snapshot.
     Piece { hash: Hash, offset: u64 },
 }
@@ -69,7 +75,11 @@ impl Question {
                 out.extend_from_slice(&count.to_le_bytes());
                 out
             }
-            Self::Snapshots => vec![SNAPSHOTS],
+            Self::Snapshots { format } => {
+                let mut out = vec![SNAPSHOTS_OF];
+                out.extend_from_slice(&format.to_le_bytes());
+                out
+            }
             Self::Piece { hash, offset } => {
                 let mut out = vec![PIECE];
                 out.extend_from_slice(hash.as_bytes());
@@ -87,7 +97,8 @@ impl Question {
                 first: u64::from_le_bytes(take(&mut bytes)?),
                 count: u32::from_le_bytes(take(&mut bytes)?),
             },
-            SNAPSHOTS => Self::Snapshots,
+            SNAPSHOTS => Self::Snapshots { format: FIRST_FORMAT },
+            SNAPSHOTS_OF => Self::Snapshots { format: u32::from_le_bytes(take(&mut bytes)?) },
             PIECE => Self::Piece {
                 hash: Hash::new(take(&mut bytes)?),
                 offset: u64::from_le_bytes(take(&mut bytes)?),
@@ -96,6 +107,11 @@ impl Question {
         };
         if bytes.is_empty() { Ok(question) } else { Err(WireError::TooMany { max: 1 }) }
     }
+}
+
+/// Whether a protocol of this name has a question.
+pub(crate) fn has_question(protocol: &str, question: &[u8]) -> bool {
+    !(protocol.ends_with(FIRST_VERSION) && question.first() == Some(&SNAPSHOTS_OF))
 }
 
 /// The largest answer, when no block has more than `block_bytes_max`.
@@ -226,7 +242,8 @@ mod tests {
         let status = Question::Status(Status { earliest: 5, tip: u64::MAX });
         let blocks = Question::Blocks { first: 1 << 40, count: 9 };
         let piece = Question::Piece { hash: Hash::new([7; 32]), offset: 1 << 40 };
-        for question in [status, blocks, Question::Snapshots, piece] {
+        let snapshots = Question::Snapshots { format: 2 };
+        for question in [status, blocks, snapshots, piece] {
             let bytes = question.write();
             assert!(u64::try_from(bytes.len()).unwrap() <= QUESTION_BYTES_MAX);
             assert_eq!(Ok(question), Question::read(&bytes));
@@ -236,6 +253,20 @@ mod tests {
             assert_eq!(Err(WireError::Truncated), Question::read(shorter));
         }
         assert_eq!(Err(WireError::Kind { kind: 250 }), Question::read(&[250]));
+        // As earlier builds ask.
+        assert_eq!(Ok(Question::Snapshots { format: 1 }), Question::read(&[2]));
+    }
+
+    #[test]
+    fn only_what_an_earlier_build_knows_is_asked_of_it() {
+        let (first, second) = ("/ombra/town/abababab/sync/1", "/ombra/town/abababab/sync/2");
+        let snapshots = Question::Snapshots { format: 2 }.write();
+        let piece = Question::Piece { hash: Hash::new([7; 32]), offset: 0 }.write();
+        assert!(!has_question(first, &snapshots));
+        assert!(has_question(second, &snapshots));
+        assert!(has_question(first, &piece));
+        // Other protocols have other questions.
+        assert!(has_question("/ombra/town/abababab/pool/1", &snapshots));
     }
 
     #[test]

@@ -47,7 +47,8 @@ async fn a_snapshot_is_offered_and_comes_in_pieces() {
     let behind = Node::with_chain(DoubleChain::default()).await;
     behind.meet(&ahead).await;
     let peer = behind.peer(&ahead).key;
-    let heads = behind.handle.snapshots(peer, TIME).await.expect("heads");
+    let heads = behind.handle.snapshots(peer, 2, TIME).await.expect("heads");
+    assert_eq!(Ok(Vec::new()), behind.handle.snapshots(peer, 3, TIME).await);
     assert_eq!(vec![70], heads.iter().map(|head| head.height).collect::<Vec<_>>());
     let mut sizes = Vec::new();
     while sizes.iter().sum::<u64>() < heads[0].bytes {

@@ -10,7 +10,7 @@ use libp2p::swarm::{NetworkBehaviour, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, StreamProtocol, Swarm, SwarmBuilder, identify, noise, tcp, yamux};
 use types::Hash;
 
-use crate::support::{Node, config, eventually, home_network};
+use crate::support::{DoubleChain, Node, config, eventually, home_network};
 
 /// All bytes of a stream, whatever they are.
 #[derive(Clone, Default)]
@@ -73,6 +73,8 @@ struct Behaviour {
 struct Double {
     swarm: Swarm<Behaviour>,
     node: PeerId,
+    /// What the node asked.
+    asked: Vec<Vec<u8>>,
 }
 
 impl Double {
@@ -105,28 +107,33 @@ impl Double {
                 break peer_id;
             }
         };
-        Self { swarm, node }
+        Self { swarm, node, asked: Vec::new() }
     }
 
     /// Asks this and waits until there is an answer, or will be none. What the node asks meanwhile
     /// is answered with `answer`.
-    async fn ask(&mut self, question: &[u8], answer: &[u8]) {
+    async fn ask(&mut self, question: &[u8], answer: &[u8]) -> Option<Vec<u8>> {
         let questions = &mut self.swarm.behaviour_mut().questions;
         let asked = questions.send_request(&self.node, question.to_vec());
         loop {
             let event = self.swarm.select_next_some().await;
             if matches!(event, SwarmEvent::ConnectionClosed { .. }) {
-                return;
+                return None;
             }
             let SwarmEvent::Behaviour(BehaviourEvent::Questions(event)) = event else { continue };
-            if let Event::Message { message: Message::Request { channel, .. }, .. } = event {
-                let questions = &mut self.swarm.behaviour_mut().questions;
-                drop(questions.send_response(channel, answer.to_vec()));
-            } else if let Event::Message { message: Message::Response { request_id, .. }, .. }
-            | Event::OutboundFailure { request_id, .. } = event
-                && request_id == asked
-            {
-                return;
+            match event {
+                Event::Message { message: Message::Request { channel, request, .. }, .. } => {
+                    self.asked.push(request);
+                    let questions = &mut self.swarm.behaviour_mut().questions;
+                    drop(questions.send_response(channel, answer.to_vec()));
+                }
+                Event::Message { message: Message::Response { request_id, response }, .. }
+                    if request_id == asked =>
+                {
+                    return Some(response);
+                }
+                Event::OutboundFailure { request_id, .. } if request_id == asked => return None,
+                _ => {}
             }
         }
     }
@@ -169,4 +176,33 @@ async fn an_answer_that_ends_too_early_is_none_and_no_offence() {
     });
     eventually("an answer of no kind is an offence", || bans() == 1).await;
     asks.abort();
+}
+
+/// What [`Double`] speaks is the first version of the protocol, as nodes did whose snapshots were of the
+/// first format.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_earlier_build_hears_of_no_snapshot_and_is_not_asked_for_one() {
+    let node = Node::with_chain(DoubleChain::up_to(70, 10)).await;
+    let bans = || node.handle.counters().bans.get();
+    let mut double = Double::of("sync", &node).await;
+    let status = [1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(Some(vec![1]), double.ask(&[2], &status).await, "granted, and none");
+    eventually("the double is known", || !node.handle.peers().is_empty()).await;
+    let peer = node.handle.peers()[0].key;
+    let handle = node.handle.clone();
+    let time = std::time::Duration::from_secs(20);
+    let asked = tokio::spawn(async move { handle.snapshots(peer, 2, time).await });
+    while !asked.is_finished() {
+        double.ask(&[2], &status).await;
+    }
+    assert_eq!(Err(p2p::AskError::Silent), asked.await.expect("an answer"));
+    assert!(double.asked.iter().all(|question| question.first() != Some(&4)), "{:?}", double.asked);
+    assert_eq!(0, bans());
+    // The blocks that it has go both ways as before.
+    let handle = node.handle.clone();
+    let asked = tokio::spawn(async move { handle.blocks(peer, (1, 1), time).await });
+    while !asked.is_finished() {
+        double.ask(&[2], &[1]).await;
+    }
+    assert_eq!(Ok(Vec::new()), asked.await.expect("an answer"));
 }

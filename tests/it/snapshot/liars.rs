@@ -9,7 +9,7 @@ use anyhow::Context;
 use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
 use parking_lot::Mutex;
 use serde_json::json;
-use state::store::offers::Offer;
+use state::store::offers::{Extra, FORMAT, Offer};
 use tests::net::{Member, Net, NetOptions, Network};
 use tests::node::wait_for;
 use types::Hash;
@@ -35,6 +35,13 @@ enum Lie {
     Silence,
     /// Chunks come a thousand bytes at a time.
     Crumbs,
+    /// The state is said to be of a later height, and the first range to be another. The number makes
+    /// each of these lies another one.
+    Height(u64),
+    /// There is an extra more, which nobody has. Everything that a root covers is right.
+    Extra,
+    /// Every chunk is said to have other numbers of rows and bytes.
+    Numbers,
 }
 
 impl Lie {
@@ -42,10 +49,12 @@ impl Lie {
     const fn reason(self) -> &'static str {
         match self {
             Self::Chunk => "a chunk of a snapshot: a chunk has hash",
-            Self::Root => "the subtrees lead to root",
+            Self::Root => "the ranges lead to root",
             Self::Certificate => "the certificate of block",
             Self::Silence => "lack=Slow",
-            Self::Crumbs => "a piece of a snapshot of 1000 bytes",
+            Self::Crumbs => "a chunk of a snapshot: ",
+            Self::Height(_) => "an offered snapshot: ",
+            Self::Extra | Self::Numbers => "a snapshot is offered and proved",
         }
     }
 }
@@ -91,6 +100,22 @@ impl Forger {
             Lie::Certificate => {
                 *offer.certificate.last_mut().context("a certificate")? ^= 1;
             }
+            Lie::Height(number) => {
+                offer.manifest.parts[0].hash = Hash::digest(&number.to_be_bytes());
+                content.head.height += INTERVAL * (1 + number);
+            }
+            Lie::Extra => {
+                let hash = Hash::digest(b"an extra that nobody has");
+                offer.manifest.extras.push(Extra { hash, bytes: 1_000 });
+            }
+            Lie::Numbers => {
+                for part in offer.manifest.parts.iter_mut().filter(|part| part.leaves > 0) {
+                    (part.leaves, part.bytes) = (part.leaves + 1, part.bytes * 2 + 9);
+                }
+                for extra in &mut offer.manifest.extras {
+                    extra.bytes *= 2;
+                }
+            }
             Lie::Chunk | Lie::Silence | Lie::Crumbs => {}
         }
         let encoded = offer.encode();
@@ -111,8 +136,8 @@ impl Chain for Forger {
         Ok(Vec::new())
     }
 
-    fn snapshots(&self) -> Vec<SnapshotHead> {
-        vec![self.content.head]
+    fn snapshots(&self, format: u32) -> Vec<SnapshotHead> {
+        if format == FORMAT { vec![self.content.head] } else { Vec::new() }
     }
 
     fn piece(&self, hash: &Hash, offset: u64, bytes_max: usize) -> Result<Vec<u8>, ReadError> {
@@ -129,7 +154,8 @@ impl Chain for Forger {
             }
             Lie::Crumbs => piece.truncate(1_000),
             // True ones would be taken: they are named by what they contain.
-            Lie::Root | Lie::Certificate => piece.clear(),
+            Lie::Root | Lie::Certificate | Lie::Height(_) => piece.clear(),
+            Lie::Extra | Lie::Numbers => {}
         }
         Ok(piece)
     }
@@ -202,6 +228,43 @@ fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow:
     let info = follower.call("ombra_chainInfo", &json!([]))?;
     let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
     assert!(earliest > INTERVAL, "it began with genesis: {log}");
+    net.same_block(net.members[0].height()? + 2)?;
+    net.members[FOLLOWER].stop()?;
+    let verified = net.members[FOLLOWER].db("verify")?;
+    assert!(verified.contains(&format!("its first block is {earliest}")), "{verified}");
+    Ok(())
+}
+
+#[test]
+fn many_more_lies_than_eight_do_not_keep_a_node_from_the_one_honest_snapshot() -> anyhow::Result<()>
+{
+    let mut net = net()?;
+    let content = learn(&net.members[0])?;
+    // Ten that each cost an attempt of a node that counts all lies together; two that agree, and so
+    // are believed before the only honest peer; and one with whom honest chunks seem to be wrong.
+    let lies = (0..10).map(Lie::Height).chain([Lie::Extra, Lie::Extra, Lie::Numbers]);
+    let liars: Vec<Liar> =
+        lies.map(|lie| liar(&net.members[0], &content, lie)).collect::<anyhow::Result<_>>()?;
+    let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
+    let honest = net.members[0].p2p_address(Network::Gossip);
+    addresses.push(honest);
+    net.members[FOLLOWER].launch(&peers(&addresses))?;
+    net.members[FOLLOWER].answers()?;
+
+    let follower = &net.members[FOLLOWER];
+    let info = follower.call("ombra_chainInfo", &json!([]))?;
+    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    let log = follower.logged()?;
+    assert!(earliest > INTERVAL, "it began with genesis: {log}");
+    let is_out = |peer: &str| {
+        log.lines().any(|line| line.contains("keeping a peer out") && line.contains(peer))
+    };
+    for (_, liar) in &liars[..10] {
+        assert!(is_out(&liar.peer_id()), "{} is not kept out: {log}", liar.peer_id());
+    }
+    let told = net.members[0].call("net_info", &json!([]))?;
+    let told = told["peerId"].as_str().context("a peer id")?;
+    assert!(!is_out(told), "the honest one is kept out: {log}");
     net.same_block(net.members[0].height()? + 2)?;
     net.members[FOLLOWER].stop()?;
     let verified = net.members[FOLLOWER].db("verify")?;

@@ -54,11 +54,11 @@ impl Chain for DoubleChain {
         Ok((first..=last).take(fitting).map(|height| self.block(height)).collect())
     }
 
-    /// One snapshot, if there is a tip.
-    fn snapshots(&self) -> Vec<SnapshotHead> {
+    /// One snapshot of the second format, if there is a tip.
+    fn snapshots(&self, format: u32) -> Vec<SnapshotHead> {
         let height = self.tip.load(Ordering::SeqCst);
         let head = SnapshotHead { height, hash: Hash::digest(b"offer"), bytes: 3_000_000 };
-        if height == 0 { Vec::new() } else { vec![head] }
+        if height == 0 || format != 2 { Vec::new() } else { vec![head] }
     }
 
     /// The offer: three million sevens.

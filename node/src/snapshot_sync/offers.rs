@@ -1,0 +1,259 @@
+//! What peers offer, each asked by itself and none waited for longer than it may take.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use p2p::PeerKey;
+use p2p::ports::SnapshotHead;
+use state::store::offers::{FORMAT, OFFER_BYTES_MAX, Offer, OfferError, Verified};
+use tokio::task::JoinSet;
+use types::Hash;
+
+use super::Job;
+use super::choose::{self, Choice, Content};
+use super::fetch::{self, Source, fetch_whole};
+use crate::replay::ChainReplay;
+use crate::supervisor::answer_of;
+
+/// How long peers have to be found and to offer something.
+const OFFERS_TIME_MAX: Duration = Duration::from_secs(45);
+/// How long to look for further peers after the last has answered that it offers nothing.
+const NO_OFFER_TIME: Duration = Duration::from_secs(8);
+/// How often is looked for peers that were not asked yet.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a peer is left in peace that offered nothing.
+const AGAIN_TIME: Duration = Duration::from_millis(500);
+/// How long a peer may take to say what it offers.
+const HEADS_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a peer may take for all that it is asked about its offers.
+const OFFERS_OF_PEER_TIME_MAX: Duration = Duration::from_secs(30);
+/// How many peers are asked at once; each may send an offer of 16 MiB. Who is next is left to chance,
+/// so that nobody gains by being there first.
+const PEERS_ASKED_MAX: usize = 8;
+/// How many offers of one peer are looked at, the newest first. Two, because peers go on to a newer
+/// snapshot at different moments.
+const OFFERS_OF_PEER: usize = 2;
+
+/// What a peer offers, followed from genesis. Only what says which it is, is kept: all offers together
+/// might not fit into the memory.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    peer: PeerKey,
+    content: Content,
+    head: SnapshotHead,
+}
+
+/// What peers offer now.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// The best first.
+    pub(super) choices: Vec<Choice<PeerKey>>,
+    told: Vec<Told>,
+}
+
+/// What came of asking one peer.
+struct Answer {
+    peer: PeerKey,
+    /// Whether it said what it offers.
+    has_answered: bool,
+    told: Vec<Told>,
+    lack: Option<Lack>,
+}
+
+/// Why an offer is none.
+#[derive(Debug, thiserror::Error)]
+enum Lack {
+    #[error("the offer of height {height} does not come: {lack:?}")]
+    Withheld { height: u64, lack: fetch::Lack },
+    #[error("{0}")]
+    Wrong(OfferError),
+}
+
+/// Where the gathering stands.
+#[derive(Default)]
+struct Round {
+    /// When each peer was asked last, and what it offers.
+    asked: BTreeMap<PeerKey, Instant>,
+    told: Vec<Told>,
+    first: Option<Instant>,
+    answered: Option<Instant>,
+}
+
+impl Job<'_> {
+    /// What peers offer but for what is known to be a lie.
+    pub(super) async fn gather(
+        &self,
+        lies: &BTreeSet<Content>,
+        tries: &BTreeMap<Content, u32>,
+    ) -> Gathered {
+        let started = Instant::now();
+        let (mut round, mut asks) = (Round::default(), JoinSet::new());
+        loop {
+            self.ask_more(&mut round, &mut asks);
+            let step = tokio::time::timeout(LOOK_INTERVAL, asks.join_next());
+            match step.await {
+                Ok(Some(answer)) => {
+                    if let Some(answer) = answer_of(answer) {
+                        self.note(answer, lies, &mut round).await;
+                    }
+                }
+                // Nobody is being asked: that is no reason to be busy.
+                Ok(None) => tokio::time::sleep(LOOK_INTERVAL).await,
+                Err(_elapsed) => {}
+            }
+            let told: Vec<_> = round.told.iter().map(|told| (told.peer, told.content)).collect();
+            let choices = choose::order(&told, tries);
+            let passed = |since: Option<Instant>| since.map(|since| since.elapsed());
+            let tellers: BTreeSet<PeerKey> = told.iter().map(|(peer, _)| *peer).collect();
+            let state = (tellers.len(), !asks.is_empty());
+            let is_decided =
+                passed(round.first).is_some_and(|time| choose::is_decided(&choices, state, time));
+            let is_hopeless = round.first.is_none()
+                && asks.is_empty()
+                && passed(round.answered).is_some_and(|time| time >= NO_OFFER_TIME);
+            if is_decided || is_hopeless || started.elapsed() >= OFFERS_TIME_MAX {
+                return Gathered { choices, told: round.told };
+            }
+        }
+    }
+
+    /// Asks peers that were not asked yet, and those again that offered nothing.
+    fn ask_more(&self, round: &mut Round, asks: &mut JoinSet<Answer>) {
+        let mut peers: Vec<PeerKey> = self.handle.peers().iter().map(|peer| peer.key).collect();
+        peers.retain(|peer| {
+            let has_told = round.told.iter().any(|told| told.peer == *peer);
+            let is_due = round.asked.get(peer).is_none_or(|last| last.elapsed() >= AGAIN_TIME);
+            is_due && !has_told && !self.has_failed(peer)
+        });
+        shuffle(&mut peers);
+        for peer in peers {
+            if asks.len() >= PEERS_ASKED_MAX {
+                return;
+            }
+            // Nobody is asked twice at the same time.
+            round.asked.insert(peer, Instant::now() + OFFERS_OF_PEER_TIME_MAX);
+            asks.spawn(ask(self.source(peer), Arc::clone(&self.replay)));
+        }
+    }
+
+    async fn note(&self, answer: Answer, lies: &BTreeSet<Content>, round: &mut Round) {
+        let Answer { peer, has_answered, mut told, lack } = answer;
+        round.asked.insert(peer, Instant::now());
+        if has_answered {
+            round.answered = Some(Instant::now());
+        }
+        if let Some(lack) = lack {
+            self.lacks(peer, lack).await;
+        }
+        told.retain(|told| !lies.contains(&told.content));
+        if !told.is_empty() && round.first.is_none() {
+            round.first = Some(Instant::now());
+        }
+        round.told.extend(told);
+    }
+
+    async fn lacks(&self, peer: PeerKey, lack: Lack) {
+        match lack {
+            Lack::Withheld { .. } => {
+                tracing::warn!(%peer, error = %lack, "a peer does not give what it offers");
+                self.fault(&[peer]);
+            }
+            Lack::Wrong(error) => {
+                tracing::warn!(%peer, %error, "a snapshot is refused");
+                self.handle.blame(peer, format!("an offered snapshot: {error}")).await;
+                self.faults.lock().insert(peer, super::PEER_FAULTS_MAX);
+            }
+        }
+    }
+
+    /// The whole of an offer, from the first of those who make it that gives it again.
+    pub(super) async fn whole(
+        &self,
+        gathered: &Gathered,
+        choice: &Choice<PeerKey>,
+    ) -> Option<Verified> {
+        for Told { peer, content, head } in &gathered.told {
+            if *content != choice.content || !choice.peers.contains(peer) {
+                continue;
+            }
+            match verified(&self.source(*peer), *head, Arc::clone(&self.replay)).await {
+                Ok(verified) => return Some(verified),
+                Err(lack) => self.lacks(*peer, lack).await,
+            }
+        }
+        None
+    }
+}
+
+/// Asks a peer what it offers, and follows its newest offers from genesis.
+async fn ask(source: Source, replay: Arc<ChainReplay>) -> Answer {
+    let peer = source.peer;
+    let mut answer = Answer { peer, has_answered: false, told: Vec::new(), lack: None };
+    let work = ask_all(&source, replay, &mut answer);
+    if tokio::time::timeout(OFFERS_OF_PEER_TIME_MAX, work).await.is_err() {
+        answer.lack = Some(Lack::Withheld { height: 0, lack: fetch::Lack::Slow });
+    }
+    answer
+}
+
+async fn ask_all(source: &Source, replay: Arc<ChainReplay>, answer: &mut Answer) {
+    let Source { handle, peer, .. } = source;
+    let heads = handle.snapshots(*peer, FORMAT, HEADS_TIME_MAX).await;
+    answer.has_answered = heads.is_ok();
+    let mut heads = heads.unwrap_or_default();
+    heads.sort_by_key(|head| Reverse(head.height));
+    for head in heads.into_iter().take(OFFERS_OF_PEER) {
+        match verified(source, head, Arc::clone(&replay)).await {
+            Ok(verified) => {
+                let content = Content {
+                    height: verified.tip.height,
+                    root: verified.tip.state_root,
+                    manifest: verified.offer.manifest.hash(),
+                };
+                answer.told.push(Told { peer: *peer, content, head });
+            }
+            Err(lack) => {
+                answer.lack = Some(lack);
+                return;
+            }
+        }
+    }
+}
+
+/// An offer, followed from genesis to its ranges.
+async fn verified(
+    source: &Source,
+    head: SnapshotHead,
+    replay: Arc<ChainReplay>,
+) -> Result<Verified, Lack> {
+    let SnapshotHead { height, hash, bytes } = head;
+    let form = |what| Lack::Wrong(OfferError::Form { what });
+    if bytes > OFFER_BYTES_MAX {
+        return Err(form("the length of an offer"));
+    }
+    let encoded = fetch_whole(source, hash, bytes).await;
+    let encoded = encoded.map_err(|lack| Lack::Withheld { height, lack })?;
+    let found = Hash::digest(&encoded);
+    if found != hash {
+        return Err(Lack::Wrong(OfferError::Chunk { found, expected: hash }));
+    }
+    let work = move || Offer::decode(&encoded)?.verify(&replay.replay());
+    let verified = answer_of(tokio::task::spawn_blocking(work).await);
+    let lack = fetch::Lack::Absent;
+    let verified = verified.ok_or(Lack::Withheld { height, lack })?.map_err(Lack::Wrong)?;
+    if verified.tip.height == height { Ok(verified) } else { Err(form("the height of an offer")) }
+}
+
+/// Puts peers into an order that nobody can foresee.
+fn shuffle(peers: &mut [PeerKey]) {
+    let mut seed = [0; 32];
+    if getrandom::fill(&mut seed).is_err() {
+        // Their own order, then.
+        return;
+    }
+    peers.sort_by_cached_key(|peer| {
+        *Hash::digest_parts(&[&seed, peer.to_string().as_bytes()]).as_bytes()
+    });
+}
