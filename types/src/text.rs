@@ -1,4 +1,4 @@
-//! Fixed-size byte values that are text in JSON and plain bytes in binary.
+//! Fixed-size byte values that are text in JSON and plain bytes in binary; texts of strangers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -39,6 +39,66 @@ pub fn shorten(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// Whether a character is more than a picture: it drives a terminal, ends a line, turns the direction
+/// of writing, or cannot be seen. A line end and a tab are among them.
+///
+/// These are C0, DEL and C1; the marks, embeddings, overrides and isolates of direction; line and
+/// paragraph separators; characters without width, joiners and byte order marks among them; and the
+/// tags of plane 14.
+#[must_use]
+pub const fn is_unsafe(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// A text of a stranger for people: what [`is_unsafe`], but for line ends and tabs, is U+FFFD.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let shown = |character: char| match character {
+        '\n' | '\t' => character,
+        other if is_unsafe(other) => char::REPLACEMENT_CHARACTER,
+        other => other,
+    };
+    text.chars().map(shown).collect()
+}
+
+/// A text, or JSON, for a terminal: what [`is_unsafe`], but for line ends and tabs, is `\uXXXX`, as
+/// JSON writes it. In valid JSON such characters stand in strings only, so that what is read is the
+/// same, except a carriage return, which stands between tokens and becomes a space.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            '\r' => shown.push(' '),
+            other if is_unsafe(other) => push_escaped(&mut shown, other),
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+/// `\u202e`; `\udb40\udc41` for a character beyond the first plane.
+fn push_escaped(shown: &mut String, character: char) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        shown.push_str("\\u");
+        shown.push_str(&const_hex::encode(unit.to_be_bytes()));
+    }
 }
 
 /// Reads exactly `N` bytes of lowercase hex.

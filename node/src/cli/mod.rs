@@ -13,6 +13,7 @@ mod lock;
 mod miner;
 mod model;
 mod signed;
+mod terminal;
 mod testnet;
 mod version;
 
@@ -135,8 +136,8 @@ fn not_started(error: &StartError) -> CliError {
 }
 
 async fn run(command: Command) -> Outcome {
-    let mut stdout = std::io::stdout();
-    let out = &mut stdout;
+    let mut stdout = terminal::output();
+    let out: client::Out<'_> = &mut *stdout;
     match command {
         Command::Dev(args) => Box::pin(dev::run(*args, out)).await,
         Command::Demo(args) => Box::pin(demo::run(*args, out)).await,

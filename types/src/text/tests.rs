@@ -1,6 +1,6 @@
 //! Fixed-size bytes as text and in binary, and values in messages.
 
-use super::shorten;
+use super::{escaped, is_unsafe, printable, shorten};
 use crate::codec::{decode, encode};
 use crate::{Address, Hash, PublicKey, Signature};
 
@@ -45,4 +45,51 @@ fn every_byte_keeps_its_place_in_binary() {
     assert_eq!(decode::<(Address, Hash)>(&bytes).unwrap(), (address, hash));
     assert!(decode::<(Address, Hash)>(&bytes[..51]).is_err());
     assert!(decode::<Address>(&bytes[..19]).is_err());
+}
+
+#[test]
+fn what_drives_a_terminal_or_hides_is_shown_as_such() {
+    for hidden in [
+        '\0',
+        '\u{7}',
+        '\u{8}',
+        '\r',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{85}',
+        '\u{9b}',
+        '\u{9f}',
+        '\u{61c}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{200f}',
+        '\u{2028}',
+        '\u{2029}',
+        '\u{202a}',
+        '\u{202e}',
+        '\u{2060}',
+        '\u{2066}',
+        '\u{2069}',
+        '\u{feff}',
+        '\u{e0041}',
+    ] {
+        assert!(is_unsafe(hidden), "{hidden:?}");
+        assert_eq!("a\u{fffd}b", printable(&format!("a{hidden}b")));
+        assert!(!escaped(&format!("a{hidden}b")).contains(hidden), "{hidden:?}");
+    }
+    for plain in ["a b\n\tc", "Grüße, 你好, שלום, مرحبا, 👍", "\u{a0}"] {
+        assert_eq!((plain.to_owned(), plain.to_owned()), (printable(plain), escaped(plain)));
+    }
+}
+
+#[test]
+fn json_that_is_escaped_for_a_terminal_says_the_same() {
+    let said: String = ('\0'..='\u{2100}').chain(['\u{feff}', '\u{e0041}', '\u{1f44d}']).collect();
+    let value = serde_json::json!({ "said": said, "\u{202e}key": ["\u{9b}2J"] });
+    let text = serde_json::to_string(&value).unwrap();
+    let shown = escaped(&format!("{{\r\n\t\"wrapped\":{text}}}"));
+    assert!(!shown.chars().any(|it| is_unsafe(it) && !matches!(it, '\n' | '\t')), "{shown}");
+    let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(value, read["wrapped"]);
+    assert_eq!("\\udb40\\udc41", escaped("\u{e0041}"));
 }

@@ -28,16 +28,7 @@ pub(super) fn scalar(value: &Value) -> String {
     }
 }
 
-/// A text of a stranger without characters that drive the reader's terminal or turn lines around.
-pub(in crate::cli) fn printable(text: &str) -> String {
-    let plain = |character: char| match character {
-        '\n' | '\t' => character,
-        '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
-        other if other.is_control() => char::REPLACEMENT_CHARACTER,
-        other => other,
-    };
-    text.chars().map(plain).collect()
-}
+pub(in crate::cli) use types::text::printable;
 
 /// A text of a stranger of which every line but the first is indented: none can pass for a line of
 /// this program's own.

@@ -7,10 +7,12 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use types::Amount;
 
-use crate::cli::client::output::ombra;
+use crate::cli::client::output::{ombra, one_line};
 
 /// How often the time on it is renewed.
 const TICK: Duration = Duration::from_millis(200);
+/// More than any terminal is wide; the status is a text of the node.
+const LINE_CHARS_MAX: usize = 400;
 const TEMPLATE: &str = "{spinner} {elapsed} [{bar:12}] {wide_msg}";
 
 /// How far a run is.
@@ -52,18 +54,18 @@ impl Live {
         Self(bar)
     }
 
-    /// Tells how far the run is. `standing` holds no text of strangers.
+    /// Tells how far the run is.
     pub(super) fn tell(&self, standing: &Standing) {
         self.0.set_length(standing.escrow.get().max(1));
         self.0.set_position(standing.cost.get());
-        self.0.set_message(standing.to_string());
+        self.0.set_message(one_line(&standing.to_string(), LINE_CHARS_MAX));
         // Drawn now, and not with the next tick.
         self.aside(|| ());
     }
 
     /// Tells something else.
     pub(super) fn say(&self, text: &str) {
-        self.0.set_message(text.to_owned());
+        self.0.set_message(one_line(text, LINE_CHARS_MAX));
     }
 
     /// Does something that writes to the terminal, with the line out of the way.
