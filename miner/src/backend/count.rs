@@ -9,6 +9,8 @@ use crate::talk::{Iteration, Message};
 
 /// More tokens than a template puts around a message or a tool.
 const AROUND_TOKENS: u64 = 16;
+/// Bytes of a token in most texts.
+const USUAL_BYTES_PER_TOKEN: u64 = 4;
 /// Bytes of an answer to `/tokenize`, per byte of text, and for whatever else it has.
 const ANSWER_BYTES_PER_BYTE: usize = 16;
 const ANSWER_BYTES: usize = 64 * 1024;
@@ -48,7 +50,7 @@ impl Counter {
     }
 
     /// Before a claim: whether there is room for the prompt and for the output.
-    pub(super) async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    pub(super) async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         let config = &self.server.config;
         let output = u64::from(iteration.output_tokens_max);
         let room = u64::from(config.context_tokens_max).saturating_sub(output);
@@ -57,7 +59,7 @@ impl Counter {
         let around = around(iteration);
         // No token has less than a byte.
         if bytes.saturating_add(around) <= room {
-            return Ok(());
+            return Ok(about(bytes));
         }
         let known = check::tokens_min(config, bytes);
         // Spaces and rules can be more bytes for a token, which only a count tells.
@@ -68,7 +70,7 @@ impl Counter {
             let tokens = self.tokens(&text).await.unwrap_or(by_bytes);
             tokens.saturating_add(around)
         };
-        if tokens > room { Err(check::too_long(config, iteration, tokens)) } else { Ok(()) }
+        if tokens > room { Err(check::too_long(config, iteration, tokens)) } else { Ok(tokens) }
     }
 
     /// Before a question: the most tokens that its output has room for, at most as many as asked for.
@@ -113,6 +115,11 @@ impl Counter {
         }
         Ok(())
     }
+}
+
+/// About how many tokens so many bytes are.
+pub(crate) const fn about(bytes: u64) -> u64 {
+    bytes.div_ceil(USUAL_BYTES_PER_TOKEN)
 }
 
 /// How many tokens a text has by a server's word; none if it does not say.

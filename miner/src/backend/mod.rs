@@ -20,6 +20,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use count::about as tokens_about;
 pub use error::{BackendError, SetupError};
 
 use crate::talk::{Iteration, Output};
@@ -61,11 +62,12 @@ pub trait Backend: Debug + Send + Sync {
     /// Whether it can be asked now.
     async fn health(&self) -> Health;
     /// Whether a question, prompt and output together, has room in the context: before a run is
-    /// claimed. A prompt that cannot be counted is taken to be longer than most such prompts are.
+    /// claimed. Answers about how many tokens the prompt has. A prompt that cannot be counted is
+    /// taken to be longer than most such prompts are, as far as room is concerned.
     ///
     /// # Errors
     /// [`BackendError::TooLong`] if it has not.
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError>;
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError>;
     /// Asks the model once. Cancelling `stop` ends it early with [`BackendError::Cancelled`].
     ///
     /// # Errors

@@ -202,7 +202,7 @@ impl Backend for Ollama {
         }
     }
 
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         self.counter.fits(iteration).await
     }
 

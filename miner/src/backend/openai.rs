@@ -303,7 +303,7 @@ impl Backend for OpenAi {
         }
     }
 
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         self.counter.fits(iteration).await
     }
 

@@ -638,19 +638,19 @@ async fn what_ollama_says_of_a_model_is_bounded_in_time_and_size() {
     }
 }
 
-fn failed() -> Result<Output, BackendError> {
+fn failed<T>() -> Result<T, BackendError> {
     Err(BackendError::Failed { url: "u".into(), status: 500, body: "oops".into() })
 }
 
-fn answered() -> Result<Output, BackendError> {
-    Ok(Output {
+fn answered() -> Output {
+    Output {
         text: "x".into(),
         thoughts: None,
         tool_calls: vec![],
         output_tokens: 1,
         prompt_tokens: 1,
         end: End::Stop,
-    })
+    }
 }
 
 #[test]
@@ -670,7 +670,7 @@ fn a_back_end_that_fails_thrice_is_left_alone_for_longer_and_longer() {
     assert!(record.allow(14_999).is_err());
     assert!(record.allow(15_000).is_ok());
     assert_eq!(Health::Ready, record.health(15_000), "it is tried again");
-    record.note(&answered(), 15_000);
+    record.note(&Ok(()), 15_000);
     assert_eq!(Health::Ready, record.health(15_000));
 }
 
@@ -708,12 +708,13 @@ fn what_is_not_the_back_ends_fault_is_not_counted() {
 fn an_unfit_back_end_stays_down() {
     let mut record = Record::default();
     record.note(&Err(BackendError::NoUsage { url: "u".into(), field: "usage" }), 0);
-    record.note(&answered(), 0);
+    record.note(&Ok(()), 0);
     assert!(matches!(record.health(u64::MAX), Health::Down(_)));
 }
 
+/// Fails on everything, or on everything but what a question says.
 #[derive(Debug)]
-struct Failing(Manifest, AtomicU64);
+struct Failing(Manifest, AtomicU64, Option<&'static str>);
 
 #[async_trait]
 impl Backend for Failing {
@@ -723,16 +724,17 @@ impl Backend for Failing {
     async fn health(&self) -> Health {
         Health::Ready
     }
-    async fn fits(&self, _: &Iteration<'_>) -> Result<(), BackendError> {
-        Ok(())
+    async fn fits(&self, _: &Iteration<'_>) -> Result<u64, BackendError> {
+        Ok(1)
     }
     async fn infer(
         &self,
-        _: &Iteration<'_>,
+        iteration: &Iteration<'_>,
         _: &CancellationToken,
     ) -> Result<Output, BackendError> {
         self.1.fetch_add(1, Ordering::SeqCst);
-        failed()
+        let asked = iteration.messages[0].text.as_str();
+        if self.2.is_some_and(|hated| hated != asked) { Ok(answered()) } else { failed() }
     }
 }
 
@@ -745,8 +747,7 @@ impl Clock for Stopped {
     }
 }
 
-#[tokio::test]
-async fn a_back_end_that_is_left_alone_is_not_asked() {
+fn failing(hated: Option<&'static str>) -> (Arc<Failing>, Guarded) {
     let manifest = Manifest {
         name: "f".into(),
         model: "f".into(),
@@ -754,14 +755,31 @@ async fn a_back_end_that_is_left_alone_is_not_asked() {
         context_tokens_max: 1,
         constrains: false,
     };
-    let failing = Arc::new(Failing(manifest, AtomicU64::new(0)));
+    let failing = Arc::new(Failing(manifest, AtomicU64::new(0), hated));
     let inner: Arc<dyn Backend> = failing.clone();
-    let guarded = Guarded::new(inner, Arc::new(Stopped));
+    (failing, Guarded::new(inner, Arc::new(Stopped)))
+}
+
+#[tokio::test]
+async fn a_back_end_that_is_left_alone_is_not_asked() {
+    let (failing, guarded) = failing(None);
     for _ in 0..5 {
         ask(&guarded, &[user("hello")], &[]).await.unwrap_err();
     }
-    assert_eq!(3, failing.1.load(Ordering::SeqCst));
+    // Three questions, and after each the harmless one.
+    assert_eq!(6, failing.1.load(Ordering::SeqCst));
     assert!(matches!(guarded.health().await, Health::Down(_)));
+}
+
+#[tokio::test]
+async fn a_question_that_fails_alone_rests_the_back_end_for_nobody() {
+    let (failing, guarded) = failing(Some("poison"));
+    for _ in 0..9 {
+        ask(&guarded, &[user("poison")], &[]).await.unwrap_err();
+        assert_eq!(Health::Ready, guarded.health().await);
+        ask(&guarded, &[user("hello")], &[]).await.unwrap();
+    }
+    assert_eq!(27, failing.1.load(Ordering::SeqCst));
 }
 
 #[test]

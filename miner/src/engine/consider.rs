@@ -8,7 +8,7 @@ use super::{Inner, Workers, budget};
 use crate::backend::{BackendError, Health};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
-use crate::policy::{Decision, Policy, Standing, decide};
+use crate::policy::{Asked, Decision, Policy, Standing, decide};
 use crate::ports::{Course, Event};
 use crate::talk::ToolSpec;
 
@@ -78,30 +78,33 @@ impl Inner {
                     let paid = budget::output_tokens_max(run).unwrap_or(1);
                     let expected = paid.min(policy.tokens_expected);
                     let output_tokens_max = self.step_tokens(expected, head.step_tokens_max);
-                    standing.too_long = self.too_long(run, &*course, output_tokens_max).await;
+                    match self.measured(run, &*course, output_tokens_max).await {
+                        Ok(asked) => standing.asked = Some(asked),
+                        Err(too_long) => standing.too_long = Some(too_long),
+                    }
                 }
             }
         }
         Ok(Ok(decide(&policy, run, &standing)))
     }
 
-    /// The tokens of a prompt that leaves no room for an output of so many, and the most that it could
-    /// have.
-    async fn too_long(
+    /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens,
+    /// its own tokens and the most that it could have.
+    async fn measured(
         &self,
         run: &RunView,
         course: &dyn Course,
         output_tokens_max: u32,
-    ) -> Option<(u64, u64)> {
+    ) -> Result<Asked, (u64, u64)> {
         let iteration = question(course, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {
-            Ok(()) => None,
+            Ok(tokens) => Ok(Asked::of(&course.ask(), tokens)),
             Err(BackendError::TooLong { tokens_min, output_tokens, context_tokens_max }) => {
-                Some((tokens_min, context_tokens_max.saturating_sub(output_tokens).into()))
+                Err((tokens_min, context_tokens_max.saturating_sub(output_tokens).into()))
             }
             Err(error) => {
                 tracing::debug!(run = %run.id, %error, "the prompt was not counted");
-                None
+                Ok(Asked::of(&course.ask(), 0))
             }
         }
     }
@@ -123,6 +126,7 @@ impl Inner {
             model: self.parts.backend.manifest().model.clone(),
             node_syncing: false,
             backend_down: None,
+            asked: None,
             too_long: None,
             tools_offered: Vec::new(),
             tools_missing: Vec::new(),

@@ -483,7 +483,8 @@ async fn a_question_that_the_server_always_fails_at_ends_the_run_long_before_its
 async fn after_a_run_whose_questions_failed_the_next_one_is_claimed_when_the_rest_is_over() {
     let mut bench = Bench::new();
     bench.backend = Arc::new(Guarded::new(bench.model.clone(), bench.clock.clone()));
-    *bench.model.failures.lock() = vec![BackendError::Model("broken".into())];
+    // The question, and the harmless one after it.
+    *bench.model.failures.lock() = vec![BackendError::Model("broken".into()); 2];
     let failed = bench.chain.add_run("a", 10_000, 3);
     let happens = async {
         bench.counters.until_finished(1).await;

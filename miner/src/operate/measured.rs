@@ -35,7 +35,7 @@ impl Backend for Measured {
         self.inner.health().await
     }
 
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         self.inner.fits(iteration).await
     }
 

@@ -3,9 +3,9 @@
 use types::{Address, Hash};
 
 use crate::adapters::Understanding;
-use crate::backend::Manifest;
+use crate::backend::{Manifest, tokens_about};
 use crate::chain::{ChainError, Ledger, RunView, Runs};
-use crate::policy::{Decision, Policy, Standing, decide};
+use crate::policy::{Asked, Decision, Policy, Standing, decide};
 use crate::ports::{self, Courses};
 use crate::settings::{ModelConfig, Settings};
 use crate::tools::mcp::ServerConfig;
@@ -77,6 +77,7 @@ impl Trial {
                 model: self.model.model.clone(),
                 node_syncing: head.syncing,
                 backend_down: None,
+                asked: None,
                 too_long: None,
                 tools_offered: Vec::new(),
                 tools_missing: Vec::new(),
@@ -117,6 +118,8 @@ impl Trial {
         match courses.begin(run, blob.as_deref(), &[]) {
             Err(why) => standing.unreadable = Some(why),
             Ok(course) => {
+                standing.asked =
+                    Some(Asked::of(&course.ask(), tokens_about(standing.prompt_bytes)));
                 let ports::Grant { tools, servers, is_reproducible } = course.grant();
                 let grant = Grant { tools, servers, is_reproducible };
                 standing.tools_offered = self.offered(&grant);

@@ -8,7 +8,11 @@ use types::params::{AGENT_NETWORK_FEE_PER_STEP, AGENT_REWARD_PER_TOKEN};
 use types::{Address, Hash, RunStatus};
 
 use super::{Policy, Reason, Unit};
+use crate::backend::tokens_about;
 use crate::chain::RunView;
+use crate::engine::budget;
+use crate::ports::Ask;
+use crate::talk::Constraint;
 
 /// What a decision depends on, beside the policy and the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +45,41 @@ pub struct Standing {
     pub rival: Option<Address>,
     /// Bytes of the prompt, its blob included.
     pub prompt_bytes: u64,
+    /// What is asked of the model; none if the request was not read yet.
+    pub asked: Option<Asked>,
     /// The tokens of a prompt for which the model has no room, and the most that it has room for.
     pub too_long: Option<(u64, u64)>,
     /// Why the request cannot be worked on; none if it can.
     pub unreadable: Option<String>,
+}
+
+/// What a request asks of the model, as far as it is money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// About how many tokens the prompt has.
+    pub prompt_tokens: u64,
+    /// The tokens of the shortest answer, where the request allows only answers of a form.
+    pub form_tokens: Option<u64>,
+    /// Whether tools are offered, after whose calls the prompt is read again.
+    pub has_tools: bool,
+}
+
+impl Asked {
+    /// What is asked with a prompt of so many tokens.
+    #[must_use]
+    pub fn of(ask: &Ask<'_>, prompt_tokens: u64) -> Self {
+        let form_tokens = match ask.constraint {
+            // Thoughts are tokens that are paid as well.
+            _ if ask.thinks => None,
+            Constraint::Free => None,
+            Constraint::Integer { .. } => Some(1),
+            Constraint::OneOf(texts) => {
+                let shortest = texts.iter().map(String::len).min().unwrap_or_default();
+                Some(tokens_about(u64::try_from(shortest).unwrap_or(u64::MAX)).max(1))
+            }
+        };
+        Self { prompt_tokens, form_tokens, has_tools: !ask.tools.is_empty() }
+    }
 }
 
 /// What to do about a run.
@@ -177,7 +212,22 @@ fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reas
     if let Some((got, max)) = standing.too_long {
         return Some(Reason::PromptTooLong { got, max, unit: Unit::Tokens });
     }
-    standing.unreadable.clone().map(|why| Reason::Unreadable { why })
+    if let Some(why) = &standing.unreadable {
+        return Some(Reason::Unreadable { why: why.clone() });
+    }
+    standing.asked.and_then(|asked| skip_prompt(policy, run, asked))
+}
+
+/// What is read is paid only by what is put out.
+fn skip_prompt(policy: &Policy, run: &RunView, asked: Asked) -> Option<Reason> {
+    let Asked { prompt_tokens, form_tokens, has_tools } = asked;
+    let reads = if has_tools { policy.steps_expected.min(run.steps_max).max(1) } else { 1 };
+    let tokens = prompt_tokens.saturating_mul(reads);
+    let cost_micro = tokens.saturating_mul(policy.prompt_micro_per_1000_tokens) / 1_000;
+    let paid = budget::output_tokens_max(run).unwrap_or_default();
+    let put_out = form_tokens.unwrap_or(u64::MAX).min(policy.tokens_expected).min(paid);
+    let income_micro = put_out.saturating_mul(AGENT_REWARD_PER_TOKEN);
+    (income_micro < cost_micro).then_some(Reason::PromptUnpaid { tokens, cost_micro, income_micro })
 }
 
 fn skip_model(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {

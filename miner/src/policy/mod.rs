@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use types::Address;
 
-pub use decide::{Decision, Standing, decide, jitter_ms};
+pub use decide::{Asked, Decision, Standing, decide, jitter_ms};
 pub use reason::{Reason, Unit};
 
 /// What is claimed; the table `[policy]` of the miner's configuration. Units are in the names.
@@ -28,6 +28,8 @@ pub struct Policy {
     pub tokens_expected: u64,
     /// How many steps a run is expected to take; each costs the escrow 100 micro.
     pub steps_expected: u64,
+    /// What reading 1,000 tokens of prompts costs this miner; nobody pays for it but by tokens put out.
+    pub prompt_micro_per_1000_tokens: u64,
     /// The least `maxSteps`.
     pub steps_min: u64,
     /// The greatest `maxSteps`.
@@ -67,6 +69,7 @@ impl Default for Policy {
             min_margin_micro: 0,
             tokens_expected: 500,
             steps_expected: 2,
+            prompt_micro_per_1000_tokens: 5,
             steps_min: 1,
             steps_max: 200,
             tools_allow: None,

@@ -121,6 +121,19 @@ pub enum Reason {
         #[serde(default)]
         unit: Unit,
     },
+    /// The answer is not expected to pay for reading the prompt.
+    #[error(
+        "reading about {tokens} tokens costs {cost_micro} micro by prompt_micro_per_1000_tokens, \
+         above the {income_micro} that the answer is expected to earn"
+    )]
+    PromptUnpaid {
+        /// Tokens that are read, each as often as it is.
+        tokens: u64,
+        /// What that costs.
+        cost_micro: u64,
+        /// What is put out earns.
+        income_micro: u64,
+    },
     /// It asks for something that is not understood.
     #[error("the request cannot be worked on: {why}")]
     Unreadable {
@@ -204,6 +217,7 @@ impl Reason {
             Self::RequesterDenied { .. } => "REQUESTER_DENIED",
             Self::RequesterNotListed { .. } => "REQUESTER_NOT_LISTED",
             Self::PromptTooLong { .. } => "PROMPT_TOO_LONG",
+            Self::PromptUnpaid { .. } => "PROMPT_UNPAID",
             Self::Unreadable { .. } => "UNREADABLE",
             Self::TooLate { .. } => "TOO_LATE",
             Self::RivalClaim { .. } => "RIVAL_CLAIM",

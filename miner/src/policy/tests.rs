@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use types::{Address, Hash, Keypair, RunStatus};
 
-use super::{Decision, Policy, PolicyError, PolicyFile, Reason, Standing, Unit, decide, jitter_ms};
+use super::{
+    Asked, Decision, Policy, PolicyError, PolicyFile, Reason, Standing, Unit, decide, jitter_ms,
+};
 use crate::chain::RunView;
+use crate::ports::Ask;
+use crate::talk::Constraint;
 
 fn address(seed: u8) -> Address {
     Keypair::from_seed(&[seed; 32]).address()
@@ -43,6 +47,7 @@ fn standing() -> Standing {
         model: "tiny".into(),
         node_syncing: false,
         backend_down: None,
+        asked: None,
         too_long: None,
         tools_offered: vec!["now".into()],
         tools_missing: vec![],
@@ -51,6 +56,10 @@ fn standing() -> Standing {
         prompt_bytes: 5,
         unreadable: None,
     }
+}
+
+fn asked(prompt_tokens: u64, form_tokens: Option<u64>) -> Asked {
+    Asked { prompt_tokens, form_tokens, has_tools: false }
 }
 
 type Change = fn(&mut Policy, &mut RunView, &mut Standing);
@@ -69,7 +78,7 @@ fn a_run_that_nothing_speaks_against_is_claimed() {
 
 #[test]
 fn every_reason_to_skip_has_its_code() {
-    let cases: [(&str, Change); 17] = [
+    let cases: [(&str, Change); 18] = [
         ("NOT_PENDING", |_, r, _| r.status = RunStatus::Claimed),
         ("EXCLUDED", |_, r, s| r.excluded.push(s.miner)),
         ("KNOWN", |_, _, s| s.journal = Some("over".into())),
@@ -85,6 +94,7 @@ fn every_reason_to_skip_has_its_code() {
         ("MODEL_UNNAMED", |p, _, _| p.unnamed_models = false),
         ("PROMPT_TOO_LONG", |p, _, _| p.prompt_bytes_max = 4),
         ("PROMPT_TOO_LONG", |_, _, s| s.too_long = Some((3_001, 3_000))),
+        ("PROMPT_UNPAID", |_, _, s| s.asked = Some(asked(400, Some(1)))),
         ("UNREADABLE", |_, _, s| s.unreadable = Some("bad".into())),
         ("TOO_LATE", |_, _, s| s.now_ms = 995_001),
     ];
@@ -251,4 +261,44 @@ fn a_changed_file_is_read_again_and_its_faults_are_told_once() {
     std::fs::write(&path, "[policy]\nruns_max = 3").unwrap();
     assert!(file.changed().unwrap().is_none());
     assert_eq!(3, file.changed().unwrap().unwrap().runs_max);
+}
+
+#[test]
+fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
+    let decided = |asked: Asked, change: fn(&mut Policy, &mut RunView)| {
+        let (mut policy, mut run) = (Policy::default(), run());
+        change(&mut policy, &mut run);
+        let code = decide(&policy, &run, &Standing { asked: Some(asked), ..standing() }).code();
+        code == "CLAIM"
+    };
+    let plain: fn(&mut Policy, &mut RunView) = |_, _| ();
+    // 5 micro for 1,000 tokens: one token of yes or no pays for 399.
+    assert!(decided(asked(399, Some(1)), plain));
+    assert!(!decided(asked(400, Some(1)), plain));
+    // 500 tokens of free text for 100,199.
+    assert!(decided(asked(100_199, None), plain));
+    assert!(!decided(asked(100_200, None), plain));
+    // What is expected is no more than what the escrow pays for: 9,900, and 300 of 400.
+    assert!(!decided(asked(60_200, None), |p, r| {
+        (r.max_fee_micro, p.min_max_fee_micro, p.min_margin_micro) = (400, 100, -9_999);
+    }));
+    // With tools it is read once for each step that is expected.
+    let tools = |prompt_tokens| Asked { has_tools: true, ..asked(prompt_tokens, None) };
+    assert!(decided(tools(50_099), plain));
+    assert!(!decided(tools(50_100), plain));
+    assert!(decided(tools(50_100), |_, r| r.steps_max = 1));
+    // An operator for whom reading costs nothing says so.
+    assert!(decided(asked(u64::MAX, Some(1)), |p, _| p.prompt_micro_per_1000_tokens = 0));
+}
+
+#[test]
+fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
+    let of = |constraint: &Constraint, thinks| {
+        Asked::of(&Ask { messages: &[], tools: &[], constraint, thinks, so_far: "" }, 7)
+    };
+    let texts = Constraint::OneOf(vec!["certainly".into(), "no".into()]);
+    assert_eq!(asked(7, Some(1)), of(&texts, false));
+    assert_eq!(asked(7, None), of(&texts, true));
+    assert_eq!(asked(7, Some(1)), of(&Constraint::Integer { min: None, max: None }, false));
+    assert_eq!(asked(7, None), of(&Constraint::Free, false));
 }

@@ -17,6 +17,9 @@ pub(super) const SCHEMA_BYTES_MAX: usize = 32 * 1024;
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
 /// The most parts that are looked at to say what is wrong; beyond, it is only said that it is wrong.
 const EXPLAINED_WORK_MAX: usize = 250_000;
+/// The most parts that may have to be looked at: minutes at the worst. Most arguments of so much work
+/// take a moment; which of them do not is not known before.
+const WORK_MAX: usize = 10_000_000_000;
 /// The draft in which `id` is an address.
 const OLD_DRAFT: &str = "draft-04";
 
@@ -113,7 +116,12 @@ impl Schema {
     /// where finding out would take long.
     pub fn check(&self, arguments: &Map<String, Value>) -> Result<(), Failure> {
         let instance = Value::Object(arguments.clone());
-        if self.extent.work(&instance) > EXPLAINED_WORK_MAX {
+        let work = self.extent.work(&instance);
+        if work > WORK_MAX {
+            let message = "the arguments are nested too deeply for the tool's schema";
+            return Err(Failure::new(Code::BadArguments, message));
+        }
+        if work > EXPLAINED_WORK_MAX {
             // What is right is found without looking at everything that is wrong.
             let is_valid = self.validator.is_valid(&instance);
             let message = "the arguments do not fit the tool's schema";

@@ -16,6 +16,7 @@
 //! Not here: tools that the requester runs itself (they are only encoded), what a model is told
 //! about a result, and when a run is claimed.
 
+mod apart;
 mod arguments;
 mod builtin;
 mod chain;

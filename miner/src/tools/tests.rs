@@ -331,7 +331,7 @@ fn stage(class: Class) -> Toolbox {
     let tool = Arc::new(Actor { spec: ToolSpec { name, description, parameters }, class });
     let limits =
         Limits { timeout: Duration::from_millis(50), input_bytes_max: 60, output_bytes_max: 300 };
-    Toolbox::of(BTreeMap::from([("act".to_owned(), Offered { tool, schema, limits })]))
+    Toolbox::of(BTreeMap::from([("act".to_owned(), Offered { tool, schema, limits, apart: None })]))
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@ use std::fmt::Debug;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use wallet::Client;
 
+use super::apart::Apart;
 use super::arguments::Schema;
 use super::config::{Config, ConfigFaults};
 use super::hashes::canonical_json;
@@ -24,6 +25,9 @@ use super::tool::{Class, Code, Failure, Limits, Terms, Tool};
 use super::{SchemaFault, builtin};
 use crate::talk::ToolSpec;
 use crate::text;
+
+/// How long a check of arguments may take, its wait for the one before it included.
+const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the tools work with.
 #[derive(Clone, Debug)]
@@ -85,6 +89,23 @@ pub(super) struct Offered {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) schema: Arc<Schema>,
     pub(super) limits: Limits,
+    /// Where arguments are checked against a schema of a stranger; none for a schema of our own,
+    /// which takes no time.
+    pub(super) apart: Option<Apart>,
+}
+
+impl Offered {
+    /// Checks arguments against the schema.
+    async fn check(&self, arguments: &Map<String, Value>) -> Result<(), Failure> {
+        let Some(apart) = &self.apart else { return self.schema.check(arguments) };
+        let (schema, arguments) = (Arc::clone(&self.schema), arguments.clone());
+        let checked = apart.run(CHECK_PATIENCE, move || schema.check(&arguments)).await;
+        checked.unwrap_or_else(|| {
+            let most = CHECK_PATIENCE.as_millis();
+            let message = format!("the arguments were not checked within {most} ms");
+            Err(Failure::new(Code::Timeout, message))
+        })
+    }
 }
 
 /// The tools of one miner. Cloning is cheap; clones share the servers.
@@ -108,7 +129,8 @@ impl Toolbox {
             let schema = Schema::compile(&tool.spec().parameters)
                 .map_err(|source| OpenError::Schema { tool: name.clone(), source })?;
             let limits = config.limits_of(&name, tool.terms().limits);
-            tools.insert(name, Offered { tool, schema: Arc::new(schema), limits });
+            let schema = Arc::new(schema);
+            tools.insert(name, Offered { tool, schema, limits, apart: None });
         }
         let servers: Result<Vec<_>, _> = config
             .mcp
@@ -254,7 +276,11 @@ async fn guarded(
         let message = format!("the arguments have {bytes} bytes: expected at most {most}");
         return Err(Failure::new(Code::BadArguments, message));
     }
-    offered.schema.check(arguments)?;
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => return Err(Failure::new(Code::Cancelled, "the miner stops")),
+        checked = offered.check(arguments) => checked?,
+    }
     let call = AssertUnwindSafe(offered.tool.call(arguments)).catch_unwind();
     tokio::select! {
         biased;

@@ -163,7 +163,7 @@ impl Backend for Embedded {
         Health::Ready
     }
 
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         let Iteration { messages, tools, so_far, output_tokens_max, .. } = *iteration;
         let context_tokens_max = self.manifest.context_tokens_max;
         let turns = turns::turns(messages, tools);
@@ -176,7 +176,7 @@ impl Backend for Embedded {
             let output_tokens = output_tokens_max;
             return Err(BackendError::TooLong { tokens_min, output_tokens, context_tokens_max });
         }
-        Ok(())
+        Ok(tokens_min)
     }
 
     async fn infer(

@@ -171,14 +171,14 @@ impl Backend for Model {
         self.health.lock().clone()
     }
 
-    async fn fits(&self, iteration: &Iteration<'_>) -> Result<(), BackendError> {
+    async fn fits(&self, iteration: &Iteration<'_>) -> Result<u64, BackendError> {
         let bytes = iteration.messages[0].text.len();
         let tokens_min = u64::try_from(bytes).unwrap();
         let output_tokens = iteration.output_tokens_max;
         let room = self.room_bytes.load(Ordering::SeqCst);
         let context_tokens_max = u32::try_from(room).unwrap_or(u32::MAX);
         let too_long = BackendError::TooLong { tokens_min, output_tokens, context_tokens_max };
-        if bytes > room { Err(too_long) } else { Ok(()) }
+        if bytes > room { Err(too_long) } else { Ok(tokens_min / 4) }
     }
 
     async fn infer(

@@ -16,6 +16,7 @@ use super::ServerConfig;
 use super::config::SEPARATOR;
 use super::connection::SharedPeer;
 use crate::talk::ToolSpec;
+use crate::tools::apart::Apart;
 use crate::tools::arguments::Schema;
 use crate::tools::canonical_json;
 use crate::tools::tool::{Class, Code, Failure, Limits, Terms, Tool};
@@ -36,6 +37,8 @@ pub(super) struct Line {
     pub(super) peer: SharedPeer,
     /// Cancelled by whoever finds that the server no longer answers.
     pub(super) lost: CancellationToken,
+    /// Where arguments of its tools are checked.
+    pub(super) apart: Apart,
     /// Calls under way.
     pub(super) calls: Arc<AtomicUsize>,
 }
@@ -101,7 +104,7 @@ pub(super) fn offered(
     let description = listed.description.map(|text| cut(text.into_owned(), DESCRIPTION_BYTES_MAX));
     let spec = ToolSpec { name: full, description: description.unwrap_or_default(), parameters };
     let tool = Arc::new(ServerTool { spec, name, terms, line: line.clone() });
-    Ok(Offered { tool, schema: Arc::new(schema), limits })
+    Ok(Offered { tool, schema: Arc::new(schema), limits, apart: Some(line.apart.clone()) })
 }
 
 /// Counts a call for as long as it runs, however it ends.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::ServerConfig;
 use super::connection::{ConnectFault, Connection, Handshake};
 use super::offer::{Line, Room, offered};
+use crate::tools::apart::Apart;
 use crate::tools::config::Config;
 use crate::tools::sandbox::Wrapper;
 use crate::tools::tool::Limits;
@@ -44,8 +45,13 @@ impl Pace {
 
 /// A server that stayed for so long is tried again after the first pause.
 const STEADY: Duration = Duration::from_secs(60);
+/// How long the schemas of a server's tools may take to be compiled.
+const COMPILE_PATIENCE: Duration = Duration::from_secs(10);
 /// More than everything that closing a connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// Why a server is given up whose schemas are not compiled in time.
+const TOO_INTRICATE: &str = "the schemas of its tools take too long to read";
 
 /// Why a server cannot even be tried.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +83,9 @@ struct Shared {
     limits: Config,
     pace: Pace,
     stop: CancellationToken,
+    /// Where its schemas are compiled, and where arguments are checked.
+    compiling: Apart,
+    checking: Apart,
     /// The tools that are offered; none while it is not connected.
     tools: RwLock<Option<BTreeMap<String, Offered>>>,
     /// The tools that were offered last.
@@ -124,6 +133,8 @@ impl Server {
             limits: Config { mcp: Vec::new(), ..all.clone() },
             pace,
             stop: around.stop.child_token(),
+            compiling: Apart::new(),
+            checking: Apart::new(),
             tools: RwLock::default(),
             known: RwLock::default(),
             tried: CancellationToken::new(),
@@ -258,15 +269,18 @@ impl Shared {
     }
 
     /// Offers the tools until the server is lost or is to stop; answers why it is over.
-    async fn serve(&self, connection: &Connection, listed: Vec<Listed>) -> &'static str {
+    async fn serve(self: &Arc<Self>, connection: &Connection, listed: Vec<Listed>) -> &'static str {
         let line = Line {
             peer: Arc::new(connection.peer().clone()),
             lost: CancellationToken::new(),
+            apart: self.checking.clone(),
             calls: Arc::new(AtomicUsize::new(0)),
         };
         // Whoever still waits for an answer when this ends need not wait for the time limit.
         let _all_know = line.lost.clone().drop_guard();
-        self.offer(listed, &line);
+        if !self.offer(listed, &line).await {
+            return TOO_INTRICATE;
+        }
         self.tried.cancel();
         let mut checks = interval(self.pace.check);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -284,14 +298,33 @@ impl Shared {
                 continue;
             }
             match connection.list(self.pace.handshake).await {
-                Ok(listed) => self.offer(listed, &line),
+                Ok(listed) => {
+                    if !self.offer(listed, &line).await {
+                        return TOO_INTRICATE;
+                    }
+                }
                 Err(_) => return "it does not answer",
             }
         }
     }
 
-    /// Puts what the server lists on the list of the miner.
-    fn offer(&self, listed: Vec<Listed>, line: &Line) {
+    /// Puts what the server lists on the list of the miner; false if that takes too long.
+    async fn offer(self: &Arc<Self>, listed: Vec<Listed>, line: &Line) -> bool {
+        let (this, line) = (Arc::clone(self), line.clone());
+        let compile = move || this.compile(listed, &line);
+        let compiled = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => return true,
+            compiled = self.compiling.run(COMPILE_PATIENCE, compile) => compiled,
+        };
+        let Some(tools) = compiled else { return false };
+        self.known.write().clone_from(&tools);
+        *self.tools.write() = Some(tools);
+        true
+    }
+
+    /// The tools of a list, with their schemas ready.
+    fn compile(&self, listed: Vec<Listed>, line: &Line) -> BTreeMap<String, Offered> {
         let wanted = self.config.tools.as_ref();
         let limits = |name: &str| self.limits.limits_of(name, Limits::DEFAULT);
         let (mut tools, mut room) = (BTreeMap::new(), Room::WHOLE);
@@ -312,7 +345,6 @@ impl Shared {
                 }
             }
         }
-        self.known.write().clone_from(&tools);
-        *self.tools.write() = Some(tools);
+        tools
     }
 }

@@ -1,0 +1,69 @@
+//! Work on schemas and arguments of strangers, apart from the threads on which everything else runs.
+//!
+//! It cannot be interrupted, and some of it takes seconds. So each server has one thread for it and no
+//! more: whoever waits gives up in time, and others do not wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+/// One thread at a time. Clones share it.
+#[derive(Clone, Debug)]
+pub(super) struct Apart(Arc<Semaphore>);
+
+impl Apart {
+    /// A thread for one server.
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+
+    /// What the work gives; none if it was not begun and done in time, or panicked. Work that was
+    /// begun goes on, and nothing else is begun before it ends.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let done = async {
+            let place = Arc::clone(&self.0).acquire_owned().await.ok()?;
+            let work = move || {
+                let _place = place;
+                work()
+            };
+            tokio::task::spawn_blocking(work).await.ok()
+        };
+        tokio::time::timeout(patience, done).await.ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Long work keeps nobody else waiting.
+
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::Apart;
+
+    #[tokio::test]
+    async fn long_work_is_given_up_and_nothing_is_begun_beside_it() {
+        let (apart, other) = (Apart::new(), Apart::new());
+        let (end, ended) = mpsc::channel::<()>();
+        let soon = Duration::from_millis(50);
+        let long = apart.run(soon, move || ended.recv());
+        assert!(long.await.is_none());
+        assert_eq!(None, apart.run(soon, || 1).await, "it still goes on");
+        assert_eq!(Some(2), other.run(Duration::from_secs(10), || 2).await);
+        end.send(()).unwrap();
+        assert_eq!(Some(3), apart.run(Duration::from_secs(10), || 3).await);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_no_answer_and_leaves_the_thread_to_others() {
+        let apart = Apart::new();
+        let late = Duration::from_secs(10);
+        assert_eq!(None::<()>, apart.run(late, || panic!("a fault")).await);
+        assert_eq!(Some(1), apart.run(late, || 1).await);
+    }
+}
