@@ -4,7 +4,7 @@
 //
 // Each round is a run of its own. SPEND_MICRO bounds what all rounds together can cost.
 
-import { client, readKey, run } from "./environment.js";
+import { client, printable, readKey, run } from "./environment.js";
 import { computeConversationId, inferToolsChat, readAnswer, resume, writeRequest } from "./ombra.js";
 
 const MAX_FEE = 20000n;
@@ -53,7 +53,7 @@ await run("node agent-loop.js PROMPT [SPEND_MICRO [ROUNDS]]", async (words) => {
     console.log(`round ${round}: ${answer.finishReason}, ${spent} micro so far`);
     if (answer.finishReason === "error") throw new Error(answer.response);
     if (answer.finishReason !== "tool_calls") {
-      console.log(answer.response);
+      console.log(printable(answer.response));
       return;
     }
     const results = Object.fromEntries(answer.calls.map((call) => [call.id, execute(call)]));
@@ -71,7 +71,7 @@ function execute({ name, arguments: args }) {
   } catch (error) {
     result = `error: ${error.message}`;
   }
-  console.log(`  ${name}(${JSON.stringify(args)}): ${result}`);
+  console.log(printable(`  ${name}(${JSON.stringify(args)}): ${result}`));
   return result;
 }
 

@@ -1,7 +1,7 @@
 // Asks for an agent run and follows it until it is settled. Ctrl-C stops following, not the run.
 // Usage: OMBRA_KEY_FILE=key.txt node agent-run.js PROMPT [MAX_FEE_MICRO [MAX_STEPS]]
 
-import { client, readKey, run } from "./environment.js";
+import { client, printable, readKey, run } from "./environment.js";
 
 const ENDED = ["completed", "failed", "timeout", "insufficient_funds", "cancelled"];
 const POLL_MS = 500;
@@ -18,7 +18,7 @@ await run("node agent-run.js PROMPT [MAX_FEE_MICRO [MAX_STEPS]]", async (words) 
 
   const ended = await client.rpc("ombra_getAgentRun", [agentRunId]);
   const { status, finalAnswerInline, minerReward = "0", userRefund, networkFee = "0" } = ended;
-  if (finalAnswerInline !== undefined) console.log(finalAnswerInline);
+  if (finalAnswerInline !== undefined) console.log(printable(finalAnswerInline));
   console.log(`${status}: miner ${minerReward}, refund ${userRefund}, burned ${networkFee} micro`);
 });
 

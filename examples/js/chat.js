@@ -1,7 +1,7 @@
 // Posts a turn to a conversation if a text is given, then prints the conversation.
 // Usage: OMBRA_KEY_FILE=key.txt node chat.js CONVERSATION|new [TEXT]
 
-import { client, readKey, run } from "./environment.js";
+import { client, printable, readKey, run } from "./environment.js";
 import { computeConversationId } from "./ombra.js";
 
 await run("node chat.js CONVERSATION|new [TEXT]", async (words) => {
@@ -18,6 +18,6 @@ await run("node chat.js CONVERSATION|new [TEXT]", async (words) => {
   }
   console.log(`conversation ${conversationId}`);
   for await (const turn of client.items("ombra_getConversation", [conversationId])) {
-    console.log(`${turn.from.slice(0, 8)} ${turn.role}: ${turn.content}`);
+    console.log(printable(`${turn.from.slice(0, 8)} ${turn.role}: ${turn.content}`));
   }
 });

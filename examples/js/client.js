@@ -8,6 +8,12 @@ import { OmbraError } from "./errors.js";
 /** @typedef {import("./keys.js").Key} Key */
 /** @typedef {import("./transactions.js").Signed} Signed */
 
+/**
+ * A chain: the id that signatures are bound to, and the hash of its genesis file, which tells chains
+ * of the same id apart.
+ * @typedef {{chainId: string, genesisHash: string}} Chain
+ */
+
 /** Codes of circumstances that pass: the same signed transaction may be sent again. */
 const PASSING = ["UNREACHABLE", "SYNCING", "SHUTTING_DOWN", "BUSY", "POOL_FULL", "SENDER_LIMIT"];
 /** The JSON-RPC error of what does not exist. */
@@ -22,7 +28,8 @@ export class Client {
   #url;
   #WebSocket;
   #timeoutMs;
-  #chainId;
+  #expected;
+  #chain;
   #lastSubmission = Promise.resolve();
 
   /**
@@ -31,12 +38,16 @@ export class Client {
    * @param {typeof WebSocket} [options.WebSocket] for subscriptions where the engine has none, as
    *   Node.js before 22
    * @param {number} [options.timeoutMs] how long a call may take, 30 seconds if not given
+   * @param {Partial<Chain>} [options.chain] the chain that is signed for, by its id, its genesis hash
+   *   or both: nothing is signed on the word of a node that is of another. Without it the first
+   *   answer of the node holds; remember what `chain` gives, and give it here the next time
    */
-  constructor(url, { WebSocket = globalThis.WebSocket, timeoutMs = 30000 } = {}) {
+  constructor(url, { WebSocket = globalThis.WebSocket, timeoutMs = 30000, chain = {} } = {}) {
     const here = /^https?:/.test(globalThis.location?.origin) ? location.origin : undefined;
     this.#url = new URL(url ?? here ?? "http://127.0.0.1:8777", here);
     this.#WebSocket = WebSocket;
     this.#timeoutMs = timeoutMs;
+    this.#expected = { chainId: chain.chainId, genesisHash: chain.genesisHash };
   }
 
   /**
@@ -133,12 +144,30 @@ export class Client {
   }
 
   /**
-   * The chain's id. It is asked for once.
+   * The chain that is signed for. The node is asked once, so that no later answer changes it.
+   * @returns {Promise<Chain>}
+   * @throws {OmbraError} `OTHER_CHAIN` if the node is of another than the one that was expected
+   */
+  async chain() {
+    if (this.#chain) return this.#chain;
+    const { chainId, genesisHash } = await this.rpc("ombra_chainInfo");
+    const [got, expected] = [{ chainId, genesisHash }, this.#expected];
+    const differs = (name) => expected[name] !== undefined && expected[name] !== got[name];
+    if (differs("chainId") || differs("genesisHash")) {
+      const text = (one) => `${one.chainId ?? "any"}, genesis ${one.genesisHash ?? "any"}`;
+      const message = `nothing was signed: expected chain ${text(expected)}; the node is of chain ${text(got)}`;
+      throw new OmbraError(message, "OTHER_CHAIN", { expected, got });
+    }
+    this.#chain ??= got;
+    return this.#chain;
+  }
+
+  /**
+   * The id of the chain that is signed for.
    * @returns {Promise<string>}
    */
   async chainId() {
-    this.#chainId ??= (await this.rpc("ombra_chainInfo")).chainId;
-    return this.#chainId;
+    return (await this.chain()).chainId;
   }
 
   /**

@@ -14,7 +14,7 @@ export class OmbraError extends Error {
     /**
      * A code of docs/protocol.md section 9 or docs/rpc.md section 2.3 such as `NONCE_STALE`; the
      * number as text where the node gives no word; or one of this client: `UNREACHABLE`, `TIMEOUT`,
-     * `NO_WEBSOCKET`, `HTTP_403`.
+     * `NO_WEBSOCKET`, `OTHER_CHAIN`, `HTTP_403`.
      * @type {string}
      */
     this.code = code;

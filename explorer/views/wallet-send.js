@@ -2,31 +2,40 @@
 
 import { h, swap } from "../dom.js";
 import { decoded } from "../kinds.js";
-import { node } from "../live.js";
 import { empty, kind, line, link, plainHash, status, time, txLink } from "../parts.js";
 import { call } from "../rpc.js";
 
 /** Builds a transaction, asks whether it shall be signed, signs and sends it. */
-export async function propose({ page, library, key, sent }, type, fields, leads = null) {
+export async function propose({ page, library, key, sent, chain }, type, fields, leads = null) {
+  const { chainId, genesisHash } = sameChain(chain(), await call("ombra_chainInfo", [], page.signal));
   const { pendingNonce: nonce } = await call("ombra_getAccount", [key.address], page.signal);
   const [from, timestamp] = [key.address, Date.now()];
-  const envelope = { from, publicKey: key.publicKey, nonce, timestamp, chainId: node.info.chainId };
+  const envelope = { from, publicKey: key.publicKey, nonce, timestamp, chainId };
   const whole = await library.completeFields(type, fields, envelope);
   const unsigned = await library.buildTransaction(type, whole, envelope);
-  if (!(await confirm(page, unsigned))) return;
+  if (!(await confirm(page, unsigned, genesisHash))) return;
   const signed = library.attachSignature(unsigned, await key.sign(unsigned.hash));
   const to = type === "AGENT_REQUEST" ? ["run", whole.agentRunId] : leads;
   await sent.send({ tx: signed, hash: unsigned.hash, type, leads: to, at: timestamp, state: "sending", why: null });
 }
 
-/** Shows what would be signed; answers whether it shall be. */
-function confirm(page, { tx, hash }) {
+/** The chain that the key was opened for, if the node is still of it. */
+function sameChain(expected, got) {
+  if (expected !== null && (expected.chainId !== got.chainId || expected.genesisHash !== got.genesisHash)) {
+    throw new Error(`Nothing was signed: the key was opened for chain ${expected.chainId}, genesis ${expected.genesisHash}; the node is of chain ${got.chainId}, genesis ${got.genesisHash} now. Forget the key, and open it again.`);
+  }
+  return expected ?? got;
+}
+
+/** Shows what would be signed, and for which chain; answers whether it shall be. */
+function confirm(page, { tx, hash }, genesisHash) {
   return new Promise((resolve) => {
     const leave = () => dialog.close("no");
     const refuse = h("button", { type: "button", on: { click: leave } }, "Do not sign");
     const dialog = h("dialog", { "aria-labelledby": "confirm-title" },
       h("h2", { id: "confirm-title" }, "Sign this ", kind(tx.type), "?"),
       decoded(tx),
+      h("p", { class: "faint" }, "The chain's genesis: ", plainHash(genesisHash, "hash")),
       h("p", { class: "faint" }, "Its hash, which is what is signed: ", plainHash(hash, "hash")),
       h("p", { class: "turns" },
         refuse,

@@ -9,11 +9,14 @@ import { call, callAll, CallError } from "../rpc.js";
 import { busy, field, forms } from "./wallet-forms.js";
 import { sentList } from "./wallet-send.js";
 
+/** The chain that a key was opened for: it signs for no other, whatever the node says later. */
+const chainOf = (info) => (info === null ? null : { chainId: info.chainId, genesisHash: info.genesisHash });
+
 /** Where the key is kept, if somebody wants that: one for each chain. */
 const place = () => `ombra.key.${node.info?.genesisHash ?? "unknown"}`;
 
 /** The key that is open, while the page is; it is there again when one comes back from another page. */
-const held = { key: null, sent: [] };
+const held = { key: null, chain: null, sent: [] };
 
 export async function wallet(page, [, conversationId]) {
   page.show("Wallet", empty("Loading …"));
@@ -52,6 +55,7 @@ function draw(page, library, conversationId) {
     return;
   }
   const { key } = held;
+  held.chain ??= chainOf(node.info);
   const own = page.part({
     load: (signal) => callAll([["ombra_getAccount", [key.address]], ["txpool_contentFrom", [key.address]]], signal),
     draw: ([found, waiting]) => {
@@ -63,7 +67,7 @@ function draw(page, library, conversationId) {
   const sent = sentList(page, held.sent, own.refresh);
   page.show("Wallet", warning,
     card("Your account", h("p", {}, address(key.address, true)), own.box, keeping(again)),
-    card("Do something", forms({ page, library, key, sent, conversationId })),
+    card("Do something", forms({ page, library, key, sent, conversationId, chain: () => (held.chain ??= chainOf(node.info)) })),
     card("Sent from here", sent.box));
 }
 
@@ -120,7 +124,7 @@ function keeping(again) {
   };
   const forget = () => {
     localStorage.removeItem(place());
-    [held.key, held.sent] = [null, []];
+    [held.key, held.chain, held.sent] = [null, null, []];
     again();
   };
   return h("div", { class: "stack" },

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use types::{Address, Keypair};
-use wallet::Client;
+use wallet::chain::{check_id, check_named};
+use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
 
 use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, Understanding};
 use crate::backend::breaker::Guarded;
@@ -47,6 +48,10 @@ pub struct Setting {
     pub folder: PathBuf,
     /// The wallet that signs and earns.
     pub key: Keypair,
+    /// Where the chain of the wallet's first use is remembered; none for a key that is no secret.
+    pub memory: Option<ChainMemory>,
+    /// The chain id that the operator gave.
+    pub chain_id: Option<String>,
     /// The node.
     pub node: Client,
     /// The time.
@@ -94,6 +99,9 @@ pub enum ProgramError {
     /// The node.
     #[error(transparent)]
     Node(#[from] ChainError),
+    /// The wallet does not sign for the node's chain.
+    #[error(transparent)]
+    Chain(WalletError),
     /// The model server.
     #[error(transparent)]
     Backend(#[from] SetupError),
@@ -162,12 +170,19 @@ impl Program {
             Settings::read(&setting.config)?;
         let (policy_file, policy) = PolicyFile::open(&setting.config)?;
         let Setting { config: file, folder, key, node, clock, wrapper, counters, .. } = setting;
-        let Setting { backend, waiting, stop, .. } = setting;
+        let Setting { backend, waiting, stop, memory, chain_id, .. } = setting;
         check_sweep(sweep.as_ref(), key.address())?;
-        let chain = Arc::new(Node::new(node.clone()).map_err(SetupError::from)?);
+        let chain = Node::new(node.clone()).map_err(SetupError::from)?;
+        let admitted = async {
+            let head = head(&chain, &waiting).await?;
+            admit(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
+            Ok(head)
+        };
         let (head, backend) =
-            tokio::try_join!(head(&chain, &waiting), connected(backend, &model, &waiting, &stop))?;
+            tokio::try_join!(admitted, connected(backend, &model, &waiting, &stop))?;
+        let chain = Arc::new(chain.bound_to(head.chain()));
         let journal = Arc::new(open_journal(&folder, &key, &head)?);
+        remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
         let toolbox = Toolbox::open(&tools, &around)?;
@@ -296,6 +311,38 @@ async fn head(chain: &Node, waiting: &Waiting) -> Result<Head, ProgramError> {
     Ok(until_there(Needed::Node, waiting, Pace::START, ask, is_passing).await?)
 }
 
+/// Checks that the wallet signs for a chain. Nothing is remembered yet: the journal may know better.
+fn admit(
+    got: &Chain,
+    memory: Option<&ChainMemory>,
+    named: Option<&str>,
+) -> Result<(), ProgramError> {
+    let checked = match memory {
+        Some(memory) => memory.check(got, named).map(drop),
+        None => check_id(got).and_then(|()| named.map_or(Ok(()), |named| check_named(got, named))),
+    };
+    checked.map_err(ProgramError::Chain)
+}
+
+/// Remembers the chain, which the journal is of. Where that cannot be beside the key, the journal
+/// remembers it.
+fn remember(
+    got: &Chain,
+    memory: Option<&ChainMemory>,
+    named: Option<&str>,
+) -> Result<(), ProgramError> {
+    match memory.map(|memory| memory.bind(got, named)) {
+        Some(Ok(Bond::New)) => tracing::info!("the wallet signs for chain {got} from now on"),
+        Some(Ok(Bond::Once)) => tracing::warn!("the wallet signs for chain {got}, as it was named"),
+        Some(Ok(Bond::Known)) | None => (),
+        Some(Err(why @ WalletError::ChainNotKept { .. })) => {
+            tracing::warn!(%why, "the journal alone remembers the chain");
+        }
+        Some(Err(why)) => return Err(ProgramError::Chain(why)),
+    }
+    Ok(())
+}
+
 /// The model: the one that is given, or that of the configuration, once its server is there.
 async fn connected(
     given: Option<Arc<dyn Backend>>,
@@ -358,7 +405,7 @@ pub fn make_folder(folder: &Path) -> Result<(), ProgramError> {
 pub fn open_journal(folder: &Path, key: &Keypair, head: &Head) -> Result<Journal, ProgramError> {
     make_folder(folder)?;
     let path = folder.join(JOURNAL);
-    Journal::open(&path, key.address(), head.genesis).map_err(|source| match source {
+    Journal::open(&path, key.address(), &head.chain()).map_err(|source| match source {
         // It names the file itself.
         JournalError::InUse { .. } => ProgramError::Journal(source),
         JournalError::Foreign { .. }

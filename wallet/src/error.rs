@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::chain::{Chain, OtherChain};
+
 /// A fault of keys, words or wallet files. No message ever holds a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum WalletError {
@@ -54,6 +56,48 @@ pub enum WalletError {
         name: String,
         /// The key store's folder.
         folder: PathBuf,
+    },
+    /// The node is of another chain than the one that the key was used on.
+    #[error(
+        "nothing was signed: {other}. {path} remembers the first, where the key was used before"
+    )]
+    OtherChain {
+        /// The file that remembers.
+        path: PathBuf,
+        /// Both chains.
+        other: Box<OtherChain>,
+    },
+    /// The node is of another chain than the one that the user named.
+    #[error("nothing was signed: expected chain {named}; the node is of chain {got}")]
+    NotTheNamed {
+        /// The id that the user gave.
+        named: String,
+        /// The chain that the node names.
+        got: Box<Chain>,
+    },
+    /// The node names a chain id that no genesis file can have.
+    #[error(
+        "nothing was signed: the node names the chain id {got:?}, expected 1 to 64 of [A-Za-z0-9._-]"
+    )]
+    BadChainId {
+        /// What it names, shortened.
+        got: String,
+    },
+    /// The chain of a key's first use cannot be written down.
+    #[error("the key's chain cannot be remembered in {path}, so nothing is signed: {source}")]
+    ChainNotKept {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file that remembers a key's chain cannot be understood.
+    #[error("nothing was signed: {path} does not say which chain the key is used on: {why}")]
+    ChainDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
     },
     /// Reading or writing failed.
     #[error("{path}: {source}")]

@@ -10,15 +10,17 @@
 //!
 //! Invariants: a secret never leaves a [`Wallet`] except by a method whose name says so; no `Debug` output
 //! holds one; secrets are wiped from memory when they are dropped; wallet files are private to their
-//! owner (0600) and appear whole or not at all.
+//! owner (0600) and appear whole or not at all; nothing is signed for a chain that only a node has
+//! named, but for the first use of a key, which is remembered.
 //!
 //! Entry points: [`Phrase`] (words and derivation), [`Wallet`], [`encrypted`] (the file format),
-//! [`KeyStore`] (a folder of wallet files), [`accounts`] (development accounts), [`sign`] (building
+//! [`KeyStore`] (a folder of wallet files), [`ChainMemory`] (which chain a key signs for), [`accounts`] (development accounts), [`sign`] (building
 //! and signing), [`Client`] (JSON-RPC).
 //!
 //! Not here: prompts, printing, configuration (the command line has them); ledger rules (`types`, `state`).
 
 pub mod accounts;
+pub mod chain;
 pub mod client;
 pub mod encrypted;
 mod error;
@@ -28,6 +30,7 @@ mod owner;
 pub mod sign;
 mod store;
 
+pub use chain::{Bond, Chain, ChainMemory, OtherChain};
 pub use client::{Answer, Client, ClientError, Events, Kind, Page};
 pub use error::{WalletError, WalletFileFault};
 pub use file::write_new_file;

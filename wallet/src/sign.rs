@@ -7,7 +7,7 @@ use types::{Amount, Body, Hash, Keypair, ids};
 
 pub use types::build::Envelope;
 
-use crate::{Client, ClientError};
+use crate::{Chain, Client, ClientError, OtherChain};
 
 /// A signed transaction: the text to send, byte for byte as it was built, and its hash.
 #[derive(Clone, Debug)]
@@ -87,17 +87,23 @@ impl Request {
 }
 
 impl Client {
-    /// The next envelope of a key: the nonce after all pending transactions, and the chain's id.
+    /// The next envelope of a key for a chain: the nonce after all pending transactions, and the
+    /// chain's id.
     ///
     /// # Errors
-    /// When the node is not reachable.
+    /// When the node is not reachable, and [`ClientError::OtherChain`] if it is of another chain.
     pub async fn envelope(
         &self,
         keypair: &Keypair,
+        chain: &Chain,
         timestamp_ms: u64,
     ) -> Result<Envelope, ClientError> {
         let account = self.account(&keypair.address()).await?;
-        let chain = self.chain_info().await?;
+        let got = self.chain_info().await?.chain();
+        if got != *chain {
+            let other = OtherChain { expected: chain.clone(), got };
+            return Err(ClientError::OtherChain(Box::new(other)));
+        }
         Ok(Envelope {
             nonce: account.pending_nonce,
             timestamp: timestamp_ms,

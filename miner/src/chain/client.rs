@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use types::{Address, Hash, RunStatus};
 use wallet::client::records;
 use wallet::client::{Events, Kind, Page};
-use wallet::{Client, ClientError};
+use wallet::{Chain, Client, ClientError, OtherChain};
 
 use super::{
     BlobView, ChainError, Fate, Funds, Head, Ledger, Notice, RunView, Runs, StepView, Watch,
@@ -28,6 +28,8 @@ const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Node {
     client: Client,
     http: reqwest::Client,
+    /// The only chain that its answers may be of.
+    bound: Option<Chain>,
 }
 
 type Answer<T> = Result<T, ChainError>;
@@ -38,7 +40,13 @@ impl Node {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(client: Client) -> Result<Self, reqwest::Error> {
-        Ok(Self { client, http: crate::backend::http::client()? })
+        Ok(Self { client, http: crate::backend::http::client()?, bound: None })
+    }
+
+    /// The same node, which is to be of this chain: what it says of another is an error.
+    #[must_use]
+    pub fn bound_to(self, chain: Chain) -> Self {
+        Self { bound: Some(chain), ..self }
     }
 
     async fn list(&self, filter: Value, pages_max: usize) -> Answer<Vec<RunView>> {
@@ -75,7 +83,8 @@ fn error(error: ClientError) -> ChainError {
         | ClientError::Strange { .. }
         | ClientError::Unreadable { .. }
         | ClientError::Unwritable { .. }
-        | ClientError::WrongHash { .. } => ChainError::Strange(error.to_string()),
+        | ClientError::WrongHash { .. }
+        | ClientError::OtherChain(_) => ChainError::Strange(error.to_string()),
     }
 }
 
@@ -200,6 +209,11 @@ struct Blob {
 impl Ledger for Node {
     async fn head(&self) -> Answer<Head> {
         let chain = self.client.chain_info().await.map_err(error)?.into_value();
+        let got = chain.chain();
+        if let Some(expected) = self.bound.as_ref().filter(|bound| **bound != got) {
+            let other = OtherChain { expected: expected.clone(), got };
+            return Err(ChainError::Strange(other.to_string()));
+        }
         Ok(Head {
             chain_id: chain.chain_id,
             genesis: chain.genesis_hash,

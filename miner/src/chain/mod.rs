@@ -7,6 +7,7 @@ mod ports;
 
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash, RunStatus};
+use wallet::Chain;
 
 pub use ports::{Ledger, Runs, Watch};
 
@@ -90,6 +91,14 @@ pub struct Head {
     pub step_tokens_max: u64,
     /// Time of the newest block, milliseconds since 1970.
     pub block_ms: u64,
+}
+
+impl Head {
+    /// Which chain it is.
+    #[must_use]
+    pub fn chain(&self) -> Chain {
+        Chain { chain_id: self.chain_id.clone(), genesis_hash: self.genesis }
+    }
 }
 
 /// An account with everything pending counted.

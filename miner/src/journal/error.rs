@@ -15,8 +15,9 @@ pub enum JournalError {
     },
     /// It is of another wallet, chain or format.
     #[error(
-        "the journal is of wallet {}, genesis {}, format {}; expected wallet {}, genesis {}, format {}",
-        found.miner, found.genesis, found.format, wanted.miner, wanted.genesis, wanted.format
+        "the journal is of wallet {}, chain {}, genesis {}, format {}; expected wallet {}, chain {}, genesis {}, format {}",
+        found.miner, name(found), found.genesis, found.format,
+        wanted.miner, name(wanted), wanted.genesis, wanted.format
     )]
     Foreign {
         /// What it says.
@@ -45,6 +46,11 @@ pub enum JournalError {
     /// A record cannot be written.
     #[error("a record of the journal cannot be written: {0}")]
     Unwritable(serde_json::Error),
+}
+
+/// The chain's id, which an old journal does not have.
+fn name(owner: &Owner) -> &str {
+    owner.chain_id.as_deref().unwrap_or("unknown")
 }
 
 impl JournalError {

@@ -9,6 +9,7 @@
 //! outbox   | nonce         | JSON of Parcel           | signed, fate not known
 //! days     | day           | JSON of Day              | days since 1970 (UTC)
 //! decided  | run id        | JSON of [Noted]          | the last decisions, not synced
+//! looked   | time, run id  |                          | when each was decided about last
 //! ```
 //!
 //! Every change is in a synced transaction of an embedded database before its future is ready. A
@@ -17,6 +18,7 @@
 
 pub mod entry;
 mod error;
+mod notes;
 pub mod resume;
 mod scribe;
 #[cfg(test)]
@@ -33,6 +35,7 @@ use redb::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash};
+use wallet::Chain;
 
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
@@ -48,14 +51,11 @@ const OFFERS: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("offer
 const STEPS: TableDefinition<'_, ([u8; 32], u64), &[u8]> = TableDefinition::new("steps");
 const OUTBOX: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("outbox");
 const DAYS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("days");
-const DECIDED: TableDefinition<'_, [u8; 32], &[u8]> = TableDefinition::new("decided");
 
 /// The row of META with what was sent to the cold address.
 const SWEPT: &str = "swept";
 /// The form of the records below. A journal of another version is not opened.
 pub const FORMAT_VERSION: u32 = 1;
-/// Decisions kept per run.
-const DECISIONS_MAX: usize = 16;
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whose journal it is, and of which chain.
@@ -67,6 +67,23 @@ pub struct Owner {
     pub miner: Address,
     /// Hash of the chain's genesis file.
     pub genesis: Hash,
+    /// The chain's id; none in a journal of a version that did not write it down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain_id: Option<String>,
+}
+
+impl Owner {
+    fn of(miner: Address, chain: &Chain) -> Self {
+        let Chain { chain_id, genesis_hash } = chain;
+        let chain_id = Some(chain_id.clone());
+        Self { format: FORMAT_VERSION, miner, genesis: *genesis_hash, chain_id }
+    }
+
+    /// Whether a journal with this owner serves `wanted`.
+    fn serves(&self, wanted: &Self) -> bool {
+        let chain_id = self.chain_id.clone().or_else(|| wanted.chain_id.clone());
+        Self { chain_id, ..self.clone() } == *wanted
+    }
 }
 
 /// What [`Journal::why`] tells about a run.
@@ -104,9 +121,9 @@ impl Journal {
     /// # Errors
     /// When another process has it open, it is of another wallet, chain or format, or the file
     /// cannot be read.
-    pub fn open(path: &Path, miner: Address, genesis: Hash) -> Result<Self> {
+    pub fn open(path: &Path, miner: Address, chain: &Chain) -> Result<Self> {
         let database = Database::create(path).map_err(|source| JournalError::open(path, source))?;
-        let wanted = Owner { format: FORMAT_VERSION, miner, genesis };
+        let wanted = Owner::of(miner, chain);
         let write = database.begin_write()?;
         prepare(&write, &wanted)?;
         write.commit()?;
@@ -131,7 +148,7 @@ impl Journal {
             Err(error) => return Err(error),
         };
         let Some(found) = found else { return Ok(None) };
-        let wanted = Owner { format: FORMAT_VERSION, miner, genesis: found.genesis };
+        let wanted = Owner { format: FORMAT_VERSION, miner, ..found.clone() };
         if found == wanted {
             return Self::of(database).map(Some);
         }
@@ -357,7 +374,7 @@ impl Journal {
     /// When the file cannot be written.
     pub async fn note(&self, run: &Hash, decision: &Decision, now_ms: u64) -> Result<()> {
         let (run, decision) = (*run, decision.clone());
-        let change = move |write: &WriteTransaction| note(write, &run, decision, now_ms);
+        let change = move |write: &WriteTransaction| notes::note(write, &run, decision, now_ms);
         self.scribe.write(Durability::None, change).await
     }
 
@@ -366,9 +383,7 @@ impl Journal {
     /// # Errors
     /// When the file cannot be read.
     pub fn why(&self, run: &Hash) -> Result<Why> {
-        let table = self.database.begin_read()?.open_table(DECIDED)?;
-        let row = table.get(run.as_bytes())?;
-        let decisions = row.map_or_else(|| Ok(Vec::new()), |row| read(row.value()))?;
+        let decisions = notes::of(&self.database.begin_read()?, run)?;
         Ok(Why { decisions, entry: self.entry(run)? })
     }
 
@@ -400,18 +415,18 @@ fn prepare(write: &WriteTransaction, wanted: &Owner) -> Result<()> {
     write.open_table(STEPS)?;
     write.open_table(OUTBOX)?;
     write.open_table(DAYS)?;
-    write.open_table(DECIDED)?;
+    notes::prepare(write)?;
     let mut meta = write.open_table(META)?;
     let found = meta.get("owner")?.map(|row| read::<Owner>(row.value())).transpose()?;
     match found {
-        None => drop(meta.insert("owner", json(wanted)?.as_slice())?),
         Some(found) if found == *wanted => (),
-        Some(found) => {
+        Some(found) if !found.serves(wanted) => {
             return Err(JournalError::Foreign {
                 found: Box::new(found),
                 wanted: Box::new(wanted.clone()),
             });
         }
+        None | Some(_) => drop(meta.insert("owner", json(wanted)?.as_slice())?),
     }
     Ok(())
 }
@@ -462,24 +477,6 @@ fn add_to_day(write: &WriteTransaction, spent: Spent) -> Result<()> {
         spent_micro: spent_micro.saturating_add(spent.add.spent_micro),
     };
     days.insert(number, json(&after)?.as_slice())?;
-    Ok(())
-}
-
-fn note(write: &WriteTransaction, run: &Hash, decision: Decision, now_ms: u64) -> Result<()> {
-    let mut table = write.open_table(DECIDED)?;
-    let found: Option<Vec<Noted>> =
-        table.get(run.as_bytes())?.map(|row| read(row.value())).transpose()?;
-    let mut noted = found.unwrap_or_default();
-    match noted.last_mut().filter(|last| last.decision == decision) {
-        Some(last) => {
-            last.last_ms = now_ms;
-            last.times = last.times.saturating_add(1);
-        }
-        None => noted.push(Noted { decision, first_ms: now_ms, last_ms: now_ms, times: 1 }),
-    }
-    let excess = noted.len().saturating_sub(DECISIONS_MAX);
-    noted.drain(..excess);
-    table.insert(run.as_bytes(), json(&noted)?.as_slice())?;
     Ok(())
 }
 

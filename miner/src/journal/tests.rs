@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use futures::StreamExt;
 use serde_json::{Map, json};
 use types::{Address, Hash, Keypair, RunStatus};
+use wallet::Chain;
 
 use super::entry::{
     CallRecord, CallState, Day, Entry, Outcome, Parcel, Phase, Purpose, StepRecord, Turn,
@@ -214,8 +216,12 @@ fn nothing_is_next_when_it_is_over() {
     }
 }
 
+fn chain(id: &str, genesis_hash: Hash) -> Chain {
+    Chain { chain_id: id.into(), genesis_hash }
+}
+
 fn open(folder: &tempfile::TempDir) -> Result<Journal, JournalError> {
-    Journal::open(&folder.path().join("journal"), me(), Hash::ZERO)
+    Journal::open(&folder.path().join("journal"), me(), &chain("chain", Hash::ZERO))
 }
 
 #[tokio::test]
@@ -353,9 +359,15 @@ fn the_journal_of_another_wallet_or_chain_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     drop(open(&folder).unwrap());
     let path = folder.path().join("journal");
-    for (miner, genesis) in [(rival(), Hash::ZERO), (me(), Hash::digest(b"other"))] {
-        let refused = Journal::open(&path, miner, genesis);
-        assert!(matches!(refused, Err(JournalError::Foreign { .. })), "{refused:?}");
+    let same = chain("chain", Hash::ZERO);
+    let others = [chain("chain", Hash::digest(b"other")), chain("another", Hash::ZERO)];
+    for (miner, chain) in [(rival(), &same), (me(), &others[0]), (me(), &others[1])] {
+        let refused = Journal::open(&path, miner, chain).unwrap_err();
+        assert!(matches!(refused, JournalError::Foreign { .. }), "{refused}");
+        let text = refused.to_string();
+        for part in [&same.chain_id, &chain.chain_id] {
+            assert!(text.contains(part.as_str()), "{text}");
+        }
     }
     assert!(open(&folder).is_ok());
 }
@@ -422,4 +434,73 @@ async fn a_write_whose_caller_goes_away_is_made() {
     }
     drop(journal);
     assert_eq!(vec![working], open(&folder).unwrap().open_entries().unwrap());
+}
+
+#[test]
+fn a_journal_that_does_not_know_its_chain_id_learns_it_once() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder).unwrap());
+    let path = folder.path().join("journal");
+    let old = format!(r#"{{"format":1,"miner":"{}","genesis":"{}"}}"#, me(), Hash::ZERO);
+    let database = redb::Database::open(&path).unwrap();
+    let write = database.begin_write().unwrap();
+    write.open_table(super::META).unwrap().insert("owner", old.as_bytes()).unwrap();
+    write.commit().unwrap();
+    drop(database);
+    assert!(Journal::open_existing(&path, me()).unwrap().is_some());
+    drop(open(&folder).unwrap());
+    let refused = Journal::open(&path, me(), &chain("another", Hash::ZERO)).unwrap_err();
+    assert!(matches!(refused, JournalError::Foreign { .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn notes_of_runs_that_were_looked_at_longest_ago_give_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let id = |number: u64| Hash::digest(&number.to_be_bytes());
+    let paused = Decision::Wait(Reason::Paused);
+    let runs = super::notes::RUNS_MAX + 100;
+    let notes = (0..runs).map(|number| {
+        let (journal, paused) = (&journal, &paused);
+        async move {
+            journal.note(&id(number), paused, number).await.unwrap();
+            // The first one is looked at again with each of the others.
+            journal.note(&id(0), paused, number).await.unwrap();
+        }
+    });
+    futures::stream::iter(notes).buffered(64).collect::<Vec<()>>().await;
+    let kept = |number| !journal.why(&id(number)).unwrap().decisions.is_empty();
+    assert!(kept(0) && kept(runs - 1) && kept(102), "those that were looked at last");
+    assert!((1..=100).all(|number| !kept(number)), "there is no room for more");
+    drop(journal);
+    // The journal of an older version has no times: they are found at the start.
+    let path = folder.path().join("journal");
+    let database = redb::Database::open(&path).unwrap();
+    let write = database.begin_write().unwrap();
+    let looked: redb::TableDefinition<'_, (u64, [u8; 32]), ()> =
+        redb::TableDefinition::new("looked");
+    write.delete_table(looked).unwrap();
+    write.commit().unwrap();
+    drop(database);
+    let journal = open(&folder).unwrap();
+    journal.note(&Hash::ZERO, &paused, runs).await.unwrap();
+    let kept = |number| !journal.why(&id(number)).unwrap().decisions.is_empty();
+    assert!(!kept(101) && kept(102) && kept(0));
+}
+
+#[tokio::test]
+async fn a_note_that_quotes_long_requests_keeps_fewer_decisions() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = open(&folder).unwrap();
+    let id = run().id;
+    for number in 0..16_u64 {
+        let why = format!("{number}{}", "x".repeat(1_000));
+        let decision = Decision::Skip(Reason::Unreadable { why });
+        journal.note(&id, &decision, number).await.unwrap();
+    }
+    let decisions = journal.why(&id).unwrap().decisions;
+    assert_eq!((7, 15), (decisions.len(), decisions[6].last_ms));
+    let long = Decision::Skip(Reason::Unreadable { why: "x".repeat(20_000) });
+    journal.note(&id, &long, 16).await.unwrap();
+    assert_eq!(1, journal.why(&id).unwrap().decisions.len(), "the last is always kept");
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use types::{Hash, Keypair, RunStatus};
+use wallet::Chain;
 
 use super::alarm::InForce;
 use super::tell::{Wanted, runs, status, why};
@@ -173,7 +174,8 @@ fn a_tally_counts_what_was_decided_since_there_was_work_and_hands_all_on() {
 }
 
 fn journal(folder: &tempfile::TempDir) -> Journal {
-    Journal::open(&folder.path().join("journal"), me(), Hash::digest(b"genesis")).unwrap()
+    let chain = Chain { chain_id: "chain".into(), genesis_hash: Hash::digest(b"genesis") };
+    Journal::open(&folder.path().join("journal"), me(), &chain).unwrap()
 }
 
 fn run(prompt: &str) -> RunView {

@@ -240,7 +240,8 @@ fn of_client(error: ClientError) -> Failure {
         | ClientError::Strange { .. }
         | ClientError::Unreadable { .. }
         | ClientError::Unwritable { .. }
-        | ClientError::WrongHash { .. } => {
+        | ClientError::WrongHash { .. }
+        | ClientError::OtherChain(_) => {
             tracing::warn!(%error, "a tool could not ask the node");
             Failure::new(Code::Transport, "the node could not be asked")
         }

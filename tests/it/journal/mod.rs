@@ -100,7 +100,7 @@ impl Stage {
     fn journal(&self, node: &Node) -> anyhow::Result<Journal> {
         let chain = node.call("ombra_chainInfo", &json!([]))?;
         let path = self.home.data().join(miner::program::JOURNAL);
-        Ok(Journal::open(&path, self.home.address(), text(&chain, "genesisHash").parse()?)?)
+        Ok(Journal::open(&path, self.home.address(), &serde_json::from_value(chain)?)?)
     }
 }
 

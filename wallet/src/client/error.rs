@@ -7,6 +7,8 @@ use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::Value;
 use types::Hash;
 
+use crate::OtherChain;
+
 /// A refusal by the rules of the chain (docs/protocol.md section 9).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {message}")]
@@ -105,6 +107,9 @@ pub enum ClientError {
         /// The hash that came back.
         answered: Hash,
     },
+    /// The node is of another chain than the one that is signed for.
+    #[error("nothing was signed: {0}")]
+    OtherChain(Box<OtherChain>),
 }
 
 impl ClientError {
@@ -123,7 +128,8 @@ impl ClientError {
             | Self::Strange { .. }
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
-            | Self::WrongHash { .. } => None,
+            | Self::WrongHash { .. }
+            | Self::OtherChain(_) => None,
         }
     }
 

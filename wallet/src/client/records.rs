@@ -4,6 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use types::{Address, Amount, Hash};
 
+use crate::Chain;
+
 /// What `ombra_chainInfo` tells.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,6 +29,14 @@ pub struct ChainInfo {
     /// Genesis parameters.
     #[serde(default)]
     pub params: Value,
+}
+
+impl ChainInfo {
+    /// The chain, as the node names it.
+    #[must_use]
+    pub fn chain(&self) -> Chain {
+        Chain { chain_id: self.chain_id.clone(), genesis_hash: self.genesis_hash }
+    }
 }
 
 /// What `ombra_getAccount` tells.

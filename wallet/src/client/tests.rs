@@ -74,7 +74,8 @@ fn class_of(error: &ClientError) -> &'static str {
         | ClientError::Strange { .. }
         | ClientError::Unreadable { .. }
         | ClientError::Unwritable { .. }
-        | ClientError::WrongHash { .. } => "another",
+        | ClientError::WrongHash { .. }
+        | ClientError::OtherChain(_) => "another",
     }
 }
 

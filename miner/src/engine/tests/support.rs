@@ -17,6 +17,7 @@ use serde_json::{Map, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use types::{Hash, Keypair, RunStatus};
+use wallet::Chain;
 
 use crate::adapters::Understanding;
 use crate::backend::{Backend, BackendError, Health, Manifest};
@@ -385,7 +386,8 @@ impl Bench {
 
     /// With the journal in a folder.
     pub(super) fn at(folder: &Path, chain: FakeChain, calls: Option<PathBuf>) -> Self {
-        let journal = Journal::open(&folder.join("journal"), key().address(), Hash::ZERO).unwrap();
+        let owner = Chain { chain_id: "test".into(), genesis_hash: Hash::ZERO };
+        let journal = Journal::open(&folder.join("journal"), key().address(), &owner).unwrap();
         let policy = Policy {
             claim_jitter_ms: 0,
             min_max_fee_micro: 100,

@@ -14,7 +14,7 @@ use wallet::{Client, Events, Kind};
 use super::options::{NodeArgs, SignerArgs};
 use super::run::Person;
 use super::tx::{Sender, TermsArgs};
-use super::{CliError, Out, Outcome};
+use super::{CliError, Out, Outcome, Signer};
 use crate::clock::now_ms;
 use asking::Memory;
 use screen::Screen;
@@ -61,23 +61,23 @@ pub struct ChatArgs {
 /// [`CliError`].
 pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
-    let keypair = args.signer.keypair_if_given()?;
+    let signer = args.signer.signer_if_given()?;
     let named = args.topic.or(args.terms.conversation);
-    let conversation = match (named, &keypair) {
+    let conversation = match (named, &signer) {
         (Some(id), _) => id,
-        (None, Some(key)) => {
-            ids::compute_conversation_id(&key.address().to_string(), None, now_ms())
+        (None, Some(signer)) => {
+            ids::compute_conversation_id(&signer.address().to_string(), None, now_ms())
         }
         (None, None) => {
             let text = "a new conversation needs a key: --wallet FILE, or --dev N on a test chain";
             return Err(CliError::Usage(text.into()));
         }
     };
-    if args.ask && keypair.is_none() {
+    if args.ask && signer.is_none() {
         let text = "--ask needs a key that pays: --wallet FILE, or --dev N on a test chain";
         return Err(CliError::Usage(text.into()));
     }
-    let own = keypair.as_ref().map(types::Keypair::address);
+    let own = signer.as_ref().map(Signer::address);
     let mut screen = Screen::new(own, args.node.json);
     if args.no_follow {
         return screen.catch_up(&client, conversation, out).await;
@@ -90,7 +90,12 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     }
     screen.catch_up(&client, conversation, out).await?;
     let terms = TermsArgs { conversation: Some(conversation), ..args.terms };
-    let sender = keypair.map(|keypair| Sender { client: client.clone(), keypair });
+    let sender = signer.map(|signer| Sender::new(client.clone(), signer));
+    if let Some(sender) = &sender {
+        // Before a line is typed that could not be said.
+        let chain = sender.chain().await?;
+        screen.note(&format!("chain {chain}"), out)?;
+    }
     let memory = Memory::new(terms);
     let talk = Talk { client, conversation, events, sender, asks: args.ask, memory };
     talk.go_on(&mut screen, &mut person, out).await

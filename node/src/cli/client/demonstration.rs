@@ -15,7 +15,7 @@ use wallet::{Answer, Client, Signed};
 use super::output::{indented, ombra, one_line};
 use super::run::{Details, Display, End, Thoughts, follow};
 use super::tx::{Sender, block_of};
-use super::{CliError, Out, Outcome};
+use super::{CliError, Out, Outcome, Signer};
 use crate::clock::now_ms;
 
 /// The request is included within this time, and the run settled within the other, or the
@@ -95,8 +95,9 @@ async fn request(
     out: Out<'_>,
 ) -> Result<Hash, CliError> {
     let Parties { client, requester, .. } = parties;
-    let sender = Sender { client: client.clone(), keypair: requester.clone() };
-    let envelope = client.envelope(requester, now_ms()).await?;
+    // The node is this process.
+    let sender = Sender::new(client.clone(), Signer::of_public_key(requester.clone(), None));
+    let envelope = sender.envelope(now_ms()).await?;
     let creator = requester.address().to_string();
     let request = Request {
         conversation_id: ids::compute_conversation_id(&creator, None, envelope.timestamp),

@@ -166,13 +166,18 @@ const fn is_wrong_usage(error: &WalletError) -> bool {
         | WalletError::EmptyPassword
         | WalletError::NoMnemonic
         | WalletError::BadName
-        | WalletError::NotFound { .. } => true,
+        | WalletError::NotFound { .. }
+        | WalletError::OtherChain { .. }
+        | WalletError::NotTheNamed { .. }
+        | WalletError::BadChainId { .. }
+        | WalletError::ChainNotKept { .. } => true,
         WalletError::NoKeyAtIndex(_)
         | WalletError::NoRandomness(_)
         | WalletError::NotAWalletFile(_)
         | WalletError::UnknownVersion(_)
         | WalletError::WrongPassword
         | WalletError::Inconsistent(_)
+        | WalletError::ChainDamaged { .. }
         | WalletError::Exists(_)
         | WalletError::Io { .. } => false,
     }
@@ -182,7 +187,9 @@ const fn is_wrong_usage(error: &WalletError) -> bool {
 fn client_exit_code(error: &ClientError) -> u8 {
     match error {
         ClientError::Unreachable { .. } => 3,
-        ClientError::BadUrl { .. } | ClientError::BadParams { .. } => 2,
+        ClientError::BadUrl { .. } | ClientError::BadParams { .. } | ClientError::OtherChain(_) => {
+            2
+        }
         ClientError::Refused(_) => 4,
         ClientError::NotFound { .. }
         | ClientError::NotServing { .. }

@@ -6,7 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use wallet::accounts::DEVELOPMENT_MNEMONIC;
 use wallet::{
-    Phrase, StoredWallet, Wallet, WordCount, Zeroizing, read_wallet_file, write_wallet_file,
+    ChainMemory, Phrase, StoredWallet, Wallet, WordCount, Zeroizing, read_wallet_file,
+    write_wallet_file,
 };
 
 use super::options::{PasswordArgs, StoreArgs, ask_secret};
@@ -237,6 +238,9 @@ fn import(args: &ImportArgs, out: Out<'_>) -> Outcome {
         (wallet, args.password.new_password()?)
     };
     let stored = args.store.store()?.add(&args.name, &wallet, &password)?;
+    if let Some(path) = &args.file {
+        ChainMemory::beside(&stored.path).inherit(&ChainMemory::beside(path))?;
+    }
     if args.json {
         writeln!(out, "{}", described(&stored, &wallet))?;
         return Ok(());
@@ -289,17 +293,20 @@ fn list(args: &ListArgs, out: Out<'_>) -> Outcome {
 
 fn show(args: &ShowArgs, out: Out<'_>) -> Outcome {
     let wallet = args.store.open(&args.wallet, &args.password)?;
+    let chain = args.store.memory(&args.wallet)?.recall()?;
     if args.json {
         let object = json!({
             "address": wallet.address(),
             "publicKey": wallet.public_key(),
             "hasMnemonic": wallet.expose_phrase().is_some(),
             "hdIndex": wallet.index(),
+            "chain": chain,
         });
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    writeln!(out, "{}", facts(public_facts(&wallet)))?;
+    let chain = chain.map_or_else(|| "none so far".to_owned(), |chain| chain.to_string());
+    writeln!(out, "{}", facts(public_facts(&wallet).into_iter().chain([("chain", chain)])))?;
     Ok(())
 }
 
@@ -311,6 +318,8 @@ fn export(args: &ExportArgs, out: Out<'_>) -> Outcome {
             None => args.password.new_password()?,
         };
         write_wallet_file(path, &wallet, &password)?;
+        // A copy that had to learn its chain anew could be told another.
+        ChainMemory::beside(path).inherit(&args.store.memory(&args.wallet)?)?;
         if args.json {
             writeln!(out, "{}", json!({"address": wallet.address(), "file": path}))?;
         } else {

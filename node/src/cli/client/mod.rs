@@ -12,6 +12,7 @@ pub mod options;
 pub(in crate::cli) mod output;
 pub mod query;
 pub mod run;
+mod signer;
 mod stdin;
 pub mod tx;
 
@@ -21,6 +22,7 @@ use clap::Subcommand;
 
 pub use error::CliError;
 pub(in crate::cli) use input::first_line;
+pub(in crate::cli) use signer::{Signer, advised};
 
 /// Where a command writes its answer.
 pub type Out<'a> = &'a mut (dyn Write + Send);

@@ -8,8 +8,9 @@ use clap::Args;
 use types::{Address, Keypair};
 use wallet::accounts::development_account;
 use wallet::client::DEFAULT_URL;
-use wallet::{Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
+use wallet::{ChainMemory, Client, KeyStore, Wallet, Zeroizing, read_wallet_file};
 
+use super::signer::Signer;
 use super::{CliError, input};
 use crate::keyfile;
 
@@ -105,6 +106,15 @@ impl StoreArgs {
         store.find(wallet)?;
         Ok(store.open(wallet, &password.existing(wallet)?)?)
     }
+
+    /// Where the chain of such a wallet is remembered: beside its file.
+    pub(super) fn memory(&self, wallet: &str) -> Result<ChainMemory, CliError> {
+        let path = Path::new(wallet);
+        if path.is_file() {
+            return Ok(ChainMemory::beside(path));
+        }
+        Ok(ChainMemory::beside(&self.store()?.find(wallet)?.path))
+    }
 }
 
 /// Which key signs.
@@ -120,6 +130,10 @@ pub struct SignerArgs {
     /// Sign with the seed in this file: that of a validator is keys/validator.key in its home
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dev", "wallet"])]
     pub key_file: Option<PathBuf>,
+    /// Sign for the chain of this id, and no other [default: the chain on which the key was used
+    /// first, which is remembered beside its file; with --dev the node's]
+    #[arg(long, value_name = "ID")]
+    pub chain_id: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "its fields are documented")]
     pub store: StoreArgs,
@@ -130,8 +144,8 @@ pub struct SignerArgs {
 
 impl SignerArgs {
     /// The key, if one was named.
-    pub(super) fn keypair_if_given(&self) -> Result<Option<Keypair>, CliError> {
-        self.keypair_or(std::env::var_os("OMBRA_WALLET"))
+    pub(super) fn signer_if_given(&self) -> Result<Option<Signer>, CliError> {
+        self.signer_or(std::env::var_os("OMBRA_WALLET"))
     }
 
     /// The address of the key, if one was named. The password of a wallet in the key store is not
@@ -143,18 +157,20 @@ impl SignerArgs {
         let stored = named.filter(|name| !Path::new(name).is_file());
         match stored {
             Some(name) => Ok(Some(self.store.store()?.find(&name)?.address)),
-            None => Ok(self.keypair_if_given()?.map(|key| key.address())),
+            None => Ok(self.signer_if_given()?.map(|signer| signer.address())),
         }
     }
 
     /// The key of the flags, or else of the wallet that the environment names.
-    fn keypair_or(&self, environment: Option<OsString>) -> Result<Option<Keypair>, CliError> {
+    fn signer_or(&self, environment: Option<OsString>) -> Result<Option<Signer>, CliError> {
+        let chain_id = || self.chain_id.clone();
         if let Some(path) = &self.key_file {
             let seed = keyfile::read(path).map_err(|error| CliError::Usage(error.to_string()))?;
-            return Ok(Some(Keypair::from_seed(&seed)));
+            let (key, memory) = (Keypair::from_seed(&seed), ChainMemory::beside(path));
+            return Ok(Some(Signer::of_file(key, memory, chain_id())));
         }
         if let Some(index) = self.dev {
-            return Ok(Some(development_account(index)?));
+            return Ok(Some(Signer::of_public_key(development_account(index)?, chain_id())));
         }
         let named = match (&self.wallet, environment.filter(|name| !name.is_empty())) {
             (Some(wallet), _) => wallet.clone(),
@@ -163,12 +179,13 @@ impl SignerArgs {
             })?,
             (None, None) => return Ok(None),
         };
-        Ok(Some(self.store.open(&named, &self.password)?.keypair().clone()))
+        let key = self.store.open(&named, &self.password)?.keypair().clone();
+        Ok(Some(Signer::of_file(key, self.store.memory(&named)?, chain_id())))
     }
 
     /// The key that signs.
-    pub(in crate::cli) fn keypair(&self) -> Result<Keypair, CliError> {
-        self.keypair_if_given()?.ok_or_else(|| {
+    pub(in crate::cli) fn signer(&self) -> Result<Signer, CliError> {
+        self.signer_if_given()?.ok_or_else(|| {
             CliError::Usage(
                 "which key signs? give --wallet FILE (or a name of `ombra keys list`), \
                  --key-file FILE for a validator's key, or --dev N on a test chain"
@@ -197,12 +214,12 @@ mod tests {
     #[test]
     fn a_flag_beats_the_wallet_of_the_environment() {
         let Command { signer } = Command::parse_from(["ombra", "--dev", "3"]);
-        let key = signer.keypair_or(Some("alice".into())).unwrap().unwrap();
+        let key = signer.signer_or(Some("alice".into())).unwrap().unwrap();
         assert_eq!(development_account(3).unwrap().address(), key.address());
         let Command { signer } = Command::parse_from(["ombra", "--keys-dir", "/nowhere"]);
-        let missing = signer.keypair_or(Some("alice".into())).unwrap_err();
+        let missing = signer.signer_or(Some("alice".into())).unwrap_err();
         assert_eq!((2, true), (missing.exit_code(), missing.to_string().contains("alice")));
-        assert!(signer.keypair_or(None).unwrap().is_none());
+        assert!(signer.signer_or(None).unwrap().is_none());
     }
 
     #[test]

@@ -134,9 +134,9 @@ async fn ask(args: &RunArgs, client: &Client, out: Out<'_>) -> Result<(Asked, Pe
         return Ok((Asked { id, payer, blob_fees: Amount::default() }, Person::listen()?));
     }
     let (question, terms) = question(args, client).await?;
-    let keypair = args.signer.keypair()?;
+    let signer = args.signer.signer()?;
     let mut person = Person::listen()?;
-    let sender = Sender { client: client.clone(), keypair };
+    let sender = Sender::new(client.clone(), signer);
     let asked = request_run(&sender, question, terms, &mut person, out).await?;
     Ok((asked, person))
 }
@@ -156,7 +156,7 @@ async fn request_run(
         sent = request::send(sender, question, terms, &mut sending, out) => Some(sent?),
     };
     let Requested { id, blob_fees } = sent.ok_or_else(|| interrupted(&sending))?;
-    Ok(Asked { id, payer: Payer::Key(sender.keypair.clone()), blob_fees })
+    Ok(Asked { id, payer: Payer::Key(sender.signer().clone()), blob_fees })
 }
 
 /// Asks for a run in a conversation and follows it; answers it with all that belongs to it.

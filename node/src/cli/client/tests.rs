@@ -139,6 +139,40 @@ async fn a_signed_transaction_can_be_printed_without_a_node() {
 }
 
 #[tokio::test]
+async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_one_or_none() {
+    let keys = Keys::new();
+    keys.run(&["new", "alice"]).await.unwrap();
+    let (store, password) = (keys.path("keys"), keys.path("pw"));
+    let print = async |more: &[&str]| {
+        let mut all = vec!["tx", "transfer", "dev:1", "1ombra", "--print", "--nonce", "0"];
+        all.extend(more);
+        let printed = ombra(&all).await?;
+        let limits = types::SizeLimits::from(&types::Params::default());
+        let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+        Ok::<_, CliError>(parsed.chain_id().map(str::to_owned))
+    };
+    let alice = ["--wallet", "alice", "--keys-dir", &store, "--password-file", &password];
+    for signer in [&alice[..], &["--dev", "0"]] {
+        let refused = print(signer).await.unwrap_err();
+        assert_eq!((2, true), (refused.exit_code(), refused.to_string().contains("--chain-id")));
+    }
+    let stored = fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
+    let here = wallet::Chain { chain_id: "here".into(), genesis_hash: types::Hash::ZERO };
+    wallet::ChainMemory::beside(&stored).bind(&here, None).unwrap();
+    assert_eq!(Some("here".to_owned()), print(&alice).await.unwrap());
+    let named: Vec<_> = alice.iter().chain(&["--chain-id", "there"]).copied().collect();
+    assert_eq!(Some("there".to_owned()), print(&named).await.unwrap());
+    // Copies know it too, and the owner is told.
+    let copy = keys.path("copy.json");
+    keys.run(&["export", "alice", "--out", &copy]).await.unwrap();
+    keys.run(&["import", "bob", "--file", &copy]).await.unwrap();
+    for name in ["alice", "bob"] {
+        let shown = keys.run(&["show", name]).await.unwrap();
+        assert!(shown.contains(&here.to_string()), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_validator_votes_with_its_key_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("validator.key");
@@ -162,6 +196,8 @@ async fn a_validator_votes_with_its_key_file() {
                 "0",
                 "--timestamp",
                 "1715990000000",
+                "--chain-id",
+                "here",
             ])
             .await
         }

@@ -99,6 +99,9 @@ impl DevMiner {
             config: config(&chain.home),
             folder: folder.clone(),
             key: key.clone(),
+            // The node is this process, and the key is everybody's.
+            memory: None,
+            chain_id: None,
             node: chain.client()?,
             clock: Arc::new(Clock),
             wrapper: Some(wrapper()?),

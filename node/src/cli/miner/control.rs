@@ -142,6 +142,24 @@ pub(super) struct Control {
     stream: UnixStream,
 }
 
+/// Why a running miner did not tell.
+#[derive(Debug)]
+pub(super) enum Untold {
+    /// It was gone before it had answered: it ended, or was killed, and has left its journal.
+    Gone(String),
+    /// It answered something that it should not, or nothing.
+    Strange(CliError),
+}
+
+impl From<Untold> for CliError {
+    fn from(untold: Untold) -> Self {
+        match untold {
+            Untold::Gone(why) => strange(&why),
+            Untold::Strange(error) => error,
+        }
+    }
+}
+
 impl Control {
     /// The miner that works in a folder; none if there is none, also where a killed one left its
     /// socket.
@@ -163,25 +181,19 @@ impl Control {
     }
 
     /// How the miner is.
-    pub(super) async fn status(self) -> Result<miner::operate::Status, CliError> {
-        self.get("/status").await?.ok_or_else(|| strange("no status"))
+    pub(super) async fn status(self) -> Result<miner::operate::Status, Untold> {
+        self.get("/status").await?.ok_or_else(|| Untold::Strange(strange("no status")))
     }
 
     /// The runs of its journal, newest first.
-    pub(super) async fn runs(
-        self,
-        wanted: Wanted,
-    ) -> Result<Vec<miner::operate::RunLine>, CliError> {
+    pub(super) async fn runs(self, wanted: Wanted) -> Result<Vec<miner::operate::RunLine>, Untold> {
         let Wanted { only_open, limit } = wanted;
         let path = format!("/runs?open={only_open}&limit={limit}");
-        self.get(&path).await?.ok_or_else(|| strange("no runs"))
+        self.get(&path).await?.ok_or_else(|| Untold::Strange(strange("no runs")))
     }
 
     /// Why a run was claimed or not; none if the journal does not know it.
-    pub(super) async fn why(
-        self,
-        run: &Hash,
-    ) -> Result<Option<miner::operate::WhyRecord>, CliError> {
+    pub(super) async fn why(self, run: &Hash) -> Result<Option<miner::operate::WhyRecord>, Untold> {
         self.get(&format!("/why/{run}")).await
     }
 
@@ -189,17 +201,18 @@ impl Control {
     pub(super) async fn receipt(
         self,
         run: &Hash,
-    ) -> Result<Option<miner::engine::receipt::Receipt>, CliError> {
+    ) -> Result<Option<miner::engine::receipt::Receipt>, Untold> {
         self.get(&format!("/receipt/{run}")).await
     }
 
     /// What a miner says at a path; none if it does not know.
-    pub(super) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, CliError> {
+    pub(super) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, Untold> {
+        let strange = |what: &str| Untold::Strange(strange(what));
         let asked = http::get(self.stream, "localhost", path, ANSWER_BYTES_MAX);
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer
             .map_err(|_late| strange(&format!("nothing within {} seconds", PATIENCE.as_secs())))?;
-        match answer.map_err(|error| strange(&error.to_string()))? {
+        match answer.map_err(|error| Untold::Gone(error.to_string()))? {
             (StatusCode::OK, body) => serde_json::from_slice(&body).map(Some).map_err(|error| {
                 strange(&format!("its answer cannot be read, is it of another version? {error}"))
             }),

@@ -16,11 +16,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use miner::journal::JournalError;
 use miner::program::ProgramError;
 use miner::tools::sandbox::{self, Wrapper};
 use types::Hash;
 
-use super::client::{CliError, Out, Outcome};
+use super::client::{CliError, Out, Outcome, advised};
 use crate::clock::now_ms;
 
 /// Work on agent runs for their fee
@@ -146,6 +147,10 @@ pub(super) fn failed(error: ProgramError) -> CliError {
         | ProgramError::Sweep(_)
         | ProgramError::Embedded(_) => CliError::Usage(error.to_string()),
         ProgramError::Node(error) => not_answered(error),
+        ProgramError::Chain(error) => advised(error),
+        ProgramError::JournalFile { source: JournalError::Foreign { .. }, .. } => {
+            CliError::Usage(error.to_string())
+        }
         ProgramError::Folder { .. }
         | ProgramError::Journal(_)
         | ProgramError::JournalFile { .. }

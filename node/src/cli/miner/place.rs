@@ -11,7 +11,7 @@ use types::Address;
 
 use super::super::client::CliError;
 use super::super::client::options::{NodeArgs, SignerArgs};
-use super::control::Control;
+use super::control::{Control, Untold};
 use super::start::is_starting;
 
 /// How often a journal that is in use is tried, and the pause between: a miner that begins to work
@@ -32,7 +32,7 @@ pub(super) struct PlaceArgs {
 }
 
 /// Where a miner is asked.
-pub(super) enum Source {
+enum Source {
     /// It runs.
     Running(Control),
     /// It does not; this is its journal.
@@ -65,17 +65,51 @@ impl PlaceArgs {
         }
     }
 
-    /// Where a wallet's miner is asked.
-    pub(super) async fn source(&self, miner: Address) -> Result<Source, CliError> {
+    /// What a wallet's miner tells, or else its journal.
+    ///
+    /// # Errors
+    /// When it never worked, or can neither be asked nor read.
+    pub(super) async fn told<T>(
+        &self,
+        miner: Address,
+        running: impl AsyncFn(Control) -> Result<T, Untold>,
+        stopped: impl AsyncFn(Box<Journal>) -> Result<T, CliError>,
+    ) -> Result<T, CliError> {
         let path = self.folder(miner)?.join(JOURNAL);
-        self.source_if_any(miner).await?.ok_or_else(|| {
+        self.told_if_any(miner, running, stopped).await?.ok_or_else(|| {
             let path = path.display();
             CliError::Failed(format!("there is no journal {path}: nothing was worked on"))
         })
     }
 
+    /// The same; none if it never worked. A miner that is killed while it answers has left its
+    /// journal, so the journal is read then.
+    pub(super) async fn told_if_any<T>(
+        &self,
+        miner: Address,
+        running: impl AsyncFn(Control) -> Result<T, Untold>,
+        stopped: impl AsyncFn(Box<Journal>) -> Result<T, CliError>,
+    ) -> Result<Option<T>, CliError> {
+        let mut tries = TRIES;
+        loop {
+            match self.source_if_any(miner).await? {
+                None => return Ok(None),
+                Some(Source::Stopped(journal)) => return stopped(journal).await.map(Some),
+                Some(Source::Running(control)) => match running(control).await {
+                    Ok(told) => return Ok(Some(told)),
+                    Err(Untold::Gone(why)) if tries > 1 => {
+                        tracing::debug!(why, "the miner was gone before it had answered");
+                    }
+                    Err(untold) => return Err(untold.into()),
+                },
+            }
+            tries = tries.saturating_sub(1);
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     /// Where a wallet's miner is asked; none if it never worked.
-    pub(super) async fn source_if_any(&self, miner: Address) -> Result<Option<Source>, CliError> {
+    async fn source_if_any(&self, miner: Address) -> Result<Option<Source>, CliError> {
         let folder = self.folder(miner)?;
         let mut tries = TRIES;
         loop {
@@ -142,14 +176,39 @@ mod tests {
     //! Which miner is meant when nobody says so.
 
     use clap::Parser;
+    use miner::journal::Journal;
     use miner::program::JOURNAL;
+    use types::Hash;
+    use wallet::Chain;
 
-    use super::PlaceArgs;
+    use super::{Control, PlaceArgs};
 
     #[derive(Parser)]
     struct Command {
         #[command(flatten)]
         place: PlaceArgs,
+    }
+
+    #[tokio::test]
+    async fn a_miner_that_is_killed_while_it_answers_has_left_its_journal() {
+        let data = tempfile::tempdir().unwrap();
+        let arguments = ["ombra", "--data-dir", data.path().to_str().unwrap(), "--dev", "1"];
+        let Command { place } = Command::parse_from(arguments);
+        let miner = place.miner().unwrap();
+        let folder = place.folder(miner).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        let chain = Chain { chain_id: "here".into(), genesis_hash: Hash::ZERO };
+        drop(Journal::open(&folder.join(JOURNAL), miner, &chain).unwrap());
+        let listening = tokio::net::UnixListener::bind(folder.join("control.sock")).unwrap();
+        // Takes a question and is gone.
+        let killed = async { drop(listening.accept().await.unwrap()) };
+        let running = async |control: Control| control.status().await.map(|_| "the process");
+        let stopped = async |_journal| Ok("the journal");
+        let (told, ()) = tokio::join!(place.told(miner, running, stopped), async {
+            killed.await;
+            drop(listening);
+        });
+        assert_eq!("the journal", told.unwrap());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `ombra miner status`: how a miner is, on one page.
 
 use miner::chain::Ledger;
+use miner::journal::Journal;
 use miner::journal::entry::{Day, Swept, SweptLast};
 use miner::operate::tell;
 use miner::operate::{
@@ -11,7 +12,8 @@ use types::{Address, Amount};
 
 use super::super::client::output;
 use super::super::client::{CliError, Out, Outcome};
-use super::place::{PlaceArgs, Source};
+use super::control::Control;
+use super::place::PlaceArgs;
 use super::start::starting;
 use super::tell::{PlainArgs, ago, print_json, table, unread};
 use crate::clock::now_ms;
@@ -20,11 +22,16 @@ pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
     let place = &args.place;
     let miner = place.miner()?;
     // It is asked first: what was starting may be running then, and not the other way round.
+    let running = async |control: Control| control.status().await;
+    let stopped = async |journal: Box<Journal>| {
+        let node = asked(place, &miner).await?;
+        tell::status(&journal, miner, now_ms(), None, node).map_err(unread)
+    };
     let status = match starting(&place.folder(miner)?).await? {
-        None => of(place, place.source(miner).await?, miner).await?,
+        None => place.told(miner, running, stopped).await?,
         Some(starting) => {
-            let status = match place.source_if_any(miner).await? {
-                Some(source) => of(place, source, miner).await?,
+            let status = match place.told_if_any(miner, running, stopped).await? {
+                Some(status) => status,
                 None => fresh(miner, asked(place, &miner).await?),
             };
             // Beside a miner that works, another one that starts will be refused.
@@ -40,17 +47,6 @@ pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "\n{}", table(&status.open, status.now_ms))?;
     }
     Ok(())
-}
-
-/// What the miner says, or what its journal and the node say in its place.
-async fn of(place: &PlaceArgs, source: Source, miner: Address) -> Result<Status, CliError> {
-    match source {
-        Source::Running(control) => control.status().await,
-        Source::Stopped(journal) => {
-            let node = asked(place, &miner).await?;
-            tell::status(&journal, miner, now_ms(), None, node).map_err(unread)
-        }
-    }
 }
 
 /// A miner that has not worked yet.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use miner::chain::Runs;
 use miner::engine::receipt::{self, Earnings, Receipt};
-use miner::journal::JournalError;
 use miner::journal::entry::Noted;
+use miner::journal::{Journal, JournalError};
 use miner::operate::tell::{self, Wanted};
 use miner::operate::{RunLine, WhyRecord};
 use serde::Serialize;
@@ -15,7 +15,8 @@ use types::{Amount, Hash};
 use super::super::client::options::NodeArgs;
 use super::super::client::output::{self, Rows};
 use super::super::client::{CliError, Out, Outcome};
-use super::place::{PlaceArgs, Source, chain};
+use super::control::Control;
+use super::place::{PlaceArgs, chain};
 use super::{not_answered, unknown};
 use crate::clock::now_ms;
 
@@ -82,10 +83,9 @@ pub(super) fn ago(then_ms: u64, now_ms: u64) -> String {
 pub(super) async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
     let RunsArgs { open, limit, place } = args;
     let wanted = Wanted { only_open: *open, limit: *limit };
-    let lines = match place.source(place.miner()?).await? {
-        Source::Running(control) => control.runs(wanted).await?,
-        Source::Stopped(journal) => tell::runs(&journal, wanted).map_err(unread)?,
-    };
+    let running = async |control: Control| control.runs(wanted).await;
+    let stopped = async |journal: Box<Journal>| tell::runs(&journal, wanted).map_err(unread);
+    let lines = place.told(place.miner()?, running, stopped).await?;
     if place.node.json {
         return print_json(&lines, out);
     }
@@ -117,10 +117,9 @@ pub(super) fn table(lines: &[RunLine], now_ms: u64) -> Rows {
 
 pub(super) async fn why(args: &RunArgs, out: Out<'_>) -> Outcome {
     let RunArgs { run, place } = args;
-    let told = match place.source(place.miner()?).await? {
-        Source::Running(control) => control.why(run).await?,
-        Source::Stopped(journal) => tell::why(&journal, run).map_err(unread)?,
-    };
+    let running = async |control: Control| control.why(run).await;
+    let stopped = async |journal: Box<Journal>| tell::why(&journal, run).map_err(unread);
+    let told = place.told(place.miner()?, running, stopped).await?;
     let told = told.ok_or_else(|| unknown(run))?;
     if place.node.json {
         return print_json(&told, out);
@@ -140,10 +139,9 @@ pub(super) async fn why(args: &RunArgs, out: Out<'_>) -> Outcome {
 
 pub(super) async fn receipt(args: &RunArgs, out: Out<'_>) -> Outcome {
     let RunArgs { run, place } = args;
-    let found = match place.source(place.miner()?).await? {
-        Source::Running(control) => control.receipt(run).await?,
-        Source::Stopped(journal) => receipt::receipt(&journal, run).map_err(unread)?,
-    };
+    let running = async |control: Control| control.receipt(run).await;
+    let stopped = async |journal: Box<Journal>| receipt::receipt(&journal, run).map_err(unread);
+    let found = place.told(place.miner()?, running, stopped).await?;
     let found = found.ok_or_else(|| unknown(run))?;
     let text = serde_json::to_string_pretty(&found).expect("a receipt is plain data");
     writeln!(out, "{text}")?;

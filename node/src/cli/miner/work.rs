@@ -54,7 +54,7 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
     let _log = logging::start(&log).map_err(|error| CliError::Usage(error.to_string()))?;
     let mut asked = Box::pin(home::asked()?);
     let settings = Settings::read(&config).map_err(ProgramError::from).map_err(failed)?;
-    let key = place.signer.keypair()?;
+    let (key, memory, chain_id) = place.signer.signer()?.into_parts();
     let address = key.address();
     let stop = CancellationToken::new();
     let folder = place.folder(address)?;
@@ -64,6 +64,8 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
         config,
         folder: folder.clone(),
         key,
+        memory,
+        chain_id,
         node: place.node.client()?,
         clock: Arc::new(Clock),
         wrapper: Some(wrapper()?),
@@ -187,7 +189,7 @@ async fn work(
 
 fn introduce(summary: &Summary, out: Out<'_>) -> Outcome {
     let Summary { head, model, tools, open } = summary;
-    writeln!(out, "chain  {} at height {}", head.chain_id, head.height)?;
+    writeln!(out, "chain  {} at height {}", head.chain(), head.height)?;
     writeln!(out, "model  {model}")?;
     writeln!(out, "tools  {}", tools.join(", "))?;
     writeln!(out, "open   {open} runs in the journal")?;

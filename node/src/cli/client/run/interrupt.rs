@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use types::tx::AgentCancel;
-use types::{Body, Hash, Keypair};
+use types::{Body, Hash};
 use wallet::Client;
 use wallet::client::records::Run;
 
@@ -13,7 +13,7 @@ use crate::cli::client::options::SignerArgs;
 use crate::cli::client::output::{ombra, time};
 use crate::cli::client::stdin::Keyboard;
 use crate::cli::client::tx::Sender;
-use crate::cli::client::{CliError, Out, Outcome};
+use crate::cli::client::{CliError, Out, Outcome, Signer};
 
 /// The cancellation is included within this time or it is not known what became of it.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ impl Person {
 #[derive(Debug)]
 pub(super) enum Payer {
     /// The key that asked for it.
-    Key(Keypair),
+    Key(Signer),
     /// The key that the options name, opened when it is needed: a password may be asked for.
     Named(SignerArgs),
 }
@@ -113,22 +113,22 @@ impl Interruption<'_> {
             Payer::Key(key) => Some(key.clone()),
             Payer::Named(signer) => {
                 let signer = signer.clone();
-                let opened = tokio::task::spawn_blocking(move || signer.keypair_if_given()).await;
+                let opened = tokio::task::spawn_blocking(move || signer.signer_if_given()).await;
                 opened.map_err(|error| CliError::Failed(error.to_string()))??
             }
         };
-        let Some(keypair) = key.filter(|key| key.address() == run.submitter) else {
+        let Some(signer) = key.filter(|key| key.address() == run.submitter) else {
             let text = format!("interrupted; only {} can take the run back", run.submitter);
             return Err(CliError::Failed(text));
         };
         if self.take_back == TakeBack::Ask && !wants_it_back(run, keyboard).await? {
             return Err(waits(run));
         }
-        self.cancel(keypair, run, out).await
+        self.cancel(signer, run, out).await
     }
 
-    async fn cancel(&self, keypair: Keypair, run: &Run, out: Out<'_>) -> Outcome {
-        let sender = Sender { client: self.client.clone(), keypair };
+    async fn cancel(&self, signer: Signer, run: &Run, out: Out<'_>) -> Outcome {
+        let sender = Sender::new(self.client.clone(), signer);
         let body = Body::AgentCancel(AgentCancel { agent_run_id: run.agent_run_id });
         match sender.include(&body, CANCEL_TIMEOUT).await {
             Ok(included) => {

@@ -130,13 +130,14 @@ pub(super) async fn send(
         blob_fees = kept.fees;
         terms.prompt_blob = Some(kept.id);
     }
-    let envelope = sender.client.envelope(&sender.keypair, now_ms()).await?;
-    let request = terms.request(prompt, &sender.keypair.address(), envelope.timestamp);
+    let envelope = sender.envelope(now_ms()).await?;
+    let request = terms.request(prompt, &sender.keypair().address(), envelope.timestamp);
     let max_fee = request.max_fee;
-    let body = request.into_body(&sender.keypair, envelope.nonce);
+    let body = request.into_body(sender.keypair(), envelope.nonce);
     let (id, conversation) = (body.agent_run_id, body.conversation_id);
     *sending = Sending::Request(id);
-    let signed = Signed::new(&sender.keypair, &envelope, &Body::AgentRequest(body));
+    let signed = Signed::new(sender.keypair(), &envelope, &Body::AgentRequest(body));
+    writeln!(out, "chain        {}", sender.chain().await?)?;
     writeln!(out, "run          {id}")?;
     writeln!(out, "conversation {conversation}")?;
     out.flush()?;
@@ -161,11 +162,11 @@ pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
 
 /// Has the node judge the request before its blob is paid for.
 async fn try_out(sender: &Sender, prompt: &str, terms: &TermsArgs) -> Outcome {
-    let envelope = sender.client.envelope(&sender.keypair, now_ms()).await?;
-    let address = sender.keypair.address();
+    let envelope = sender.envelope(now_ms()).await?;
+    let address = sender.keypair().address();
     let request = terms.clone().request(prompt.to_owned(), &address, envelope.timestamp);
-    let body = Body::AgentRequest(request.into_body(&sender.keypair, envelope.nonce));
-    let signed = Signed::new(&sender.keypair, &envelope, &body);
+    let body = Body::AgentRequest(request.into_body(sender.keypair(), envelope.nonce));
+    let signed = Signed::new(sender.keypair(), &envelope, &body);
     let judged = sender.client.simulate(signed.json()).await?;
     refusal_of(&judged).map_or(Ok(()), Err)
 }
@@ -219,7 +220,7 @@ async fn free_id(node: &Node, sender: &Sender, hash: Hash) -> Result<String, Cli
     for number in 0..BLOB_IDS_MAX {
         let id = if number == 0 { hash.to_string() } else { format!("{hash}-{number}") };
         let is_usable = node.blob(&id).await?.is_none_or(|blob| {
-            let is_mine = blob.owner == sender.keypair.address();
+            let is_mine = blob.owner == sender.keypair().address();
             blob.content_hash == hash && (blob.is_final || is_mine)
         });
         if is_usable {

@@ -3,25 +3,17 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use types::{Body, Hash, Keypair};
+use types::{Body, Hash};
 use wallet::client::records::{Status, TransactionStatus};
 use wallet::{Answer, Client, Envelope, Signed};
 
-use super::SendArgs;
+use super::{SendArgs, Sender};
 use crate::cli::client::output::{ombra_of, printable};
 use crate::cli::client::{CliError, Out, Outcome};
 use crate::clock::now_ms;
 
 /// A transaction in its block.
 pub(in crate::cli::client) type Included = Answer<TransactionStatus>;
-
-/// One key that sends transactions to one node.
-pub(in crate::cli::client) struct Sender {
-    /// The node.
-    pub(in crate::cli::client) client: Client,
-    /// The key.
-    pub(in crate::cli::client) keypair: Keypair,
-}
 
 impl Sender {
     /// Signs with the next nonce and sends; answers when the transaction is in a block.
@@ -30,8 +22,8 @@ impl Sender {
         body: &Body,
         timeout: Duration,
     ) -> Result<Included, CliError> {
-        let envelope = self.client.envelope(&self.keypair, now_ms()).await?;
-        let signed = Signed::new(&self.keypair, &envelope, body);
+        let envelope = self.envelope(now_ms()).await?;
+        let signed = Signed::new(self.keypair(), &envelope, body);
         self.include_signed(&signed, timeout).await
     }
 
@@ -77,7 +69,7 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Opens the key; the node is not asked yet.
     pub(super) fn open(args: SendArgs) -> Result<Self, CliError> {
-        let sender = Sender { client: args.node.client()?, keypair: args.signer.keypair()? };
+        let sender = Sender::new(args.node.client()?, args.signer.signer()?);
         Ok(Self { sender, args })
     }
 
@@ -89,12 +81,12 @@ impl Delivery {
     pub(super) async fn envelope(&self) -> Result<Envelope, CliError> {
         let given = &self.args.envelope;
         let timestamp = given.timestamp.unwrap_or_else(now_ms);
-        let mut envelope = match given.nonce {
-            Some(nonce) if self.args.print => Envelope { nonce, timestamp, chain_id: None },
-            _ => self.client().envelope(&self.sender.keypair, timestamp).await?,
-        };
+        if let Some(nonce) = given.nonce.filter(|_| self.args.print) {
+            let chain_id = Some(self.sender.signer().chain_id_offline()?);
+            return Ok(Envelope { nonce, timestamp, chain_id });
+        }
+        let mut envelope = self.sender.envelope(timestamp).await?;
         envelope.nonce = given.nonce.unwrap_or(envelope.nonce);
-        envelope.chain_id = given.chain_id.clone().or(envelope.chain_id);
         Ok(envelope)
     }
 
@@ -111,17 +103,17 @@ impl Delivery {
         body: &Body,
         out: Out<'_>,
     ) -> Outcome {
-        let signed = Signed::new(&self.sender.keypair, envelope, body);
+        let signed = Signed::new(self.sender.keypair(), envelope, body);
         if self.args.print {
             writeln!(out, "{}", signed.text())?;
         } else if self.args.dry_run {
             self.simulate(&signed, out).await?;
         } else if self.args.wait.no_wait {
             let hash = self.sender.send(&signed, self.timeout()).await?;
-            self.print_sent(body, &hash, out)?;
+            self.print_sent(body, &hash, out).await?;
         } else {
             let included = self.sender.include_signed(&signed, self.timeout()).await?;
-            self.print_included(body, &included, out)?;
+            self.print_included(body, &included, out).await?;
         }
         Ok(())
     }
@@ -142,22 +134,24 @@ impl Delivery {
         self.args.node.json
     }
 
-    fn print_sent(&self, body: &Body, hash: &Hash, out: Out<'_>) -> Outcome {
+    async fn print_sent(&self, body: &Body, hash: &Hash, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{}", json!({ "hash": hash }))?;
         } else {
             writeln!(out, "{} {hash}", body.type_name())?;
             writeln!(out, "  accepted by the pool, not waited for")?;
+            writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }
         Ok(())
     }
 
-    fn print_included(&self, body: &Body, included: &Included, out: Out<'_>) -> Outcome {
+    async fn print_included(&self, body: &Body, included: &Included, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{included}")?;
         } else {
             writeln!(out, "{} {}", body.type_name(), included.hash)?;
             writeln!(out, "  in block {}", block_of(included))?;
+            writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }
         Ok(())
     }

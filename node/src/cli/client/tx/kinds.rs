@@ -255,7 +255,7 @@ pub(super) async fn chat(args: ChatArgs, out: Out<'_>) -> Outcome {
     let content = input::text_or_file(args.content, args.content_file.as_deref(), TEXT_BYTES_MAX)?;
     let delivery = Delivery::open(args.send)?;
     let envelope = delivery.envelope().await?;
-    let creator = delivery.sender.keypair.address().to_string();
+    let creator = delivery.sender.keypair().address().to_string();
     let conversation_id = args
         .conversation
         .unwrap_or_else(|| ids::compute_conversation_id(&creator, None, envelope.timestamp));
@@ -279,7 +279,7 @@ pub(super) async fn request(args: RequestArgs, out: Out<'_>) -> Outcome {
     let prompt = input::text_or_file(args.prompt, args.prompt_file.as_deref(), TEXT_BYTES_MAX)?;
     let delivery = Delivery::open(args.send)?;
     let envelope = delivery.envelope().await?;
-    let keypair = &delivery.sender.keypair;
+    let keypair = delivery.sender.keypair();
     let request = args
         .terms
         .request(prompt.unwrap_or_default(), &keypair.address(), envelope.timestamp)
@@ -294,7 +294,7 @@ pub(super) async fn request(args: RequestArgs, out: Out<'_>) -> Outcome {
 
 pub(super) async fn claim(args: ClaimArgs, out: Out<'_>) -> Outcome {
     let delivery = Delivery::open(args.send)?;
-    let miner = delivery.sender.keypair.address();
+    let miner = delivery.sender.keypair().address();
     let body = Body::AgentClaim(AgentClaim {
         agent_run_id: args.run,
         miner_address: MinerAddress { address: miner, text: miner.to_string() },

@@ -15,8 +15,9 @@ pub use kinds::{
     StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
 };
 
+pub(super) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
-pub(super) use deliver::{Sender, block_of, refusal_of};
+pub(super) use deliver::{block_of, refusal_of};
 
 /// Which transaction.
 #[derive(Debug, Subcommand)]
@@ -75,12 +76,13 @@ pub struct SendArgs {
     /// Ask the node what the transaction would do, and send nothing
     #[arg(long, conflicts_with = "print")]
     pub(super) dry_run: bool,
-    /// Print the signed transaction, and send nothing; with --nonce the node is not asked anything
+    /// Print the signed transaction, and send nothing; with --nonce the node is not asked anything,
+    /// and the chain is that of --chain-id or the remembered one
     #[arg(long)]
     pub(super) print: bool,
 }
 
-/// Nonce, time and chain, where the defaults do not fit.
+/// Nonce and time, where the defaults do not fit.
 #[derive(Args, Clone, Debug)]
 pub struct EnvelopeArgs {
     /// Nonce [default: the next one, pending transactions counted]
@@ -89,9 +91,6 @@ pub struct EnvelopeArgs {
     /// Unix milliseconds [default: now]
     #[arg(long, value_name = "MS")]
     pub(super) timestamp: Option<u64>,
-    /// Chain that the transaction is bound to [default: the node's]
-    #[arg(long, value_name = "ID")]
-    pub(super) chain_id: Option<String>,
 }
 
 /// The longest `--timeout`: a year.
