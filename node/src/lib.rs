@@ -32,3 +32,4 @@ mod snapshots;
 pub mod supervisor;
 mod sync;
 mod systemd;
+mod threads;

@@ -43,6 +43,7 @@ use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
 use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
 use crate::systemd::{Systemd, Told};
+use crate::threads::{self, Threads};
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -115,6 +116,9 @@ pub enum StartError {
     /// Genesis names validators that cannot decide anything.
     #[error("genesis: {0}")]
     Validators(#[from] consensus::ValidatorSetError),
+    /// The threads that it was to start on have ended.
+    #[error("the process is stopping")]
+    Stopping,
     /// Files and threads.
     #[error("{doing}: {source}")]
     Io {
@@ -148,6 +152,7 @@ impl StartError {
 #[derive(Debug)]
 pub struct Running {
     supervisor: Supervisor,
+    threads: Threads,
     endpoints: Endpoints,
     endpoints_file: PathBuf,
     stop_time: Duration,
@@ -169,6 +174,7 @@ impl Running {
     /// Runs until `asked` ends or a task fails, and stops in order.
     pub async fn run_until(self, asked: impl Future<Output = &'static str>) -> ShutdownReason {
         let reason = self.supervisor.run(asked, self.stop_time).await;
+        self.threads.end().await;
         // The file says that the node answers; it no longer does.
         drop(std::fs::remove_file(&self.endpoints_file));
         reason
@@ -198,6 +204,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
+    let threads = Threads::start().map_err(no_threads)?;
 
     start_storage(&mut parts, &home, &config, &mut supervisor);
     let identity = consensus::Identity { node_key, validator };
@@ -214,8 +221,9 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let control = Arc::clone(&engine.control);
     let mut later = Some(engine);
     if let Some(engine) = later.take_if(|_| !catches_up) {
-        let handle = engine.start(stop_engine.clone()).await?;
-        supervisor.spawn("engine", engine::run(handle));
+        let started = threads::on(threads.consensus(), engine.start(stop_engine.clone())).await;
+        let handle = started.ok_or(StartError::Stopping)??;
+        supervisor.spawn_in("consensus", threads.consensus(), "engine", engine::run(handle));
     }
 
     let door = open_door(&parts, &mut supervisor)?;
@@ -238,7 +246,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     if let (Some(engine), Some(network)) = (later, &network) {
         trust.tell();
         let catch_up = catch_up(&parts, &genesis, &config, (network.clone(), trust))?;
-        supervisor.spawn_in("consensus", "engine", engine.run_after(catch_up, stop_engine));
+        let engine = engine.run_after(catch_up, stop_engine);
+        supervisor.spawn_in("consensus", threads.consensus(), "engine", engine);
     }
 
     let health = watch(&parts, &home, &config, &peers, &mut registry);
@@ -254,10 +263,12 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     };
     let ports = rpc_ports(&parts, health, door, peers, operator);
     let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
-    let server = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop).await?;
+    let opened = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop);
+    let opened = threads::on(threads.interfaces(), opened).await;
+    let server = opened.ok_or(StartError::Stopping)??;
     let endpoints = server.endpoints().clone();
     let served = server.finished().map_err(|it| Fault::io("serving the interfaces", it));
-    supervisor.spawn("rpc", served);
+    supervisor.spawn_in("rpc", threads.interfaces(), "rpc", served);
 
     let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();
@@ -265,7 +276,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
-    Ok(Running { supervisor, endpoints, endpoints_file, stop_time, told })
+    Ok(Running { supervisor, threads, endpoints, endpoints_file, stop_time, told })
 }
 
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
@@ -544,8 +555,11 @@ pub(crate) fn storage_options(config: &Config) -> Options {
 /// Threads that check signatures: as many as the machine has cores.
 fn lane(rules: &Rules) -> Result<Lane, StartError> {
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Lane::new(rules.clone(), threads)
-        .map_err(|source| StartError::Io { doing: "starting threads".to_owned(), source })
+    Lane::new(rules.clone(), threads).map_err(no_threads)
+}
+
+fn no_threads(source: std::io::Error) -> StartError {
+    StartError::Io { doing: "starting threads".to_owned(), source }
 }
 
 fn facts(spec: &ChainSpec) -> ChainFacts {

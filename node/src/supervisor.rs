@@ -13,6 +13,9 @@
 //! rpc        rpc, metrics, admin, systemd            first
 //! ```
 //!
+//! The tasks of consensus and of rpc run on threads of their own ([`crate::threads`]), all others on the
+//! main ones.
+//!
 //! A task that ends, fails or panics while nobody asked it to stop takes the node down in order,
 //! with its name in the reason. Every stage has a share of the configured time; what has not
 //! stopped by then is named in the log and left behind.
@@ -21,6 +24,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -111,26 +115,31 @@ impl Supervisor {
             let _token = self.stage("node");
         }
         let last = self.stages.len().saturating_sub(1);
-        self.spawn_at(last, name, task);
+        self.spawn_at(last, &Handle::current(), name, task);
     }
 
-    /// Runs a task in a stage that was opened before: one that waits for what later stages begin,
-    /// and is stopped after them.
-    pub fn spawn_in<F>(&mut self, stage: &'static str, name: &'static str, task: F)
-    where
+    /// Runs a task on threads of its own, in a stage that was opened before: one that waits for what
+    /// later stages begin is stopped after them.
+    pub fn spawn_in<F>(
+        &mut self,
+        stage: &'static str,
+        threads: &Handle,
+        name: &'static str,
+        task: F,
+    ) where
         F: Future<Output = Result<(), Fault>> + Send + 'static,
     {
         match self.stages.iter().position(|it| it.name == stage) {
-            Some(at) => self.spawn_at(at, name, task),
+            Some(at) => self.spawn_at(at, threads, name, task),
             None => self.spawn(name, task),
         }
     }
 
-    fn spawn_at<F>(&mut self, stage: usize, name: &'static str, task: F)
+    fn spawn_at<F>(&mut self, stage: usize, threads: &Handle, name: &'static str, task: F)
     where
         F: Future<Output = Result<(), Fault>> + Send + 'static,
     {
-        let handle = self.tasks.spawn(task);
+        let handle = self.tasks.spawn_on(task, threads);
         if let Some(stage) = self.stages.get_mut(stage) {
             stage.running.insert(handle.id(), name);
         }

@@ -1,0 +1,235 @@
+//! What one client can take from the others: its share and no more. Clients are loopback addresses.
+
+use rpc::{Config, Limits, RateLimits};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use types::tx::ChatTurn;
+use types::{Blob, Body, Hash};
+
+use crate::client::{PATIENCE, TestServer, eventually, exchange, post_text, read_response, signed};
+use crate::world::{NOW, key};
+
+const GREEDY: u8 = 8;
+const HONEST: u8 = 9;
+const MEBIBYTE: u32 = 1024 * 1024;
+
+/// A client has room for one large answer, and all together for four.
+fn limits() -> Limits {
+    Limits {
+        response_memory_bytes_max: 64 * MEBIBYTE,
+        response_bytes_max: 16 * MEBIBYTE,
+        write_timeout_ms: 600_000,
+        ..Limits::default()
+    }
+}
+
+async fn start(limits: Limits, rate: RateLimits) -> TestServer {
+    let server = TestServer::start_as(Config { limits, rate, ..Config::default() }).await;
+    let bytes = vec![7; usize::try_from(16 * MEBIBYTE).unwrap()];
+    let blob = Blob {
+        blob_id: "large".to_owned(),
+        owner: key(1).address(),
+        content_type: "text/plain".to_owned(),
+        total_bytes: bytes.len() as u64,
+        total_chunks: 1,
+        received: 1,
+        content_hash: Hash::digest(b"large"),
+        received_hash: None,
+        is_final: true,
+        created_at: NOW,
+    };
+    let mut state = server.world.state();
+    state.blobs.insert("large".to_owned(), blob);
+    state.blob_bytes.insert("large".to_owned(), bytes);
+    drop(state);
+    server
+}
+
+/// Asks for the largest answer, four times what the system keeps for a connection, and takes nothing
+/// of it but how it begins.
+async fn slow_reader(mut stream: TcpStream, header: &str) -> TcpStream {
+    let head = format!("GET /api/blob/large HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    stream
+}
+
+async fn slow_readers(server: &TestServer, count: usize) -> Vec<TcpStream> {
+    let mut slow = Vec::new();
+    for _ in 0..count {
+        slow.push(slow_reader(server.connect_from(GREEDY).await, "").await);
+    }
+    slow
+}
+
+const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#;
+
+async fn ask(server: &TestServer, last: u8) -> Value {
+    let (status, body) = exchange(server.connect_from(last).await, &post_text(DISCOVER)).await;
+    assert_eq!(200, status, "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn is_busy(answer: &Value) -> bool {
+    answer["error"]["data"]["code"] == "BUSY"
+}
+
+#[tokio::test]
+async fn slow_readers_of_one_address_make_nobody_else_wait() {
+    let server = start(limits(), RateLimits::default()).await;
+    let slow = slow_readers(&server, 12).await;
+    assert!(is_busy(&ask(&server, GREEDY).await), "its share is full");
+    for _ in 0..3 {
+        assert!(!is_busy(&ask(&server, HONEST).await));
+    }
+    drop(slow);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while is_busy(&ask(&server, GREEDY).await) {
+        assert!(tokio::time::Instant::now() < deadline, "its share is never free again");
+    }
+}
+
+/// Reads a stream of events until it says so much.
+async fn until(stream: &mut TcpStream, end: &str) {
+    let mut text = String::new();
+    while !text.contains(end) {
+        let mut bytes = vec![0; 64 * 1024];
+        let read = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await;
+        let count = read.unwrap_or_else(|_| panic!("{end} did not come in time")).unwrap();
+        assert!(count > 0, "the stream ended before {end}");
+        text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+    }
+}
+
+async fn events(server: &TestServer, last: u8) -> TcpStream {
+    let mut stream = server.connect_from(last).await;
+    let head = b"GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    until(&mut stream, "event: hello").await;
+    stream
+}
+
+/// A block whose event is larger than a piece of a stream.
+fn commit_large(server: &TestServer, nonce: u64) {
+    for place in 0..8 {
+        let body = Body::ChatTurn(ChatTurn {
+            conversation_id: Hash::ZERO,
+            role: "user".to_owned(),
+            content: "x".repeat(60_000),
+            content_blob_id: None,
+            parent_turn_hash: None,
+            agent_run_id: None,
+            attachments: None,
+        });
+        server.world.accept(&signed(&key(1), nonce * 8 + place, &body));
+    }
+    server.world.commit();
+}
+
+#[tokio::test]
+async fn events_go_on_though_the_memory_for_answers_is_full() {
+    let limits = Limits { client_share_percent: 100, ..limits() };
+    let server = start(limits, RateLimits::default()).await;
+    let mut streams = [events(&server, GREEDY).await, events(&server, HONEST).await];
+    let slow = slow_readers(&server, 12).await;
+    assert!(is_busy(&ask(&server, HONEST).await), "all is full");
+    for nonce in 0..3 {
+        commit_large(&server, nonce);
+        for stream in &mut streams {
+            until(stream, &format!("id: {}\n", nonce + 1)).await;
+            until(stream, "\n\n").await;
+        }
+    }
+    drop(slow);
+}
+
+#[tokio::test]
+async fn while_memory_is_scarce_who_takes_nothing_is_cut_off_soon() {
+    let limits = Limits { client_share_percent: 100, ..limits() };
+    let server = start(limits, RateLimits::default()).await;
+    let slow = slow_readers(&server, 12).await;
+    // The time-out on writing is ten minutes.
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while is_busy(&ask(&server, HONEST).await) {
+        assert!(tokio::time::Instant::now() < deadline, "the memory is never free again");
+    }
+    drop(slow);
+}
+
+#[tokio::test]
+async fn an_address_has_its_part_of_the_connections_and_another_its_own() {
+    let server = TestServer::start_with(Limits { connections_max: 8, ..Limits::default() }).await;
+    let held = [server.connect_from(GREEDY).await, server.connect_from(GREEDY).await];
+    let (status, answer) = read_response(&mut server.connect_from(GREEDY).await).await;
+    assert_eq!(503, status);
+    assert!(answer.contains("TOO_MANY_CONNECTIONS"), "{answer}");
+    assert!(!is_busy(&ask(&server, HONEST).await));
+    drop(held);
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let stream = server.connect_from(GREEDY).await;
+        if exchange(stream, &post_text(DISCOVER)).await.0 == 200 {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "no place became free");
+    }
+}
+
+async fn open_websocket(server: &TestServer, last: u8, path: &str) -> (u16, TcpStream) {
+    let mut stream = server.connect_from(last).await;
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).await.unwrap();
+    let status = std::str::from_utf8(&first[9..]).unwrap().parse().unwrap();
+    (status, stream)
+}
+
+#[tokio::test]
+async fn an_address_has_its_part_of_the_websockets_and_streams_and_another_its_own() {
+    let limits = Limits { websockets_max: 8, streams_max: 8, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    for (path, refusal) in [("/", 429), ("/api/ws", 503)] {
+        let mut open = Vec::new();
+        for expected in [101, 101, refusal] {
+            let (status, stream) = open_websocket(&server, GREEDY, path).await;
+            assert_eq!(expected, status, "{path}");
+            open.push(stream);
+        }
+        assert_eq!(101, open_websocket(&server, HONEST, path).await.0, "{path}");
+        let listeners = server.world.listeners();
+        drop(open);
+        if path == "/api/ws" {
+            eventually("they have ended", || server.world.listeners() < listeners).await;
+        }
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while open_websocket(&server, GREEDY, path).await.0 != 101 {
+            assert!(tokio::time::Instant::now() < deadline, "{path}: no place became free");
+        }
+    }
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_it_is_the_client_that_has_a_share() {
+    let proxy = format!("127.0.0.{HONEST}/32").parse().unwrap();
+    let rate = RateLimits { trusted_proxies: vec![proxy], ..RateLimits::default() };
+    // The proxy itself may have all connections, and needs three.
+    let server = start(Limits { connections_max: 8, ..limits() }, rate).await;
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let stream = server.connect_from(HONEST).await;
+        slow.push(slow_reader(stream, "x-forwarded-for: 10.0.0.1\r\n").await);
+    }
+    for (client, busy) in [("10.0.0.1", true), ("10.0.0.2", false)] {
+        let request = String::from_utf8(post_text(DISCOVER)).unwrap();
+        let request = request.replacen("host:", &format!("x-forwarded-for: {client}\r\nhost:"), 1);
+        let stream = server.connect_from(HONEST).await;
+        let (_, body) = exchange(stream, request.as_bytes()).await;
+        assert_eq!(busy, is_busy(&serde_json::from_str(&body).unwrap()), "{client}");
+    }
+}
