@@ -48,6 +48,12 @@ impl Default for Config {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
+    /// How much of what all clients share one of them may have, in percent, from 1 to 100: of
+    /// connections, WebSockets, streams, calls that wait or read, and of the memory for bodies and for
+    /// answers. It may have one of each, the largest body and the largest answer in any case. A client
+    /// is an IPv4 address, an IPv6 network of 64 bits, or one of `rate.keys`; behind one of
+    /// `rate.trusted_proxies` it is whom the proxy asks for.
+    pub client_share_percent: u32,
     /// Open connections of all kinds; a further one is answered 503 and closed.
     pub connections_max: u32,
     /// Of these, upgraded to WebSocket.
@@ -99,6 +105,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            client_share_percent: 25,
             connections_max: 512,
             websockets_max: 128,
             request_bytes_max: 16 * 1024 * 1024,
@@ -126,6 +133,17 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Looks whether the settings are within their bounds.
+    ///
+    /// # Errors
+    /// The first setting that is not, and what would fit.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        if !(1..=100).contains(&self.client_share_percent) {
+            return Err(("client_share_percent", "expected 1 to 100 percent".to_owned()));
+        }
+        Ok(())
+    }
+
     pub(crate) const fn head_timeout(&self) -> Duration {
         Duration::from_millis(self.head_timeout_ms)
     }

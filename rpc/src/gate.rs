@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use parking_lot::Mutex;
@@ -15,7 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::error::RpcError;
-use crate::memory::{AnswerMemory, Ledger, Room};
+use crate::memory::{self, AnswerMemory, Ledger, Room};
+use crate::share::{Held, Share};
 
 /// So many messages of the largest size may be unanswered. Each is held while it is answered, and
 /// the answer to one that is no call repeats its `id`, however long.
@@ -40,6 +42,10 @@ pub(crate) struct Gate {
     /// Room that the answers of this connection may take of what all share.
     own: AnswerMemory,
     ledger: Mutex<Ledger>,
+    /// How long room for a notification is waited for.
+    patience: Duration,
+    /// The place among the client's WebSockets, for as long as the connection lasts.
+    place: Mutex<Option<Held>>,
 }
 
 impl Gate {
@@ -59,6 +65,8 @@ impl Gate {
             calls: Arc::new(Semaphore::new(calls)),
             own: AnswerMemory::new(limits.response_bytes_max),
             ledger: Mutex::default(),
+            patience: limits.write_timeout(),
+            place: Mutex::default(),
         }
     }
 
@@ -98,18 +106,23 @@ impl Gate {
         self.owed.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Room for an answer of so many bytes, in this connection's share and in `shared`.
-    pub(crate) fn hold(&self, bytes: usize, shared: &AnswerMemory) -> Result<Room, RpcError> {
+    /// Keeps the place until the connection ends.
+    pub(crate) fn occupy(&self, place: Held) {
+        *self.place.lock() = Some(place);
+    }
+
+    /// Room for an answer of so many bytes, in what this connection may have and in the client's
+    /// share.
+    pub(crate) fn hold(&self, bytes: usize, share: &Arc<Share>) -> Result<Room, RpcError> {
         let mut room = self.own.hold(bytes)?;
-        room.add(shared.hold(bytes)?);
+        room.add(share.hold(bytes)?);
         Ok(room)
     }
 
-    /// Room for a notification, as soon as there is some.
-    pub(crate) async fn wait_for(&self, bytes: usize, shared: &AnswerMemory) -> Room {
-        let mut room = self.own.wait_for(bytes).await;
-        room.add(shared.wait_for(bytes).await);
-        room
+    /// Room for a notification, as soon as there is some; none if the client does not take what
+    /// there is for so long that it is given up.
+    pub(crate) async fn wait_for(&self, bytes: usize, share: &Arc<Share>) -> Option<Room> {
+        memory::wait_for(self.patience, || self.hold(bytes, share)).await
     }
 
     /// The room of a message is kept until it was sent.

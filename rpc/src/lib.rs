@@ -32,9 +32,11 @@ mod metrics;
 mod middleware;
 pub mod ports;
 mod rate;
+mod readers;
 pub mod registry;
 mod rest;
 mod server;
+mod share;
 pub mod socket;
 pub mod wire;
 

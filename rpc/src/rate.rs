@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::http::header::HeaderName;
 use axum::http::{HeaderMap, HeaderValue};
@@ -19,6 +20,7 @@ use quick_cache::sync::Cache;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RpcError;
+use crate::share::{Party, Share, Shares};
 
 /// A key that the operator has given out.
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -70,29 +72,57 @@ pub(crate) struct Bucket {
 
 /// A client, for as long as a request or a WebSocket lasts. Without a bucket it may ask as fast as
 /// it likes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Client(Option<Arc<Bucket>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    bucket: Option<Arc<Bucket>>,
+    share: Arc<Share>,
+}
 
 impl Client {
+    /// Whoever asks as nobody's client: the operator, or this process.
+    pub(crate) fn nobody(shares: &Shares) -> Self {
+        Self { bucket: None, share: shares.of_nobody() }
+    }
+
+    /// What it may have of what all share.
+    pub(crate) const fn share(&self) -> &Arc<Share> {
+        &self.share
+    }
+
+    /// Counts a request as soon as it does not come too fast.
+    pub(crate) async fn pay(&self) {
+        while let Err(early) = self.try_take() {
+            // Others with the same address may be faster: then it is the next turn, or the one after.
+            tokio::time::sleep(early).await;
+        }
+    }
+
     /// Counts a request; answers how many more may come at once, where there is a limit.
     ///
     /// # Errors
     /// That it came too fast, and when to come back.
     pub(crate) fn take(&self) -> Result<Option<u32>, RpcError> {
-        let Some(bucket) = &self.0 else { return Ok(None) };
+        self.try_take().map_err(|early| {
+            let ms = u64::try_from(early.as_millis()).unwrap_or(u64::MAX);
+            RpcError::busy("RATE_LIMITED", "too many requests", ms)
+        })
+    }
+
+    /// The error is how long to wait.
+    fn try_take(&self) -> Result<Option<u32>, Duration> {
+        let Some(bucket) = &self.bucket else { return Ok(None) };
         match bucket.limiter.check() {
             Ok(state) => Ok(Some(state.remaining_burst_capacity())),
             Err(early) => {
                 let wait = early.wait_time_from(DefaultClock::default().now());
-                let ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-                Err(RpcError::busy("RATE_LIMITED", "too many requests", ms))
+                Err(wait.saturating_add(Duration::from_millis(1)))
             }
         }
     }
 
     /// Tells the client how it stands.
     pub(crate) fn tell(&self, remaining: u32, headers: &mut HeaderMap) {
-        let Some(bucket) = &self.0 else { return };
+        let Some(bucket) = &self.bucket else { return };
         let burst = bucket.quota.burst_size().get();
         let used = burst.saturating_sub(remaining);
         let until_full = bucket.quota.replenish_interval().saturating_mul(used);
@@ -104,7 +134,7 @@ impl Client {
 }
 
 /// The calls of one request or WebSocket, as they are counted for their client.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Calls {
     client: Client,
     has_any: Arc<AtomicBool>,
@@ -113,6 +143,11 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn of(client: Client) -> Self {
         Self { client, has_any: Arc::default() }
+    }
+
+    /// Whose calls they are.
+    pub(crate) const fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Counts a call, whatever it calls.
@@ -139,10 +174,11 @@ pub(crate) struct Clients {
     by_address: Option<(Quota, Cache<IpAddr, Arc<Bucket>>)>,
     by_key: BTreeMap<String, Client>,
     trusted_proxies: Vec<IpNet>,
+    shares: Shares,
 }
 
 impl Clients {
-    pub(crate) fn new(limits: RateLimits) -> Self {
+    pub(crate) fn new(limits: RateLimits, shares: Shares) -> Self {
         let RateLimits {
             requests_per_second,
             burst,
@@ -154,12 +190,29 @@ impl Clients {
         let remembered = usize::try_from(clients_max.max(1)).unwrap_or(usize::MAX);
         let of_address = quota(requests_per_second, burst);
         let of_key = quota(key_requests_per_second, 0);
-        let client = |key| (key, Client(of_key.map(Bucket::full)));
+        let client = |key: String| {
+            let share = shares.of(Party::Key(key.clone()));
+            (key, Client { bucket: of_key.map(Bucket::full), share })
+        };
         Self {
             by_address: of_address.map(|quota| (quota, Cache::new(remembered))),
             by_key: keys.into_iter().map(client).collect(),
             trusted_proxies,
+            shares,
         }
+    }
+
+    /// Whose share a connection from `peer` is of. A trusted proxy asks for many.
+    pub(crate) fn share_of(&self, peer: IpAddr) -> Arc<Share> {
+        let peer = peer.to_canonical();
+        if self.is_trusted(&peer) {
+            return self.shares.of_nobody();
+        }
+        self.shares.of(Party::Network(network(peer)))
+    }
+
+    fn is_trusted(&self, address: &IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(address))
     }
 
     /// Who sent a request with these headers over a connection from `peer`.
@@ -168,24 +221,22 @@ impl Clients {
         if let Some(client) = key.and_then(|key| self.by_key.get(key)) {
             return client.clone();
         }
-        let (Some((quota, cache)), Some(peer)) = (&self.by_address, peer) else {
-            return Client::default();
-        };
+        let Some(peer) = peer else { return Client::nobody(&self.shares) };
         let address = network(self.origin(peer.to_canonical(), headers));
-        let made = cache.get_or_insert_with(&address, || Ok::<_, ()>(Bucket::full(*quota)));
-        Client(made.ok())
+        let bucket = self.by_address.as_ref().and_then(|(quota, cache)| {
+            cache.get_or_insert_with(&address, || Ok::<_, ()>(Bucket::full(*quota))).ok()
+        });
+        Client { bucket, share: self.shares.of(Party::Network(address)) }
     }
 
     /// The address that a request began at. Every proxy adds at the end of the header whom it was
     /// asked by, so what stands left of the first that is not trusted is the client's own invention.
     fn origin(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
-        let is_trusted =
-            |address: &IpAddr| self.trusted_proxies.iter().any(|network| network.contains(address));
         let mut origin = peer;
         let lists = headers.get_all(FORWARDED_FOR).iter().collect::<Vec<_>>().into_iter().rev();
         let hops = lists.flat_map(|list| list.to_str().unwrap_or("?").rsplit(','));
         for hop in hops {
-            if !is_trusted(&origin) {
+            if !self.is_trusted(&origin) {
                 break;
             }
             let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
@@ -224,9 +275,13 @@ mod tests {
     //! Whose requests are counted together.
 
     use super::*;
+    use crate::config::Limits;
+    use crate::memory::AnswerMemory;
 
     fn clients(limits: RateLimits) -> Clients {
-        Clients::new(RateLimits { requests_per_second: 1, burst: 2, ..limits })
+        let (memory, sizes) = (AnswerMemory::new(1 << 20), Limits::default());
+        let shares = Shares::new(&sizes, memory, 32);
+        Clients::new(RateLimits { requests_per_second: 1, burst: 2, ..limits }, shares)
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -298,6 +353,37 @@ mod tests {
         }
         let (_, cache) = clients.by_address.as_ref().expect("a limit");
         assert!(cache.len() <= 110, "{}", cache.len());
+    }
+
+    #[test]
+    fn who_is_one_client_for_the_rate_limit_has_one_share() {
+        let proxy: IpNet = "10.9.0.0/16".parse().expect("a network");
+        let limits = RateLimits {
+            trusted_proxies: vec![proxy],
+            keys: vec!["good".to_owned()],
+            ..RateLimits::default()
+        };
+        let clients = clients(limits);
+        let of = |peer, pairs: &[_]| Arc::clone(clients.of(ip(peer), &headers(pairs)).share());
+        let address = |text: &str| clients.share_of(text.parse().expect("an address"));
+        let one = of("10.0.0.1", &[]);
+        assert!(Arc::ptr_eq(&one, &address("::ffff:10.0.0.1")), "a connection is of its address");
+        assert!(Arc::ptr_eq(&one, &of("10.9.0.1", &[("x-forwarded-for", "10.0.0.1")])));
+        assert!(!Arc::ptr_eq(&one, &of("10.0.0.2", &[])));
+        assert!(!Arc::ptr_eq(&one, &of("10.0.0.1", &[("x-api-key", "good")])));
+        let network = of("2001:db8::1", &[]);
+        assert!(Arc::ptr_eq(&network, &of("2001:db8::2", &[])));
+        let (first, second) = (address("10.9.0.1"), address("10.9.0.1"));
+        assert!(!Arc::ptr_eq(&first, &second), "connections of a proxy are not counted");
+    }
+
+    #[tokio::test]
+    async fn who_pays_late_waits_instead_of_being_refused() {
+        let clients = clients(RateLimits::default());
+        let client = clients.of(ip("10.0.0.1"), &HeaderMap::new());
+        client.pay().await;
+        client.pay().await;
+        assert!(tokio::time::timeout(Duration::from_millis(10), client.pay()).await.is_err());
     }
 
     #[test]

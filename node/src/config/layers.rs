@@ -170,7 +170,8 @@ fn check(config: &Config, merged: &BTreeMap<String, (Value, Origin)>) -> Result<
         let (key, value, why) = (key.to_owned(), value.to_string(), why.to_string());
         ConfigError::BadValue { key, value, origin, why }
     };
-    let Config { p2p, sync, log, .. } = config;
+    let Config { p2p, sync, log, rpc, .. } = config;
+    rpc.limits.check().map_err(|(name, why)| bad(&format!("rpc.limits.{name}"), &why))?;
     consensus::check_address(&p2p.listen).map_err(|why| bad("p2p.listen", &why))?;
     for peer in &p2p.peers {
         consensus::check_address(peer).map_err(|why| bad("p2p.peers", &why))?;

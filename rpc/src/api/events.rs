@@ -8,9 +8,10 @@ use jsonrpsee::server::SubscriptionCloseResponse;
 use jsonrpsee::{Extensions, PendingSubscriptionSink};
 
 use super::Api;
+use crate::error::RpcError;
 use crate::events::{self, Filter};
 use crate::gate::Gate;
-use crate::memory::AnswerMemory;
+use crate::rate::Client;
 use crate::wire::{EventFilter, EventKind};
 
 /// Subscriptions, on a WebSocket.
@@ -42,9 +43,15 @@ impl EventsRpcServer for Api {
         match Filter::new(kind, filter.unwrap_or_default()) {
             Ok(filter) => {
                 let gate = extensions.get::<Arc<Gate>>().cloned();
-                let memory = extensions.get::<AnswerMemory>().cloned();
-                let flow = gate.zip(memory);
-                events::serve(self, subscription_sink, filter, flow).await
+                let client = extensions.get::<Client>().cloned();
+                match gate.zip(client) {
+                    Some(flow) => events::serve(self, subscription_sink, filter, flow).await,
+                    // Subscriptions are refused elsewhere than on a WebSocket, which has both.
+                    None => {
+                        subscription_sink.reject(RpcError::Internal).await;
+                        SubscriptionCloseResponse::None
+                    }
+                }
             }
             Err(error) => {
                 subscription_sink.reject(error).await;

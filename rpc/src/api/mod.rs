@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Limits;
 use crate::events::Hub;
 use crate::ports::{ChainFacts, Ports};
+use crate::readers::Readers;
 
 /// What the methods are implemented on.
 #[derive(Clone)]
@@ -38,6 +39,7 @@ pub struct Api {
     pub(crate) ports: Ports,
     pub(crate) limits: Limits,
     pub(crate) hub: Arc<Hub>,
+    pub(crate) readers: Readers,
     pub(crate) shutdown: CancellationToken,
 }
 

@@ -32,21 +32,21 @@ impl PoolRpcServer for Api {
 
     fn content(&self, page: Option<Page>) -> Result<PoolContent, RpcError> {
         let page = page.unwrap_or_default();
-        let Slice { items, next } = self.ports.pool.content(page.position()?, page.limit());
+        let mut after: Option<Address> = page.position()?;
         let mut content = PoolContent::default();
         let mut bytes = 0_usize;
-        for sender in &items {
-            bytes = bytes.saturating_add(content.add(sender));
-            if bytes > self.page_bytes_max() {
-                content.next_cursor = Some(cursor::encode(&sender.sender));
-                let is_last = items.last() == Some(sender) && next.is_none();
-                if is_last {
-                    content.next_cursor = None;
-                }
-                return Ok(content);
+        // One sender after the other, because the pool can do nothing else meanwhile.
+        for _ in 0..page.limit() {
+            let Slice { items, next } = self.ports.pool.content(after, 1);
+            for sender in &items {
+                bytes = bytes.saturating_add(content.add(sender));
+            }
+            after = next;
+            if after.is_none() || bytes > self.page_bytes_max() {
+                break;
             }
         }
-        content.next_cursor = next.as_ref().map(cursor::encode);
+        content.next_cursor = after.as_ref().map(cursor::encode);
         Ok(content)
     }
 

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonrpsee::Extensions;
 use jsonrpsee::core::async_trait;
 use jsonrpsee::proc_macros::rpc;
 use types::Hash;
 
 use super::Api;
 use crate::error::RpcError;
+use crate::rate::Client;
+use crate::share::Share;
 use crate::wire::{TxView, WaitOptions};
 
 /// How long a wait lasts if the client does not say.
@@ -25,7 +28,7 @@ pub trait TransactionsRpc {
 
     /// The same, as soon as the transaction is included or dropped. When the time is over, the
     /// answer is `pending`: that says nothing against the transaction.
-    #[method(name = "waitForTransaction")]
+    #[method(name = "waitForTransaction", with_extensions)]
     async fn wait_for_transaction(
         &self,
         hash: Hash,
@@ -42,6 +45,7 @@ impl TransactionsRpcServer for Api {
 
     async fn wait_for_transaction(
         &self,
+        extensions: &Extensions,
         hash: Hash,
         options: Option<WaitOptions>,
     ) -> Result<TxView, RpcError> {
@@ -50,15 +54,16 @@ impl TransactionsRpcServer for Api {
             let expected = format!("at most {WAIT_MS_MAX} milliseconds");
             return Err(RpcError::invalid("timeoutMs", timeout_ms.to_string(), expected));
         }
-        let waiter = self.hub.wait(hash)?;
-        let known = self.look_up(hash).await?;
+        let share = extensions.get::<Client>().ok_or(RpcError::Internal)?.share();
+        let waiter = self.hub.wait(hash, share)?;
+        let known = self.look_up(share, hash).await?;
         if known.block_index.is_some() || known.dropped.is_some() {
             return Ok(known);
         }
         tokio::select! {
             decided = waiter.decided() => decided.ok_or(RpcError::ShuttingDown),
             () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => {
-                self.look_up(hash).await
+                self.look_up(share, hash).await
             }
             () = self.shutdown.cancelled() => Err(RpcError::ShuttingDown),
         }
@@ -67,10 +72,9 @@ impl TransactionsRpcServer for Api {
 
 impl Api {
     /// Looks the transaction up, off the runtime's own threads: that may touch the disk.
-    async fn look_up(&self, hash: Hash) -> Result<TxView, RpcError> {
+    async fn look_up(&self, share: &Arc<Share>, hash: Hash) -> Result<TxView, RpcError> {
         let hub = Arc::clone(&self.hub);
-        let found = tokio::task::spawn_blocking(move || hub.find(&hash)).await;
-        let found = found.unwrap_or(Err(RpcError::ShuttingDown))?;
+        let found = self.readers.read(share, move || hub.find(&hash)).await?;
         found.ok_or_else(|| self.missing("transaction", hash))
     }
 }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, GuardResult};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -13,34 +15,60 @@ use types::{Hash, TxLocation};
 use super::derive::{Item, derive};
 use crate::error::RpcError;
 use crate::ports::{CommittedBlock, DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
+use crate::share::{Held, Share};
 use crate::wire::{EventKind, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
 const BLOCKS_KEPT: usize = 32;
+/// Memory for blocks that are replayed, so that many who replay the same ones read them once. They
+/// are counted as several times their texts, for what is derived of them.
+const REPLAYED_BYTES_KEPT: u64 = 48 * 1024 * 1024;
+/// How much of it a block takes for each byte of its texts: parsed, and written as events of two kinds.
+const BYTES_PER_TEXT_BYTE: u64 = 4;
+/// And for itself.
+const BYTES_PER_BLOCK: u64 = 2 * 1024;
+/// The fewest replayed blocks that are kept. A larger number would have the library cut the memory into
+/// parts that are too small for a large block.
+const REPLAYED_MIN: usize = 32;
+/// Events of a block that are looked through at once. More are a turn's work.
+const ITEMS_AT_HAND_MAX: usize = 256;
 /// After a longer jump of the tip, waiting calls are looked up one by one instead.
 const BLOCKS_WALKED_MAX: u64 = 64;
 
 /// A committed block with its events, derived when first asked for.
 pub(crate) struct BlockEvents {
     pub(crate) committed: Arc<CommittedBlock>,
+    /// The length of its transactions' texts together.
+    pub(crate) text_bytes: u64,
     derived: [OnceLock<Arc<[Item]>>; 5],
 }
 
 impl BlockEvents {
     fn new(committed: Arc<CommittedBlock>) -> Self {
-        Self { committed, derived: std::array::from_fn(|_| OnceLock::new()) }
+        let texts = committed.block.transactions.iter().map(|tx| tx.signed_bytes());
+        let text_bytes = u64::try_from(texts.sum::<usize>()).unwrap_or(u64::MAX);
+        Self { committed, text_bytes, derived: std::array::from_fn(|_| OnceLock::new()) }
     }
 
-    /// The events of one kind, in order.
-    pub(crate) fn items(&self, kind: EventKind, ports: &Ports) -> Result<Arc<[Item]>, Fault> {
+    fn cell(&self, kind: EventKind) -> &OnceLock<Arc<[Item]>> {
         let [blocks, transactions, pool, agent_runs, chat] = &self.derived;
-        let cell = match kind {
+        match kind {
             EventKind::Blocks => blocks,
             EventKind::Transactions => transactions,
             EventKind::Pool => pool,
             EventKind::AgentRuns => agent_runs,
             EventKind::Chat => chat,
-        };
+        }
+    }
+
+    /// How much of the memory for replayed blocks it takes.
+    fn weight(&self) -> u64 {
+        self.text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE).saturating_add(BYTES_PER_BLOCK)
+    }
+
+    /// The events of one kind, in order.
+    pub(crate) fn items(&self, kind: EventKind, ports: &Ports) -> Result<Arc<[Item]>, Fault> {
+        let cell = self.cell(kind);
         if let Some(items) = cell.get() {
             return Ok(Arc::clone(items));
         }
@@ -49,10 +77,21 @@ impl BlockEvents {
     }
 }
 
+/// Weighs blocks by the memory that they take.
+#[derive(Clone)]
+struct Weights;
+
+impl Weighter<u64, Arc<BlockEvents>> for Weights {
+    fn weight(&self, _height: &u64, events: &Arc<BlockEvents>) -> u64 {
+        events.weight()
+    }
+}
+
 /// The meeting point of what happens and who wants to know.
 pub(crate) struct Hub {
     ports: Ports,
     latest: Mutex<VecDeque<(u64, Arc<BlockEvents>)>>,
+    replayed: Cache<u64, Arc<BlockEvents>, Weights>,
     waiting: Mutex<BTreeMap<(Hash, u64), oneshot::Sender<TxView>>>,
     waiting_max: usize,
     next_ticket: AtomicU64,
@@ -64,32 +103,76 @@ impl Hub {
         Self {
             ports,
             latest: Mutex::default(),
+            replayed: Cache::with_weighter(REPLAYED_MIN, REPLAYED_BYTES_KEPT, Weights),
             waiting: Mutex::default(),
             waiting_max: usize::try_from(waiting_max).unwrap_or(usize::MAX),
             next_ticket: AtomicU64::new(0),
         }
     }
 
-    /// The block at `height` with its events; none if it is not committed.
+    /// The events of one kind in a committed block, in order, and how much was read for them.
+    ///
+    /// # Errors
+    /// Where the block cannot be read, or is not here any more.
+    pub(super) fn items(
+        &self,
+        height: u64,
+        kind: EventKind,
+    ) -> Result<(Arc<[Item]>, u64), RpcError> {
+        let events = self.committed_block(height)?;
+        Ok((events.items(kind, &self.ports)?, events.text_bytes))
+    }
+
+    /// The events if nothing has to be read for them, and they are soon looked through.
+    pub(super) fn items_at_hand(&self, height: u64, kind: EventKind) -> Option<Arc<[Item]>> {
+        let events = self.kept(height)?;
+        let items = events.cell(kind).get()?;
+        (items.len() <= ITEMS_AT_HAND_MAX).then(|| Arc::clone(items))
+    }
+
+    /// A block that is known to be committed, with its events.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is not here any more.
+    pub(crate) fn committed_block(&self, height: u64) -> Result<Arc<BlockEvents>, RpcError> {
+        self.block(height)?.ok_or_else(|| {
+            tracing::error!(height, "a committed block cannot be read");
+            RpcError::Internal
+        })
+    }
+
+    fn kept(&self, height: u64) -> Option<Arc<BlockEvents>> {
+        let latest = self.latest.lock();
+        latest.iter().rev().find(|(at, _)| *at == height).map(|(_, events)| Arc::clone(events))
+    }
+
+    /// The block at `height` with its events; none if it is not committed. It is read once for all
+    /// who want it at about the same time.
     pub(crate) fn block(&self, height: u64) -> Result<Option<Arc<BlockEvents>>, Fault> {
-        let kept = |latest: &VecDeque<(u64, Arc<BlockEvents>)>| {
-            latest.iter().find(|(at, _)| *at == height).map(|(_, events)| Arc::clone(events))
+        if let Some(events) = self.kept(height) {
+            return Ok(Some(events));
+        }
+        // Who comes second waits for the first, who has a place among the readers, as it has itself.
+        let place = match self.replayed.get_value_or_guard(&height, None) {
+            GuardResult::Value(events) => return Ok(Some(events)),
+            GuardResult::Guard(place) => Some(place),
+            GuardResult::Timeout => None,
         };
-        if let Some(events) = kept(&self.latest.lock()) {
+        if let Some(events) = self.kept(height) {
             return Ok(Some(events));
         }
         let Some(committed) = self.ports.chain.block(height)? else { return Ok(None) };
         let events = Arc::new(BlockEvents::new(committed));
-        let mut latest = self.latest.lock();
-        if let Some(events) = kept(&latest) {
-            return Ok(Some(events));
-        }
-        let newest = latest.back().map_or(0, |(at, _)| *at);
+        let newest = self.latest.lock().back().map_or(0, |(at, _)| *at);
         if height > newest {
+            let mut latest = self.latest.lock();
             latest.push_back((height, Arc::clone(&events)));
             if latest.len() > BLOCKS_KEPT {
                 latest.pop_front();
             }
+        } else if let Some(place) = place {
+            // Nothing is lost if it was thrown out meanwhile.
+            drop(place.insert(Arc::clone(&events)));
         }
         Ok(Some(events))
     }
@@ -112,7 +195,12 @@ impl Hub {
 
     /// Waits for the transaction to be included or dropped from now on. Look it up after this, so
     /// that nothing falls between.
-    pub(crate) fn wait(self: &Arc<Self>, hash: Hash) -> Result<Waiter, RpcError> {
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        hash: Hash,
+        share: &Arc<Share>,
+    ) -> Result<Waiter, RpcError> {
+        let place = share.waiting_call()?;
         let (sender, answer) = oneshot::channel();
         let key = (hash, self.next_ticket.fetch_add(1, Ordering::Relaxed));
         let mut waiting = self.waiting.lock();
@@ -121,7 +209,7 @@ impl Hub {
             return Err(RpcError::busy("TOO_MANY_WAITING", message, 1_000));
         }
         waiting.insert(key, sender);
-        Ok(Waiter { hub: Arc::clone(self), key, answer })
+        Ok(Waiter { hub: Arc::clone(self), key, answer, _place: place })
     }
 
     /// Answers waiting calls until `shutdown`.
@@ -253,6 +341,7 @@ pub(crate) struct Waiter {
     hub: Arc<Hub>,
     key: (Hash, u64),
     answer: oneshot::Receiver<TxView>,
+    _place: Held,
 }
 
 impl Waiter {

@@ -1,7 +1,8 @@
 //! What happens on the chain, for waiting calls and subscribers.
 //!
 //! ```text
-//! Events::committed (a height) ──▶ Hub: latest blocks with their derived events
+//! Events::committed (a height) ──▶ Hub: blocks with their derived events, those of the tip and
+//!                                   │   those that were replayed last
 //!                                   ├─▶ waiting calls, answered by hash
 //!                                   └─▶ subscriptions, each reading block after block
 //! Events::pool ────────────────────────▶ subscriptions of kind `pool`
@@ -9,14 +10,17 @@
 //!
 //! A subscription pulls: it walks from its next block to the tip and then waits for the tip to
 //! move. Replay and live are therefore the same loop, in order, without a gap or a repeat, and a
-//! slow subscriber holds nothing but its own place.
+//! slow subscriber holds nothing but its own place. It reads in slices, for each of which it waits
+//! for its turn, and who replays pays for each with a call of the rate limit.
 
 mod derive;
 mod filter;
 mod hub;
+mod scan;
 mod stream;
 
 pub(crate) use derive::Keys;
 pub(crate) use filter::Filter;
 pub(crate) use hub::Hub;
+pub(crate) use scan::Meter;
 pub(crate) use stream::{pool_notice, serve};

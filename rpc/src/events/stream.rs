@@ -10,15 +10,20 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-use super::derive::{Item, Keys};
+use super::derive::Keys;
 use super::filter::Filter;
 use super::hub::next_height;
+use super::scan::{self, BYTES_MAX, Cursor, Meter, Slice};
 use crate::api::Api;
 use crate::error::RpcError;
 use crate::gate::Gate;
-use crate::memory::AnswerMemory;
+use crate::memory::Room;
 use crate::ports::PoolEvent;
+use crate::rate::Client;
 use crate::wire::{DropView, EventKind, Lagged, PoolNotice, PoolNoticeKind, tx_object};
+
+/// What a notice of the pool has beside the transaction, at most.
+const NOTICE_BYTES: usize = 1024;
 
 /// Why a subscription ends.
 enum End {
@@ -34,26 +39,30 @@ impl From<RpcError> for End {
     }
 }
 
+/// Where a subscriber's events are counted: on its connection, and for its client.
+pub(crate) type Flow = (Arc<Gate>, Client);
+
 /// Accepts the subscription and serves it until its end.
 pub(crate) async fn serve(
     api: &Api,
     pending: PendingSubscriptionSink,
     filter: Filter,
-    flow: Option<(Arc<Gate>, AnswerMemory)>,
+    flow: Flow,
 ) -> SubscriptionCloseResponse {
     // Both are taken before the client hears of its subscription: what comes later, it sees.
     let mut heights = api.hub.heights();
     let pool = api.hub.pool_events();
     let tip = *heights.borrow_and_update();
     let Ok(sink) = pending.accept().await else { return SubscriptionCloseResponse::None };
-    let sink = Sink { inner: sink, flow };
+    let (gate, client) = flow;
+    let sink = Sink { inner: sink, gate, client };
 
     let served = async {
         if filter.kind == EventKind::Pool {
             pool_events(api, &sink, &filter, pool, &heights).await
         } else {
             drop(pool);
-            block_events(api, &sink, &filter, heights, tip).await
+            block_events(api, &sink, filter, heights, tip).await
         }
     };
     let end = tokio::select! {
@@ -65,7 +74,7 @@ pub(crate) async fn serve(
         End::Gone => SubscriptionCloseResponse::None,
         End::Closed(error) => match to_raw_value(&ErrorObjectOwned::from(error)) {
             Ok(json) => {
-                sink.count();
+                sink.gate.notified();
                 SubscriptionCloseResponse::NotifErr(SubscriptionError::from_json(json))
             }
             Err(_) => SubscriptionCloseResponse::None,
@@ -77,25 +86,28 @@ pub(crate) async fn serve(
 async fn block_events(
     api: &Api,
     sink: &Sink,
-    filter: &Filter,
+    filter: Filter,
     mut heights: watch::Receiver<u64>,
     tip_at_start: u64,
 ) -> End {
-    let mut next = filter.from_block.unwrap_or_else(|| tip_at_start.saturating_add(1)).max(1);
+    let first = filter.from_block.unwrap_or_else(|| tip_at_start.saturating_add(1)).max(1);
     let mut is_live = filter.from_block.is_none();
+    let mut next = Cursor::at(first);
+    let mut walk = Walk { api, sink, filter: Arc::new(filter), meter: Meter::default() };
     loop {
         let mut tip = *heights.borrow_and_update();
-        while next <= tip {
-            if is_live && tip.saturating_sub(next) > api.limits.subscription_lag_blocks_max {
-                return End::Closed(too_slow(next, tip));
+        while next.height <= tip {
+            if is_live && tip.saturating_sub(next.height) > api.limits.subscription_lag_blocks_max {
+                return End::Closed(too_slow(next.height, tip));
             }
-            if let Err(end) = send_block(api, sink, filter, next).await {
-                return end;
+            let pace = if is_live { Pace::Live } else { Pace::Replay };
+            match walk.step(next, tip, pace).await {
+                Ok(cursor) => next = cursor,
+                Err(end) => return end,
             }
-            next = next.saturating_add(1);
             tip = *heights.borrow_and_update();
         }
-        is_live |= next > tip;
+        is_live |= next.height > tip;
         if next_height(&mut heights).await.is_none() {
             return End::Closed(RpcError::ShuttingDown);
         }
@@ -109,27 +121,84 @@ fn too_slow(next: u64, tip: u64) -> RpcError {
     RpcError::busy("TOO_SLOW", message, 0)
 }
 
-async fn send_block(api: &Api, sink: &Sink, filter: &Filter, height: u64) -> Result<(), End> {
-    let items = block_items(api, filter.kind, height).await?;
-    for Item { json, keys } in items.iter() {
-        if filter.wants(keys) {
-            send(sink, json.clone()).await?;
-        }
-    }
-    Ok(())
+/// Whether a subscriber looks at what happens or at what has happened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Live,
+    Replay,
 }
 
-/// Reading and deriving may touch the disk, so it is done off the runtime's own threads.
-async fn block_items(api: &Api, kind: EventKind, height: u64) -> Result<Arc<[Item]>, RpcError> {
-    let api = api.clone();
-    let read = tokio::task::spawn_blocking(move || -> Result<Arc<[Item]>, RpcError> {
-        let events = api.hub.block(height)?.ok_or_else(|| {
-            tracing::error!(height, "a committed block cannot be read");
-            RpcError::Internal
-        })?;
-        Ok(events.items(kind, &api.ports)?)
-    });
-    read.await.unwrap_or(Err(RpcError::ShuttingDown))
+/// One subscriber's way through the blocks.
+struct Walk<'a> {
+    api: &'a Api,
+    sink: &'a Sink,
+    filter: Arc<Filter>,
+    meter: Meter,
+}
+
+impl Walk<'_> {
+    /// Sends what is wanted of the next blocks; answers where to go on.
+    async fn step(&mut self, from: Cursor, tip: u64, pace: Pace) -> Result<Cursor, End> {
+        if let Some(found) = self.at_hand(from) {
+            self.send_all(found).await?;
+            return Ok(Cursor::at(from.height.saturating_add(1)));
+        }
+        let mut slice = self.read(from, (tip, 0), pace).await?;
+        // One event that is larger than a slice: first the room for it, then the event. So nobody
+        // holds what he cannot send.
+        if let Some(bytes) = slice.needs {
+            let room = self.sink.room(bytes).await?;
+            slice = self.read(slice.next, (tip, bytes), pace).await?;
+            let mut found = slice.found.into_iter();
+            if let Some(json) = found.next() {
+                self.sink.send(json, room).await?;
+            }
+            slice.found = found.collect();
+        }
+        self.send_all(slice.found).await?;
+        Ok(slice.next)
+    }
+
+    /// What is wanted of a block that is read already, if that is little: nobody waits for a turn
+    /// then.
+    fn at_hand(&self, from: Cursor) -> Option<Vec<Box<RawValue>>> {
+        let items = self.api.hub.items_at_hand(from.height, self.filter.kind)?;
+        let rest = items.get(from.item..).unwrap_or_default();
+        let wanted = || rest.iter().filter(|item| self.filter.wants(&item.keys));
+        let bytes: usize = wanted().map(|item| item.json.get().len()).sum();
+        (bytes <= BYTES_MAX).then(|| wanted().map(|item| item.json.clone()).collect())
+    }
+
+    /// A slice, when it is the client's turn. Reading and deriving may touch the disk, so it is done
+    /// off the runtime's own threads.
+    async fn read(
+        &mut self,
+        from: Cursor,
+        (tip, room): (u64, usize),
+        pace: Pace,
+    ) -> Result<Slice, RpcError> {
+        let (hub, filter) = (Arc::clone(&self.api.hub), Arc::clone(&self.filter));
+        let read = move || scan::slice(&hub, &filter, from, tip, room);
+        let (readers, client) = (&self.api.readers, &self.sink.client);
+        match pace {
+            Pace::Live => readers.read(client.share(), read).await,
+            Pace::Replay => {
+                let slice = readers.replay(client.share(), read).await?;
+                for _ in 0..self.meter.calls(slice.read) {
+                    client.pay().await;
+                }
+                Ok(slice)
+            }
+        }
+    }
+
+    async fn send_all(&self, found: Vec<Box<RawValue>>) -> Result<(), End> {
+        for json in found {
+            let room = self.sink.room(json.get().len()).await?;
+            self.sink.send(json, room).await?;
+        }
+        Ok(())
+    }
 }
 
 async fn pool_events(
@@ -144,11 +213,16 @@ async fn pool_events(
         let block_index = *heights.borrow();
         let sent = match received {
             Ok(event) if filter.wants(&Keys::of(event.tx())) => {
-                send_value(sink, &pool_notice(&event, block_index)).await
+                // The text is not written before there is room for it.
+                let bytes = event.tx().signed_bytes().saturating_add(NOTICE_BYTES);
+                match sink.room(bytes).await {
+                    Ok(room) => sink.send_value(&pool_notice(&event, block_index), room).await,
+                    Err(end) => Err(end),
+                }
             }
             Ok(_) => Ok(()),
             Err(RecvError::Lagged(lagged)) => {
-                send_value(sink, &Lagged { lagged, block_index }).await
+                sink.send_value(&Lagged { lagged, block_index }, Room::default()).await
             }
             Err(RecvError::Closed) => return End::Closed(RpcError::ShuttingDown),
         };
@@ -180,31 +254,32 @@ pub(crate) fn pool_notice(event: &PoolEvent, block_index: u64) -> PoolNotice {
     }
 }
 
-async fn send_value(sink: &Sink, value: &impl serde::Serialize) -> Result<(), End> {
-    let json = to_raw_value(value).expect("events are plain data with text keys");
-    send(sink, json).await
-}
-
-async fn send(sink: &Sink, json: Box<RawValue>) -> Result<(), End> {
-    if let Some((gate, memory)) = &sink.flow {
-        let bytes = json.get().len();
-        gate.keep(bytes, gate.wait_for(bytes, memory).await);
-    }
-    sink.inner.send(json).await.map_err(|_error| End::Gone)?;
-    sink.count();
-    Ok(())
-}
-
 /// Where notifications go, and where they are counted.
 struct Sink {
     inner: SubscriptionSink,
-    flow: Option<(Arc<Gate>, AnswerMemory)>,
+    gate: Arc<Gate>,
+    client: Client,
 }
 
 impl Sink {
-    fn count(&self) {
-        if let Some((gate, _)) = &self.flow {
-            gate.notified();
-        }
+    /// Room for a notification. Who does not take what there is for too long loses its subscription.
+    async fn room(&self, bytes: usize) -> Result<Room, End> {
+        let room = self.gate.wait_for(bytes, self.client.share()).await;
+        room.ok_or_else(|| {
+            let message = "too slow: events that were not taken fill the memory for answers";
+            End::Closed(RpcError::busy("TOO_SLOW", message, 0))
+        })
+    }
+
+    async fn send_value(&self, value: &impl serde::Serialize, room: Room) -> Result<(), End> {
+        let json = to_raw_value(value).expect("events are plain data with text keys");
+        self.send(json, room).await
+    }
+
+    async fn send(&self, json: Box<RawValue>, room: Room) -> Result<(), End> {
+        self.gate.keep(json.get().len(), room);
+        self.inner.send(json).await.map_err(|_error| End::Gone)?;
+        self.gate.notified();
+        Ok(())
     }
 }

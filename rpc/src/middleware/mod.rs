@@ -13,17 +13,19 @@ use jsonrpsee::MethodResponse;
 use jsonrpsee::core::middleware::{Batch, Notification, RpcServiceT};
 use jsonrpsee::types::{ErrorObjectOwned, Id, Request};
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use crate::error::RpcError;
 use crate::gate::Gate;
-use crate::memory::{AnswerMemory, Room};
+use crate::memory::Room;
 use crate::metrics::{Metrics, UNKNOWN_METHOD};
 use crate::ports::Submit;
 use crate::rate::Calls;
+use crate::readers::{self, Readers};
 use crate::registry::{Kind, Method, Registry, bind};
+use crate::share::Share;
 use submit::submit_alone;
 
 /// Parameters of a call that submits nothing need not be larger.
@@ -57,10 +59,10 @@ impl Place {
     }
 
     /// Room for an answer or a part of one.
-    fn hold(&self, bytes: usize, memory: &AnswerMemory) -> Result<Room, RpcError> {
+    fn hold(&self, bytes: usize, share: &Arc<Share>) -> Result<Room, RpcError> {
         match self {
-            Self::Http(_) => memory.hold(bytes),
-            Self::WebSocket(gate) => gate.hold(bytes, memory),
+            Self::Http(_) => share.hold(bytes),
+            Self::WebSocket(gate) => gate.hold(bytes, share),
         }
     }
 
@@ -80,10 +82,8 @@ pub(crate) struct Checks {
     pub(crate) place: Place,
     /// The calls so far, for the rate limit.
     pub(crate) calls: Calls,
-    /// For answers that wait to be sent.
-    pub(crate) memory: AnswerMemory,
     /// Places for calls that read: each may hold an answer that is not counted yet.
-    pub(crate) readers: Arc<Semaphore>,
+    pub(crate) readers: Readers,
 }
 
 impl<S> Layer<S> for Checks {
@@ -157,17 +157,24 @@ where
     async fn answer_with_room(
         &self,
         id: Id<'_>,
-        request: Request<'_>,
+        mut request: Request<'_>,
         company: Company,
     ) -> (MethodResponse, Room) {
-        let Checks { shared, place, memory, readers, .. } = &self.checks;
+        let Checks { shared, place, calls, readers } = &self.checks;
+        let share = calls.client().share();
         let method = shared.registry.method(&request.method);
-        let _place = match method.filter(|method| method.kind == Kind::Plain) {
-            Some(_) => readers.acquire().await.ok(),
+        let _reading = match method.filter(|method| method.kind == Kind::Plain) {
+            // The method has the place, too: a client that goes away does not stop its work.
+            Some(_) => {
+                let reading = readers.place(share).await.ok();
+                request.extensions_mut().insert(reading.clone());
+                reading
+            }
             None => None,
         };
-        let response = self.answer(request, company).await;
-        match place.hold(response.as_json().get().len(), memory) {
+        let mut response = self.answer(request, company).await;
+        response.extensions_mut().remove::<Option<readers::Place>>();
+        match place.hold(response.as_json().get().len(), share) {
             Ok(room) => (response, room),
             Err(error) => {
                 (MethodResponse::error(id, ErrorObjectOwned::from(error)), Room::default())
@@ -212,6 +219,7 @@ where
             Ok(params) => params,
             Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
         };
+        request.extensions_mut().insert(self.checks.calls.client().clone());
         let response = self.inner.call(request).await;
         drop(permit);
         response

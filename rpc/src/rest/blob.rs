@@ -14,6 +14,7 @@ use types::Hash;
 
 use super::{Rest, not_text};
 use crate::error::RpcError;
+use crate::rate::Client;
 
 /// Where blobs are.
 pub(super) const PATH: &str = "/api/blob/{blobId}";
@@ -32,6 +33,7 @@ const HARMLESS: [(HeaderName, HeaderValue); 4] = [
 
 pub(super) async fn blob(
     State(rest): State<Rest>,
+    client: Client,
     blob_id: Result<Path<String>, PathRejection>,
     uri: Uri,
     headers: HeaderMap,
@@ -39,13 +41,14 @@ pub(super) async fn blob(
     let started = Instant::now();
     let known = headers.get(IF_NONE_MATCH).cloned();
     let read = match blob_id {
-        Ok(Path(blob_id)) => rest.blocking(move |rest| read(rest, &blob_id, known)).await,
+        Ok(Path(blob_id)) => rest.blocking(&client, move |rest| read(rest, &blob_id, known)).await,
         Err(_) => Err(not_text(&uri)),
     };
     let response = read.and_then(|Content { claimed, tag, bytes }| {
         let mut response = match bytes {
             Some(bytes) => {
-                rest.counted(HeaderValue::from_static("application/octet-stream"), bytes)?
+                let kind = HeaderValue::from_static("application/octet-stream");
+                rest.counted(&client, kind, bytes)?
             }
             None => StatusCode::NOT_MODIFIED.into_response(),
         };

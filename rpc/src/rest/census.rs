@@ -15,6 +15,11 @@ use crate::ports::{Census as Counted, Ports};
 const GOOD_FOR: u32 = 30;
 /// One that took less is made anew for whoever asks after its time.
 const WAITED_FOR: Duration = Duration::from_millis(10);
+/// How long the first census is waited for by those who do not make it: they have places among the
+/// readers meanwhile.
+const OTHERS_WAIT_MAX: Duration = Duration::from_millis(50);
+/// When others may ask again.
+const RETRY_AFTER_MS: u64 = 1_000;
 
 /// The last census.
 #[derive(Default)]
@@ -66,7 +71,10 @@ impl Census {
     }
 
     fn make(&self, ports: &Ports) -> Result<Arc<Counted>, RpcError> {
-        let _one_at_a_time = self.making.lock();
+        let Some(_one_at_a_time) = self.making.try_lock_for(OTHERS_WAIT_MAX) else {
+            let message = "the accounts are being counted";
+            return Err(RpcError::busy("BUSY", message, RETRY_AFTER_MS));
+        };
         let tip = ports.chain.tip().height;
         let meanwhile = self.state.lock().last.clone().filter(|kept| kept.counted.height == tip);
         if let Some(kept) = meanwhile {

@@ -18,27 +18,32 @@ mod socket;
 mod streams;
 mod submit;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::header::{ALLOW, CONTENT_TYPE};
+use axum::http::request;
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use crate::api::Api;
 use crate::error::{ErrorData, RpcError};
-use crate::memory::{AnswerMemory, Kept};
+use crate::memory::Kept;
 use crate::metrics::Metrics;
 use crate::ports::{Census as Counted, Ports};
+use crate::rate::Client;
+use crate::readers::Readers;
 use crate::server::BodyReader;
+use crate::share::{Held, Shares};
 use census::Census;
 use endpoint::{Asked, Endpoint};
 use escrows::Escrows;
@@ -71,10 +76,12 @@ pub(crate) struct Resources {
     pub(crate) metrics: Metrics,
     /// For bodies of requests.
     pub(crate) bodies: BodyReader,
-    /// For answers that wait to be sent.
-    pub(crate) memory: AnswerMemory,
+    /// What each client may have.
+    pub(crate) shares: Shares,
+    /// Who asks where nobody is asked who it is, and the node itself.
+    pub(crate) nobody: Client,
     /// Places for calls that read.
-    pub(crate) readers: Arc<Semaphore>,
+    pub(crate) readers: Readers,
     /// What the node waits for when it stops.
     pub(crate) tasks: TaskTracker,
 }
@@ -115,33 +122,45 @@ impl Rest {
         &self.0.fees
     }
 
-    /// Does something that may touch the disk, off the runtime's own threads.
+    /// Does something for a client that may touch the disk, off the runtime's own threads.
     async fn blocking<T: Send + 'static>(
         &self,
+        client: &Client,
         work: impl FnOnce(&Self) -> Result<T, RpcError> + Send + 'static,
     ) -> Result<T, RpcError> {
         if self.api().shutdown.is_cancelled() {
             return Err(RpcError::ShuttingDown);
         }
-        let readers = Arc::clone(&self.0.resources.readers);
-        let Ok(place) = readers.acquire_owned().await else { return Err(RpcError::ShuttingDown) };
         let rest = self.clone();
-        // A client that goes away does not stop the work, so the work has the place, not the client.
-        let worked = tokio::task::spawn_blocking(move || {
-            let _place = place;
-            work(&rest)
-        });
-        worked.await.unwrap_or(Err(RpcError::Internal))
+        self.0.resources.readers.read(client.share(), move || work(&rest)).await
+    }
+
+    /// A place among the open streams of the client and of all.
+    fn place(&self, client: &Client) -> Result<Place, RpcError> {
+        if self.api().shutdown.is_cancelled() {
+            return Err(RpcError::ShuttingDown);
+        }
+        let of_client = client.share().stream()?;
+        let of_all = Arc::clone(&self.0.streams).try_acquire_owned().map_err(|_error| {
+            let message = format!("{} streams are open already", self.api().limits.streams_max);
+            RpcError::busy("TOO_MANY_STREAMS", message, 5_000)
+        })?;
+        Ok(Place { _of_client: of_client, _of_all: of_all })
     }
 
     /// An answer that counts in the memory for answers until its last byte was written.
-    fn counted(&self, kind: HeaderValue, bytes: Vec<u8>) -> Result<Response, RpcError> {
+    fn counted(
+        &self,
+        client: &Client,
+        kind: HeaderValue,
+        bytes: Vec<u8>,
+    ) -> Result<Response, RpcError> {
         let most = usize::try_from(self.api().limits.response_bytes_max).unwrap_or(usize::MAX);
         if bytes.len() > most {
             let message = format!("an answer of {} bytes, at most {most}", bytes.len());
             return Err(RpcError::too_large("TOO_LARGE", message));
         }
-        let room = self.0.resources.memory.hold(bytes.len())?;
+        let room = client.share().hold(bytes.len())?;
         let kept = Kept { bytes: bytes.into(), _room: room };
         Ok(([(CONTENT_TYPE, kind)], Body::from(Bytes::from_owner(kept))).into_response())
     }
@@ -157,6 +176,24 @@ impl Rest {
         metrics.observe(name, started.elapsed());
         metrics.count(name, answer.as_ref().err().map_or(0, RpcError::number), 1);
         answer.unwrap_or_else(IntoResponse::into_response)
+    }
+}
+
+/// A place among the open streams, until this is dropped.
+#[derive(Debug)]
+struct Place {
+    _of_client: Held,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl FromRequestParts<Rest> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut request::Parts,
+        rest: &Rest,
+    ) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get::<Self>().unwrap_or(&rest.0.resources.nobody).clone())
     }
 }
 
@@ -177,8 +214,8 @@ pub(crate) fn routes(rest: Rest) -> Router {
     for endpoint in endpoints() {
         let path = endpoint.path;
         let endpoint = Arc::new(endpoint);
-        let answer = move |State(rest): State<Rest>, params: Params, uri: Uri| {
-            answer(rest, Arc::clone(&endpoint), params, uri)
+        let answer = move |State(rest): State<Rest>, client: Client, params: Params, uri: Uri| {
+            answer(rest, client, Arc::clone(&endpoint), params, uri)
         };
         router = router.route(path, get(answer));
     }
@@ -198,13 +235,19 @@ pub(crate) fn routes(rest: Rest) -> Router {
 /// Parameters in a path, unless they are no text.
 type Params = Result<RawPathParams, RawPathParamsRejection>;
 
-async fn answer(rest: Rest, endpoint: Arc<Endpoint>, params: Params, uri: Uri) -> Response {
+async fn answer(
+    rest: Rest,
+    client: Client,
+    endpoint: Arc<Endpoint>,
+    params: Params,
+    uri: Uri,
+) -> Response {
     let (started, name) = (Instant::now(), endpoint.path);
     let answer = async {
         let asked = asked(&params.map_err(|_error| not_text(&uri))?, &uri)?;
-        rest.blocking(move |rest| endpoint.read(rest, &asked)).await
+        rest.blocking(&client, move |rest| endpoint.read(rest, &asked)).await
     };
-    let response = answer.await.and_then(|bytes| rest.counted(JSON, bytes));
+    let response = answer.await.and_then(|bytes| rest.counted(&client, JSON, bytes));
     rest.observed(name, started, response)
 }
 

@@ -1,24 +1,47 @@
 //! Blocks as events of a stream, written once for all who listen.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::sync::OnceCell;
 use types::{Address, Hash};
 
 use super::{Rest, ascii};
 use crate::error::RpcError;
-use crate::memory::Kept;
+use crate::rate::Client;
 use crate::wire::{AddressText, HashText, TxObject, tx_object};
 
-/// Rendered blocks that are kept: those of the tip, which all but slow listeners want.
-const BLOCKS_KEPT: usize = 2;
+/// Rendered blocks that are kept: those of the tip, which all but slow listeners want. Two events are
+/// small beside the memory for answers, and need no room in it: so no answer that somebody does not
+/// take can hold up those who listen.
+const BLOCKS_KEPT: u64 = 2;
 
-/// The last blocks that were rendered. The lock is held while one is, so that each is rendered once.
+/// The last blocks, each rendered once by whoever wants it first.
 #[derive(Default)]
-pub(super) struct Rendered(tokio::sync::Mutex<VecDeque<(u64, Bytes)>>);
+pub(super) struct Rendered(Mutex<VecDeque<(u64, Arc<OnceCell<Bytes>>)>>);
+
+impl Rendered {
+    /// The place of a block of the tip; none for an older one.
+    fn cell(&self, height: u64, tip: u64) -> Option<Arc<OnceCell<Bytes>>> {
+        let mut kept = self.0.lock();
+        if let Some((_, cell)) = kept.iter().find(|(at, _)| *at == height) {
+            return Some(Arc::clone(cell));
+        }
+        let is_newest = kept.back().is_none_or(|(newest, _)| *newest < height);
+        if !is_newest || height.saturating_add(BLOCKS_KEPT) <= tip {
+            return None;
+        }
+        let cell = Arc::default();
+        kept.push_back((height, Arc::clone(&cell)));
+        kept.retain(|(at, _)| at.saturating_add(BLOCKS_KEPT) > height);
+        Some(cell)
+    }
+}
 
 /// A block as an event; all of it is there again under the key `block`, for clients that look for
 /// it there.
@@ -71,30 +94,26 @@ pub(super) fn event(id: Option<u64>, name: &str, data: &impl Serialize) -> Strin
 }
 
 impl Rest {
-    /// The block as an event.
-    pub(super) async fn rendered(&self, height: u64) -> Result<Bytes, RpcError> {
-        let mut kept = self.0.rendered.0.lock().await;
-        if let Some((_, bytes)) = kept.iter().find(|(at, _)| *at == height) {
-            return Ok(bytes.clone());
-        }
-        let text = self.blocking(move |rest| rest.render(height)).await?;
-        // As long as somebody has not taken the event, its bytes count as an answer's.
-        let room = self.0.resources.memory.wait_for(text.len()).await;
-        let bytes = Bytes::from_owner(Kept { bytes: text.into(), _room: room });
-        if kept.back().is_none_or(|(newest, _)| *newest < height) {
-            kept.push_back((height, bytes.clone()));
-            if kept.len() > BLOCKS_KEPT {
-                kept.pop_front();
-            }
-        }
-        Ok(bytes)
+    /// The block as an event. One of the tip is rendered for all, by the node itself; an older one
+    /// when it is the turn of the client that wants it.
+    pub(super) async fn rendered(
+        &self,
+        client: &Client,
+        height: u64,
+        tip: u64,
+    ) -> Result<Bytes, RpcError> {
+        let Some(cell) = self.0.rendered.cell(height, tip) else {
+            let (rest, share) = (self.clone(), client.share());
+            let render = move || rest.render(height);
+            return self.0.resources.readers.replay(share, render).await;
+        };
+        let nobody = &self.0.resources.nobody;
+        let render = || self.blocking(nobody, move |rest| rest.render(height));
+        cell.get_or_try_init(render).await.cloned()
     }
 
-    fn render(&self, height: u64) -> Result<String, RpcError> {
-        let events = self.api().hub.block(height)?.ok_or_else(|| {
-            tracing::error!(height, "a committed block cannot be read");
-            RpcError::Internal
-        })?;
+    fn render(&self, height: u64) -> Result<Bytes, RpcError> {
+        let events = self.api().hub.committed_block(height)?;
         let (block, hash) = (&events.committed.block, events.committed.hash);
         let header = &block.header;
         let transactions: Vec<_> = block.transactions.iter().map(|tx| tx_object(tx)).collect();
@@ -108,6 +127,6 @@ impl Rest {
             transactions: &transactions,
         };
         let again = Again { content, txs: &transactions };
-        Ok(event(Some(height), "block", &BlockEvent { content, block: again }))
+        Ok(event(Some(height), "block", &BlockEvent { content, block: again }).into())
     }
 }

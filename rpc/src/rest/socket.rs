@@ -13,15 +13,17 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Interval, interval_at};
 use types::{Address, Hash};
 
-use super::Rest;
 use super::refusal::refuse;
+use super::{Place, Rest};
 use crate::error::{ErrorData, RpcError};
 use crate::events::{Keys, pool_notice};
+use crate::memory::{self, Room};
 use crate::ports::PoolEvent;
+use crate::rate::Client;
 use crate::wire::{AddressText, EventKind, HashText, SocketBlock};
 
 /// Where the WebSocket is opened.
@@ -31,6 +33,13 @@ pub(super) const PATH: &str = "/api/ws";
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 /// What the library may hold that the client has not taken.
 const WRITE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Messages that are made before they are sent, without room in the memory for answers.
+const SLICE_BYTES: usize = 64 * 1024;
+/// What a message has beside a transaction's text, at most.
+const FRAME_BYTES: usize = 1024;
+/// What a transaction's hash takes in the message of a block, and how many it has at most.
+const HASH_BYTES: usize = 67;
+const HASHES_MAX: usize = 10_000;
 
 /// What can be heard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, serde::Serialize)]
@@ -93,6 +102,7 @@ impl Subscription {
 /// Opens the WebSocket.
 pub(super) async fn open(
     State(rest): State<Rest>,
+    client: Client,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let started = Instant::now();
@@ -107,7 +117,7 @@ pub(super) async fn open(
             return response;
         }
     };
-    let opened = rest.place().map(|place| {
+    let opened = rest.place(&client).map(|place| {
         let served = rest.clone();
         upgrade
             .max_message_size(MESSAGE_BYTES_MAX)
@@ -116,7 +126,7 @@ pub(super) async fn open(
             .max_write_buffer_size(WRITE_BYTES_MAX)
             .on_upgrade(move |socket| {
                 let tasks = served.0.resources.tasks.clone();
-                tasks.track_future(Session::new(served, socket, place).serve())
+                tasks.track_future(Session::new(served, client, socket, place).serve())
             })
     });
     rest.observed(PATH, started, opened)
@@ -142,23 +152,44 @@ impl From<axum::Error> for End {
 /// One client.
 struct Session {
     rest: Rest,
+    client: Client,
     socket: WebSocket,
     subscriptions: BTreeSet<Subscription>,
     heights: watch::Receiver<u64>,
-    /// The next block to tell of.
-    next: u64,
+    /// What to tell of next.
+    next: Cursor,
     /// There while a subscription wants it.
     pool: Option<broadcast::Receiver<PoolEvent>>,
     ping: Interval,
     heard: Instant,
     silence_max: Duration,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
+/// The next event to look at, whoever wants it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Cursor {
+    /// The block.
+    height: u64,
+    /// The place among [`OF_BLOCKS`].
+    channel: usize,
+    /// The place among the block's events there.
+    item: usize,
+}
+
+impl Cursor {
+    const fn at(height: u64) -> Self {
+        Self { height, channel: 0, item: 0 }
+    }
+}
+
+/// The channels that tell of blocks, in the order in which they do.
+const OF_BLOCKS: [Channel; 4] = [Channel::Blocks, Channel::Txs, Channel::Agent, Channel::Chat];
+
 impl Session {
-    fn new(rest: Rest, socket: WebSocket, place: OwnedSemaphorePermit) -> Self {
+    fn new(rest: Rest, client: Client, socket: WebSocket, place: Place) -> Self {
         let mut heights = rest.api().hub.heights();
-        let next = heights.borrow_and_update().saturating_add(1);
+        let next = Cursor::at(heights.borrow_and_update().saturating_add(1));
         let every = rest.api().limits.ping_interval().max(Duration::from_millis(1));
         Self {
             pool: None,
@@ -167,6 +198,7 @@ impl Session {
             silence_max: every.saturating_mul(2),
             subscriptions: BTreeSet::new(),
             rest,
+            client,
             socket,
             heights,
             next,
@@ -265,7 +297,7 @@ impl Session {
     async fn subscribe(&mut self, topic: Topic) -> Result<(), End> {
         let channel = topic.channel;
         let most = usize::try_from(self.rest.api().limits.subscriptions_max).unwrap_or(usize::MAX);
-        match resolve(&self.rest, topic).await {
+        match resolve(&self.rest, &self.client, topic).await {
             Ok(subscription) => {
                 let is_new = !self.subscriptions.contains(&subscription);
                 if is_new && self.subscriptions.len() >= most {
@@ -283,7 +315,7 @@ impl Session {
 
     async fn unsubscribe(&mut self, topic: Topic) -> Result<(), End> {
         let channel = topic.channel;
-        match resolve(&self.rest, topic).await {
+        match resolve(&self.rest, &self.client, topic).await {
             Ok(subscription) if self.subscriptions.remove(&subscription) => {
                 self.follow_pool();
                 self.send(&json!({ "type": "unsubscribed", "channel": channel })).await
@@ -306,25 +338,58 @@ impl Session {
     /// Tells of every block up to the tip.
     async fn tell_blocks(&mut self) -> Result<(), End> {
         let mut tip = *self.heights.borrow_and_update();
-        while self.next <= tip {
-            let behind = tip.saturating_sub(self.next);
+        while self.next.height <= tip {
+            let behind = tip.saturating_sub(self.next.height);
             if behind > self.rest.api().limits.subscription_lag_blocks_max {
                 return Err(End::TooSlow);
             }
-            let height = self.next;
-            self.next = height.saturating_add(1);
-            let subscriptions: Vec<_> = self.subscriptions.iter().copied().collect();
-            if !subscriptions.is_empty() {
-                let read = move |rest: &Rest| messages(rest, height, &subscriptions);
-                let messages = self.rest.blocking(read).await;
-                let fault = |_error| End::Closed(close_code::AGAIN, "a block cannot be read");
-                for message in messages.map_err(fault)? {
-                    self.socket.send(Message::Text(message.into())).await?;
+            if self.subscriptions.is_empty() {
+                self.next = Cursor::at(tip.saturating_add(1));
+                return Ok(());
+            }
+            let slice = self.read(0).await?;
+            let slice = match slice.needs {
+                None => slice,
+                Some(bytes) => {
+                    // First the room, then the message.
+                    let room = self.room(bytes).await?;
+                    let mut slice = self.read(bytes).await?;
+                    if !slice.messages.is_empty() {
+                        let first = slice.messages.remove(0);
+                        self.send_text(first, room).await?;
+                    }
+                    slice
                 }
+            };
+            self.next = slice.next;
+            for message in slice.messages {
+                let room = self.room(message.len()).await?;
+                self.send_text(message, room).await?;
             }
             tip = *self.heights.borrow_and_update();
         }
         Ok(())
+    }
+
+    /// The next messages; one larger than a slice if there is `room` for it.
+    async fn read(&mut self, room: usize) -> Result<Slice, End> {
+        let subscriptions: Vec<_> = self.subscriptions.iter().copied().collect();
+        let from = self.next;
+        let read = move |rest: &Rest| messages(rest, from, &subscriptions, room);
+        let slice = self.rest.blocking(&self.client, read).await;
+        slice.map_err(|_error| End::Closed(close_code::AGAIN, "a block cannot be read"))
+    }
+
+    /// Room for a message, as soon as there is some.
+    async fn room(&mut self, bytes: usize) -> Result<Room, End> {
+        let patience = self.rest.api().limits.write_timeout();
+        let room = memory::wait_for(patience, || self.client.share().hold(bytes)).await;
+        room.ok_or(End::TooSlow)
+    }
+
+    /// Sends a message. It keeps its room until the system has it.
+    async fn send_text(&mut self, text: String, _room: Room) -> Result<(), End> {
+        Ok(self.socket.send(Message::Text(text.into())).await?)
     }
 
     async fn tell_pool(&mut self, event: Result<PoolEvent, RecvError>) -> Result<(), End> {
@@ -337,8 +402,10 @@ impl Session {
                 if !is_wanted {
                     return Ok(());
                 }
+                let bytes = event.tx().signed_bytes().saturating_add(FRAME_BYTES);
+                let room = self.room(bytes).await?;
                 let text = told("mempool", &pool_notice(&event, block_index));
-                Ok(self.socket.send(Message::Text(text.into())).await?)
+                self.send_text(text, room).await
             }
             Err(RecvError::Lagged(lagged)) => {
                 let data = json!({ "lagged": lagged, "blockIndex": block_index });
@@ -375,13 +442,13 @@ async fn next_event(
     }
 }
 
-async fn resolve(rest: &Rest, topic: Topic) -> Result<Subscription, RpcError> {
+async fn resolve(rest: &Rest, client: &Client, topic: Topic) -> Result<Subscription, RpcError> {
     let Topic { channel, address, miner_id } = topic;
     if channel == Channel::Blocks && (address.is_some() || miner_id.is_some()) {
         return Err(RpcError::invalid("channel", "blocks", "no address and no minerId with it"));
     }
     let miner = match miner_id {
-        Some(HashText(id)) => Some(rest.blocking(move |rest| miner(rest, id)).await?),
+        Some(HashText(id)) => Some(rest.blocking(client, move |rest| miner(rest, id)).await?),
         None => None,
     };
     Ok(Subscription { channel, address: address.map(|address| address.0), miner })
@@ -392,32 +459,66 @@ fn miner(rest: &Rest, id: Hash) -> Result<Address, RpcError> {
     entry.map(|entry| entry.miner.address).ok_or_else(|| RpcError::not_found("miner", id))
 }
 
-/// What the subscriptions are told of a block. An event that several want is told once.
+/// Messages that were made together.
+struct Slice {
+    messages: Vec<String>,
+    bytes: usize,
+    next: Cursor,
+    /// If none was made because the next one is too large for the room that there is: its size.
+    needs: Option<usize>,
+}
+
+impl Slice {
+    /// Adds a message if there is room for it; false if there is not.
+    fn add(&mut self, size: usize, room: usize, message: impl FnOnce() -> String) -> bool {
+        let fits = self.bytes.saturating_add(size) <= SLICE_BYTES;
+        if !fits && !(self.messages.is_empty() && size <= room) {
+            self.needs = self.messages.is_empty().then_some(size);
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(size);
+        self.messages.push(message());
+        true
+    }
+}
+
+/// What the subscriptions are told of a block from this event on, as much as a slice holds. An event
+/// that several want is told once.
 fn messages(
     rest: &Rest,
-    height: u64,
+    from: Cursor,
     subscriptions: &[Subscription],
-) -> Result<Vec<String>, RpcError> {
-    let events = rest.api().hub.block(height)?.ok_or_else(|| {
-        tracing::error!(height, "a committed block cannot be read");
-        RpcError::Internal
-    })?;
-    let mut messages = Vec::new();
-    for channel in [Channel::Blocks, Channel::Txs, Channel::Agent, Channel::Chat] {
+    room: usize,
+) -> Result<Slice, RpcError> {
+    let events = rest.api().hub.committed_block(from.height)?;
+    let mut slice = Slice { messages: Vec::new(), bytes: 0, next: from, needs: None };
+    for (at, channel) in OF_BLOCKS.into_iter().enumerate().skip(from.channel) {
         let wanted: Vec<_> = subscriptions.iter().filter(|it| it.channel == channel).collect();
         let (kind, name) = channel.events();
+        let first = if at == from.channel { from.item } else { 0 };
         if wanted.is_empty() {
             continue;
         }
         if channel == Channel::Blocks {
-            messages.push(told(name, &SocketBlock::new(&events.committed)));
+            let hashes = events.committed.block.transactions.len().min(HASHES_MAX);
+            let size = hashes.saturating_mul(HASH_BYTES).saturating_add(FRAME_BYTES);
+            let message = || told(name, &SocketBlock::new(&events.committed));
+            if first == 0 && !slice.add(size, room, message) {
+                return Ok(slice);
+            }
             continue;
         }
-        for item in events.items(kind, rest.ports())?.iter() {
-            if wanted.iter().any(|subscription| subscription.wants(&item.keys)) {
-                messages.push(told(name, &item.json));
+        for (item, event) in events.items(kind, rest.ports())?.iter().enumerate().skip(first) {
+            if !wanted.iter().any(|subscription| subscription.wants(&event.keys)) {
+                continue;
+            }
+            let size = event.json.get().len().saturating_add(FRAME_BYTES);
+            if !slice.add(size, room, || told(name, &event.json)) {
+                slice.next = Cursor { channel: at, item, ..from };
+                return Ok(slice);
             }
         }
     }
-    Ok(messages)
+    slice.next = Cursor::at(from.height.saturating_add(1));
+    Ok(slice)
 }

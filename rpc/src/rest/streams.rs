@@ -1,7 +1,6 @@
 //! Server-sent events.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,14 +11,17 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at};
 use types::Hash;
 
-use super::Rest;
 use super::rendered::event;
+use super::{Place, Rest};
 use crate::error::RpcError;
+use crate::events::Meter;
+use crate::memory::Kept;
 use crate::ports::Tip;
+use crate::rate::Client;
 
 /// Blocks as they are committed.
 pub(super) const CHAIN: &str = "/api/chain/events";
@@ -31,23 +33,18 @@ const PING: Duration = Duration::from_secs(2);
 /// How often the pool is counted.
 const SNAPSHOT: Duration = Duration::from_secs(3);
 
+/// A longer event is sent in pieces of this size where there is no room for all of it. So a listener
+/// that takes little holds little, and everybody else's events come as they did.
+const PIECE_BYTES: usize = 256 * 1024;
+/// What a replayed event counts at least for the rate limit.
+const REPLAYED_BYTES_MIN: u64 = 4 * 1024;
+
 /// What a browser sends when it opens a stream again: the `id` of the last event that it saw.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Proxies must pass events on as they come.
 const NO_BUFFERING: (HeaderName, &str) = (HeaderName::from_static("x-accel-buffering"), "no");
 
 impl Rest {
-    /// A place among the open streams of all clients.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, RpcError> {
-        if self.api().shutdown.is_cancelled() {
-            return Err(RpcError::ShuttingDown);
-        }
-        Arc::clone(&self.0.streams).try_acquire_owned().map_err(|_error| {
-            let message = format!("{} streams are open already", self.api().limits.streams_max);
-            RpcError::busy("TOO_MANY_STREAMS", message, 5_000)
-        })
-    }
-
     /// How many transactions the pool has.
     fn waiting(&self) -> u64 {
         let counts = self.ports().pool.counts().into_iter();
@@ -69,9 +66,14 @@ where
 }
 
 /// The stream of blocks.
-pub(super) async fn chain(State(rest): State<Rest>, headers: HeaderMap) -> Response {
+pub(super) async fn chain(
+    State(rest): State<Rest>,
+    client: Client,
+    headers: HeaderMap,
+) -> Response {
     let started = std::time::Instant::now();
-    let opened = rest.place().and_then(|place| Blocks::open(rest.clone(), place, &headers));
+    let place = rest.place(&client);
+    let opened = place.and_then(|place| Blocks::open(rest.clone(), client, place, &headers));
     let response = opened.map(|blocks| {
         respond(blocks, |mut blocks: Blocks| async move { Some((blocks.next().await?, blocks)) })
     });
@@ -81,19 +83,24 @@ pub(super) async fn chain(State(rest): State<Rest>, headers: HeaderMap) -> Respo
 /// A listener of blocks.
 struct Blocks {
     rest: Rest,
+    client: Client,
     heights: watch::Receiver<u64>,
     hello: Option<String>,
     next: u64,
+    /// How many bytes of the next event were sent.
+    sent: usize,
     /// Whether it has caught up with the tip once.
     is_live: bool,
+    replayed: Meter,
     ping: Interval,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Blocks {
     fn open(
         rest: Rest,
-        place: OwnedSemaphorePermit,
+        client: Client,
+        place: Place,
         headers: &HeaderMap,
     ) -> Result<Self, RpcError> {
         let mut heights = rest.api().hub.heights();
@@ -103,9 +110,12 @@ impl Blocks {
         Ok(Self {
             hello: Some(hello(height, hash)),
             next: seen.unwrap_or(tip).saturating_add(1),
+            sent: 0,
             is_live: seen.is_none(),
+            replayed: Meter::default(),
             ping: interval_at(Instant::now() + PING, PING),
             rest,
+            client,
             heights,
             _place: place,
         })
@@ -122,9 +132,7 @@ impl Blocks {
                 return Some(lagged.into());
             }
             if self.next <= tip {
-                let height = self.next;
-                self.next = height.saturating_add(1);
-                return self.rest.rendered(height).await.ok();
+                return self.event(tip).await;
             }
             self.is_live = true;
             tokio::select! {
@@ -138,11 +146,38 @@ impl Blocks {
         }
     }
 
+    /// The next event, or the next piece of it.
+    async fn event(&mut self, tip: u64) -> Option<Bytes> {
+        let text = self.rest.rendered(&self.client, self.next, tip).await.ok()?;
+        let is_begun = self.sent > 0;
+        if !is_begun && !self.is_live {
+            let read = u64::try_from(text.len()).unwrap_or(u64::MAX).max(REPLAYED_BYTES_MIN);
+            for _ in 0..self.replayed.calls(read) {
+                self.client.pay().await;
+            }
+        }
+        if !is_begun && text.len() <= PIECE_BYTES {
+            self.next = self.next.saturating_add(1);
+            return Some(text);
+        }
+        if !is_begun && let Ok(room) = self.client.share().hold(text.len()) {
+            self.next = self.next.saturating_add(1);
+            return Some(Bytes::from_owner(Kept { bytes: text, _room: room }));
+        }
+        let end = self.sent.saturating_add(PIECE_BYTES).min(text.len());
+        let piece = Bytes::copy_from_slice(text.get(self.sent..end).unwrap_or_default());
+        self.sent = end;
+        if end == text.len() {
+            (self.sent, self.next) = (0, self.next.saturating_add(1));
+        }
+        Some(piece)
+    }
+
     /// Who is too slow goes on at the tip, and is told how many blocks it lost.
     fn skip(&mut self, tip: u64) -> Option<String> {
         let most = self.rest.api().limits.subscription_lag_blocks_max;
         let behind = tip.saturating_sub(self.next);
-        if !self.is_live || behind <= most {
+        if !self.is_live || behind <= most || self.sent > 0 {
             return None;
         }
         self.next = tip;
@@ -163,9 +198,9 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
 }
 
 /// The stream of the pool's size.
-pub(super) async fn mempool(State(rest): State<Rest>) -> Response {
+pub(super) async fn mempool(State(rest): State<Rest>, client: Client) -> Response {
     let started = std::time::Instant::now();
-    let opened = rest.place().map(|place| Snapshots {
+    let opened = rest.place(&client).map(|place| Snapshots {
         rest: rest.clone(),
         is_open: false,
         tick: interval_at(Instant::now() + SNAPSHOT, SNAPSHOT),
@@ -184,7 +219,7 @@ struct Snapshots {
     rest: Rest,
     is_open: bool,
     tick: Interval,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Snapshots {

@@ -13,6 +13,7 @@ use super::Rest;
 use super::refusal::JSON;
 use crate::api::submit::SubmitRpcServer;
 use crate::error::RpcError;
+use crate::rate::Client;
 use crate::server::ReadBody;
 use crate::wire::{Accepted, SignedParts};
 
@@ -27,12 +28,12 @@ struct MaybeParts {
 
 /// Takes a signed transaction, flat or as `{tx, signature}`. One that is known already is answered
 /// as the first time.
-pub(super) async fn submit(State(rest): State<Rest>, request: Request) -> Response {
+pub(super) async fn submit(State(rest): State<Rest>, client: Client, request: Request) -> Response {
     let started = Instant::now();
     let (parts, body) = request.into_parts();
     let accepted = async {
         // The memory of the body is held until the transaction is in the pool.
-        let body = read(&rest, &parts.headers, body).await?;
+        let body = read(&rest, &client, &parts.headers, body).await?;
         take(&rest, text_of(&body)?).await
     };
     let response = accepted.await.map(|hash| {
@@ -45,11 +46,12 @@ pub(super) async fn submit(State(rest): State<Rest>, request: Request) -> Respon
 
 async fn read(
     rest: &Rest,
+    client: &Client,
     headers: &axum::http::HeaderMap,
     body: Body,
 ) -> Result<ReadBody, RpcError> {
     let bodies = &rest.0.resources.bodies;
-    bodies.read(headers, body).await.map_err(|error| {
+    bodies.read(client.share(), headers, body).await.map_err(|error| {
         rest.0.resources.metrics.request_refused();
         error.told(bodies.bytes_max())
     })

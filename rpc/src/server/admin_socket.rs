@@ -46,7 +46,7 @@ impl AdminSocket {
             };
             match accepted {
                 Ok(stream) => {
-                    let place = Place::new(permit, metrics.clone());
+                    let place = Place::new(permit, None, metrics.clone());
                     let connection =
                         serve_connection(stream, None, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);

@@ -13,9 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::error::RpcError;
+use crate::share::{BODY_BLOCK_BYTES as BLOCK_BYTES, Share};
 
-/// The unit in which memory for bodies is counted.
-const BLOCK_BYTES: usize = 16 * 1024;
 /// How much room is made before the first byte of a body is there.
 const ROOM_AT_FIRST_MAX: usize = 256 * 1024;
 
@@ -59,8 +58,12 @@ impl BodyError {
 /// A body, and the memory that it occupies until this is dropped.
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    pub(crate) memory: Option<OwnedSemaphorePermit>,
+    pub(crate) memory: BodyMemory,
 }
+
+/// Blocks of the client's share, and the same number of what all share.
+#[derive(Default)]
+pub(crate) struct BodyMemory(Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>);
 
 /// The bounds of bodies.
 #[derive(Clone)]
@@ -87,6 +90,7 @@ impl BodyReader {
 
     pub(crate) async fn read(
         &self,
+        share: &Share,
         headers: &HeaderMap,
         body: Body,
     ) -> Result<ReadBody, BodyError> {
@@ -96,13 +100,18 @@ impl BodyReader {
         if announced.is_some_and(|bytes| bytes > self.bytes_max) {
             return Err(BodyError::TooLarge);
         }
-        let read = self.read_frames(announced.unwrap_or(0), body);
+        let read = self.read_frames(share, announced.unwrap_or(0), body);
         tokio::time::timeout(self.timeout, read).await.unwrap_or(Err(BodyError::TooSlow))
     }
 
-    async fn read_frames(&self, announced: usize, mut body: Body) -> Result<ReadBody, BodyError> {
+    async fn read_frames(
+        &self,
+        share: &Share,
+        announced: usize,
+        mut body: Body,
+    ) -> Result<ReadBody, BodyError> {
         let mut read = BytesMut::with_capacity(announced.min(ROOM_AT_FIRST_MAX));
-        let mut memory: Option<OwnedSemaphorePermit> = None;
+        let mut memory = BodyMemory::default();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_error| BodyError::Broken)?;
             let Ok(data) = frame.into_data() else { continue };
@@ -110,7 +119,7 @@ impl BodyReader {
                 return Err(BodyError::TooLarge);
             }
             read.extend_from_slice(&data);
-            self.occupy(read.len(), &mut memory)?;
+            self.occupy(share, read.len(), &mut memory)?;
         }
         Ok(ReadBody { bytes: read.freeze(), memory })
     }
@@ -118,20 +127,27 @@ impl BodyReader {
     /// Takes blocks until they hold `bytes`. The first block of a body is free.
     fn occupy(
         &self,
+        share: &Share,
         bytes: usize,
-        memory: &mut Option<OwnedSemaphorePermit>,
+        memory: &mut BodyMemory,
     ) -> Result<(), BodyError> {
-        let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let held = memory.0.as_ref().map_or(0, |(own, _)| own.num_permits());
         let missing = (bytes / BLOCK_BYTES).saturating_sub(held);
         if missing == 0 {
             return Ok(());
         }
         let missing = u32::try_from(missing).map_err(|_error| BodyError::TooLarge)?;
-        let more = Arc::clone(&self.blocks).try_acquire_many_owned(missing);
-        let more = more.map_err(|_error| BodyError::NoMemory)?;
-        match memory {
-            Some(held) => held.merge(more),
-            None => *memory = Some(more),
+        let take = |blocks: &Arc<Semaphore>| {
+            let more = Arc::clone(blocks).try_acquire_many_owned(missing);
+            more.map_err(|_error| BodyError::NoMemory)
+        };
+        let (own, of_all) = (take(&share.body_blocks)?, take(&self.blocks)?);
+        match &mut memory.0 {
+            Some((own_held, of_all_held)) => {
+                own_held.merge(own);
+                of_all_held.merge(of_all);
+            }
+            held @ None => *held = Some((own, of_all)),
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
@@ -34,11 +35,12 @@ use crate::config::Limits;
 use crate::error::RpcError;
 use crate::explorer;
 use crate::gate::Gate;
-use crate::memory::{AnswerMemory, Kept};
+use crate::memory::Kept;
 use crate::metrics;
 use crate::middleware::{Checks, Place, Shared};
 use crate::ports::{Check, Readiness, Trust};
 use crate::rate::{Calls, Client};
+use crate::readers::Readers;
 use crate::rest::{self, Resources, Rest};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -55,8 +57,9 @@ struct Inner {
     bodies: BodyReader,
     batch_calls_max: usize,
     requests: Arc<Semaphore>,
-    memory: AnswerMemory,
-    readers: Arc<Semaphore>,
+    /// Who asks where nobody is asked who it is.
+    nobody: Client,
+    readers: Readers,
     next_connection: AtomicU32,
     stop: StopHandle,
 }
@@ -69,7 +72,7 @@ impl Interface {
         resources: Resources,
         stop: StopHandle,
     ) -> Self {
-        let Resources { bodies, memory, readers, .. } = resources;
+        let Resources { bodies, nobody, readers, .. } = resources;
         let size = |count: u32| usize::try_from(count).unwrap_or(Semaphore::MAX_PERMITS);
         let http = config(limits).max_request_body_size(limits.request_bytes_max).build();
         let ping = PingConfig::new()
@@ -92,7 +95,7 @@ impl Interface {
             bodies,
             batch_calls_max: size(limits.batch_calls_max),
             requests: Arc::new(Semaphore::new(size(limits.connections_max).saturating_mul(2))),
-            memory,
+            nobody,
             readers,
             next_connection: AtomicU32::new(0),
             stop,
@@ -102,13 +105,7 @@ impl Interface {
 
 impl Inner {
     fn checks(&self, place: Place, calls: Calls) -> Checks {
-        Checks {
-            calls,
-            shared: Arc::clone(&self.shared),
-            place,
-            memory: self.memory.clone(),
-            readers: Arc::clone(&self.readers),
-        }
+        Checks { calls, shared: Arc::clone(&self.shared), place, readers: self.readers.clone() }
     }
 }
 
@@ -133,7 +130,43 @@ fn health_routes(readiness: Arc<dyn Readiness>) -> Router {
     Router::new()
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .with_state(readiness)
+        .with_state(Arc::new(Looked { readiness, last: Arc::default() }))
+}
+
+/// How long a look at the node's health is good for. Anybody may ask, as often as he likes.
+const HEALTH_GOOD_FOR: Duration = Duration::from_millis(100);
+
+/// The last look at the node's health. One who asks looks; others wait for that, on no thread.
+struct Looked {
+    readiness: Arc<dyn Readiness>,
+    last: Arc<tokio::sync::Mutex<Option<(Instant, Arc<Seen>)>>>,
+}
+
+/// What was seen then.
+struct Seen {
+    checks: Vec<Check>,
+    trust: Option<Trust>,
+}
+
+impl Looked {
+    /// None if the look failed.
+    async fn look(&self) -> Option<Arc<Seen>> {
+        let mut last = Arc::clone(&self.last).lock_owned().await;
+        if let Some((at, seen)) = &*last
+            && at.elapsed() < HEALTH_GOOD_FOR
+        {
+            return Some(Arc::clone(seen));
+        }
+        let readiness = Arc::clone(&self.readiness);
+        // The thread has the lock: who asks and goes away does not have another one look.
+        let looked = tokio::task::spawn_blocking(move || {
+            let seen = Seen { checks: readiness.checks(), trust: readiness.trust() };
+            let seen = Arc::new(seen);
+            *last = Some((Instant::now(), Arc::clone(&seen)));
+            seen
+        });
+        looked.await.ok()
+    }
 }
 
 /// `/metrics`, `/healthz` and `/readyz`, for a process that is no node.
@@ -162,18 +195,17 @@ async fn healthz() -> &'static str {
     "ok\n"
 }
 
-async fn readyz(State(readiness): State<Arc<dyn Readiness>>) -> Response {
-    let read = move || (readiness.checks(), readiness.trust());
-    let (checks, trust) = match tokio::task::spawn_blocking(read).await {
-        Ok(read) => read,
-        Err(_) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+async fn readyz(State(looked): State<Arc<Looked>>) -> Response {
+    let Some(seen) = looked.look().await else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
+    let Seen { checks, trust } = &*seen;
     let is_ready = checks.iter().all(|check| check.is_ok);
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let check = |Check { name, is_ok, detail }: &Check| json!({ "name": name, "ok": is_ok, "detail": detail });
     let checks: Vec<_> = checks.iter().map(check).collect();
     let mut answer = json!({ "ready": is_ready, "checks": checks });
-    if let Some(Trust { anchor, height, age_ms, period_ms }) = trust {
+    if let Some(Trust { anchor, height, age_ms, period_ms }) = *trust {
         answer["trust"] = json!({
             "anchor": anchor,
             "height": height,
@@ -194,7 +226,7 @@ async fn metrics_text(State(registry): State<Arc<Registry>>) -> Response {
 
 /// A JSON-RPC request or batch.
 async fn call(State(interface): State<Interface>, request: Request) -> Response {
-    let calls = calls_of(&request);
+    let calls = calls_of(&interface.0, &request);
     let response = answer(&interface.0, request, calls.clone()).await;
     match calls.end() {
         Ok(()) => response,
@@ -202,13 +234,14 @@ async fn call(State(interface): State<Interface>, request: Request) -> Response 
     }
 }
 
-fn calls_of(request: &Request) -> Calls {
-    Calls::of(request.extensions().get::<Client>().cloned().unwrap_or_default())
+fn calls_of(inner: &Inner, request: &Request) -> Calls {
+    Calls::of(request.extensions().get::<Client>().unwrap_or(&inner.nobody).clone())
 }
 
 async fn answer(inner: &Inner, request: Request, calls: Calls) -> Response {
     let (parts, body) = request.into_parts();
-    let ReadBody { bytes, memory } = match inner.bodies.read(&parts.headers, body).await {
+    let read = inner.bodies.read(calls.client().share(), &parts.headers, body).await;
+    let ReadBody { bytes, memory } = match read {
         Ok(read) => read,
         Err(error) => {
             inner.shared.metrics.request_refused();
@@ -253,7 +286,7 @@ async fn answer(inner: &Inner, request: Request, calls: Calls) -> Response {
 }
 
 /// The start of a WebSocket.
-async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request) -> Response {
+async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) -> Response {
     if !ws::is_upgrade_request(&request) {
         if let Some(page) = explorer::welcome(&request) {
             return page;
@@ -270,8 +303,13 @@ async fn upgrade(State(Interface(inner)): State<Interface>, mut request: Request
         let text = "open the WebSocket with the first request of its connection\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     };
-    request.extensions_mut().insert(inner.memory.clone());
-    let checks = inner.checks(Place::WebSocket(gate), calls_of(&request));
+    let calls = calls_of(&inner, &request);
+    let Some(place) = calls.client().share().websocket() else {
+        let text = "this address has as many WebSockets open as one client may have\n";
+        return (StatusCode::TOO_MANY_REQUESTS, text).into_response();
+    };
+    gate.occupy(place);
+    let checks = inner.checks(Place::WebSocket(gate), calls);
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner
         .websockets

@@ -6,28 +6,40 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
-use super::patience::Patience;
+use super::patience::{Patience, Terms};
 use crate::config::Limits;
 use crate::frames::MessageCounter;
 use crate::gate::Gate;
+use crate::memory::AnswerMemory;
 use crate::metrics::Metrics;
+use crate::share::Held;
+
+/// How often is looked whether memory has become scarce, while a peer takes nothing.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One of the places for connections.
 #[derive(Debug)]
 pub(super) struct Place {
     metrics: Metrics,
     _permit: OwnedSemaphorePermit,
+    /// And one of its client's places.
+    _of_client: Option<Held>,
 }
 
 impl Place {
-    pub(super) fn new(permit: OwnedSemaphorePermit, metrics: Metrics) -> Self {
+    pub(super) fn new(
+        permit: OwnedSemaphorePermit,
+        of_client: Option<Held>,
+        metrics: Metrics,
+    ) -> Self {
         metrics.connection_opened();
-        Self { metrics, _permit: permit }
+        Self { metrics, _permit: permit, _of_client: of_client }
     }
 }
 
@@ -41,8 +53,11 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(super) struct GuardedIo<T> {
     inner: T,
+    terms: Terms,
+    /// The memory for answers, which decides on the terms.
+    memory: AnswerMemory,
     patience: Patience,
-    /// When patience ends, while the peer takes nothing.
+    /// When to look again whether patience has ended, while the peer takes nothing.
     stalled: Option<Pin<Box<Sleep>>>,
     /// Whether writing was given up. Then nothing is read either: whoever waits for the peer to say
     /// something would keep the connection open.
@@ -55,14 +70,21 @@ pub(super) struct GuardedIo<T> {
 }
 
 impl<T> GuardedIo<T> {
-    pub(super) fn new(inner: T, limits: &Limits, gate: Arc<Gate>, place: Place) -> Self {
+    pub(super) fn new(
+        inner: T,
+        limits: &Limits,
+        memory: AnswerMemory,
+        gate: Arc<Gate>,
+        place: Place,
+    ) -> Self {
         Self {
             inner,
-            patience: Patience::new(
-                limits.write_timeout(),
-                limits.write_bytes_per_second_min,
-                Instant::now(),
-            ),
+            terms: Terms {
+                most: limits.write_timeout(),
+                bytes_per_second_min: limits.write_bytes_per_second_min,
+            },
+            memory,
+            patience: Patience::new(Instant::now()),
             stalled: None,
             is_cut: false,
             reader: None,
@@ -103,24 +125,33 @@ impl<T> GuardedIo<T> {
         outcome: Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         if outcome.is_ready() {
-            self.patience.progress(written, Instant::now());
+            self.patience.progress(self.terms_now(), written, Instant::now());
             self.stalled = None;
             return outcome;
         }
-        let patience = &mut self.patience;
-        let deadline = self.stalled.get_or_insert_with(|| {
-            Box::pin(tokio::time::sleep_until(patience.stall(Instant::now())))
-        });
-        match deadline.as_mut().poll(cx) {
-            Poll::Ready(()) => {
-                self.is_cut = true;
-                if let Some(reader) = self.reader.take() {
-                    reader.wake();
-                }
-                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        loop {
+            if let Some(look) = &mut self.stalled
+                && look.as_mut().poll(cx).is_pending()
+            {
+                return Poll::Pending;
             }
-            Poll::Pending => Poll::Pending,
+            let (terms, now) = (self.terms_now(), Instant::now());
+            let deadline = self.patience.stall(terms, now);
+            if deadline <= now {
+                break;
+            }
+            let look = deadline.min(now + LOOK_INTERVAL);
+            self.stalled = Some(Box::pin(tokio::time::sleep_until(look)));
         }
+        self.is_cut = true;
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn terms_now(&self) -> Terms {
+        if self.memory.is_scarce() { self.terms.when_scarce() } else { self.terms }
     }
 
     /// Remembers whom to wake when the connection is cut.

@@ -1,6 +1,7 @@
 //! Accepting connections and serving HTTP/1.1 on them.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use super::io::{GuardedIo, Place};
 use super::pace::PeerAddress;
 use crate::config::Limits;
 use crate::gate::Gate;
+use crate::memory::AnswerMemory;
 use crate::metrics::Metrics;
+use crate::rate::Clients;
 
 /// Members of a request's head.
 const HEADERS_MAX: usize = 64;
@@ -44,19 +47,39 @@ pub(super) struct Context {
     pub(super) limits: Limits,
     pub(super) shutdown: CancellationToken,
     pub(super) connections: TaskTracker,
+    /// For answers that wait to be taken.
+    pub(super) memory: AnswerMemory,
 }
 
 /// A bound TCP port.
 pub(super) struct Listener {
     listener: TcpListener,
     places: Arc<Semaphore>,
+    /// Whose connections they are; none where only operators connect.
+    clients: Option<Arc<Clients>>,
     metrics: Metrics,
 }
 
 impl Listener {
     pub(super) fn new(listener: TcpListener, limits: &Limits, metrics: Metrics) -> Self {
         let places = usize::try_from(limits.connections_max).unwrap_or(Semaphore::MAX_PERMITS);
-        Self { listener, places: Arc::new(Semaphore::new(places)), metrics }
+        Self { listener, places: Arc::new(Semaphore::new(places)), clients: None, metrics }
+    }
+
+    /// Has each client take no more than its share.
+    pub(super) fn shared_by(mut self, clients: Arc<Clients>) -> Self {
+        self.clients = Some(clients);
+        self
+    }
+
+    /// A place for a connection, if its client has one and there is one.
+    fn place(&self, peer: IpAddr) -> Option<Place> {
+        let of_client = match &self.clients {
+            Some(clients) => Some(clients.share_of(peer).connection()?),
+            None => None,
+        };
+        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(Place::new(permit, of_client, self.metrics.clone()))
     }
 
     /// Serves until the node stops; open connections are left to the context's tracker.
@@ -74,14 +97,13 @@ impl Listener {
                     continue;
                 }
             };
-            match Arc::clone(&self.places).try_acquire_owned() {
-                Ok(permit) => {
-                    let place = Place::new(permit, self.metrics.clone());
+            match self.place(peer.0) {
+                Some(place) => {
                     let connection =
                         serve_tcp(stream, peer, place, routes.clone(), context.clone());
                     context.connections.spawn(connection);
                 }
-                Err(_) => {
+                None => {
                     self.metrics.connection_refused();
                     refuse(stream).await;
                 }
@@ -119,9 +141,9 @@ pub(super) async fn serve_connection<T>(
 ) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Context { limits, shutdown, .. } = context;
+    let Context { limits, shutdown, memory, connections: _ } = context;
     let gate = Arc::new(Gate::new(&limits));
-    let guarded = GuardedIo::new(stream, &limits, Arc::clone(&gate), place);
+    let guarded = GuardedIo::new(stream, &limits, memory, Arc::clone(&gate), place);
     let io = TokioIo::new(guarded);
     let service = service_fn(move |mut request: Request<Incoming>| {
         gate.count_request();

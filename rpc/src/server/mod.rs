@@ -21,7 +21,6 @@ use futures::future::BoxFuture;
 use jsonrpsee::server::{ServerHandle, stop_channel};
 use prometheus_client::registry::Registry as MetricsRegistry;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -33,9 +32,11 @@ use crate::memory::AnswerMemory;
 use crate::metrics::Metrics;
 use crate::middleware::Shared;
 use crate::ports::{ChainFacts, Endpoints, Ports, Readiness};
-use crate::rate::Clients;
+use crate::rate::{Client, Clients};
+use crate::readers::{READERS_MAX, Readers};
 use crate::registry::Registry;
 use crate::rest::{Resources, Rest};
+use crate::share::Shares;
 use admin_socket::AdminSocket;
 use http::Interface;
 use listener::Listener;
@@ -43,10 +44,6 @@ use visitors::Visitors;
 
 pub(crate) use body::{BodyReader, ReadBody};
 pub use local::Local;
-
-/// Calls of all clients that read at the same time. They wait for each other rather than be refused:
-/// each takes milliseconds, and more of them than this only wait for processors and disk.
-const READERS_MAX: usize = 32;
 
 /// Why the interfaces cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -112,21 +109,23 @@ async fn bind(
         admin: admin.as_ref().map(|socket| socket.path().to_owned()),
     };
 
-    let Parts { public, operator, rest, counts, hub, websockets, tasks } =
+    let Parts { public, operator, rest, shares, counts, hub, websockets, tasks } =
         Parts::assemble(facts, &ports, &limits, &mut registry, &shutdown);
     let listener = |bound| Listener::new(bound, &limits, counts.clone());
     let metrics = metrics_listener
         .map(|(bound, _)| (listener(bound), http::metrics_routes(Arc::new(registry))));
     let visitors = Visitors::new(origins, hosts, rpc_address.ip());
     let routes = http::public_routes(public, rest, Arc::clone(&ports.readiness));
-    let routes = pace::guard(http::compressed(routes), Clients::new(rate));
+    let clients = Arc::new(Clients::new(rate, shares.clone()));
+    let routes = pace::guard(http::compressed(routes), Arc::clone(&clients));
     Ok(Server {
-        rpc: (listener(rpc_listener), visitors.guard(routes)),
+        rpc: (listener(rpc_listener).shared_by(clients), visitors.guard(routes)),
         metrics,
         admin: admin.map(|socket| (socket, http::admin_routes(operator))),
         endpoints,
         counts,
         hub,
+        memory: shares.memory().clone(),
         limits,
         shutdown,
         websockets,
@@ -148,7 +147,8 @@ pub fn serve_monitoring(
     let listener = Listener::new(listener, &limits, counts);
     let routes = http::monitoring_routes(registry, readiness);
     let (patience, connections) = (limits.shutdown_timeout(), TaskTracker::new());
-    let context = listener::Context { limits, shutdown, connections: connections.clone() };
+    let memory = AnswerMemory::new(limits.response_memory_bytes_max);
+    let context = listener::Context { limits, shutdown, connections: connections.clone(), memory };
     Box::pin(async move {
         listener.serve(routes, context).await;
         connections.close();
@@ -161,6 +161,7 @@ struct Parts {
     public: Interface,
     operator: Interface,
     rest: Rest,
+    shares: Shares,
     counts: Metrics,
     hub: Arc<Hub>,
     websockets: ServerHandle,
@@ -178,20 +179,27 @@ impl Parts {
         let counts = Metrics::register(registry);
         let hub = Arc::new(Hub::new(ports.clone(), limits.waiting_calls_max));
         let (stop, websockets) = stop_channel();
+        let readers = Readers::new();
         let api = Api {
             facts: Arc::new(facts),
             ports: ports.clone(),
             limits: limits.clone(),
             hub: Arc::clone(&hub),
+            readers: readers.clone(),
             shutdown: shutdown.clone(),
         };
         let tasks = TaskTracker::new();
-        let resources = || Resources {
-            metrics: counts.clone(),
-            bodies: BodyReader::new(limits),
-            memory: AnswerMemory::new(limits.response_memory_bytes_max),
-            readers: Arc::new(Semaphore::new(READERS_MAX)),
-            tasks: tasks.clone(),
+        let resources = |readers| {
+            let memory = AnswerMemory::new(limits.response_memory_bytes_max);
+            let shares = Shares::new(limits, memory, READERS_MAX);
+            Resources {
+                metrics: counts.clone(),
+                bodies: BodyReader::new(limits),
+                nobody: Client::nobody(&shares),
+                shares,
+                readers,
+                tasks: tasks.clone(),
+            }
         };
         let interface = |registry, methods, resources| {
             let shared = Shared {
@@ -204,11 +212,12 @@ impl Parts {
             };
             Interface::new(shared, methods, limits, resources, stop.clone())
         };
-        let shared = resources();
+        let shared = resources(readers);
+        let shares = shared.shares.clone();
         let public = interface(Registry::public(), api.public_methods(), shared.clone());
-        let operator = interface(Registry::admin(), api.admin_methods(), resources());
+        let operator = interface(Registry::admin(), api.admin_methods(), resources(Readers::new()));
         let rest = Rest::new(api, shared);
-        Self { public, operator, rest, counts, hub, websockets, tasks }
+        Self { public, operator, rest, shares, counts, hub, websockets, tasks }
     }
 }
 
@@ -221,6 +230,7 @@ pub struct Server {
     admin: Option<(AdminSocket, Router)>,
     counts: Metrics,
     hub: Arc<Hub>,
+    memory: AnswerMemory,
     limits: Limits,
     shutdown: CancellationToken,
     websockets: ServerHandle,
@@ -245,14 +255,26 @@ impl Server {
     }
 
     async fn serve(self) -> Result<(), IoError> {
-        let Self { rpc, metrics, admin, counts, hub, limits, shutdown, websockets, tasks, .. } =
-            self;
+        let Self {
+            endpoints: _,
+            rpc,
+            metrics,
+            admin,
+            counts,
+            hub,
+            memory,
+            limits,
+            shutdown,
+            websockets,
+            tasks,
+        } = self;
         let connections = TaskTracker::new();
         let mut parts: JoinSet<&'static str> = JoinSet::new();
         let context = listener::Context {
             limits: limits.clone(),
             shutdown: shutdown.clone(),
             connections: connections.clone(),
+            memory,
         };
         spawn(&mut parts, "rpc", rpc.0.serve(rpc.1, context.clone()));
         if let Some((listener, routes)) = metrics {

@@ -17,15 +17,15 @@ pub(super) struct PeerAddress(pub(super) IpAddr);
 
 /// The routes, for those who do not ask too fast. JSON-RPC counts its calls itself, and health is
 /// free: who looks after a node must not be turned away.
-pub(super) fn guard(routes: Router, clients: Clients) -> Router {
-    routes.layer(middleware::from_fn_with_state(Arc::new(clients), count))
+pub(super) fn guard(routes: Router, clients: Arc<Clients>) -> Router {
+    routes.layer(middleware::from_fn_with_state(clients, count))
 }
 
 async fn count(State(clients): State<Arc<Clients>>, mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
     let client = clients.of(peer, request.headers());
+    request.extensions_mut().insert(client.clone());
     if matches!(request.uri().path(), "/" | "/healthz" | "/readyz") {
-        request.extensions_mut().insert(client);
         return next.run(request).await;
     }
     match client.take() {

@@ -11,7 +11,7 @@ use rpc::ports::Endpoints;
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
@@ -66,6 +66,13 @@ impl TestServer {
 
     pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.endpoints.rpc).await.unwrap()
+    }
+
+    /// Connects as another client: from `127.0.0.last`.
+    pub async fn connect_from(&self, last: u8) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
+        socket.connect(self.endpoints.rpc).await.unwrap()
     }
 
     /// Posts a text; answers the status and the body.
@@ -163,7 +170,6 @@ pub fn transfer(seed: u8, nonce: u64) -> String {
     signed(&key(seed), nonce, &Body::Transfer(body))
 }
 
-/// Waits until a condition holds.
 /// Asks for a run with this id.
 pub fn request(id: u8) -> Body {
     Body::AgentRequest(AgentRequest {
@@ -178,6 +184,7 @@ pub fn request(id: u8) -> Body {
     })
 }
 
+/// Waits until a condition holds.
 pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !condition() {

@@ -22,6 +22,7 @@ mod methods;
 mod params;
 mod rest;
 mod rubbish;
+mod shares;
 mod shutdown;
 mod socket;
 mod streams;

@@ -131,7 +131,8 @@ async fn a_request_that_never_comes_is_cut_off() {
 
 #[tokio::test]
 async fn connections_are_bounded_and_places_become_free_again() {
-    let limits = rpc::Limits { connections_max: 2, ..rpc::Limits::default() };
+    let limits =
+        rpc::Limits { connections_max: 2, client_share_percent: 100, ..rpc::Limits::default() };
     let server = TestServer::start_with(limits).await;
     let first = server.connect().await;
     let second = server.connect().await;

@@ -113,17 +113,17 @@ async fn events(server: &TestServer, last: u8) -> TcpStream {
 
 /// A block whose event is larger than a piece of a stream.
 fn commit_large(server: &TestServer, nonce: u64) {
-    for place in 0..8 {
+    for place in 0..24 {
         let body = Body::ChatTurn(ChatTurn {
             conversation_id: Hash::ZERO,
             role: "user".to_owned(),
-            content: "x".repeat(60_000),
+            content: "x".repeat(16_000),
             content_blob_id: None,
             parent_turn_hash: None,
             agent_run_id: None,
             attachments: None,
         });
-        server.world.accept(&signed(&key(1), nonce * 8 + place, &body));
+        server.world.accept(&signed(&key(1), nonce * 24 + place, &body));
     }
     server.world.commit();
 }

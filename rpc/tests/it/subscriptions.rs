@@ -3,6 +3,7 @@
 use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
 use jsonrpsee::rpc_params;
 use jsonrpsee::ws_client::WsClient;
+use rpc::{Config, RateLimits};
 use serde_json::{Value, json};
 use types::tx::{AgentClaim, AgentRequest, ChatTurn};
 use types::{Amount, Body, Code, Hash, Rejection, Settlement, Sweep, ids};
@@ -46,6 +47,19 @@ fn turn(seed: u8, conversation_id: Hash) -> String {
         attachments: None,
     };
     signed(&key(seed), 0, &Body::ChatTurn(body))
+}
+
+fn large_turn(seed: u8, nonce: u64, content: String) -> String {
+    let body = ChatTurn {
+        conversation_id: Hash::ZERO,
+        role: "user".to_owned(),
+        content,
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    };
+    signed(&key(seed), nonce, &Body::ChatTurn(body))
 }
 
 #[tokio::test]
@@ -239,6 +253,79 @@ fn commit_at_once(world: &World, blocks: u64) {
     for _ in 0..blocks {
         world.commit();
     }
+}
+
+#[tokio::test]
+async fn many_replays_of_the_same_blocks_read_each_about_once() {
+    const BLOCKS: usize = 1_000;
+    let server = TestServer::start().await;
+    server.world.commit_many(BLOCKS);
+    let (nothing, everything) =
+        (json!({"fromBlock": 1, "type": "TRANSFER"}), json!({"fromBlock": 1}));
+    let clients = [server.websocket().await, server.websocket().await];
+    let mut replays = Vec::new();
+    for client in &clients {
+        for _ in 0..20 {
+            replays.push(subscribe(client, "transactions", nothing.clone()).await);
+        }
+    }
+    // Its events come after those of the others, which wait for the same turns.
+    let mut last = subscribe(&clients[1], "blocks", everything).await;
+    for index in 1..=BLOCKS {
+        assert_eq!(next(&mut last).await["index"], index);
+    }
+    server.world.accept(&transfer(1, 0));
+    server.world.commit();
+    for replay in &mut replays {
+        assert_eq!(json!(BLOCKS + 1), next(replay).await["blockIndex"], "once it has caught up");
+    }
+    let read = server.world.block_reads();
+    assert!(read < 2 * BLOCKS, "{read} blocks were read");
+}
+
+#[tokio::test]
+async fn a_replay_of_large_blocks_tells_all_of_them_in_order() {
+    let server = TestServer::start().await;
+    for block in 0..3 {
+        for place in 0..4 {
+            server.world.accept(&large_turn(
+                1,
+                block * 4 + place,
+                "x".repeat(1 + 5_000 * place as usize),
+            ));
+        }
+        server.world.commit();
+    }
+    let client = server.websocket().await;
+    let mut events = subscribe(&client, "chat", json!({"fromBlock": 1})).await;
+    for block in 0..3 {
+        for place in 0..4 {
+            let event = next(&mut events).await;
+            let content = event["content"].as_str().unwrap().len();
+            assert_eq!((&json!(block + 1), 1 + 5_000 * place), (&event["blockIndex"], content));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_replay_that_matches_nothing_costs_what_it_reads() {
+    const BURST: u32 = 60;
+    let rate = RateLimits { requests_per_second: 1, burst: BURST, ..RateLimits::default() };
+    let server = TestServer::start_as(Config { rate, ..Config::default() }).await;
+    // So many cost a hundred calls.
+    server.world.commit_many(6_400);
+    let client = server.websocket().await;
+    let call = || server.call("ombra_chainInfo", json!([]));
+    assert!(call().await.get("error").is_none(), "not yet");
+    let nothing = json!({"fromBlock": 1, "type": "TRANSFER"});
+    let _replay = subscribe(&client, "transactions", nothing).await;
+    crate::client::eventually("half of it", || server.world.block_reads() > 3_200).await;
+    let mut is_limited = false;
+    for _ in 0..BURST / 2 {
+        is_limited |= call().await["error"]["data"]["code"] == "RATE_LIMITED";
+    }
+    assert!(is_limited, "half of it is worth 50 calls");
+    assert!(server.world.block_reads() < 6_000, "it waits for the next calls");
 }
 
 #[tokio::test]

@@ -60,6 +60,7 @@ pub struct World {
     pool: broadcast::Sender<PoolEvent>,
     dropped: broadcast::Sender<Arc<DroppedTx>>,
     lookups: AtomicUsize,
+    block_reads: AtomicUsize,
     escrow_scans: AtomicUsize,
     pub params: Params,
 }
@@ -93,6 +94,7 @@ impl World {
             pool: broadcast::Sender::new(POOL_EVENTS),
             dropped: broadcast::Sender::new(POOL_EVENTS),
             lookups: AtomicUsize::new(0),
+            block_reads: AtomicUsize::new(0),
             escrow_scans: AtomicUsize::new(0),
             params: Params::default(),
         })
@@ -173,6 +175,11 @@ impl World {
     /// How often the pool was asked for a transaction.
     pub fn lookups(&self) -> usize {
         self.lookups.load(Ordering::SeqCst)
+    }
+
+    /// How often a block was read.
+    pub fn block_reads(&self) -> usize {
+        self.block_reads.load(Ordering::SeqCst)
     }
 
     /// How often all open runs were looked through.
@@ -351,6 +358,7 @@ impl Chain for World {
 
     fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
         self.fault()?;
+        self.block_reads.fetch_add(1, Ordering::SeqCst);
         let earliest = self.state().earliest;
         if height < earliest {
             return Err(Fault::history(earliest));

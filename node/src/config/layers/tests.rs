@@ -49,6 +49,8 @@ fn addresses_and_filters_are_read_before_the_node_starts() {
         (b"OMBRA__P2P__PEERS", b"[\"/ip4/10.0.0.300/tcp/1\"]", "p2p.peers"),
         (b"OMBRA__LOG__FILTER", b"node=loud", "log.filter"),
         (b"OMBRA__RPC__LISTEN", b"localhost", "rpc.listen"),
+        (b"OMBRA__RPC__LIMITS__CLIENT_SHARE_PERCENT", b"0", "rpc.limits.client_share_percent"),
+        (b"OMBRA__RPC__LIMITS__CLIENT_SHARE_PERCENT", b"101", "rpc.limits.client_share_percent"),
     ] {
         let refused = with(&[(name, value)]).unwrap_err();
         assert!(
