@@ -39,7 +39,8 @@ impl Histories {
         // The second history begins where the first did.
         net.members[VALIDATOR].kill()?;
         std::fs::remove_dir_all(net.members[VALIDATOR].home().join("data"))?;
-        net.members[VALIDATOR].start()?;
+        // It must not learn the first one from the liar.
+        net.members[VALIDATOR].start_with(&[(PEERS, json!([]).to_string())])?;
         let alone = json!([gossip_address(&net.members[VALIDATOR])?]).to_string();
         net.members[FOLLOWER].start_with(&[(PEERS, alone)])?;
         net.members[FOLLOWER].reaches(HEIGHT)?;
@@ -189,5 +190,6 @@ fn the_pair_to_trust_comes_from_a_node_that_one_trusts() -> anyhow::Result<()> {
     let height = pair["height"].as_u64().context("a height")?;
     assert_eq!(json!(net.members[0].block_hash(height)?), pair["hash"]);
     let text = ask(&[])?;
+    assert!(text.starts_with("[sync]\ntrusted = { height = "), "{text}");
     Ok(())
 }

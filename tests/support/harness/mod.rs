@@ -1,6 +1,7 @@
 //! What the suites of faults and attacks share: a town of nodes, a switch between them, a load, an
 //! honest user, rogue peers, and the runner that keeps each case apart.
 
+pub mod boaster;
 pub mod engine_wire;
 pub mod ledger;
 pub mod liar;
