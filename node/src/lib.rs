@@ -26,6 +26,7 @@ pub mod logging;
 mod metrics;
 pub mod node;
 mod pace;
+mod rebuild;
 pub mod replay;
 mod snapshot_sync;
 mod snapshots;

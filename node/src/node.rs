@@ -37,6 +37,7 @@ use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
 use crate::pace::{BlockPace, Wake};
+use crate::rebuild;
 use crate::replay::ChainReplay;
 use crate::snapshot_sync;
 use crate::snapshots::{self, Maker};
@@ -276,6 +277,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
     let stop = supervisor.stage("storage");
     supervisor.spawn("journal", journal::keep(Arc::clone(&parts.pool), stop.clone()));
+    let (pool, pending) = (Arc::clone(&parts.pool), Arc::clone(&parts.pending));
+    supervisor.spawn("pool-rebuild", rebuild::keep(pool, pending, stop.clone()));
     if let Some(maker) = parts.maker.take() {
         let stop = stop.clone();
         supervisor.spawn("snapshots", async move {
@@ -353,7 +356,6 @@ fn open_door(parts: &Parts, supervisor: &mut Supervisor) -> Result<Arc<dyn Submi
     let (door, ingest) = submit::open(Worker {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
-        pending: Arc::clone(&parts.pending),
         lane: lane(&parts.rules)?,
         sync: Arc::clone(&parts.sync),
     });
@@ -502,7 +504,7 @@ fn open_parts(
     let wake = Arc::<Wake>::default();
     let pool_events_max = config.rpc.limits.pool_events_max;
     let bus = Arc::new(EventBus::new(chain.tip().height, pool_events_max, Arc::clone(&wake)));
-    let pending = Arc::new(Pending::new(Arc::clone(&chain)));
+    let pending = Arc::new(Pending::new(Arc::clone(&chain))?);
     let rules = static_rules(chain.spec());
     let ports = txpool::Ports {
         ledger: Box::new(PoolLedger(Arc::clone(&pending))),

@@ -41,7 +41,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
     let memory = Arc::new(Memory::default());
     memory.apply(&genesis(wallets));
     let base: Arc<dyn Read> = Arc::<Memory>::clone(&memory);
-    let mut pending = PendingState::new(Arc::clone(&base), Arc::clone(&chain));
+    let mut pending = PendingState::new(memory.still(), Arc::clone(&chain));
     let mut parent = Parent { height: 0, hash: Hash::ZERO, timestamp: 1, state_root: Hash::ZERO };
     let (mut executing, mut finishing, mut admitting) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = 0;
@@ -66,7 +66,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         finishing.push(started.elapsed() / count);
         rows = executed.changes.values().map(std::collections::BTreeMap::len).sum::<usize>();
         memory.apply(&executed.changes);
-        pending.advance(&txs, &std::collections::BTreeMap::new()).unwrap();
+        pending.advance(memory.still(), &txs, &std::collections::BTreeMap::new()).unwrap();
         assert!(pending.is_empty());
         let header = &executed.block.header;
         let (height, timestamp) = (header.index, header.timestamp);

@@ -11,7 +11,7 @@ use crate::draft::{Changes, Draft};
 use crate::error::{StorageError, TxError};
 use crate::execute::execute;
 use crate::ledger;
-use crate::sweep::sweep;
+use crate::sweep::{clear_remains, sweep};
 use crate::validators;
 use crate::view::Read;
 
@@ -346,6 +346,7 @@ impl Execution {
         let params = &self.chain.params;
         let Place { height, timestamp, .. } = self.place;
         let mut sweeps = sweep(&mut self.draft, params, timestamp)?;
+        clear_remains(&mut self.draft)?;
         sweeps.extend(validators::end_block(&mut self.draft, height, timestamp)?);
         ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?;
         let burned = ledger::supply(&self.draft)?.burned;

@@ -24,13 +24,18 @@ pub struct Draft {
     scope: Scope,
 }
 
-/// Which writes a draft keeps.
+/// What a draft is for, and so which writes it keeps.
 enum Scope {
-    /// All of them.
-    Everything,
+    /// A block: all of them.
+    Block,
+    /// Telling what a transaction would do: all but the bytes of blobs.
+    Simulation,
     /// Those that a check may read, with a note of each write.
     Checks { written: Vec<Written> },
 }
+
+/// What only blocks need.
+const BYTES_OF_BLOBS: [TableId; 2] = [tables::BlobChunks::ID, tables::BlobRemains::ID];
 
 /// One write, and what the draft had at the place before: nothing, or a change.
 struct Written {
@@ -42,7 +47,12 @@ impl Draft {
     /// An empty draft over `base`.
     #[must_use]
     pub fn new(base: Arc<dyn Read>) -> Self {
-        Self::with_scope(base, Scope::Everything)
+        Self::with_scope(base, Scope::Block)
+    }
+
+    /// An empty draft whose changes are looked at and thrown away.
+    pub(crate) fn for_simulation(base: Arc<dyn Read>) -> Self {
+        Self::with_scope(base, Scope::Simulation)
     }
 
     /// An empty draft that keeps only what a check may read ([`tables::READ_BY_CHECKS`]): for the
@@ -101,6 +111,11 @@ impl Draft {
         }
     }
 
+    /// Puts another state below the changes.
+    pub(crate) fn rebase(&mut self, base: Arc<dyn Read>) {
+        self.base = base;
+    }
+
     /// What was changed, without the draft.
     #[must_use]
     pub fn into_changes(self) -> Changes {
@@ -134,32 +149,46 @@ impl Draft {
 
     fn take_notes(&mut self) -> Vec<Written> {
         match &mut self.scope {
-            Scope::Everything => Vec::new(),
+            Scope::Block | Scope::Simulation => Vec::new(),
             Scope::Checks { written } => std::mem::take(written),
         }
     }
 
-    /// Whether this draft becomes a block's changes, and so knows the block's proposer.
+    /// Whether this draft is of one block, and so knows the block's proposer.
     pub(crate) const fn commits(&self) -> bool {
         match self.scope {
-            Scope::Everything => true,
+            Scope::Block | Scope::Simulation => true,
             Scope::Checks { .. } => false,
+        }
+    }
+
+    /// Whether this draft becomes a block's changes, so that what takes long and changes no answer has
+    /// to be done.
+    pub(crate) const fn is_of_a_block(&self) -> bool {
+        match self.scope {
+            Scope::Block => true,
+            Scope::Simulation | Scope::Checks { .. } => false,
         }
     }
 
     /// Whether writes to this table are kept.
     pub(crate) fn keeps(&self, table: TableId) -> bool {
-        self.commits() || tables::READ_BY_CHECKS.contains(&table)
+        match self.scope {
+            Scope::Block => true,
+            Scope::Simulation => !BYTES_OF_BLOBS.contains(&table),
+            Scope::Checks { .. } => tables::READ_BY_CHECKS.contains(&table),
+        }
     }
 
-    fn changed(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
+    /// What the draft has for a row, if it has changed it.
+    pub(crate) fn changed(&self, table: TableId, key: &[u8]) -> Option<&Option<Vec<u8>>> {
         self.changes.get(&table)?.get(key)
     }
 
     fn change(&mut self, table: TableId, key: Vec<u8>, value: Option<Vec<u8>>) {
         let rows = self.changes.entry(table).or_default();
         match &mut self.scope {
-            Scope::Everything => drop(rows.insert(key, value)),
+            Scope::Block | Scope::Simulation => drop(rows.insert(key, value)),
             Scope::Checks { written } => {
                 let before = rows.insert(key.clone(), value);
                 written.push(Written { row: (table, key), before });

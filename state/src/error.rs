@@ -88,6 +88,13 @@ pub enum StorageError {
         /// The first block that is there.
         earliest: u64,
     },
+    /// A state that stood still was asked for too late: the database has moved on by too many blocks to
+    /// know it any more. No fault of anybody.
+    #[error("the state after block {height} is not kept any more")]
+    Moved {
+        /// The block after which it was the state.
+        height: u64,
+    },
     /// A block does not follow the tip.
     #[error("a block of height {found} was to be committed, the next height is {expected}")]
     Height {

@@ -8,6 +8,7 @@ use crate::error::StorageError;
 use crate::ledger::supply;
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Blobs, Deadlines, Runs, RunsByStatus, Steps};
+use crate::tx::blobs;
 use crate::view::{self, Range, Read};
 use crate::{runs, settlement::settlement};
 
@@ -249,7 +250,11 @@ impl Walk<'_> {
         let is_complete = blob.received == blob.total_chunks;
         let is_hashed = blob.received_hash.is_some();
         let is_right = blob.received_hash == Some(blob.content_hash);
-        if is_complete != is_hashed || (blob.is_final && !is_right) {
+        let pieces = blobs::pieces(self.state, blob)?;
+        if is_complete != is_hashed
+            || (blob.is_final && !is_right)
+            || pieces.count() != blob.received
+        {
             self.broken(Broken::Blob { blob_id: blob.blob_id.clone() });
         }
         if blob.is_final {

@@ -1,13 +1,14 @@
 //! A state in memory, for tests, benchmarks and the genesis state.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use parking_lot::RwLock;
 
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::table::TableId;
-use crate::view::{Range, RawRow, Read};
+use crate::view::{Range, RawRow, Read, Still};
 
 type Tables = BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>;
 
@@ -30,6 +31,13 @@ impl Memory {
                 }
             }
         }
+    }
+
+    /// A copy that nobody changes.
+    #[must_use]
+    pub fn still(&self) -> Still {
+        let tables = RwLock::new(self.tables.read().clone());
+        Still::vouched(Arc::new(Self { tables }))
     }
 
     /// Every row in order: two states are equal if and only if these are.

@@ -14,7 +14,11 @@ use crate::ledger;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Runs};
-use crate::view::Read;
+use crate::view::{Read, Still};
+
+mod shared;
+
+pub use shared::SharedPending;
 
 /// A draft that lives as long as the pool. When a block commits some of its transactions, the rows
 /// that only they wrote are forgotten: the committed state has them. A row that a waiting
@@ -25,13 +29,16 @@ use crate::view::Read;
 /// (which nonces and the rules of runs see to), and no sweep changed a row that stays, but for
 /// credits. In every other case: [`PendingState::reset`], and admit again.
 ///
-/// The base may be written while it is read: between the commit of a block and
-/// [`PendingState::advance`] a look-up may find some rows of before and some of after the block. What
-/// is refused or admitted wrongly then costs a client one more try: a block holds only what is valid
-/// where it stands, and the pool builds the draft anew when a block does not fit it.
+/// The base stands still and is changed together with the draft, so the two are always of one height.
+///
+/// No bytes of blobs are here, and no hash of them: a blob whose last chunk waits is complete, and what
+/// its hash is shows in the block that takes the chunk.
 pub struct PendingState {
     chain: Arc<Chain>,
+    base: Still,
     draft: Arc<Draft>,
+    /// Grows with every change.
+    changes: u64,
     /// The rows that each admitted transaction wrote, by transaction hash.
     writes: BTreeMap<Hash, Vec<RowId>>,
     /// How many admitted transactions wrote each row.
@@ -39,12 +46,12 @@ pub struct PendingState {
 }
 
 impl PendingState {
-    /// Nothing pending on top of `base`, which is the latest state at any time: it moves on with
-    /// every block.
+    /// Nothing pending on top of `base`.
     #[must_use]
-    pub fn new(base: Arc<dyn Read>, chain: Arc<Chain>) -> Self {
-        let draft = Arc::new(Draft::for_checks(base));
-        Self { chain, draft, writes: BTreeMap::new(), writers: BTreeMap::new() }
+    pub fn new(base: Still, chain: Arc<Chain>) -> Self {
+        let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
+        let (writes, writers) = (BTreeMap::new(), BTreeMap::new());
+        Self { chain, base, draft, changes: 0, writes, writers }
     }
 
     /// An account after everything admitted so far.
@@ -100,6 +107,7 @@ impl PendingState {
             draft.undo_written();
             return Err(error);
         }
+        self.changes = self.changes.wrapping_add(1);
         let mut rows = draft.take_written();
         rows.sort_unstable();
         rows.dedup();
@@ -125,13 +133,11 @@ impl PendingState {
     ) -> Result<Effects, TxError> {
         let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
         let ctx = Context { height, timestamp, ..self.context() };
-        let mut effects = simulate(tx, &base, &ctx)?;
-        effects.balances.remove(&NOBODY);
-        Ok(effects)
+        simulate(tx, &base, &ctx).map(without_nobody)
     }
 
-    /// The base has moved on by a block with these transactions, which besides credited accounts with
-    /// so much: refunds of its sweeps, fees and reward of its proposer.
+    /// A block has brought the state to `base`, with these transactions, and besides credited accounts
+    /// with so much: refunds of its sweeps, fees and reward of its proposer.
     ///
     /// # Errors
     /// [`StorageError`] if a sum of money overflows.
@@ -140,10 +146,14 @@ impl PendingState {
     /// Never: no simulation outlives its call.
     pub fn advance(
         &mut self,
+        base: Still,
         committed: &[CheckedTx],
         credits: &BTreeMap<Address, Amount>,
     ) -> Result<(), StorageError> {
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
+        draft.rebase(Arc::clone(base.source()));
+        self.base = base;
+        self.changes = self.changes.wrapping_add(1);
         for tx in committed {
             for row in self.writes.remove(&tx.hash()).unwrap_or_default() {
                 let Some(writers) = self.writers.get_mut(&row) else { continue };
@@ -165,9 +175,12 @@ impl PendingState {
         Ok(())
     }
 
-    /// Forgets everything that was admitted and starts on top of `base`.
-    pub fn reset(&mut self, base: Arc<dyn Read>) {
-        *self = Self::new(base, Arc::clone(&self.chain));
+    /// Starts on top of `base` without anything admitted. Answers what was before: to take it down
+    /// may take long, if much was admitted.
+    pub fn reset(&mut self, base: Still) -> Self {
+        let changes = self.changes.wrapping_add(1);
+        let empty = Self { changes, ..Self::new(base, Arc::clone(&self.chain)) };
+        std::mem::replace(self, empty)
     }
 
     fn context(&self) -> Context<'_> {
@@ -177,6 +190,12 @@ impl PendingState {
 
 /// An address that belongs to no key that anybody could find.
 const NOBODY: Address = Address::new([0xff; 20]);
+
+/// What the proposer of no block would get is told to nobody.
+fn without_nobody(mut effects: Effects) -> Effects {
+    effects.balances.remove(&NOBODY);
+    effects
+}
 
 /// No check depends on height, time and place, and none on the proposer: the fees of pending
 /// transfers go to nobody, because nobody knows who will make the block.

@@ -34,7 +34,7 @@ pub fn simulate(
     base: &Arc<dyn Read>,
     ctx: &Context<'_>,
 ) -> Result<Effects, TxError> {
-    let mut draft = Draft::new(Arc::clone(base));
+    let mut draft = Draft::for_simulation(Arc::clone(base));
     let about = tx.body().agent_run_id();
     // The transaction's own counts: what it burns, and the one escrow that it can change.
     let escrowed = match about {

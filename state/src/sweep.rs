@@ -1,12 +1,15 @@
 //! Deadlines: what happens at the end of a block to runs and blobs that were left alone for too
-//! long, so that no escrow is locked for ever (docs/protocol.md sections 5.7 and 5.10).
+//! long, so that no escrow is locked for ever (docs/protocol.md sections 5.7 and 5.10). A sweep reads
+//! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
+//! little.
 
 use types::{Hash, Params, Run, RunStatus, Sweep};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::table::Key;
-use crate::tables::{BlobChunks, Blobs, Deadlines, Runs};
+use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Runs};
+use crate::tx::blobs;
 use crate::view::{self, Range, Read};
 use crate::{runs, settlement};
 
@@ -106,21 +109,45 @@ fn reopen(
     Ok(Sweep::Reopened { agent_run_id, miner })
 }
 
+/// Drops a blob's record. The rows of its chunks go later ([`clear_remains`]); without the record
+/// nobody sees them.
 fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Sweep, StorageError> {
     let blob = draft.get::<Blobs>(&id)?.filter(|blob| !blob.is_final).ok_or(ORPHAN)?;
-    // Whoever sends no chunk has promised them for nothing.
-    let mut left = blob.received;
-    for index in 0..blob.total_chunks {
-        if left == 0 {
-            break;
+    let mut remains = blobs::pieces(draft, &blob)?;
+    if !remains.is_empty() {
+        // An earlier blob of this id may have left some, too.
+        if let Some(earlier) = draft.get::<BlobRemains>(&id)? {
+            remains.join(&earlier);
         }
-        let key = (u32::try_from(index).map_err(|_too_many| ORPHAN)?, id.clone());
-        if view::contains::<BlobChunks>(draft, &key)? {
-            draft.delete::<BlobChunks>(&key);
-            left = left.saturating_sub(1);
-        }
+        blobs::save_remains(draft, &id, &remains);
+    }
+    if blob.received > 0 && blob.received < blob.total_chunks {
+        draft.delete::<BlobPieces>(&id);
     }
     draft.delete::<Blobs>(&id);
     draft.delete::<Deadlines>(&(deadline, Deadlines::BLOB, id.clone()));
     Ok(Sweep::BlobDropped { blob_id: id })
+}
+
+/// How many rows of chunks a block deletes at most: a few milliseconds of work, and more than a block
+/// of default size can have brought.
+const CLEARED_MAX: usize = 2_048;
+
+/// Deletes rows that dropped blobs left, so many in each block. No value is read for it.
+pub(crate) fn clear_remains(draft: &mut Draft) -> Result<(), StorageError> {
+    let range = Range { from: &[], to: None, limit: CLEARED_MAX };
+    let mut room = CLEARED_MAX;
+    for (id, mut remains) in view::scan::<BlobRemains>(draft, range)? {
+        if room == 0 {
+            break;
+        }
+        let indexes: Vec<u32> = remains.iter().take(room).collect();
+        for index in &indexes {
+            draft.delete::<BlobChunks>(&(*index, id.clone()));
+            remains.remove(*index);
+        }
+        room = room.saturating_sub(indexes.len());
+        blobs::save_remains(draft, &id, &remains);
+    }
+    Ok(())
 }

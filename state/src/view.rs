@@ -45,6 +45,32 @@ pub trait Read: Send + Sync {
     fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError>;
 }
 
+/// A state that stands still: that of one height, whatever is committed meanwhile. What asks many
+/// questions one after the other, and must get answers that fit together, takes nothing else. Cheap to
+/// clone.
+#[derive(Clone)]
+pub struct Still(Arc<dyn Read>);
+
+impl Still {
+    /// The caller vouches for it that no answer of `source` ever changes.
+    #[must_use]
+    pub fn vouched(source: Arc<dyn Read>) -> Self {
+        Self(source)
+    }
+
+    /// The raw source.
+    #[must_use]
+    pub const fn source(&self) -> &Arc<dyn Read> {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Still {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Still")
+    }
+}
+
 /// The typed handle for reading. Cheap to clone.
 #[derive(Clone)]
 pub struct View(Arc<dyn Read>);

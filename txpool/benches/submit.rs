@@ -146,7 +146,7 @@ fn main() {
 
     let start = Clock::start();
     for batch in txs.chunks(BATCH) {
-        assert!(pool.submit(batch, 1).unwrap().iter().all(Result::is_ok));
+        assert!(pool.submit(batch, 1).iter().all(Result::is_ok));
     }
     report("pool: submit in batches of 50", count, start.elapsed());
     if let (Some(before), Some(after)) = (before, resident_bytes()) {

@@ -8,8 +8,17 @@ use crate::slab::Slot;
 /// A place in the order: transactions are executed from the lowest to the highest. A transaction
 /// gets its place when it becomes executable, so nonces of one sender ascend with it, and whatever
 /// a transaction builds on has a lower place.
+///
+/// An era ends when everything is to be executed again. What is executed in the next one comes before
+/// what is left of those before, so the numbers of eras descend.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Seq(u64);
+pub(crate) struct Seq {
+    era: i64,
+    number: u64,
+}
+
+/// The era of what comes while others are to be executed again: after all of these.
+const AFTER_ALL: i64 = i64::MAX;
 
 /// What block building has to know of a transaction without looking at it.
 #[derive(Clone, Copy, Debug)]
@@ -34,46 +43,99 @@ const TX_BYTES_MIN: usize = 256;
 /// A share of a block is never fewer transactions than this, if their bytes allow.
 const SHARE_COUNT_MIN: usize = 64;
 
+/// Executable transactions: those that are executed on the draft, and those that were and are to be
+/// executed again.
 #[derive(Debug)]
 pub(crate) struct Order {
     by_seq: BTreeMap<Seq, Ready>,
+    unsettled: BTreeMap<Seq, Ready>,
+    era: i64,
     last: u64,
 }
 
 impl Order {
     pub(crate) const fn new() -> Self {
-        Self { by_seq: BTreeMap::new(), last: 0 }
+        Self { by_seq: BTreeMap::new(), unsettled: BTreeMap::new(), era: 0, last: 0 }
     }
 
-    /// Appends a transaction that became executable.
-    pub(crate) fn append(&mut self, ready: Ready) -> Seq {
+    const fn next_seq(&mut self, era: i64) -> Seq {
         self.last = self.last.saturating_add(1);
-        let seq = Seq(self.last);
+        Seq { era, number: self.last }
+    }
+
+    /// Appends a transaction that was executed.
+    pub(crate) fn append(&mut self, ready: Ready) -> Seq {
+        let seq = self.next_seq(self.era);
         self.by_seq.insert(seq, ready);
         seq
     }
 
-    /// Puts back a transaction that was taken out by [`Order::take`].
-    pub(crate) fn keep(&mut self, seq: Seq, ready: Ready) {
-        self.by_seq.insert(seq, ready);
+    /// Appends a transaction that is to be executed when those before it have been.
+    pub(crate) fn append_unsettled(&mut self, ready: Ready) -> Seq {
+        let seq = self.next_seq(AFTER_ALL);
+        self.unsettled.insert(seq, ready);
+        seq
+    }
+
+    /// A transaction was executed again: it has a place behind everything that was executed before.
+    pub(crate) fn settle(&mut self, seq: Seq, ready: Ready) -> Seq {
+        self.unsettled.remove(&seq);
+        self.append(ready)
+    }
+
+    /// Everything is to be executed again: first what was executed last, in the order in which it was,
+    /// and then what was still to be executed.
+    pub(crate) fn unsettle(&mut self) {
+        self.unsettled.append(&mut self.by_seq);
+        self.era = self.era.saturating_sub(1);
     }
 
     pub(crate) fn remove(&mut self, seq: Seq) {
-        self.by_seq.remove(&seq);
+        if self.by_seq.remove(&seq).is_none() {
+            self.unsettled.remove(&seq);
+        }
     }
 
-    /// Takes everything out, in order.
-    pub(crate) fn take(&mut self) -> BTreeMap<Seq, Ready> {
-        std::mem::take(&mut self.by_seq)
+    /// Takes everything out.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = Ready> {
+        let settled = std::mem::take(&mut self.by_seq);
+        settled.into_values().chain(std::mem::take(&mut self.unsettled).into_values())
     }
 
+    /// How many there are.
     pub(crate) fn len(&self) -> usize {
+        self.by_seq.len().saturating_add(self.unsettled.len())
+    }
+
+    /// How many of them are executed on the draft.
+    pub(crate) fn settled_len(&self) -> usize {
         self.by_seq.len()
     }
 
-    /// The slots in order.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
-        self.by_seq.values().map(|ready| ready.slot)
+    /// How many are to be executed again.
+    pub(crate) fn unsettled_len(&self) -> usize {
+        self.unsettled.len()
+    }
+
+    /// Whether the transaction at this place is executed on the draft.
+    pub(crate) fn is_settled(&self, seq: Seq) -> bool {
+        self.by_seq.contains_key(&seq)
+    }
+
+    /// The first that is to be executed again.
+    pub(crate) fn first_unsettled(&self) -> Option<(Seq, Ready)> {
+        self.unsettled.first_key_value().map(|(seq, ready)| (*seq, *ready))
+    }
+
+    /// What would be chosen for a block of those that are to be executed again.
+    pub(crate) fn choose_unsettled(
+        &self,
+        limits: BlockLimits,
+        shares: usize,
+        senders_bound: usize,
+    ) -> Vec<(Seq, Ready)> {
+        let chosen = choose(&self.unsettled, limits, shares, senders_bound);
+        chosen.into_iter().filter_map(|(seq, _)| Some((seq, *self.unsettled.get(&seq)?))).collect()
     }
 
     /// Chooses for a block.
@@ -88,27 +150,37 @@ impl Order {
         shares: usize,
         senders_bound: usize,
     ) -> Vec<Slot> {
-        let mut choice = Choice::new(limits, shares, senders_bound);
-        let mut later = Vec::new();
-        let mut later_bytes = 0_usize;
-        for (seq, ready) in &self.by_seq {
-            if choice.is_full() {
-                break;
-            }
-            if !choice.try_share(*seq, ready) && later_bytes < limits.bytes {
-                later_bytes = later_bytes.saturating_add(ready.bytes);
-                later.push((*seq, *ready));
-            }
-        }
-        choice.reopen();
-        for (seq, ready) in &later {
-            if choice.is_full() {
-                break;
-            }
-            choice.try_rest(*seq, ready);
-        }
-        choice.in_order()
+        let chosen = choose(&self.by_seq, limits, shares, senders_bound);
+        chosen.into_iter().map(|(_, slot)| slot).collect()
     }
+}
+
+fn choose(
+    from: &BTreeMap<Seq, Ready>,
+    limits: BlockLimits,
+    shares: usize,
+    senders_bound: usize,
+) -> Vec<(Seq, Slot)> {
+    let mut choice = Choice::new(limits, shares, senders_bound);
+    let mut later = Vec::new();
+    let mut later_bytes = 0_usize;
+    for (seq, ready) in from {
+        if choice.is_full() {
+            break;
+        }
+        if !choice.try_share(*seq, ready) && later_bytes < limits.bytes {
+            later_bytes = later_bytes.saturating_add(ready.bytes);
+            later.push((*seq, *ready));
+        }
+    }
+    choice.reopen();
+    for (seq, ready) in &later {
+        if choice.is_full() {
+            break;
+        }
+        choice.try_rest(*seq, ready);
+    }
+    choice.in_order()
 }
 
 /// What one sender has in the block so far.
@@ -186,8 +258,8 @@ impl Choice {
         self.chosen.push((seq, ready.slot));
     }
 
-    fn in_order(mut self) -> Vec<Slot> {
+    fn in_order(mut self) -> Vec<(Seq, Slot)> {
         self.chosen.sort_unstable();
-        self.chosen.into_iter().map(|(_, slot)| slot).collect()
+        self.chosen
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use types::{Account, Address, CheckedTx, Code, Hash, Rejection, Transaction};
@@ -38,6 +38,7 @@ pub struct Pool {
     chain: Arc<dyn Chain>,
     events: Arc<dyn EventSink>,
     pending: AtomicUsize,
+    has_unsettled: AtomicBool,
     pub(crate) journal: Option<Mutex<Journal>>,
 }
 
@@ -59,6 +60,7 @@ impl Pool {
             chain,
             events,
             pending: AtomicUsize::new(0),
+            has_unsettled: AtomicBool::new(false),
             journal: None,
         }
     }
@@ -82,28 +84,38 @@ impl Pool {
     /// is the one that the transaction would get if they came one by one. `now_ms` is the node's
     /// clock, in milliseconds since 1970.
     ///
+    /// A fault of the ledger is the answer for the one transaction that met it, which was not taken.
+    #[must_use]
+    pub fn submit(&self, txs: &[CheckedTx], now_ms: u64) -> Vec<Result<Accepted, AdmitError>> {
+        let chain = self.chain.as_ref();
+        self.operate(|core| txs.iter().map(|tx| core.submit(tx, now_ms, chain)).collect())
+    }
+
+    /// Whether [`Pool::settle`] has something to do. Takes no lock.
+    #[must_use]
+    pub fn has_unsettled(&self) -> bool {
+        self.has_unsettled.load(Ordering::Acquire)
+    }
+
+    /// Goes on with building the draft anew, if that has to be done: a quarter of
+    /// [`Config::rebuild_slice`]. Answers whether there is more to do. To be called again and again,
+    /// often while there is.
+    ///
     /// # Errors
-    /// [`Fault`] if the ledger failed; transactions before the failure may have been taken.
-    pub fn submit(
-        &self,
-        txs: &[CheckedTx],
-        now_ms: u64,
-    ) -> Result<Vec<Result<Accepted, Rejection>>, Fault> {
+    /// [`Fault`] if the ledger failed; what was not done is left for the next call.
+    pub fn settle(&self, now_ms: u64) -> Result<bool, Fault> {
+        if !self.has_unsettled() {
+            return Ok(false);
+        }
         self.operate(|core| {
-            let mut answers = Vec::with_capacity(txs.len());
-            for tx in txs {
-                answers.push(match core.submit(tx, now_ms, self.chain.as_ref()) {
-                    Ok(accepted) => Ok(accepted),
-                    Err(AdmitError::Rejected(reason)) => Err(reason),
-                    Err(AdmitError::Fault(fault)) => return Err(fault),
-                });
-            }
-            Ok(answers)
+            let slice = core.config.rebuild_slice / 4;
+            core.settle(slice.max(1), now_ms)
         })
     }
 
     /// Follows a block that was committed: removes what it holds, drops what became invalid, and
-    /// promotes what became executable. To be called once for every block, in order, after the
+    /// promotes what became executable; of what has to be executed again for that, only as much as
+    /// [`Config::rebuild_slice`] allows, the rest by [`Pool::settle`]. To be called once for every block, in order, after the
     /// state that [`PendingLedger`] reads has moved.
     ///
     /// # Errors
@@ -245,6 +257,7 @@ impl Pool {
         let mut core = self.core.lock();
         let answer = operation(&mut core);
         let pending = core.pending_count();
+        self.has_unsettled.store(core.has_unsettled(), Ordering::Release);
         if self.pending.swap(pending, Ordering::AcqRel) == 0 && pending > 0 {
             self.events.executable();
         }

@@ -42,9 +42,10 @@ pub trait PendingLedger: Send {
     /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError>;
 
-    /// The base is now the newly committed state and the draft's content is still right, but for
-    /// `credits` to accounts that the block made beyond its transactions: an account whose balance
-    /// the draft knows by itself gets them. Entries that equal the base may be forgotten.
+    /// The base is now the newly committed state. The block's transactions were all admitted, what
+    /// else was admitted stays, and the block did nothing beyond its transactions to what that is
+    /// about, but for `credits` to accounts: an account whose balance the draft knows by itself gets
+    /// them. What no admitted transaction changed is as in the new state.
     ///
     /// # Errors
     /// [`Fault`] when the store cannot be read.

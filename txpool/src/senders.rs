@@ -15,10 +15,13 @@ pub(crate) type SenderId = usize;
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) address: Address,
-    /// The nonce after the last executable one: the draft's nonce of the account.
+    /// The nonce after the last executable one: the draft's nonce of the account, if all of them are
+    /// settled.
     pub(crate) next: u64,
     /// The executable transactions: the nonces just below `next`, in order.
     pub(crate) pending: VecDeque<Slot>,
+    /// How many of them are executed on the draft: the first ones.
+    pub(crate) settled: usize,
     /// The waiting ones by nonce.
     pub(crate) queued: BTreeMap<u64, Slot>,
 }
@@ -28,6 +31,11 @@ impl Sender {
     pub(crate) fn committed(&self) -> u64 {
         let pending = u64::try_from(self.pending.len()).unwrap_or(u64::MAX);
         self.next.saturating_sub(pending)
+    }
+
+    /// Whether all its executable transactions are executed on the draft.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled == self.pending.len()
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -66,7 +74,7 @@ impl Senders {
             return *id;
         }
         let (pending, queued) = (VecDeque::new(), BTreeMap::new());
-        let id = self.slab.insert(Sender { address, next, pending, queued });
+        let id = self.slab.insert(Sender { address, next, pending, settled: 0, queued });
         self.by_address.insert(address, id);
         id
     }
@@ -80,29 +88,57 @@ impl Senders {
         }
     }
 
-    /// Appends an executable transaction.
+    /// Appends a transaction that was executed after all the others.
     pub(crate) fn push_pending(&mut self, id: SenderId, slot: Slot) {
+        self.push_unsettled(id, slot);
+        self.settle_next(id);
+    }
+
+    /// Appends a transaction that is executable as far as is known.
+    pub(crate) fn push_unsettled(&mut self, id: SenderId, slot: Slot) {
         if let Some(sender) = self.slab.get_mut(id) {
             sender.pending.push_back(slot);
             sender.next = sender.next.saturating_add(1);
         }
     }
 
-    /// Takes the executable transaction with the lowest nonce if it is in `slot`.
-    pub(crate) fn pop_included(&mut self, id: SenderId, slot: Slot) -> bool {
-        let Some(sender) = self.slab.get_mut(id) else { return false };
-        let is_first = sender.pending.front() == Some(&slot);
-        if is_first {
-            sender.pending.pop_front();
+    /// The first executable transaction that was not executed on the draft is executed now.
+    pub(crate) fn settle_next(&mut self, id: SenderId) {
+        if let Some(sender) = self.slab.get_mut(id) {
+            sender.settled = sender.settled.saturating_add(1).min(sender.pending.len());
         }
-        is_first
     }
 
-    /// Starts the sender again from a committed nonce, with nothing executable.
-    pub(crate) fn restart(&mut self, id: SenderId, next: u64) {
+    /// Nothing is executed on the draft any more.
+    pub(crate) fn unsettle(&mut self) {
+        for (_, sender) in self.slab.iter_mut() {
+            sender.settled = 0;
+        }
+    }
+
+    /// Removes an executable transaction, wherever it stands. Whether it was the first one.
+    pub(crate) fn remove_pending(&mut self, id: SenderId, slot: Slot) -> bool {
+        let Some(sender) = self.slab.get_mut(id) else { return false };
+        let Some(place) = sender.pending.iter().position(|it| *it == slot) else { return false };
+        sender.pending.remove(place);
+        if place < sender.settled {
+            sender.settled = sender.settled.saturating_sub(1);
+        }
+        place == 0
+    }
+
+    /// Takes out what is not executed on the draft; the nonce after the rest is `next`.
+    pub(crate) fn cut(&mut self, id: SenderId, next: u64) -> VecDeque<Slot> {
+        let Some(sender) = self.slab.get_mut(id) else { return VecDeque::new() };
+        sender.next = next;
+        sender.pending.split_off(sender.settled)
+    }
+
+    /// Forgets what is executable.
+    pub(crate) fn clear_pending(&mut self, id: SenderId) {
         if let Some(sender) = self.slab.get_mut(id) {
             sender.pending.clear();
-            sender.next = next;
+            sender.settled = 0;
         }
     }
 

@@ -43,6 +43,10 @@ impl<T> Slab<T> {
         self.cells.iter().enumerate().filter_map(|(slot, cell)| Some((slot, cell.as_ref()?)))
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Slot, &mut T)> {
+        self.cells.iter_mut().enumerate().filter_map(|(slot, cell)| Some((slot, cell.as_mut()?)))
+    }
+
     /// One more than the largest slot that was ever used.
     pub(crate) const fn bound(&self) -> usize {
         self.cells.len()

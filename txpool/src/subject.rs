@@ -1,5 +1,7 @@
 //! What a transaction is about, so that those that hang together can fall together.
 
+use std::collections::BTreeMap;
+
 use types::{Body, Code, Hash};
 
 /// The run or the blob that a transaction works on, or the validator set. A transaction that merely
@@ -47,4 +49,52 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
             | Code::NotBlobOwner
             | Code::NotValidator
     )
+}
+
+/// How many executable transactions there are about each subject.
+#[derive(Debug, Default)]
+pub(crate) struct Subjects {
+    runs: BTreeMap<Hash, usize>,
+    blobs: BTreeMap<String, usize>,
+    validators: usize,
+}
+
+impl Subjects {
+    pub(crate) fn add(&mut self, body: &Body) {
+        let count = match Subject::of(body) {
+            Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
+            Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
+            Some(Subject::Validators) => &mut self.validators,
+            None => return,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    pub(crate) fn remove(&mut self, body: &Body) {
+        let (count, subject) = match Subject::of(body) {
+            Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
+            Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
+            Some(Subject::Validators) => (Some(&mut self.validators), Subject::Validators),
+            None => return,
+        };
+        let Some(count) = count else { return };
+        *count = count.saturating_sub(1);
+        if *count > 0 {
+            return;
+        }
+        match subject {
+            Subject::Run(id) => drop(self.runs.remove(&id)),
+            Subject::Blob(id) => drop(self.blobs.remove(id)),
+            Subject::Validators => {}
+        }
+    }
+
+    /// Whether an executable transaction is about it.
+    pub(crate) fn has(&self, subject: Subject<'_>) -> bool {
+        match subject {
+            Subject::Run(id) => self.runs.contains_key(&id),
+            Subject::Blob(id) => self.blobs.contains_key(id),
+            Subject::Validators => self.validators > 0,
+        }
+    }
 }

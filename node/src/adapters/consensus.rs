@@ -14,7 +14,7 @@ use state::{store, tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
 use types::block::BlockTx;
 use types::{
-    Address, Amount, Block, Body, CheckedTx, Hash, Header, SizeLimits, Sweep, UncheckedBlock,
+    Address, Amount, Blob, Block, Body, CheckedTx, Hash, Header, SizeLimits, Sweep, UncheckedBlock,
 };
 
 use rpc::ports::CommittedBlock;
@@ -294,6 +294,17 @@ impl ChainLedger {
         for tx in &block.transactions {
             if let Body::Transfer(body) = tx.body() {
                 touched.credit(block.header.proposer, body.fee);
+            }
+            // The pool takes a FINALIZE before it knows the hash of the chunks.
+            if let Body::BlobChunk(body) = tx.body() {
+                let blob = view::get::<tables::Blobs>(&*state, &body.blob_id);
+                let blob = blob.map_err(LedgerFault::new)?;
+                let is_wrong = |blob: &Blob| {
+                    blob.received_hash.is_some_and(|received| received != blob.content_hash)
+                };
+                if blob.as_ref().is_some_and(is_wrong) {
+                    touched.blobs.insert(body.blob_id.clone());
+                }
             }
         }
         let reward = self.minted()?.checked_sub(minted_before).unwrap_or_default();

@@ -150,7 +150,7 @@ impl p2p::ports::Pool for GossipPool {
             let open = hashes.into_iter().zip(pooled).filter(|(_, pooled)| !pooled);
             // What cannot be looked up is not asked for; the next pull tries again.
             open.map(|(hash, _)| hash)
-                .filter(|hash| matches!(view.transaction(hash), Ok(None)))
+                .filter(|hash| matches!(view.has_transaction(hash), Ok(false)))
                 .collect()
         });
         unknown.await.unwrap_or_default()

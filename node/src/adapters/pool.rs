@@ -9,10 +9,8 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::pending::PendingState;
 use state::store::Snapshot;
-use state::{StorageError, TxError, tables, view};
-use tokio_util::sync::CancellationToken;
+use state::{PendingState, SharedPending, StorageError, TxError, tables, view};
 use txpool::ports::{AdmitError, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Pool};
 use types::check::{self, StaticRules};
@@ -24,56 +22,45 @@ use crate::clock::now_ms;
 use crate::sync::SyncState;
 
 /// The latest state with everything pending applied. The pool writes it under its own lock; the
-/// interfaces read it in between.
+/// interfaces read it in between. Below it is the state after the block that the pool followed last,
+/// whatever is committed meanwhile. What fails here fails for whoever asked: the node stops for faults
+/// of execution and commits, not of questions.
 pub(crate) struct Pending {
     chain: Arc<Chain>,
-    state: Mutex<PendingState>,
-    alarm: Alarm,
+    state: Arc<SharedPending>,
+    /// States that the pool has done with. Taking a large one down takes as long as a small rebuild,
+    /// and the pool is waited for.
+    spent: Mutex<Vec<PendingState>>,
 }
 
-/// Rings when the draft cannot be relied on any more, whoever found out: then the node stops.
-#[derive(Default)]
-struct Alarm {
-    rung: CancellationToken,
-    message: Mutex<Option<String>>,
-}
+/// So many states wait to be taken down; more are taken down at once.
+const SPENT_MAX: usize = 4;
 
 impl Pending {
-    pub(crate) fn new(chain: Arc<Chain>) -> Self {
+    /// # Errors
+    /// [`StorageError`] if the chain has no genesis yet.
+    pub(crate) fn new(chain: Arc<Chain>) -> Result<Self, StorageError> {
         let rules = Arc::clone(&chain.spec().rules);
-        let state = PendingState::new(chain.store().latest(), rules);
-        Self { chain, state: Mutex::new(state), alarm: Alarm::default() }
+        let state = Arc::new(SharedPending::new(chain.store().pin()?.into(), rules));
+        Ok(Self { chain, state, spent: Mutex::default() })
     }
 
-    /// Ends when the ledger has failed, with the reason. Clients that asked something else may have
-    /// got the fault as their answer.
-    pub(crate) async fn failed(&self) -> PoolFault {
-        self.alarm.rung.cancelled().await;
-        PoolFault::new(self.alarm.message.lock().clone().unwrap_or_default())
+    /// Whether there is something to take down.
+    pub(crate) fn has_spent(&self) -> bool {
+        !self.spent.lock().is_empty()
     }
 
-    /// Does something with the draft. While a block is committed the database below moves, and who
-    /// reads meanwhile may find rows that contradict each other: what fails is tried once more when
-    /// that is over. A draft is as it was after a failure.
-    fn with<T>(
-        &self,
-        work: impl Fn(&mut PendingState) -> Result<T, TxError>,
-    ) -> Result<T, TxError> {
-        let answer = work(&mut self.state.lock());
-        if !matches!(answer, Err(TxError::Storage(_))) {
-            return answer;
+    /// Takes down what the pool has done with.
+    pub(crate) fn take_down(&self) {
+        let spent = std::mem::take(&mut *self.spent.lock());
+        drop(spent);
+    }
+
+    fn keep_spent(&self, state: PendingState) {
+        let mut spent = self.spent.lock();
+        if spent.len() < SPENT_MAX && !state.is_empty() {
+            spent.push(state);
         }
-        self.chain.store().wait_for_commit();
-        let answer = work(&mut self.state.lock());
-        if let Err(TxError::Storage(fault)) = &answer {
-            self.ring(fault);
-        }
-        answer
-    }
-
-    fn ring(&self, fault: &StorageError) {
-        self.alarm.message.lock().get_or_insert_with(|| fault.to_string());
-        self.alarm.rung.cancel();
     }
 }
 
@@ -104,27 +91,28 @@ fn admit_error(error: TxError) -> AdmitError {
 
 impl PendingLedger for PoolLedger {
     fn account(&self, address: Address) -> Result<Account, PoolFault> {
-        self.0.with(|state| Ok(state.account(address)?)).map_err(PoolFault::new)
+        self.0.state.lock().account(address).map_err(PoolFault::new)
     }
 
     fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.with(|state| state.check(tx)).map_err(admit_error)
+        self.0.state.lock().check(tx).map_err(admit_error)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.with(|state| state.admit(tx)).map_err(admit_error)
+        self.0.state.lock().admit(tx).map_err(admit_error)
     }
 
     fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), PoolFault> {
-        let tip = self.0.chain.tip();
-        let Some(last) = self.0.chain.recent(tip.height) else { return self.reset() };
-        let advanced = self.0.state.lock().advance(&last.block.transactions, credits);
-        advanced.inspect_err(|fault| self.0.ring(fault)).map_err(PoolFault::new)
+        let base = self.0.chain.store().pin().map_err(PoolFault::new)?;
+        let Some(last) = self.0.chain.recent(base.height()) else { return self.reset() };
+        let mut state = self.0.state.lock();
+        state.advance(base.into(), &last.block.transactions, credits).map_err(PoolFault::new)
     }
 
     fn reset(&mut self) -> Result<(), PoolFault> {
-        let chain = &self.0.chain;
-        self.0.state.lock().reset(chain.store().latest());
+        let base = self.0.chain.store().pin().map_err(PoolFault::new)?;
+        let spent = self.0.state.lock().reset(base.into());
+        self.0.keep_spent(spent);
         Ok(())
     }
 }
@@ -134,8 +122,7 @@ pub(crate) struct IncludedTxs(pub(crate) Arc<Chain>);
 
 impl txpool::ports::Chain for IncludedTxs {
     fn is_included(&self, hash: Hash) -> Result<bool, PoolFault> {
-        let found = self.0.store().snapshot().transaction(&hash).map_err(PoolFault::new)?;
-        Ok(found.is_some())
+        self.0.store().snapshot().has_transaction(&hash).map_err(PoolFault::new)
     }
 }
 
@@ -156,7 +143,7 @@ impl Projection for Projected {
         let read = || {
             let run = match self.committed() {
                 Some(state) => view::get::<tables::Runs>(&state, agent_run_id)?,
-                None => self.pending.with(|state| Ok(state.run(agent_run_id)?))?,
+                None => self.pending.state.lock().run(agent_run_id)?,
             };
             let Some(run) = run else { return Ok(None) };
             let (tokens, steps) = (run.tokens_out, run.step_count);
@@ -166,7 +153,7 @@ impl Projection for Projected {
             };
             Ok(Some(SettlementNow { total_tokens_out: tokens, step_count: steps, fees }))
         };
-        read().map_err(|error: TxError| Fault::new("computing a settlement", error))
+        read().map_err(|error: StorageError| Fault::new("computing a settlement", error))
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
@@ -189,7 +176,7 @@ impl Projection for Projected {
         } else {
             check::verify_unsigned(tx, &rules)?
         };
-        let effects = self.pending.with(|state| state.simulate(&tx, rules.height, now_ms()));
+        let effects = self.pending.state.simulate(&tx, rules.height, now_ms());
         let effects = effects.map_err(|error| match error {
             TxError::Rejected(reason) => SubmitError::Rejected(*reason),
             TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),

@@ -11,10 +11,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use txpool::lanes::Lane;
-use txpool::{Accepted, Fault as PoolFault, Pool, Standing};
+use txpool::ports::AdmitError;
+use txpool::{Accepted, Pool, Standing};
 use types::{CheckedTx, Hash, Rejection};
 
-use crate::adapters::pool::Pending;
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::fault::Fault;
@@ -54,7 +54,6 @@ pub(crate) struct Ingest {
 pub(crate) struct Worker {
     pub(crate) chain: Arc<Chain>,
     pub(crate) pool: Arc<Pool>,
-    pub(crate) pending: Arc<Pending>,
     pub(crate) lane: Lane,
     pub(crate) sync: Arc<SyncState>,
 }
@@ -89,12 +88,11 @@ impl Ingest {
     /// Takes submissions until asked to stop.
     ///
     /// # Errors
-    /// [`Fault::Pool`] when the pool's ledger has failed, here or for whoever else asked the pool;
     /// [`Fault::Journal`] when the journal fails for long.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
         let runtime = Handle::current();
         let carried_out = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
-            while let Some(batch) = runtime.block_on(self.next(&stop))? {
+            while let Some(batch) = runtime.block_on(self.next(&stop)) {
                 self.carry_out(batch)?;
             }
             Ok(())
@@ -104,15 +102,14 @@ impl Ingest {
 
     /// Everything that waits, once something does; none if it is time to stop. What waits then is
     /// answered as shutting down.
-    async fn next(&mut self, stop: &CancellationToken) -> Result<Option<Vec<Submission>>, Fault> {
+    async fn next(&mut self, stop: &CancellationToken) -> Option<Vec<Submission>> {
         let mut joined = Vec::with_capacity(JOINED_MAX);
         let received = tokio::select! {
             biased;
             () = stop.cancelled() => 0,
-            fault = self.worker.pending.failed() => return Err(Fault::Pool(fault)),
             received = self.waiting.recv_many(&mut joined, JOINED_MAX) => received,
         };
-        Ok((received > 0).then_some(joined))
+        (received > 0).then_some(joined)
     }
 
     /// Answers everybody. The fault is for the supervisor.
@@ -134,7 +131,7 @@ impl Ingest {
     }
 
     fn submit(&mut self, texts: Vec<Text>) -> (Answer, Option<Fault>) {
-        let Worker { chain, pool, lane, pending: _, sync } = &self.worker;
+        let Worker { chain, pool, lane, sync } = &self.worker;
         if sync.is_catching_up() {
             let answer = texts.iter().map(|_| Err(SubmitError::Syncing)).collect();
             return (answer, None);
@@ -142,22 +139,15 @@ impl Ingest {
         let checked = lane.check(texts, chain.tip().height.saturating_add(1));
         let good: Vec<CheckedTx> =
             checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
-        let admitted = match pool.submit(&good, now_ms()) {
-            Ok(admitted) => admitted,
-            Err(fault) => {
-                let told = PoolFault::new(fault.to_string());
-                let told = SubmitError::Fault(RpcFault::new("admitting a transaction", told));
-                let answer = checked.iter().map(|_| Err(told.clone())).collect();
-                return (answer, Some(Fault::Pool(fault)));
-            }
-        };
+        let admitted = pool.submit(&good, now_ms());
         let (unwritten, fault) = self.write_journal();
         let mut admitted = admitted.into_iter();
         let answer = checked
             .into_iter()
-            .map(|tx| tx.and_then(|_| admitted.next().unwrap_or_else(unanswered)))
-            .map(|outcome: Result<Accepted, Rejection>| {
-                let Accepted { hash, standing, is_new: _ } = outcome?;
+            .map(|tx| {
+                tx.map_err(SubmitError::from)?;
+                let outcome = admitted.next().unwrap_or_else(unanswered);
+                let Accepted { hash, standing, is_new: _ } = outcome.map_err(not_admitted)?;
                 match &unwritten {
                     Some(error) if standing != Standing::Included => Err(error.clone()),
                     _ => Ok(hash),
@@ -187,8 +177,19 @@ impl Ingest {
 }
 
 /// The pool answers every transaction; if it did not, the client must not be told success.
-fn unanswered() -> Result<Accepted, Rejection> {
-    Err(Rejection::new(types::Code::PoolFull, "pool", "no answer", "an answer"))
+fn unanswered() -> Result<Accepted, AdmitError> {
+    Err(Rejection::new(types::Code::PoolFull, "pool", "no answer", "an answer").into())
+}
+
+/// A fault that a check meets is for whoever sent what was checked: it says nothing about the chain.
+fn not_admitted(error: AdmitError) -> SubmitError {
+    match error {
+        AdmitError::Rejected(reason) => SubmitError::Rejected(reason),
+        AdmitError::Fault(fault) => {
+            tracing::error!(%fault, "a transaction could not be checked");
+            SubmitError::Fault(RpcFault::new("admitting a transaction", fault))
+        }
+    }
 }
 
 /// A raw text as bytes.

@@ -9,11 +9,11 @@ use quick_cache::sync::Cache;
 
 use crate::draft::Changes;
 use crate::table::{Table, TableId};
-use crate::tables::{Accounts, Blobs, Figures, Miners, Runs, Supplies};
+use crate::tables::{Accounts, BlobPieces, Blobs, Figures, Miners, Runs, Supplies};
 
 /// The tables whose rows execution reads again and again.
-const HOT: [TableId; 6] =
-    [Accounts::ID, Runs::ID, Supplies::ID, Figures::ID, Miners::ID, Blobs::ID];
+const HOT: [TableId; 7] =
+    [Accounts::ID, Runs::ID, Supplies::ID, Figures::ID, Miners::ID, Blobs::ID, BlobPieces::ID];
 
 /// A value larger than this is not worth its place.
 const VALUE_BYTES_MAX: usize = 16 << 10;

@@ -1,6 +1,7 @@
 //! One block, one write.
 
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -16,7 +17,7 @@ use super::tables::{
     TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
 };
 use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
-use super::{bodies, history, undecided};
+use super::{bodies, history, pin, undecided};
 use crate::draft::Changes;
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
@@ -62,11 +63,14 @@ struct ForMemory {
     tree: TreeUpdate,
     hot: HotRows,
     lowest_deadline: Option<Vec<u8>>,
+    /// What the rows were, if somebody wants to know.
+    former: Option<Arc<Changes>>,
 }
 
 impl ForMemory {
-    fn of(tree: TreeUpdate, changes: &Changes) -> Self {
-        Self { tree, hot: HotRows::of(changes), lowest_deadline: lowest_deadline(changes) }
+    fn of(tree: TreeUpdate, changes: &Changes, former: Option<Arc<Changes>>) -> Self {
+        let lowest_deadline = lowest_deadline(changes);
+        Self { tree, hot: HotRows::of(changes), lowest_deadline, former }
     }
 }
 
@@ -109,7 +113,7 @@ impl Store {
         let mut writer = Writer { rocks: &self.0.rocks, batch: room_for(block) };
         let link = make_link(writer.rocks, &*self.0, header, &payload)?;
         // The tree takes as long as all the rest, and neither needs the other.
-        let tree = thread::scope(|scope| {
+        let (tree, former) = thread::scope(|scope| {
             let tree = scope.spawn(|| tree::update(&*self.0, header.index, changes));
             writer.rows(changes)?;
             writer.typed::<Headers>(&header.index, &HeaderRow { hash, payload })?;
@@ -119,12 +123,19 @@ impl Store {
                 writer.typed::<Sweeps>(&header.index, &input.sweeps.to_vec())?;
             }
             self.count_proposers(&mut writer, header.proposer, input.missed)?;
-            tree.join().unwrap_or_else(|panic| resume_unwind(panic))
+            let former = if self.0.pins.is_any() {
+                Some(Arc::new(pin::former(&self.0, changes)?))
+            } else {
+                None
+            };
+            let tree = tree.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            Ok::<_, StorageError>((tree, former))
         })?;
         let tip =
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
-        Ok(Prepared { batch: writer.batch, tip, link, memory: ForMemory::of(tree, changes) })
+        let memory = ForMemory::of(tree, changes, former);
+        Ok(Prepared { batch: writer.batch, tip, link, memory })
     }
 
     /// The root of the state that changes on top of the tip would give. [`Store::prepare`] finds it
@@ -202,7 +213,7 @@ impl Store {
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes))?;
+        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes, None))?;
         Ok(tip)
     }
 
@@ -214,8 +225,9 @@ impl Store {
         tip: Tip,
         memory: ForMemory,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest_deadline } = memory;
+        let ForMemory { tree, hot, lowest_deadline, former } = memory;
         let inner = &*self.0;
+        inner.pins.keep(former.as_ref());
         inner.floor.before_write(lowest_deadline);
         inner.rocks.write(batch, durability)?;
         inner.hot.update(hot);

@@ -4,6 +4,7 @@
 //!   execution ──Changes──▶ Store::prepare ──Prepared──▶ Store::commit   one synced batch
 //!   execution ◀──Read───── Store::latest                newest rows, hot ones from memory
 //!   queries   ◀─────────── Store::snapshot              one moment, whatever is committed meanwhile
+//!   pool      ◀─────────── Store::pin                   one height, hot rows from memory
 //!   consensus ◀──────────▶ Store::put_undecided …       proposals that must survive a crash
 //! ```
 //!
@@ -18,6 +19,8 @@ mod floor;
 mod history;
 pub mod offers;
 mod options;
+mod pieces;
+mod pin;
 mod query;
 mod rocks;
 mod snapshot;
@@ -38,6 +41,7 @@ use types::{Hash, codec};
 
 use self::cache::{HotValues, Nodes};
 use self::floor::Floor;
+use self::pin::Pins;
 use self::rocks::{Rocks, Source};
 use self::tables::{META, TREE_NODES, TREE_STALE};
 use crate::block::Parent;
@@ -50,6 +54,7 @@ use crate::view::{Range, RawRow, Read};
 pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
 pub use self::options::Options;
+pub use self::pin::Pinned;
 pub use self::query::{
     MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
     StoredTx, TurnDetail,
@@ -120,6 +125,7 @@ struct Inner {
     hot: HotValues,
     nodes: Nodes,
     floor: Floor,
+    pins: Pins,
     tip: RwLock<Option<Tip>>,
     /// The first block that is in the database.
     earliest: u64,
@@ -138,7 +144,10 @@ impl Store {
     /// interrupted rollback left, [`StorageError::Database`] for anything else.
     pub fn open(path: &Path, options: Options) -> Result<Self, StorageError> {
         tools::refuse_interrupted(path)?;
-        Self::with(Rocks::open(path, &options)?, options)
+        let rocks = Rocks::open(path, &options)?;
+        check_format(&rocks.live())?;
+        pieces::fill_once(&rocks)?;
+        Self::with(rocks, options)
     }
 
     /// Opens an existing database for reading, as it was at this moment. A running node may have
@@ -163,6 +172,7 @@ impl Store {
             hot: HotValues::new(options.hot_value_bytes),
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
+            pins: Pins::default(),
             tip: RwLock::new(tip),
             earliest: earliest.unwrap_or(1),
             writer: Mutex::new(()),
@@ -227,17 +237,10 @@ impl Store {
 
     /// The newest committed rows. A commit shows through at once, row by row, so only the one thread
     /// that executes and commits sees a state that stands still; everybody else takes a
-    /// [`Store::snapshot`]. The pool reads it all the same, for the sake of its memory of hot rows, and
-    /// lives with what it may see ([`crate::PendingState`]).
+    /// [`Store::snapshot`], or [`Store::pin`] for the sake of the memory of hot rows.
     #[must_use]
     pub fn latest(&self) -> Arc<dyn Read> {
         Arc::new(Latest(Arc::clone(&self.0)))
-    }
-
-    /// Returns when no commit is being written. For who read [`Store::latest`] during one and found rows
-    /// that contradict each other.
-    pub fn wait_for_commit(&self) {
-        drop(self.0.writer.lock());
     }
 
     /// The state and the blocks of this moment. While it lives, RocksDB keeps what it needs: hold

@@ -272,11 +272,11 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, BlobChunks, Blobs, ConversationTurns, Deadlines, Figures, MinerIds, Miners, Runs,
-        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns,
-        ValidatorHistory, ValidatorVotes, Validators,
+        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, ConversationTurns, Deadlines,
+        Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
+        RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory, ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 14] = [
+    const LOOKUP: [TableId; 15] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -284,6 +284,7 @@ pub(crate) fn shape(table: TableId) -> Shape {
         MinerIds::ID,
         Figures::ID,
         Blobs::ID,
+        BlobPieces::ID,
         Turns::ID,
         BlockIds::ID,
         TxIndex::ID,
@@ -302,7 +303,8 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ValidatorHistory::ID,
         META,
     ];
-    const QUEUE: [TableId; 4] = [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE];
+    const QUEUE: [TableId; 5] =
+        [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE, BlobRemains::ID];
     const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
     if LOOKUP.contains(&table) {
         Shape::Lookup

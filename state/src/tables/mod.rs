@@ -22,6 +22,8 @@
 //! validators           v    (one row)                                    ValidatorSets
 //! validator_votes      w    voter's address | candidate's key            OpenVote
 //! validator_history         first height u64                             set that decides from there
+//! blob_pieces               blob id (text)                               Pieces
+//! blob_remains              blob id (text)                               Pieces
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST.
@@ -32,6 +34,7 @@ use types::{
     SetMember, Step, Supply, TxLocation, ValidatorSets,
 };
 
+use crate::pieces::Pieces;
 use crate::table::{Table, TableId};
 
 /// Balance and nonce by address.
@@ -97,7 +100,8 @@ impl Table for Blobs {
     type Value = Blob;
 }
 
-/// The bytes of blobs. The chunk index stands first because a text must be the last part of a key.
+/// The bytes of blobs, and of dropped ones until [`BlobRemains`] is worked off: a row counts only if
+/// the blob's record or [`BlobPieces`] says that the chunk is there. The chunk index stands first because a text must be the last part of a key.
 #[derive(Debug)]
 pub struct BlobChunks;
 impl Table for BlobChunks {
@@ -239,8 +243,27 @@ impl Table for ValidatorHistory {
     type Value = Vec<SetMember>;
 }
 
+/// Which chunks are there, by blob: of those that have some chunks and not all. Of the others their
+/// record says it.
+#[derive(Debug)]
+pub struct BlobPieces;
+impl Table for BlobPieces {
+    const ID: TableId = TableId::plain(20, "blob_pieces");
+    type Key = String;
+    type Value = Pieces;
+}
+
+/// Rows of [`BlobChunks`] that belong to no blob any more and are still to be deleted.
+#[derive(Debug)]
+pub struct BlobRemains;
+impl Table for BlobRemains {
+    const ID: TableId = TableId::plain(21, "blob_remains");
+    type Key = String;
+    type Value = Pieces;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 19] = [
+pub const ALL: [TableId; 21] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -260,14 +283,17 @@ pub const ALL: [TableId; 19] = [
     Validators::ID,
     ValidatorVotes::ID,
     ValidatorHistory::ID,
+    BlobPieces::ID,
+    BlobRemains::ID,
 ];
 
-/// The tables that a transaction's check reads: they alone decide whether it is accepted.
+/// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
+/// values whose size an owner chooses.
 pub const READ_BY_CHECKS: [TableId; 7] = [
     Accounts::ID,
     Runs::ID,
     Blobs::ID,
-    BlobChunks::ID,
+    BlobPieces::ID,
     Turns::ID,
     Validators::ID,
     ValidatorVotes::ID,

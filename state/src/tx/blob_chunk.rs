@@ -12,12 +12,15 @@ use crate::chain::{Chain, Context};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
-use crate::tables::{BlobChunks, Blobs};
-use crate::view::{self, Read};
+use crate::pieces::Pieces;
+use crate::table::Table;
+use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs};
+use crate::view::Read;
 
 /// The blob as it was, the new piece and what it costs.
 pub(crate) struct Plan {
     blob: Blob,
+    pieces: Pieces,
     index: u32,
     data: Vec<u8>,
     fee: Amount,
@@ -38,28 +41,52 @@ impl Kind for BlobChunk {
     ) -> Result<Plan, TxError> {
         let blob = blobs::find(state, "blobId", &self.blob_id)?;
         let index = check_index(self, &blob)?;
-        if view::contains::<BlobChunks>(state, &(index, blob.blob_id.clone()))? {
+        let pieces = blobs::pieces(state, &blob)?;
+        if pieces.has(index) {
             let expected = "a chunk that is not there yet";
             return Err(Rejection::new(Code::BlobChunk, "chunkIndex", index, expected).into());
         }
         check_size(self, &blob)?;
         blobs::require_owner(&blob, tx.from())?;
         let (data, fee) = (self.chunk_data.clone(), ctx.chain.params.blob_fee_per_chunk);
-        Ok(Plan { blob, index, data, fee })
+        Ok(Plan { blob, pieces, index, data, fee })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, _: &Context<'_>) -> Result<(), StorageError> {
-        let Plan { mut blob, index, data, fee } = plan;
+        let Plan { mut blob, mut pieces, index, data, fee } = plan;
         const MANY: StorageError = StorageError::Inconsistent { what: "a blob's chunks overflow" };
         ledger::burn(draft, fee)?;
         draft.put::<BlobChunks>(&(index, blob.blob_id.clone()), &data);
+        take_from_remains(draft, &blob.blob_id, index)?;
+        let is_first = blob.received == 0;
         blob.received = blob.received.checked_add(1).ok_or(MANY)?;
-        if blob.received == blob.total_chunks {
+        let is_last = blob.received == blob.total_chunks;
+        pieces.insert(index);
+        match (is_first, is_last) {
+            (true, true) => {}
+            (true, false) => draft.insert::<BlobPieces>(&blob.blob_id, &pieces),
+            (false, false) => draft.put::<BlobPieces>(&blob.blob_id, &pieces),
+            (false, true) => draft.delete::<BlobPieces>(&blob.blob_id),
+        }
+        // The pool and a simulation leave the hash open: it takes long, and nobody asks them for it.
+        if is_last && draft.is_of_a_block() {
             blob.received_hash = Some(hash_chunks(draft, &blob)?);
         }
         draft.put::<Blobs>(&blob.blob_id, &blob);
         Ok(())
     }
+}
+
+/// What an earlier blob of the same id left at this place has just been written over.
+fn take_from_remains(draft: &mut Draft, id: &String, index: u32) -> Result<(), StorageError> {
+    if !draft.keeps(BlobRemains::ID) {
+        return Ok(());
+    }
+    let Some(mut remains) = draft.get::<BlobRemains>(id)? else { return Ok(()) };
+    if remains.remove(index) {
+        blobs::save_remains(draft, id, &remains);
+    }
+    Ok(())
 }
 
 fn check_index(body: &BlobChunk, blob: &Blob) -> Result<u32, Rejection> {
@@ -83,8 +110,8 @@ fn check_size(body: &BlobChunk, blob: &Blob) -> Result<(), Rejection> {
     Err(Rejection::new(Code::BlobChunk, "chunkDataBase64", got, expected))
 }
 
-/// SHA-256 of all chunks. Taken once, when the last one arrives, so that SOCIAL_BLOB_FINALIZE
-/// costs nothing, however often it is refused.
+/// SHA-256 of all chunks. Taken once, in the block that completes the blob, so that
+/// SOCIAL_BLOB_FINALIZE costs nothing, however often it is refused.
 fn hash_chunks(draft: &Draft, blob: &Blob) -> Result<Hash, StorageError> {
     const GAP: StorageError = StorageError::Inconsistent { what: "a chunk of a blob is missing" };
     let mut hasher = Sha256::new();

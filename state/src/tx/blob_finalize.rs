@@ -28,11 +28,15 @@ impl Kind for BlobFinalize {
             let expected = "a blob that is not final yet";
             return Err(Rejection::new(Code::BlobExists, "blobId", &self.blob_id, expected).into());
         }
-        let Some(received) = blob.received_hash else {
+        if blob.received < blob.total_chunks {
             let (got, expected) = (blob.received, format_args!("all {}", blob.total_chunks));
             return Err(Rejection::new(Code::BlobChunk, "totalChunks", got, expected).into());
-        };
-        if received != blob.content_hash {
+        }
+        // A block always has the hash of a complete blob. Only where its last chunk still waits for
+        // a block, in the pool, it is not known yet: then the block that takes both will judge.
+        if let Some(received) = blob.received_hash
+            && received != blob.content_hash
+        {
             let expected = blob.content_hash;
             return Err(Rejection::new(Code::BlobHash, "contentHash", received, expected).into());
         }

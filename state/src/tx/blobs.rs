@@ -2,8 +2,10 @@
 
 use types::{Address, Blob, Code, Rejection};
 
-use crate::error::TxError;
-use crate::tables::Blobs;
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::pieces::Pieces;
+use crate::tables::{BlobPieces, BlobRemains, Blobs};
 use crate::view::{self, Read};
 
 /// The blob of that id, or BLOB_NOT_FOUND.
@@ -39,4 +41,26 @@ pub(crate) fn require_owner(blob: &Blob, sender: Address) -> Result<(), Rejectio
     }
     Err(Rejection::new(Code::NotBlobOwner, "from", sender, blob.owner)
         .with("blobId", &blob.blob_id))
+}
+
+/// The chunks of a blob that are there.
+pub(crate) fn pieces(state: &dyn Read, blob: &Blob) -> Result<Pieces, StorageError> {
+    const MISSING: StorageError =
+        StorageError::Inconsistent { what: "nothing says which chunks of a blob are there" };
+    if blob.received == 0 {
+        return Ok(Pieces::default());
+    }
+    if blob.received == blob.total_chunks {
+        return Ok(Pieces::all(blob.total_chunks));
+    }
+    view::get::<BlobPieces>(state, &blob.blob_id)?.ok_or(MISSING)
+}
+
+/// Notes which rows of a dropped blob are still to be deleted.
+pub(crate) fn save_remains(draft: &mut Draft, id: &String, remains: &Pieces) {
+    if remains.is_empty() {
+        draft.delete::<BlobRemains>(id);
+    } else {
+        draft.put::<BlobRemains>(id, remains);
+    }
 }

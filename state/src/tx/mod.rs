@@ -11,7 +11,7 @@ mod agent_step;
 mod blob_chunk;
 mod blob_finalize;
 mod blob_init;
-mod blobs;
+pub(crate) mod blobs;
 mod chat_turn;
 pub(crate) mod envelope;
 #[cfg(test)]

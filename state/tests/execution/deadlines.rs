@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use state::pieces::Pieces;
 use state::table::{Table, TableId};
-use state::tables::{BlobChunks, Blobs, Figures};
-use state::view::{Range, RawRow};
-use state::{BlockBuilder, Memory, Read, StorageError, sweep};
-use types::{Amount, RunStatus, Settlement, Sweep};
+use state::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures};
+use state::view::{self, Range, RawRow};
+use state::{BlockBuilder, Draft, Executed, Memory, Read, StorageError, sweep};
+use types::{Amount, Blob, Body, Hash, RunStatus, Settlement, Sweep};
 
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, World, blob_chunk, blob_init,
-    claim, step,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Who, World, blob_chunk,
+    blob_finalize, blob_init, claim, step,
 };
 
 fn back(user_refund: u64, network_fee: u64) -> Settlement {
@@ -183,8 +184,8 @@ impl Read for Counting {
 }
 
 #[test]
-fn dropping_a_blob_costs_no_more_than_its_chunks_that_came() {
-    for (chunks, look_ups) in [(0, 0), (1, 1)] {
+fn dropping_a_blob_reads_no_chunk() {
+    for chunks in [0, 1, 2] {
         let mut world = World::new();
         let bytes = vec![7; 1_000_000];
         world.must(ALICE, &blob_init("big", &bytes));
@@ -198,7 +199,7 @@ fn dropping_a_blob_costs_no_more_than_its_chunks_that_came() {
         let now = world.parent.timestamp + 3_600_001;
         let builder = BlockBuilder::new(chain, base, world.parent, PROPOSER.address(), now);
         assert_eq!(builder.unwrap().finish().unwrap().sweeps.len(), 1);
-        assert_eq!(counting.chunks.load(Ordering::SeqCst), look_ups);
+        assert_eq!(counting.chunks.load(Ordering::SeqCst), 0);
     }
 }
 
@@ -212,4 +213,114 @@ fn what_came_and_went_in_one_block_leaves_no_row() {
     let changes = world.next_block().changes;
     let deleted = changes.values().flat_map(|rows| rows.values()).filter(|row| row.is_none());
     assert_eq!(deleted.count(), 0);
+}
+
+/// The rows of chunks of a blob.
+fn chunk_rows(world: &World, id: &str) -> Vec<u32> {
+    let rows = view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap();
+    rows.into_iter().filter(|((_, blob), _)| blob == id).map(|((index, _), _)| index).collect()
+}
+
+const EVERYTHING: Range<'static> = Range { from: &[], to: None, limit: usize::MAX };
+
+/// A chain on which blobs may have many chunks.
+fn world_of_large_blobs() -> World {
+    World::with_params(|params| {
+        params.max_blob_bytes = 4_000 * 400_000;
+        params.max_block_bytes = u32::MAX;
+    })
+}
+
+/// Puts a record with so many chunks into the state, of one byte each: what counts is their number.
+fn put_blob(world: &mut World, id: &str, total: u64, received: u32) {
+    let mut draft = Draft::new(world.base());
+    let deadline = world.parent.timestamp + 3_600_000;
+    let blob = Blob {
+        blob_id: id.to_owned(),
+        owner: ALICE.address(),
+        content_type: "text/plain".to_owned(),
+        total_bytes: total * 400_000,
+        total_chunks: total,
+        received: u64::from(received),
+        content_hash: Hash::ZERO,
+        received_hash: None,
+        is_final: false,
+        created_at: world.parent.timestamp,
+    };
+    let mut pieces = Pieces::default();
+    for index in 0..received {
+        pieces.insert(index);
+        draft.put::<BlobChunks>(&(index, id.to_owned()), &vec![1]);
+    }
+    draft.put::<BlobPieces>(&id.to_owned(), &pieces);
+    draft.put::<Blobs>(&id.to_owned(), &blob);
+    draft.put::<Deadlines>(&(deadline, Deadlines::BLOB, id.to_owned()), &());
+    world.memory.apply(&draft.into_changes());
+    world.reopen();
+}
+
+#[test]
+fn the_chunks_of_dropped_blobs_go_little_by_little() {
+    let mut world = world_of_large_blobs();
+    for id in ["one", "other"] {
+        put_blob(&mut world, id, 3_000, 2_000);
+    }
+    let swept = |executed: &Executed| executed.sweeps.len();
+    world.next_block_after(3_600_001);
+    let executed = world.next_block();
+    assert_eq!(swept(&executed), 2);
+    let deleted = |executed: &Executed| executed.changes[&BlobChunks::ID].len();
+    assert_eq!(deleted(&executed), 2_048);
+    assert_eq!((chunk_rows(&world, "one").len(), chunk_rows(&world, "other").len()), (0, 1_952));
+    assert_eq!(deleted(&world.next_block()), 1_952);
+    assert_eq!(view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap(), []);
+    assert_eq!(view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap(), []);
+    assert_eq!(view::scan::<BlobPieces>(&*world.memory, EVERYTHING).unwrap(), []);
+}
+
+#[test]
+fn a_new_blob_of_the_same_id_has_nothing_of_the_old_one() {
+    let mut world = world_of_large_blobs();
+    // Sorted by id, the large one is cleared first, so that some chunks of the other stay for a while.
+    put_blob(&mut world, "a-large-one", 3_000, 2_046);
+    put_blob(&mut world, "same", 3_000, 2_000);
+    world.next_block_after(3_600_001);
+    world.next_block();
+    assert!(chunk_rows(&world, "same").len() > 1_000);
+    let bytes = vec![7; 400_001];
+    world.must(BOB, &blob_init("same", &bytes));
+    // The old chunk 1 is not taken for one of the new blob.
+    world.must(BOB, &blob_chunk("same", 0, &bytes[..400_000]));
+    assert_eq!(refused(&mut world, BOB, &blob_finalize("same")), "BLOB_CHUNK");
+    world.must(BOB, &blob_chunk("same", 1, &bytes[..1]));
+    world.must(BOB, &blob_finalize("same"));
+    while view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap() != [] {
+        world.next_block();
+    }
+    assert_eq!(chunk_rows(&world, "same"), [0, 1], "the new chunks stay");
+    assert_eq!(chunk_rows(&world, "a-large-one"), []);
+    let chunk = world.state().get::<BlobChunks>(&(0, "same".to_owned())).unwrap().unwrap();
+    assert_eq!(chunk.len(), 400_000);
+}
+
+fn refused(world: &mut World, who: Who, body: &Body) -> &'static str {
+    world.send(who, body).expect_err("it was accepted").code().as_str()
+}
+
+#[test]
+fn a_blob_that_was_dropped_twice_leaves_nothing() {
+    let mut world = world_of_large_blobs();
+    put_blob(&mut world, "a-large-one", 4_000, 3_900);
+    put_blob(&mut world, "same", 3_000, 2_000);
+    world.next_block_after(3_600_001);
+    world.next_block();
+    world.must(BOB, &blob_init("same", &vec![7; 800_001]));
+    world.must(BOB, &blob_chunk("same", 1, &vec![7; 400_000]));
+    let executed = world.next_block_after(3_600_001);
+    assert_eq!(executed.sweeps, []);
+    assert!(!world.next_block().sweeps.is_empty());
+    world.next_block();
+    world.next_block();
+    assert_eq!(view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap(), []);
+    assert_eq!(view::scan::<BlobRemains>(&*world.memory, EVERYTHING).unwrap(), []);
 }

@@ -289,6 +289,14 @@ impl Model {
         }
     }
 
+    /// Whether it finalises a blob whose bytes are not those that were announced.
+    pub fn has_wrong_bytes(&self, body: &Body) -> bool {
+        let Body::BlobFinalize(body) = body else { return false };
+        let blob = self.blobs.get(&body.blob_id);
+        let bytes = blob.and_then(|blob| Some((blob.bytes.as_ref()?, blob.hash)));
+        bytes.is_some_and(|(bytes, hash)| Hash::digest(bytes) != hash)
+    }
+
     fn unusable_blob(&self, id: Option<&str>) -> Option<&'static str> {
         match self.blobs.get(id?) {
             None => Some("BLOB_NOT_FOUND"),

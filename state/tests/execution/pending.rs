@@ -6,20 +6,23 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use state::memory::Memory;
+use state::table::Table;
 use state::table::TableId;
-use state::view::{Range, RawRow, Read};
-use state::{PendingState, PushError, StorageError, TxError};
-use types::tx::AgentFinish;
+use state::tables::{BlobChunks, Blobs};
+use state::view::{Range, RawRow, Read, Still};
+use state::{PendingState, PushError, SharedPending, StorageError, TxError};
+use types::tx::{AgentFinish, BlobInit};
 use types::{Account, Address, Amount, Body, CheckedTx, Hash, RunStatus};
 
 use crate::acts::{Act, acts};
 use crate::model::{Model, ModelValidators};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Who, World, chat, claim, step, transfer,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Who, World, blob_chunk, blob_finalize, blob_init,
+    chat, claim, step, transfer, turn,
 };
 
 fn fresh(world: &World) -> PendingState {
-    PendingState::new(world.base(), Arc::clone(&world.chain))
+    PendingState::new(world.memory.still(), Arc::clone(&world.chain))
 }
 
 fn tx(world: &World, pending: &PendingState, who: Who, body: &Body) -> CheckedTx {
@@ -47,7 +50,7 @@ fn a_whole_run_may_wait_together() {
     let late = tx(&world, &pending, BOB, &claim(BOB, run));
     assert!(matches!(pending.admit(&late), Err(TxError::Rejected(_))));
     assert_eq!(pending.len(), 4);
-    pending.reset(world.base());
+    drop(pending.reset(world.memory.still()));
     assert!(pending.is_empty() && pending.run(&run).unwrap().is_none());
 }
 
@@ -99,7 +102,8 @@ impl Read for Failing {
 fn a_fault_in_the_middle_of_a_transaction_leaves_nothing_of_it() {
     let world = World::new();
     let failing = Failing { below: Arc::clone(&world.memory), account: BOB.address() };
-    let mut pending = PendingState::new(Arc::new(failing), Arc::clone(&world.chain));
+    let failing = Still::vouched(Arc::new(failing));
+    let mut pending = PendingState::new(failing, Arc::clone(&world.chain));
     pending.admit(&tx(&world, &pending, ALICE, &transfer(MINER, 1, 0))).unwrap();
     let before = pending.account(ALICE.address()).unwrap();
     // The sender has paid when the receiver cannot be read.
@@ -185,6 +189,10 @@ fn admit(
     let nonce = pending.account(sender.address()).unwrap().nonce;
     let body = act.body(model, sender, nonce);
     let tx = world.tx(sender, nonce, &body).unwrap();
+    // The pool takes it before it knows the hash of what waits; it is not in any block then.
+    if model.has_wrong_bytes(&body) {
+        return;
+    }
     if pending.admit(&tx).is_ok() {
         let answer = model.send(sender.address(), nonce, &body, tx.hash());
         assert_eq!(answer, "ok");
@@ -220,7 +228,7 @@ fn commit_some(
             *credit = credit.checked_add(body.fee).unwrap();
         }
     }
-    pending.advance(&included, &credits).unwrap();
+    pending.advance(world.memory.still(), &included, &credits).unwrap();
     let mut again = fresh(world);
     for tx in &rest {
         again.admit(tx).unwrap();
@@ -236,4 +244,122 @@ fn commit_some(
         assert_eq!(ours.map(facts), theirs.map(facts));
     }
     rest
+}
+
+/// A blob of two chunks, of which the first is in a block.
+fn begun_blob(world: &mut World, content: &[u8]) -> Vec<u8> {
+    let bytes = vec![7; 400_001];
+    let Body::BlobInit(init) = blob_init("b", &bytes) else { panic!("an INIT") };
+    let content_hash = Hash::digest(content);
+    world.must(ALICE, &Body::BlobInit(BlobInit { content_hash, ..init }));
+    world.must(ALICE, &blob_chunk("b", 0, &bytes[..400_000]));
+    world.next_block();
+    bytes
+}
+
+#[test]
+fn a_blob_may_be_finished_and_used_before_its_hash_is_known() {
+    let mut world = World::new();
+    let bytes = begun_blob(&mut world, &[7; 400_001]);
+    let mut pending = fresh(&world);
+    let finalize = tx(&world, &pending, ALICE, &blob_finalize("b"));
+    let refused = pending.check(&finalize).unwrap_err();
+    assert!(matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "BLOB_CHUNK"));
+    let mut all = Vec::new();
+    let mut use_it = turn("see the blob");
+    use_it.content_blob_id = Some("b".to_owned());
+    let last = blob_chunk("b", 1, &bytes[400_000..]);
+    for body in [last, blob_finalize("b"), Body::ChatTurn(use_it)] {
+        let tx = tx(&world, &pending, ALICE, &body);
+        pending.simulate(&tx, 9, world.parent.timestamp + SECOND).unwrap();
+        pending.admit(&tx).unwrap();
+        all.push(tx);
+    }
+    // The block has the same opinion, and knows the hash.
+    for tx in &all {
+        world.builder().push(tx).unwrap();
+    }
+    let blob = world.state().get::<Blobs>(&"b".to_owned()).unwrap().unwrap();
+    assert_eq!((blob.is_final, blob.received_hash), (true, Some(Hash::digest(&bytes))));
+}
+
+#[test]
+fn a_blob_of_other_bytes_is_refused_as_soon_as_its_hash_is_known() {
+    let mut world = World::new();
+    let bytes = begun_blob(&mut world, b"something else");
+    let mut pending = fresh(&world);
+    let last = tx(&world, &pending, ALICE, &blob_chunk("b", 1, &bytes[400_000..]));
+    pending.admit(&last).unwrap();
+    let finalize = tx(&world, &pending, ALICE, &blob_finalize("b"));
+    pending.admit(&finalize).unwrap();
+    world.builder().push(&last).unwrap();
+    let refused = world.builder().push(&finalize).unwrap_err();
+    assert!(matches!(&refused, PushError::Rejected(it) if it.code().as_str() == "BLOB_HASH"));
+    world.next_block();
+    drop(pending.reset(world.memory.still()));
+    let refused = pending.check(&finalize).unwrap_err();
+    assert!(matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "BLOB_HASH"));
+}
+
+/// A state that counts what is asked of blobs' bytes.
+struct NoBytes(Arc<Memory>);
+
+impl Read for NoBytes {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        assert_ne!(table, BlobChunks::ID, "somebody read the bytes of a blob");
+        self.0.get_raw(table, key)
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        assert_ne!(table, BlobChunks::ID, "somebody read the bytes of a blob");
+        self.0.scan_raw(table, range)
+    }
+}
+
+#[test]
+fn neither_pool_nor_simulation_reads_the_bytes_of_a_blob() {
+    let mut world = World::new();
+    let bytes = begun_blob(&mut world, &[7; 400_001]);
+    let base = Still::vouched(Arc::new(NoBytes(Arc::clone(&world.memory))));
+    let mut pending = PendingState::new(base, Arc::clone(&world.chain));
+    let again = tx(&world, &pending, ALICE, &blob_chunk("b", 0, &bytes[..400_000]));
+    let refused = pending.check(&again).unwrap_err();
+    assert!(matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "BLOB_CHUNK"));
+    for body in [blob_chunk("b", 1, &bytes[400_000..]), blob_finalize("b")] {
+        let tx = tx(&world, &pending, ALICE, &body);
+        pending.simulate(&tx, 9, world.parent.timestamp + SECOND).unwrap();
+        pending.admit(&tx).unwrap();
+    }
+}
+
+#[test]
+fn a_simulation_that_is_overtaken_answers_for_one_moment() {
+    let world = World::new();
+    let shared = Arc::new(SharedPending::new(world.memory.still(), Arc::clone(&world.chain)));
+    let pay = |nonce, to| world.tx(ALICE, nonce, &transfer(to, 5, 0)).unwrap();
+    shared.lock().admit(&pay(0, BOB)).unwrap();
+    // Simulations of the next nonce, while another thread admits and forgets a transaction of it.
+    let next = pay(1, MINER);
+    let other = pay(1, BOB);
+    std::thread::scope(|scope| {
+        let admitting = scope.spawn(|| {
+            for _ in 0..2_000 {
+                let mut state = shared.lock();
+                drop(state.reset(world.memory.still()));
+                state.admit(&pay(0, BOB)).unwrap();
+                drop(state);
+                shared.lock().admit(&other).unwrap();
+            }
+        });
+        while !admitting.is_finished() {
+            match shared.simulate(&next, 1, world.parent.timestamp + SECOND) {
+                Ok(effects) => {
+                    let alice = (Amount::new(FUNDS - 5), Amount::new(FUNDS - 10));
+                    assert_eq!(effects.balances[&ALICE.address()], alice);
+                }
+                Err(TxError::Rejected(reason)) => assert_eq!(reason.code().as_str(), "NONCE_STALE"),
+                Err(TxError::Storage(fault)) => panic!("{fault}"),
+            }
+        }
+    });
 }

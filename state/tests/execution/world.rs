@@ -97,6 +97,11 @@ impl World {
         self.open = Some(builder.unwrap());
     }
 
+    /// Opens the block once more, after the state was changed behind its back.
+    pub fn reopen(&mut self) {
+        self.open(SECOND);
+    }
+
     /// The committed state.
     pub fn base(&self) -> Arc<dyn Read> {
         Arc::<Memory>::clone(&self.memory)

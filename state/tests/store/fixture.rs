@@ -159,6 +159,27 @@ impl Wallet {
         }))
     }
 
+    /// The transactions of a blob of several chunks: INIT, chunks, FINALIZE.
+    pub(crate) fn chunked_blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
+        let total_bytes = u64::try_from(bytes.len()).expect("a small blob");
+        let mut txs = vec![self.tx(&Body::BlobInit(BlobInit {
+            blob_id: blob_id.to_owned(),
+            content_type: "text/plain".into(),
+            total_bytes,
+            total_chunks: total_bytes.div_ceil(400_000),
+            content_hash: Hash::digest(bytes),
+        }))];
+        for (chunk_index, chunk) in (0..).zip(bytes.chunks(400_000)) {
+            txs.push(self.tx(&Body::BlobChunk(BlobChunk {
+                blob_id: blob_id.to_owned(),
+                chunk_index,
+                chunk_data: chunk.to_vec(),
+            })));
+        }
+        txs.push(self.tx(&Body::BlobFinalize(BlobFinalize { blob_id: blob_id.to_owned() })));
+        txs
+    }
+
     /// The three transactions of a small blob.
     pub(crate) fn blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
         let blob_id = blob_id.to_owned();

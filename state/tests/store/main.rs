@@ -10,6 +10,7 @@ mod model;
 mod offers;
 mod opening;
 mod paging;
+mod pins;
 mod proofs;
 mod queries;
 mod tools;

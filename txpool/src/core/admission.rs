@@ -1,11 +1,11 @@
 //! How a transaction gets into the pool (docs/protocol.md section 9).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Account, CheckedTx, Code, Rejection};
+use types::{Account, Address, CheckedTx, Code, Rejection};
 
-use super::Core;
 use super::limits::Newcomer;
+use super::{Core, Settled};
 use crate::entries::Place;
 use crate::error::Fault;
 use crate::ports::{AdmitError, Chain};
@@ -30,10 +30,6 @@ impl Core {
         now_ms: u64,
         chain: &dyn Chain,
     ) -> Result<Accepted, AdmitError> {
-        // Only what would be executed now needs a draft that knows everything.
-        if self.drift.is_subject_of(tx) && self.nonces(tx)?.next == tx.nonce() {
-            self.rebuild(now_ms)?;
-        }
         let answer = self.submit_once(tx, now_ms, chain);
         if let Err(AdmitError::Rejected(reason)) = &answer {
             self.tally.refused(reason.code());
@@ -69,7 +65,11 @@ impl Core {
             return Err(taken(nonce, next).into());
         }
         let standing = if nonce == next {
-            self.admit_next(tx, now_ms)?;
+            let follows = self.senders.find(tx.from()).filter(|(_, sender)| !sender.is_settled());
+            match follows.map(|(id, _)| id) {
+                Some(id) => self.admit_unseen(tx, id, now_ms)?,
+                None => self.admit_next(tx, now_ms)?,
+            }
             Standing::Pending
         } else {
             self.enqueue(tx, next, now_ms)?;
@@ -98,6 +98,26 @@ impl Core {
         self.make_room(tx, now_ms);
         let id = self.senders.open(tx.from(), tx.nonce());
         self.insert_pending(tx, id, now_ms);
+        // What fails here is for whoever sent it, and has been told to nobody yet: it is looked at
+        // again with the next block.
+        if let Err(fault) = self.promote(id, now_ms) {
+            tracing::error!(%fault, "a queued transaction could not be executed");
+            self.restless.insert(tx.from());
+        }
+        Ok(())
+    }
+
+    /// A transaction with the nonce after others of its sender that are to be executed again: it is
+    /// executed after them, and dropped then if it must be.
+    fn admit_unseen(
+        &mut self,
+        tx: &CheckedTx,
+        id: SenderId,
+        now_ms: u64,
+    ) -> Result<(), AdmitError> {
+        self.room_for(tx, Newcomer::Executable, now_ms)?;
+        self.make_room(tx, now_ms);
+        self.insert_unsettled(tx, id, now_ms);
         self.promote(id, now_ms)?;
         Ok(())
     }
@@ -125,35 +145,37 @@ impl Core {
     }
 
     /// Admits the sender's queued transactions whose turn has come.
-    fn promote(&mut self, id: SenderId, now_ms: u64) -> Result<(), Fault> {
+    pub(super) fn promote(&mut self, id: SenderId, now_ms: u64) -> Result<(), Fault> {
         while let Some(slot) = self.promotable(id) {
-            if !self.promote_one(id, slot, now_ms)? {
-                // Ends with a promotion of every queue, this one included.
-                return self.rebuild(now_ms);
-            }
+            self.promote_one(id, slot, now_ms)?;
         }
         self.senders.close_if_empty(id);
         Ok(())
     }
 
-    /// Admits every queued transaction whose turn has come, the earliest accepted first. Only for a
-    /// draft that was just built anew.
-    pub(super) fn promote_all(&mut self, now_ms: u64) -> Result<(), Fault> {
-        let senders = self.senders.with_queue();
+    /// Admits queued transactions of these senders whose turn has come, the earliest accepted first, at
+    /// most so many. Answers how many were looked at.
+    pub(super) fn promote_all(
+        &mut self,
+        senders: &BTreeSet<Address>,
+        most: usize,
+        now_ms: u64,
+    ) -> Result<usize, Fault> {
         let head = |core: &Self, id| {
             let slot = core.promotable(id)?;
             Some((core.entries.get(slot)?.arrival, (id, slot)))
         };
-        let mut heads: BTreeMap<_, _> = senders.iter().filter_map(|id| head(self, *id)).collect();
-        while let Some((_, (id, slot))) = heads.pop_first() {
-            let is_certain = self.promote_one(id, slot, now_ms)?;
-            debug_assert!(is_certain, "a draft that was just built anew has not drifted");
+        let ids = senders.iter().filter_map(|address| self.senders.find(*address));
+        let mut heads: BTreeMap<_, _> = ids.filter_map(|(id, _)| head(self, id)).collect();
+        let mut looked_at = 0_usize;
+        while looked_at < most
+            && let Some((_, (id, slot))) = heads.pop_first()
+        {
+            self.promote_one(id, slot, now_ms)?;
+            looked_at = looked_at.saturating_add(1);
             heads.extend(head(self, id));
         }
-        for id in senders {
-            self.senders.close_if_empty(id);
-        }
-        Ok(())
+        Ok(looked_at)
     }
 
     /// The sender's queued transaction with the next nonce.
@@ -163,24 +185,26 @@ impl Core {
     }
 
     /// Admits a queued transaction with the sender's next nonce. One that is refused is dropped with
-    /// its reason; those after it stay queued, unless the reason loses them too. False, and nothing
-    /// done, if the draft has drifted so that its answer may be wrong.
-    fn promote_one(&mut self, id: SenderId, slot: Slot, now_ms: u64) -> Result<bool, Fault> {
-        let Some(tx) = self.entries.get(slot).map(|entry| entry.tx.clone()) else {
-            return Ok(true);
-        };
-        if self.drift.is_subject_of(&tx) {
-            return Ok(false);
+    /// its reason; those after it stay queued, unless the reason loses them too.
+    fn promote_one(&mut self, id: SenderId, slot: Slot, now_ms: u64) -> Result<(), Fault> {
+        let Some(tx) = self.entries.get(slot).map(|entry| entry.tx.clone()) else { return Ok(()) };
+        if self.senders.get(id).is_some_and(|sender| !sender.is_settled()) {
+            self.make_pending(slot, Settled::No);
+            return Ok(());
         }
         match self.ledger.admit(&tx) {
-            Ok(()) => self.make_pending(slot),
+            Ok(()) => self.make_pending(slot, Settled::Yes),
             Err(AdmitError::Fault(fault)) => return Err(fault),
+            // What it builds on may be among what is to be executed again.
+            Err(AdmitError::Rejected(_)) if self.order.unsettled_len() > 0 => {
+                self.make_pending(slot, Settled::No);
+            }
             Err(AdmitError::Rejected(reason)) => {
                 self.drop_dependents(id, &tx, &reason, now_ms);
                 self.drop_queued(id, tx.nonce(), reason, now_ms);
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

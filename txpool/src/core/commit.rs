@@ -22,32 +22,32 @@
 //! hold must be reported in [`Touched`] by whoever calls [`crate::Pool::committed`]; a property test
 //! compares the pool with a naive one that executes everything again.
 //!
+//! A block may hold transactions that are not executable here: of nodes whose gossip has not come, or
+//! such as are to be executed again. They are executed on the draft first, behind R. If each is valid
+//! there, they have become some of the pₙ, and all that was said holds. If one is not, something here
+//! contradicts the block: the same nonce, a run that two miners claim.
+//!
 //! What a block does beyond its transactions is in [`Touched`], and the draft knows nothing of it.
 //! What it does to accounts is only ever a credit (refunds, fees, rewards) and is told to the draft,
-//! which adds it where needed: a credit commutes with everything. If an executable transaction is
-//! about a run or blob that a sweep changed, the draft is built anew at once, and what became invalid
-//! is dropped. Otherwise the change is noted (`drift`), and the draft built anew when it would show:
-//! before a transaction about a noted run or blob is executed. So nobody can make the pool execute
-//! everything again by asking.
+//! which adds it where needed: a credit commutes with everything. Runs, blobs and votes that it
+//! changes matter only if an executable transaction is about them: of others the draft has no row of
+//! its own ([`crate::ports::PendingLedger::advance`]).
 //!
-//! The draft is also built anew when a block holds a transaction that was not executable here, when
-//! nothing executable got into a block (so that a transaction that wrongly counts as executable
-//! cannot stay), and now and then (so that the draft's changes cannot pile up).
+//! So the draft is built anew when a block contradicts what is executable, when it holds too much that
+//! is not, when it touched what something executable is about, when nothing executable got into it (so
+//! that a transaction that wrongly counts as executable cannot stay), and now and then (so that the
+//! draft's changes cannot pile up). That takes its time, but not all of it while the block is
+//! committed: see `rebuild`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use types::{Account, Address, Amount, CheckedTx, Code, Hash, Rejection, Sweep};
 
 use super::Core;
-use super::admission::stale;
 use crate::entries::Place;
 use crate::error::Fault;
-use crate::order::{Ready, Seq};
-use crate::ports::AdmitError;
 use crate::senders::SenderId;
-use crate::slab::Slot;
 use crate::subject::Subject;
-use crate::tally::Half;
 
 /// A block that was committed.
 #[derive(Clone, Copy, Debug)]
@@ -100,35 +100,6 @@ impl Touched {
             *credit = credit.checked_add(amount).unwrap_or(Amount::MAX);
         }
     }
-
-    /// Whether the transaction is about one of the runs or blobs, or the validators.
-    pub(super) fn is_subject_of(&self, tx: &CheckedTx) -> bool {
-        if !self.has_subjects() {
-            return false;
-        }
-        match Subject::of(tx.body()) {
-            Some(Subject::Run(id)) => self.runs.contains(&id),
-            Some(Subject::Blob(id)) => self.blobs.contains(id),
-            Some(Subject::Validators) => self.validators,
-            None => false,
-        }
-    }
-
-    /// Notes what the other changed but for the credits, which the draft learns at once.
-    fn note(&mut self, other: &Self) {
-        let Self { runs, blobs, credits: _, validators } = other;
-        self.validators |= validators;
-        self.runs.extend(runs);
-        self.blobs.extend(blobs.iter().cloned());
-    }
-
-    fn has_subjects(&self) -> bool {
-        self.validators || !self.runs.is_empty() || !self.blobs.is_empty()
-    }
-
-    fn len(&self) -> usize {
-        self.runs.len().saturating_add(self.blobs.len())
-    }
 }
 
 /// The draft is built anew after so many transactions in blocks, and eight times as many as are
@@ -139,39 +110,86 @@ const ADVANCED_FACTOR: usize = 8;
 /// So often within their longest age queued transactions are looked at.
 const AGE_LOOKS: u64 = 64;
 
-/// So many changes may be noted that the draft does not know.
-const DRIFT_MAX: usize = 10_000;
+/// What [`Core::learn`] found in a block.
+struct Learned {
+    /// Transactions that were not executed on the draft before.
+    count: usize,
+    /// Whether all of them are now.
+    all: bool,
+    /// Whether the block has some that were.
+    has_ours: bool,
+}
 
 impl Core {
     /// Follows a committed block.
     pub(crate) fn committed(&mut self, block: &Committed<'_>, now_ms: u64) -> Result<(), Fault> {
-        let mut all_ours = true;
-        let mut progress = false;
+        let slice = self.config.rebuild_slice.max(1);
+        // One half of the slice at most for what the block has of others.
+        let learned = self.learn(block, slice / 2);
         for tx in block.included {
-            self.dropped.forget(tx.hash());
-            let is_ours = self.take_included(tx.hash());
-            progress |= is_ours;
-            all_ours &= is_ours;
+            self.take_included(tx.hash());
         }
         self.dropped.expire(now_ms);
         self.drop_aged(now_ms);
-        self.drift.note(block.touched);
         self.advanced = self.advanced.saturating_add(block.included.len());
 
-        let executable = self.order.len();
-        let advanced_max = ADVANCED_MAX.max(executable.saturating_mul(ADVANCED_FACTOR));
-        let is_right = all_ours
-            && (progress || executable == 0)
+        let settled = self.order.settled_len();
+        let advanced_max = ADVANCED_MAX.max(settled.saturating_mul(ADVANCED_FACTOR));
+        let is_right = learned.all
+            && (learned.has_ours || settled == 0)
             && self.advanced <= advanced_max
-            && self.drift.len() <= DRIFT_MAX
             && !self.is_hit(block.touched);
-        if !is_right {
-            return self.rebuild(now_ms);
+        let follows = is_right && self.follow(&block.touched.credits)?;
+        let answer = if follows {
+            self.settle(slice.saturating_sub(learned.count), now_ms).map(drop)
+        } else {
+            self.rebuild()?;
+            self.settle_first(slice, now_ms)
+        };
+        // What was not executed again is left for the next time.
+        if let Err(fault) = answer {
+            tracing::error!(%fault, "a pooled transaction could not be executed again");
         }
-        if executable > 0 {
-            return self.ledger.advance(&block.touched.credits);
+        Ok(())
+    }
+
+    /// Executes what the block has and the draft has not, at most so many transactions.
+    fn learn(&mut self, block: &Committed<'_>, most: usize) -> Learned {
+        let mut learned = Learned { count: 0, all: true, has_ours: false };
+        for tx in block.included {
+            self.dropped.forget(tx.hash());
+            if self.is_settled(tx.hash()) {
+                learned.has_ours = true;
+                continue;
+            }
+            self.restless.insert(tx.from());
+            if learned.all {
+                learned.count = learned.count.saturating_add(1);
+                learned.all = learned.count <= most && self.ledger.admit(tx).is_ok();
+            }
         }
-        self.reset_ledger()
+        learned
+    }
+
+    fn is_settled(&self, hash: Hash) -> bool {
+        match self.entries.by_hash(hash).map(|entry| entry.place) {
+            Some(Place::Pending(seq)) => self.order.is_settled(seq),
+            Some(Place::Queued) | None => false,
+        }
+    }
+
+    /// Brings the draft to the new state with what is settled; false if that failed.
+    fn follow(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+        if self.order.settled_len() == 0 {
+            return self.reset_ledger().map(|()| true);
+        }
+        match self.ledger.advance(credits) {
+            Ok(()) => Ok(true),
+            Err(fault) => {
+                tracing::error!(%fault, "the pool's draft could not follow a block");
+                Ok(false)
+            }
+        }
     }
 
     /// The hashes of all transactions, of each sender in the order of nonces.
@@ -186,145 +204,37 @@ impl Core {
     /// Follows many blocks, which hold these transactions of the pool.
     pub(crate) fn chain_moved(&mut self, included: &[Hash], now_ms: u64) -> Result<(), Fault> {
         for hash in included {
-            let _was_first: bool = self.take_included(*hash);
+            self.take_included(*hash);
         }
         self.dropped.expire(now_ms);
-        self.rebuild(now_ms)
+        self.rebuild()?;
+        self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
+        self.settle_first(self.config.rebuild_slice.max(1), now_ms)
     }
 
-    /// Removes a transaction of a block. True if it was executable here and first of its sender.
-    fn take_included(&mut self, hash: Hash) -> bool {
-        let Some(slot) = self.entries.slot(hash) else { return false };
-        let Some(entry) = self.entries.get(slot) else { return false };
+    /// Removes a transaction of a block.
+    fn take_included(&mut self, hash: Hash) {
+        let Some(slot) = self.entries.slot(hash) else { return };
+        let Some(entry) = self.entries.get(slot) else { return };
         let (id, place, nonce) = (entry.sender, entry.place, entry.tx.nonce());
-        let was_first = match place {
+        match place {
             Place::Pending(seq) => {
                 self.order.remove(seq);
-                self.senders.pop_included(id, slot)
+                self.senders.remove_pending(id, slot);
             }
-            Place::Queued => {
-                self.senders.dequeue(id, nonce);
-                false
-            }
-        };
+            Place::Queued => drop(self.senders.dequeue(id, nonce)),
+        }
         self.remove_entry(slot);
         self.tally.included();
         self.senders.close_if_empty(id);
-        was_first
     }
 
     /// Whether an executable transaction is about something that a sweep touched.
     fn is_hit(&self, touched: &Touched) -> bool {
-        if !touched.has_subjects() {
-            return false;
-        }
-        let mut entries = self.order.slots().filter_map(|slot| self.entries.get(slot));
-        entries.any(|entry| touched.is_subject_of(&entry.tx))
-    }
-
-    /// Builds the draft anew: executes what is executable again, in order, drops what is refused
-    /// now, and promotes what can be.
-    pub(super) fn rebuild(&mut self, now_ms: u64) -> Result<(), Fault> {
-        self.reset_ledger()?;
-        self.restart_senders()?;
-        let executable = self.order.len();
-        if executable > 0 {
-            self.tally.rebuilt();
-        }
-
-        let mut lost: BTreeMap<SenderId, Vec<(CheckedTx, Rejection)>> = BTreeMap::new();
-        for (seq, ready) in self.order.take() {
-            if let Some(loss) = self.readmit(seq, ready, now_ms)? {
-                lost.entry(ready.sender).or_default().push(loss);
-            }
-        }
-        for (id, losses) in lost {
-            for (tx, reason) in losses {
-                self.drop_dependents(id, &tx, &reason, now_ms);
-            }
-            self.senders.close_if_empty(id);
-        }
-        for id in self.senders.with_queue() {
-            self.drop_stale(id, now_ms);
-            self.senders.close_if_empty(id);
-        }
-        self.promote_all(now_ms)?;
-        let now_executable = self.order.len();
-        tracing::debug!(executable, now_executable, "the pool's draft was built anew");
-        Ok(())
-    }
-
-    /// The draft is the committed state.
-    pub(super) fn reset_ledger(&mut self) -> Result<(), Fault> {
-        self.drift = Touched::default();
-        self.advanced = 0;
-        self.ledger.reset()
-    }
-
-    fn restart_senders(&mut self) -> Result<(), Fault> {
-        let senders: Vec<(SenderId, Address)> =
-            self.senders.iter().map(|(id, sender)| (id, sender.address)).collect();
-        for (id, address) in senders {
-            let next = self.ledger.account(address)?.nonce;
-            self.senders.restart(id, next);
-        }
-        Ok(())
-    }
-
-    /// Executes one transaction again. If it is refused: what was dropped, and why.
-    fn readmit(
-        &mut self,
-        seq: Seq,
-        ready: Ready,
-        now_ms: u64,
-    ) -> Result<Option<(CheckedTx, Rejection)>, Fault> {
-        let Some(entry) = self.entries.get(ready.slot) else { return Ok(None) };
-        let Some(sender) = self.senders.get(ready.sender) else { return Ok(None) };
-        let (tx, next) = (entry.tx.clone(), sender.next);
-        if tx.nonce() > next {
-            self.demote(ready.slot, &tx, ready.sender, now_ms);
-            return Ok(None);
-        }
-        let answer = if tx.nonce() < next {
-            Err(AdmitError::Rejected(stale(tx.nonce(), next)))
-        } else {
-            self.ledger.admit(&tx)
-        };
-        match answer {
-            Ok(()) => {
-                self.order.keep(seq, ready);
-                self.senders.push_pending(ready.sender, ready.slot);
-                Ok(None)
-            }
-            Err(AdmitError::Fault(fault)) => Err(fault),
-            Err(AdmitError::Rejected(reason)) => {
-                self.discard(ready.slot, reason.clone(), now_ms);
-                Ok(Some((tx, reason)))
-            }
-        }
-    }
-
-    /// An executable transaction whose predecessor was dropped waits from now on.
-    fn demote(&mut self, slot: Slot, tx: &CheckedTx, id: SenderId, now_ms: u64) {
-        if let Some(entry) = self.entries.get_mut(slot) {
-            entry.place = Place::Queued;
-            entry.queued_ms = now_ms;
-        }
-        self.senders.enqueue(id, tx.nonce(), slot);
-        self.tally.leave(tx, Half::Pending);
-        self.tally.enter(tx, Half::Queued);
-        self.events.push(crate::PoolEvent::Demoted(tx.clone()));
-    }
-
-    /// Drops the sender's queued transactions whose nonces are used up.
-    fn drop_stale(&mut self, id: SenderId, now_ms: u64) {
-        while let Some(sender) = self.senders.get(id)
-            && let Some((nonce, _)) = sender.queued.first_key_value()
-            && *nonce < sender.next
-        {
-            let (nonce, next) = (*nonce, sender.next);
-            self.drop_queued(id, nonce, stale(nonce, next), now_ms);
-        }
+        let Touched { runs, blobs, credits: _, validators } = touched;
+        runs.iter().any(|id| self.subjects.has(Subject::Run(*id)))
+            || blobs.iter().any(|id| self.subjects.has(Subject::Blob(id)))
+            || (*validators && self.subjects.has(Subject::Validators))
     }
 
     /// Drops what has waited for its turn for too long: nobody will send what is before it.
@@ -355,6 +265,10 @@ impl Core {
 
     /// The account with everything executable applied.
     pub(crate) fn account(&self, address: Address) -> Result<Account, Fault> {
-        self.ledger.account(address)
+        let account = self.ledger.account(address)?;
+        // What is to be executed again has its nonces, whatever comes of it.
+        let next = self.senders.find(address).filter(|(_, sender)| !sender.is_settled());
+        let nonce = next.map_or(account.nonce, |(_, sender)| sender.next.max(account.nonce));
+        Ok(Account { nonce, ..account })
     }
 }

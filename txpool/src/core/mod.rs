@@ -1,16 +1,18 @@
 //! The pool without its lock: what is in it, and the steps from which operations are made.
 //!
-//! `admission` lets transactions in, `limits` makes room, `commit` follows the chain, `query`
-//! answers.
+//! `admission` lets transactions in, `limits` makes room, `commit` follows the chain, `rebuild`
+//! executes again what waits, `query` answers.
 
 mod admission;
 mod commit;
 mod limits;
 mod query;
+mod rebuild;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use types::{CheckedTx, Rejection};
+use types::{Address, CheckedTx, Rejection};
 
 pub use commit::{Committed, Touched};
 pub use query::{Found, SenderContent};
@@ -23,15 +25,23 @@ use crate::order::{BlockLimits, Order, Ready};
 use crate::ports::PendingLedger;
 use crate::senders::{SenderId, Senders};
 use crate::slab::Slot;
-use crate::subject::{Subject, is_about_the_subject};
+use crate::subject::{Subject, Subjects, is_about_the_subject};
 use crate::tally::{Half, Tally};
 use crate::{Config, Dropped, PoolEvent, Standing};
 
+/// Whether the draft has executed a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Settled {
+    Yes,
+    No,
+}
+
 /// Everything behind the lock. Invariants:
 ///
-/// 1. The draft of `ledger` is the committed state with the entries of `order` executed in order,
-///    but for what blocks did to the runs, blobs and validators of `drift` beyond transactions.
-/// 2. A sender's `next` is the draft's nonce of its account.
+/// 1. The draft of `ledger` is the committed state with the settled entries of `order` executed in
+///    order. What is unsettled there was executable and is to be executed again (`rebuild`).
+/// 2. A sender's `next` is the draft's nonce of its account and, if some of its transactions are
+///    unsettled, so much more.
 /// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
 pub(crate) struct Core {
     pub(crate) config: Config,
@@ -42,8 +52,10 @@ pub(crate) struct Core {
     order: Order,
     pub(crate) tally: Tally,
     dropped: DroppedRing,
-    /// What blocks changed beyond their transactions since the draft was last built anew.
-    drift: Touched,
+    /// What executable transactions are about.
+    subjects: Subjects,
+    /// Whose queue may have something executable since a block or a rebuild.
+    restless: BTreeSet<Address>,
     /// Transactions that left in blocks since the last rebuild.
     advanced: usize,
     /// When queued transactions were last looked at for their age, in milliseconds since 1970.
@@ -67,7 +79,8 @@ impl Core {
             senders: Senders::new(),
             order: Order::new(),
             tally: Tally::default(),
-            drift: Touched::default(),
+            subjects: Subjects::default(),
+            restless: BTreeSet::new(),
             advanced: 0,
             aged_ms: 0,
             written: Written::default(),
@@ -84,6 +97,11 @@ impl Core {
         self.order.len()
     }
 
+    /// Whether there is something for [`Core::settle`] to do.
+    pub(crate) fn has_unsettled(&self) -> bool {
+        self.order.unsettled_len() > 0 || !self.restless.is_empty()
+    }
+
     /// The transactions for a block, in the order in which they are to be executed.
     pub(crate) fn candidates(&self, limits: BlockLimits) -> Vec<CheckedTx> {
         let slots = self.order.choose(limits, self.config.block_share, self.senders.bound());
@@ -92,7 +110,7 @@ impl Core {
 
     /// Drops everything for `reason`.
     pub(crate) fn clear(&mut self, reason: &Rejection, now_ms: u64) -> Result<usize, Fault> {
-        let mut slots: Vec<Slot> = self.order.take().into_values().map(|r| r.slot).collect();
+        let mut slots: Vec<Slot> = self.order.take().map(|ready| ready.slot).collect();
         for id in self.senders.with_queue() {
             let queued = self.senders.get(id).map(|s| s.queued.clone()).unwrap_or_default();
             for (nonce, slot) in queued {
@@ -104,10 +122,11 @@ impl Core {
             let sender = self.entries.get(*slot).map(|entry| entry.sender);
             self.discard(*slot, reason.clone(), now_ms);
             if let Some(id) = sender {
-                self.senders.restart(id, 0);
+                self.senders.clear_pending(id);
                 self.senders.close_if_empty(id);
             }
         }
+        self.restless.clear();
         self.reset_ledger()?;
         Ok(slots.len())
     }
@@ -123,6 +142,16 @@ impl Core {
         self.note_new(tx, slot, Half::Pending);
     }
 
+    /// Records a transaction that follows others of its sender that are to be executed again.
+    fn insert_unsettled(&mut self, tx: &CheckedTx, sender: SenderId, now_ms: u64) {
+        let bytes = tx.encoded_bytes();
+        let slot = self.entries.insert(tx.clone(), sender, now_ms);
+        let seq = self.order.append_unsettled(Ready { slot, sender, bytes });
+        self.set_place(slot, Place::Pending(seq));
+        self.senders.push_unsettled(sender, slot);
+        self.note_new(tx, slot, Half::Pending);
+    }
+
     /// Records a transaction that waits for the nonces before it.
     fn insert_queued(&mut self, tx: &CheckedTx, sender: SenderId, now_ms: u64) {
         let slot = self.entries.insert(tx.clone(), sender, now_ms);
@@ -131,7 +160,7 @@ impl Core {
     }
 
     fn note_new(&mut self, tx: &CheckedTx, slot: Slot, half: Half) {
-        self.tally.enter(tx, half);
+        self.enter(tx, half);
         self.tally.accepted();
         self.dropped.forget(tx.hash());
         if let Some(entry) = self.entries.get(slot) {
@@ -145,22 +174,46 @@ impl Core {
         self.events.push(PoolEvent::Accepted { tx: tx.clone(), standing });
     }
 
+    fn enter(&mut self, tx: &CheckedTx, half: Half) {
+        self.tally.enter(tx, half);
+        if half == Half::Pending {
+            self.subjects.add(tx.body());
+        }
+    }
+
+    fn leave(&mut self, tx: &CheckedTx, half: Half) {
+        self.tally.leave(tx, half);
+        if half == Half::Pending {
+            self.subjects.remove(tx.body());
+        }
+    }
+
     fn set_place(&mut self, slot: Slot, place: Place) {
         if let Some(entry) = self.entries.get_mut(slot) {
             entry.place = place;
         }
     }
 
-    /// Moves a transaction that the draft has taken from the queue to the executable ones.
-    fn make_pending(&mut self, slot: Slot) {
+    /// Moves a transaction from the queue to the executable ones: one that the draft has taken, or one
+    /// that follows others of its sender that are to be executed again.
+    fn make_pending(&mut self, slot: Slot, is_settled: Settled) {
         let Some(Entry { tx, sender, .. }) = self.entries.get(slot) else { return };
         let (tx, sender) = (tx.clone(), *sender);
         self.senders.dequeue(sender, tx.nonce());
-        let seq = self.order.append(Ready { slot, sender, bytes: tx.encoded_bytes() });
+        let ready = Ready { slot, sender, bytes: tx.encoded_bytes() };
+        let seq = match is_settled {
+            Settled::Yes => {
+                self.senders.push_pending(sender, slot);
+                self.order.append(ready)
+            }
+            Settled::No => {
+                self.senders.push_unsettled(sender, slot);
+                self.order.append_unsettled(ready)
+            }
+        };
         self.set_place(slot, Place::Pending(seq));
-        self.senders.push_pending(sender, slot);
-        self.tally.leave(&tx, Half::Queued);
-        self.tally.enter(&tx, Half::Pending);
+        self.leave(&tx, Half::Queued);
+        self.enter(&tx, Half::Pending);
         self.events.push(PoolEvent::Promoted(tx));
     }
 
@@ -171,7 +224,7 @@ impl Core {
             Place::Pending(_) => Half::Pending,
             Place::Queued => Half::Queued,
         };
-        self.tally.leave(&entry.tx, half);
+        self.leave(&entry.tx, half);
         self.written.forget(entry.segment, entry.tx.encoded_bytes());
         Some(entry)
     }

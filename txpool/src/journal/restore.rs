@@ -11,6 +11,7 @@ use super::record::{HEADER, HEADER_OF_ANY_VERSION, HEADER_WITHOUT_TOMBSTONES, Lo
 use crate::Pool;
 use crate::error::{JournalError, RestoreError};
 use crate::lanes::Lane;
+use crate::ports::AdmitError;
 
 /// How many transactions are read, checked and submitted at a time.
 const BATCH: usize = 2_048;
@@ -55,9 +56,15 @@ impl Pool {
             let txs = read(&journal, &mut files, batch, &lane.limits(), &mut restored)?;
             let checked: Vec<CheckedTx> =
                 lane.verify(txs, height).into_iter().filter_map(Result::ok).collect();
-            let answers = self.submit(&checked, now_ms)?;
-            let accepted = answers.iter().flatten().filter(|accepted| accepted.is_new).count();
-            restored.accepted = restored.accepted.saturating_add(accepted);
+            for answer in self.submit(&checked, now_ms) {
+                match answer {
+                    Ok(accepted) if accepted.is_new => {
+                        restored.accepted = restored.accepted.saturating_add(1);
+                    }
+                    Ok(_) | Err(AdmitError::Rejected(_)) => {}
+                    Err(AdmitError::Fault(fault)) => return Err(fault.into()),
+                }
+            }
         }
         self.flush(&mut journal)?;
         journal.remove_old()?;

@@ -65,13 +65,13 @@ fn a_full_segment_that_cannot_be_synced_is_written_again() {
     let ports = Ports { ledger, chain, events: Arc::new(Anything) };
     let pool = Pool::with_journal(Config::default(), 1, ports, directory.path()).unwrap();
     pool.core().written.turn_on();
-    pool.submit(&[first_of(1)], 1).unwrap();
+    pool.submit(&[first_of(1)], 1).remove(0).unwrap();
     assert_eq!(1, pool.write_journal().unwrap());
 
     // A pipe can be written but not synced.
     let (_reader, writer) = std::io::pipe().unwrap();
     pool.journal.as_ref().unwrap().lock().fill_current(OwnedFd::from(writer).into());
-    pool.submit(&[first_of(2)], 1).unwrap();
+    pool.submit(&[first_of(2)], 1).remove(0).unwrap();
     let error = pool.write_journal().unwrap_err();
     assert!(matches!(error, JournalError::Io { action: "sync", .. }), "{error}");
     // Nobody knows what of the first one is on the disk.

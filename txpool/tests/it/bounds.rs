@@ -43,7 +43,7 @@ fn act(world: &World, wallets: &[Wallet], action: &Action, clock: &mut u64) {
                     wallet.at(next + offset).time(*clock).turn(None)
                 })
                 .collect();
-            let answers = world.pool.submit(&txs, NOW).unwrap();
+            let answers = world.pool.submit(&txs, NOW);
             assert_eq!(txs.len(), answers.len());
         }
         Action::Large { wallet, bytes } => {
@@ -52,7 +52,7 @@ fn act(world: &World, wallets: &[Wallet], action: &Action, clock: &mut u64) {
             let txs = [wallet.at(next).blob(&wallet.address().to_string()), {
                 wallet.at(next + 1).chunk(&wallet.address().to_string(), *bytes)
             }];
-            assert_eq!(2, world.pool.submit(&txs, NOW).unwrap().len());
+            assert_eq!(2, world.pool.submit(&txs, NOW).len());
         }
         Action::Block { count, bytes } => {
             let limits = BlockLimits { bytes: *bytes, count: *count };

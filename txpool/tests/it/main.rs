@@ -13,4 +13,5 @@ mod lanes;
 mod limits;
 mod model;
 mod queries;
+mod slices;
 mod support;

@@ -250,9 +250,13 @@ struct Trial {
 
 impl Trial {
     fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    fn with(config: Config) -> Self {
         let wallets: Vec<Wallet> = (1..=WALLETS).map(Wallet::new).collect();
         let balances: Vec<_> = wallets.iter().map(|wallet| (wallet, BALANCE)).collect();
-        let config = Config { nonce_window: WINDOW, ..Config::default() };
+        let config = Config { nonce_window: WINDOW, ..config };
         let world = World::new(config, &balances);
         let (made, runs) = (Vec::new(), vec![Hash::ZERO]);
         Self { world, naive: Naive::default(), wallets, made, runs, clock: 0 }

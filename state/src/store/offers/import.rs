@@ -23,7 +23,7 @@ use crate::store::tables::{
 };
 use crate::store::tools::{Replay, beside, sync_folder};
 use crate::store::{
-    EARLIEST_CELL, FORMAT, FORMAT_CELL, GENESIS_CELL, Options, Store, TIP_CELL, Tip,
+    EARLIEST_CELL, FORMAT, FORMAT_CELL, GENESIS_CELL, Options, Store, TIP_CELL, Tip, pieces,
 };
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators};
@@ -70,6 +70,7 @@ pub fn import(
         job.rows(progress)?;
         job.beginning()?;
         check_blobs(&store)?;
+        pieces::fill(&store.0.rocks)?;
         let earliest = verified.tip.height.saturating_add(1);
         let state = invariants::verify_from(&store.snapshot(), params, earliest)?;
         if let Some(broken) = state.broken.first() {

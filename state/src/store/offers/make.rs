@@ -20,7 +20,8 @@ use super::piles::{self, Dealer, Pile};
 use super::{CHUNK_BYTES_MAX, FORMAT};
 use crate::error::StorageError;
 use crate::store::Snapshot;
-use crate::tables;
+use crate::table::{Key, Table};
+use crate::tables::{self, BlobChunks, BlobRemains};
 use crate::tree::cover::BITS_MAX;
 use crate::tree::key_hash;
 use crate::tree::subtree::{self, Leaf, Subtree, bit};
@@ -285,6 +286,13 @@ impl Cutter<'_> {
     }
 }
 
+/// Whether a chunk belonged to a blob that was dropped.
+fn is_left_over(snapshot: &Snapshot<'_>, key: &[u8]) -> Result<bool, StorageError> {
+    const KEY: StorageError = StorageError::Inconsistent { what: "a key has the wrong length" };
+    let (index, id) = <(u32, String)>::from_bytes(key).ok_or(KEY)?;
+    Ok(snapshot.get::<BlobRemains>(&id)?.is_some_and(|remains| remains.has(index)))
+}
+
 /// Writes the rows that no root covers.
 fn carry(
     snapshot: &Snapshot<'_>,
@@ -296,6 +304,9 @@ fn carry(
     let mut piece = Vec::new();
     for table in CARRIED {
         walk(snapshot, table, throttle, |key, value| {
+            if table == BlobChunks::ID && is_left_over(snapshot, key)? {
+                return Ok(0);
+            }
             let before = piece.len();
             chunk::push(table.number, key, value, &mut piece);
             let added = piece.len().saturating_sub(before);

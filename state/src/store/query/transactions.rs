@@ -5,6 +5,7 @@ use types::{CheckedTx, Hash, TxLocation};
 use crate::error::StorageError;
 use crate::store::Snapshot;
 use crate::store::tables::{TxIndex, TxKey};
+use crate::view;
 
 /// A transaction of the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +35,16 @@ impl Snapshot<'_> {
         // The index has half of the hash.
         let tx = tx.filter(|tx| tx.hash() == *hash);
         Ok(tx.map(|tx| StoredTx { location, tx }))
+    }
+
+    /// Whether a block holds a transaction, by the half of its hash that the index has. Reads no
+    /// transaction, which may be long: for whoever is asked often. A transaction of another hash that
+    /// is taken for this one takes its maker 2^64 work.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn has_transaction(&self, hash: &Hash) -> Result<bool, StorageError> {
+        view::contains::<TxIndex>(self, &TxKey::of(hash))
     }
 
     /// The transactions at `places`, in that order. Neighbours cost one read together.

@@ -12,11 +12,13 @@ use super::copies::{beside, sync_folder};
 use super::{EncodedBlock, Progress, Replay, ToolError, ahead, tail};
 use crate::error::StorageError;
 use crate::invariants::{self, Report};
+use crate::store::rocks::{Rows, Source};
 use crate::store::tables::{
     self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED, ValidatorLinks,
 };
 use crate::store::{Options, Store, Tip};
-use crate::table::{Table, TableId};
+use crate::table::{Key, Table, TableId, decode_value};
+use crate::tables::{BlobChunks, BlobRemains};
 
 /// Executes the blocks of `source` up to `height` into `target`, which may have the first of them
 /// already. Every hash, root and rule is checked on the way. Answers the target's tip, which is on
@@ -136,8 +138,16 @@ fn compare_with_replay(
 fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(), ToolError> {
     // Proposals are of the next height; how far stale nodes are pruned is a setting; what was seen
     // of others stands in no block; links are missing where an older program made the block, and
-    // prove themselves to whoever uses them.
-    let history = [UNDECIDED, TREE_NODES, TREE_STALE, EquivocationRows::ID, ValidatorLinks::ID];
+    // prove themselves to whoever uses them; an older program deleted the chunks of dropped blobs at
+    // once.
+    let history = [
+        UNDECIDED,
+        TREE_NODES,
+        TREE_STALE,
+        EquivocationRows::ID,
+        ValidatorLinks::ID,
+        BlobRemains::ID,
+    ];
     let waiting = tables::all().filter(|table| !history.contains(table)).enumerate();
     let waiting = Mutex::new(waiting);
     let faults = Mutex::new(BTreeMap::new());
@@ -159,10 +169,14 @@ fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(),
 
 /// Compares a table of two databases without holding either in memory.
 fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError> {
-    let (ours, theirs) = (store.0.rocks.snapshot(), copy.0.rocks.snapshot());
-    let mut ours = ours.rows(table)?;
-    let mut theirs = theirs.rows(table)?;
+    let (one, other) = (store.0.rocks.snapshot(), copy.0.rocks.snapshot());
+    let mut ours = one.rows(table)?;
+    let mut theirs = other.rows(table)?;
     loop {
+        if table == BlobChunks::ID {
+            skip_left_over(&one, &mut ours)?;
+            skip_left_over(&other, &mut theirs)?;
+        }
         let (key, what) = match (ours.item(), theirs.item()) {
             (None, None) => break,
             (Some(one), Some(other)) if one == other => {
@@ -180,6 +194,21 @@ fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError>
     }
     ours.status()?;
     theirs.status()?;
+    Ok(())
+}
+
+/// Goes over chunks that belonged to blobs that were dropped.
+fn skip_left_over(source: &Source<'_>, rows: &mut Rows<'_>) -> Result<(), StorageError> {
+    const KEY: StorageError = StorageError::Inconsistent { what: "a key has the wrong length" };
+    while let Some((key, _)) = rows.item() {
+        let (index, id) = <(u32, String)>::from_bytes(key).ok_or(KEY)?;
+        let remains = source.get(BlobRemains::ID, &id.to_bytes())?;
+        let remains = remains.as_deref().map(decode_value::<BlobRemains>).transpose()?;
+        if !remains.is_some_and(|remains| remains.has(index)) {
+            return Ok(());
+        }
+        rows.next();
+    }
     Ok(())
 }
 

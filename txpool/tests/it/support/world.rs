@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use txpool::ports::EventSink;
+use txpool::ports::{AdmitError, EventSink};
 use txpool::{
     Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
 };
@@ -89,8 +89,11 @@ impl World {
     }
 
     pub(crate) fn submit(&self, tx: &CheckedTx) -> Result<Accepted, Rejection> {
-        let mut answers = self.pool.submit(std::slice::from_ref(tx), NOW).unwrap();
-        answers.remove(0)
+        let mut answers = self.pool.submit(std::slice::from_ref(tx), NOW);
+        answers.remove(0).map_err(|error| match error {
+            AdmitError::Rejected(reason) => reason,
+            AdmitError::Fault(fault) => panic!("{fault}"),
+        })
     }
 
     /// Submits all; each must be accepted so.
