@@ -25,7 +25,7 @@ use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
-use crate::adapters::submit::{self, Worker};
+use crate::adapters::submit::{self, Door, Worker};
 use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
@@ -351,7 +351,7 @@ fn engine_of(
 }
 
 /// The door of the pool; the task behind it runs in a stage of its own.
-fn open_door(parts: &Parts, supervisor: &mut Supervisor) -> Result<Arc<dyn Submit>, StartError> {
+fn open_door(parts: &Parts, supervisor: &mut Supervisor) -> Result<Arc<Door>, StartError> {
     let stop = supervisor.stage("pool");
     let (door, ingest) = submit::open(Worker {
         chain: Arc::clone(&parts.chain),
@@ -394,12 +394,7 @@ fn comparison(parts: &Parts, config: &Config, network: p2p::Handle) -> Watch {
 }
 
 /// What the network for transactions is started with.
-fn gossip_setup(
-    parts: &Parts,
-    config: &Config,
-    node_key: [u8; 32],
-    door: Arc<dyn Submit>,
-) -> p2p::Setup {
+fn gossip_setup(parts: &Parts, config: &Config, node_key: [u8; 32], door: Arc<Door>) -> p2p::Setup {
     let (chain, pool) = (Arc::clone(&parts.chain), Arc::clone(&parts.pool));
     let spec = parts.chain.spec();
     let params = spec.params();

@@ -7,6 +7,7 @@
 //!
 //! A lane cannot be skipped: only the second step makes the type that the third takes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -16,8 +17,10 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
-use types::check::{StaticRules, verify};
-use types::{CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
+use types::check::{StaticRules, verify, verify_unsigned};
+use types::{Address, Body, CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
+
+use crate::Pool;
 
 /// What the chain fixes about transactions at every height.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,17 +97,36 @@ impl Lane {
     where
         T: AsRef<[u8]> + Send + Sync + 'static,
     {
+        self.check_by(texts, height, None)
+    }
+
+    /// The same for texts that nobody waits for: those that the pool would refuse as things are are
+    /// refused before anybody looks at their signatures ([`Pool::glance`]). So a refusal by the state
+    /// may stand where [`Lane::check`] has one for a bad signature.
+    #[must_use]
+    pub fn check_after_glance<T>(&self, texts: Vec<T>, height: u64, pool: &Arc<Pool>) -> Answers
+    where
+        T: AsRef<[u8]> + Send + Sync + 'static,
+    {
+        self.check_by(texts, height, Some(Arc::clone(pool)))
+    }
+
+    fn check_by<T>(&self, texts: Vec<T>, height: u64, pool: Option<Arc<Pool>>) -> Answers
+    where
+        T: AsRef<[u8]> + Send + Sync + 'static,
+    {
         let (rules, limits) = (Arc::clone(&self.rules), self.limits);
         let pieces = self.pieces(texts.len());
         if pieces.len() <= 1 {
-            return parse_and_verify(&texts, &limits, &rules.at(height));
+            return parse_and_verify(&texts, &limits, &rules.at(height), pool.as_deref());
         }
         let texts = Arc::new(texts);
         let tasks = pieces.into_iter().map(|piece| {
             let (texts, rules) = (Arc::clone(&texts), Arc::clone(&rules));
+            let pool = pool.clone();
             move || {
                 let texts = texts.get(piece).unwrap_or_default();
-                parse_and_verify(texts, &limits, &rules.at(height))
+                parse_and_verify(texts, &limits, &rules.at(height), pool.as_deref())
             }
         });
         self.run(tasks.collect())
@@ -202,11 +224,17 @@ fn parse_and_verify<T: AsRef<[u8]>>(
     texts: &[T],
     limits: &SizeLimits,
     rules: &StaticRules<'_>,
+    pool: Option<&Pool>,
 ) -> Answers {
+    let mut txs: Vec<Result<Transaction, Rejection>> =
+        texts.iter().map(|text| Transaction::parse(text.as_ref(), limits)).collect();
+    if let Some(pool) = pool {
+        glance(&mut txs, rules, pool);
+    }
     let mut refused = Vec::with_capacity(texts.len());
     let mut parsed = Vec::with_capacity(texts.len());
-    for text in texts {
-        match Transaction::parse(text.as_ref(), limits) {
+    for tx in txs {
+        match tx {
             Ok(tx) => {
                 parsed.push(tx);
                 refused.push(None);
@@ -222,4 +250,30 @@ fn parse_and_verify<T: AsRef<[u8]>>(
             None => verified.next(),
         })
         .collect()
+}
+
+/// Refuses those that the state refuses as it is, before their signatures are looked at. Whoever gets
+/// money by one of these transactions may spend it in the next.
+fn glance(txs: &mut [Result<Transaction, Rejection>], rules: &StaticRules<'_>, pool: &Pool) {
+    let mut credited: BTreeSet<Address> = BTreeSet::new();
+    for place in txs {
+        let Ok(tx) = place.as_ref() else { continue };
+        if credited.contains(&tx.from()) {
+            credited.extend(receiver(tx));
+            continue;
+        }
+        let refusal = match verify_unsigned(tx.clone(), rules) {
+            // If the ledger fails, it does so again when the transaction is to be taken.
+            Ok(unsigned) => pool.glance(&unsigned).ok().flatten(),
+            Err(refusal) => Some(refusal),
+        };
+        match refusal {
+            Some(refusal) => *place = Err(refusal),
+            None => credited.extend(receiver(tx)),
+        }
+    }
+}
+
+fn receiver(tx: &Transaction) -> Option<Address> {
+    if let Body::Transfer(transfer) = tx.body() { Some(transfer.to) } else { None }
 }

@@ -113,6 +113,16 @@ impl Pool {
         })
     }
 
+    /// Why the transaction would be refused as things are, whatever its signature is worth: so a
+    /// transaction of somebody without money costs no look at its signature. None if it could be
+    /// taken or is known. A nonce is stale too if a block holds the transaction.
+    ///
+    /// # Errors
+    /// [`Fault`] if the ledger failed.
+    pub fn glance(&self, tx: &CheckedTx) -> Result<Option<Rejection>, Fault> {
+        self.core().glance(tx)
+    }
+
     /// Follows a block that was committed: removes what it holds, drops what became invalid, and
     /// promotes what became executable; of what has to be executed again for that, only as much as
     /// [`Config::rebuild_slice`] allows, the rest by [`Pool::settle`]. To be called once for every block, in order, after the

@@ -9,7 +9,7 @@ use p2p::ports::{Listing, Outcome};
 use p2p::{Handle, SignedTx};
 use parking_lot::Mutex;
 use rpc::SUBMIT_ITEMS_MAX;
-use rpc::ports::{Events, PoolEvent, Submit, SubmitError};
+use rpc::ports::{Events, PoolEvent, SubmitError};
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use txpool::Pool;
 use types::{Address, Code, Hash};
 
 use crate::adapters::events::EventBus;
+use crate::adapters::submit::Door;
 use crate::chain::Chain;
 use crate::fault::Fault;
 use crate::sync::SyncState;
@@ -25,12 +26,13 @@ use crate::sync::SyncState;
 /// to go through the whole pool, so peers' questions must not make one each.
 const LIST_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// The pool, for the transaction network. What peers send goes through the door that clients use.
+/// The pool, for the transaction network. What peers send goes through the door that clients
+/// use, after a look at the state that spares the signatures of what would be refused anyhow.
 #[derive(Clone)]
 pub(crate) struct GossipPool {
     chain: Arc<Chain>,
     pool: Arc<Pool>,
-    door: Arc<dyn Submit>,
+    door: Arc<Door>,
     sync: Arc<SyncState>,
     listed: Arc<Mutex<Option<Listed>>>,
 }
@@ -46,7 +48,7 @@ impl GossipPool {
     pub(crate) fn new(
         chain: Arc<Chain>,
         pool: Arc<Pool>,
-        door: Arc<dyn Submit>,
+        door: Arc<Door>,
         sync: Arc<SyncState>,
     ) -> Self {
         Self { chain, pool, door, sync, listed: Arc::default() }
@@ -91,18 +93,39 @@ impl GossipPool {
         let mut answers = Vec::with_capacity(readable.len());
         while !readable.is_empty() {
             let rest = readable.split_off(readable.len().min(SUBMIT_ITEMS_MAX));
-            answers.extend(self.door.submit(std::mem::replace(&mut readable, rest)).await);
+            answers.extend(self.door.submit_of_peers(std::mem::replace(&mut readable, rest)).await);
         }
         let hashes = answers.iter().filter_map(|answer| answer.as_ref().ok().copied()).collect();
         let mut pooled = self.pooled(hashes).await.into_iter();
         let mut answers = answers.into_iter();
-        texts
-            .iter()
-            .map(|text| match text {
-                None => Outcome::Refused(Code::Malformed),
-                Some(_) => outcome(answers.next(), &mut pooled),
-            })
-            .collect()
+        let outcomes = texts.iter().map(|text| match text {
+            None => Outcome::Refused(Code::Malformed),
+            Some(_) => outcome(answers.next(), &mut pooled),
+        });
+        let outcomes: Vec<Outcome> = outcomes.collect();
+        self.recognise(&txs, outcomes).await
+    }
+
+    /// What was refused for a stale nonce and stands in a block is known.
+    async fn recognise(&self, txs: &[SignedTx], mut outcomes: Vec<Outcome>) -> Vec<Outcome> {
+        let stale = Outcome::Refused(Code::NonceStale);
+        let hashes = txs.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == stale);
+        let hashes: Vec<Hash> = hashes.map(|(tx, _)| tx.hash()).collect();
+        if hashes.is_empty() {
+            return outcomes;
+        }
+        let included = self.blocking(move |this| {
+            let view = this.chain.store().snapshot();
+            let found = |hash: &Hash| matches!(view.transaction(hash), Ok(Some(_)));
+            hashes.iter().map(found).collect::<Vec<bool>>()
+        });
+        let mut included = included.await.unwrap_or_default().into_iter();
+        for outcome in outcomes.iter_mut().filter(|outcome| **outcome == stale) {
+            if included.next() == Some(true) {
+                *outcome = Outcome::Known;
+            }
+        }
+        outcomes
     }
 }
 

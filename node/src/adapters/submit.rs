@@ -31,8 +31,18 @@ const JOINED_MAX: usize = 128;
 const RETRY_AFTER_MS: u64 = 250;
 type Answer = Vec<Result<Hash, SubmitError>>;
 
+/// Who brought a submission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// A client, who gets the first refusal in the order of docs/protocol.md section 9.
+    Client,
+    /// A peer, for whom nobody looks at a signature that would be for nothing.
+    Peer,
+}
+
 struct Submission {
     texts: Vec<Box<RawValue>>,
+    origin: Origin,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -68,13 +78,25 @@ pub(crate) fn open(worker: Worker) -> (Door, Ingest) {
 #[async_trait]
 impl Submit for Door {
     async fn submit(&self, texts: Vec<Box<RawValue>>) -> Answer {
+        self.bring(texts, Origin::Client).await
+    }
+}
+
+impl Door {
+    /// Takes in what peers bring, as [`Submit::submit`] does; but what the state refuses anyhow is
+    /// refused for that, whatever its signature is worth.
+    pub(crate) async fn submit_of_peers(&self, texts: Vec<Box<RawValue>>) -> Answer {
+        self.bring(texts, Origin::Peer).await
+    }
+
+    async fn bring(&self, texts: Vec<Box<RawValue>>, origin: Origin) -> Answer {
         let count = texts.len();
         let all = |error: SubmitError| std::iter::repeat_n(Err(error), count).collect();
         if self.sync.is_catching_up() {
             return all(SubmitError::Syncing);
         }
         let (answer, answered) = oneshot::channel();
-        match self.waiting.try_send(Submission { texts, answer }) {
+        match self.waiting.try_send(Submission { texts, origin, answer }) {
             Ok(()) => answered.await.unwrap_or_else(|_gone| all(SubmitError::ShuttingDown)),
             Err(mpsc::error::TrySendError::Full(_)) => {
                 all(SubmitError::Busy { retry_after_ms: RETRY_AFTER_MS })
@@ -93,7 +115,11 @@ impl Ingest {
         let runtime = Handle::current();
         let carried_out = tokio::task::spawn_blocking(move || -> Result<(), Fault> {
             while let Some(batch) = runtime.block_on(self.next(&stop)) {
-                self.carry_out(batch)?;
+                // Clients wait for their answers; nobody waits for those of peers.
+                let (clients, peers): (Vec<_>, Vec<_>) =
+                    batch.into_iter().partition(|it| it.origin == Origin::Client);
+                self.carry_out(clients, Origin::Client)?;
+                self.carry_out(peers, Origin::Peer)?;
             }
             Ok(())
         });
@@ -113,14 +139,17 @@ impl Ingest {
     }
 
     /// Answers everybody. The fault is for the supervisor.
-    fn carry_out(&mut self, batch: Vec<Submission>) -> Result<(), Fault> {
+    fn carry_out(&mut self, batch: Vec<Submission>, origin: Origin) -> Result<(), Fault> {
+        if batch.is_empty() {
+            return Ok(());
+        }
         let mut texts = Vec::with_capacity(batch.len());
         let mut answers = Vec::with_capacity(batch.len());
         for submission in batch {
             answers.push((submission.texts.len(), submission.answer));
             texts.extend(submission.texts.into_iter().map(Text));
         }
-        let (outcomes, fault) = self.submit(texts);
+        let (outcomes, fault) = self.submit(texts, origin);
         let mut outcomes = outcomes.into_iter();
         for (size, answer) in answers {
             let part = outcomes.by_ref().take(size).collect();
@@ -130,13 +159,17 @@ impl Ingest {
         fault.map_or(Ok(()), Err)
     }
 
-    fn submit(&mut self, texts: Vec<Text>) -> (Answer, Option<Fault>) {
+    fn submit(&mut self, texts: Vec<Text>, origin: Origin) -> (Answer, Option<Fault>) {
         let Worker { chain, pool, lane, sync } = &self.worker;
         if sync.is_catching_up() {
             let answer = texts.iter().map(|_| Err(SubmitError::Syncing)).collect();
             return (answer, None);
         }
-        let checked = lane.check(texts, chain.tip().height.saturating_add(1));
+        let height = chain.tip().height.saturating_add(1);
+        let checked = match origin {
+            Origin::Client => lane.check(texts, height),
+            Origin::Peer => lane.check_after_glance(texts, height, pool),
+        };
         let good: Vec<CheckedTx> =
             checked.iter().filter_map(|tx| tx.as_ref().ok()).cloned().collect();
         let admitted = pool.submit(&good, now_ms());

@@ -52,19 +52,14 @@ impl Core {
             };
             return Ok(Accepted { hash, standing, is_new: false });
         }
-        let Nonces { committed, next } = self.nonces(tx)?;
-        let nonce = tx.nonce();
-        if nonce < committed && chain.is_included(hash)? {
+        let nonces = self.nonces(tx)?;
+        if tx.nonce() < nonces.committed && chain.is_included(hash)? {
             self.tally.known();
             return Ok(Accepted { hash, standing: Standing::Included, is_new: false });
         }
-        if nonce < committed {
-            return Err(stale(nonce, committed).into());
-        }
-        if nonce < next {
-            return Err(taken(nonce, next).into());
-        }
-        let standing = if nonce == next {
+        check_nonce(tx, nonces)?;
+        let next = nonces.next;
+        let standing = if tx.nonce() == next {
             let follows = self.senders.find(tx.from()).filter(|(_, sender)| !sender.is_settled());
             match follows.map(|(id, _)| id) {
                 Some(id) => self.admit_unseen(tx, id, now_ms)?,
@@ -76,6 +71,32 @@ impl Core {
             Standing::Queued
         };
         Ok(Accepted { hash, standing, is_new: true })
+    }
+
+    /// Why the transaction would be refused as things are, whatever its signature is worth; none if
+    /// it could be taken, alone or after others of its sender, or is known. Room in the pool is not
+    /// looked at, nor whether a block holds the transaction: one whose nonce is stale may stand in one.
+    pub(crate) fn glance(&mut self, tx: &CheckedTx) -> Result<Option<Rejection>, Fault> {
+        if self.entries.by_hash(tx.hash()).is_some() {
+            return Ok(None);
+        }
+        let nonces = self.nonces(tx)?;
+        let looked = check_nonce(tx, nonces).map_err(AdmitError::from).and_then(|()| {
+            if tx.nonce() != nonces.next {
+                // Those before it may come with it.
+                return self.check_existence(tx, nonces.next);
+            }
+            // What it builds on may be among what is to be executed again.
+            if self.order.unsettled_len() > 0 { Ok(()) } else { self.ledger.check(tx) }
+        });
+        match looked {
+            Ok(()) => Ok(None),
+            Err(AdmitError::Rejected(reason)) => {
+                self.tally.refused(reason.code());
+                Ok(Some(reason))
+            }
+            Err(AdmitError::Fault(fault)) => Err(fault),
+        }
     }
 
     fn nonces(&self, tx: &CheckedTx) -> Result<Nonces, Fault> {
@@ -124,6 +145,16 @@ impl Core {
 
     /// A transaction beyond the sender's next nonce: kept until the gap closes.
     fn enqueue(&mut self, tx: &CheckedTx, next: u64, now_ms: u64) -> Result<(), AdmitError> {
+        self.check_queueable(tx, next)?;
+        self.room_for(tx, Newcomer::Queued, now_ms)?;
+        self.make_room(tx, now_ms);
+        let id = self.senders.open(tx.from(), next);
+        self.insert_queued(tx, id, now_ms);
+        Ok(())
+    }
+
+    /// Whether a transaction beyond the sender's next nonce may wait, if there is room.
+    fn check_queueable(&self, tx: &CheckedTx, next: u64) -> Result<(), AdmitError> {
         let nonce = tx.nonce();
         // The window counts from the last executable nonce, which is one below `next`.
         if nonce.saturating_sub(next) >= self.config.nonce_window {
@@ -132,15 +163,15 @@ impl Core {
         if self.senders.find(tx.from()).is_some_and(|(_, s)| s.queued.contains_key(&nonce)) {
             return Err(taken(nonce, next).into());
         }
-        // Keys cost nothing, so whoever has neither money nor a transaction must not take room.
+        self.check_existence(tx, next)
+    }
+
+    /// Keys cost nothing, so whoever has neither money nor a transaction must not take room.
+    fn check_existence(&self, tx: &CheckedTx, next: u64) -> Result<(), AdmitError> {
         if next == 0 && self.ledger.account(tx.from())? == Account::default() {
-            let refusal = too_high(nonce, next, self.config.nonce_window);
+            let refusal = too_high(tx.nonce(), next, self.config.nonce_window);
             return Err(refusal.with("account", "does not exist yet").into());
         }
-        self.room_for(tx, Newcomer::Queued, now_ms)?;
-        self.make_room(tx, now_ms);
-        let id = self.senders.open(tx.from(), next);
-        self.insert_queued(tx, id, now_ms);
         Ok(())
     }
 
@@ -206,6 +237,15 @@ impl Core {
         }
         Ok(())
     }
+}
+
+/// Refuses a nonce that is used up or that another transaction has.
+fn check_nonce(tx: &CheckedTx, Nonces { committed, next }: Nonces) -> Result<(), Rejection> {
+    let nonce = tx.nonce();
+    if nonce < committed {
+        return Err(stale(nonce, committed));
+    }
+    if nonce < next { Err(taken(nonce, next)) } else { Ok(()) }
 }
 
 pub(super) fn stale(nonce: u64, committed: u64) -> Rejection {

@@ -1,11 +1,13 @@
 //! Parsing and static checks on several threads.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use txpool::lanes::{Lane, Rules};
 use types::{CheckedTx, Code, Forks, Params, Rejection};
 
-use crate::support::Wallet;
+use crate::support::world::NOW;
+use crate::support::{Wallet, World};
 
 fn lane(threads: usize) -> Lane {
     let rules = Rules {
@@ -83,4 +85,52 @@ fn many_callers_share_a_lane() {
             assert_eq!(expected, caller.join().unwrap());
         }
     });
+}
+
+#[test]
+fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
+    let lane = lane(2);
+    let (rich, poor, other) = (Wallet::new(1), Wallet::new(2), Wallet::new(3));
+    let world = World::new(txpool::Config::default(), &[(&rich, 1_000)]);
+    let included = rich.at(0).transfer(&other, 1);
+    world.pending(&[&included]);
+    let forged = |text: String| {
+        let (front, _) = text.rsplit_once("\"signature\":\"").expect("a signature");
+        format!("{front}\"signature\":\"{}\"}}", "7".repeat(128)).into_bytes()
+    };
+    let of = |tx: &CheckedTx| tx.to_json();
+    let texts = vec![
+        forged(of(&poor.at(0).transfer(&other, 1))),
+        forged(of(&poor.at(5).transfer(&other, 1))),
+        forged(of(&rich.at(0).transfer(&poor, 7))),
+        forged(of(&rich.at(1).transfer(&poor, 5_000))),
+        forged(of(&rich.at(1).transfer(&poor, 5))),
+        of(&rich.at(1).transfer(&poor, 5)).into_bytes(),
+        of(&rich.at(90).transfer(&poor, 5)).into_bytes(),
+        of(&included).into_bytes(),
+        of(&poor.at(0).transfer(&other, 2)).into_bytes(),
+        of(&other.at(9).transfer(&other, 1)).into_bytes(),
+    ];
+    let pool = Arc::new(world.pool);
+    let expected = vec![
+        Err(Code::InsufficientBalance),
+        Err(Code::NonceTooHigh),
+        Err(Code::NonceTaken),
+        Err(Code::InsufficientBalance),
+        // What could be taken has to be signed.
+        Err(Code::BadSignature),
+        Ok(1),
+        // Those before it may come with it.
+        Ok(90),
+        Ok(0),
+        // The one before gives it the money.
+        Ok(0),
+        // It has some, waiting to be included, so it may wait too.
+        Ok(9),
+    ];
+    assert_eq!(expected, outcome(&lane.check_after_glance(texts.clone(), 1, &pool)));
+    let alone = outcome(&lane.check(texts, 1));
+    assert_eq!(vec![Err(Code::BadSignature); 5], alone[..5], "clients get the first refusal");
+    let good = pool.submit(&[rich.at(1).transfer(&poor, 5)], NOW).expect("no fault");
+    assert!(good.iter().all(Result::is_ok), "a look takes nothing");
 }
