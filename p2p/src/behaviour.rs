@@ -36,6 +36,14 @@ const BLOCKS_TIME_MAX: Duration = Duration::from_secs(20);
 /// Questions under way with one peer, in both directions.
 const STREAMS_MAX: usize = 16;
 
+/// What is written is written in pieces of so many bytes, each of which the other has to take within
+/// this time.
+const PIECE_BYTES: usize = 64 * 1024;
+const PIECE_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// Connections that are let in beyond the places, until it is decided who goes.
+const COMING_MAX: u32 = 8;
+
 /// How often the round trip to a peer is measured.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -84,7 +92,7 @@ impl Behaviour {
         Ok(Self {
             blocked: allow_block_list::Behaviour::default(),
             limits: connection_limits::Behaviour::new(connection_limits(limits)),
-            addresses: ip_limit::Behaviour::new(limits.per_address_max),
+            addresses: ip_limit::Behaviour::new(limits.per_address_max, limits.per_group_max),
             identify: identify::Behaviour::new(identify),
             ping: ping::Behaviour::new(ping::Config::new().with_interval(PING_INTERVAL)),
             gossip: gossip(network, *message_bytes_max)?,
@@ -114,7 +122,9 @@ fn connection_limits(limits: &Limits) -> ConnectionLimits {
     ConnectionLimits::default()
         .with_max_pending_incoming(Some(limits.opening_max))
         .with_max_pending_outgoing(Some(limits.opening_max))
-        .with_max_established_incoming(Some(limits.inbound_max))
+        // A few more than there are places: who comes is let in first, and then the least useful
+        // goes.
+        .with_max_established_incoming(Some(limits.inbound_max.saturating_add(COMING_MAX)))
         .with_max_established_outgoing(Some(limits.outbound_max))
         // Two nodes that dial each other at the same moment have two connections.
         .with_max_established_per_peer(Some(2))
@@ -240,6 +250,18 @@ where
     }
 }
 
+/// Writes at a least rate, so that nobody who does not read has the bytes held for longer.
+async fn write_steadily<T>(io: &mut T, bytes: &[u8]) -> io::Result<()>
+where
+    T: AsyncWrite + Unpin + Send,
+{
+    for piece in bytes.chunks(PIECE_BYTES) {
+        let written = tokio::time::timeout(PIECE_TIME_MAX, io.write_all(piece)).await;
+        written.map_err(|_late| io::Error::from(io::ErrorKind::TimedOut))??;
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl request_response::Codec for Frames {
     type Protocol = StreamProtocol;
@@ -274,7 +296,7 @@ impl request_response::Codec for Frames {
             let what = "the peer's version does not have the question";
             return Err(io::Error::new(io::ErrorKind::Unsupported, what));
         }
-        io.write_all(&bytes).await
+        write_steadily(io, &bytes).await
     }
 
     async fn write_response<T>(
@@ -286,6 +308,6 @@ impl request_response::Codec for Frames {
     where
         T: AsyncWrite + Unpin + Send,
     {
-        io.write_all(&bytes).await
+        write_steadily(io, &bytes).await
     }
 }

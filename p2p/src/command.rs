@@ -6,6 +6,8 @@ use libp2p::request_response::ResponseChannel;
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
 
+use crate::credit::Worth;
+
 /// Requests that may wait. Each is short work.
 pub(crate) const COMMANDS_MAX: usize = 256;
 
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     AnswerSync { channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
     /// A peer broke a rule that it could check.
     Offence { peer: PeerId, what: String },
+    /// What a peer brought was worth so much.
+    Settle { peer: PeerId, worth: Worth },
     /// A peer said how far its chain is.
     Height { peer: PeerId, height: u64 },
 }

@@ -38,14 +38,17 @@ impl Default for Config {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Connections that others opened.
+    /// Connections that others opened. Beyond, the least useful of them goes; those in `peers` do not
+    /// count.
     pub inbound_max: u32,
     /// Connections that this node opened.
     pub outbound_max: u32,
     /// Connections that are being opened, in each direction.
     pub opening_max: u32,
-    /// Connections that one IP address may have opened.
+    /// Connections that one IP address may have opened; those in `peers` do not count.
     pub per_address_max: u32,
+    /// Connections that the addresses of one group may have opened: a /24 of IPv4, a /64 of IPv6.
+    pub per_group_max: u32,
     /// With fewer peers, the node looks for more by exchange.
     pub peers_wanted: u32,
     /// Messages from peers that wait for the own pool; what comes beyond is ignored.
@@ -64,6 +67,7 @@ impl Default for Limits {
             outbound_max: 16,
             opening_max: 32,
             per_address_max: 16,
+            per_group_max: 16,
             peers_wanted: 8,
             waiting_max: 4_096,
             waiting_bytes_max: 16 * 1024 * 1024,

@@ -113,12 +113,13 @@ impl Targets {
         dials
     }
 
-    /// An attempt led to this peer.
-    pub(crate) fn connected(&mut self, connection: ConnectionId, peer: PeerId) {
+    /// An attempt led to this peer; answers whether it is one of these nodes.
+    pub(crate) fn connected(&mut self, connection: ConnectionId, peer: PeerId) -> bool {
         for target in self.list.iter_mut().filter(|it| it.dialling == Some(connection)) {
             target.dialling = None;
             target.peer = Some(peer);
         }
+        self.names(&peer)
     }
 
     /// An attempt failed; answers the address, if it was one of these nodes.

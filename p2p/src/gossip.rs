@@ -6,7 +6,8 @@ use libp2p::PeerId;
 use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError};
 
 use crate::SignedTx;
-use crate::intake::Judged;
+use crate::credit::Worth;
+use crate::intake::{Judged, Waiting};
 use crate::service::Service;
 use crate::wire::{self, PACK_BYTES_MAX, PACK_MAX};
 
@@ -16,7 +17,11 @@ impl Service {
     pub(crate) fn publish(&mut self, txs: Vec<SignedTx>) {
         let own: Vec<SignedTx> =
             txs.into_iter().filter(|tx| !self.recent.has(&tx.hash())).collect();
-        for pack in packs(&own) {
+        self.publish_all(&own);
+    }
+
+    fn publish_all(&mut self, txs: &[SignedTx]) {
+        for pack in packs(txs) {
             let count = u64::try_from(pack.len()).unwrap_or(u64::MAX);
             let gossip = &mut self.swarm.behaviour_mut().gossip;
             match gossip.publish(self.topic.clone(), wire::write_pack(pack)) {
@@ -49,26 +54,82 @@ impl Service {
 
     fn on_message(&mut self, id: MessageId, from: PeerId, data: &[u8]) {
         self.counters.messages.inc();
-        let acceptance = match wire::read_pack(data, PACK_MAX) {
+        if !self.has_credit(&from) {
+            return self.pass_over(&id, from);
+        }
+        match wire::read_pack(data, PACK_MAX) {
             Ok(txs) => {
                 self.recent.remember(txs.iter().map(SignedTx::hash), Instant::now());
-                if self.door.offer(id.clone(), from, txs) {
-                    return;
+                for Waiting { id, from, txs } in self.door.offer(Waiting { id, from, txs }) {
+                    self.counters.no_room.inc();
+                    self.settle(from, Worth::unread(txs.len()));
+                    self.report(&id, &from, &MessageAcceptance::Ignore);
                 }
-                self.counters.no_room.inc();
-                MessageAcceptance::Ignore
             }
             Err(error) => {
                 tracing::debug!(peer = %from, %error, "a peer sent a malformed message");
-                MessageAcceptance::Reject
+                self.report(&id, &from, &MessageAcceptance::Reject);
             }
-        };
-        self.on_judged(&Judged { id, from, acceptance });
+        }
+    }
+
+    /// Whether what this peer brings is looked at. Who shares its addresses with somebody that
+    /// wasted much has none either, but peers that an operator named do not suffer for that.
+    pub(crate) fn has_credit(&mut self, peer: &PeerId) -> bool {
+        let now = Instant::now();
+        let is_named = self.targets.names(peer);
+        let Some(connected) = self.peers.get_mut(peer) else { return true };
+        connected.credit.has_some(now) && (is_named || self.groups.has_some(connected.group(), now))
+    }
+
+    /// Leaves a message unread, because its sender has had this node work for nothing for too long.
+    /// It is the sender's fault, but not that of others who bring the same message.
+    fn pass_over(&mut self, id: &MessageId, from: PeerId) {
+        let now = Instant::now();
+        self.counters.unread.inc();
+        self.report(id, &from, &MessageAcceptance::Ignore);
+        let Some(peer) = self.peers.get_mut(&from) else { return };
+        if !peer.credit.has_some(now) {
+            peer.credit.overdraw(now);
+            self.score_credit(from, now);
+        }
+    }
+
+    /// Has the times without credit count in a peer's score. Whom an operator named stays: its
+    /// messages are left unread, and that is all.
+    pub(crate) fn score_credit(&mut self, peer: PeerId, now: Instant) {
+        let is_named = self.targets.names(&peer);
+        let Some(connected) = self.peers.get_mut(&peer) else { return };
+        let score = if is_named { 0.0 } else { connected.credit.score(now) };
+        let gossip = &mut self.swarm.behaviour_mut().gossip;
+        // False if gossip knows no such peer.
+        let _is_known: bool = gossip.set_application_score(&peer, score);
+    }
+
+    /// Counts what a peer brought against its credit.
+    pub(crate) fn settle(&mut self, peer: PeerId, worth: Worth) {
+        let now = Instant::now();
+        let is_named = self.targets.names(&peer);
+        let Some(connected) = self.peers.get_mut(&peer) else { return };
+        connected.credit.settle(worth, now);
+        if worth.new > 0 {
+            connected.useful = Some(now);
+        }
+        if !is_named {
+            self.groups.settle(connected.group(), worth, now);
+        }
+    }
+
+    /// The pool has looked at a message.
+    pub(crate) fn on_judged(&mut self, judged: Judged) {
+        let Judged { id, from, acceptance, worth, fresh } = judged;
+        self.settle(from, worth);
+        self.report(&id, &from, &acceptance);
+        self.publish_all(&fresh);
     }
 
     /// Tells gossip what to do with a message.
-    pub(crate) fn on_judged(&mut self, judged: &Judged) {
-        let Judged { id, from, acceptance } = judged;
+    fn report(&mut self, id: &MessageId, from: &PeerId, acceptance: &MessageAcceptance) {
         let (counter, acceptance) = match acceptance {
             MessageAcceptance::Accept => (&self.counters.accepted, MessageAcceptance::Accept),
             MessageAcceptance::Ignore => (&self.counters.ignored, MessageAcceptance::Ignore),

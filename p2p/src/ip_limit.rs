@@ -1,72 +1,73 @@
-//! How many connections one IP address may have opened, the ones being opened included. Refuses
+//! How many connections one IP address, and one group of them, may have opened, the ones being opened included. Refuses
 //! before the handshake, which is where a connection begins to cost something.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::task::{Context, Poll};
 
 use libp2p::core::Endpoint;
 use libp2p::core::transport::PortUse;
-use libp2p::multiaddr::Protocol;
 use libp2p::swarm::{
     ConnectionDenied, ConnectionId, FromSwarm, NetworkBehaviour, THandler, THandlerInEvent,
     THandlerOutEvent, ToSwarm, dummy,
 };
 use libp2p::{Multiaddr, PeerId};
 
-/// The address has as many connections as it may have.
+use crate::group::{Group, ip_of};
+
+/// The address, or its group, has as many connections as it may have.
 #[derive(Debug, thiserror::Error)]
-#[error("{ip} has {max} connections, which is all that one address may open")]
+#[error("{ip} or its group has {max} connections, which is all that it may open")]
 pub(crate) struct TooMany {
     ip: IpAddr,
     max: u32,
 }
 
-/// Counts connections that others opened, by IP address.
+/// Counts connections that others opened, by IP address and by its group. Peers that an operator
+/// named count only until the handshake has shown who they are.
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     max: u32,
+    group_max: u32,
     open: BTreeMap<ConnectionId, IpAddr>,
-    counts: BTreeMap<IpAddr, u32>,
+    named: BTreeSet<PeerId>,
 }
 
 impl Behaviour {
-    pub(crate) const fn new(max: u32) -> Self {
-        Self { max, open: BTreeMap::new(), counts: BTreeMap::new() }
+    pub(crate) const fn new(max: u32, group_max: u32) -> Self {
+        Self { max, group_max, open: BTreeMap::new(), named: BTreeSet::new() }
+    }
+
+    /// Connections of this peer do not count.
+    pub(crate) fn bypass(&mut self, peer: PeerId) {
+        self.named.insert(peer);
+    }
+
+    /// The peer's next connections count again.
+    pub(crate) fn count_again(&mut self, peer: &PeerId) {
+        self.named.remove(peer);
     }
 
     fn enter(&mut self, connection: ConnectionId, ip: IpAddr) -> Result<(), TooMany> {
-        let count = self.counts.entry(ip).or_insert(0);
-        if *count >= self.max {
+        let group = Group::of_ip(ip);
+        let count = |is_counted: &dyn Fn(IpAddr) -> bool| {
+            let counted = self.open.values().filter(|other| is_counted(**other)).count();
+            u32::try_from(counted).unwrap_or(u32::MAX)
+        };
+        if count(&|other| other == ip) >= self.max {
             return Err(TooMany { ip, max: self.max });
         }
-        *count = count.saturating_add(1);
+        if count(&|other| Group::of_ip(other) == group) >= self.group_max {
+            return Err(TooMany { ip, max: self.group_max });
+        }
         self.open.insert(connection, ip);
         Ok(())
     }
 
     fn leave(&mut self, connection: ConnectionId) {
-        let Some(ip) = self.open.remove(&connection) else { return };
-        let Some(count) = self.counts.get_mut(&ip) else { return };
-        *count = count.saturating_sub(1);
-        if *count == 0 {
-            self.counts.remove(&ip);
-        }
+        self.open.remove(&connection);
     }
-}
-
-/// The IP address in a multiaddress.
-pub(crate) fn ip_of(address: &Multiaddr) -> Option<IpAddr> {
-    address.iter().find_map(|part| {
-        if let Protocol::Ip4(ip) = part {
-            Some(IpAddr::V4(ip))
-        } else if let Protocol::Ip6(ip) = part {
-            Some(IpAddr::V6(ip).to_canonical())
-        } else {
-            None
-        }
-    })
 }
 
 impl NetworkBehaviour for Behaviour {
@@ -87,11 +88,14 @@ impl NetworkBehaviour for Behaviour {
 
     fn handle_established_inbound_connection(
         &mut self,
-        _: ConnectionId,
-        _: PeerId,
+        connection: ConnectionId,
+        peer: PeerId,
         _: &Multiaddr,
         _: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
+        if self.named.contains(&peer) {
+            self.leave(connection);
+        }
         Ok(dummy::ConnectionHandler)
     }
 
@@ -132,24 +136,40 @@ impl NetworkBehaviour for Behaviour {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_address_gets_its_share_and_room_again_when_one_closes() {
-        let mut limit = Behaviour::new(2);
-        let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
-        let id = ConnectionId::new_unchecked;
-        assert!(limit.enter(id(1), one).is_ok());
-        assert!(limit.enter(id(2), one).is_ok());
-        assert!(limit.enter(id(3), one).is_err(), "a third connection of one address");
-        assert!(limit.enter(id(4), other).is_ok());
-        limit.leave(id(3));
-        assert!(limit.enter(id(5), one).is_err(), "a refused connection gives no room back");
-        limit.leave(id(1));
-        assert!(limit.enter(id(6), one).is_ok());
+    fn enter(limit: &mut Behaviour, connection: usize, ip: &str) -> bool {
+        limit.enter(ConnectionId::new_unchecked(connection), ip.parse().unwrap()).is_ok()
     }
 
     #[test]
-    fn an_ipv4_address_written_as_ipv6_is_the_same_address() {
-        let written = "/ip6/::ffff:192.0.2.1/tcp/1".parse().unwrap();
-        assert_eq!(Some("192.0.2.1".parse().unwrap()), ip_of(&written));
+    fn an_address_gets_its_share_and_room_again_when_one_closes() {
+        let mut limit = Behaviour::new(2, 3);
+        let id = ConnectionId::new_unchecked;
+        assert!(enter(&mut limit, 1, "192.0.2.1"));
+        assert!(enter(&mut limit, 2, "192.0.2.1"));
+        assert!(!enter(&mut limit, 3, "192.0.2.1"), "a third connection of one address");
+        assert!(enter(&mut limit, 4, "192.0.2.2"));
+        assert!(!enter(&mut limit, 5, "192.0.2.3"), "a fourth connection of one group");
+        assert!(enter(&mut limit, 6, "192.0.3.1"));
+        limit.leave(id(3));
+        assert!(!enter(&mut limit, 7, "192.0.2.1"), "a refused connection gives no room back");
+        limit.leave(id(1));
+        assert!(enter(&mut limit, 8, "192.0.2.1"));
+    }
+
+    #[test]
+    fn a_named_peer_counts_only_until_it_has_shown_who_it_is() {
+        let (mut limit, peer) = (Behaviour::new(1, 1), PeerId::random());
+        let address: Multiaddr = "/ip4/127.0.0.1/tcp/1".parse().unwrap();
+        limit.bypass(peer);
+        for connection in 0..20 {
+            let id = ConnectionId::new_unchecked(connection);
+            assert!(limit.handle_pending_inbound_connection(id, &address, &address).is_ok());
+            let established =
+                limit.handle_established_inbound_connection(id, peer, &address, &address);
+            assert!(established.is_ok(), "{connection}");
+        }
+        limit.count_again(&peer);
+        assert!(enter(&mut limit, 20, "127.0.0.1"));
+        assert!(!enter(&mut limit, 21, "127.0.0.1"));
     }
 }

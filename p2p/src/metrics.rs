@@ -25,6 +25,8 @@ pub struct Counters {
     pub rejected: Counter,
     /// Messages from peers that found no room before the own pool.
     pub no_room: Counter,
+    /// Messages that were left unread, because their senders bring what no pool takes.
+    pub unread: Counter,
     /// Transactions that were pulled from peers and taken.
     pub pulled: Counter,
     /// Questions of peers that were answered.
@@ -60,6 +62,7 @@ impl Counters {
             ignored,
             rejected,
             no_room,
+            unread,
             pulled,
             answered,
             unanswered,
@@ -81,6 +84,7 @@ impl Counters {
         registry.register("messages_ignored", "Messages that were nobody's fault", ignored);
         registry.register("messages_rejected", "Messages that broke a rule", rejected);
         registry.register("messages_no_room", "Messages that found no room", no_room);
+        registry.register("messages_unread", "Messages of peers without credit", unread);
         registry.register("pulled", "Transactions pulled from peers and taken", pulled);
         registry.register("questions_answered", "Questions of peers answered", answered);
         registry.register("questions_unanswered", "Questions of peers refused", unanswered);

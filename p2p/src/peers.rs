@@ -8,6 +8,8 @@ use libp2p::swarm::ConnectionId;
 use libp2p::{Multiaddr, PeerId};
 
 use crate::Direction;
+use crate::credit::Credit;
+use crate::group::Group;
 use crate::ports::Status;
 use crate::rate::Allowance;
 
@@ -16,6 +18,9 @@ const IDENTIFY_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// How long a node of another network stays connected, so that it gets to know the reason too.
 const STRANGER_TIME: Duration = Duration::from_millis(500);
+
+/// Who has not brought anything for so long goes first when there is no room.
+const TRIAL: Duration = Duration::from_secs(600);
 
 /// One connection.
 #[derive(Debug)]
@@ -40,6 +45,49 @@ pub(crate) struct Connected {
     pub(crate) allowance: Allowance,
     /// For questions about the chain.
     pub(crate) chain_allowance: Allowance,
+    /// What it may still waste.
+    pub(crate) credit: Credit,
+    /// When it last brought a transaction that was new.
+    pub(crate) useful: Option<Instant>,
+}
+
+/// How much a connection is worth to this node, the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Usefulness {
+    /// It has been there for a while and has brought nothing.
+    Idle,
+    /// It may still show what it is worth.
+    Fresh,
+    /// It is of this network, and may still show it.
+    Known,
+    /// It has brought transactions that were new.
+    Useful,
+}
+
+impl Connected {
+    /// Whether the peer opened all its connections itself.
+    fn is_inbound(&self) -> bool {
+        self.links.values().all(|link| link.direction == Direction::Inbound)
+    }
+
+    fn worth(&self, now: Instant) -> Usefulness {
+        let within = |since: Instant| now.saturating_duration_since(since) < TRIAL;
+        if self.useful.is_some_and(within) {
+            Usefulness::Useful
+        } else if !within(self.since) {
+            Usefulness::Idle
+        } else if self.is_known {
+            Usefulness::Known
+        } else {
+            Usefulness::Fresh
+        }
+    }
+
+    /// The group of its address.
+    pub(crate) fn group(&self) -> Group {
+        let link = self.links.values().next();
+        link.map_or(Group::NONE, |link| Group::of(&link.address))
+    }
 }
 
 /// The connected peers.
@@ -70,6 +118,8 @@ impl Peers {
             status: None,
             allowance: Allowance::new(now),
             chain_allowance: Allowance::new(now),
+            credit: Credit::of_peer(now),
+            useful: None,
         });
         connected.links.insert(connection, link);
     }
@@ -89,10 +139,47 @@ impl Peers {
         self.list.get_mut(peer)
     }
 
+    /// Any connection of the peer.
+    pub(crate) fn link(&self, peer: &PeerId) -> Option<&Link> {
+        self.list.get(peer)?.links.values().next()
+    }
+
     /// Any address of the peer.
     pub(crate) fn address(&self, peer: &PeerId) -> Option<&Multiaddr> {
-        let link = self.list.get(peer)?.links.values().next()?;
-        Some(&link.address)
+        self.link(peer).map(|link| &link.address)
+    }
+
+    /// Whether this node has opened a connection to the peer.
+    pub(crate) fn is_dialled(&self, peer: &PeerId) -> bool {
+        self.list.get(peer).is_some_and(|it| !it.is_inbound())
+    }
+
+    /// Connections that others opened, but for those of named peers.
+    pub(crate) fn inbound(&self, is_named: impl Fn(&PeerId) -> bool) -> usize {
+        let others = self.list.iter().filter(|(peer, _)| !is_named(peer));
+        let inbound = |link: &&Link| link.direction == Direction::Inbound;
+        others.map(|(_, it)| it.links.values().filter(inbound).count()).sum()
+    }
+
+    /// Whom to part with when there are too many that came by themselves: the least useful of the
+    /// address group that has most. Named peers, and those that this node has dialled, stay.
+    pub(crate) fn least_useful(
+        &self,
+        is_named: impl Fn(&PeerId) -> bool,
+        now: Instant,
+    ) -> Option<PeerId> {
+        let came = self.list.iter().filter(|(peer, it)| it.is_inbound() && !is_named(peer));
+        let came: Vec<_> = came.collect();
+        let mut groups: BTreeMap<Group, usize> = BTreeMap::new();
+        for (_, it) in &came {
+            let count = groups.entry(it.group()).or_default();
+            *count = count.saturating_add(1);
+        }
+        let key = |it: &Connected| {
+            let crowd = groups.get(&it.group()).copied().unwrap_or_default();
+            (std::cmp::Reverse(crowd), it.worth(now), std::cmp::Reverse(it.since))
+        };
+        came.into_iter().min_by_key(|(_, it)| key(it)).map(|(peer, _)| *peer)
     }
 
     pub(crate) fn has(&self, peer: &PeerId) -> bool {
@@ -110,6 +197,12 @@ impl Peers {
     /// Those that said that they are of this network.
     pub(crate) fn known(&self) -> Vec<PeerId> {
         self.list.iter().filter(|(_, it)| it.is_known).map(|(peer, _)| *peer).collect()
+    }
+
+    /// Those that have been without credit as of late.
+    pub(crate) fn overdrawn(&self) -> Vec<PeerId> {
+        let overdrawn = self.list.iter().filter(|(_, it)| it.credit.is_overdrawn());
+        overdrawn.map(|(peer, _)| *peer).collect()
     }
 
     /// Those that have not said in time which network they are of.

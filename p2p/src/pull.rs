@@ -3,7 +3,11 @@
 //!
 //! A peer is asked for everything when it connects, and from time to time one peer after the other
 //! for a few pages, each time going on where the last one ended; so gossip may lose messages.
+//!
+//! A pull has to come forward: who answers ever so little ever so late is left for a while. Peers
+//! that an operator named are pulled from beside all others, so that they never wait for these.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,23 +18,39 @@ use tokio_util::sync::CancellationToken;
 use types::{Address, Hash};
 
 use crate::command::Command;
+use crate::credit::Worth;
 use crate::ports::{Outcome, Pool};
 use crate::recent::Recent;
 use crate::serve::goes_on;
 use crate::verdict::offence;
-use crate::wire::{self, PACK_MAX, Question, WireError, Wish};
+use crate::wire::{self, ANSWER_BYTES_WANTED, PACK_MAX, Question, WireError, Wish};
 use crate::{Counters, Fault, SignedTx};
 
 /// How often a peer is asked again.
 pub(crate) const PULL_INTERVAL: Duration = Duration::from_secs(5);
-/// Pulls that may wait. More peers than that do not connect at the same time.
+/// Pulls that may wait, of named peers and of others. More peers than that do not connect at the same
+/// time.
 pub(crate) const PULLS_MAX: usize = 64;
-/// Peers that are pulled from at the same time.
-const PARALLEL_MAX: usize = 4;
+/// Named peers that are pulled from at the same time.
+const PARALLEL_NAMED: usize = 4;
+/// Others that are pulled from at the same time, beside the former.
+const PARALLEL_OTHERS: usize = 8;
 /// Pages of a pull from a peer that has just connected: about 260,000 hashes.
 const PAGES_FIRST: usize = 128;
 /// Pages of a later pull.
 const PAGES_LATER: usize = 4;
+/// How long a peer may keep this node waiting in one pull, beyond the time that its bytes take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The least rate, in bytes per second: a line that is slower has no room for a share of the
+/// transactions of a busy chain either.
+const RATE_MIN: usize = 32 * 1024;
+/// How long a peer that was too slow is left; doubled with each further time.
+const REST: Duration = Duration::from_secs(30);
+const REST_MAX: Duration = Duration::from_secs(960);
+/// Slow peers that are remembered. New names cost nothing, so more would not help.
+const SLOW_MAX: usize = 1_024;
+/// A pull ends when so many transactions were refused, and more than were new.
+const REFUSED_MAX: u32 = 1_024;
 
 /// How much to pull.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,13 +66,18 @@ pub(crate) enum Extent {
 pub(crate) struct Tools {
     pub(crate) pool: Arc<dyn Pool>,
     pub(crate) recent: Arc<Recent>,
+    /// What the pool refused lately is not fetched again for a while.
+    pub(crate) refused: Arc<Recent>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) counters: Counters,
 }
 
 /// The task that pulls.
 pub(crate) struct Puller {
-    pub(crate) wanted: mpsc::Receiver<(PeerId, Extent)>,
+    /// From peers that an operator named.
+    pub(crate) named: mpsc::Receiver<(PeerId, Extent)>,
+    /// From others.
+    pub(crate) others: mpsc::Receiver<(PeerId, Extent)>,
     pub(crate) tools: Tools,
 }
 
@@ -60,6 +85,8 @@ pub(crate) struct Puller {
 enum Stopped {
     /// The peer did not answer, or went away.
     Unanswered,
+    /// The peer kept this node waiting.
+    Slow,
     /// The peer broke a rule.
     Offence(String),
 }
@@ -72,6 +99,41 @@ fn unreadable(what: &str, error: WireError) -> Stopped {
     Stopped::Offence(format!("{what}: {error}"))
 }
 
+/// How a pull ended.
+struct Ended {
+    peer: PeerId,
+    extent: Extent,
+    /// Where to go on; none for the beginning.
+    position: Option<Address>,
+    was_slow: bool,
+}
+
+/// Peers that were too slow.
+#[derive(Default)]
+struct Slow(BTreeMap<PeerId, (Instant, u32)>);
+
+impl Slow {
+    fn rests(&self, peer: &PeerId, now: Instant) -> bool {
+        self.0.get(peer).is_some_and(|(until, _)| now < *until)
+    }
+
+    fn note(&mut self, peer: PeerId, was_slow: bool, now: Instant) {
+        if !was_slow {
+            self.0.remove(&peer);
+            return;
+        }
+        if self.0.len() >= SLOW_MAX && !self.0.contains_key(&peer) {
+            let soonest = self.0.iter().min_by_key(|(_, (until, _))| *until);
+            if let Some(soonest) = soonest.map(|(peer, _)| *peer) {
+                self.0.remove(&soonest);
+            }
+        }
+        let times = self.0.get(&peer).map_or(0, |(_, times)| *times);
+        let rest = REST.saturating_mul(1 << times.min(10)).min(REST_MAX);
+        self.0.insert(peer, (now + rest, times.saturating_add(1)));
+    }
+}
+
 impl Puller {
     /// Pulls until asked to stop.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), Fault> {
@@ -80,64 +142,107 @@ impl Puller {
     }
 
     async fn work(&mut self) {
-        let mut running = JoinSet::new();
-        let mut position = None;
+        let (mut named, mut others) = (JoinSet::new(), JoinSet::new());
+        let (mut position, mut slow) = (None, Slow::default());
         loop {
-            tokio::select! {
-                wanted = self.wanted.recv(), if running.len() < PARALLEL_MAX => {
-                    let Some((peer, extent)) = wanted else { return };
-                    let (after, pages) = match extent {
-                        Extent::Whole => (None, PAGES_FIRST),
-                        Extent::Part => (position, PAGES_LATER),
-                    };
-                    let tools = self.tools.clone();
-                    running.spawn(async move { (extent, tools.pull(peer, after, pages).await) });
+            let ended = tokio::select! {
+                wanted = self.named.recv(), if named.len() < PARALLEL_NAMED => {
+                    let Some(wanted) = wanted else { return };
+                    self.begin(&mut named, wanted, position, &slow);
+                    continue;
                 }
-                Some(ended) = running.join_next() => {
-                    if let Ok((Extent::Part, end)) = ended {
-                        position = end;
-                    }
+                wanted = self.others.recv(), if others.len() < PARALLEL_OTHERS => {
+                    let Some(wanted) = wanted else { return };
+                    self.begin(&mut others, wanted, position, &slow);
+                    continue;
                 }
+                Some(ended) = named.join_next() => ended,
+                Some(ended) = others.join_next() => ended,
+            };
+            // A pull has no way to panic; if it did, the next one begins at the beginning.
+            let Ok(Ended { peer, extent, position: end, was_slow }) = ended else { continue };
+            slow.note(peer, was_slow, Instant::now());
+            if extent == Extent::Part {
+                position = end;
             }
         }
+    }
+
+    fn begin(
+        &self,
+        running: &mut JoinSet<Ended>,
+        (peer, extent): (PeerId, Extent),
+        position: Option<Address>,
+        slow: &Slow,
+    ) {
+        let now = Instant::now();
+        self.tools.refused.age(now);
+        if slow.rests(&peer, now) {
+            return;
+        }
+        let (after, pages) = match extent {
+            Extent::Whole => (None, PAGES_FIRST),
+            Extent::Part => (position, PAGES_LATER),
+        };
+        let pull =
+            Pull { tools: self.tools.clone(), peer, patience: PATIENCE, total: Worth::default() };
+        running.spawn(pull.run(extent, after, pages));
     }
 }
 
-impl Tools {
-    /// Pulls at most `pages` pages after `after`; answers where to go on, none for the beginning.
-    async fn pull(self, peer: PeerId, after: Option<Address>, pages: usize) -> Option<Address> {
-        match self.pull_pages(peer, after, pages).await {
+/// One pull from one peer.
+struct Pull {
+    tools: Tools,
+    peer: PeerId,
+    /// How long the peer may keep this node waiting from now on.
+    patience: Duration,
+    /// What came.
+    total: Worth,
+}
+
+impl Pull {
+    /// Pulls at most `pages` pages after `after`.
+    async fn run(mut self, extent: Extent, after: Option<Address>, pages: usize) -> Ended {
+        let end = self.pages(after, pages).await;
+        let was_slow = matches!(end, Err(Stopped::Slow));
+        let peer = self.peer;
+        let position = match end {
             Ok(position) => position,
-            Err(Stopped::Unanswered) => None,
+            Err(Stopped::Unanswered | Stopped::Slow) => None,
             Err(Stopped::Offence(what)) => {
-                drop(self.commands.send(Command::Offence { peer, what }).await);
+                drop(self.tools.commands.send(Command::Offence { peer, what }).await);
                 None
             }
+        };
+        if was_slow {
+            tracing::debug!(%peer, "a peer answers too slowly to be pulled from");
         }
+        Ended { peer, extent, position, was_slow }
     }
 
-    async fn pull_pages(
-        &self,
-        peer: PeerId,
+    async fn pages(
+        &mut self,
         mut after: Option<Address>,
         pages: usize,
     ) -> Result<Option<Address>, Stopped> {
         for _ in 0..pages {
-            let page = self.ask(peer, Wish::List { after }).await?;
+            let page = self.ask(Wish::List { after }).await?;
             // The stream of a question that is not answered is closed, which looks like this.
             if page.is_empty() {
                 return Err(Stopped::Unanswered);
             }
-            let (height, listing) =
+            let (height, mut listing) =
                 wire::read_listing(&page).map_err(|error| unreadable("a list", error))?;
             if !goes_on(&listing, after) {
                 return Err(Stopped::Offence("a list that goes backwards".to_owned()));
             }
-            drop(self.commands.send(Command::Height { peer, height }).await);
+            let told = Command::Height { peer: self.peer, height };
+            drop(self.tools.commands.send(told).await);
             let next = listing.next;
-            let unknown = self.pool.unknown(listing.hashes).await;
+            listing.hashes.retain(|hash| !self.tools.refused.has(hash));
+            let unknown = self.tools.pool.unknown(listing.hashes).await;
             for part in unknown.chunks(PACK_MAX) {
-                self.fetch(peer, part.to_vec()).await?;
+                self.fetch(part.to_vec()).await?;
             }
             match next {
                 None => return Ok(None),
@@ -147,11 +252,11 @@ impl Tools {
         Ok(after)
     }
 
-    /// Fetches the transactions and offers them to the pool. An answer may stop early, and what is
-    /// no longer pooled is left out; so it is asked again as long as something comes.
-    async fn fetch(&self, peer: PeerId, mut hashes: Vec<Hash>) -> Result<(), Stopped> {
+    /// Fetches the transactions and offers them to the pool. An answer ends early when it is full, and
+    /// then the rest is asked for; what is no longer pooled is left out.
+    async fn fetch(&mut self, mut hashes: Vec<Hash>) -> Result<(), Stopped> {
         while !hashes.is_empty() {
-            let answer = self.ask(peer, Wish::Fetch { hashes: hashes.clone() }).await?;
+            let answer = self.ask(Wish::Fetch { hashes: hashes.clone() }).await?;
             if answer.is_empty() {
                 return Ok(());
             }
@@ -164,22 +269,88 @@ impl Tools {
             if hashes.len().saturating_add(txs.len()) != before {
                 return Err(Stopped::Offence("transactions that nobody asked for".to_owned()));
             }
-            self.recent.remember(txs.iter().map(SignedTx::hash), Instant::now());
-            let outcomes = self.pool.submit(txs).await;
-            if let Some(code) = offence(&outcomes) {
-                return Err(Stopped::Offence(format!("an invalid transaction: {code}")));
+            self.offer(txs).await?;
+            if answer.len() < ANSWER_BYTES_WANTED {
+                return Ok(());
             }
-            let taken = outcomes.iter().filter(|outcome| **outcome == Outcome::New).count();
-            self.counters.pulled.inc_by(u64::try_from(taken).unwrap_or(u64::MAX));
         }
         Ok(())
     }
 
-    async fn ask(&self, peer: PeerId, wish: Wish) -> Result<Vec<u8>, Stopped> {
-        let question = Question { height: self.pool.height(), wish }.write();
+    async fn offer(&mut self, txs: Vec<SignedTx>) -> Result<(), Stopped> {
+        let Tools { pool, recent, refused, commands, counters } = &self.tools;
+        let (now, hashes): (_, Vec<Hash>) =
+            (Instant::now(), txs.iter().map(SignedTx::hash).collect());
+        recent.remember(hashes.iter().copied(), now);
+        let outcomes = pool.submit(txs).await;
+        if let Some(code) = offence(&outcomes) {
+            return Err(Stopped::Offence(format!("an invalid transaction: {code}")));
+        }
+        let is_refused = |outcome: &Outcome| matches!(outcome, Outcome::Refused(_));
+        let lost = hashes.into_iter().zip(&outcomes).filter(|(_, outcome)| is_refused(outcome));
+        refused.remember(lost.map(|(hash, _)| hash), now);
+        let worth = Worth::of(&outcomes);
+        counters.pulled.inc_by(u64::from(worth.new));
+        drop(commands.send(Command::Settle { peer: self.peer, worth }).await);
+        self.total.new = self.total.new.saturating_add(worth.new);
+        self.total.refused = self.total.refused.saturating_add(worth.refused);
+        if self.total.refused > REFUSED_MAX.max(self.total.new) {
+            return Err(Stopped::Unanswered);
+        }
+        Ok(())
+    }
+
+    /// Asks, and counts how long the answer takes for its bytes.
+    async fn ask(&mut self, wish: Wish) -> Result<Vec<u8>, Stopped> {
+        let question = Question { height: self.tools.pool.height(), wish }.write();
         let (answer, answered) = oneshot::channel();
-        let command = Command::Ask { peer, question, answer };
-        self.commands.send(command).await.map_err(|_closed| Stopped::Unanswered)?;
-        answered.await.ok().flatten().ok_or(Stopped::Unanswered)
+        let command = Command::Ask { peer: self.peer, question, answer };
+        let asked = Instant::now();
+        self.tools.commands.send(command).await.map_err(|_closed| Stopped::Unanswered)?;
+        let answer = tokio::time::timeout(self.patience, answered).await;
+        let Ok(answer) = answer else { return Err(Stopped::Slow) };
+        let answer = answer.ok().flatten().ok_or(Stopped::Unanswered)?;
+        self.patience = patience_after(self.patience, asked.elapsed(), answer.len());
+        Ok(answer)
+    }
+}
+
+/// What is left of the patience after an answer of so many bytes that took so long.
+fn patience_after(patience: Duration, taken: Duration, bytes: usize) -> Duration {
+    let ms = bytes.saturating_mul(1_000) / RATE_MIN;
+    let earned = Duration::from_millis(u64::try_from(ms).unwrap_or(u64::MAX));
+    patience.saturating_sub(taken).saturating_add(earned).min(PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_drips_uses_the_patience_up_and_who_sends_much_does_not() {
+        let drip = patience_after(PATIENCE, Duration::from_secs(9), 300);
+        assert!(drip < Duration::from_millis(1_100), "{drip:?}");
+        let mut left = PATIENCE;
+        for _ in 0..100 {
+            // A line of a megabit per second.
+            left = patience_after(left, Duration::from_secs(1), 128 * 1024);
+        }
+        assert!(left > PATIENCE / 2, "{left:?}");
+    }
+
+    #[test]
+    fn a_slow_peer_rests_longer_each_time_and_is_forgiven_when_it_was_fast() {
+        let (now, peer, mut slow) = (Instant::now(), PeerId::random(), Slow::default());
+        slow.note(peer, true, now);
+        assert!(slow.rests(&peer, now + REST - Duration::from_millis(1)));
+        assert!(!slow.rests(&peer, now + REST));
+        slow.note(peer, true, now);
+        assert!(slow.rests(&peer, now + REST));
+        slow.note(peer, false, now);
+        assert!(!slow.rests(&peer, now));
+        for _ in 0..2 * SLOW_MAX {
+            slow.note(PeerId::random(), true, now);
+        }
+        assert_eq!(SLOW_MAX, slow.0.len());
     }
 }

@@ -9,12 +9,16 @@ use tokio_util::sync::CancellationToken;
 use types::Hash;
 
 use crate::command::Command;
+use crate::places::Bounds;
 use crate::ports::{Listing, Pool};
 use crate::wire::{self, ANSWER_BYTES_WANTED, LIST_MAX, LIST_WANTED, Question, Wish};
 use crate::{Counters, Fault, SignedTx};
 
-/// Questions that may wait, of all peers. Beyond, they are not answered.
-pub(crate) const QUESTIONS_MAX: usize = 64;
+/// Questions that may be under way. With the size of an answer, which is a mebibyte and one
+/// transaction more, this bounds the memory for those who ask and do not read.
+pub(crate) const PLACES: Bounds = Bounds { shared: 24, named: 12, of_peer: 4, first: 2 };
+/// Questions that may wait: all that have a place.
+pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 
 /// A question of a peer.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The task that owns the swarm: one loop, nothing in it waits.
 
 mod connections;
-mod meeting;
+pub(crate) mod meeting;
 mod operator;
 
 use std::collections::BTreeMap;
@@ -21,10 +21,12 @@ use crate::bans::Bans;
 use crate::behaviour::{Behaviour, BehaviourEvent, SCORE_MIN};
 use crate::book::Book;
 use crate::command::Command;
+use crate::credit::Groups;
 use crate::dial::Targets;
 use crate::handle::View;
 use crate::intake::{Door, Judged};
 use crate::peers::Peers;
+use crate::places::Places;
 use crate::pull::{Extent, PULL_INTERVAL};
 use crate::recent::Recent;
 use crate::serve::Asked;
@@ -52,6 +54,8 @@ pub(crate) struct Service {
     pub(crate) topic: TopicHash,
     /// With fewer peers more are looked for; none if there is no exchange.
     pub(crate) peers_wanted: Option<usize>,
+    /// Places for peers that come by themselves and that nobody named.
+    pub(crate) inbound_max: usize,
     pub(crate) peers: Peers,
     pub(crate) targets: Targets,
     pub(crate) book: Book,
@@ -59,7 +63,15 @@ pub(crate) struct Service {
     pub(crate) answers: BTreeMap<OutboundRequestId, oneshot::Sender<Option<Vec<u8>>>>,
     pub(crate) door: Door,
     pub(crate) asked: mpsc::Sender<Asked>,
+    /// Questions about the pool whose answer has not left.
+    pub(crate) pool_places: Places,
+    /// Questions about peers whose answer has not left.
+    pub(crate) exchange_places: Places,
+    /// What the peers of an address group may still waste together.
+    pub(crate) groups: Groups,
     pub(crate) desk: Desk,
+    /// To the puller: named peers, and others.
+    pub(crate) named_pulls: mpsc::Sender<(PeerId, Extent)>,
     pub(crate) pulls: mpsc::Sender<(PeerId, Extent)>,
     pub(crate) recent: Arc<Recent>,
     pub(crate) view: Arc<Mutex<View>>,
@@ -80,7 +92,7 @@ impl Service {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
                 event = self.swarm.select_next_some() => self.on_event(event)?,
-                Some(judged) = judged.recv() => self.on_judged(&judged),
+                Some(judged) = judged.recv() => self.on_judged(judged),
                 _ = announcements.recv_many(&mut announced, ANNOUNCED_MAX), if has_announcers => {
                     self.publish(std::mem::take(&mut announced));
                 }
@@ -103,8 +115,8 @@ impl Service {
             SwarmEvent::IncomingConnectionError { send_back_addr, error, .. } => {
                 self.on_refused(&send_back_addr, &error);
             }
-            SwarmEvent::OutgoingConnectionError { connection_id, error, .. } => {
-                self.on_dial_failed(connection_id, &error);
+            SwarmEvent::OutgoingConnectionError { connection_id, peer_id, error, .. } => {
+                self.on_dial_failed(connection_id, peer_id, &error);
             }
             SwarmEvent::NewListenAddr { address, .. } => {
                 self.view.lock().listen_addresses.push(address.to_string());
@@ -148,6 +160,9 @@ impl Service {
         for peer in self.peers.silent(now) {
             tracing::info!(%peer, "disconnecting from a peer that does not say who it is");
             let _was_connected = self.swarm.disconnect_peer_id(peer);
+        }
+        for peer in self.peers.overdrawn() {
+            self.score_credit(peer, now);
         }
         for (peer, score) in self.offenders() {
             self.keep_out(peer, &format!("its score is {score:.0}"));
@@ -194,9 +209,15 @@ impl Service {
         let _is_new = self.swarm.behaviour_mut().blocked.block_peer(peer);
     }
 
-    pub(crate) fn pull(&self, peer: PeerId, extent: Extent) {
+    /// Has the puller pull from a peer, unless all that it brings is for nothing.
+    pub(crate) fn pull(&mut self, peer: PeerId, extent: Extent) {
+        if !self.has_credit(&peer) {
+            return;
+        }
+        let is_named = self.targets.names(&peer);
+        let pulls = if is_named { &self.named_pulls } else { &self.pulls };
         // Without room others are being pulled from, and the next turn comes.
-        let _queued = self.pulls.try_send((peer, extent));
+        let _queued = pulls.try_send((peer, extent));
     }
 
     /// Brings what is shown up to date.

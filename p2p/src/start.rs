@@ -17,14 +17,16 @@ use crate::bans::Bans;
 use crate::behaviour::{Behaviour, Parts};
 use crate::book::Book;
 use crate::command::{COMMANDS_MAX, Command};
+use crate::credit::Groups;
 use crate::dial::Targets;
 use crate::handle::View;
 use crate::peers::Peers;
+use crate::places::Places;
 use crate::ports::{Chain, Pool};
 use crate::pull::{Extent, PULL_INTERVAL, PULLS_MAX, Puller, Tools};
 use crate::recent::Recent;
-use crate::serve::{Asked, QUESTIONS_MAX, Server};
-use crate::service::{Inbox, Service};
+use crate::serve::{self, Asked, QUESTIONS_MAX, Server};
+use crate::service::{Inbox, Service, meeting};
 use crate::sync::{self, Desk, Reader};
 use crate::wire::PACK_BYTES_MAX;
 use crate::{Config, Counters, Fault, Handle, NetworkId, StartError, intake};
@@ -129,7 +131,8 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
     let (verdicts, judged) = mpsc::channel(JUDGED_MAX);
     let (questions, asked) = mpsc::channel(QUESTIONS_MAX);
     let (chain_questions, chain_asked) = mpsc::channel(sync::QUESTIONS_MAX);
-    let (pulls, wanted) = mpsc::channel(PULLS_MAX);
+    let (pulls, others) = mpsc::channel(PULLS_MAX);
+    let (named_pulls, named) = mpsc::channel(PULLS_MAX);
     let (door, intake) = intake::open(&config.limits, Arc::clone(&pool), verdicts);
 
     let wanted_peers = usize::try_from(config.limits.peers_wanted).unwrap_or(usize::MAX);
@@ -138,6 +141,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         version: network.version(),
         topic: network.topic().hash(),
         peers_wanted: config.exchange.then_some(wanted_peers),
+        inbound_max: usize::try_from(config.limits.inbound_max).unwrap_or(usize::MAX),
         peers: Peers::default(),
         targets: Targets::new(own),
         book: Book::new(own),
@@ -145,7 +149,11 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         answers: std::collections::BTreeMap::new(),
         door,
         asked: questions,
+        pool_places: Places::new(serve::PLACES),
+        exchange_places: Places::new(meeting::EXCHANGE_PLACES),
+        groups: Groups::default(),
         desk: Desk::new(Arc::clone(&chain), chain_questions, now),
+        named_pulls,
         pulls,
         recent: Arc::clone(&recent),
         view: Arc::clone(&view),
@@ -160,7 +168,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         Task { name: "gossip-intake", run: Box::pin(intake.run(stop.clone())) },
     ];
     let shared = Shared { pool, chain, recent, commands, counters };
-    tasks.extend(shared.tasks(Queues { asked, chain_asked, wanted }, &stop));
+    tasks.extend(shared.tasks(Queues { asked, chain_asked, named, others }, &stop));
     let Shared { commands, counters, .. } = shared;
     Ok(Started { handle: Handle { peer_id: own, announcements, commands, view, counters }, tasks })
 }
@@ -178,12 +186,13 @@ struct Shared {
 struct Queues {
     asked: mpsc::Receiver<Asked>,
     chain_asked: mpsc::Receiver<sync::Asked>,
-    wanted: mpsc::Receiver<(PeerId, Extent)>,
+    named: mpsc::Receiver<(PeerId, Extent)>,
+    others: mpsc::Receiver<(PeerId, Extent)>,
 }
 
 impl Shared {
     fn tasks(&self, queues: Queues, stop: &CancellationToken) -> [Task; 3] {
-        let Queues { asked, chain_asked, wanted } = queues;
+        let Queues { asked, chain_asked, named, others } = queues;
         let commands = || self.commands.clone();
         let counters = || self.counters.clone();
         let (pool, chain) = (|| Arc::clone(&self.pool), Arc::clone(&self.chain));
@@ -191,8 +200,10 @@ impl Shared {
         let reader =
             Reader { asked: chain_asked, chain, commands: commands(), counters: counters() };
         let recent = Arc::clone(&self.recent);
-        let tools = Tools { pool: pool(), recent, commands: commands(), counters: counters() };
-        let puller = Puller { wanted, tools };
+        let refused = Arc::new(Recent::new(Instant::now()));
+        let tools =
+            Tools { pool: pool(), recent, refused, commands: commands(), counters: counters() };
+        let puller = Puller { named, others, tools };
         [
             Task { name: "gossip-serve", run: Box::pin(server.run(stop.clone())) },
             Task { name: "gossip-blocks", run: Box::pin(reader.run(stop.clone())) },

@@ -1,12 +1,15 @@
 //! A signed transaction as it travels: the signer's exact text and the signature.
 
+use std::sync::Arc;
+
 use types::transaction::seal;
 use types::{CheckedTx, Hash, Signature};
 
 /// A signed transaction that nobody looked at yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignedTx {
-    payload: Box<str>,
+    /// Shared by copies.
+    payload: Arc<str>,
     signature: Signature,
     hash: Hash,
 }
@@ -27,7 +30,7 @@ impl SignedTx {
 
     /// The signer's text.
     #[must_use]
-    pub const fn payload(&self) -> &str {
+    pub fn payload(&self) -> &str {
         &self.payload
     }
 
@@ -44,7 +47,7 @@ impl SignedTx {
     }
 
     /// Bytes in a pack.
-    pub(crate) const fn packed_bytes(&self) -> usize {
+    pub(crate) fn packed_bytes(&self) -> usize {
         self.payload.len().saturating_add(4 + 64)
     }
 }

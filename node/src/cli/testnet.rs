@@ -217,6 +217,7 @@ fn settings_text(kind: Kind, member: &Member, members: &[Member]) -> Result<Stri
         others().map(|it| format!("{}/p2p/{}", it.place.gossip_address, it.peer_id)).collect();
     if kind == Kind::Processes {
         config.p2p.gossip.limits.per_address_max = PER_ADDRESS_MAX;
+        config.p2p.gossip.limits.per_group_max = PER_ADDRESS_MAX;
     }
     config.snapshots.interval_blocks = SNAPSHOT_INTERVAL;
     let text = toml::to_string(&config)

@@ -17,8 +17,23 @@ impl Service {
         endpoint: &ConnectedPoint,
     ) {
         self.peers.opened(peer, connection, endpoint, Instant::now());
-        self.targets.connected(connection, peer);
+        if self.targets.connected(connection, peer) {
+            self.bypass(peer);
+        }
         tracing::debug!(%peer, address = %endpoint.get_remote_address(), "connected");
+        self.make_room();
+    }
+
+    /// With more connections of others than there are places, parts with the least useful peer.
+    fn make_room(&mut self) {
+        let is_named = |peer: &PeerId| self.targets.names(peer);
+        if self.peers.inbound(is_named) <= self.inbound_max {
+            return;
+        }
+        let Some(peer) = self.peers.least_useful(is_named, Instant::now()) else { return };
+        tracing::debug!(%peer, "no room for a peer");
+        self.counters.refused.inc();
+        let _was_connected = self.swarm.disconnect_peer_id(peer);
     }
 
     pub(super) fn on_closed(&mut self, peer: PeerId, connection: ConnectionId) {
@@ -29,6 +44,7 @@ impl Service {
                 self.block(peer);
             }
             self.targets.lost(&peer, Instant::now());
+            self.book.left(&peer, Instant::now());
             tracing::debug!(%peer, "disconnected");
             self.show();
         }
@@ -46,8 +62,17 @@ impl Service {
         }
     }
 
-    pub(super) fn on_dial_failed(&mut self, connection: ConnectionId, error: &DialError) {
+    pub(super) fn on_dial_failed(
+        &mut self,
+        connection: ConnectionId,
+        peer: Option<PeerId>,
+        error: &DialError,
+    ) {
         let now = Instant::now();
+        if let (Some(peer), DialError::Transport(_) | DialError::WrongPeerId { .. }) = (peer, error)
+        {
+            self.book.failed(&peer, now);
+        }
         if let DialError::Denied { .. } = error {
             self.counters.refused.inc();
         }
@@ -70,9 +95,9 @@ impl Service {
         }
         let peers = &self.peers;
         for options in self.targets.due(now, |peer| peers.has(peer)) {
-            let connection = options.connection_id();
+            let (connection, peer) = (options.connection_id(), options.get_peer_id());
             if let Err(error) = self.swarm.dial(options) {
-                self.on_dial_failed(connection, &error);
+                self.on_dial_failed(connection, peer, &error);
             }
         }
     }

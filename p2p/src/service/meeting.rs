@@ -5,11 +5,16 @@ use std::time::Instant;
 use libp2p::{PeerId, identify, ping, request_response};
 
 use super::Service;
-use crate::book::Reach;
+use crate::group::ip_of;
 use crate::peers::Connected;
+use crate::places::{Bounds, Left};
 use crate::pull::Extent;
+use crate::reach::{Reach, are_private};
 use crate::serve::Asked;
 use crate::wire;
+
+/// Answers with addresses that may be under way: of 64 KiB at most, and asked for once by each peer.
+pub(crate) const EXCHANGE_PLACES: Bounds = Bounds { shared: 16, named: 8, of_peer: 1, first: 1 };
 
 type Question = request_response::Event<Vec<u8>, Vec<u8>>;
 type Message = request_response::Message<Vec<u8>, Vec<u8>>;
@@ -20,10 +25,12 @@ impl Service {
         if info.protocol_version != self.version {
             return self.refuse_stranger(peer_id, &info.protocol_version);
         }
-        let reach = self.peers.address(&peer_id).map_or(Reach::Elsewhere, Reach::of);
         if let Some(record) = info.signed_peer_record {
+            let (now, reach) = (Instant::now(), self.reach(&peer_id));
             // Checked by the library; a wrong one would not be here.
-            let _is_signed = self.book.learn(record, reach, Instant::now());
+            let _is_signed = self.book.learn(record, peer_id, reach, now);
+            let seen = self.peers.address(&peer_id).and_then(ip_of);
+            self.book.met(&peer_id, seen, self.peers.is_dialled(&peer_id), now);
         }
         let Some(peer) = self.peers.get_mut(&peer_id) else { return };
         if std::mem::replace(&mut peer.is_known, true) {
@@ -34,6 +41,18 @@ impl Service {
         self.pull(peer_id, Extent::Whole);
         self.ask_for_peers(peer_id);
         self.show();
+    }
+
+    /// Which addresses are taken from a peer.
+    fn reach(&self, peer: &PeerId) -> Reach {
+        let external = || self.swarm.external_addresses();
+        let lives_privately = if external().next().is_some() {
+            are_private(external())
+        } else {
+            are_private(self.swarm.listeners())
+        };
+        let link = self.peers.link(peer);
+        link.map_or(Reach::Public, |it| Reach::of(&it.address, it.direction, lives_privately))
     }
 
     fn refuse_stranger(&mut self, peer: PeerId, version: &str) {
@@ -80,11 +99,16 @@ impl Service {
     pub(super) fn on_pool(&mut self, event: Question) {
         match event {
             Question::Message {
-                peer, message: Message::Request { request, channel, .. }, ..
+                peer,
+                message: Message::Request { request_id, request, channel },
+                ..
             } => {
                 let asked = Asked { peer, question: request, channel };
+                let is_named = self.targets.names(&peer);
+                let has_place = self.may_ask(&peer)
+                    && self.pool_places.enter(request_id, peer, is_named, Instant::now());
                 // A question that is not passed on is answered by the closing of its stream.
-                if !self.may_ask(&peer) || self.asked.try_send(asked).is_err() {
+                if !has_place || self.asked.try_send(asked).is_err() {
                     self.counters.unanswered.inc();
                 }
             }
@@ -99,7 +123,12 @@ impl Service {
                     drop(answer.send(None));
                 }
             }
-            Question::InboundFailure { .. } | Question::ResponseSent { .. } => {}
+            Question::InboundFailure { request_id, error, .. } => {
+                self.pool_places.left(request_id, Left::by(&error), Instant::now());
+            }
+            Question::ResponseSent { request_id, .. } => {
+                self.pool_places.left(request_id, Left::Taken, Instant::now());
+            }
         }
     }
 
@@ -135,13 +164,20 @@ impl Service {
 
     pub(super) fn on_exchange(&mut self, event: Question) {
         match event {
-            Question::Message { peer, message: Message::Request { channel, .. }, .. } => {
-                if !self.may_ask(&peer) {
+            Question::Message {
+                peer,
+                message: Message::Request { request_id, channel, .. },
+                ..
+            } => {
+                let (now, is_named) = (Instant::now(), self.targets.names(&peer));
+                if !self.may_ask(&peer)
+                    || !self.exchange_places.enter(request_id, peer, is_named, now)
+                {
                     self.counters.unanswered.inc();
                     return;
                 }
                 let tells = self.peers_wanted.is_some();
-                let records = if tells { self.book.tell(&peer) } else { Vec::new() };
+                let records = if tells { self.book.tell(&peer, now) } else { Vec::new() };
                 let answer = wire::write_records(records);
                 let exchange = &mut self.swarm.behaviour_mut().exchange;
                 // Fails if the peer is gone, and then there is nobody to tell.
@@ -154,15 +190,21 @@ impl Service {
             Question::OutboundFailure { peer, error, .. } => {
                 tracing::debug!(%peer, %error, "a peer did not tell whom it knows");
             }
-            Question::InboundFailure { .. } | Question::ResponseSent { .. } => {}
+            Question::InboundFailure { request_id, error, .. } => {
+                self.exchange_places.left(request_id, Left::by(&error), Instant::now());
+            }
+            Question::ResponseSent { request_id, .. } => {
+                self.exchange_places.left(request_id, Left::Taken, Instant::now());
+            }
         }
     }
 
     fn on_records(&mut self, peer: PeerId, bytes: &[u8]) {
         let now = Instant::now();
-        let reach = self.peers.address(&peer).map_or(Reach::Elsewhere, Reach::of);
-        let are_signed = wire::read_records(bytes)
-            .map(|records| records.into_iter().all(|record| self.book.read(record, reach, now)));
+        let reach = self.reach(&peer);
+        let are_signed = wire::read_records(bytes).map(|records| {
+            records.into_iter().all(|record| self.book.read(record, peer, reach, now))
+        });
         match are_signed {
             Ok(true) => {}
             Err(error) if error.is_cut_off() => {}

@@ -49,6 +49,7 @@ impl Service {
                 }
             }
             Command::AnswerSync { channel, answer } => self.answer_chain(channel, answer),
+            Command::Settle { peer, worth } => self.settle(peer, worth),
             Command::Offence { peer, what } => self.keep_out(peer, &what),
             Command::Height { peer, height } => {
                 if let Some(peer) = self.peers.get_mut(&peer) {
@@ -72,6 +73,7 @@ impl Service {
     /// Peers that an operator named find room whatever the limits say.
     pub(crate) fn bypass(&mut self, peer: libp2p::PeerId) {
         self.swarm.behaviour_mut().limits.bypass_peer_id(&peer);
+        self.swarm.behaviour_mut().addresses.bypass(peer);
     }
 
     fn remove(&mut self, whom: &Whom) {
@@ -85,6 +87,7 @@ impl Service {
         for peer in gone {
             self.book.forget(&peer);
             self.swarm.behaviour_mut().limits.remove_peer_id(&peer);
+            self.swarm.behaviour_mut().addresses.count_again(&peer);
             // An error says that it was not connected.
             let _was_connected = self.swarm.disconnect_peer_id(peer);
         }

@@ -9,14 +9,15 @@ use libp2p::request_response::{self, InboundRequestId, OutboundRequestId, Respon
 use tokio::sync::{mpsc, oneshot};
 
 use super::wire::{self, Question};
+use crate::places::{Bounds, Left, Places};
 use crate::ports::{Chain, Status};
 use crate::service::Service;
 
-/// Questions of all peers that may be under way, from their arrival until the answer has left. With
-/// the size of an answer this bounds the memory for those who ask and do not read.
-pub(crate) const QUESTIONS_MAX: usize = 24;
-/// Those of one peer.
-const QUESTIONS_OF_PEER_MAX: usize = 4;
+/// Questions that may be under way. With the size of an answer this bounds the memory for those who
+/// ask and do not read. A status is answered from memory, in a few bytes, and takes no place.
+const PLACES: Bounds = Bounds { shared: 16, named: 8, of_peer: 4, first: 2 };
+/// Questions that may wait for the reader: all that have a place.
+pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 /// How often peers are asked how far they are.
 pub(crate) const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -44,7 +45,7 @@ pub(crate) struct Desk {
     pub(crate) chain: Arc<dyn Chain>,
     pub(crate) asked: mpsc::Sender<Asked>,
     /// Questions of peers whose answer has not left.
-    pub(crate) open: BTreeMap<InboundRequestId, PeerId>,
+    pub(crate) places: Places,
     /// Own questions.
     pub(crate) expected: BTreeMap<OutboundRequestId, (PeerId, Expected)>,
     pub(crate) next_status: Instant,
@@ -52,14 +53,8 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(chain: Arc<dyn Chain>, asked: mpsc::Sender<Asked>, now: Instant) -> Self {
-        let (open, expected) = (BTreeMap::new(), BTreeMap::new());
-        Self { chain, asked, open, expected, next_status: now + STATUS_INTERVAL }
-    }
-
-    /// Whether one more question of this peer may be under way.
-    fn has_room(&self, peer: &PeerId) -> bool {
-        let own = self.open.values().filter(|other| *other == peer).count();
-        self.open.len() < QUESTIONS_MAX && own < QUESTIONS_OF_PEER_MAX
+        let (places, expected) = (Places::new(PLACES), BTreeMap::new());
+        Self { chain, asked, places, expected, next_status: now + STATUS_INTERVAL }
     }
 
     fn waits_for_status(&self, peer: &PeerId) -> bool {
@@ -111,8 +106,11 @@ impl Service {
                 tracing::debug!(%peer, %error, "a peer did not answer about its chain");
                 self.on_sync_answer(request_id, None);
             }
-            Event::InboundFailure { request_id, .. } | Event::ResponseSent { request_id, .. } => {
-                self.desk.open.remove(&request_id);
+            Event::InboundFailure { request_id, error, .. } => {
+                self.desk.places.left(request_id, Left::by(&error), Instant::now());
+            }
+            Event::ResponseSent { request_id, .. } => {
+                self.desk.places.left(request_id, Left::Taken, Instant::now());
             }
         }
     }
@@ -125,7 +123,7 @@ impl Service {
         channel: ResponseChannel<Vec<u8>>,
     ) {
         // A question that is not passed on is answered by the closing of its stream.
-        if !self.may_ask_chain(&peer) || !self.desk.has_room(&peer) {
+        if !self.may_ask_chain(&peer) {
             self.counters.sync_refused.inc();
             return;
         }
@@ -134,14 +132,17 @@ impl Service {
             Err(error) => self.keep_out(peer, &format!("a question about the chain: {error}")),
             Ok(Question::Status(theirs)) => {
                 self.told_status(peer, theirs);
-                self.desk.open.insert(id, peer);
                 let status = self.desk.chain.status();
                 self.answer_chain(channel, wire::write_status(&status));
             }
-            Ok(question) => match self.desk.asked.try_send(Asked { question, channel }) {
-                Ok(()) => drop(self.desk.open.insert(id, peer)),
-                Err(_) => drop(self.counters.sync_refused.inc()),
-            },
+            Ok(question) => {
+                let is_named = self.targets.names(&peer);
+                let has_place = self.desk.places.enter(id, peer, is_named, Instant::now());
+                let asked = Asked { question, channel };
+                if !has_place || self.desk.asked.try_send(asked).is_err() {
+                    self.counters.sync_refused.inc();
+                }
+            }
         }
     }
 

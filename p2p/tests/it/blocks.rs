@@ -66,7 +66,8 @@ async fn questions_in_excess_are_refused_at_once() {
     let (gate, closed) = mpsc::channel();
     let ahead = Node::with_chain(DoubleChain::up_to(70, 10).behind(closed)).await;
     let behind = Node::with_chain(DoubleChain::default()).await;
-    behind.meet(&ahead).await;
+    // Whom a node names has all places of one peer from the beginning.
+    ahead.meet(&behind).await;
     let peer = behind.peer(&ahead).key;
     let ask = |_| behind.handle.blocks(peer, (1, 1), TIME);
     let all = join_all((0..10).map(ask));

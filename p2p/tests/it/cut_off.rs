@@ -70,7 +70,7 @@ struct Behaviour {
 }
 
 /// A node that says that it is of the network, asks and answers as it is told.
-struct Double {
+pub(crate) struct Double {
     swarm: Swarm<Behaviour>,
     node: PeerId,
     /// What the node asked.
@@ -79,7 +79,7 @@ struct Double {
 
 impl Double {
     /// One that speaks this protocol of the network, connected to the node.
-    async fn of(kind: &str, node: &Node) -> Self {
+    pub(crate) async fn of(kind: &str, node: &Node) -> Self {
         let genesis = Hash::digest(b"genesis").to_string();
         let name = format!("/ombra/town/{}/{kind}/1", &genesis[..8]);
         let protocol = StreamProtocol::try_from_owned(name).expect("a protocol");
@@ -108,6 +108,18 @@ impl Double {
             }
         };
         Self { swarm, node, asked: Vec::new() }
+    }
+
+    /// Keeps the connection and answers nothing, for ever.
+    pub(crate) async fn stays_silent(mut self) {
+        let mut unanswered = Vec::new();
+        loop {
+            let event = self.swarm.select_next_some().await;
+            let SwarmEvent::Behaviour(BehaviourEvent::Questions(event)) = event else { continue };
+            if let Event::Message { message: Message::Request { channel, .. }, .. } = event {
+                unanswered.push(channel);
+            }
+        }
     }
 
     /// Asks this and waits until there is an answer, or will be none. What the node asks meanwhile

@@ -4,6 +4,7 @@ mod admission;
 mod blocks;
 mod cut_off;
 mod echo;
+mod flood;
 mod malformed;
 mod peers;
 mod spreading;

@@ -60,6 +60,11 @@ impl DoublePool {
         self.taken.lock().values().any(|tx| tx.payload().starts_with(beginning))
     }
 
+    /// Transactions whose texts begin like this.
+    pub(crate) fn count_like(&self, beginning: &str) -> usize {
+        self.taken.lock().values().filter(|tx| tx.payload().starts_with(beginning)).count()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.taken.lock().len()
     }
