@@ -25,8 +25,13 @@ pub async fn read_length_prefixed(
         ));
     }
 
-    let mut buf = vec![0; len];
-    socket.read_exact(&mut buf).await?;
+    // Memory is taken for what has come, not for what was announced.
+    let mut buf = Vec::new();
+    let limit = len as u64;
+    socket.take(limit).read_to_end(&mut buf).await?;
+    if buf.len() < len {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
 
     Ok(buf)
 }

@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -7,19 +6,20 @@ use fnv::{FnvHashMap, FnvHashSet};
 use libp2p::swarm::derive_prelude::FromSwarm;
 use libp2p::swarm::{
     CloseConnection, ConnectionHandler, ConnectionId, NetworkBehaviour, NotifyHandler,
-    OneShotHandler, ToSwarm,
+    OneShotHandler, OneShotHandlerConfig, SubstreamProtocol, ToSwarm,
 };
 use libp2p::{Multiaddr, PeerId};
 use prometheus_client::registry::Registry;
 
-use crate::protocol::Message;
+use crate::events::Events;
 
+mod events;
 mod length_prefixed;
 mod metrics;
 mod protocol;
 
 pub use metrics::Metrics;
-pub use protocol::{Config, Topic};
+pub use protocol::{Config, Message, Topic};
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Event {
@@ -36,7 +36,7 @@ pub struct Behaviour {
     subscriptions: FnvHashSet<Topic>,
     peers: FnvHashMap<PeerId, FnvHashSet<Topic>>,
     topics: FnvHashMap<Topic, FnvHashSet<PeerId>>,
-    events: VecDeque<ToSwarm<Event, Message>>,
+    events: Events,
     metrics: Option<Metrics>,
 }
 
@@ -83,7 +83,7 @@ impl Behaviour {
         self.subscriptions.insert(topic);
         let msg = Message::Subscribe(topic);
         for peer in self.peers.keys() {
-            self.events.push_back(ToSwarm::NotifyHandler {
+            self.events.push(ToSwarm::NotifyHandler {
                 peer_id: *peer,
                 event: msg.clone(),
                 handler: NotifyHandler::Any,
@@ -100,7 +100,7 @@ impl Behaviour {
         let msg = Message::Unsubscribe(*topic);
         if let Some(peers) = self.topics.get(topic) {
             for peer in peers {
-                self.events.push_back(ToSwarm::NotifyHandler {
+                self.events.push(ToSwarm::NotifyHandler {
                     peer_id: *peer,
                     event: msg.clone(),
                     handler: NotifyHandler::Any,
@@ -117,7 +117,7 @@ impl Behaviour {
         let msg = Message::Broadcast(*topic, msg);
         if let Some(peers) = self.topics.get(topic) {
             for peer in peers {
-                self.events.push_back(ToSwarm::NotifyHandler {
+                self.events.push(ToSwarm::NotifyHandler {
                     peer_id: *peer,
                     event: msg.clone(),
                     handler: NotifyHandler::Any,
@@ -131,10 +131,18 @@ impl Behaviour {
         }
     }
 
+    /// A handler that takes no message longer than the configuration says.
+    fn handler(&self) -> Handler {
+        Handler::new(
+            SubstreamProtocol::new(self.config.clone(), ()),
+            OneShotHandlerConfig::default(),
+        )
+    }
+
     fn inject_connected(&mut self, peer: &PeerId) {
         self.peers.insert(*peer, FnvHashSet::default());
         for topic in &self.subscriptions {
-            self.events.push_back(ToSwarm::NotifyHandler {
+            self.events.push(ToSwarm::NotifyHandler {
                 peer_id: *peer,
                 event: Message::Subscribe(*topic),
                 handler: NotifyHandler::Any,
@@ -164,7 +172,7 @@ impl NetworkBehaviour for Behaviour {
         _local_addr: &Multiaddr,
         _remote_addr: &Multiaddr,
     ) -> Result<libp2p::swarm::THandler<Self>, libp2p::swarm::ConnectionDenied> {
-        Ok(Handler::default())
+        Ok(self.handler())
     }
 
     fn handle_established_outbound_connection(
@@ -175,7 +183,7 @@ impl NetworkBehaviour for Behaviour {
         _role_override: libp2p::core::Endpoint,
         _port_use: libp2p::core::transport::PortUse,
     ) -> Result<libp2p::swarm::THandler<Self>, libp2p::swarm::ConnectionDenied> {
-        Ok(Handler::default())
+        Ok(self.handler())
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
@@ -205,7 +213,7 @@ impl NetworkBehaviour for Behaviour {
         let ev = match msg {
             // What this node does not want to hear of is not kept: anybody may name topics without
             // end.
-            Ok(Rx(Subscribe(topic) | Unsubscribe(topic)))
+            Ok(Rx(Subscribe(topic) | Unsubscribe(topic) | Broadcast(topic, _)))
                 if !self.subscriptions.contains(&topic) =>
             {
                 return;
@@ -246,7 +254,7 @@ impl NetworkBehaviour for Behaviour {
             Err(e) => {
                 tracing::debug!("Failed to broadcast message: {e}");
 
-                self.events.push_back(ToSwarm::CloseConnection {
+                self.events.push(ToSwarm::CloseConnection {
                     peer_id: peer,
                     connection: CloseConnection::One(connection_id),
                 });
@@ -254,11 +262,11 @@ impl NetworkBehaviour for Behaviour {
                 return;
             }
         };
-        self.events.push_back(ToSwarm::GenerateEvent(ev));
+        self.events.push(ToSwarm::GenerateEvent(ev));
     }
 
     fn poll(&mut self, _: &mut Context) -> Poll<ToSwarm<Event, Message>> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.events.pop() {
             Poll::Ready(event)
         } else {
             Poll::Pending
