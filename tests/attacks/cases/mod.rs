@@ -6,6 +6,14 @@ use tests::harness::suite::Case;
 mod height_claim;
 mod nobody;
 mod strangers_ahead;
+mod closed_desk;
+mod filled_book;
+mod nobody;
+mod peers;
+mod poor_flood;
+mod slow_pull;
+mod taken_places;
+mod unread_answers;
 
 /// All attacks.
 pub(crate) const CASES: &[Case<()>] = &[
@@ -26,5 +34,39 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "five strangers tell running nodes that they are far behind",
         needs: Need::Loopback,
         run: strangers_ahead::run,
+        name: "poor_flood",
+        about: "a peer floods a node with well-signed transfers of accounts that have nothing",
+        needs: Need::Loopback,
+        run: poor_flood::run,
+    },
+    Case {
+        name: "closed_desk",
+        about: "peers ask a node for blocks and read no answer",
+        needs: Need::Loopback,
+        run: closed_desk::run,
+    },
+    Case {
+        name: "slow_pull",
+        about: "peers give a node one transaction of their pools each nine seconds",
+        needs: Need::Loopback,
+        run: slow_pull::run,
+    },
+    Case {
+        name: "filled_book",
+        about: "peers tell a node of hundreds of others that do not exist",
+        needs: Need::Loopback,
+        run: filled_book::run,
+    },
+    Case {
+        name: "taken_places",
+        about: "three addresses take all places that a node has for peers",
+        needs: Need::Loopback,
+        run: taken_places::run,
+    },
+    Case {
+        name: "unread_answers",
+        about: "peers ask a node for large transactions and read no answer",
+        needs: Need::Loopback,
+        run: unread_answers::run,
     },
 ];

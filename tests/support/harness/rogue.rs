@@ -1,6 +1,7 @@
 //! A peer that speaks the nodes' protocols and sends whatever bytes a test wants it to.
 
 mod raw;
+mod relay;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -51,6 +52,11 @@ pub struct Plan {
     pub protocols: Vec<String>,
     /// Whether its messages carry its name and signature.
     pub is_signed: bool,
+    /// Whether it leaves the answers to its questions unread.
+    pub is_deaf: bool,
+    /// The address that it comes from, such as `127.0.5.1`; whichever the system gives if there is
+    /// none.
+    pub from: Option<String>,
 }
 
 impl Plan {
@@ -64,6 +70,8 @@ impl Plan {
             topics: vec![format!("/ombra/{chain}/{short}/txs/1")],
             protocols: vec![format!("/ombra/{chain}/{short}/{protocol}/1")],
             is_signed: false,
+            is_deaf: false,
+            from: None,
         })
     }
 
@@ -86,7 +94,21 @@ impl Plan {
             topics: ["/consensus", "/proposal_parts", "/liveness"].map(str::to_owned).to_vec(),
             protocols: std::iter::once(protocol).chain(others).map(name).collect(),
             is_signed: true,
+            is_deaf: false,
+            from: None,
         })
+    }
+
+    /// The same, but it leaves the answers to its questions unread.
+    #[must_use]
+    pub fn deaf(self) -> Self {
+        Self { is_deaf: true, ..self }
+    }
+
+    /// The same from this address.
+    #[must_use]
+    pub fn coming_from(self, address: &str) -> Self {
+        Self { from: Some(address.to_owned()), ..self }
     }
 
     /// The same, but it neither publishes nor hears anything.
@@ -157,7 +179,10 @@ impl Rogue {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let guard = runtime.enter();
         let swarm = swarm(&plan)?;
-        let dial = dial.iter().map(|address| Ok(address.parse()?));
+        let dial = dial.iter().map(|address| match &plan.from {
+            None => Ok(address.parse()?),
+            Some(from) => relay::to(address, from),
+        });
         let dial: Vec<Multiaddr> = dial.collect::<anyhow::Result<_>>()?;
         drop(guard);
         let (orders, queue) = mpsc::channel(ORDERS_MAX);
@@ -281,7 +306,7 @@ fn swarm(plan: &Plan) -> anyhow::Result<Swarm<Behaviour>> {
         .iter()
         .map(|name| Ok((StreamProtocol::try_from_owned(name.clone())?, ProtocolSupport::Full)));
     let ask = request_response::Behaviour::with_codec(
-        Raw,
+        Raw { is_deaf: plan.is_deaf },
         protocols.collect::<anyhow::Result<Vec<_>>>()?,
         request_response::Config::default().with_request_timeout(Duration::from_secs(20)),
     );

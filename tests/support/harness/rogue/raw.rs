@@ -19,7 +19,10 @@ pub struct Question {
 
 /// Any bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raw;
+pub(super) struct Raw {
+    /// Answers are left unread.
+    pub(super) is_deaf: bool,
+}
 
 async fn read<T: AsyncRead + Unpin + Send>(io: &mut T) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -48,6 +51,9 @@ impl request_response::Codec for Raw {
     where
         T: AsyncRead + Unpin + Send,
     {
+        if self.is_deaf {
+            futures::future::pending::<()>().await;
+        }
         read(io).await
     }
 
