@@ -3,15 +3,14 @@
 use tests::harness::needs::Need;
 use tests::harness::suite::Case;
 
-mod height_claim;
-mod nobody;
-mod strangers_ahead;
 mod closed_desk;
 mod filled_book;
+mod height_claim;
 mod nobody;
 mod peers;
 mod poor_flood;
 mod slow_pull;
+mod strangers_ahead;
 mod taken_places;
 mod unread_answers;
 
@@ -34,6 +33,8 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "five strangers tell running nodes that they are far behind",
         needs: Need::Loopback,
         run: strangers_ahead::run,
+    },
+    Case {
         name: "poor_flood",
         about: "a peer floods a node with well-signed transfers of accounts that have nothing",
         needs: Need::Loopback,
