@@ -3,6 +3,14 @@
 use tests::harness::needs::Need;
 use tests::harness::suite::Case;
 
+mod blob_race;
+mod blobs;
+mod dropped_blobs;
+mod foreign_rebuild;
+mod height_claim;
+mod nobody;
+mod simulate_chunk;
+mod strangers_ahead;
 mod closed_desk;
 mod filled_book;
 mod height_claim;
@@ -69,5 +77,29 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "peers ask a node for large transactions and read no answer",
         needs: Need::Loopback,
         run: unread_answers::run,
+    },
+    Case {
+        name: "blob_race",
+        about: "blobs are dropped while others of their chunks wait and their last ones are asked about",
+        needs: Need::Loopback,
+        run: blob_race::run,
+    },
+    Case {
+        name: "simulate_chunk",
+        about: "24 times a second: what would the last chunk of a blob of 16 MiB do?",
+        needs: Need::Loopback,
+        run: simulate_chunk::run,
+    },
+    Case {
+        name: "dropped_blobs",
+        about: "600 blobs of 2,600 chunks each are due together",
+        needs: Need::Loopback,
+        run: dropped_blobs::run,
+    },
+    Case {
+        name: "foreign_rebuild",
+        about: "two transactions for each nonce, one here and one there, beside a pool that is full",
+        needs: Need::Loopback,
+        run: foreign_rebuild::run,
     },
 ];

@@ -274,10 +274,8 @@ impl Cutter<'_> {
         for (_, row) in rows {
             chunk::push(row.table.tag.unwrap_or(0), row.key, row.value, &mut self.bytes);
         }
-        let leaves: Vec<Leaf<'_>> = rows
-            .iter()
-            .map(|(hash, row)| Leaf { key_hash: *hash, value: row.value })
-            .collect();
+        let leaves: Vec<Leaf<'_>> =
+            rows.iter().map(|(hash, row)| Leaf { key_hash: *hash, value: row.value }).collect();
         let Subtree { hash, leaves } = subtree::of_leaves(bits, &leaves);
         let bytes = if rows.is_empty() { 0 } else { self.out.add(&self.bytes)? };
         let bits = u16::try_from(bits).map_err(|_too_many| BROKEN)?;

@@ -1,0 +1,297 @@
+//! What the pool's questions cost at worst, over the largest things that the state can hold: the check,
+//! the simulation and the admission of a transaction of each kind. Nobody may make the pool wait for
+//! longer than a millisecond by one question, so this program fails if any takes longer; and what one
+//! slice of a rebuild takes is a part of every commit that needs one.
+//!
+//! `cargo bench -p state --bench checks`
+
+#![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
+#![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use state::pieces::Pieces;
+use state::tables::{Accounts, BlobChunks, BlobPieces, Blobs, Runs, Supplies, ValidatorVotes};
+use state::{Chain, Draft, Forks, Memory, PendingState, SharedPending, validators};
+use types::build::{Envelope, Unsigned};
+use types::tx::{
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
+    BlobFinalize, BlobInit, ChatTurn, MinerRegister, Transfer, ValidatorVote,
+};
+use types::{
+    Account, Address, Amount, Blob, Body, CheckedTx, Hash, Keypair, OpenVote, Params, Run,
+    RunStatus, SetMember, SizeLimits, Supply, Transaction, TxLocation, ids,
+};
+
+/// The longest that a question may take.
+const QUESTION_MAX: Duration = Duration::from_millis(1);
+/// How often each is asked; the median counts, because the machine has other work, too.
+const TIMES: usize = 21;
+const CHUNK: usize = 400_000;
+/// The most chunks of a blob by default, and at all.
+const CHUNKS: u32 = 42;
+const CHUNKS_MAX: u32 = 2_685;
+/// The most entries of a run's list.
+const EXCLUDED_MAX: u64 = 1_000;
+const VALIDATORS: u64 = 64;
+const ATTACHMENTS: usize = 16;
+/// Transactions of a slice of a rebuild, and of a full pool.
+const SLICE: usize = 2_048;
+const POOL: usize = 165_000;
+
+fn key(number: u64) -> Keypair {
+    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
+}
+
+fn tx(from: &Keypair, nonce: u64, body: &Body) -> CheckedTx {
+    let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
+    let address = from.address().to_string();
+    let unsigned = Unsigned::build(body, &address, &from.public_key(), &envelope);
+    let limits = SizeLimits::from(&Params::default());
+    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+}
+
+fn blob(id: &str, owner: &Keypair, total: u32, received: u32) -> Blob {
+    Blob {
+        blob_id: id.to_owned(),
+        owner: owner.address(),
+        content_type: "text/plain".to_owned(),
+        total_bytes: u64::from(total) * 400_000,
+        total_chunks: u64::from(total),
+        received: u64::from(received),
+        content_hash: Hash::ZERO,
+        received_hash: (received == total).then_some(Hash::ZERO),
+        is_final: received == total,
+        created_at: 1,
+    }
+}
+
+fn run(id: Hash, submitter: &Keypair, miner: Option<&Keypair>) -> Run {
+    let excluded = (0..EXCLUDED_MAX).map(|number| {
+        Address::new(*Hash::digest(&number.to_le_bytes()).as_bytes().first_chunk().unwrap())
+    });
+    Run {
+        agent_run_id: id,
+        conversation_id: Hash::ZERO,
+        submitter: submitter.address(),
+        max_fee: Amount::new(1_000_000_000),
+        max_steps: 1_000_000,
+        status: if miner.is_some() { RunStatus::Running } else { RunStatus::Pending },
+        miner: miner.map(Keypair::address),
+        step_count: 500_000,
+        last_step_index: Some(500_000),
+        tokens_out: 1_000,
+        steps_digest: Hash::ZERO,
+        settlement: None,
+        submitted_at: 1,
+        claimed_at: None,
+        finished_at: None,
+        deadline_at: None,
+        reopens: 1_000,
+        excluded_miners: excluded.collect(),
+        request: TxLocation { height: 1, position: 0 },
+        claim: None,
+        finish: None,
+    }
+}
+
+const OPEN_RUN: Hash = Hash::new([1; 32]);
+const OWN_RUN: Hash = Hash::new([2; 32]);
+
+/// The state: everything as large as it gets, all of it of the key 0.
+fn state_of(wallets: u64) -> Memory {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    let (own, balance) = (key(0), Amount::new(1 << 40));
+    for number in 0..wallets {
+        draft.put::<Accounts>(&key(number).address(), &Account { balance, nonce: 0 });
+    }
+    draft.put::<Supplies>(&(), &Supply::default());
+    for (id, total) in [("default", CHUNKS), ("largest", CHUNKS_MAX)] {
+        let received = total - 1;
+        draft.put::<Blobs>(&id.to_owned(), &blob(id, &own, total, received));
+        draft.put::<BlobPieces>(&id.to_owned(), &Pieces::all(u64::from(received)));
+    }
+    for index in 0..CHUNKS - 1 {
+        draft.put::<BlobChunks>(&(index, "default".to_owned()), &vec![7; CHUNK]);
+    }
+    for number in 0..ATTACHMENTS {
+        let id = format!("final-{number}");
+        draft.put::<Blobs>(&id, &blob(&id, &own, CHUNKS, CHUNKS));
+    }
+    draft.put::<Runs>(&OPEN_RUN, &run(OPEN_RUN, &own, None));
+    draft.put::<Runs>(&OWN_RUN, &run(OWN_RUN, &own, Some(&own)));
+    let members =
+        (0..VALIDATORS - 1).map(|it| SetMember { public_key: key(it).public_key(), power: 1 });
+    validators::put_first(&mut draft, members);
+    for number in 100..100 + VALIDATORS - 1 {
+        let vote = (own.address(), key(number).public_key());
+        draft.put::<ValidatorVotes>(&vote, &OpenVote { power: 1, expires_at: u64::MAX });
+    }
+    let memory = Memory::default();
+    memory.apply(&draft.into_changes());
+    memory
+}
+
+fn bodies(own: &Keypair) -> Vec<(&'static str, Body)> {
+    let mut all = of_blobs();
+    all.extend(of_runs(own));
+    all.extend(of_others());
+    all
+}
+
+fn of_blobs() -> Vec<(&'static str, Body)> {
+    let chunk = |id: &str, total: u32| {
+        let (blob_id, chunk_index) = (id.to_owned(), u64::from(total - 1));
+        Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data: vec![7; CHUNK] })
+    };
+    let finalize = BlobFinalize { blob_id: "largest".to_owned() };
+    let init = BlobInit {
+        blob_id: "new".to_owned(),
+        content_type: "text/plain".to_owned(),
+        total_bytes: 1,
+        total_chunks: 1,
+        content_hash: Hash::ZERO,
+    };
+    vec![
+        ("last chunk of 16 MiB", chunk("default", CHUNKS)),
+        ("last chunk of 1 GiB", chunk("largest", CHUNKS_MAX)),
+        ("finalise, refused", Body::BlobFinalize(finalize)),
+        ("announce a blob", Body::BlobInit(init)),
+    ]
+}
+
+fn of_runs(own: &Keypair) -> Vec<(&'static str, Body)> {
+    let claim = AgentClaim {
+        agent_run_id: OPEN_RUN,
+        miner_address: own.address().into(),
+        model_info: "m".to_owned(),
+        hardware_tier: "laptop".to_owned(),
+    };
+    let step = AgentStep {
+        agent_run_id: OWN_RUN,
+        step_index: 500_001,
+        output_tokens: 1,
+        output_hash: Hash::ZERO,
+        thought_blob_id: None,
+        tool_calls: None,
+        output_blob_id: None,
+    };
+    let finish = AgentFinish {
+        agent_run_id: OWN_RUN,
+        total_tokens_out: 1_000,
+        status: "completed".to_owned(),
+        miner_reward: Amount::new(1_000),
+        user_refund: Amount::new(1_000_000_000 - 50_000_000 - 1_000),
+        network_fee: Amount::new(50_000_000),
+        final_answer_inline: None,
+        final_answer_blob_id: Some("final-0".to_owned()),
+    };
+    let request = AgentRequest {
+        agent_run_id: ids::compute_agent_run_id(&own.address().to_string(), 0, "why"),
+        conversation_id: Hash::ZERO,
+        prompt: "why".to_owned(),
+        tools_whitelist: Vec::new(),
+        max_fee: Amount::new(1_000),
+        max_steps: 10,
+        prompt_blob_id: Some("final-0".to_owned()),
+        model_hint: None,
+    };
+    vec![
+        ("claim, 1,000 excluded", Body::AgentClaim(claim)),
+        ("step of a long run", Body::AgentStep(step)),
+        ("finish of a long run", Body::AgentFinish(finish)),
+        ("cancel", Body::AgentCancel(AgentCancel { agent_run_id: OPEN_RUN })),
+        ("request with a blob", Body::AgentRequest(request)),
+    ]
+}
+
+fn of_others() -> Vec<(&'static str, Body)> {
+    let attachments = (0..ATTACHMENTS)
+        .map(|number| Attachment { kind: "image".to_owned(), blob_id: format!("final-{number}") });
+    let turn = ChatTurn {
+        conversation_id: Hash::ZERO,
+        role: "user".to_owned(),
+        content: "see".to_owned(),
+        content_blob_id: Some("final-0".to_owned()),
+        parent_turn_hash: None,
+        agent_run_id: Some(OWN_RUN),
+        attachments: Some(attachments.collect()),
+    };
+    let vote = ValidatorVote { candidate_key: key(99).public_key(), power: 1, expires_at: 9 };
+    let entry = MinerRegister {
+        name: "m".to_owned(),
+        capabilities: Vec::new(),
+        model_info: "m".to_owned(),
+    };
+    vec![
+        ("turn with attachments", Body::ChatTurn(turn)),
+        ("vote, 64 validators", Body::ValidatorVote(vote)),
+        ("register", Body::MinerRegister(entry)),
+        ("transfer", transfer(1)),
+    ]
+}
+
+fn transfer(to: u64) -> Body {
+    Body::Transfer(Transfer::new(key(to).address(), Amount::new(1), Amount::ZERO))
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let started = Instant::now();
+    let answer = work();
+    (started.elapsed(), answer)
+}
+
+fn main() {
+    let forks = Forks { validator_vote: Some(0), ..Forks::default() };
+    let params = Params { max_blob_bytes: 1 << 30, ..Params::default() };
+    let chain = Arc::new(Chain { chain_id: "bench".to_owned(), params, forks });
+    let still = state_of(VALIDATORS).still();
+    let own = key(0);
+    println!("microseconds, the median of {TIMES}:            check   simulate     admit");
+    let mut worst = Duration::ZERO;
+    for (name, body) in bodies(&own) {
+        let tx = tx(&own, 0, &body);
+        let (mut checks, mut simulations, mut admissions) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TIMES {
+            let shared = Arc::new(SharedPending::new(still.clone(), Arc::clone(&chain)));
+            checks.push(time(|| drop(shared.lock().check(&tx))).0);
+            simulations.push(time(|| drop(shared.simulate(&tx, 1, 1))).0);
+            let (took, admitted) = time(|| shared.lock().admit(&tx));
+            assert_eq!(admitted.is_ok(), !name.ends_with("refused"), "{name}: {admitted:?}");
+            admissions.push(took);
+        }
+        let all = [checks, simulations, admissions].map(median);
+        let [check, simulation, admission] = all.map(|it| it.as_micros());
+        println!("  {name:36} {check:>10} {simulation:>10} {admission:>9}");
+        worst = worst.max(all.into_iter().max().unwrap());
+    }
+    slice(&chain);
+    assert!(worst < QUESTION_MAX, "a question took {worst:?}");
+}
+
+/// What a commit waits for when the pool is full and its draft has to be built anew.
+fn slice(chain: &Arc<Chain>) {
+    const WALLETS: u64 = 2_000;
+    let still = state_of(WALLETS).still();
+    let mut pending = PendingState::new(still.clone(), Arc::clone(chain));
+    let keys: Vec<Keypair> = (0..WALLETS).map(key).collect();
+    let per_wallet = u64::try_from(POOL).unwrap() / WALLETS;
+    let txs: Vec<CheckedTx> = (0..per_wallet)
+        .flat_map(|nonce| keys.iter().map(move |it| (it, nonce)))
+        .map(|(it, nonce)| tx(it, nonce, &transfer(nonce % WALLETS)))
+        .collect();
+    let (all, ()) = time(|| txs.iter().for_each(|tx| pending.admit(tx).unwrap()));
+    let (reset, spent) = time(|| pending.reset(still));
+    let (first, ()) = time(|| txs.iter().take(SLICE).for_each(|tx| pending.admit(tx).unwrap()));
+    let (down, ()) = time(|| drop(spent));
+    println!("a pool of {} transactions: all at once {all:.0?}", txs.len());
+    println!(
+        "  a slice of {SLICE} {first:.1?}, after a reset of {reset:.1?}; taking down {down:.0?}"
+    );
+}

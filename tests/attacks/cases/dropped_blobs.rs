@@ -1,0 +1,49 @@
+//! Many blobs of many chunks, of which only the last and shortest ever comes, are due at the same
+//! time. The first release looked for every chunk of each when it dropped them, in one block.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town};
+use tests::harness::user::User;
+use tests::workload::keys;
+
+use super::blobs::{Attacker, USER, announce, chunk};
+
+/// How long a blob may be unfinished, in milliseconds of the chain.
+const TTL_MS: u64 = 12_000;
+/// Blobs, and chunks of each: what a gigabyte has.
+const BLOBS: u64 = 600;
+const CHUNKS: u64 = 2_600;
+/// How long the chain is watched after the blobs are due.
+const AFTER: Duration = Duration::from_secs(6);
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let ttl = format!("blobTtlMs={TTL_MS}");
+    let large = "maxBlobBytes=1073741824";
+    let params: Vec<&str> = FAST.iter().copied().chain([ttl.as_str(), large]).collect();
+    let mut town = Town::make_with(1, 0, &params)?;
+    town.start_all()?;
+    let node = town.node(0)?.rpc;
+    let mut keys = keys(2)?;
+    let user = keys.pop().context("a key")?;
+    let mut attacker = Attacker::new(keys.pop().context("a key")?, node)?;
+    let begun = Instant::now();
+    let mut texts = Vec::new();
+    for number in 0..BLOBS {
+        let id = format!("dropped-{number}");
+        texts.push(attacker.actor.sign(&announce(&id, CHUNKS)?));
+        texts.push(attacker.actor.sign(&chunk(&id, CHUNKS - 1, CHUNKS)));
+    }
+    let accepted = attacker.send(&texts)?;
+    ensure!(accepted == texts.len(), "only {accepted} of {} were accepted", texts.len());
+    let sent = begun.elapsed();
+    ensure!(sent < Duration::from_millis(TTL_MS), "the blobs took {sent:?} to announce");
+    let user = User::start(node, USER, user);
+    let seen = user.work_for(Duration::from_millis(TTL_MS) + AFTER - sent)?;
+    say(&format!("   {BLOBS} blobs of {CHUNKS} chunks were dropped"));
+    seen.tell("blobs dropped together");
+    town.goes_on(&[0], 3)?;
+    seen.is_served()
+}
