@@ -144,7 +144,8 @@ impl StartError {
             | Self::Restore(_)
             | Self::Rpc(_)
             | Self::Validators(_)
-            | Self::Io { .. } => false,
+            | Self::Io { .. }
+            | Self::Stopping => false,
         }
     }
 }
