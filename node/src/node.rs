@@ -1,5 +1,7 @@
 //! A running node: everything wired together, and stopped in order.
 
+mod error;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,6 +48,8 @@ use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
 use crate::systemd::{Systemd, Told};
 use crate::threads::{self, Threads};
 
+pub use error::StartError;
+
 /// What a node is started with.
 #[derive(Debug)]
 pub struct NodeSpec {
@@ -86,66 +90,6 @@ impl NodeSpec {
                 Some(ShutdownReason::Asked(why))
             }
             () = &mut begun => None,
-        }
-    }
-}
-
-/// Why a node did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The database.
-    #[error(transparent)]
-    Storage(#[from] state::StorageError),
-    /// A part of the node.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-    /// Consensus.
-    #[error("consensus: {0}")]
-    Consensus(#[from] consensus::StartError),
-    /// The transaction network.
-    #[error(transparent)]
-    Gossip(#[from] p2p::StartError),
-    /// The pool's journal.
-    #[error(transparent)]
-    Journal(#[from] txpool::JournalError),
-    /// The pool's journal could not be taken up again.
-    #[error(transparent)]
-    Restore(#[from] txpool::RestoreError),
-    /// The interfaces.
-    #[error(transparent)]
-    Rpc(#[from] rpc::StartError),
-    /// Genesis names validators that cannot decide anything.
-    #[error("genesis: {0}")]
-    Validators(#[from] consensus::ValidatorSetError),
-    /// The threads that it was to start on have ended.
-    #[error("the process is stopping")]
-    Stopping,
-    /// Files and threads.
-    #[error("{doing}: {source}")]
-    Io {
-        /// What was tried.
-        doing: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
-
-impl StartError {
-    /// Whether starting again could make this validator contradict itself.
-    #[must_use]
-    pub const fn forbids_restart(&self) -> bool {
-        match self {
-            Self::Consensus(error) => error.forbids_restart(),
-            Self::Fault(Fault::OtherChain(_)) => true,
-            Self::Fault(_)
-            | Self::Storage(_)
-            | Self::Gossip(_)
-            | Self::Journal(_)
-            | Self::Restore(_)
-            | Self::Rpc(_)
-            | Self::Validators(_)
-            | Self::Io { .. }
-            | Self::Stopping => false,
         }
     }
 }

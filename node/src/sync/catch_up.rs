@@ -264,7 +264,6 @@ impl CatchUp {
         let confirm = Confirm {
             network: &self.network,
             voices: self.voices(),
-            above: self.trust.height(),
             limits: SizeLimits::from(self.chain.spec().params()),
         };
         let all = async {

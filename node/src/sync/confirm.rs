@@ -36,8 +36,6 @@ pub(super) struct Confirm<'a> {
     pub(super) network: &'a Handle,
     /// So many of the named peers have to have a block; none passes everything on.
     pub(super) voices: usize,
-    /// Up to this height the trusted block speaks for all.
-    pub(super) above: u64,
     pub(super) limits: SizeLimits,
 }
 
@@ -51,7 +49,7 @@ impl Confirm<'_> {
         while let Some(range) = ranges.recv().await {
             let count = u64::try_from(range.blocks.len()).unwrap_or(u64::MAX);
             let last = range.first.saturating_add(count).saturating_sub(1);
-            if self.voices > 0 && last > self.above {
+            if self.voices > 0 {
                 match self.judge(&range, last).await {
                     Verdict::Passed => {}
                     refused => return refused,

@@ -124,11 +124,6 @@ impl Trust {
         }
     }
 
-    /// The height up to which the trusted block speaks for all blocks.
-    pub(crate) fn height(&self) -> u64 {
-        self.trusted.map_or(0, |trusted| trusted.height)
-    }
-
     /// Says once what a node relies on that has to believe others.
     pub(crate) fn tell(&self) {
         let Self { start, trusted, decides_alone } = self;
@@ -140,7 +135,7 @@ impl Trust {
                 tracing::info!(
                     height,
                     %hash,
-                    "blocks up to the trusted one have to lead to it; later ones are taken when {VOICES} of the named peers have them"
+                    "blocks are taken when {VOICES} of the named peers have them and they lead to the trusted one"
                 )
             }
             (Start::Blind | Start::Known, _) => {}

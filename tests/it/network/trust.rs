@@ -74,13 +74,33 @@ fn ready(member: &Member) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?)
 }
 
+/// Waits until a node that has no block says that it waits for a second peer.
+fn waits_for_a_second(newcomer: &Member) -> anyhow::Result<()> {
+    wait_for("the newcomer to say what it waits for", || {
+        ensure!(newcomer.height()? == 0, "it has taken the word of one");
+        let ready = ready(newcomer)?;
+        let checks = ready["checks"].as_array().into_iter().flatten();
+        let mut lag = checks.filter(|check| check["name"] == "lag");
+        let detail = lag.find_map(|check| check["detail"].as_str());
+        Ok(detail.is_some_and(|it| it.contains("two of the named peers")).then_some(()))
+    })
+}
+
 #[test]
 fn a_newcomer_takes_the_chain_that_two_named_peers_have_and_not_the_one_of_the_first()
 -> anyhow::Result<()> {
     let mut histories = Histories::make()?;
     let peers = histories.peers(&[VALIDATOR, FOLLOWER])?;
+    // The liar is the first that answers.
+    for at in [VALIDATOR, FOLLOWER] {
+        histories.net.members[at].signal("STOP")?;
+    }
     histories.newcomer().start_with(&[peers])?;
     let newcomer = &histories.net.members[NEWCOMER];
+    waits_for_a_second(newcomer)?;
+    for at in [VALIDATOR, FOLLOWER] {
+        histories.net.members[at].signal("CONT")?;
+    }
     newcomer.reaches(HEIGHT)?;
     let validator = &histories.net.members[VALIDATOR];
     assert_eq!(validator.block_hash(HEIGHT)?, newcomer.block_hash(HEIGHT)?);
@@ -108,15 +128,8 @@ fn a_newcomer_of_which_one_of_two_peers_is_away_waits_for_it() -> anyhow::Result
     let validator = gossip_address(&histories.net.members[VALIDATOR])?;
     let peers = (PEERS, json!([validator, away]).to_string());
     histories.newcomer().start_with(&[peers])?;
-    wait_for("the newcomer to say what it waits for", || {
-        let ready = ready(&histories.net.members[NEWCOMER])?;
-        let lag = ready["checks"].as_array().into_iter().flatten();
-        let detail =
-            lag.filter(|check| check["name"] == "lag").find_map(|it| it["detail"].as_str());
-        Ok(detail.is_some_and(|it| it.contains("two of the named peers")).then_some(()))
-    })?;
     let newcomer = &histories.net.members[NEWCOMER];
-    assert_eq!(0, newcomer.height()?, "it has taken the word of one");
+    waits_for_a_second(newcomer)?;
     assert_eq!(json!("genesis"), ready(newcomer)?["trust"]["anchor"]);
     let alone = json!([validator]).to_string();
     histories.net.members[2].start_with(&[(PEERS, alone)])?;
@@ -146,7 +159,8 @@ fn a_chain_without_the_trusted_block_is_refused_and_nothing_after_it_is_written(
     let mut settings = trusting(HEIGHT, &honest).to_vec();
     settings.push(histories.peers(&[VALIDATOR, FOLLOWER])?);
     histories.newcomer().start_with(&settings)?;
-    histories.newcomer().reaches(HEIGHT + 10)?;
+    let newcomer = histories.newcomer();
+    newcomer.reaches(HEIGHT + 10).with_context(|| newcomer.logged().unwrap_or_default())?;
     assert_eq!(honest, histories.newcomer().block_hash(HEIGHT)?);
     // A database that contradicts the setting is not used at all.
     histories.newcomer().kill()?;

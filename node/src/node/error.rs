@@ -1,0 +1,63 @@
+//! Why a node does not start.
+
+use crate::fault::Fault;
+
+/// Why a node did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database.
+    #[error(transparent)]
+    Storage(#[from] state::StorageError),
+    /// A part of the node.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// Consensus.
+    #[error("consensus: {0}")]
+    Consensus(#[from] consensus::StartError),
+    /// The transaction network.
+    #[error(transparent)]
+    Gossip(#[from] p2p::StartError),
+    /// The pool's journal.
+    #[error(transparent)]
+    Journal(#[from] txpool::JournalError),
+    /// The pool's journal could not be taken up again.
+    #[error(transparent)]
+    Restore(#[from] txpool::RestoreError),
+    /// The interfaces.
+    #[error(transparent)]
+    Rpc(#[from] rpc::StartError),
+    /// Genesis names validators that cannot decide anything.
+    #[error("genesis: {0}")]
+    Validators(#[from] consensus::ValidatorSetError),
+    /// The threads that it was to start on have ended.
+    #[error("the process is stopping")]
+    Stopping,
+    /// Files and threads.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+impl StartError {
+    /// Whether starting again could make this validator contradict itself.
+    #[must_use]
+    pub const fn forbids_restart(&self) -> bool {
+        match self {
+            Self::Consensus(error) => error.forbids_restart(),
+            Self::Fault(Fault::OtherChain(_)) => true,
+            Self::Fault(_)
+            | Self::Storage(_)
+            | Self::Gossip(_)
+            | Self::Journal(_)
+            | Self::Restore(_)
+            | Self::Rpc(_)
+            | Self::Validators(_)
+            | Self::Stopping
+            | Self::Io { .. } => false,
+        }
+    }
+}
