@@ -198,6 +198,20 @@ impl Requester {
         Ok(Self { actor, node })
     }
 
+    /// Development account `account`, whatever it has sent.
+    pub fn again(account: usize, node: SocketAddr) -> anyhow::Result<Self> {
+        let mut requester = Self::new(account, node)?;
+        let address = requester.address().to_string();
+        requester.actor.nonce = http::account_nonce(&mut Connection::open(node)?, &address)?;
+        Ok(requester)
+    }
+
+    /// Who signs.
+    #[must_use]
+    pub const fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
     /// The account's address.
     #[must_use]
     pub fn address(&self) -> Address {
@@ -234,6 +248,11 @@ impl Requester {
         let told = connection.call("ombra_waitForTransaction", &json!([hash]))?;
         ensure!(told["status"] != "dropped", "a transaction was dropped: {told}");
         Ok(self::text(&told, "status").to_owned())
+    }
+
+    /// The run's record.
+    pub fn record(&self, run: &Hash) -> anyhow::Result<Value> {
+        Connection::open(self.node)?.call("ombra_getAgentRun", &json!([run]))
     }
 
     /// The run's record, once it is settled.

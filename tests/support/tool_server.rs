@@ -25,13 +25,21 @@ impl ToolServer {
     pub fn start(
         script: impl Fn(&str, &Value) -> String + Clone + Send + 'static,
     ) -> anyhow::Result<Self> {
+        Self::with_schema(json!({ "type": "object" }), script)
+    }
+
+    /// The same with another schema of the tools' arguments.
+    pub fn with_schema(
+        schema: Value,
+        script: impl Fn(&str, &Value) -> String + Clone + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let calls: Arc<Mutex<Vec<_>>> = Arc::default();
         let notes = Arc::clone(&calls);
         let call = move |name: &str, arguments: &Value| {
             lock(&notes).push((name.to_owned(), arguments.clone()));
             script(name, arguments)
         };
-        let address = web::listen(move |stream| serve(stream, &call))?;
+        let address = web::listen(move |stream| serve(stream, &schema, &call))?;
         Ok(Self { address, calls })
     }
 
@@ -51,7 +59,7 @@ impl ToolServer {
     }
 }
 
-fn serve(stream: TcpStream, call: &impl Fn(&str, &Value) -> String) -> Option<()> {
+fn serve(stream: TcpStream, schema: &Value, call: &impl Fn(&str, &Value) -> String) -> Option<()> {
     let (mut reader, mut writer) = web::both(stream)?;
     loop {
         let request = Request::read(&mut reader)?;
@@ -70,7 +78,7 @@ fn serve(stream: TcpStream, call: &impl Fn(&str, &Value) -> String) -> Option<()
                 })
             }
             "tools/list" => {
-                let tool = |name| json!({ "name": name, "inputSchema": { "type": "object" } });
+                let tool = |name| json!({ "name": name, "inputSchema": schema });
                 json!({ "tools": [tool("once"), tool("again")] })
             }
             "tools/call" => {

@@ -41,10 +41,66 @@ impl Apart {
 mod tests {
     //! Long work keeps nobody else waiting.
 
-    use std::sync::mpsc;
+    use std::collections::BTreeMap;
+    use std::sync::{Arc, mpsc};
     use std::time::Duration;
 
+    use async_trait::async_trait;
+    use serde_json::{Map, Value, json};
+
     use super::Apart;
+    use crate::talk::ToolSpec;
+    use crate::tools::tests::support::call;
+    use crate::tools::toolbox::{Offered, Toolbox};
+    use crate::tools::{Class, Failure, Limits, Schema, Terms, Tool};
+
+    /// A tool that does nothing.
+    #[derive(Debug)]
+    struct Idle(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Idle {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn terms(&self) -> Terms {
+            Terms { class: Class::Volatile, is_idempotent: false, limits: Limits::DEFAULT }
+        }
+
+        async fn call(&self, _: &Map<String, Value>) -> Result<String, Failure> {
+            Ok("done".to_owned())
+        }
+    }
+
+    /// Patterns of which none matches, and each of which has many places at a time where it could.
+    fn toolbox(apart: Option<Apart>) -> Toolbox {
+        let pattern =
+            |number: usize| json!({ "pattern": format!("[ab]*a[ab]{{{}}}c", 900 + number) });
+        let patterns: Vec<Value> = (0..32).map(pattern).collect();
+        let parameters = json!({ "type": "object", "properties": { "s": { "anyOf": patterns } } });
+        let schema = Arc::new(Schema::compile(&parameters).unwrap());
+        let (name, description) = ("idle".to_owned(), String::new());
+        let tool = Arc::new(Idle(ToolSpec { name: name.clone(), description, parameters }));
+        let offered = Offered { tool, schema, limits: Limits::DEFAULT, apart };
+        Toolbox::of(BTreeMap::from([(name, offered)]))
+    }
+
+    #[tokio::test]
+    async fn a_check_that_takes_long_holds_up_nothing_else() {
+        let toolbox = toolbox(Some(Apart::new()));
+        let arguments = json!({ "s": "ab".repeat(8_000) }).to_string();
+        let call = call(&toolbox, "idle", &arguments);
+        tokio::pin!(call);
+        // On one thread: if the check were made on it, the call would have ended.
+        tokio::select! {
+            biased;
+            outcome = &mut call => panic!("nothing else went on: {outcome:?}"),
+            () = tokio::task::yield_now() => (),
+        }
+        // It ends, one way or the other: patterns that match nothing, or no time left.
+        assert!(!call.await.ok);
+    }
 
     #[tokio::test]
     async fn long_work_is_given_up_and_nothing_is_begun_beside_it() {

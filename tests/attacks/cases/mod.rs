@@ -12,15 +12,19 @@ mod nobody;
 mod simulate_chunk;
 mod strangers_ahead;
 mod closed_desk;
+mod control_characters;
 mod filled_book;
 mod height_claim;
 mod closed_desk;
 mod filled_book;
 mod height_claim;
 mod nobody;
+mod hostile_schema;
 mod nobody;
+mod other_chain;
 mod peers;
 mod poor_flood;
+mod resting_miner;
 mod slow_pull;
 mod strangers_ahead;
 mod taken_places;
@@ -105,5 +109,27 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "two transactions for each nonce, one here and one there, beside a pool that is full",
         needs: Need::Loopback,
         run: foreign_rebuild::run,
+        name: "other_chain",
+        about: "a node names another chain than it is of; a wallet signs for its own alone",
+        needs: Need::Loopback,
+        run: other_chain::run,
+    },
+    Case {
+        name: "control_characters",
+        about: "texts of strangers drive terminals; none of them reaches one, or a log",
+        needs: Need::Loopback,
+        run: control_characters::run,
+    },
+    Case {
+        name: "resting_miner",
+        about: "questions at which a model's server fails; other requesters do not wait",
+        needs: Need::Loopback,
+        run: resting_miner::run,
+    },
+    Case {
+        name: "hostile_schema",
+        about: "arguments that take seconds to check; other requesters do not wait",
+        needs: Need::Loopback,
+        run: hostile_schema::run,
     },
 ];

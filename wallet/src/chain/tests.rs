@@ -115,8 +115,9 @@ fn of_many_first_uses_at_once_one_decides() {
     let folder = tempfile::tempdir().unwrap();
     let memory = memory(folder.path());
     let chains: Vec<_> = (0..16).map(|number| chain(&format!("c{number}"), b"")).collect();
+    let memory = &memory;
     let bound: Vec<_> = std::thread::scope(|scope| {
-        let bind = |chain| scope.spawn(|| memory.bind(chain, None).ok());
+        let bind = |chain| scope.spawn(move || memory.bind(chain, None).ok());
         let threads: Vec<_> = chains.iter().map(bind).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });

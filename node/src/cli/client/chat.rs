@@ -82,6 +82,12 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     if args.no_follow {
         return screen.catch_up(&client, conversation, out).await;
     }
+    let sender = signer.map(|signer| Sender::new(client.clone(), signer));
+    if let Some(sender) = &sender {
+        // Before a line is typed that could not be said.
+        let chain = sender.chain().await?;
+        screen.note(&format!("chain {chain}"), out)?;
+    }
     let mut person = Person::listen()?;
     let filter = Map::from_iter([("conversationId".to_owned(), json!(conversation))]);
     let events = client.subscribe(Kind::Chat, filter, None).await?;
@@ -90,12 +96,6 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
     }
     screen.catch_up(&client, conversation, out).await?;
     let terms = TermsArgs { conversation: Some(conversation), ..args.terms };
-    let sender = signer.map(|signer| Sender::new(client.clone(), signer));
-    if let Some(sender) = &sender {
-        // Before a line is typed that could not be said.
-        let chain = sender.chain().await?;
-        screen.note(&format!("chain {chain}"), out)?;
-    }
     let memory = Memory::new(terms);
     let talk = Talk { client, conversation, events, sender, asks: args.ask, memory };
     talk.go_on(&mut screen, &mut person, out).await

@@ -201,13 +201,10 @@ mod tests {
         drop(Journal::open(&folder.join(JOURNAL), miner, &chain).unwrap());
         let listening = tokio::net::UnixListener::bind(folder.join("control.sock")).unwrap();
         // Takes a question and is gone.
-        let killed = async { drop(listening.accept().await.unwrap()) };
+        let killed = async move { drop(listening.accept().await.unwrap()) };
         let running = async |control: Control| control.status().await.map(|_| "the process");
         let stopped = async |_journal| Ok("the journal");
-        let (told, ()) = tokio::join!(place.told(miner, running, stopped), async {
-            killed.await;
-            drop(listening);
-        });
+        let (told, ()) = tokio::join!(place.told(miner, running, stopped), killed);
         assert_eq!("the journal", told.unwrap());
     }
 

@@ -1,0 +1,116 @@
+//! A requester who has a model call a tool with arguments that take seconds to check against the
+//! schema of the tool's server. Runs of others must not wait for it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::miners::{MinerHome, Requester, Wish, text};
+use tests::script::{Model, Question, Reply};
+use tests::tool_server::ToolServer;
+use tests::workload::keys;
+
+const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+/// The accounts: the user, the miner, who attacks (three), who pays.
+const MINER: usize = 1;
+const ATTACKER: usize = 2;
+const PAYER: usize = 5;
+const ATTACKERS: usize = 3;
+/// Patterns of the schema, and how long the argument is: as many and as long as may be.
+const PATTERNS: usize = 32;
+const BYTES: usize = 16_000;
+/// Runs of the payer.
+const RUNS: usize = 8;
+/// The longest that one of them may take: a check takes seconds, and there is one after the other.
+const SETTLED_MAX: Duration = Duration::from_secs(3);
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let town = Town::start(4, 0)?;
+    let rpc = town.node(0)?.rpc;
+    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let tools = ToolServer::with_schema(schema(), |_, _| "done".to_owned())?;
+    let long = json!({ "s": "ab".repeat(BYTES / 2) });
+    let model = Model::start(move |question: &Question| {
+        if question.prompt.starts_with("long") && question.outputs < 3 {
+            Reply::calls(&[("own__again", long.clone())], &json!({}))
+        } else {
+            Reply::said("Well.")
+        }
+    })?;
+    let settings = format!(
+        "{}[engine]\npoll_ms = 300\npause_ms = 50\n[policy]\nclaim_jitter_ms = 0\nruns_max = 8\n{}",
+        model.settings(""),
+        tools.settings()
+    );
+    let folder = tempfile::tempdir()?;
+    let home = MinerHome::new(folder.path(), MINER, rpc, &settings)?;
+    let miner = home.start()?;
+    let over = Arc::<AtomicBool>::default();
+    let attackers: Vec<_> = (0..ATTACKERS)
+        .map(|number| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || attack(ATTACKER + number, rpc, &over))
+        })
+        .collect();
+    let paid = pay(rpc).map_err(|fault| home.explain(&fault));
+    over.store(true, Ordering::Relaxed);
+    let mut attacked = 0;
+    for attacker in attackers {
+        attacked += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
+    }
+    drop(miner);
+    let mut paid = paid?;
+    paid.sort_unstable();
+    let (median, most) = (paid.get(paid.len() / 2), paid.last());
+    let (median, most) = (*median.context("a run")?, *most.context("a run")?);
+    say(&format!(
+        "   {} paid runs settled in p50/max {median:.1?}/{most:.1?} beside {attacked} with long arguments",
+        paid.len()
+    ));
+    let seen = user.stop()?;
+    seen.tell("meanwhile");
+    ensure!(most < SETTLED_MAX, "a paying customer waited {most:.1?}");
+    seen.is_served()
+}
+
+/// Patterns of which none matches, and each of which has many places at a time where it could.
+fn schema() -> Value {
+    let pattern = |number: usize| json!({ "pattern": format!("[ab]*a[ab]{{{}}}c", 900 + number) });
+    let patterns: Vec<Value> = (0..PATTERNS).map(pattern).collect();
+    json!({ "type": "object", "properties": { "s": { "anyOf": patterns } } })
+}
+
+/// Has long arguments checked until it is over, and gives the last run up.
+fn attack(account: usize, rpc: SocketAddr, over: &AtomicBool) -> anyhow::Result<usize> {
+    let mut requester = Requester::new(account, rpc)?;
+    let mut asked = 0;
+    while !over.load(Ordering::Relaxed) {
+        let run = requester.ask(&Wish::new(format!("long {asked}"), &["own__again"]))?;
+        asked += 1;
+        tests::node::wait_for("a long run to be over", || {
+            let settled = requester.record(&run)?["finishedAt"].is_number();
+            Ok((settled || over.load(Ordering::Relaxed)).then_some(()))
+        })?;
+    }
+    Ok(asked)
+}
+
+/// Asks plain questions, and how long that takes.
+fn pay(rpc: SocketAddr) -> anyhow::Result<Vec<Duration>> {
+    let mut requester = Requester::new(PAYER, rpc)?;
+    let mut took = Vec::new();
+    for number in 0..RUNS {
+        let began = Instant::now();
+        let run = requester.ask(&Wish::new(format!("question {number}"), &[]))?;
+        let record = requester.settled(&run)?;
+        ensure!(text(&record, "status") == "completed", "it was not answered: {record}");
+        took.push(began.elapsed());
+    }
+    Ok(took)
+}

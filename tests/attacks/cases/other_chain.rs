@@ -1,0 +1,102 @@
+//! A node that lies about its chain: it is of the chain on which the victim's money is, and names
+//! another while the victim first uses the key; then it tells the truth, and what the victim signs for
+//! a chain without value would be paid on the one with.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Output, Stdio};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::front::Front;
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::node::program;
+use tests::process::ended;
+use tests::workload::keys;
+use wallet::{KeyStore, Wallet};
+
+const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+/// The chain that the node names first.
+const WORTHLESS: &str = "ombra-worthless";
+const PASSWORD: &str = "secret";
+/// The exit code of wrong usage.
+const USAGE: i32 = 2;
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let town = Town::start(4, 0)?;
+    let node = town.node(0)?;
+    let [victim, user] = keys(2)?.try_into().ok().context("two keys")?;
+    let address = victim.address();
+    let folder = tempfile::tempdir()?;
+    KeyStore::at(folder.path().join("keys")).add(
+        "victim",
+        &Wallet::from_keypair(victim),
+        PASSWORD,
+    )?;
+    std::fs::write(folder.path().join("pw"), PASSWORD)?;
+    let user = User::start(node.rpc, USER, user);
+
+    let front = Front::before(node.rpc)?;
+    let genesis = "11".repeat(32);
+    front.name(WORTHLESS, &genesis);
+    let signs = |arguments: &[&str]| -> anyhow::Result<Output> {
+        let mut command = program();
+        command.args(arguments).args(["--wallet", "victim", "--rpc", &front.url()]);
+        command.env("OMBRA_KEYS_DIR", folder.path().join("keys"));
+        command.env("OMBRA_PASSWORD_FILE", folder.path().join("pw"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ended(command.spawn()?)
+    };
+    let balance = || -> anyhow::Result<String> {
+        let account = node.call("ombra_getAccount", &json!([address]))?;
+        Ok(account["balance"].as_str().context("a balance")?.to_owned())
+    };
+    let printed = signs(&["tx", "transfer", "dev:3", "1ombra", "--print"])?;
+    let signed: Value = serde_json::from_slice(&printed.stdout)?;
+    ensure!(signed["chainId"] == WORTHLESS, "it was signed for {}", signed["chainId"]);
+
+    front.repent();
+    let truth = node.call("ombra_chainInfo", &json!([]))?;
+    let (id, hash) = (member(&truth, "chainId")?, member(&truth, "genesisHash")?);
+    let (before, mut refused) = (balance()?, 0);
+    let conversation = "22".repeat(32);
+    let attempts: [&[&str]; 4] = [
+        &["tx", "transfer", "dev:3", "500ombra"],
+        &["tx", "chat", "hi", "--conversation", &conversation],
+        &["run", "hi", "--max-fee", "1ombra", "--timeout", "1"],
+        &["chat", &conversation],
+    ];
+    for attempt in attempts {
+        let output = signs(attempt)?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        ensure!(
+            output.status.code() == Some(USAGE),
+            "{attempt:?} ended with {}, {} of {} transactions went through; balance {before} is {}: {said}",
+            output.status,
+            front.sent().len(),
+            attempts.len(),
+            balance()?
+        );
+        for part in [WORTHLESS, &genesis, id, hash, "--chain-id"] {
+            ensure!(said.contains(part), "{attempt:?} does not say {part}: {said}");
+        }
+        refused += 1;
+    }
+    ensure!(front.sent().is_empty(), "the node was handed {:?}", front.sent());
+    ensure!(balance()? == before, "money has moved: {before} is {}", balance()?);
+    // Whoever means it says so, and is held to it.
+    let meant = signs(&["tx", "transfer", "dev:3", "1ombra", "--chain-id", id])?;
+    ensure!(meant.status.success(), "{}", String::from_utf8_lossy(&meant.stderr));
+    front.name(WORTHLESS, &genesis);
+    let lied = signs(&["tx", "transfer", "dev:3", "1ombra", "--chain-id", id])?;
+    ensure!(lied.status.code() == Some(USAGE), "{}", String::from_utf8_lossy(&lied.stderr));
+    let seen = user.stop()?;
+    seen.tell(&format!("{refused} of {} signatures for another chain refused", attempts.len()));
+    say("   no transaction was handed to the node, no money moved");
+    seen.is_served()
+}
+
+fn member<'a>(record: &'a Value, name: &str) -> anyhow::Result<&'a str> {
+    record[name].as_str().with_context(|| format!("no {name}"))
+}
