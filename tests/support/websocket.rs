@@ -2,11 +2,12 @@
 //! does.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
+use crate::http::connect_from;
 use crate::node::PATIENCE;
 
 #[derive(Debug)]
@@ -22,6 +23,15 @@ const PONG: u8 = 0xa;
 impl WebSocket {
     pub fn open(host: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(host).with_context(|| format!("connecting to {host}"))?;
+        Self::over(stream, host)
+    }
+
+    /// The same from an address of the caller's choice, for example another one of loopback.
+    pub fn open_from(from: IpAddr, host: SocketAddr) -> anyhow::Result<Self> {
+        Self::over(connect_from(from, host)?, host)
+    }
+
+    fn over(stream: TcpStream, host: SocketAddr) -> anyhow::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let mut stream = BufReader::new(stream);

@@ -5,27 +5,22 @@ use tests::harness::suite::Case;
 
 mod blob_race;
 mod blobs;
-mod dropped_blobs;
-mod foreign_rebuild;
-mod height_claim;
-mod nobody;
-mod simulate_chunk;
-mod strangers_ahead;
 mod closed_desk;
 mod control_characters;
+mod dropped_blobs;
 mod filled_book;
+mod foreign_rebuild;
 mod height_claim;
-mod closed_desk;
-mod filled_book;
-mod height_claim;
-mod nobody;
 mod hostile_schema;
 mod nobody;
 mod other_chain;
 mod peers;
 mod poor_flood;
+mod replay_nothing;
 mod resting_miner;
+mod simulate_chunk;
 mod slow_pull;
+mod slow_readers;
 mod strangers_ahead;
 mod taken_places;
 mod unread_answers;
@@ -109,6 +104,8 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "two transactions for each nonce, one here and one there, beside a pool that is full",
         needs: Need::Loopback,
         run: foreign_rebuild::run,
+    },
+    Case {
         name: "other_chain",
         about: "a node names another chain than it is of; a wallet signs for its own alone",
         needs: Need::Loopback,
@@ -131,5 +128,17 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "arguments that take seconds to check; other requesters do not wait",
         needs: Need::Loopback,
         run: hostile_schema::run,
+    },
+    Case {
+        name: "replay_nothing",
+        about: "thousands of subscriptions replay the chain and match nothing",
+        needs: Need::Loopback,
+        run: replay_nothing::run,
+    },
+    Case {
+        name: "slow_readers",
+        about: "a dozen clients ask for the largest answers and take nothing of them",
+        needs: Need::Loopback,
+        run: slow_readers::run,
     },
 ];

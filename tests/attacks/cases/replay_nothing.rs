@@ -1,0 +1,117 @@
+//! Many subscriptions replay the whole chain and match nothing, over many connections, again and again.
+//! In the first release each block of each of them took a thread of the pool that consensus used.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::json;
+use tests::harness::load::Load;
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::websocket::WebSocket;
+use tests::workload::keys;
+use types::Address;
+
+/// How long the user works under attack.
+const TIME: Duration = Duration::from_secs(15);
+/// Where the user is.
+const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+/// The attacker's addresses, from `127.0.0.11` on.
+const ADDRESSES: u8 = 4;
+/// WebSockets that an address has open at a time.
+const SOCKETS: usize = 12;
+/// Subscriptions on each.
+const SUBSCRIPTIONS: usize = 64;
+/// Blocks that there are to replay.
+const BLOCKS: u64 = 1_000;
+/// So many of them are waited for at a time.
+const STEP: usize = 250;
+/// One validator makes blocks as fast as it can.
+const FAST: &[&str] = &["minBlockIntervalMs=1", "heartbeatMs=1000"];
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let mut town = Town::make_with(1, 0, FAST)?;
+    town.start_all()?;
+    let load = Load::start(&town.net, &[0], 4, Duration::ZERO)?;
+    for height in (0..=BLOCKS).step_by(STEP) {
+        town.node(0)?.reaches(height)?;
+    }
+    load.stop()?;
+
+    let node = town.node(0)?.rpc;
+    let attack = Attack::start(node);
+    let key = keys(5)?.pop().context("a key")?;
+    let seen = User::start(node, USER, key).work_for(TIME);
+    let begun = attack.stop()?;
+    let seen = seen?;
+    let height = town.height(&[0])?;
+    say(&format!("   {begun} replays of {height} blocks were begun from {ADDRESSES} addresses"));
+    seen.tell("under attack");
+    seen.is_served()
+}
+
+struct Attack {
+    over: Arc<AtomicBool>,
+    begun: Arc<AtomicUsize>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Attack {
+    fn start(node: SocketAddr) -> Self {
+        let (over, begun) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+        let addresses = (0..ADDRESSES).flat_map(|it| std::iter::repeat_n(11 + it, SOCKETS));
+        let threads = addresses.map(|last| {
+            let (over, begun) = (Arc::clone(&over), Arc::clone(&begun));
+            let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+            std::thread::spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    // Whoever is turned away comes again.
+                    if replay(node, from, &over, &begun).is_err() {
+                        std::thread::sleep(Duration::from_millis(100));
+                    }
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self { over, begun, threads }
+    }
+
+    fn stop(self) -> anyhow::Result<usize> {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?;
+        }
+        Ok(self.begun.load(Ordering::Relaxed))
+    }
+}
+
+/// Opens a WebSocket, begins replays for an account that nobody has, and waits a little.
+fn replay(
+    node: SocketAddr,
+    from: IpAddr,
+    over: &AtomicBool,
+    begun: &AtomicUsize,
+) -> anyhow::Result<()> {
+    let mut socket = WebSocket::open_from(from, node)?;
+    let filter = json!({ "fromBlock": 1, "address": Address::new([7; 20]) });
+    for _ in 0..SUBSCRIPTIONS {
+        if over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        socket.subscribe("transactions", &filter)?;
+        begun.fetch_add(1, Ordering::Relaxed);
+    }
+    for _ in 0..20 {
+        if over.load(Ordering::Relaxed) {
+            break;
+        }
+        // The time in which they replay.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
