@@ -191,6 +191,11 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
         assert_eq!(powers(follower, height)?, powers(&net.members[0], height)?);
     }
 
+    // It may have begun some blocks behind.
+    wait_for("the follower to have caught up", || {
+        let info = follower.call("ombra_chainInfo", &json!([]))?;
+        Ok((info["syncing"] == false).then_some(()))
+    })?;
     let last = finish(follower, open)?;
     net.same_block(last + 2)?;
     let own = follower.home().join("data/snapshots");

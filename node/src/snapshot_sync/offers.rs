@@ -19,7 +19,7 @@ use crate::supervisor::answer_of;
 
 /// How long peers have to be found and to offer something.
 const OFFERS_TIME_MAX: Duration = Duration::from_secs(45);
-/// How long to look for further peers after the last has answered that it offers nothing.
+/// How long to look for further peers after the first has answered, when nobody offers anything.
 const NO_OFFER_TIME: Duration = Duration::from_secs(8);
 /// How often is looked for peers that were not asked yet.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -77,6 +77,7 @@ struct Round {
     /// When each peer was asked last, and what it offers.
     asked: BTreeMap<PeerKey, Instant>,
     told: Vec<Told>,
+    /// When the first offer came, and the first answer.
     first: Option<Instant>,
     answered: Option<Instant>,
 }
@@ -142,7 +143,7 @@ impl Job<'_> {
         let Answer { peer, has_answered, mut told, lack } = answer;
         round.asked.insert(peer, Instant::now());
         if has_answered {
-            round.answered = Some(Instant::now());
+            round.answered.get_or_insert_with(Instant::now);
         }
         if let Some(lack) = lack {
             self.lacks(peer, lack).await;

@@ -12,6 +12,9 @@ const WHOLE: u64 = 600_000;
 /// What is waited for a peer that drips.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// Longer than any answer takes.
+const LONG: Duration = Duration::from_secs(30);
+
 /// A peer that gives so many bytes in an answer, and takes its time for it.
 struct Dripper {
     whole: u64,
@@ -129,14 +132,16 @@ fn a_chunk_of_several_answers_comes_whole_however_long_it_is_said_to_be() {
     run(async {
         // An answer that is full may be the last, so the next one is asked for, and is empty.
         for (whole, asked) in [(WHOLE, 1), (3 << 20, 4), ((2 << 20) + 5, 3)] {
-            let pair = pair_of(whole, 1 << 20, Duration::ZERO).await;
+            let mut pair = pair_of(whole, 1 << 20, Duration::ZERO).await;
+            pair.source.answer_time = LONG;
             let fetched =
                 fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
             assert_eq!(Ok(whole), fetched.map(|whole| length(&whole)));
             assert_eq!(asked, pair.dripper.asked.load(Ordering::SeqCst));
         }
         // More than any chunk may have is not waited for.
-        let pair = pair_of(1 << 30, 1 << 20, Duration::ZERO).await;
+        let mut pair = pair_of(1 << 30, 1 << 20, Duration::ZERO).await;
+        pair.source.answer_time = LONG;
         let fetched = fetch_whole(&pair.source, Hash::digest(b"a chunk"), CHUNK_BYTES_MAX).await;
         assert_eq!(Ok(CHUNK_BYTES_MAX), fetched.map(|whole| length(&whole)));
     });
