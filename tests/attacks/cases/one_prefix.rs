@@ -1,0 +1,148 @@
+//! Thousands of free registrations whose places in the state tree begin with the same eight bits.
+//!
+//! The first release cut the state at one depth for all, so these made one chunk of 17 MB, which is more
+//! than a chunk may have: no node made a snapshot any more, and no new node could begin with one. The
+//! keys were found by trying 932,413 of them, which takes seconds; their numbers are kept beside this
+//! file, so that the attack does not take those seconds again.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::http::{self, Connection};
+use tests::net::Member;
+use tests::workload::keys;
+use types::tx::MinerRegister;
+use types::{Body, Hash, Keypair};
+
+/// What is added to each number to get the next, beginning with 0.
+const NUMBERS: &str = include_str!("one_prefix.txt");
+/// How many registrations: with 5,234 bytes each, more than the 16 MiB that a chunk may have.
+const REGISTRATIONS: usize = 3_300;
+/// The first byte of the key hashes.
+const PREFIX: u8 = 0xa7;
+/// Registrations in one call, and the pause after it: what is attacked are snapshots, not the time of
+/// the validator.
+const TOGETHER: usize = 30;
+const PAUSE: Duration = Duration::from_millis(100);
+/// Of which heights the node makes snapshots.
+const INTERVAL: u64 = 20;
+/// How long the attacker has.
+const ATTACK_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long an honest node has to make a snapshot of what the attacker did.
+const OFFER_TIME_MAX: Duration = Duration::from_secs(20);
+const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+const VALIDATOR: usize = 0;
+const NEWCOMER: usize = 1;
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let mut town = Town::make(1, 1)?;
+    let interval = format!("interval_blocks = {INTERVAL}");
+    super::edit(town.node(VALIDATOR)?, "interval_blocks = 1000", &interval)?;
+    super::edit(town.node(NEWCOMER)?, "fetch = false", "fetch = true")?;
+    town.node_mut(VALIDATOR)?.start()?;
+    super::is_ready(town.node(VALIDATOR)?)?;
+    let rpc = town.node(VALIDATOR)?.rpc;
+    let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    let started = Instant::now();
+    let registered = register(rpc)?;
+    let took = started.elapsed();
+    let after = town.node(VALIDATOR)?.height()?.next_multiple_of(INTERVAL);
+    let made = is_offered(town.node(VALIDATOR)?, after)?;
+    let seen = user.stop()?;
+    seen.tell("with a crowd under one prefix");
+    say(&format!("   {registered} registrations under one byte in {took:.0?}"));
+    ensure!(
+        registered == REGISTRATIONS,
+        "{registered} of {REGISTRATIONS} registrations were taken"
+    );
+    let made = made.context("no snapshot was made any more")?;
+    let waited = Instant::now();
+    town.node_mut(NEWCOMER)?.start()?;
+    let began = waited.elapsed();
+    let earliest = earliest(town.node(NEWCOMER)?)?;
+    say(&format!(
+        "   a snapshot of block {after} was offered after {made:.0?}; a new node began at block {earliest} after {began:.0?}"
+    ));
+    ensure!(earliest > after, "the new node began at block {earliest}, not after {after}");
+    seen.is_served()
+}
+
+/// How long it takes until a node offers the state of this height; none if it does not.
+fn is_offered(node: &Member, height: u64) -> anyhow::Result<Option<Duration>> {
+    node.reaches(height)?;
+    let (started, path) = (Instant::now(), node.home().join("data/snapshots"));
+    while started.elapsed() < OFFER_TIME_MAX {
+        if path.join(format!("{height}/offer")).exists() {
+            return Ok(Some(started.elapsed()));
+        }
+        // The pause of a wait with a deadline.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(None)
+}
+
+/// The first block of a node.
+fn earliest(node: &Member) -> anyhow::Result<u64> {
+    let info = node.call("ombra_chainInfo", &json!([]))?;
+    info.get("earliestBlock").and_then(Value::as_u64).context("earliestBlock")
+}
+
+/// The attacker's keys.
+fn ground() -> anyhow::Result<Vec<Keypair>> {
+    let (mut number, mut keys) = (0_u64, Vec::new());
+    for added in NUMBERS.split_whitespace().take(REGISTRATIONS) {
+        number += added.parse::<u64>()?;
+        let key = Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes());
+        let place = Hash::digest_parts(&[b"m", key.address().as_bytes()]);
+        ensure!(place.as_bytes().first() == Some(&PREFIX), "key {number} is none of these");
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// Registers all keys, each with as many bytes as may be, and waits until they are in blocks.
+fn register(rpc: SocketAddr) -> anyhow::Result<usize> {
+    let capability = |number: usize| format!("{number:064}");
+    let body = Body::MinerRegister(MinerRegister {
+        name: "n".repeat(256),
+        capabilities: (0..64).map(capability).collect(),
+        model_info: "m".repeat(256),
+    });
+    let texts: Vec<String> = ground()?.into_iter().map(|key| Actor::new(key).sign(&body)).collect();
+    let mut connection = Connection::open(rpc)?;
+    let (deadline, mut taken) = (Instant::now() + ATTACK_TIME_MAX, 0);
+    for together in texts.chunks(TOGETHER) {
+        // The attacker's rate.
+        std::thread::sleep(PAUSE);
+        let mut left = together.to_vec();
+        while !left.is_empty() && Instant::now() < deadline {
+            let answer = connection.post(&http::send_body(&left))?;
+            let answer: Value = serde_json::from_str(&answer)?;
+            let accepted = |at: usize| answer.get(at).is_some_and(|it| it.get("result").is_some());
+            let before = left.len();
+            let mut at = 0;
+            left.retain(|_| {
+                at += 1;
+                !accepted(at - 1)
+            });
+            taken += before - left.len();
+            if !left.is_empty() {
+                // Without room in the pool there will be some with the next block.
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+    let last = texts.get(taken.saturating_sub(1)).context("no registration was taken")?;
+    let hash = serde_json::from_str::<Value>(
+        &connection.post(&http::send_body(std::slice::from_ref(last)))?,
+    )?;
+    let hash = hash.pointer("/result/hash").cloned().context("the last was not taken")?;
+    connection.call("ombra_waitForTransaction", &json!([hash, { "timeoutMs": 30_000 }]))?;
+    Ok(taken)
+}
