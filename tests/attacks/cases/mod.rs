@@ -1,11 +1,7 @@
 //! The attacks, one small file each.
 
-use anyhow::ensure;
 use tests::harness::needs::Need;
 use tests::harness::suite::Case;
-use tests::http::Connection;
-use tests::net::Member;
-use tests::node::wait_for;
 
 mod blob_race;
 mod blobs;
@@ -16,12 +12,10 @@ mod filled_book;
 mod foreign_rebuild;
 mod height_claim;
 mod hostile_schema;
-mod nobody;
-mod other_chain;
-mod height_claim;
 mod lying_offers;
 mod nobody;
 mod one_prefix;
+mod other_chain;
 mod peers;
 mod poor_flood;
 mod replay_nothing;
@@ -148,6 +142,8 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "a dozen clients ask for the largest answers and take nothing of them",
         needs: Need::Loopback,
         run: slow_readers::run,
+    },
+    Case {
         name: "lying_offers",
         about: "a crowd offers snapshots that are none to a node that wants to begin with one",
         needs: Need::Loopback,
@@ -160,19 +156,3 @@ pub(crate) const CASES: &[Case<()>] = &[
         run: one_prefix::run,
     },
 ];
-
-/// Waits until a node says that it is ready, so that what a user sees afterwards is the attack's doing.
-fn is_ready(node: &Member) -> anyhow::Result<()> {
-    wait_for("a node to be ready", || {
-        let answer = Connection::open(node.rpc)?.get("/readyz");
-        Ok(answer.is_ok().then_some(()))
-    })
-}
-
-/// Changes a text in the settings of a node that does not run.
-fn edit(member: &Member, from: &str, to: &str) -> anyhow::Result<()> {
-    let path = member.home().join("config.toml");
-    let text = std::fs::read_to_string(&path)?;
-    ensure!(text.contains(from), "{} has no {from}", path.display());
-    Ok(std::fs::write(&path, text.replacen(from, to, 1))?)
-}
