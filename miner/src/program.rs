@@ -173,13 +173,11 @@ impl Program {
         let Setting { backend, waiting, stop, memory, chain_id, .. } = setting;
         check_sweep(sweep.as_ref(), key.address())?;
         let chain = Node::new(node.clone()).map_err(SetupError::from)?;
-        let admitted = async {
+        let asked = async {
             let head = head(&chain, &waiting).await?;
-            admit(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
-            Ok(head)
+            admit(&head.chain(), memory.as_ref(), chain_id.as_deref()).map(|()| head)
         };
-        let (head, backend) =
-            tokio::try_join!(admitted, connected(backend, &model, &waiting, &stop))?;
+        let (head, backend) = tokio::try_join!(asked, connected(backend, &model, &waiting, &stop))?;
         let chain = Arc::new(chain.bound_to(head.chain()));
         let journal = Arc::new(open_journal(&folder, &key, &head)?);
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;

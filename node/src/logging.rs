@@ -147,7 +147,7 @@ mod tests {
     use super::{Lines, line};
 
     /// What an event of a layer looks like that quotes a stranger in each way in which events do.
-    fn logged(with_ansi: bool, with_json: bool) -> String {
+    fn logged((with_ansi, with_json): (bool, bool)) -> String {
         const SAID: &str = "a\u{1b}[2J\u{9b}3J\r\nFORGED \u{202e}b\u{7}";
         let file = tempfile::NamedTempFile::new().unwrap();
         let writer = file.reopen().unwrap();
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn no_control_of_a_stranger_reaches_the_log() {
         for (with_ansi, with_json) in [(false, false), (true, false), (false, true)] {
-            let text = logged(with_ansi, with_json);
+            let text = logged((with_ansi, with_json));
             for hidden in ["\r", "\u{7}", "\u{9b}", "\u{202e}", "\u{1b}[2J", "\nFORGED"] {
                 assert!(!text.contains(hidden), "{hidden:?} in {text:?}");
             }

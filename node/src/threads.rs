@@ -155,7 +155,7 @@ mod tests {
                 let busy = busy.clone();
                 handle.spawn_blocking(move || {
                     busy.send(()).unwrap();
-                    drop(opened.recv());
+                    let _closed = opened.recv();
                 });
                 gate
             })

@@ -108,6 +108,9 @@ impl Shares {
     }
 }
 
+/// Whose share it is, and the list from which it goes with its last user.
+type Listed = (Party, Weak<Mutex<BTreeMap<Party, Weak<Share>>>>);
+
 /// What one client may have.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -122,15 +125,11 @@ pub(crate) struct Share {
     /// Memory for bodies, in blocks.
     pub(crate) body_blocks: Arc<Semaphore>,
     answers: AnswerMemory,
-    listed: Option<(Party, Weak<Mutex<BTreeMap<Party, Weak<Share>>>>)>,
+    listed: Option<Listed>,
 }
 
 impl Share {
-    fn new(
-        sizes: &Sizes,
-        memory: &AnswerMemory,
-        listed: Option<(Party, Weak<Mutex<BTreeMap<Party, Weak<Self>>>>)>,
-    ) -> Self {
+    fn new(sizes: &Sizes, memory: &AnswerMemory, listed: Option<Listed>) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.min(Semaphore::MAX_PERMITS)));
         Self {
             connections: places(sizes.connections),
@@ -227,6 +226,7 @@ mod tests {
         Shares::new(limits, AnswerMemory::new(limits.response_memory_bytes_max), 32)
     }
 
+    #[expect(clippy::needless_collect, reason = "each place is held until all are counted")]
     #[test]
     fn one_client_gets_a_quarter_and_another_has_its_own() {
         let limits = Limits { connections_max: 8, ..Limits::default() };

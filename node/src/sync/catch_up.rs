@@ -291,7 +291,7 @@ impl CatchUp {
         tokio::select! {
             (ended, executed) = all => match answer_of(executed).unwrap_or(Ok(Ended::NoMore))? {
                 Ended::NoMore => Ok(ended),
-                wrong => Ok(wrong),
+                wrong @ (Ended::Wrong { .. } | Ended::Idle | Ended::Unheard) => Ok(wrong),
             },
             never = progress.show(target) => match never {},
         }

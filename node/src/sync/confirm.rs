@@ -52,7 +52,7 @@ impl Confirm<'_> {
             if self.voices > 0 {
                 match self.judge(&range, last).await {
                     Verdict::Passed => {}
-                    refused => return refused,
+                    refused @ (Verdict::Wrong { .. } | Verdict::Unheard { .. }) => return refused,
                 }
             }
             if out.send(range).await.is_err() {

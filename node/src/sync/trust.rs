@@ -136,7 +136,7 @@ impl Trust {
                     height,
                     %hash,
                     "blocks are taken when {VOICES} of the named peers have them and they lead to the trusted one"
-                )
+                );
             }
             (Start::Blind | Start::Known, _) => {}
         }

@@ -34,6 +34,7 @@ const REST_MAX: Duration = Duration::from_secs(2);
 const RECORDS_MAX: usize = 1_024;
 
 /// What is known about one peer.
+#[expect(clippy::struct_excessive_bools, reason = "three facts that do not exclude each other")]
 #[derive(Clone, Copy, Default, Debug)]
 struct Record {
     /// Failures in a row; what fails together, because a connection ends, is one.

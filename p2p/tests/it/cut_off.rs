@@ -145,7 +145,10 @@ impl Double {
                     return Some(response);
                 }
                 Event::OutboundFailure { request_id, .. } if request_id == asked => return None,
-                _ => {}
+                Event::Message { .. }
+                | Event::OutboundFailure { .. }
+                | Event::InboundFailure { .. }
+                | Event::ResponseSent { .. } => {}
             }
         }
     }

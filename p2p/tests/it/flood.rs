@@ -15,7 +15,7 @@ const PACK: u32 = 100;
 fn pack(texts: impl IntoIterator<Item = String>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for text in texts {
-        bytes.extend_from_slice(&u32::try_from(text.len()).unwrap().to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(text.len()).expect("a short text").to_le_bytes());
         bytes.extend_from_slice(text.as_bytes());
         bytes.extend_from_slice(&[7; 64]);
     }

@@ -372,7 +372,7 @@ impl Session {
     }
 
     /// The next messages; one larger than a slice if there is `room` for it.
-    async fn read(&mut self, room: usize) -> Result<Slice, End> {
+    async fn read(&self, room: usize) -> Result<Slice, End> {
         let subscriptions: Vec<_> = self.subscriptions.iter().copied().collect();
         let from = self.next;
         let read = move |rest: &Rest| messages(rest, from, &subscriptions, room);
@@ -381,7 +381,7 @@ impl Session {
     }
 
     /// Room for a message, as soon as there is some.
-    async fn room(&mut self, bytes: usize) -> Result<Room, End> {
+    async fn room(&self, bytes: usize) -> Result<Room, End> {
         let patience = self.rest.api().limits.write_timeout();
         let room = memory::wait_for(patience, || self.client.share().hold(bytes)).await;
         room.ok_or(End::TooSlow)
@@ -472,7 +472,9 @@ impl Slice {
     /// Adds a message if there is room for it; false if there is not.
     fn add(&mut self, size: usize, room: usize, message: impl FnOnce() -> String) -> bool {
         let fits = self.bytes.saturating_add(size) <= SLICE_BYTES;
-        if !fits && !(self.messages.is_empty() && size <= room) {
+        // A message larger than a slice is a slice of its own.
+        let is_alone = self.messages.is_empty() && size <= room;
+        if !fits && !is_alone {
             self.needs = self.messages.is_empty().then_some(size);
             return false;
         }

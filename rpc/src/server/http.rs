@@ -136,10 +136,13 @@ fn health_routes(readiness: Arc<dyn Readiness>) -> Router {
 /// How long a look at the node's health is good for. Anybody may ask, as often as he likes.
 const HEALTH_GOOD_FOR: Duration = Duration::from_millis(100);
 
+/// When the last look was, and what was seen.
+type LastLook = Arc<tokio::sync::Mutex<Option<(Instant, Arc<Seen>)>>>;
+
 /// The last look at the node's health. One who asks looks; others wait for that, on no thread.
 struct Looked {
     readiness: Arc<dyn Readiness>,
-    last: Arc<tokio::sync::Mutex<Option<(Instant, Arc<Seen>)>>>,
+    last: LastLook,
 }
 
 /// What was seen then.

@@ -215,7 +215,7 @@ fn what_is_there_is_executed_before_a_source_that_waits_gives_more() {
         is_first = true;
         good.next().map(Supply::Block)
     });
-    let told = |height| drop(told.send(height));
+    let told = |height| told.send(height).expect("the test listens");
     let tip = tools::follow(&store, &replay(&changes), source, |tip, _| told(tip.height)).unwrap();
     assert_eq!(chain.tip(), tip);
 }

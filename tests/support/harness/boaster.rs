@@ -29,7 +29,7 @@ impl Boasters {
                     status(tip)
                 })
             };
-            Rogue::start_with(plan, &[address.clone()], Box::new(answer))
+            Rogue::start_with(plan, std::slice::from_ref(&address), Box::new(answer))
         });
         Ok(Self(rogues.collect::<anyhow::Result<_>>()?))
     }

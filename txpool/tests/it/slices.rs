@@ -227,7 +227,7 @@ impl Trial {
             Action::Transfer { from, to, amount } => {
                 self.submit(from, |this, wallet, nonce, time| {
                     wallet.at(nonce).time(time).transfer(&this.wallets[usize::from(to)], amount)
-                })
+                });
             }
             Action::Request(from) => {
                 self.submit(from, |_, wallet, nonce, time| wallet.at(nonce).time(time).request());

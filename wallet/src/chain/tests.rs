@@ -110,6 +110,7 @@ fn a_chain_id_that_no_genesis_can_have_is_refused() {
     assert_eq!(None, memory.recall().unwrap());
 }
 
+#[expect(clippy::needless_collect, reason = "all threads are started before one is waited for")]
 #[test]
 fn of_many_first_uses_at_once_one_decides() {
     let folder = tempfile::tempdir().unwrap();

@@ -92,7 +92,7 @@ impl World {
         let mut answers = self.pool.submit(std::slice::from_ref(tx), NOW);
         answers.remove(0).map_err(|error| match error {
             AdmitError::Rejected(reason) => reason,
-            AdmitError::Fault(fault) => panic!("{fault}"),
+            AdmitError::Fault(fault) => unreachable!("the store of a test does not fail: {fault}"),
         })
     }
 
