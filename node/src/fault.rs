@@ -1,11 +1,14 @@
 //! What can go wrong with the node itself. A fault stops the node.
 
+use state::StorageError;
+use state::store::tools::ToolError;
+
 /// Our own trouble, never a client's or a peer's.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// The database.
     #[error(transparent)]
-    Storage(#[from] state::StorageError),
+    Storage(#[from] StorageError),
     /// The engine or its loop.
     #[error(transparent)]
     Consensus(#[from] consensus::Fault),
@@ -31,7 +34,7 @@ pub enum Fault {
     ConsensusStart(#[from] consensus::StartError),
     /// Blocks of peers could not be executed, through no fault of theirs.
     #[error("catching up with peers: {0}")]
-    CatchUp(Box<state::store::tools::ToolError>),
+    CatchUp(Box<ToolError>),
     /// The node stands still while the chain goes on.
     #[error(
         "the height stays at {height} although the chain goes on: peers are at {ahead}, and {peer} has shown the next block; starting again lets the node catch up"
@@ -57,6 +60,28 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The sentence about a fork that this program does not know, if that is why the node stops.
+    #[must_use]
+    pub fn unknown_fork(&self) -> Option<String> {
+        let fault = match self {
+            Self::Consensus(consensus::Fault::Ledger { source, .. }) => match source.inner() {
+                Some(Self::Storage(fault)) => Some(fault),
+                Some(_) | None => source.inner(),
+            },
+            Self::CatchUp(error) => error.storage(),
+            Self::Storage(fault) => Some(fault),
+            Self::Consensus(_)
+            | Self::Gossip(_)
+            | Self::Pool(_)
+            | Self::Journal(_)
+            | Self::Io { .. }
+            | Self::ConsensusStart(_)
+            | Self::Stalled { .. }
+            | Self::DiskFull { .. } => None,
+        };
+        fault.filter(|fault| fault.is_unknown_fork()).map(ToString::to_string)
+    }
+
     /// The system refused something.
     #[must_use]
     pub const fn io(doing: &'static str, source: std::io::Error) -> Self {

@@ -20,6 +20,7 @@ mod disk_watch;
 mod endpoints;
 mod engine;
 pub mod fault;
+mod forks;
 mod journal;
 pub mod keyfile;
 pub mod logging;

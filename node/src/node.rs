@@ -33,6 +33,7 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
+use crate::forks::{EarlierVotes, ForkWatch};
 use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
@@ -128,8 +129,26 @@ pub enum StartError {
 impl StartError {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
-    pub const fn forbids_restart(&self) -> bool {
-        matches!(self, Self::Consensus(error) if error.forbids_restart())
+    pub fn forbids_restart(&self) -> bool {
+        let is_unsafe = matches!(self, Self::Consensus(error) if error.forbids_restart());
+        is_unsafe || self.unknown_fork().is_some()
+    }
+
+    /// The sentence about a fork that this program does not know, if that is why.
+    #[must_use]
+    pub fn unknown_fork(&self) -> Option<String> {
+        match self {
+            Self::Storage(fault) if fault.is_unknown_fork() => Some(fault.to_string()),
+            Self::Fault(fault) => fault.unknown_fork(),
+            Self::Storage(_)
+            | Self::Consensus(_)
+            | Self::Gossip(_)
+            | Self::Journal(_)
+            | Self::Restore(_)
+            | Self::Rpc(_)
+            | Self::Validators(_)
+            | Self::Io { .. } => None,
+        }
     }
 }
 
@@ -185,6 +204,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
     let mut registry = Registry::with_prefix("ombra");
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
+    parts.chain.store().require_known_fork()?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
 
@@ -225,7 +245,9 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     supervisor.spawn("peers", Arc::clone(&peers).run(stop));
     if let (Some(engine), Some(network)) = (later, &network) {
         let catch_up = catch_up(&parts, &genesis, &config, network.clone())?;
-        supervisor.spawn_in("consensus", "engine", engine.run_after(catch_up, stop_engine));
+        let earlier = EarlierVotes { chain: Arc::clone(&parts.chain), network: network.clone() };
+        let run = engine.run_after((earlier, catch_up), stop_engine);
+        supervisor.spawn_in("consensus", "engine", run);
     }
 
     let health = watch(&parts, &home, &config, &peers, &mut registry);
@@ -258,6 +280,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
     let stop = supervisor.stage("storage");
     supervisor.spawn("journal", journal::keep(Arc::clone(&parts.pool), stop.clone()));
+    supervisor.spawn("forks", ForkWatch(Arc::clone(&parts.chain)).run(stop.clone()));
     if let Some(maker) = parts.maker.take() {
         let stop = stop.clone();
         supervisor.spawn("snapshots", async move {

@@ -15,6 +15,7 @@ mod cache;
 mod commit;
 mod equivocations;
 mod floor;
+mod forks;
 mod history;
 pub mod offers;
 mod options;
@@ -49,6 +50,7 @@ use crate::view::{Range, RawRow, Read};
 
 pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
+pub use self::forks::ForkCount;
 pub use self::options::Options;
 pub use self::query::{
     MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
@@ -66,6 +68,8 @@ const GENESIS_CELL: &[u8] = b"genesis";
 const TIP_CELL: &[u8] = b"tip";
 /// Only in a database that began with a snapshot: the first block that is in it.
 const EARLIEST_CELL: &[u8] = b"earliest";
+/// Up to which block the votes for later forks are counted.
+const FORKS_CELL: &[u8] = b"forks";
 
 /// Memory that the database holds, in bytes; beside it there is what it allocates while it works.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -120,6 +124,7 @@ struct Inner {
     hot: HotValues,
     nodes: Nodes,
     floor: Floor,
+    forks: RwLock<forks::Forks>,
     tip: RwLock<Option<Tip>>,
     /// The first block that is in the database.
     earliest: u64,
@@ -156,6 +161,7 @@ impl Store {
             check_format(&source)?;
             (read_cell(&source, TIP_CELL)?, read_cell(&source, EARLIEST_CELL)?)
         };
+        let forks = RwLock::new(forks::Forks::read(&rocks)?);
         let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
         Ok(Self(Arc::new(Inner {
             rocks,
@@ -163,6 +169,7 @@ impl Store {
             hot: HotValues::new(options.hot_value_bytes),
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
+            forks,
             tip: RwLock::new(tip),
             earliest: earliest.unwrap_or(1),
             writer: Mutex::new(()),

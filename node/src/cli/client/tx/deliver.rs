@@ -112,16 +112,26 @@ impl Delivery {
         out: Out<'_>,
     ) -> Outcome {
         let signed = Signed::new(&self.sender.keypair, envelope, body);
+        self.deliver_signed(body.type_name(), &signed, out).await
+    }
+
+    /// The same with a transaction that is signed already.
+    pub(super) async fn deliver_signed(
+        &self,
+        kind: &str,
+        signed: &Signed,
+        out: Out<'_>,
+    ) -> Outcome {
         if self.args.print {
             writeln!(out, "{}", signed.text())?;
         } else if self.args.dry_run {
-            self.simulate(&signed, out).await?;
+            self.simulate(signed, out).await?;
         } else if self.args.wait.no_wait {
-            let hash = self.sender.send(&signed, self.timeout()).await?;
-            self.print_sent(body, &hash, out)?;
+            let hash = self.sender.send(signed, self.timeout()).await?;
+            self.print_sent(kind, &hash, out)?;
         } else {
-            let included = self.sender.include_signed(&signed, self.timeout()).await?;
-            self.print_included(body, &included, out)?;
+            let included = self.sender.include_signed(signed, self.timeout()).await?;
+            self.print_included(kind, &included, out)?;
         }
         Ok(())
     }
@@ -142,21 +152,21 @@ impl Delivery {
         self.args.node.json
     }
 
-    fn print_sent(&self, body: &Body, hash: &Hash, out: Out<'_>) -> Outcome {
+    fn print_sent(&self, kind: &str, hash: &Hash, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{}", json!({ "hash": hash }))?;
         } else {
-            writeln!(out, "{} {hash}", body.type_name())?;
+            writeln!(out, "{kind} {hash}")?;
             writeln!(out, "  accepted by the pool, not waited for")?;
         }
         Ok(())
     }
 
-    fn print_included(&self, body: &Body, included: &Included, out: Out<'_>) -> Outcome {
+    fn print_included(&self, kind: &str, included: &Included, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{included}")?;
         } else {
-            writeln!(out, "{} {}", body.type_name(), included.hash)?;
+            writeln!(out, "{kind} {}", included.hash)?;
             writeln!(out, "  in block {}", block_of(included))?;
         }
         Ok(())
