@@ -76,7 +76,7 @@ impl Engine {
         if self.identity.validator.is_none() {
             let counted = earlier.run(&stop);
             let followed = self.follow(catch_up, stop.clone());
-            return futures::future::try_join(counted, followed).await.map(|_| ());
+            return futures::future::try_join(counted, followed).await.map(|((), ())| ());
         }
         earlier.run(&stop).await?;
         self.follow(catch_up, stop).await

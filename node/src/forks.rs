@@ -82,3 +82,44 @@ pub(crate) fn readiness(count: &ForkCount, tip: u64) -> (bool, String) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! What is said of forks, and how a node ends before one.
+
+    use state::StorageError;
+    use state::forks::Tally;
+
+    use super::*;
+    use crate::supervisor::ShutdownReason;
+
+    #[test]
+    fn blocks_that_are_not_counted_fail_the_check_and_are_named() {
+        let count = |missing| ForkCount { tally: Tally::default(), missing };
+        let (ok, said) = readiness(&count(None), 7);
+        assert!(ok, "{said}");
+        let (ok, said) = readiness(&count(Some(3..=20)), 40);
+        assert!(!ok && said.contains("the blocks 3 to 20"), "{said}");
+    }
+
+    #[test]
+    fn wherever_the_fork_is_met_the_node_ends_with_the_same_sentence() {
+        let end = || StorageError::UnknownFork { fork: "v7".to_owned(), height: 50 };
+        let ledger = |source| consensus::Fault::Ledger { height: 50, source };
+        let faults = [
+            Fault::Storage(end()),
+            Fault::Consensus(ledger(consensus::LedgerFault::new(end()))),
+            Fault::Consensus(ledger(consensus::LedgerFault::new(Fault::Storage(end())))),
+            Fault::CatchUp(Box::new(end().into())),
+        ];
+        for fault in faults {
+            let reason = ShutdownReason::TaskFailed { name: "engine", fault };
+            assert_eq!(reason.unknown_fork(), Some(end().to_string()), "{reason}");
+            assert!(reason.forbids_restart());
+        }
+        let other = Fault::Storage(StorageError::Empty);
+        let reason = ShutdownReason::TaskFailed { name: "engine", fault: other };
+        assert_eq!(reason.unknown_fork(), None);
+        assert!(!reason.forbids_restart());
+    }
+}

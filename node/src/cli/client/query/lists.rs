@@ -125,7 +125,7 @@ pub(super) fn forks(answer: &Value) -> String {
     let mut text = format!("{rows}\n\na height must be {delay} blocks ahead when it is fixed");
     if !missing.is_null() {
         let [from, to] = ["from", "to"].map(|key| scalar(&missing[key]));
-        text.push_str(&format!("\nthe votes in the blocks {from} to {to} are not counted yet"));
+        text = format!("{text}\nthe votes in the blocks {from} to {to} are not counted yet");
     }
     text
 }
