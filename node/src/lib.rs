@@ -26,6 +26,7 @@ pub mod keyfile;
 pub mod logging;
 mod metrics;
 pub mod node;
+mod not_started;
 mod pace;
 pub mod replay;
 mod snapshot_sync;

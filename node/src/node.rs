@@ -37,6 +37,7 @@ use crate::forks::{EarlierVotes, ForkWatch};
 use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
+pub use crate::not_started::StartError;
 use crate::pace::{BlockPace, Wake};
 use crate::replay::ChainReplay;
 use crate::snapshot_sync;
@@ -85,69 +86,6 @@ impl NodeSpec {
                 Some(ShutdownReason::Asked(why))
             }
             () = &mut begun => None,
-        }
-    }
-}
-
-/// Why a node did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The database.
-    #[error(transparent)]
-    Storage(#[from] state::StorageError),
-    /// A part of the node.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-    /// Consensus.
-    #[error("consensus: {0}")]
-    Consensus(#[from] consensus::StartError),
-    /// The transaction network.
-    #[error(transparent)]
-    Gossip(#[from] p2p::StartError),
-    /// The pool's journal.
-    #[error(transparent)]
-    Journal(#[from] txpool::JournalError),
-    /// The pool's journal could not be taken up again.
-    #[error(transparent)]
-    Restore(#[from] txpool::RestoreError),
-    /// The interfaces.
-    #[error(transparent)]
-    Rpc(#[from] rpc::StartError),
-    /// Genesis names validators that cannot decide anything.
-    #[error("genesis: {0}")]
-    Validators(#[from] consensus::ValidatorSetError),
-    /// Files and threads.
-    #[error("{doing}: {source}")]
-    Io {
-        /// What was tried.
-        doing: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
-
-impl StartError {
-    /// Whether starting again could make this validator contradict itself.
-    #[must_use]
-    pub fn forbids_restart(&self) -> bool {
-        let is_unsafe = matches!(self, Self::Consensus(error) if error.forbids_restart());
-        is_unsafe || self.unknown_fork().is_some()
-    }
-
-    /// The sentence about a fork that this program does not know, if that is why.
-    #[must_use]
-    pub fn unknown_fork(&self) -> Option<String> {
-        match self {
-            Self::Storage(fault) if fault.is_unknown_fork() => Some(fault.to_string()),
-            Self::Fault(fault) => fault.unknown_fork(),
-            Self::Storage(_)
-            | Self::Consensus(_)
-            | Self::Gossip(_)
-            | Self::Journal(_)
-            | Self::Restore(_)
-            | Self::Rpc(_)
-            | Self::Validators(_)
-            | Self::Io { .. } => None,
         }
     }
 }
@@ -441,7 +379,8 @@ fn rpc_ports(
         accounts: reads.clone(),
         runs: reads.clone(),
         directory: reads.clone(),
-        proofs: reads,
+        proofs: reads.clone(),
+        forks: reads,
         submit: door,
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),

@@ -42,6 +42,8 @@ pub struct Ports {
     pub directory: Arc<dyn Directory>,
     /// Merkle proofs.
     pub proofs: Arc<dyn Proofs>,
+    /// Forks that are to come.
+    pub forks: Arc<dyn ForkCounts>,
     /// Taking transactions in.
     pub submit: Arc<dyn Submit>,
     /// The state with everything pending applied.
@@ -248,8 +250,11 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault>;
+}
 
-    /// The votes for later forks.
+/// Forks that are to come.
+pub trait ForkCounts: Send + Sync {
+    /// The votes for them.
     ///
     /// # Errors
     /// [`Fault`].

@@ -154,12 +154,6 @@ impl Tally {
             }
         }
     }
-
-    /// The power behind each fork and height, in the set `set`.
-    #[must_use]
-    pub fn powers(&self, set: &[SetMember]) -> BTreeMap<(String, u64), u128> {
-        sums(&self.votes, &powers(set))
-    }
 }
 
 /// Whether a vote still counts in a block.

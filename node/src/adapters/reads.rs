@@ -117,7 +117,9 @@ impl ports::Chain for Reads {
         };
         read().map_err(fault("reading the validators"))
     }
+}
 
+impl ports::ForkCounts for Reads {
     fn forks(&self) -> Result<ForkVotes, Fault> {
         let ForkCount { tally, missing } = self.chain.forks();
         let set = self.chain.validators().next;

@@ -126,7 +126,7 @@ impl ChainRpcServer for Api {
     }
 
     fn forks(&self) -> Result<ForksView, RpcError> {
-        let votes = self.ports.chain.forks()?;
+        let votes = self.ports.forks.forks()?;
         Ok(ForksView::new(votes, self.facts.params.fork_delay_blocks))
     }
 

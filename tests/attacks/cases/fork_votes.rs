@@ -19,9 +19,9 @@ use types::{Hash, Keypair, transaction};
 /// How long the attack lasts.
 const TIME: Duration = Duration::from_secs(12);
 /// Votes of one attacker in one array.
-const BATCH: u64 = 10;
+const BATCH: u64 = 3;
 /// An attacker's pause between two arrays: the votes are the matter, not a flood.
-const PAUSE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(300);
 /// Where the user is.
 const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
