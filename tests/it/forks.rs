@@ -103,7 +103,10 @@ fn all_nodes_count_the_same_and_stop_before_a_fork_that_they_do_not_know() -> an
         assert_eq!(said["ok"], true, "it serves until then");
         let detail = said["detail"].as_str().unwrap_or_default();
         assert!(detail.starts_with(&format!("v7 begins with block {height}, ")), "{detail}");
-        assert!(member.logged()?.contains("the validators have fixed a fork"), "{}", member.name);
+        wait_for(&format!("the log of {}", member.name), || {
+            let is_told = member.logged()?.contains("the validators have fixed a fork");
+            Ok(is_told.then_some(()))
+        })?;
     }
     // What is fixed stays, whatever is voted now.
     votes(&net.members[3], height + 9)?;
