@@ -59,6 +59,8 @@ const EARLY_CHUNKS_MAX: usize = 16;
 pub(crate) struct Setup {
     pub(crate) ports: Ports,
     pub(crate) signer: Option<Signer>,
+    /// The loop ends when this height is decided: from then on the validator may sign.
+    pub(crate) follow_until: Option<u64>,
     pub(crate) verifier: Verifier,
     pub(crate) timeouts: Patience,
     pub(crate) presence: Presence,
@@ -74,6 +76,7 @@ pub(crate) struct Setup {
 pub(crate) struct App {
     ports: Ports,
     signer: Option<Signer>,
+    follow_until: Option<u64>,
     verifier: Verifier,
     timeouts: Patience,
     presence: Presence,
@@ -89,6 +92,15 @@ pub(crate) struct App {
     /// The bodies of the last outlines that were sent, oldest first; others may need them whole.
     outlined: VecDeque<Outlined>,
     waiting: Option<Waiting>,
+}
+
+/// How the loop ended in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// It was asked to.
+    Asked,
+    /// The height until which the validator only follows is decided.
+    MaySign,
 }
 
 /// How the loop ended without being asked.
@@ -110,6 +122,7 @@ impl App {
         let Setup {
             ports,
             signer,
+            follow_until,
             verifier,
             timeouts,
             presence,
@@ -129,6 +142,7 @@ impl App {
         Self {
             ports,
             signer,
+            follow_until,
             verifier,
             timeouts,
             presence,
@@ -144,7 +158,8 @@ impl App {
         }
     }
 
-    /// Serves the engine until `stop`, a fault, or the end of the engine.
+    /// Serves the engine until `stop`, a fault, the end of the engine, or the height until which the
+    /// validator only follows.
     ///
     /// Order of the branches: stop first; then messages, which carry deadlines; then what can
     /// wait a moment.
@@ -153,10 +168,10 @@ impl App {
         messages: &mut mpsc::Receiver<AppMsg<Ctx>>,
         mut events: Option<RxEvent<Ctx>>,
         stop: &CancellationToken,
-    ) -> Result<(), Ended> {
+    ) -> Result<End, Ended> {
         let first = tokio::select! {
             biased;
-            () = stop.cancelled() => return Ok(()),
+            () = stop.cancelled() => return Ok(End::Asked),
             first = tokio::time::timeout(READY_WAIT_MAX, messages.recv()) => first,
         };
         match first {
@@ -165,9 +180,12 @@ impl App {
             Err(_elapsed) => return Err(Fault::NotReady.into()),
         }
         loop {
+            if self.follow_until.is_some_and(|height| self.tip.height >= height) {
+                return Ok(End::MaySign);
+            }
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(()),
+                () = stop.cancelled() => return Ok(End::Asked),
                 message = messages.recv() => match message {
                     Some(message) => self.handle(message).await?,
                     None => return Err(Ended::EngineGone),

@@ -75,6 +75,9 @@ pub enum Fault {
     /// The engine did not come up in time: most likely it cannot listen on its address.
     #[error("the consensus engine does not listen; is its address free?")]
     NotReady,
+    /// After it had followed without its signer, consensus did not start again with it.
+    #[error("consensus did not start again with its signer: {0}")]
+    Start(Box<StartError>),
     /// A task of this crate panicked.
     #[error("a consensus task panicked: {0}")]
     Panic(String),
@@ -83,11 +86,12 @@ pub enum Fault {
 impl Fault {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
-    pub const fn forbids_restart(&self) -> bool {
+    pub fn forbids_restart(&self) -> bool {
         match self {
             // Nothing is signed before its record is written.
             Self::Guard(GuardError::Io { .. }) => false,
             Self::Guard(_) | Self::Safety => true,
+            Self::Start(error) => error.forbids_restart(),
             Self::Ledger { .. }
             | Self::LogFull { .. }
             | Self::Engine
@@ -117,6 +121,21 @@ pub enum StartError {
     /// The guard's record cannot be used.
     #[error("the record of signed votes cannot be used: {0}")]
     Guard(#[from] GuardError),
+    /// This validator decides alone, has signed a height that is not decided, and has lost what it knew
+    /// of it. Nobody else can decide that height.
+    #[error(
+        "this validator decides alone, has signed height {signed}, and its log of that height is lost, \
+         so it would wait for ever: the chain ends with block {tip} {hash}; \
+         docs/operations.md section 8.5 says how it goes on from there"
+    )]
+    Amnesia {
+        /// The height that was signed.
+        signed: u64,
+        /// The height of the last block.
+        tip: u64,
+        /// Its hash.
+        hash: types::Hash,
+    },
     /// An address to listen on or to dial is not a multiaddress.
     #[error("{text:?} is not a multiaddress such as /ip4/127.0.0.1/tcp/7100")]
     Multiaddr {
@@ -139,6 +158,17 @@ impl StartError {
     #[must_use]
     pub const fn forbids_restart(&self) -> bool {
         use crate::GuardError::{Conflict, Damaged, Older, Owner};
-        matches!(self, Self::Guard(Conflict { .. } | Damaged { .. } | Older { .. } | Owner { .. }))
+        match self {
+            Self::Guard(error) => {
+                matches!(error, Conflict { .. } | Damaged { .. } | Older { .. } | Owner { .. })
+            }
+            Self::Amnesia { .. } => true,
+            Self::Directory { .. }
+            | Self::InUse { .. }
+            | Self::Multiaddr { .. }
+            | Self::NodeKey
+            | Self::Ledger(_)
+            | Self::Engine(_) => false,
+        }
     }
 }

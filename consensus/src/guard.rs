@@ -232,6 +232,12 @@ impl Guard {
         check_position(&self.state.lock().record, height, round).map(drop)
     }
 
+    /// What was signed last; at height 0 if nothing was.
+    pub(crate) fn last(&self) -> LastSigned {
+        let Record { height, round, .. } = self.state.lock().record;
+        LastSigned { height, round }
+    }
+
     fn write(&self, record: &Record) -> Result<(), GuardError> {
         let [even, odd] = SLOT_OFFSETS;
         let offset = if record.sequence.is_multiple_of(2) { even } else { odd };

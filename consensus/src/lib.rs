@@ -30,13 +30,16 @@
 //! 3. The engine is never asked to restart a height: that wipes its log.
 //! 4. A key signs at most one message for each height, round and kind, also when the log is lost
 //!    (`guard.rs`, [`GuardError`]).
-//! 5. Clock rules decide votes on live proposals only, never commits or synced blocks
+//! 5. A validator whose log of a height that it has signed is lost signs nothing until that height is
+//!    decided (`amnesia.rs`).
+//! 6. Clock rules decide votes on live proposals only, never commits or synced blocks
 //!    ([`Origin`]).
 //!
 //! # Not here
 //! What a valid block is, how it is stored, and clocks: the node gives these through the ports.
 //! The engine reads the time for its timeouts only.
 
+mod amnesia;
 mod app;
 mod aside;
 mod certificate;

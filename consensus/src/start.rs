@@ -14,11 +14,13 @@ use malachitebft_app_channel::{
     NetworkRequest, RequestContext, SyncContext, WalContext, start_engine,
 };
 use malachitebft_signing::Signer as _;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Ended, Setup};
+use crate::amnesia::{self, Withheld};
+use crate::app::{App, End, Ended, Setup};
 use crate::engine::codec::Borsh;
 use crate::engine::context::Ctx;
 use crate::engine::settings::{self, Settings};
@@ -26,7 +28,7 @@ use crate::engine::signing::{Signer, Verifier};
 use crate::guard::Guard;
 use crate::presence::Presence;
 use crate::room;
-use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError};
+use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError, Tip};
 
 /// Name of the engine's log in its directory.
 pub(crate) const LOG_NAME: &str = "consensus.wal";
@@ -71,8 +73,10 @@ pub struct Handle {
 /// A hold on the engine's network: to look at its peers and change them. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Control {
-    requests: mpsc::Sender<NetworkRequest>,
+    /// The running engine's; it changes when a validator that followed begins to sign.
+    requests: Arc<Mutex<Option<mpsc::Sender<NetworkRequest>>>>,
     peer_id: String,
+    withheld: Withheld,
 }
 
 /// A connected node.
@@ -132,71 +136,150 @@ async fn launch(
     ports: Ports,
     stop: CancellationToken,
 ) -> Result<Handle, StartError> {
-    let settings = Settings::new(&config)?;
+    let Identity { node_key, validator } = identity;
     std::fs::create_dir_all(&config.directory)
         .map_err(|source| StartError::Directory { path: config.directory.clone(), source })?;
     let chain_id: Arc<str> = config.chain_id.as_str().into();
     let counters = ports.counters.clone();
-    let signer = match identity.validator {
+    let signer = match validator {
         None => None,
         Some(keypair) => {
             let guard = Guard::open(&config.directory, &chain_id, &keypair.public_key())?;
             Some(Signer::new(Arc::clone(&chain_id), keypair, guard, counters.clone()))
         }
     };
-    let presence = Presence::default();
-    let verifier = Verifier::new(chain_id, presence.clone());
-    let node_key = node_keypair(&identity.node_key)?;
-    let peer_id = node_key.public().to_peer_id();
-    let network = network_identity(&config, node_key, peer_id, signer.as_ref()).await?;
-    let ledger = Arc::clone(&ports.ledger);
-    let tip = tokio::task::spawn_blocking(move || ledger.tip())
-        .await
-        .map_err(|panic| StartError::Engine(panic.to_string()))?
-        .map_err(StartError::Ledger)?;
-    let log = config.directory.join(LOG_NAME);
-    if !is_free_soon(&log).await {
-        return Err(StartError::InUse { path: log });
-    }
-    let voting: Box<dyn malachitebft_signing::Verifier<Ctx>> = Box::new(verifier.clone());
-    let consensus = match &signer {
-        Some(signer) => ConsensusContext::new_validator(
-            signer.address().into(),
-            voting,
-            Box::new(signer.clone()),
-        ),
-        None => ConsensusContext::new_full_node(types::Address::default().into(), voting),
-    };
-    let (channels, engine) = start_engine(
-        Ctx,
-        settings,
-        WalContext::new(log.clone(), Borsh),
-        NetworkContext::new(network, Borsh),
-        consensus,
-        SyncContext::new(Borsh),
-        RequestContext::new(REQUESTS_MAX),
-    )
-    .await
-    .map_err(|report| StartError::Engine(format!("{report:#}")))?;
-    let listens = signer.is_some() && config.network != Network::Alone;
-    let app = App::new(Setup {
-        ports,
-        signer: signer.clone(),
-        verifier,
-        timeouts: settings::timeouts(&config.timeouts),
-        presence,
-        publishes: listens,
-        network: channels.network.clone(),
-        counters: counters.clone(),
-        block_bytes_max: config.block_bytes_max,
-        tip,
-    });
-    let requests = channels.net_requests.clone();
     let stop = stop.child_token();
-    let runner = Runner { app, signer, engine, log, listens, stop: stop.clone() };
-    let task = tokio::spawn(runner.run(channels));
-    let control = Control { requests, peer_id: peer_id.to_string() };
+    let control = Control {
+        requests: Arc::default(),
+        peer_id: peer_id(&node_key)?,
+        withheld: Withheld::default(),
+    };
+    let base = Base { config, chain_id, node_key, ports, stop: stop.clone(), control };
+    let tip = base.tip().await?;
+    let until = base.follow_until(&tip, signer.as_ref()).await?;
+    base.control.withheld.set(until);
+    if let Some(height) = until {
+        tracing::warn!(
+            height,
+            tip = tip.height,
+            "this key has signed for a height whose log is lost: the node follows without signing \
+             until that height is decided"
+        );
+    }
+    let signs_now = signer.clone().filter(|_| until.is_none());
+    let first = base.engine(signs_now, tip, until).await?;
+    let control = base.control.clone();
+    let task = tokio::spawn(base.run(first, signer));
     Ok(Handle { task, stop, counters, control })
+}
+
+/// What the engine is started with, once or, if the validator has to follow at first, twice.
+struct Base {
+    config: Config,
+    chain_id: Arc<str>,
+    node_key: [u8; 32],
+    ports: Ports,
+    stop: CancellationToken,
+    control: Control,
+}
+
+/// A started engine.
+type Started = (Runner, Channels<Ctx>);
+
+impl Base {
+    fn log(&self) -> PathBuf {
+        self.config.directory.join(LOG_NAME)
+    }
+
+    async fn tip(&self) -> Result<Tip, StartError> {
+        let ledger = Arc::clone(&self.ports.ledger);
+        tokio::task::spawn_blocking(move || ledger.tip())
+            .await
+            .map_err(|panic| StartError::Engine(panic.to_string()))?
+            .map_err(StartError::Ledger)
+    }
+
+    /// Until which height this validator must only follow.
+    async fn follow_until(
+        &self,
+        tip: &Tip,
+        signer: Option<&Signer>,
+    ) -> Result<Option<u64>, StartError> {
+        let Some(signer) = signer else { return Ok(None) };
+        let (tip, own, signed) = (tip.clone(), signer.address(), signer.last_signed());
+        let (archive, log) = (Arc::clone(&self.ports.archive), self.log());
+        tokio::task::spawn_blocking(move || amnesia::withheld(signed, (&tip, own), &*archive, &log))
+            .await
+            .map_err(|panic| StartError::Engine(panic.to_string()))?
+    }
+
+    async fn engine(
+        &self,
+        signer: Option<Signer>,
+        tip: Tip,
+        follow_until: Option<u64>,
+    ) -> Result<Started, StartError> {
+        let Self { config, chain_id, node_key, ports, stop, control } = self;
+        let (settings, log) = (Settings::new(config)?, self.log());
+        let presence = Presence::default();
+        let verifier = Verifier::new(Arc::clone(chain_id), presence.clone());
+        let node_key = node_keypair(node_key)?;
+        let peer_id = node_key.public().to_peer_id();
+        let network = network_identity(config, node_key, peer_id, signer.as_ref()).await?;
+        if !is_free_soon(&log).await {
+            return Err(StartError::InUse { path: log });
+        }
+        let voting: Box<dyn malachitebft_signing::Verifier<Ctx>> = Box::new(verifier.clone());
+        let consensus = match &signer {
+            Some(signer) => ConsensusContext::new_validator(
+                signer.address().into(),
+                voting,
+                Box::new(signer.clone()),
+            ),
+            None => ConsensusContext::new_full_node(types::Address::default().into(), voting),
+        };
+        let (channels, engine) = start_engine(
+            Ctx,
+            settings,
+            WalContext::new(log.clone(), Borsh),
+            NetworkContext::new(network, Borsh),
+            consensus,
+            SyncContext::new(Borsh),
+            RequestContext::new(REQUESTS_MAX),
+        )
+        .await
+        .map_err(|report| StartError::Engine(format!("{report:#}")))?;
+        let listens = signer.is_some() && config.network != Network::Alone;
+        let app = App::new(Setup {
+            ports: ports.clone(),
+            signer: signer.clone(),
+            follow_until,
+            verifier,
+            timeouts: settings::timeouts(&config.timeouts),
+            presence,
+            publishes: listens,
+            network: channels.network.clone(),
+            counters: ports.counters.clone(),
+            block_bytes_max: config.block_bytes_max,
+            tip,
+        });
+        *control.requests.lock() = Some(channels.net_requests.clone());
+        Ok((Runner { app, signer, engine, log, listens, stop: stop.clone() }, channels))
+    }
+
+    /// Runs the engine to its end. One that follows at first is started again with its signer as soon as
+    /// it may sign.
+    async fn run(self, (runner, channels): Started, signer: Option<Signer>) -> Result<(), Fault> {
+        if runner.run(channels).await? == End::Asked {
+            return Ok(());
+        }
+        tracing::info!("what this key has signed is decided: from now on the node signs again");
+        let failed = |error| Fault::Start(Box::new(error));
+        let tip = self.tip().await.map_err(failed)?;
+        let (runner, channels) = self.engine(signer, tip, None).await.map_err(failed)?;
+        self.control.withheld.set(None);
+        runner.run(channels).await.map(drop)
+    }
 }
 
 /// The libp2p peer id of a node key, for peer lists.
@@ -242,12 +325,12 @@ struct Runner {
 }
 
 impl Runner {
-    async fn run(mut self, channels: Channels<Ctx>) -> Result<(), Fault> {
+    async fn run(mut self, channels: Channels<Ctx>) -> Result<End, Fault> {
         let Channels { consensus: mut messages, events, .. } = channels;
         let events = self.listens.then(|| events.subscribe());
         let ended = self.app.run(&mut messages, events, &self.stop).await;
         let outcome = match ended {
-            Ok(()) => Ok(()),
+            Ok(end) => Ok(end),
             Err(Ended::Fault(fault)) => Err(fault),
             Err(Ended::EngineGone) => Err(self.engine_fault().await),
         };
@@ -331,6 +414,18 @@ impl Handle {
 }
 
 impl Control {
+    /// The height until which this validator follows without signing, because it has signed it and lost
+    /// what it knew of it; none if it signs, and for a follower.
+    #[must_use]
+    pub fn follows_until(&self) -> Option<u64> {
+        self.withheld.get()
+    }
+
+    fn requests(&self) -> Result<mpsc::Sender<NetworkRequest>, PeerError> {
+        let requests = self.requests.lock().clone();
+        requests.ok_or_else(|| network_error("the engine is not there"))
+    }
+
     /// This node's libp2p peer id, for others' peer lists.
     #[must_use]
     pub fn peer_id(&self) -> &str {
@@ -342,7 +437,7 @@ impl Control {
     /// # Errors
     /// [`PeerError::Network`] when the engine does not answer.
     pub async fn peers(&self) -> Result<Vec<Peer>, PeerError> {
-        let dump = NetworkRequest::dump_state(&self.requests).await.map_err(network_error)?;
+        let dump = NetworkRequest::dump_state(&self.requests()?).await.map_err(network_error)?;
         let Some(dump) = dump else { return Ok(Vec::new()) };
         let mut peers: Vec<Peer> = dump
             .peers
@@ -366,7 +461,7 @@ impl Control {
     /// [`PeerError`] for a bad address, or when the engine refuses.
     pub async fn add_peer(&self, address: &str) -> Result<(), PeerError> {
         let address = multiaddr(address)?;
-        NetworkRequest::add_persistent_peer(&self.requests, address)
+        NetworkRequest::add_persistent_peer(&self.requests()?, address)
             .await
             .map_err(network_error)?
             .map_err(network_error)
@@ -383,7 +478,7 @@ impl Control {
             Ok(peer) => self.persistent_address(peer).await?,
             Err(_) => multiaddr(whom)?,
         };
-        NetworkRequest::remove_persistent_peer(&self.requests, address)
+        NetworkRequest::remove_persistent_peer(&self.requests()?, address)
             .await
             .map_err(network_error)?
             .map_err(network_error)
@@ -393,7 +488,7 @@ impl Control {
 impl Control {
     /// The address at which the engine stays connected to a peer.
     async fn persistent_address(&self, peer: PeerId) -> Result<Multiaddr, PeerError> {
-        let dump = NetworkRequest::dump_state(&self.requests).await.map_err(network_error)?;
+        let dump = NetworkRequest::dump_state(&self.requests()?).await.map_err(network_error)?;
         let addresses = dump.map(|dump| dump.persistent_peer_addrs).unwrap_or_default();
         let name = peer.to_string();
         let mut own = addresses.into_iter().filter(|it| it.to_string().ends_with(&name));

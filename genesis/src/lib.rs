@@ -106,7 +106,11 @@ impl Genesis {
         params::check(&params, faults);
         let mut validators: Vec<_> = validators.into_iter().map(|(_, entry)| entry).collect();
         validators.sort_by_key(|validator| validator.public_key.address());
-        let chain = Chain { chain_id, params, forks };
+        let members = validators.iter().map(|validator| {
+            let Validator { public_key, power, .. } = *validator;
+            SetMember { public_key, power }
+        });
+        let chain = Chain { chain_id, params, forks, validators: members.collect() };
         Self { chain, time: genesis_time, validators, accounts, supply }
     }
 
@@ -178,11 +182,7 @@ impl Genesis {
         let supply = Supply { genesis: self.supply, ..Supply::default() };
         draft.put::<Supplies>(&(), &supply);
         if self.chain.forks.validator_vote.is_some() {
-            let members = self.validators.iter().map(|validator| {
-                let Validator { public_key, power, .. } = *validator;
-                SetMember { public_key, power }
-            });
-            validators::put_first(&mut draft, members);
+            validators::put_first(&mut draft, self.chain.validators.iter().copied());
         }
         draft.into_changes()
     }

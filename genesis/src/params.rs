@@ -2,7 +2,7 @@
 //! One table, used to read a file, to write one and to set a parameter from the command line.
 
 use types::json::{Json, ObjectWriter};
-use types::params::BLOB_CHUNK_BYTES;
+use types::params::{BLOB_CHUNK_BYTES, FORK_DELAY_BLOCKS_MAX};
 use types::{Amount, Params};
 
 use crate::fault::Faults;
@@ -12,6 +12,17 @@ pub(crate) struct Field {
     /// Its key under `params`.
     pub(crate) name: &'static str,
     access: Access,
+    is_written: Written,
+}
+
+/// Where the canonical text has a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// In every file.
+    Always,
+    /// Only with a value of its own: with its default a file has the text that it had before there was
+    /// the parameter.
+    UnlessDefault,
 }
 
 enum Access {
@@ -36,7 +47,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 18] = [
+pub(crate) const FIELDS: [Field; 19] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -90,6 +101,17 @@ pub(crate) const FIELDS: [Field; 18] = [
             read: |p| p.require_chain_id,
             write: |p, v| p.require_chain_id = v,
         },
+        is_written: Written::Always,
+    },
+    Field {
+        // Chains that are older than this parameter keep their text, and so their hash.
+        is_written: Written::UnlessDefault,
+        ..integer(
+            "forkDelayBlocks",
+            (1, FORK_DELAY_BLOCKS_MAX),
+            |p| p.fork_delay_blocks,
+            |p, v| p.fork_delay_blocks = v,
+        )
     },
 ];
 
@@ -99,7 +121,7 @@ const fn amount(
     read: fn(&Params) -> Amount,
     write: fn(&mut Params, Amount),
 ) -> Field {
-    Field { name, access: Access::Amount { least, read, write } }
+    Field { name, access: Access::Amount { least, read, write }, is_written: Written::Always }
 }
 
 const fn integer(
@@ -108,7 +130,8 @@ const fn integer(
     read: fn(&Params) -> u64,
     write: fn(&mut Params, u64),
 ) -> Field {
-    Field { name, access: Access::Integer { least, most, read, write } }
+    let access = Access::Integer { least, most, read, write };
+    Field { name, access, is_written: Written::Always }
 }
 
 /// For parameters whose range fits 32 bits.
@@ -187,6 +210,10 @@ impl Field {
 
     /// Writes the parameter as a member.
     pub(crate) fn write(&self, params: &Params, object: &mut ObjectWriter<'_>) {
+        let is_default = || self.text(params) == self.text(&Params::default());
+        if self.is_written == Written::UnlessDefault && is_default() {
+            return;
+        }
         match self.access {
             Access::Amount { read, .. } => object.display(self.name, &read(params)),
             Access::Integer { read, .. } => object.integer(self.name, read(params)),

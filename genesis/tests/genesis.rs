@@ -82,6 +82,27 @@ fn files_that_mean_the_same_have_the_same_hash() {
     assert_ne!(changed.hash(), one.hash());
 }
 
+/// A chain that is older than the parameter keeps its hash, and only another value changes it.
+#[test]
+fn the_delay_of_forks_stands_in_the_canonical_form_only_with_a_value_of_its_own() {
+    let with = |params: &str| {
+        let rest = format!(r#","params":{{{params}}}"#);
+        Genesis::parse(text(&account(2, "5"), &rest).as_bytes()).unwrap()
+    };
+    let (silent, named) = (with(""), with(r#""forkDelayBlocks":100000"#));
+    assert_eq!(silent, named);
+    assert_eq!(silent.hash(), named.hash());
+    assert!(!silent.canonical().contains("forkDelayBlocks"));
+    let other = with(r#""forkDelayBlocks":20"#);
+    assert!(other.canonical().ends_with(r#""requireChainId":false,"forkDelayBlocks":20}}"#));
+    assert_ne!(other.hash(), silent.hash());
+    assert_eq!(other, Genesis::parse(other.to_file().as_bytes()).unwrap());
+    for bad in ["0", "500001", "-1", "\"20\"", "1.0"] {
+        let rest = format!(r#","params":{{"forkDelayBlocks":{bad}}}"#);
+        assert_eq!(places(&text(&account(2, "5"), &rest)), ["params.forkDelayBlocks"], "{bad}");
+    }
+}
+
 #[test]
 fn every_fault_is_told_at_once_with_its_place() {
     let (two, bad) = (account(2, "5"), r#"{"address":"zz","balance":"-1","extra":1}"#);

@@ -9,7 +9,7 @@ use rpc::ports::CommittedBlock;
 use state::Changes;
 use state::block::Executed;
 use state::store::offers::Shelf;
-use state::store::{CommitBlock, GenesisState, Store, Tip};
+use state::store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
 use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
 use types::{Hash, Params, SetMember, ValidatorSets};
@@ -78,6 +78,7 @@ impl Chain {
             changes: genesis,
         };
         let tip = store.init(&first)?;
+        store.count_forks(&spec.rules)?;
         let next_deadline = sweep::next_deadline(&*store.latest())?;
         let validators = next_validators(&store, &spec)?;
         Ok(Self {
@@ -107,6 +108,11 @@ impl Chain {
 
     pub(crate) const fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The votes for later forks.
+    pub(crate) fn forks(&self) -> ForkCount {
+        self.store.forks()
     }
 
     pub(crate) const fn spec(&self) -> &ChainSpec {

@@ -9,6 +9,7 @@ use types::Params;
 use crate::chain::ChainSpec;
 use crate::config::{Config, Home};
 use crate::fault::{Fault, OtherChain};
+use crate::forks::EarlierVotes;
 use crate::sync::CatchUp;
 
 /// A hold on the engine's network, which is there once the engine runs.
@@ -62,15 +63,26 @@ impl Engine {
         Ok(handle)
     }
 
-    /// Catches up first, then starts it and waits for its end.
+    /// Catches up first, then starts it and waits for its end. A validator must know of every fork before
+    /// it votes; a follower counts the votes in blocks that it has not while it runs.
     ///
     /// # Errors
-    /// [`Fault`] of either.
+    /// [`Fault`] of any of them.
     pub(crate) async fn run_after(
         self,
-        catch_up: Arc<CatchUp>,
+        (earlier, catch_up): (EarlierVotes, Arc<CatchUp>),
         stop: CancellationToken,
     ) -> Result<(), Fault> {
+        if self.identity.validator.is_none() {
+            let counted = earlier.run(&stop);
+            let followed = self.follow(catch_up, stop.clone());
+            return futures::future::try_join(counted, followed).await.map(|((), ())| ());
+        }
+        earlier.run(&stop).await?;
+        self.follow(catch_up, stop).await
+    }
+
+    async fn follow(self, catch_up: Arc<CatchUp>, stop: CancellationToken) -> Result<(), Fault> {
         catch_up.run(&stop).await?;
         if stop.is_cancelled() {
             return Ok(());

@@ -1,5 +1,7 @@
 //! What can go wrong with the node itself. A fault stops the node.
 
+use state::StorageError;
+use state::store::tools::ToolError;
 use types::Hash;
 
 /// Another block than the trusted one was decided at its height.
@@ -21,7 +23,7 @@ pub struct OtherChain {
 pub enum Fault {
     /// The database.
     #[error(transparent)]
-    Storage(#[from] state::StorageError),
+    Storage(#[from] StorageError),
     /// The engine or its loop.
     #[error(transparent)]
     Consensus(#[from] consensus::Fault),
@@ -47,7 +49,7 @@ pub enum Fault {
     ConsensusStart(#[from] consensus::StartError),
     /// Blocks of peers could not be executed, through no fault of theirs.
     #[error("catching up with peers: {0}")]
-    CatchUp(Box<state::store::tools::ToolError>),
+    CatchUp(Box<ToolError>),
     /// The chain contradicts the block that the settings trust.
     #[error(transparent)]
     OtherChain(#[from] OtherChain),
@@ -76,6 +78,30 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The sentence about a fork that this program does not know, if that is why the node stops.
+    #[must_use]
+    pub fn unknown_fork(&self) -> Option<String> {
+        let fault = match self {
+            Self::Consensus(consensus::Fault::Ledger { source, .. }) => match source.downcast_ref()
+            {
+                Some(Self::Storage(fault)) => Some(fault),
+                Some(_) | None => source.downcast_ref(),
+            },
+            Self::CatchUp(error) => error.storage(),
+            Self::Storage(fault) => Some(fault),
+            Self::Consensus(_)
+            | Self::Gossip(_)
+            | Self::Pool(_)
+            | Self::Journal(_)
+            | Self::Io { .. }
+            | Self::ConsensusStart(_)
+            | Self::OtherChain(_)
+            | Self::Stalled { .. }
+            | Self::DiskFull { .. } => None,
+        };
+        fault.filter(|fault| fault.is_unknown_fork()).map(ToString::to_string)
+    }
+
     /// The system refused something.
     #[must_use]
     pub const fn io(doing: &'static str, source: std::io::Error) -> Self {

@@ -1,7 +1,5 @@
 //! A running node: everything wired together, and stopped in order.
 
-mod error;
-
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,9 +33,11 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
+use crate::forks::{EarlierVotes, ForkWatch};
 use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
+pub use crate::not_started::StartError;
 use crate::pace::{BlockPace, Wake};
 use crate::rebuild;
 use crate::replay::ChainReplay;
@@ -47,8 +47,6 @@ use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
 use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
 use crate::systemd::{Systemd, Told};
 use crate::threads::{self, Threads};
-
-pub use error::StartError;
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -148,6 +146,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let NodeSpec { home, genesis, config, validator, node_key, alone } = spec;
     let mut registry = Registry::with_prefix("ombra");
     let mut parts = open_parts(&home, &genesis, &config, &mut registry)?;
+    parts.chain.store().require_known_fork()?;
     registry.register_collector(Box::new(PoolCollector(Arc::clone(&parts.pool))));
     let mut supervisor = Supervisor::default();
     let threads = Threads::start().map_err(no_threads)?;
@@ -190,7 +189,8 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     if let (Some(engine), Some(network)) = (later, &network) {
         trust.tell();
         let catch_up = catch_up(&parts, &genesis, &config, (network.clone(), trust))?;
-        let engine = engine.run_after(catch_up, stop_engine);
+        let earlier = EarlierVotes { chain: Arc::clone(&parts.chain), network: network.clone() };
+        let engine = engine.run_after((earlier, catch_up), stop_engine);
         supervisor.spawn_in("consensus", threads.consensus(), "engine", engine);
     }
 
@@ -224,6 +224,7 @@ fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &m
     supervisor.spawn("journal", journal::keep(Arc::clone(&parts.pool), stop.clone()));
     let (pool, pending) = (Arc::clone(&parts.pool), Arc::clone(&parts.pending));
     supervisor.spawn("pool-rebuild", rebuild::keep(pool, pending, stop.clone()));
+    supervisor.spawn("forks", ForkWatch(Arc::clone(&parts.chain)).run(stop.clone()));
     if let Some(maker) = parts.maker.take() {
         let stop = stop.clone();
         supervisor.spawn("snapshots", async move {
@@ -409,7 +410,8 @@ fn rpc_ports(
         accounts: reads.clone(),
         runs: reads.clone(),
         directory: reads.clone(),
-        proofs: reads,
+        proofs: reads.clone(),
+        forks: reads,
         submit: door,
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),

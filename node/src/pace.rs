@@ -105,9 +105,20 @@ impl BlockPace {
     }
 }
 
+impl BlockPace {
+    /// Never ends where the next block belongs to a fork that this program does not know: it must not
+    /// be begun. Elsewhere ends at once.
+    async fn end(&self) {
+        if self.chain.store().require_known_fork().is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
 #[async_trait]
 impl Pace for BlockPace {
     async fn due(&self, _height: u64) {
+        self.end().await;
         loop {
             let woken = self.wake.0.notified();
             let wait = self.situation().until_due(self.chain.spec().params());
@@ -122,6 +133,7 @@ impl Pace for BlockPace {
     }
 
     async fn earliest(&self, _height: u64) {
+        self.end().await;
         loop {
             let wait = self.situation().until_earliest(self.chain.spec().params());
             if wait == 0 {

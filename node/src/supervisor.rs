@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! stage      tasks                                   stopped
-//! storage    journal (pool journal to disk), disk    last
+//! storage    journal (pool journal to disk), disk,   last
+//!            forks (unknown ones)
 //! consensus  engine (catching up, then the BFT       fourth
 //!            engine and its loop)
 //! pool       ingest (checks submissions in batches)  third
@@ -71,15 +72,24 @@ impl ShutdownReason {
     /// Whether starting again could make this validator contradict itself, or cannot help before
     /// somebody has looked at the chain.
     #[must_use]
-    pub const fn forbids_restart(&self) -> bool {
+    pub fn forbids_restart(&self) -> bool {
         match self {
-            Self::TaskFailed { fault: Fault::Consensus(fault), .. } => fault.forbids_restart(),
+            Self::TaskFailed { fault: Fault::Consensus(fault), .. } if fault.forbids_restart() => {
+                true
+            }
             Self::TaskFailed { fault: Fault::ConsensusStart(error), .. } => error.forbids_restart(),
             Self::TaskFailed { fault: Fault::OtherChain(_), .. } => true,
-            Self::Asked(_)
-            | Self::TaskFailed { .. }
-            | Self::TaskEnded { .. }
-            | Self::TaskPanicked { .. } => false,
+            Self::TaskFailed { fault, .. } => fault.unknown_fork().is_some(),
+            Self::Asked(_) | Self::TaskEnded { .. } | Self::TaskPanicked { .. } => false,
+        }
+    }
+
+    /// The sentence about a fork that this program does not know, if that is the reason.
+    #[must_use]
+    pub fn unknown_fork(&self) -> Option<String> {
+        match self {
+            Self::TaskFailed { fault, .. } => fault.unknown_fork(),
+            Self::Asked(_) | Self::TaskEnded { .. } | Self::TaskPanicked { .. } => None,
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Ports {
     pub directory: Arc<dyn Directory>,
     /// Merkle proofs.
     pub proofs: Arc<dyn Proofs>,
+    /// Forks that are to come.
+    pub forks: Arc<dyn ForkCounts>,
     /// Taking transactions in.
     pub submit: Arc<dyn Submit>,
     /// The state with everything pending applied.
@@ -248,6 +250,53 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault>;
+}
+
+/// Forks that are to come.
+pub trait ForkCounts: Send + Sync {
+    /// The votes for them.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn forks(&self) -> Result<ForkVotes, Fault>;
+}
+
+/// The votes for later forks, as the node has counted them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForkVotes {
+    /// The forks that can be voted for, by name.
+    pub forks: Vec<ForkState>,
+    /// The power of all validators of the next block.
+    pub total_power: u128,
+    /// The first and the last of the blocks whose votes the node has not counted, because it began with
+    /// a snapshot.
+    pub missing: Option<(u64, u64)>,
+}
+
+/// A fork that can be voted for, or was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForkState {
+    /// Its name.
+    pub fork: String,
+    /// Whether this program has its rules.
+    pub is_known: bool,
+    /// The height from which its rules hold, and the block with which that was fixed.
+    pub fixed: Option<(u64, u64)>,
+    /// The votes: who, for which height, in which block, with what power.
+    pub votes: Vec<ForkVoter>,
+}
+
+/// A vote for a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ForkVoter {
+    /// The validator.
+    pub address: Address,
+    /// Its power in the set of the next block.
+    pub power: u64,
+    /// The height that it votes for.
+    pub height: u64,
+    /// The block with the vote.
+    pub block_index: u64,
 }
 
 /// A transaction in a block.

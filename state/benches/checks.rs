@@ -250,7 +250,8 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 fn main() {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
     let params = Params { max_blob_bytes: 1 << 30, ..Params::default() };
-    let chain = Arc::new(Chain { chain_id: "bench".to_owned(), params, forks });
+    let chain =
+        Arc::new(Chain { chain_id: "bench".to_owned(), params, forks, validators: Vec::new() });
     let still = state_of(VALIDATORS).still();
     let own = key(0);
     println!("microseconds, the median of {TIMES}:            check   simulate     admit");

@@ -37,6 +37,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         chain_id: "bench".to_owned(),
         params: Params::default(),
         forks: Forks::default(),
+        validators: Vec::new(),
     });
     let memory = Arc::new(Memory::default());
     memory.apply(&genesis(wallets));

@@ -1,6 +1,6 @@
 //! What genesis fixes for the life of the chain, and where in it something happens.
 
-use types::{Address, Forks, Params, TxLocation};
+use types::{Address, Forks, Params, SetMember, TxLocation};
 
 /// The rules of one chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,8 @@ pub struct Chain {
     pub params: Params,
     /// From which block on the kinds are valid.
     pub forks: Forks,
+    /// The first validators, in order of addresses.
+    pub validators: Vec<SetMember>,
 }
 
 /// Where and when a transaction is executed. Time is the block's timestamp, nothing else.

@@ -95,6 +95,19 @@ pub enum StorageError {
         /// The block after which it was the state.
         height: u64,
     },
+    /// The chain's next block has rules that this program does not know. No fault of anybody: another
+    /// release goes on.
+    #[error(
+        "block {height} begins the fork {fork}, which ombra {} does not know: start a release that \
+         knows it, on the same home",
+        env!("CARGO_PKG_VERSION")
+    )]
+    UnknownFork {
+        /// The fork.
+        fork: String,
+        /// Its first block.
+        height: u64,
+    },
     /// A block does not follow the tip.
     #[error("a block of height {found} was to be committed, the next height is {expected}")]
     Height {
@@ -119,6 +132,14 @@ pub enum StorageError {
         /// What is wrong with it.
         source: types::transaction::DecodeTxError,
     },
+}
+
+impl StorageError {
+    /// Whether the next block belongs to a fork that this program does not know.
+    #[must_use]
+    pub const fn is_unknown_fork(&self) -> bool {
+        matches!(self, Self::UnknownFork { .. })
+    }
 }
 
 /// Why a transaction was not executed. Either way the draft is as it was.

@@ -14,6 +14,7 @@ pub mod chain;
 pub mod draft;
 pub mod error;
 pub mod execute;
+pub mod forks;
 pub mod invariants;
 mod ledger;
 pub mod memory;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod alone;
 #[cfg(test)]
+mod amnesia;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod crowd;
@@ -14,6 +16,8 @@ mod demo;
 mod disk;
 #[cfg(test)]
 mod fake_peer;
+#[cfg(test)]
+mod forks;
 #[cfg(test)]
 mod javascript;
 #[cfg(test)]

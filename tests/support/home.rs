@@ -76,6 +76,12 @@ impl HomeNode {
         Ok(())
     }
 
+    /// The folder of its files.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     fn log(&self) -> PathBuf {
         self.home.join("node.log")
     }

@@ -4,12 +4,14 @@
 //! that signs elsewhere uses [`Unsigned`]: it shows the exact text that is hashed and the exact
 //! characters that are signed, and takes the signature afterwards.
 
+use crate::fork_vote::{FORK_MEMBER, ForkVote, HEIGHT_MEMBER};
+use crate::json::ObjectWriter;
 use crate::transaction::{build_payload, seal};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, Body, ChatTurn, MinerRegister, Transfer, ValidatorVote,
+    BlobInit, Body, ChatTurn, Kind, MinerRegister, Transfer, ValidatorVote,
 };
-use crate::{Hash, Keypair, PublicKey, Signature};
+use crate::{Amount, Hash, Keypair, PublicKey, Signature};
 
 /// Nonce, time and chain of a transaction to be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +38,31 @@ impl Unsigned {
         let Envelope { nonce, timestamp, chain_id } = envelope;
         let times = (*nonce, *timestamp);
         let payload = build_payload(body, from, public_key, times, chain_id.as_deref());
+        let hash = Hash::digest(payload.as_bytes());
+        Self { payload, hash }
+    }
+
+    /// Writes a vote for a fork: a TRANSFER of nothing from an account to itself (docs/protocol.md
+    /// section 8.1).
+    #[must_use]
+    pub fn fork_vote(vote: &ForkVote, public_key: &PublicKey, envelope: &Envelope) -> Self {
+        let ForkVote { fork, height } = vote;
+        let Envelope { nonce, timestamp, chain_id } = envelope;
+        let address = public_key.address();
+        let mut payload = String::with_capacity(512);
+        let mut object = ObjectWriter::new(&mut payload);
+        object.string("type", Transfer::TYPE);
+        object.display("from", &address);
+        Transfer::new(address, Amount::ZERO, Amount::ZERO).write_required(&mut object);
+        object.integer("nonce", *nonce);
+        object.integer("timestamp", *timestamp);
+        object.string(FORK_MEMBER, fork);
+        object.integer(HEIGHT_MEMBER, *height);
+        if let Some(chain_id) = chain_id {
+            object.string("chainId", chain_id);
+        }
+        object.display("publicKey", public_key);
+        object.end();
         let hash = Hash::digest(payload.as_bytes());
         Self { payload, hash }
     }

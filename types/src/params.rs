@@ -27,6 +27,12 @@ pub const POWER_MAX: u64 = 1 << 48;
 pub const VALIDATOR_VOTES_MAX: usize = 64;
 /// How long a vote for a change of the validator set may count: 30 days, in milliseconds.
 pub const VALIDATOR_VOTE_TTL_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1_000;
+/// How many blocks a vote for a fork counts, and how far ahead of it the fork's height may be: so
+/// what was voted before the last million blocks decides nothing.
+pub const FORK_VOTE_BLOCKS: u64 = 1_000_000;
+/// The most blocks that `forkDelayBlocks` may ask for: the rest of [`FORK_VOTE_BLOCKS`] is the time
+/// in which validators can agree on a height.
+pub const FORK_DELAY_BLOCKS_MAX: u64 = 500_000;
 /// The largest integer in a transaction: 2^53−1.
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 
@@ -71,6 +77,8 @@ pub struct Params {
     pub max_clock_skew_ms: u64,
     /// Whether every transaction must name the chain.
     pub require_chain_id: bool,
+    /// How many blocks ahead of its last vote the height of a fork must be at least.
+    pub fork_delay_blocks: u64,
 }
 
 impl Default for Params {
@@ -94,6 +102,7 @@ impl Default for Params {
             max_block_bytes: 4 * 1024 * 1024,
             max_clock_skew_ms: 120_000,
             require_chain_id: false,
+            fork_delay_blocks: 100_000,
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use types::build::Unsigned;
 use types::tx::AgentRequest;
-use types::{Amount, Body, Hash, Keypair, ids};
+use types::{Amount, Body, ForkVote, Hash, Keypair, ids};
 
 pub use types::build::Envelope;
 
@@ -24,7 +24,19 @@ impl Signed {
     #[must_use]
     pub fn new(keypair: &Keypair, envelope: &Envelope, body: &Body) -> Self {
         let from = keypair.address().to_string();
-        let unsigned = Unsigned::build(body, &from, &keypair.public_key(), envelope);
+        Self::sign(keypair, &Unsigned::build(body, &from, &keypair.public_key(), envelope))
+    }
+
+    /// Builds and signs a vote for a fork (docs/protocol.md section 8.1).
+    ///
+    /// # Panics
+    /// Never: the builders write valid JSON.
+    #[must_use]
+    pub fn fork_vote(keypair: &Keypair, envelope: &Envelope, vote: &ForkVote) -> Self {
+        Self::sign(keypair, &Unsigned::fork_vote(vote, &keypair.public_key(), envelope))
+    }
+
+    fn sign(keypair: &Keypair, unsigned: &Unsigned) -> Self {
         let json = RawValue::from_string(unsigned.sign(keypair))
             .expect("the builders of transactions write valid JSON");
         Self { json, hash: unsigned.hash() }

@@ -116,6 +116,7 @@ fn app_with_network() -> (App, Arc<Judge>, mpsc::Receiver<NetworkMsg<Ctx>>) {
     let app = App::new(Setup {
         ports,
         signer: None,
+        follow_until: None,
         verifier: Verifier::new(CHAIN.into(), Presence::default()),
         timeouts: settings::timeouts(&Timeouts::default()),
         presence: Presence::default(),

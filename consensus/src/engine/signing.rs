@@ -12,7 +12,7 @@ use types::{Hash, Keypair};
 
 use super::context::{Ctx, Proposal, Vote};
 use crate::Counters;
-use crate::guard::{Guard, GuardError, Kind};
+use crate::guard::{Guard, GuardError, Kind, LastSigned};
 use crate::presence::Presence;
 use crate::sign_bytes::{self, BodyFields, VoteFields, VoteKind};
 
@@ -224,6 +224,11 @@ impl Signer {
         let alone = Arc::new(AtomicBool::new(false));
         let refusal = Arc::new(Mutex::new(None));
         Self { chain_id, keypair, guard: Arc::new(guard), alone, counters, refusal }
+    }
+
+    /// What the key has signed last.
+    pub(crate) fn last_signed(&self) -> LastSigned {
+        self.guard.last()
     }
 
     /// Takes the reason of a refusal, once.

@@ -13,8 +13,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
     Archive, Candidate, Certificate, Config, Counters, Decided, Encoded, Equivocation, Fault,
-    Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, Timeouts, Tip,
-    Undecided, ValidatorSet, Verdict,
+    Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, StartError,
+    Timeouts, Tip, Undecided, ValidatorSet, Verdict,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -342,6 +342,15 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) async fn start(plan: &Plan, directory: &Path) -> Self {
+        Self::try_start(plan, directory).await.expect("consensus starts")
+    }
+
+    /// Why it does not start.
+    pub(crate) async fn refused(plan: &Plan, directory: &Path) -> StartError {
+        Self::try_start(plan, directory).await.map(drop).expect_err("it is refused")
+    }
+
+    async fn try_start(plan: &Plan, directory: &Path) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
         let config = Config {
             chain_id: CHAIN.to_owned(),
@@ -361,8 +370,8 @@ impl Node {
         let counters = Counters::default();
         let pace = plan.goal.clone();
         let ports = Ports { ledger, archive, pace, counters: counters.clone() };
-        let handle = consensus::start(config, identity, ports, stop.clone()).await;
-        Self { handle: handle.expect("consensus starts"), counters, stop }
+        let handle = consensus::start(config, identity, ports, stop.clone()).await?;
+        Ok(Self { handle, counters, stop })
     }
 
     /// Stops it in order.

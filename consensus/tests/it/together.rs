@@ -315,3 +315,30 @@ async fn validators_come_and_go_and_every_block_has_its_own_set() {
     assert_eq!(wrong, Err(CertificateError::Stranger { address: newcomer }));
     town.stop_all().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_that_lost_its_log_signs_again_when_what_it_signed_is_decided() {
+    let mut town = Town::new("forgetful", 4, 0).await;
+    town.set_goal(3);
+    town.reaches(3).await;
+    let backup = town.plans[0].disk.backup();
+    town.set_goal(6);
+    town.reaches(6).await;
+    town.stop(0).await;
+    town.plans[0].disk.restore(backup);
+    let log = town.directory.path().join(&town.plans[0].name).join("consensus.wal");
+    std::fs::remove_file(log).expect("a log");
+
+    town.start(0).await;
+    let node = town.nodes[0].as_ref().expect("a running node");
+    let (control, counters) = (node.handle.control().clone(), node.counters.clone());
+    town.reaches(6).await;
+    assert_eq!(counters.votes.get(), 0, "it only followed");
+    // Two others are enough only with its votes.
+    town.stop(1).await;
+    town.set_goal(9);
+    town.reaches(9).await;
+    assert_eq!(control.follows_until(), None);
+    assert_eq!(counters.refusals.get(), 0);
+    assert!(counters.votes.get() > 0);
+}

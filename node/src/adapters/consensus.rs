@@ -172,6 +172,7 @@ impl Ledger for ChainLedger {
         if height != next {
             return Err(LedgerFault::new(OutOfTurn::Height { asked: height, next }));
         }
+        self.chain.store().require_known_fork().map_err(LedgerFault::new)?;
         let proposer = self.proposer.ok_or_else(|| LedgerFault::new(OutOfTurn::NotValidator))?;
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
         if let Some(own) =
@@ -191,6 +192,7 @@ impl Ledger for ChainLedger {
     }
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
+        self.chain.store().require_known_fork().map_err(LedgerFault::new)?;
         let Candidate { height, round, proposer, seal, content, origin } = candidate;
         let Draft { header, transactions, bytes } = match self.read(content) {
             Ok(draft) => draft,

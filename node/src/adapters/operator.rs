@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::chain::Chain;
 use crate::clock::now_ms;
 use crate::engine::EngineControl;
+use crate::forks;
 use crate::logging::LogControl;
 use crate::sync::{Phase, SyncState, TrustedBlock};
 
@@ -64,6 +65,7 @@ impl Readiness for Health {
         let disk_ok = disk.as_ref().is_ok_and(|free| *free >= self.free_disk_bytes_min);
         let disk = disk.map_or_else(|e| e.to_string(), |free| format!("{free} bytes free"));
         let writable = self.chain.store().is_writable();
+        let (forks_ok, forks) = forks::readiness(&self.chain.forks(), tip.height);
         vec![
             Check {
                 name: "peers",
@@ -90,6 +92,8 @@ impl Readiness for Health {
                     Err(error) => error.to_string(),
                 },
             },
+            Check { name: "forks", is_ok: forks_ok, detail: forks },
+            signing(self.network.follows_until()),
         ]
     }
 
@@ -104,6 +108,19 @@ impl Readiness for Health {
         };
         Some(Trust { anchor, height, age_ms, period_ms: self.trust_period_ms })
     }
+}
+
+/// Whether a validator signs. One that has lost what it knew of a height that it signed does not, and
+/// whoever stops another one now may stop the chain.
+fn signing(follows_until: Option<u64>) -> Check {
+    let detail = match follows_until {
+        None => "nothing is held back".to_owned(),
+        Some(height) => format!(
+            "this key has signed for height {height} and the log of it is lost: the node follows \
+             without signing until that height is decided"
+        ),
+    };
+    Check { name: "signing", is_ok: follows_until.is_none(), detail }
 }
 
 /// How often the list of peers is read from the engine.
@@ -129,6 +146,11 @@ impl Peers {
     ) -> Self {
         let (own, listen) = (engine.peer_id().to_owned(), listen.map(str::to_owned));
         Self { own, listen, engine_peers: Mutex::new(Vec::new()), engine, gossip, sync }
+    }
+
+    /// Until which height this validator follows without signing.
+    fn follows_until(&self) -> Option<u64> {
+        self.engine.get().and_then(consensus::Control::follows_until)
     }
 
     /// Keeps the list fresh until asked to stop.

@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, IncludedTx,
-    MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator, ValidatorVote,
+    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, ForkState, ForkVoter,
+    ForkVotes, IncludedTx, MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip,
+    Validator, ValidatorVote,
 };
-use state::StorageError;
-use state::store::{self, Snapshot};
+use state::store::{self, ForkCount, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
 use state::validators::CastVote;
+use state::{StorageError, forks};
 use types::{
     Account, Address, Blob, Block, Hash, Header, OpenVote, Run, SealedBlock, SealedTx, Step,
     Supply, TxLocation,
@@ -115,6 +116,36 @@ impl ports::Chain for Reads {
             all.collect::<Result<_, _>>().map(Some)
         };
         read().map_err(fault("reading the validators"))
+    }
+}
+
+impl ports::ForkCounts for Reads {
+    fn forks(&self) -> Result<ForkVotes, Fault> {
+        let ForkCount { tally, missing } = self.chain.forks();
+        let set = self.chain.validators().next;
+        let names: BTreeSet<&str> =
+            forks::COUNTED.into_iter().chain(tally.fixed().keys().map(String::as_str)).collect();
+        let states = names.into_iter().map(|fork| {
+            let votes = tally.votes().iter().filter(|(_, vote)| vote.fork == fork);
+            let votes = votes.map(|(voter, vote)| ForkVoter {
+                address: *voter,
+                power: set.by_address(voter).map_or(0, |validator| validator.power),
+                height: vote.height,
+                block_index: vote.at,
+            });
+            ForkState {
+                fork: fork.to_owned(),
+                is_known: forks::is_known(fork),
+                fixed: tally.fixed().get(fork).map(|fixed| (fixed.height, fixed.since)),
+                votes: votes.collect(),
+            }
+        });
+        let powers = set.validators().iter().map(|validator| u128::from(validator.power));
+        Ok(ForkVotes {
+            forks: states.collect(),
+            total_power: powers.fold(0, u128::saturating_add),
+            missing: missing.map(|blocks| (*blocks.start(), *blocks.end())),
+        })
     }
 }
 

@@ -10,6 +10,8 @@ use serde_json::json;
 use state::store::tools::Verified;
 use state::store::{Options, Store, Tip, tools};
 
+use types::Hash;
+
 use super::client::{CliError, Out, Outcome};
 use super::lock::HomeLock;
 use super::signed::ForgetArgs;
@@ -41,6 +43,13 @@ pub(super) enum DbCommand {
     /// Make the database out of a snapshot; there must be none yet
     #[command(after_help = "Example: ombra db restore --home /var/lib/ombra /backup/ombra")]
     Restore(RestoreArgs),
+    /// Let the only validator sign again what it has signed beyond the last block, which is named; it
+    /// makes another chain from there, and whoever has seen the old blocks must be told. The node's
+    /// record and log are kept beside the new ones
+    #[command(
+        after_help = "Example: ombra db sign-again --home /var/lib/ombra --height 1042 --hash HASH"
+    )]
+    SignAgain(SignAgainArgs),
     /// Take the last block back; the old database is kept beside the new one
     #[command(after_help = "Example: ombra db rollback --home /var/lib/ombra")]
     Rollback(RollbackArgs),
@@ -81,6 +90,18 @@ pub(super) struct RollbackArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct SignAgainArgs {
+    #[command(flatten)]
+    at: HomeArgs,
+    /// The height of the last block of the database
+    #[arg(long)]
+    height: u64,
+    /// Its hash; at height 0 the genesis hash
+    #[arg(long)]
+    hash: Hash,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     #[command(flatten)]
     file: FileArgs,
@@ -97,6 +118,7 @@ impl DbCommand {
         match self {
             Self::Stats(at) | Self::Verify(at) | Self::Compact(at) => at,
             Self::Rollback(args) => &args.at,
+            Self::SignAgain(args) => &args.at,
             Self::Import(args) | Self::Snapshot(args) => &args.at,
             Self::Restore(args) => &args.file.at,
             Self::Export(args) => &args.file.at,
@@ -123,6 +145,7 @@ pub(super) fn run(command: DbCommand, out: Out<'_>) -> Outcome {
         }
         DbCommand::Restore(args) => restore(&args, out),
         DbCommand::Rollback(args) => rollback(&args, out),
+        DbCommand::SignAgain(args) => sign_again(&args, out),
     }
 }
 
@@ -298,4 +321,23 @@ fn rollback(args: &RollbackArgs, out: Out<'_>) -> Outcome {
     let tip = tip.map_err(failed)?;
     signed.settle()?;
     tip_line(at, "rolled back", &tip, out)
+}
+
+fn sign_again(args: &SignAgainArgs, out: Out<'_>) -> Outcome {
+    let SignAgainArgs { at, height, hash } = args;
+    let home = Home::new(at.home.clone());
+    let (tip, signed) = {
+        let store = open(at)?;
+        let tip = store.tip().map_err(failed)?;
+        if (tip.height, tip.hash) != (*height, *hash) {
+            return Err(CliError::Usage(format!(
+                "the last block of the database is {} {}, not {height} {hash}",
+                tip.height, tip.hash
+            )));
+        }
+        let genesis = genesis::parse(&home.genesis())?;
+        (tip, signed::forget(&home, &genesis, &store, tip.height)?)
+    };
+    signed.settle()?;
+    tip_line(at, "the validator signs again; the chain stands", &tip, out)
 }

@@ -138,7 +138,11 @@ fn print_home(
 
 pub(super) async fn start(args: &StartArgs, out: Out<'_>) -> Outcome {
     let outcome = Box::pin(run_node(args, out)).await;
-    if let (true, Err(error @ CliError::Unsafe(_))) = (args.hold_unsafe, &outcome) {
+    let stopped = match &outcome {
+        Err(error @ (CliError::Unsafe(_) | CliError::UnknownFork(_))) => Some(error),
+        Ok(()) | Err(_) => None,
+    };
+    if let Some(error) = stopped.filter(|_| args.hold_unsafe) {
         tracing::error!(%error, "the node has stopped for safety; this process waits to be ended");
         let _signal = asked()?.await;
     }

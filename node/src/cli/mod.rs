@@ -39,7 +39,7 @@ use crate::supervisor::ShutdownReason;
     arg_required_else_help = true,
     after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, \
                   3 node not reachable, 4 refused by the chain, \
-                  5 stopped for safety: do not restart."
+                  5 stopped for safety, or before a fork that it does not know: do not restart."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -120,7 +120,9 @@ fn exit(error: &CliError) -> ExitCode {
 
 /// How a node ended, as the outcome of its command.
 fn ended(reason: &ShutdownReason) -> Outcome {
-    if reason.forbids_restart() {
+    if let Some(sentence) = reason.unknown_fork() {
+        Err(CliError::UnknownFork(sentence))
+    } else if reason.forbids_restart() {
         Err(CliError::Unsafe(reason.to_string()))
     } else if reason.is_failure() {
         Err(CliError::Failed(reason.to_string()))
@@ -131,6 +133,9 @@ fn ended(reason: &ShutdownReason) -> Outcome {
 
 /// Why a node did not start, as the outcome of its command.
 fn not_started(error: &StartError) -> CliError {
+    if let Some(sentence) = error.unknown_fork() {
+        return CliError::UnknownFork(sentence);
+    }
     let why = error.to_string();
     if error.forbids_restart() { CliError::Unsafe(why) } else { CliError::Failed(why) }
 }

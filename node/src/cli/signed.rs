@@ -78,6 +78,26 @@ pub(super) fn look(
     }
 }
 
+/// Has the node of `home` forget what it has signed beyond `height`, the end of its chain.
+///
+/// # Errors
+/// [`CliError::Usage`] if it does not decide alone, or has signed nothing beyond; else as [`look`].
+pub(super) fn forget(
+    home: &Home,
+    genesis: &Genesis,
+    store: &Store,
+    height: u64,
+) -> Result<Signed, CliError> {
+    let signed = look(home, genesis, store, height, &ForgetArgs { forget_signed: true })?;
+    if signed.forgets_record {
+        return Ok(signed);
+    }
+    let message = format!(
+        "the validator of this home has signed nothing beyond block {height}: there is nothing to forget"
+    );
+    Err(CliError::Usage(message))
+}
+
 impl Signed {
     /// Sets the engine's log aside, which is of heights that are no longer there, and the record if
     /// that was asked for.

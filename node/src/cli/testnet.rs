@@ -33,6 +33,9 @@ const SNAPSHOT_INTERVAL: u64 = 1_000;
 /// The script that runs the nodes as processes.
 const SCRIPT: &str = include_str!("testnet/net.sh");
 
+/// How far ahead a fork must be on a test network: nobody has to be asked to change the program.
+const FORK_DELAY_BLOCKS: u64 = 100;
+
 /// Write everything for a chain of several nodes
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
@@ -137,7 +140,7 @@ fn source(args: &TestnetArgs) -> Result<Option<PathBuf>, CliError> {
 }
 
 fn params(texts: &[String]) -> Result<Params, CliError> {
-    let mut params = Params::default();
+    let mut params = Params { fork_delay_blocks: FORK_DELAY_BLOCKS, ..Params::default() };
     for text in texts {
         set_param(&mut params, text).map_err(|error| CliError::Usage(error.to_string()))?;
     }

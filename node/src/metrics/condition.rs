@@ -56,6 +56,12 @@ impl Condition {
             MetricType::Gauge,
         )?)?;
 
+        let count = self.chain.forks();
+        let unknown = count.tally.unknown().map_or(0, |(_, fixed)| fixed.height);
+        let help =
+            "The first block of a fixed fork that the program does not know; 0 if there is none";
+        gauge(encoder, "unknown_fork_height", help, Some(unknown))?;
+
         let help = "1 where a check of /readyz passes, 0 where it fails";
         let mut ready = encoder.encode_descriptor("ready_check", help, None, MetricType::Gauge)?;
         for check in self.readiness.checks() {

@@ -332,6 +332,8 @@ impl CatchUp {
             Ok(_) => Ok(Ended::NoMore),
             Err(error) => match error.wrong_block() {
                 Some(height) => {
+                    // By rules that this program does not know it may be right.
+                    self.chain.store().require_known_fork()?;
                     Ok(Ended::Wrong { from: senders.of(height), what: error.to_string() })
                 }
                 None => Err(Fault::CatchUp(Box::new(error))),

@@ -8,8 +8,8 @@ use crate::cursor;
 use crate::error::RpcError;
 use crate::ports::{ProofTarget, Tip};
 use crate::wire::{
-    BlockSelector, BlockSummary, BlockView, BlocksQuery, ChainInfo, FeeSchedule, Forks, PageOf,
-    ProofQuery, ProofView, SupplyView, ValidatorView,
+    BlockSelector, BlockSummary, BlockView, BlocksQuery, ChainInfo, FeeSchedule, Forks, ForksView,
+    PageOf, ProofQuery, ProofView, SupplyView, ValidatorView,
 };
 
 /// The rules that this node follows.
@@ -41,6 +41,10 @@ pub trait ChainRpc {
     /// The validators of a height; of the latest block if none is given.
     #[method(name = "getValidators", blocking)]
     fn validators(&self, height: Option<u64>) -> Result<Vec<ValidatorView>, RpcError>;
+
+    /// The forks that are to come: votes, and what is fixed.
+    #[method(name = "forks", blocking)]
+    fn forks(&self) -> Result<ForksView, RpcError>;
 
     /// A Merkle proof that can be checked without the node.
     #[method(name = "getProof", blocking)]
@@ -119,6 +123,11 @@ impl ChainRpcServer for Api {
         let validators = self.ports.chain.validators(height)?;
         let validators = validators.ok_or_else(|| RpcError::not_found("height", height))?;
         Ok(validators.into_iter().map(ValidatorView::from).collect())
+    }
+
+    fn forks(&self) -> Result<ForksView, RpcError> {
+        let votes = self.ports.forks.forks()?;
+        Ok(ForksView::new(votes, self.facts.params.fork_delay_blocks))
     }
 
     fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {

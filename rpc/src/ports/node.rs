@@ -84,7 +84,7 @@ pub trait Events: Send + Sync {
 /// One check of `/readyz`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
-    /// `peers`, `lag`, `tipAge`, `disk`, `database`; of a miner `node`, `backend` and others.
+    /// `peers`, `lag`, `tipAge`, `disk`, `database`, `forks`, `signing`; of a miner `node`, `backend` and others.
     pub name: &'static str,
     /// Whether it passed.
     pub is_ok: bool,

@@ -7,9 +7,9 @@ use crate::wire::{
     BlocksQuery, BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest,
     BuildAgentStep, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn, BuildEnvelope,
     BuildMinerRegister, BuildTransfer, BuildValidatorVote, Built, ChainInfo, ConversationId,
-    EventFilter, EventKind, FeeSchedule, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf,
-    PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView,
-    SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView,
+    EventFilter, EventKind, FeeSchedule, ForksView, HashText, MinerSelector, MinerView, NetInfo,
+    Page, PageOf, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery,
+    RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView,
     SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
 };
 
@@ -63,6 +63,7 @@ fn chain() -> Vec<Method> {
         Method::new::<Vec<ValidatorView>>("ombra_getValidators", "The validators of a height.")
             .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
             .errors(&[NOT_FOUND]),
+        Method::new::<ForksView>("ombra_forks", "Forks that are to come: votes and fixed heights."),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
             .param(Param::required::<ProofQuery>("of", "account, agentRun or validators").spread())
             .errors(&[NOT_FOUND]),

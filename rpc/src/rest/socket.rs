@@ -372,7 +372,8 @@ impl Session {
     }
 
     /// The next messages; one larger than a slice if there is `room` for it.
-    async fn read(&self, room: usize) -> Result<Slice, End> {
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "a socket cannot be shared by threads")]
+    async fn read(&mut self, room: usize) -> Result<Slice, End> {
         let subscriptions: Vec<_> = self.subscriptions.iter().copied().collect();
         let from = self.next;
         let read = move |rest: &Rest| messages(rest, from, &subscriptions, room);
@@ -381,7 +382,8 @@ impl Session {
     }
 
     /// Room for a message, as soon as there is some.
-    async fn room(&self, bytes: usize) -> Result<Room, End> {
+    #[expect(clippy::needless_pass_by_ref_mut, reason = "a socket cannot be shared by threads")]
+    async fn room(&mut self, bytes: usize) -> Result<Room, End> {
         let patience = self.rest.api().limits.write_timeout();
         let room = memory::wait_for(patience, || self.client.share().hold(bytes)).await;
         room.ok_or(End::TooSlow)

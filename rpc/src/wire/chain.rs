@@ -1,5 +1,7 @@
 //! The chain as a whole, its money, its validators and peers.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::params::{
@@ -9,7 +11,9 @@ use types::params::{
 use types::{Address, Amount, Hash, Params, PublicKey, Signature, Supply};
 
 use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
-use crate::ports::{Equivocation, Identity, Peer, Validator, ValidatorVote};
+use crate::ports::{
+    Equivocation, ForkState, ForkVoter, ForkVotes, Identity, Peer, Validator, ValidatorVote,
+};
 
 /// What `ombra_chainInfo` answers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -61,6 +65,110 @@ impl From<types::Forks> for Forks {
     fn from(forks: types::Forks) -> Self {
         let types::Forks { v6, validator_vote } = forks;
         Self { v6, validator_vote }
+    }
+}
+
+/// What `ombra_forks` answers.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForksView {
+    /// How many blocks ahead of the vote that fixes it a fork's height must be at least.
+    pub delay_blocks: u64,
+    /// The power of all validators of the next block.
+    pub total_power: String,
+    /// The blocks whose votes the node has not counted yet, because it began with a snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<BlockRange>,
+    /// The forks.
+    pub forks: Vec<ForkView>,
+}
+
+/// Blocks from one to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockRange {
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+}
+
+/// A fork that can be voted for, or was.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkView {
+    /// Its name.
+    pub fork: String,
+    /// Whether this program has its rules; one that does not know a fixed fork stops before its height.
+    pub known: bool,
+    /// Its height; absent while none is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<FixedForkView>,
+    /// The votes by the height that they are for, in order of heights.
+    pub votes: Vec<ForkVotesView>,
+}
+
+/// A height that is fixed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FixedForkView {
+    /// The first block in which the fork's rules hold.
+    pub height: u64,
+    /// The block with which that was fixed.
+    pub block_index: u64,
+}
+
+/// The votes for one height.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkVotesView {
+    /// The height.
+    pub height: u64,
+    /// The power of those who vote for it.
+    pub power: String,
+    /// Who votes for it, in order of addresses.
+    pub voters: Vec<ForkVoterView>,
+}
+
+/// A validator that votes for a fork.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkVoterView {
+    /// The validator.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// Its power in the set of the next block.
+    pub power: u64,
+    /// The block with the vote.
+    pub block_index: u64,
+}
+
+impl ForksView {
+    /// The view of what was counted.
+    #[must_use]
+    pub fn new(votes: ForkVotes, delay_blocks: u64) -> Self {
+        let ForkVotes { forks, total_power, missing } = votes;
+        let missing = missing.map(|(from, to)| BlockRange { from, to });
+        let forks = forks.into_iter().map(ForkView::from).collect();
+        Self { delay_blocks, total_power: total_power.to_string(), missing, forks }
+    }
+}
+
+impl From<ForkState> for ForkView {
+    fn from(state: ForkState) -> Self {
+        let ForkState { fork, is_known, fixed, votes } = state;
+        let fixed = fixed.map(|(height, block_index)| FixedForkView { height, block_index });
+        let mut by_height: BTreeMap<u64, Vec<ForkVoterView>> = BTreeMap::new();
+        for ForkVoter { address, power, height, block_index } in votes {
+            let voters = by_height.entry(height).or_default();
+            voters.push(ForkVoterView { address, power, block_index });
+        }
+        let votes = by_height.into_iter().map(|(height, voters)| {
+            let powers = voters.iter().map(|voter| u128::from(voter.power));
+            let power = powers.fold(0, u128::saturating_add).to_string();
+            ForkVotesView { height, power, voters }
+        });
+        Self { fork, known: is_known, fixed, votes: votes.collect() }
     }
 }
 

@@ -28,8 +28,9 @@ pub use build::{
     SignedParts,
 };
 pub use chain::{
-    ChainInfo, EquivocationView, FeeSchedule, Forks, NetInfo, PeerView, SignedChoiceView,
-    SupplyView, ValidatorView, ValidatorVoteView,
+    BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,
+    ForkVotesView, Forks, ForksView, NetInfo, PeerView, SignedChoiceView, SupplyView,
+    ValidatorView, ValidatorVoteView,
 };
 pub use directory::{BlobView, MinerView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};

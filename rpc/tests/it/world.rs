@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock,
-    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, Group,
-    Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount, Pool, PoolCount,
-    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, RunFilter, Runs,
-    SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip, Transactions,
-    Validator, ValidatorVote,
+    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault,
+    ForkCounts, ForkState, ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network,
+    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
+    ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock,
+    Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
@@ -112,6 +112,7 @@ impl World {
             runs: self.clone(),
             directory: self.clone(),
             proofs: self.clone(),
+            forks: self.clone(),
             submit: self.clone(),
             projection: self.clone(),
             pool: self.clone(),
@@ -406,6 +407,15 @@ impl Chain for World {
                 evidence: vec![pair],
             }]
         }))
+    }
+}
+
+impl ForkCounts for World {
+    fn forks(&self) -> Result<ForkVotes, Fault> {
+        let voter = ForkVoter { address: key(99).address(), power: 10, height: 70, block_index: 5 };
+        let fork = "v7".to_owned();
+        let state = ForkState { fork, is_known: false, fixed: Some((70, 6)), votes: vec![voter] };
+        Ok(ForkVotes { forks: vec![state], total_power: 10, missing: Some((1, 4)) })
     }
 }
 

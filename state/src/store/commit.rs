@@ -20,6 +20,7 @@ use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Ti
 use super::{bodies, history, pin, undecided};
 use crate::draft::Changes;
 use crate::error::StorageError;
+use crate::forks::Tally;
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tree::{self, TreeUpdate};
 
@@ -65,12 +66,18 @@ struct ForMemory {
     lowest_deadline: Option<Vec<u8>>,
     /// What the rows were, if somebody wants to know.
     former: Option<Arc<Changes>>,
+    forks: Option<Tally>,
 }
 
 impl ForMemory {
-    fn of(tree: TreeUpdate, changes: &Changes, former: Option<Arc<Changes>>) -> Self {
-        let lowest_deadline = lowest_deadline(changes);
-        Self { tree, hot: HotRows::of(changes), lowest_deadline, former }
+    fn of(
+        tree: TreeUpdate,
+        changes: &Changes,
+        former: Option<Arc<Changes>>,
+        forks: Option<Tally>,
+    ) -> Self {
+        let (hot, lowest_deadline) = (HotRows::of(changes), lowest_deadline(changes));
+        Self { tree, hot, lowest_deadline, former, forks }
     }
 }
 
@@ -100,7 +107,8 @@ impl Store {
     /// encodes all rows. Writes nothing, so it can be done for a block that is only proposed.
     ///
     /// # Errors
-    /// [`StorageError::Height`] if the block does not follow the tip.
+    /// [`StorageError::Height`] if the block does not follow the tip, [`StorageError::UnknownFork`] if
+    /// this program does not know its rules.
     pub fn prepare(&self, input: &CommitBlock<'_>) -> Result<Prepared, StorageError> {
         let CommitBlock { block, changes, .. } = *input;
         let header = &block.header;
@@ -108,6 +116,7 @@ impl Store {
         if header.index != expected {
             return Err(StorageError::Height { found: header.index, expected });
         }
+        let forks = self.count_next(block)?;
         let payload = header.payload();
         let hash = Hash::digest(payload.as_bytes());
         let mut writer = Writer { rocks: &self.0.rocks, batch: room_for(block) };
@@ -134,7 +143,8 @@ impl Store {
         let tip =
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
-        let memory = ForMemory::of(tree, changes, former);
+        self.write_count(&mut writer.batch, forks.as_ref())?;
+        let memory = ForMemory::of(tree, changes, former, forks);
         Ok(Prepared { batch: writer.batch, tip, link, memory })
     }
 
@@ -213,7 +223,12 @@ impl Store {
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes, None))?;
+        self.write(
+            writer.batch,
+            Durability::Synced,
+            tip,
+            ForMemory::of(tree, changes, None, None),
+        )?;
         Ok(tip)
     }
 
@@ -225,13 +240,14 @@ impl Store {
         tip: Tip,
         memory: ForMemory,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest_deadline, former } = memory;
+        let ForMemory { tree, hot, lowest_deadline, former, forks } = memory;
         let inner = &*self.0;
         inner.pins.keep(former.as_ref());
         inner.floor.before_write(lowest_deadline);
         inner.rocks.write(batch, durability)?;
         inner.hot.update(hot);
         inner.floor.after_write();
+        self.learn_count(forks);
         for (key, node) in tree.nodes {
             inner.nodes.insert(key.into_boxed_slice(), Bytes::from(node));
         }

@@ -16,6 +16,7 @@ mod cache;
 mod commit;
 mod equivocations;
 mod floor;
+mod forks;
 mod history;
 pub mod offers;
 mod options;
@@ -53,6 +54,7 @@ use crate::view::{Range, RawRow, Read};
 
 pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
+pub use self::forks::ForkCount;
 pub use self::options::Options;
 pub use self::pin::Pinned;
 pub use self::query::{
@@ -71,6 +73,8 @@ const GENESIS_CELL: &[u8] = b"genesis";
 const TIP_CELL: &[u8] = b"tip";
 /// Only in a database that began with a snapshot: the first block that is in it.
 const EARLIEST_CELL: &[u8] = b"earliest";
+/// Up to which block the votes for later forks are counted.
+const FORKS_CELL: &[u8] = b"forks";
 
 /// Memory that the database holds, in bytes; beside it there is what it allocates while it works.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -126,6 +130,7 @@ struct Inner {
     nodes: Nodes,
     floor: Floor,
     pins: Pins,
+    forks: RwLock<forks::Forks>,
     tip: RwLock<Option<Tip>>,
     /// The first block that is in the database.
     earliest: u64,
@@ -165,6 +170,7 @@ impl Store {
             check_format(&source)?;
             (read_cell(&source, TIP_CELL)?, read_cell(&source, EARLIEST_CELL)?)
         };
+        let forks = RwLock::new(forks::Forks::read(&rocks)?);
         let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
         Ok(Self(Arc::new(Inner {
             rocks,
@@ -173,6 +179,7 @@ impl Store {
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
             pins: Pins::default(),
+            forks,
             tip: RwLock::new(tip),
             earliest: earliest.unwrap_or(1),
             writer: Mutex::new(()),

@@ -16,6 +16,8 @@
 //! tree_stale       height u64                              keys of nodes that nothing later needs, raw
 //! equivocations    address                                 Equivocations
 //! validator_links  height u64                              Link
+//! fork_votes       voter's address                         CastForkVote
+//! fixed_forks      name of a fork, text                    FixedFork
 //! ```
 //!
 //! A *raw* value has no version byte and no frame. `bodies` holds the transactions of a block as
@@ -30,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use types::{Address, Hash, Signature, Sweep, TxLocation};
 
 use super::offers::Link;
+use crate::forks::{CastForkVote, FixedFork};
 use crate::table::{Key, Table, TableId};
 use crate::tables;
 
@@ -232,8 +235,26 @@ impl Table for ValidatorLinks {
     type Value = Link;
 }
 
+/// Votes for later forks that count, by voter. At most one of each validator.
+#[derive(Debug)]
+pub(crate) struct ForkVotes;
+impl Table for ForkVotes {
+    const ID: TableId = TableId::plain(90, "fork_votes");
+    type Key = Address;
+    type Value = CastForkVote;
+}
+
+/// Forks whose heights the validators have fixed, by name. No row is deleted.
+#[derive(Debug)]
+pub(crate) struct FixedForks;
+impl Table for FixedForks {
+    const ID: TableId = TableId::plain(91, "fixed_forks");
+    type Key = String;
+    type Value = FixedFork;
+}
+
 /// The tables of this file.
-pub const OWN: [TableId; 14] = [
+pub const OWN: [TableId; 16] = [
     META,
     Headers::ID,
     COMMITS,
@@ -248,6 +269,8 @@ pub const OWN: [TableId; 14] = [
     TREE_STALE,
     EquivocationRows::ID,
     ValidatorLinks::ID,
+    ForkVotes::ID,
+    FixedForks::ID,
 ];
 
 /// Every table of the database.
@@ -276,7 +299,7 @@ pub(crate) fn shape(table: TableId) -> Shape {
         Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
         RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory, ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 15] = [
+    const LOOKUP: [TableId; 17] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -291,6 +314,8 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ValidatorFigures::ID,
         Validators::ID,
         EquivocationRows::ID,
+        ForkVotes::ID,
+        FixedForks::ID,
         TREE_NODES,
     ];
     const INDEX: [TableId; 8] = [

@@ -90,7 +90,8 @@ fn key() -> Keypair {
 }
 
 fn chain() -> Chain {
-    Chain { chain_id: "test".to_owned(), params: Params::default(), forks: Forks::default() }
+    let (params, forks) = (Params::default(), Forks::default());
+    Chain { chain_id: "test".to_owned(), params, forks, validators: Vec::new() }
 }
 
 fn state() -> Arc<Memory> {

@@ -80,7 +80,8 @@ impl World {
     }
 
     fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
-        let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks });
+        let (chain_id, first) = ("test".to_owned(), Vec::new());
+        let chain = Arc::new(Chain { chain_id, params, forks, validators: first });
         let memory = Arc::new(Memory::default());
         memory.apply(&genesis(validators));
         let hash = Hash::digest(b"genesis");

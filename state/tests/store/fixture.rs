@@ -295,7 +295,8 @@ impl TestChain {
 
 pub(crate) fn rules() -> Arc<Chain> {
     let params = Params { max_block_bytes: 64 << 20, ..Params::default() };
-    Arc::new(Chain { chain_id: "store-test".into(), params, forks: Forks::default() })
+    let (forks, validators) = (Forks::default(), Vec::new());
+    Arc::new(Chain { chain_id: "store-test".into(), params, forks, validators })
 }
 
 pub(crate) fn genesis_hash() -> Hash {

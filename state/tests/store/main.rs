@@ -5,6 +5,7 @@
 mod ahead;
 mod commits;
 mod fixture;
+mod forks;
 mod kill;
 mod model;
 mod offers;

@@ -36,7 +36,11 @@ impl Attacker {
             let answer: Value = serde_json::from_str(&self.post(&http::send_body(batch))?)?;
             let each = match answer {
                 Value::Array(each) => each,
-                single => vec![single],
+                single @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_)) => vec![single],
             };
             accepted += each.iter().filter(|it| it.pointer("/result/hash").is_some()).count();
         }

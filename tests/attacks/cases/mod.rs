@@ -1,8 +1,13 @@
 //! The attacks, one small file each.
 
+use anyhow::ensure;
 use tests::harness::needs::Need;
 use tests::harness::suite::Case;
+use tests::http::Connection;
+use tests::net::Member;
+use tests::node::wait_for;
 
+mod amnesia;
 mod blob_race;
 mod blobs;
 mod closed_desk;
@@ -10,6 +15,7 @@ mod control_characters;
 mod dropped_blobs;
 mod filled_book;
 mod foreign_rebuild;
+mod fork_votes;
 mod height_claim;
 mod hostile_schema;
 mod lying_offers;
@@ -155,4 +161,32 @@ pub(crate) const CASES: &[Case<()>] = &[
         needs: Need::Loopback,
         run: one_prefix::run,
     },
+    Case {
+        name: "fork_votes",
+        about: "strangers and one validator vote for forks in masses; nothing is fixed, nothing grows",
+        needs: Need::Loopback,
+        run: fork_votes::run,
+    },
+    Case {
+        name: "amnesia",
+        about: "a validator takes a block back under load; it follows, contradicts nothing, signs again",
+        needs: Need::Loopback,
+        run: amnesia::run,
+    },
 ];
+
+/// Waits until a node says that it is ready, so that what a user sees afterwards is the attack's doing.
+fn is_ready(node: &Member) -> anyhow::Result<()> {
+    wait_for("a node to be ready", || {
+        let answer = Connection::open(node.rpc)?.get("/readyz");
+        Ok(answer.is_ok().then_some(()))
+    })
+}
+
+/// Changes a text in the settings of a node that does not run.
+fn edit(member: &Member, from: &str, to: &str) -> anyhow::Result<()> {
+    let path = member.home().join("config.toml");
+    let text = std::fs::read_to_string(&path)?;
+    ensure!(text.contains(from), "{} has no {from}", path.display());
+    Ok(std::fs::write(&path, text.replacen(from, to, 1))?)
+}

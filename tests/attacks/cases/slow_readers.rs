@@ -46,6 +46,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let load = Load::start(&town.net, &[0], 8, Duration::ZERO)?;
     load.confirms(20)?;
     let listener = Watcher::start(move |over| listen(node, over));
+    #[expect(clippy::needless_collect, reason = "all start before one is waited for")]
     let slow: Vec<_> = (0..SLOW).map(|_| std::thread::spawn(move || slow_reader(node))).collect();
     let slow = slow
         .into_iter()

@@ -115,6 +115,11 @@ impl Client {
         self.call("ombra_getValidators", NO_PARAMS).await
     }
 
+    /// Forks that are to come: votes and fixed heights.
+    pub async fn forks(&self) -> Result<Value> {
+        self.call("ombra_forks", NO_PARAMS).await
+    }
+
     /// The node's peers.
     pub async fn peers(&self) -> Result<Value> {
         self.call("net_peers", NO_PARAMS).await

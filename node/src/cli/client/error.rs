@@ -18,6 +18,9 @@ pub enum CliError {
     /// The node stopped, and must not be started again before somebody has looked at it.
     #[error("{0}; do not start this node again before you know why (docs/operating.md section 3)")]
     Unsafe(String),
+    /// The node stopped before a fork that this program does not know: another release goes on.
+    #[error("{0}")]
+    UnknownFork(String),
     /// The chain's rules refuse a transaction: its code and sentence.
     #[error("refused by the chain: {code}: {message}")]
     Refused {
@@ -72,7 +75,7 @@ impl CliError {
             Self::Usage(_) => 2,
             Self::NoAnswer { .. } | Self::Away(_) => 3,
             Self::Refused { .. } => 4,
-            Self::Unsafe(_) => 5,
+            Self::Unsafe(_) | Self::UnknownFork(_) => 5,
             Self::Client(error) => client_exit_code(error),
             Self::Wallet(error) if is_wrong_usage(error) => 2,
             Self::Noted { failure, .. } => failure.exit_code(),
@@ -95,6 +98,7 @@ impl CliError {
             Self::Usage(_)
             | Self::Failed(_)
             | Self::Unsafe(_)
+            | Self::UnknownFork(_)
             | Self::Client(_)
             | Self::NoAnswer { .. }
             | Self::Away(_)
@@ -117,6 +121,7 @@ impl CliError {
             Self::Usage(_)
             | Self::Failed(_)
             | Self::Unsafe(_)
+            | Self::UnknownFork(_)
             | Self::Client(_)
             | Self::NoAnswer { .. }
             | Self::Away(_)

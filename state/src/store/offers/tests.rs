@@ -44,6 +44,7 @@ fn rules() -> Arc<Chain> {
         chain_id: "offers-test".into(),
         params: Params::default(),
         forks: crate::Forks::default(),
+        validators: Vec::new(),
     })
 }
 

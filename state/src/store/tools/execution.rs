@@ -123,11 +123,13 @@ pub enum ReplayError {
 }
 
 impl Replay<'_> {
-    /// Writes height 0, or finds it written.
+    /// Writes height 0, or finds it written; the votes for later forks are counted from then on.
     pub(super) fn begin(&self, target: &Store) -> Result<Tip, StorageError> {
         let (hash, timestamp, changes) =
             (self.genesis_hash, self.genesis_time, self.genesis_changes);
-        target.init(&GenesisState { hash, timestamp, changes })
+        let tip = target.init(&GenesisState { hash, timestamp, changes })?;
+        target.count_forks(&self.chain)?;
+        Ok(tip)
     }
 
     /// Checks blocks as if a stranger had sent them, as far as that needs no state: their form, and
@@ -186,6 +188,7 @@ impl Replay<'_> {
     ) -> Result<Tip, ReplayError> {
         let PrecheckedBlock { block, certificate, stated_hash: _ } = block;
         let height = parent.height.saturating_add(1);
+        target.require_known_fork()?;
         let sets = validators::sets(&*target.latest())?;
         let set = sets.as_ref().map(|sets| sets.current.as_slice());
         let missed = self

@@ -130,6 +130,15 @@ pub enum ToolError {
 }
 
 impl ToolError {
+    /// The fault of the database, if that is what it is.
+    #[must_use]
+    pub fn storage(&self) -> Option<&StorageError> {
+        let Self::Replay { source, .. } = self else {
+            return if let Self::Storage(fault) = self { Some(fault) } else { None };
+        };
+        if let ReplayError::Storage(fault) = &**source { Some(fault) } else { None }
+    }
+
     /// The height of the block that is wrong, if this is the fault of a block that somebody sent:
     /// it cannot be read, breaks a rule, or was not decided.
     #[must_use]

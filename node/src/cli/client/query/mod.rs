@@ -50,6 +50,9 @@ pub enum QueryCommand {
     /// The validators
     #[command(after_help = "Example: ombra query validators")]
     Validators(PlainArgs),
+    /// The forks that are to come: who votes for which height, and what is fixed
+    #[command(after_help = "Example: ombra query forks")]
+    Forks(PlainArgs),
     /// The node's peers
     #[command(after_help = "Example: ombra query peers")]
     Peers(PlainArgs),
@@ -230,6 +233,10 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         QueryCommand::Validators(PlainArgs { node }) => {
             let validators = node.client()?.validators().await?;
             show(&node, validators.text(), out, lists::validators)
+        }
+        QueryCommand::Forks(PlainArgs { node }) => {
+            let forks = node.client()?.forks().await?;
+            show(&node, forks.text(), out, lists::forks)
         }
         QueryCommand::Peers(PlainArgs { node }) => {
             let peers = node.client()?.peers().await?;

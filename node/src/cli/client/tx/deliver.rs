@@ -104,16 +104,26 @@ impl Delivery {
         out: Out<'_>,
     ) -> Outcome {
         let signed = Signed::new(self.sender.keypair(), envelope, body);
+        self.deliver_signed(body.type_name(), &signed, out).await
+    }
+
+    /// The same with a transaction that is signed already.
+    pub(super) async fn deliver_signed(
+        &self,
+        kind: &str,
+        signed: &Signed,
+        out: Out<'_>,
+    ) -> Outcome {
         if self.args.print {
             writeln!(out, "{}", signed.text())?;
         } else if self.args.dry_run {
-            self.simulate(&signed, out).await?;
+            self.simulate(signed, out).await?;
         } else if self.args.wait.no_wait {
-            let hash = self.sender.send(&signed, self.timeout()).await?;
-            self.print_sent(body, &hash, out).await?;
+            let hash = self.sender.send(signed, self.timeout()).await?;
+            self.print_sent(kind, &hash, out).await?;
         } else {
-            let included = self.sender.include_signed(&signed, self.timeout()).await?;
-            self.print_included(body, &included, out).await?;
+            let included = self.sender.include_signed(signed, self.timeout()).await?;
+            self.print_included(kind, &included, out).await?;
         }
         Ok(())
     }
@@ -134,22 +144,22 @@ impl Delivery {
         self.args.node.json
     }
 
-    async fn print_sent(&self, body: &Body, hash: &Hash, out: Out<'_>) -> Outcome {
+    async fn print_sent(&self, kind: &str, hash: &Hash, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{}", json!({ "hash": hash }))?;
         } else {
-            writeln!(out, "{} {hash}", body.type_name())?;
+            writeln!(out, "{kind} {hash}")?;
             writeln!(out, "  accepted by the pool, not waited for")?;
             writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }
         Ok(())
     }
 
-    async fn print_included(&self, body: &Body, included: &Included, out: Out<'_>) -> Outcome {
+    async fn print_included(&self, kind: &str, included: &Included, out: Out<'_>) -> Outcome {
         if self.prints_json() {
             writeln!(out, "{included}")?;
         } else {
-            writeln!(out, "{} {}", body.type_name(), included.hash)?;
+            writeln!(out, "{kind} {}", included.hash)?;
             writeln!(out, "  in block {}", block_of(included))?;
             writeln!(out, "  chain {}", self.sender.chain().await?)?;
         }

@@ -2,6 +2,7 @@
 
 mod blob;
 mod deliver;
+mod fork_vote;
 mod kinds;
 
 use clap::{Args, Subcommand};
@@ -10,6 +11,7 @@ use super::options::{NodeArgs, SignerArgs};
 use super::{Out, Outcome};
 
 pub use blob::BlobArgs;
+pub use fork_vote::ForkVoteArgs;
 pub use kinds::{
     CancelArgs, ChatArgs, ClaimArgs, FinishArgs, RegisterArgs, RequestArgs, StepArgs,
     StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
@@ -60,6 +62,14 @@ pub enum TxCommand {
         after_help = "Example: ombra tx validator-vote PUBLICKEY --power 10 --key-file HOME/keys/validator.key"
     )]
     ValidatorVote(ValidatorVoteArgs),
+    /// Vote as a validator for the height from which a fork's rules hold
+    #[command(
+        after_help = "Example: ombra tx fork-vote v7 1250000 --key-file HOME/keys/validator.key\n\n\
+                      A vote says that the validator's node runs a program that knows the fork. So this \
+                      program only votes for forks that it knows itself, unless \
+                      --for-another-program says that the node runs another one."
+    )]
+    ForkVote(ForkVoteArgs),
 }
 
 /// What every transaction needs: a node, a key, and what to do with the result.
@@ -124,5 +134,6 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Register(args) => kinds::register(args, out).await,
         TxCommand::Blob(args) => blob::run(args, out).await,
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
+        TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
     }
 }

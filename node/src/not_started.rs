@@ -1,4 +1,4 @@
-//! Why a node does not start.
+//! Why a node did not start.
 
 use crate::fault::Fault;
 
@@ -45,12 +45,11 @@ pub enum StartError {
 impl StartError {
     /// Whether starting again could make this validator contradict itself.
     #[must_use]
-    pub const fn forbids_restart(&self) -> bool {
-        match self {
+    pub fn forbids_restart(&self) -> bool {
+        let is_unsafe = match self {
             Self::Consensus(error) => error.forbids_restart(),
-            Self::Fault(Fault::OtherChain(_)) => true,
-            Self::Fault(_)
-            | Self::Storage(_)
+            Self::Fault(fault) => matches!(fault, Fault::OtherChain(_)),
+            Self::Storage(_)
             | Self::Gossip(_)
             | Self::Journal(_)
             | Self::Restore(_)
@@ -58,6 +57,25 @@ impl StartError {
             | Self::Validators(_)
             | Self::Stopping
             | Self::Io { .. } => false,
+        };
+        is_unsafe || self.unknown_fork().is_some()
+    }
+
+    /// The sentence about a fork that this program does not know, if that is why.
+    #[must_use]
+    pub fn unknown_fork(&self) -> Option<String> {
+        match self {
+            Self::Storage(fault) if fault.is_unknown_fork() => Some(fault.to_string()),
+            Self::Fault(fault) => fault.unknown_fork(),
+            Self::Storage(_)
+            | Self::Consensus(_)
+            | Self::Gossip(_)
+            | Self::Journal(_)
+            | Self::Restore(_)
+            | Self::Rpc(_)
+            | Self::Validators(_)
+            | Self::Stopping
+            | Self::Io { .. } => None,
         }
     }
 }

@@ -1,0 +1,102 @@
+//! Who may sign after a start, and who has to wait.
+
+use types::{Hash, Keypair};
+
+use super::*;
+use crate::{Equivocation, Undecided, ValidatorSet};
+
+fn key(seed: u8) -> Keypair {
+    Keypair::from_seed(&[seed; 32])
+}
+
+/// A tip at height 10 with validators of these seeds.
+fn tip(seeds: &[u8]) -> Tip {
+    let members = seeds.iter().map(|seed| (key(*seed).public_key(), 1));
+    let validators = ValidatorSet::new(members).expect("a set");
+    Tip { height: 10, hash: Hash::ZERO, next_validators: validators.clone(), validators }
+}
+
+/// An archive with own proposals of some heights.
+struct Kept(Vec<u64>);
+
+impl Archive for Kept {
+    fn undecided(&self, height: u64) -> Result<Vec<Undecided>, LedgerFault> {
+        let kept = self.0.iter().filter(|other| **other == height);
+        let own = key(1).address();
+        let block = |_| Undecided { round: 0, proposer: own, seal: None, hash: Hash::ZERO };
+        Ok(kept.map(block).collect())
+    }
+
+    fn body(&self, _: u64, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
+    fn outline(&self, _: &Hash) -> Result<Option<bytes::Bytes>, LedgerFault> {
+        Ok(None)
+    }
+
+    fn earliest(&self) -> Result<u64, LedgerFault> {
+        Ok(1)
+    }
+
+    fn keep_evidence(&self, _: &[Equivocation]) -> Result<(), LedgerFault> {
+        Ok(())
+    }
+}
+
+#[expect(clippy::unwrap_in_result, reason = "the files of a test can be written")]
+/// What is said of a validator that has signed `signed`, with a log of `log`.
+fn asked(
+    signed: u64,
+    log: Option<u64>,
+    seeds: &[u8],
+    kept: &[u64],
+) -> Result<Option<u64>, StartError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    if let Some(height) = log {
+        let bytes = [VERSION.as_slice(), &height.to_be_bytes(), b"entries"].concat();
+        std::fs::write(&path, bytes).expect("written");
+    }
+    let signed = LastSigned { height: signed, round: 0 };
+    withheld(signed, (&tip(seeds), key(1).address()), &Kept(kept.to_vec()), &path)
+}
+
+#[test]
+fn a_validator_that_has_its_log_or_has_signed_nothing_further_signs() {
+    assert_eq!(asked(10, None, &[1, 2, 3, 4], &[]).expect("may start"), None);
+    assert_eq!(asked(0, None, &[1, 2, 3, 4], &[]).expect("may start"), None);
+    assert_eq!(asked(11, Some(11), &[1, 2, 3, 4], &[]).expect("may start"), None);
+    assert_eq!(asked(11, Some(11), &[1], &[]).expect("may start"), None);
+}
+
+#[test]
+fn a_validator_whose_log_of_what_it_signed_is_lost_waits_until_that_is_decided() {
+    for log in [None, Some(10), Some(12), Some(0)] {
+        assert_eq!(asked(11, log, &[1, 2], &[]).expect("may start"), Some(11), "{log:?}");
+    }
+    // The engine begins with height 11 and throws away a log of height 13.
+    assert_eq!(asked(13, Some(13), &[1, 2], &[11]).expect("may start"), Some(13));
+    // What is kept of the height does not say what the key is bound to.
+    assert_eq!(asked(11, None, &[1, 2], &[11]).expect("may start"), Some(11));
+}
+
+#[test]
+fn the_only_validator_goes_on_with_its_kept_proposal_and_else_does_not_start() {
+    assert_eq!(asked(11, None, &[1], &[11]).expect("may start"), None);
+    for (signed, kept) in [(11, &[][..]), (12, &[11][..])] {
+        let refused = asked(signed, None, &[1], kept).expect_err("it would wait for ever");
+        assert!(matches!(refused, StartError::Amnesia { tip: 10, .. }), "{refused}");
+        assert!(refused.forbids_restart());
+    }
+}
+
+#[test]
+fn a_log_that_the_engine_would_not_read_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    for bytes in [&b""[..], b"\0\0\0\x01\0\0\0", b"\0\0\0\x02\0\0\0\0\0\0\0\x0b"] {
+        std::fs::write(&path, bytes).expect("written");
+        assert_eq!(height_of(&path), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! `ombra tx fork-vote`: a validator's vote for the height of a fork.
+
+use clap::Args;
+use types::ForkVote;
+use types::params::{FORK_VOTE_BLOCKS, INTEGER_MAX};
+use wallet::Signed;
+
+use super::SendArgs;
+use super::deliver::Delivery;
+use crate::cli::client::{CliError, Out, Outcome};
+
+/// The type that the transaction has on the chain.
+const TYPE: &str = "TRANSFER";
+
+/// A vote for a fork.
+#[derive(Args, Debug)]
+pub struct ForkVoteArgs {
+    /// The fork, such as v7
+    fork: String,
+    /// The first block in which its rules shall hold
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=INTEGER_MAX))]
+    height: u64,
+    /// Vote although this program does not know the fork: the validator's node runs another one that does
+    #[arg(long)]
+    for_another_program: bool,
+    #[command(flatten)]
+    send: SendArgs,
+}
+
+pub(super) async fn run(args: ForkVoteArgs, out: Out<'_>) -> Outcome {
+    let ForkVoteArgs { fork, height, for_another_program, send } = args;
+    if !state::forks::COUNTED.contains(&fork.as_str()) {
+        let counted = state::forks::COUNTED.join(", ");
+        return Err(CliError::Usage(format!(
+            "{fork:?} is no fork that is voted for, those are: {counted}"
+        )));
+    }
+    if !state::forks::is_known(&fork) && !for_another_program {
+        return Err(CliError::Usage(format!(
+            "this program (ombra {}) does not know the fork {fork}, and a vote says that the \
+             validator's node does: vote with the program that the node runs, or say \
+             --for-another-program",
+            env!("CARGO_PKG_VERSION")
+        )));
+    }
+    let delivery = Delivery::open(send)?;
+    let envelope = delivery.envelope().await?;
+    if delivery.sends() {
+        refuse_vain(&delivery, height).await?;
+    }
+    let vote = ForkVote { fork, height };
+    let signed = Signed::fork_vote(delivery.sender.keypair(), &envelope, &vote);
+    delivery.deliver_signed(TYPE, &signed, out).await
+}
+
+/// Refuses a vote that the chain would take and not count.
+async fn refuse_vain(delivery: &Delivery, height: u64) -> Outcome {
+    let client = delivery.client();
+    let (chain, forks) = (client.chain_info().await?, client.forks().await?.into_value());
+    let next = chain.height.saturating_add(1);
+    let delay = forks["delayBlocks"].as_u64().unwrap_or_default();
+    let (first, last) = (next.saturating_add(delay), next.saturating_add(FORK_VOTE_BLOCKS));
+    if (first..=last).contains(&height) {
+        return Ok(());
+    }
+    Err(CliError::Usage(format!(
+        "HEIGHT is {height}, expected {first} to {last}: at least {delay} blocks ahead, so that \
+         everybody has the time to change the program, and at most {FORK_VOTE_BLOCKS}"
+    )))
+}

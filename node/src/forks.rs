@@ -1,0 +1,125 @@
+//! Forks that this program does not know: what is said of them, and the node's end before them
+//! (docs/protocol.md section 8.1).
+
+mod earlier;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use state::forks::FixedFork;
+use state::store::ForkCount;
+use tokio_util::sync::CancellationToken;
+
+use crate::chain::Chain;
+use crate::fault::Fault;
+
+pub(crate) use earlier::EarlierVotes;
+
+/// How often the height is compared with that of a fork.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// So long a node that has the last block before a fork still serves it: others may lack it, and nobody
+/// makes another.
+const LAST_BLOCK_TIME: Duration = Duration::from_secs(3);
+
+/// The task that ends a node before a fork that it does not know.
+pub(crate) struct ForkWatch(pub(crate) Arc<Chain>);
+
+impl ForkWatch {
+    /// Watches until asked to stop.
+    ///
+    /// # Errors
+    /// [`state::StorageError::UnknownFork`] when the next block begins such a fork.
+    pub(crate) async fn run(self, stop: CancellationToken) -> Result<(), Fault> {
+        stop.run_until_cancelled(self.watch()).await.unwrap_or(Ok(()))
+    }
+
+    async fn watch(&self) -> Result<(), Fault> {
+        let Self(chain) = self;
+        let mut told = false;
+        loop {
+            if !told
+                && let Some((fork, FixedFork { height, since })) = chain.forks().tally.unknown()
+            {
+                told = true;
+                tracing::error!(
+                    fork,
+                    height,
+                    since,
+                    "the validators have fixed a fork that this program does not know: it stops \
+                     before that height; install a release that knows the fork"
+                );
+            }
+            if let Err(end) = chain.store().require_known_fork() {
+                tracing::error!(%end, "the node has come to its last block");
+                tokio::time::sleep(LAST_BLOCK_TIME).await;
+                return Err(end.into());
+            }
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
+}
+
+/// What `/readyz` says of forks, and whether the node can know of all of them.
+pub(crate) fn readiness(count: &ForkCount, tip: u64) -> (bool, String) {
+    let ForkCount { tally, missing } = count;
+    let said = match tally.unknown() {
+        Some((fork, FixedFork { height, .. })) => format!(
+            "{fork} begins with block {height}, {} from now: this program (ombra {}) does not know \
+             it and stops before it; install a release that knows it",
+            height.saturating_sub(tip),
+            env!("CARGO_PKG_VERSION"),
+        ),
+        None => "no fork is fixed that this program does not know".to_owned(),
+    };
+    match missing {
+        None => (true, said),
+        Some(blocks) => {
+            let (first, last) = (blocks.start(), blocks.end());
+            (
+                false,
+                format!("{said}; the votes in the blocks {first} to {last} are not counted yet"),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is said of forks, and how a node ends before one.
+
+    use state::StorageError;
+    use state::forks::Tally;
+
+    use super::*;
+    use crate::supervisor::ShutdownReason;
+
+    #[test]
+    fn blocks_that_are_not_counted_fail_the_check_and_are_named() {
+        let count = |missing| ForkCount { tally: Tally::default(), missing };
+        let (ok, said) = readiness(&count(None), 7);
+        assert!(ok, "{said}");
+        let (ok, said) = readiness(&count(Some(3..=20)), 40);
+        assert!(!ok && said.contains("the blocks 3 to 20"), "{said}");
+    }
+
+    #[test]
+    fn wherever_the_fork_is_met_the_node_ends_with_the_same_sentence() {
+        let end = || StorageError::UnknownFork { fork: "v7".to_owned(), height: 50 };
+        let ledger = |source| consensus::Fault::Ledger { height: 50, source };
+        let faults = [
+            Fault::Storage(end()),
+            Fault::Consensus(ledger(consensus::LedgerFault::new(end()))),
+            Fault::Consensus(ledger(consensus::LedgerFault::new(Fault::Storage(end())))),
+            Fault::CatchUp(Box::new(end().into())),
+        ];
+        for fault in faults {
+            let reason = ShutdownReason::TaskFailed { name: "engine", fault };
+            assert_eq!(reason.unknown_fork(), Some(end().to_string()), "{reason}");
+            assert!(reason.forbids_restart());
+        }
+        let other = Fault::Storage(StorageError::Empty);
+        let reason = ShutdownReason::TaskFailed { name: "engine", fault: other };
+        assert_eq!(reason.unknown_fork(), None);
+        assert!(!reason.forbids_restart());
+    }
+}

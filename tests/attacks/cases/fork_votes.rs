@@ -1,0 +1,115 @@
+//! Votes for forks by whoever has an account, and by one validator of four, of every form that comes to
+//! mind. Nothing may be fixed, and what is kept of them must not grow.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::http::{self, Connection};
+use tests::workload::keys;
+use types::{Hash, Keypair, transaction};
+
+/// How long the attack lasts.
+const TIME: Duration = Duration::from_secs(12);
+/// Votes of one attacker in one array.
+const BATCH: u64 = 3;
+/// An attacker's pause between two arrays: the votes are the matter, not a flood.
+const PAUSE: Duration = Duration::from_millis(300);
+/// Where the user is.
+const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let town = Town::start(4, 0)?;
+    let mut all = keys(9)?;
+    let user = User::start(town.node(0)?.rpc, USER, all.pop().context("a key")?);
+    // One validator is among them.
+    all.push(town.node(3)?.validator_key()?);
+    let over = Arc::<AtomicBool>::default();
+    let height = town.node(0)?.height()?;
+    let attackers: Vec<JoinHandle<anyhow::Result<u64>>> = all
+        .into_iter()
+        .enumerate()
+        .map(|(number, key)| {
+            let rpc = town.node(number % 4).map(|node| node.rpc);
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || {
+                let mut attacker = Attacker { key, nonce: 0, connection: Connection::open(rpc?)? };
+                let mut sent = 0;
+                while !over.load(Ordering::Relaxed) {
+                    sent += attacker.vote(height)?;
+                    // The attack is a rate.
+                    std::thread::sleep(PAUSE);
+                }
+                Ok(sent)
+            })
+        })
+        .collect();
+    let seen = user.work_for(TIME)?;
+    over.store(true, Ordering::Relaxed);
+    let mut sent = 0;
+    for attacker in attackers {
+        sent += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
+    }
+    town.goes_on(&[0, 1, 2, 3], 2)?;
+    for node in town.net.running() {
+        let forks = node.call("ombra_forks", &json!([]))?;
+        let fork = &forks["forks"][0];
+        ensure!(fork.get("fixed").is_none(), "{} has fixed a height: {forks}", node.name);
+        let votes = fork["votes"].as_array().into_iter().flatten();
+        let voters = votes.map(|vote| vote["voters"].as_array().map_or(0, Vec::len)).sum::<usize>();
+        ensure!(voters <= 1, "{} counts votes of strangers: {forks}", node.name);
+    }
+    say(&format!("   {sent} votes were included or waited; nothing is fixed, at most one is kept"));
+    seen.tell("while strangers vote");
+    seen.is_served()
+}
+
+struct Attacker {
+    key: Keypair,
+    nonce: u64,
+    connection: Connection,
+}
+
+impl Attacker {
+    /// Sends some votes in one array; answers how many were accepted.
+    fn vote(&mut self, height: u64) -> anyhow::Result<u64> {
+        let texts: Vec<String> = (0..BATCH).map(|at| self.sign(self.nonce + at, height)).collect();
+        let answer: Value = serde_json::from_str(&self.connection.post(&http::send_body(&texts))?)?;
+        let answers = answer.as_array().into_iter().flatten();
+        let accepted = answers.filter(|item| item.pointer("/result/hash").is_some()).count();
+        let accepted = u64::try_from(accepted)?;
+        self.nonce += accepted;
+        Ok(accepted)
+    }
+
+    /// A vote of the form that this nonce stands for.
+    fn sign(&self, nonce: u64, height: u64) -> String {
+        let (from, public_key) = (self.key.address(), self.key.public_key());
+        let near = height + 1;
+        let members = match nonce % 10 {
+            0 => format!(r#""forkVote":"v7","forkHeight":{}"#, height + 50_000),
+            1 => format!(r#""forkVote":"v7","forkHeight":{near}"#),
+            2 => r#""forkVote":"v7","forkHeight":9007199254740991"#.to_owned(),
+            3 => format!(r#""forkVote":"v7","forkHeight":"{}""#, height + 50_000),
+            4 => r#""forkVote":null,"forkHeight":[{}]"#.to_owned(),
+            5 => format!(r#""forkVote":"v{nonce}","forkHeight":{}"#, height + 50_000),
+            6 => r#""forkVote":"v7","forkHeight":0"#.to_owned(),
+            7 => format!(r#""forkVote":"{}","forkHeight":1"#, "v7".repeat(4_000)),
+            8 => r#""forkVote":{"forkVote":"v7","forkHeight":1},"forkHeight":1e9"#.to_owned(),
+            _ => format!(r#""forkHeight":{},"forkVote":"v7""#, height + 60_000 + nonce),
+        };
+        let payload = format!(
+            r#"{{"type":"TRANSFER","from":"{from}","to":"{from}","amount":"0","fee":"0","nonce":{nonce},"timestamp":1700000000000,{members},"publicKey":"{public_key}"}}"#
+        );
+        let hash = Hash::digest(payload.as_bytes());
+        let signature = self.key.sign(hash.to_string().as_bytes());
+        transaction::seal(&payload, &hash, &signature)
+    }
+}

@@ -1,0 +1,149 @@
+//! Votes for a fork that the program does not know, on chains of processes: who counts what, and the
+//! end before its first block.
+
+use std::process::Output;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::http::Connection;
+use tests::net::{Member, Net, NetOptions};
+use tests::node::{program, wait_for};
+
+const VALIDATORS: usize = 4;
+/// Begins with a snapshot when the votes are cast.
+const LATECOMER: usize = 4;
+/// Blocks that a fork must be ahead.
+const DELAY: u64 = 30;
+/// Far enough for everything that happens between the first vote and the fork.
+const AHEAD: u64 = 120;
+
+/// Four validators that make snapshots often, and a follower that begins with one later.
+fn net() -> anyhow::Result<Net> {
+    let params = ["minBlockIntervalMs=50", "heartbeatMs=150"].map(str::to_owned);
+    let delay = format!("forkDelayBlocks={DELAY}");
+    let params = params.into_iter().chain([delay]).collect();
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    for member in net.members.iter_mut().take(VALIDATORS) {
+        member.start_with(&[("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned())])?;
+    }
+    net.members[0].reaches(3)?;
+    Ok(net)
+}
+
+/// `ombra tx fork-vote` with the key of a validator.
+fn vote(member: &Member, fork: &str, height: u64, more: &[&str]) -> anyhow::Result<Output> {
+    let key = member.home().join("keys/validator.key");
+    let mut command = program();
+    command.args(["tx", "fork-vote", fork, &height.to_string(), "--key-file"]).arg(key);
+    Ok(command.args(["--rpc", &format!("http://{}", member.rpc)]).args(more).output()?)
+}
+
+fn votes(member: &Member, height: u64) -> anyhow::Result<()> {
+    let voted = vote(member, "v7", height, &["--for-another-program"])?;
+    ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
+    Ok(())
+}
+
+fn forks(member: &Member) -> anyhow::Result<Value> {
+    member.call("ombra_forks", &json!([]))
+}
+
+/// The check of this name in `/readyz`.
+fn check(member: &Member, name: &str) -> anyhow::Result<Value> {
+    let answer: Value = serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?;
+    let mut checks = answer["checks"].as_array().into_iter().flatten();
+    checks.find(|check| check["name"] == name).cloned().context("no such check")
+}
+
+/// Waits until a node says that the height is fixed.
+fn fixes(member: &Member, height: u64) -> anyhow::Result<()> {
+    wait_for(&format!("the fixed height on {}", member.name), || {
+        let fixed = forks(member)?["forks"][0]["fixed"]["height"].clone();
+        Ok((fixed == json!(height)).then_some(()))
+    })
+}
+
+#[test]
+fn a_program_votes_only_for_forks_that_it_knows_unless_it_is_told_to() -> anyhow::Result<()> {
+    let mut net = net()?;
+    let (node, far) = (&net.members[0], net.members[0].height()? + AHEAD);
+    for (fork, height, more, said) in [
+        ("v7", far, &[][..], "does not know the fork v7"),
+        ("v9", far, &["--for-another-program"], "is no fork that is voted for"),
+        ("v7", 1, &["--for-another-program"], "expected "),
+        ("v7", 90_000_000, &["--for-another-program"], "expected "),
+    ] {
+        let refused = vote(node, fork, height, more)?;
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    let said =
+        program().args(["query", "forks", "--rpc", &format!("http://{}", node.rpc)]).output()?;
+    let table = String::from_utf8(said.stdout)?;
+    assert!(table.contains("v7") && table.contains("0 of 4"), "{table}");
+    net.members[0].stop()
+}
+
+#[test]
+fn all_nodes_count_the_same_and_stop_before_a_fork_that_they_do_not_know() -> anyhow::Result<()> {
+    let mut net = net()?;
+    let height = net.members[0].height()? + AHEAD;
+    votes(&net.members[0], height)?;
+    votes(&net.members[1], height + 7)?;
+    // One that is killed in between counts on where it was.
+    net.members[3].kill()?;
+    votes(&net.members[1], height)?;
+    net.members[3].start()?;
+    assert!(forks(&net.members[0])?["forks"][0].get("fixed").is_none(), "two of four");
+    votes(&net.members[2], height)?;
+    for member in &net.members[..VALIDATORS] {
+        fixes(member, height)?;
+        let said = check(member, "forks")?;
+        assert_eq!(said["ok"], true, "it serves until then");
+        let detail = said["detail"].as_str().unwrap_or_default();
+        assert!(detail.starts_with(&format!("v7 begins with block {height}, ")), "{detail}");
+        wait_for(&format!("the log of {}", member.name), || {
+            let is_told = member.logged()?.contains("the validators have fixed a fork");
+            Ok(is_told.then_some(()))
+        })?;
+    }
+    // What is fixed stays, whatever is voted now.
+    votes(&net.members[3], height + 9)?;
+    let counted = forks(&net.members[0])?;
+    assert_eq!(counted["forks"][0]["fixed"]["height"], height);
+    assert_eq!(counted["forks"][0]["votes"].as_array().map(Vec::len), Some(1));
+
+    // One that has not the blocks with the votes comes to the same.
+    net.members[LATECOMER].start_with(&[("OMBRA__SNAPSHOTS__FETCH", "true".to_owned())])?;
+    let begun = net.members[LATECOMER].call("ombra_chainInfo", &json!([]))?;
+    assert!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
+    wait_for("the count of the latecomer", || {
+        Ok((forks(&net.members[LATECOMER])? == forks(&net.members[0])?).then_some(()))
+    })?;
+
+    // A busy machine is slow.
+    for goal in (0..height - 10).step_by(10) {
+        net.members[0].reaches(goal)?;
+    }
+    let sentence = format!("block {height} begins the fork v7, which ombra ");
+    for member in &mut net.members {
+        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
+        let log = member.logged()?;
+        let last = log.lines().last().unwrap_or_default().to_owned();
+        assert!(last.contains(&sentence), "{}: {last}", member.name);
+        // Again, at once, with the same sentence.
+        member.launch(&[])?;
+        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
+        let again = member.logged()?.lines().last().map(str::to_owned);
+        assert_eq!(again.as_deref(), Some(last.as_str()), "{}", member.name);
+    }
+    for member in &net.members {
+        let verified = member.db("verify")?;
+        assert!(verified.contains(&format!(" {} ", height - 1)), "{verified}");
+    }
+    // The count is that of the blocks, also of a chain that is executed anew.
+    net.members[0].db("rollback")?;
+    assert!(net.members[0].db("verify")?.contains("verified"));
+    Ok(())
+}
