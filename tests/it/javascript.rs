@@ -7,7 +7,7 @@ use tests::node::{DevOptions, Node};
 use types::Body;
 
 /// The library's tests that need no node.
-const ALONE: &[&str] = &["vectors", "engines", "fields", "methods"];
+const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain"];
 /// Those that need one. They run one after the other, because one of them empties the pool.
 const WITH_NODE: &[&str] = &["node", "subscription", "programs"];
 

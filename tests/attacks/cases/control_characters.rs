@@ -105,9 +105,9 @@ fn work_by_itself(rpc: SocketAddr, looks: &mut Looks) -> anyhow::Result<String> 
     let run = requester.ask(&Wish::new(format!("again {HOSTILE}"), &["now"]))?;
     let record = requester.settled(&run).map_err(|fault| home.explain(&fault))?;
     ensure!(text(&record, "status") == "completed", "{record}");
-    let is_over =
-        || Ok(home.tell(&["runs", "--json"])?.contains("ended as completed").then_some(()));
-    wait_for("the miner to know that it is over", is_over)?;
+    wait_for("the miner to know that it is over", || {
+        Ok(home.tell(&["runs", "--json"])?.contains("ended as completed").then_some(()))
+    })?;
     let (id, account) = (run.to_string(), MINER.to_string());
     let data = home.data().parent().context("a folder")?.display().to_string();
     let place = ["--dev", &account, "--data-dir", &data];

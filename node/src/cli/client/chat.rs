@@ -83,16 +83,19 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
         return screen.catch_up(&client, conversation, out).await;
     }
     let sender = signer.map(|signer| Sender::new(client.clone(), signer));
-    if let Some(sender) = &sender {
-        // Before a line is typed that could not be said.
-        let chain = sender.chain().await?;
-        screen.note(&format!("chain {chain}"), out)?;
-    }
+    // Before a line is typed that could not be said.
+    let chain = match &sender {
+        Some(sender) => Some(sender.chain().await?),
+        None => None,
+    };
     let mut person = Person::listen()?;
     let filter = Map::from_iter([("conversationId".to_owned(), json!(conversation))]);
     let events = client.subscribe(Kind::Chat, filter, None).await?;
     if !args.node.json {
         writeln!(out, "conversation {conversation}")?;
+    }
+    if let Some(chain) = chain {
+        screen.note(&format!("chain {chain}"), out)?;
     }
     screen.catch_up(&client, conversation, out).await?;
     let terms = TermsArgs { conversation: Some(conversation), ..args.terms };
