@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::TryFutureExt as _;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
@@ -46,7 +45,7 @@ use crate::snapshots::{self, Maker};
 use crate::supervisor::{ShutdownReason, Supervisor, answer_of};
 use crate::sync::{CatchUp, Phase, SyncState, Trust, TrustedBlock, Watch};
 use crate::systemd::{Systemd, Told};
-use crate::threads::{self, Threads};
+use crate::threads::Threads;
 
 /// What a node is started with.
 #[derive(Debug)]
@@ -166,7 +165,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let control = Arc::clone(&engine.control);
     let mut later = Some(engine);
     if let Some(engine) = later.take_if(|_| !catches_up) {
-        start_engine(engine, &threads, &mut supervisor, stop_engine.clone()).await?;
+        threads.start_engine(engine, &mut supervisor, stop_engine.clone()).await?;
     }
 
     let door = open_door(&parts, &mut supervisor)?;
@@ -208,7 +207,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let ports = rpc_ports(&parts, health, door, peers, operator);
     let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
     let opened = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop);
-    let endpoints = serve(opened, &threads, &mut supervisor).await?;
+    let endpoints = threads.serve(opened, &mut supervisor).await?;
 
     let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();
@@ -235,33 +234,6 @@ fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &m
     let disk =
         DiskWatch { path: home.directory().clone(), free_min: config.storage.free_disk_bytes_min };
     supervisor.spawn("disk", disk.run(stop));
-}
-
-/// Starts consensus on its own threads, at once.
-async fn start_engine(
-    engine: Engine,
-    threads: &Threads,
-    supervisor: &mut Supervisor,
-    stop: CancellationToken,
-) -> Result<(), StartError> {
-    let started = threads::on(threads.consensus(), engine.start(stop)).await;
-    let handle = started.ok_or(StartError::Stopping)??;
-    supervisor.spawn_in("consensus", threads.consensus(), "engine", engine::run(handle));
-    Ok(())
-}
-
-/// Opens the interfaces and serves them, on their own threads.
-async fn serve(
-    opened: impl Future<Output = Result<rpc::Server, rpc::StartError>> + Send + 'static,
-    threads: &Threads,
-    supervisor: &mut Supervisor,
-) -> Result<Endpoints, StartError> {
-    let opened = threads::on(threads.interfaces(), opened).await;
-    let server = opened.ok_or(StartError::Stopping)??;
-    let endpoints = server.endpoints().clone();
-    let served = server.finished().map_err(|it| Fault::io("serving the interfaces", it));
-    supervisor.spawn_in("rpc", threads.interfaces(), "rpc", served);
-    Ok(endpoints)
 }
 
 /// What consensus is started with.

@@ -19,9 +19,15 @@ use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use futures::TryFutureExt as _;
+use rpc::ports::Endpoints;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio_util::sync::CancellationToken;
 
-use crate::supervisor::answer_of;
+use crate::engine::{self, Engine};
+use crate::fault::Fault;
+use crate::node::StartError;
+use crate::supervisor::{Supervisor, answer_of};
 
 /// Threads for the tasks of consensus, at least: one of them may be busy with a large message while
 /// a vote comes.
@@ -85,6 +91,39 @@ impl Threads {
     /// Where everything runs that strangers ask for.
     pub(crate) const fn interfaces(&self) -> &Handle {
         &self.interfaces.handle
+    }
+
+    /// Starts consensus on its threads, at once.
+    ///
+    /// # Errors
+    /// [`StartError`] of consensus.
+    pub(crate) async fn start_engine(
+        &self,
+        engine: Engine,
+        supervisor: &mut Supervisor,
+        stop: CancellationToken,
+    ) -> Result<(), StartError> {
+        let started = on(self.consensus(), engine.start(stop)).await;
+        let handle = started.ok_or(StartError::Stopping)??;
+        supervisor.spawn_in("consensus", self.consensus(), "engine", engine::run(handle));
+        Ok(())
+    }
+
+    /// Opens the interfaces and serves them, on their threads.
+    ///
+    /// # Errors
+    /// [`StartError`] of the interfaces.
+    pub(crate) async fn serve(
+        &self,
+        opened: impl Future<Output = Result<rpc::Server, rpc::StartError>> + Send + 'static,
+        supervisor: &mut Supervisor,
+    ) -> Result<Endpoints, StartError> {
+        let opened = on(self.interfaces(), opened).await;
+        let server = opened.ok_or(StartError::Stopping)??;
+        let endpoints = server.endpoints().clone();
+        let served = server.finished().map_err(|it| Fault::io("serving the interfaces", it));
+        supervisor.spawn_in("rpc", self.interfaces(), "rpc", served);
+        Ok(endpoints)
     }
 
     /// Ends them; what blocks is waited for a little.

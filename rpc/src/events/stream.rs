@@ -97,7 +97,10 @@ async fn block_events(
     loop {
         let mut tip = *heights.borrow_and_update();
         while next.height <= tip {
-            if is_live && tip.saturating_sub(next.height) > api.limits.subscription_lag_blocks_max {
+            // A block that is begun is told to its end, so that who comes back with the next one hears
+            // nothing twice.
+            let behind = tip.saturating_sub(next.height);
+            if is_live && next.item == 0 && behind > api.limits.subscription_lag_blocks_max {
                 return End::Closed(too_slow(next.height, tip));
             }
             let pace = if is_live { Pace::Live } else { Pace::Replay };
