@@ -37,9 +37,9 @@ const BLOCKS_TIME_MAX: Duration = Duration::from_secs(20);
 const STREAMS_MAX: usize = 16;
 
 /// What is written is written in pieces of so many bytes, each of which the other has to take within
-/// this time.
+/// this time: so small a part is what a node with a slow line asks for, and so long it waits.
 const PIECE_BYTES: usize = 64 * 1024;
-const PIECE_TIME_MAX: Duration = Duration::from_secs(3);
+const PIECE_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// Connections that are let in beyond the places, until it is decided who goes.
 const COMING_MAX: u32 = 8;

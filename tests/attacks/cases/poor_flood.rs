@@ -68,5 +68,7 @@ fn flooder(town: &Town) -> anyhow::Result<(Rogue, String)> {
     let node = town.node(0)?;
     let plan = Plan::gossip(node, "pool")?;
     let topic = plan.topics.first().context("a topic")?.clone();
-    Ok((Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?, topic))
+    let rogue = Rogue::start(plan, &[node.p2p_address(Network::Gossip)])?;
+    rogue.connects()?;
+    Ok((rogue, topic))
 }
