@@ -255,9 +255,11 @@ fn a_manifest_of_crumbs_or_of_another_format_is_refused() {
     assert_eq!(good.check(root).unwrap().root.hash, root);
     let crumbs = write(Sizes { chunk: 1_000, ..SIZES });
     assert_eq!(crumbs.cover().unwrap().root.hash, root, "it is all there");
-    let form = |manifest: &Manifest| match manifest.check(root) {
-        Err(OfferError::Form { what }) => what,
-        other => panic!("{other:?}"),
+    let form = |manifest: &Manifest| {
+        let Err(OfferError::Form { what }) = manifest.check(root) else {
+            panic!("no such refusal")
+        };
+        what
     };
     assert_eq!(form(&crumbs), "the manifest of a snapshot");
     assert_eq!(form(&Manifest { format: FORMAT - 1, ..good }), "the format of a snapshot");
