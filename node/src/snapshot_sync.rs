@@ -30,6 +30,7 @@ use crate::config::{Config, Home};
 use crate::engine::block_bytes_max;
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
+use crate::sync::TrustedBlock;
 
 /// How long a peer may take to answer with a part of an offer or a chunk, which is a MiB or the rest.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
@@ -106,7 +107,9 @@ async fn run(
     node_key: [u8; 32],
     asked: &CancellationToken,
 ) -> Result<Report, SyncError> {
-    let replay = Arc::new(ChainReplay::new(genesis)?);
+    // An offer with a header of another chain at the trusted height is refused like a forged one.
+    let trusted = TrustedBlock::of(&config.sync);
+    let replay = Arc::new(ChainReplay::new(genesis)?.trusting(trusted));
     let params = genesis.chain().params;
     let longest = params.max_tx_bytes.max(params.max_chunk_tx_bytes);
     let setup = p2p::Setup {
