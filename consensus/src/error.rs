@@ -126,7 +126,7 @@ pub enum StartError {
     #[error(
         "this validator decides alone, has signed height {signed}, and its log of that height is lost, \
          so it would wait for ever: the chain ends with block {tip} {hash}; \
-         docs/operations.md section 8.5 says how it goes on from there"
+         docs/operations.md section 8.6 says how it goes on from there"
     )]
     Amnesia {
         /// The height that was signed.
