@@ -89,9 +89,15 @@ impl Service {
         self.counters.unread.inc();
         self.report(id, &from, &MessageAcceptance::Ignore);
         let Some(peer) = self.peers.get_mut(&from) else { return };
-        if !peer.credit.has_some(now) {
-            peer.credit.overdraw(now);
-            self.score_credit(from, now);
+        if peer.credit.has_some(now) {
+            return;
+        }
+        peer.credit.overdraw(now);
+        self.score_credit(from, now);
+        // What came before is worth no more.
+        for Waiting { id, from, txs: _ } in self.door.dismiss(from) {
+            self.counters.unread.inc();
+            self.report(&id, &from, &MessageAcceptance::Ignore);
         }
     }
 

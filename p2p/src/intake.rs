@@ -121,6 +121,11 @@ impl Queues {
         }
     }
 
+    /// Takes everything of a peer out of the line.
+    fn leave(&mut self, peer: PeerId) -> Vec<Waiting> {
+        std::iter::from_fn(|| self.pop_front(peer)).collect()
+    }
+
     /// What goes to the pool next, one peer after the other.
     fn batch(&mut self) -> Vec<Waiting> {
         let mut batch = Vec::new();
@@ -163,6 +168,13 @@ impl Door {
         let out = self.line.queues.lock().push(message);
         self.line.arrived.notify_one();
         out
+    }
+}
+
+impl Door {
+    /// Takes everything of a peer out of the line; answers it.
+    pub(crate) fn dismiss(&self, peer: PeerId) -> Vec<Waiting> {
+        self.line.queues.lock().leave(peer)
     }
 }
 
