@@ -59,6 +59,7 @@ fn round(attacker: &mut Attacker, number: u64) -> anyhow::Result<u64> {
     // All of it is in blocks by the deadline; what waits then is about blobs that go.
     let ttl = Duration::from_millis(TTL_MS);
     while begun.elapsed() < ttl.mul_f64(0.85) {
+        // The attack is timed by the chain's clock.
         std::thread::sleep(Duration::from_millis(10));
     }
     let waiting: Vec<String> =

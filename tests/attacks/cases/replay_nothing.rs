@@ -72,6 +72,7 @@ impl Attack {
                 while !over.load(Ordering::Relaxed) {
                     // Whoever is turned away comes again.
                     if replay(node, from, &over, &begun).is_err() {
+                        // The pause of a loop that is bounded by the attack's time.
                         std::thread::sleep(Duration::from_millis(100));
                     }
                 }
