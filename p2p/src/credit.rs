@@ -71,7 +71,9 @@ impl Worth {
 /// What a peer, or a group of them, may still waste.
 #[derive(Debug)]
 pub(crate) struct Credit {
-    left: u32,
+    /// Below zero for who wasted more than there was: a debt, which time has to pay first. Without
+    /// it a message each few milliseconds would always find a little.
+    left: i64,
     filled: Instant,
     /// 1 for a peer, [`GROUP_SHARE`] for a group.
     share: u32,
@@ -81,17 +83,18 @@ pub(crate) struct Credit {
 
 impl Credit {
     /// The credit of a peer that has just come.
-    pub(crate) const fn of_peer(now: Instant) -> Self {
-        Self { left: CREDIT_FIRST, filled: now, share: 1, overdrafts: 0, forgiven: now }
+    pub(crate) fn of_peer(now: Instant) -> Self {
+        Self { left: i64::from(CREDIT_FIRST), filled: now, share: 1, overdrafts: 0, forgiven: now }
     }
 
-    const fn of_group(now: Instant) -> Self {
-        let left = CREDIT_MAX.saturating_mul(GROUP_SHARE);
+    fn of_group(now: Instant) -> Self {
+        let left = i64::from(CREDIT_MAX.saturating_mul(GROUP_SHARE));
         Self { left, filled: now, share: GROUP_SHARE, overdrafts: 0, forgiven: now }
     }
 
-    const fn max(&self) -> u32 {
-        CREDIT_MAX.saturating_mul(self.share)
+    /// The most credit, and the deepest debt.
+    fn max(&self) -> i64 {
+        i64::from(CREDIT_MAX.saturating_mul(self.share))
     }
 
     /// Whether the times without credit count in the score.
@@ -108,8 +111,9 @@ impl Credit {
     /// Takes the cost of what a peer brought, and gives for what was new.
     pub(crate) fn settle(&mut self, worth: Worth, now: Instant) {
         self.fill(now);
-        let earned = self.left.saturating_add(worth.new.saturating_mul(NEW)).min(self.max());
-        self.left = earned.saturating_sub(worth.cost());
+        let given = i64::from(worth.new.saturating_mul(NEW));
+        let earned = self.left.saturating_add(given).min(self.max());
+        self.left = earned.saturating_sub(i64::from(worth.cost())).max(-self.max());
     }
 
     fn fill(&mut self, now: Instant) {
@@ -117,7 +121,7 @@ impl Credit {
         let rate = u128::from(PER_SECOND.saturating_mul(self.share));
         let earned = gone.saturating_mul(rate) / 1_000;
         if earned > 0 {
-            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+            let earned = i64::try_from(earned).unwrap_or(i64::MAX);
             self.left = self.left.saturating_add(earned).min(self.max());
             self.filled = now;
         }
@@ -193,6 +197,22 @@ mod tests {
             })
             .collect();
         assert_eq!(vec![-10.0, -40.0, -90.0], scores);
+    }
+
+    #[test]
+    fn a_flood_that_trickles_finds_no_credit_either() {
+        let start = Instant::now();
+        let mut credit = Credit::of_peer(start);
+        let mut taken = 0;
+        for message in 0..400 {
+            let now = start + Duration::from_millis(25 * message);
+            if credit.has_some(now) {
+                credit.settle(refused(100), now);
+                taken += 1;
+            }
+        }
+        // The first credit pays for eleven messages, and ten seconds for 26.
+        assert!((30..=40).contains(&taken), "{taken} messages were looked at");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let ttl = format!("blobTtlMs={TTL_MS}");
     // A block has room for one chunk, so that others wait.
     let params: Vec<&str> =
-        FAST.iter().copied().chain([ttl.as_str(), "maxBlockBytes=700000"]).collect();
+        FAST.iter().copied().chain([ttl.as_str(), "maxBlockBytes=786432"]).collect();
     let mut town = Town::make_with(1, 0, &params)?;
     town.start_all()?;
     let node = town.node(0)?.rpc;

@@ -21,7 +21,7 @@ const WAITING: usize = 2_000;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     // Small blocks, so that what waits goes on waiting.
-    let params: Vec<&str> = FAST.iter().copied().chain(["maxBlockBytes=524288"]).collect();
+    let params: Vec<&str> = FAST.iter().copied().chain(["maxBlockBytes=786432"]).collect();
     let mut town = Town::make_with(2, 0, &params)?;
     town.start_all()?;
     let nodes = [town.node(0)?.rpc, town.node(1)?.rpc];

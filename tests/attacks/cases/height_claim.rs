@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use tests::harness::boaster::Boasters;
+use tests::harness::load::Load;
 use tests::harness::report::say;
 use tests::harness::town::Town;
 use tests::harness::user::User;
@@ -17,6 +18,8 @@ const REST: &[usize] = &[0, 1, 2];
 const AWAY: usize = 3;
 const BLOCKS: u64 = 60;
 const STRANGERS: u64 = 5;
+/// Clients that keep the chain going meanwhile.
+const CLIENTS: usize = 2;
 /// It is ready again after so long at the latest: it takes about one second alone.
 const BACK_MAX: Duration = Duration::from_secs(8);
 /// How long it is watched before the attack has won.
@@ -28,7 +31,9 @@ const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::start(4, 0)?;
-    town.goes_on(REST, 5)?;
+    // Blocks come as fast as they can; without transactions there is one a second.
+    let load = Load::start(&town.net, REST, CLIENTS, Duration::ZERO)?;
+    load.confirms(5)?;
     let (alone, _nobody) = comes_back(&mut town, None)?;
     let (left, _nobody) = comes_back(&mut town, Some(Leave::WhenHeard))?;
     let (claimed, strangers) = comes_back(&mut town, Some(Leave::Never))?;
@@ -39,7 +44,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         ensure!(back < BACK_MAX, "the validator was out for {back:.1?}");
     }
     town.goes_on(&[0, 1, 2, AWAY], 10)?;
-    let key = keys(1)?.pop().context("a key")?;
+    load.stop()?;
+    let key = keys(CLIENTS + 1)?.pop().context("a key")?;
     let seen = User::start(town.node(AWAY)?.rpc, USER, key).work_for(TIME)?;
     seen.tell("a validator that came back is lied to");
     drop(strangers);
