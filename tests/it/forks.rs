@@ -24,7 +24,11 @@ fn net() -> anyhow::Result<Net> {
     let params = params.into_iter().chain([delay]).collect();
     let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
     for member in net.members.iter_mut().take(VALIDATORS) {
-        member.start_with(&[("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned())])?;
+        // Many are kept: one of ten blocks is gone before a newcomer has asked for it.
+        member.start_with(&[
+            ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
+            ("OMBRA__SNAPSHOTS__KEEP", "20".to_owned()),
+        ])?;
     }
     net.members[0].reaches(3)?;
     Ok(net)
