@@ -13,7 +13,9 @@ use p2p::{Handle, Peer, PeerKey, Range};
 use tokio::sync::mpsc;
 use types::{Hash, SizeLimits, UncheckedBlock};
 
-/// How long a peer may take to show its block.
+/// How long a peer may take to show its block when it is asked first; then twice as long, and so on.
+const FIRST_TIME_MAX: Duration = Duration::from_secs(1);
+/// And at most.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long the others are waited for until the node gives up for now.
 const VOICES_TIME_MAX: Duration = Duration::from_secs(20);
@@ -73,6 +75,7 @@ impl Confirm<'_> {
             tally.said(from, hash);
         }
         let begun = Instant::now();
+        let mut time = FIRST_TIME_MAX;
         loop {
             match tally.verdict(&hash, self.voices) {
                 Some(true) => return Verdict::Passed,
@@ -86,7 +89,9 @@ impl Confirm<'_> {
                 tracing::warn!(height = last, %hash, ?tally, "too few named peers have this block");
                 return Verdict::Unheard { height: last };
             }
-            self.ask(last, &mut tally).await;
+            // One that keeps silent must not have the others waited for.
+            let _in_time = tokio::time::timeout(time, self.ask(last, &hash, &mut tally)).await;
+            time = time.saturating_mul(2).min(ANSWER_TIME_MAX);
             if tally.verdict(&hash, self.voices).is_none() {
                 tokio::time::sleep(ASK_INTERVAL).await;
             }
@@ -97,10 +102,11 @@ impl Confirm<'_> {
         self.network.peers().into_iter().filter(|peer| peer.is_named)
     }
 
-    /// Asks the named peers that have not shown their block of this height.
-    async fn ask(&self, height: u64, tally: &mut Tally) {
-        let has = |peer: &Peer| peer.status.is_some_and(|status| status.tip >= height);
-        let peers = self.named().filter(|peer| has(peer) && !tally.heard.contains(&peer.key));
+    /// Asks the named peers that have not shown their block of this height, until enough have. What
+    /// they said of their height is some seconds old, so they may have it all the same.
+    async fn ask(&self, height: u64, hash: &Hash, tally: &mut Tally) {
+        let speaks = |peer: &Peer| peer.status.is_some();
+        let peers = self.named().filter(|peer| speaks(peer) && !tally.heard.contains(&peer.key));
         let mut asked: FuturesUnordered<_> = peers
             .map(async |Peer { key, .. }| {
                 let blocks = self.network.blocks(key, (height, 1), ANSWER_TIME_MAX).await.ok()?;
@@ -109,8 +115,11 @@ impl Confirm<'_> {
             })
             .collect();
         while let Some(answer) = asked.next().await {
-            if let Some((peer, hash)) = answer {
-                tally.said(peer, hash);
+            if let Some((peer, found)) = answer {
+                tally.said(peer, found);
+            }
+            if tally.verdict(hash, self.voices).is_some() {
+                return;
             }
         }
     }
