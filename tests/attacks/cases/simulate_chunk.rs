@@ -20,7 +20,7 @@ const CHUNKS: u64 = 42;
 /// Askers, each with a connection of its own.
 const ASKERS: u64 = 4;
 /// The longest that half of the submissions may take.
-const SUBMIT_P50_MAX: Duration = Duration::from_millis(100);
+const SUBMIT_P50_MAX: Duration = Duration::from_millis(25);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     let town = Town::start(1, 0)?;
