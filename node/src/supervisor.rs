@@ -14,7 +14,7 @@
 //! rpc        rpc, metrics, admin, systemd            first
 //! ```
 //!
-//! The tasks of consensus and of rpc run on threads of their own ([`crate::threads`]), all others on the
+//! The tasks of consensus and of rpc run on threads of their own (`threads.rs`), all others on the
 //! main ones.
 //!
 //! A task that ends, fails or panics while nobody asked it to stop takes the node down in order,
