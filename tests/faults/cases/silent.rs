@@ -19,6 +19,8 @@ const BEHIND: usize = 4;
 /// The follower whose place on the engine's network a silent peer takes.
 const STOLEN: usize = 5;
 const BLOCKS: u64 = 50;
+/// Blocks that may still be under way to the follower when its wires are cut.
+const UNDER_WAY_MAX: usize = 8;
 /// The protocols of the network for transactions.
 const PROTOCOLS: &[&str] = &["pool", "peers", "sync"];
 
@@ -36,7 +38,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     town.goes_on(&[0, 1, 2, 3, BEHIND], 1)?;
     // A node that runs, and for which only the silent peers are left for a while.
     town.switch()?.part(ALL, &[BEHIND]);
-    town.stands_still(&[BEHIND])?;
+    town.comes_to_rest(&[BEHIND], UNDER_WAY_MAX)?;
     town.goes_on(ALL, BLOCKS)?;
     town.switch()?.heal();
     let back = Instant::now();

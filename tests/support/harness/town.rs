@@ -16,8 +16,8 @@ use super::switch::{Switch, address};
 
 /// The most memory that a node of these tests may ever have had, in KiB.
 const MEMORY_KB_MAX: u64 = 800 * 1024;
-/// Blocks that may still be under way to a node when it is cut off.
-const UNDER_WAY_MAX: usize = 8;
+/// Blocks that may still be decided when a quorum has just been lost.
+const LAST_BLOCKS_MAX: usize = 2;
 /// How long something is watched that must not happen.
 const WHILE: Duration = Duration::from_secs(4);
 /// So many transactions of a load are asked for at most at each node but the first.
@@ -125,13 +125,18 @@ impl Town {
 
     /// Watches for a while that no node makes a block. One that was under way may come first.
     pub fn stands_still(&self, nodes: &[usize]) -> anyhow::Result<()> {
+        self.comes_to_rest(nodes, LAST_BLOCKS_MAX)
+    }
+
+    /// The same of nodes to which so many blocks may still be under way.
+    pub fn comes_to_rest(&self, nodes: &[usize], under_way_max: usize) -> anyhow::Result<()> {
         let mut height = self.height(nodes)?;
         let (mut since, mut moved) = (Instant::now(), 0);
         while since.elapsed() < WHILE {
             let now = self.height(nodes)?;
             if now > height {
                 (height, since, moved) = (now, Instant::now(), moved + 1);
-                ensure!(moved <= UNDER_WAY_MAX, "blocks go on coming: height {height}");
+                ensure!(moved <= under_way_max, "blocks go on coming: height {height}");
             }
             // What must not happen is watched for a while.
             std::thread::sleep(Duration::from_millis(20));
