@@ -110,6 +110,23 @@ pub fn verify_unsigned(tx: Transaction, rules: &StaticRules<'_>) -> Result<Check
     Ok(CheckedTx::new(tx))
 }
 
+/// Checks the signatures of transactions that passed [`verify_unsigned`]: together the two are
+/// [`verify`], but for the order of the checks. The answers are in the order of the input.
+#[must_use]
+pub fn verify_signed(txs: Vec<CheckedTx>) -> Vec<Answer> {
+    let messages: Vec<[u8; 64]> = txs.iter().map(|tx| tx.hash().to_hex()).collect();
+    let claims: Vec<Claim<'_>> = txs
+        .iter()
+        .zip(&messages)
+        .map(|(tx, message)| Claim { key: tx.public_key(), signature: tx.signature(), message })
+        .collect();
+    let signed = verify_signatures(&claims);
+    let answer = |(tx, is_good): (CheckedTx, bool)| {
+        if is_good { Ok(tx) } else { Err(bad_signature(&tx)) }
+    };
+    txs.into_iter().zip(signed).map(answer).collect()
+}
+
 fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
     let active_from = rules.forks.active_from(tx.body());
     if rules.height < active_from {

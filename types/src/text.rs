@@ -29,11 +29,12 @@ impl ParseTextError {
 /// How many characters of a value a message shows.
 const SHOWN_MAX: usize = 80;
 
-/// At most 80 characters of `text`, for messages. Control characters, which could rewrite a line
-/// of somebody's terminal, become U+FFFD.
+/// At most 80 characters of `text`, for messages. What [`is_unsafe`], line ends and tabs among it,
+/// becomes U+FFFD.
 #[must_use]
 pub fn shorten(text: &str) -> String {
-    let shown = |character: char| if character.is_control() { '\u{fffd}' } else { character };
+    let shown =
+        |character| if is_unsafe(character) { char::REPLACEMENT_CHARACTER } else { character };
     let mut short: String = text.chars().take(SHOWN_MAX).map(shown).collect();
     if text.chars().nth(SHOWN_MAX).is_some() {
         short.push('…');
@@ -45,8 +46,9 @@ pub fn shorten(text: &str) -> String {
 /// of writing, or cannot be seen. A line end and a tab are among them.
 ///
 /// These are C0, DEL and C1; the marks, embeddings, overrides and isolates of direction; line and
-/// paragraph separators; characters without width, joiners and byte order marks among them; and the
-/// tags of plane 14.
+/// paragraph separators; characters without width, joiners and byte order marks among them; letters
+/// and symbols without ink; variation selectors; and the tags of plane 14. The two selectors that many
+/// emoji have, U+FE0E and U+FE0F, are not among them.
 #[must_use]
 pub const fn is_unsafe(character: char) -> bool {
     matches!(
@@ -55,13 +57,19 @@ pub const fn is_unsafe(character: char) -> bool {
             | '\u{7f}'..='\u{9f}'
             | '\u{ad}'
             | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
             | '\u{180e}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
             | '\u{feff}'
+            | '\u{ffa0}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}'
+            | '\u{e0100}'..='\u{e01ef}'
     )
 }
 

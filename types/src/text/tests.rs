@@ -5,7 +5,7 @@ use crate::codec::{decode, encode};
 use crate::{Address, Hash, PublicKey, Signature};
 
 #[test]
-fn messages_show_80_characters_and_no_control_characters() {
+fn messages_show_80_characters_and_nothing_that_drives_a_terminal() {
     assert_eq!(shorten(""), "");
     assert_eq!(shorten(&"ț".repeat(80)), "ț".repeat(80));
     assert_eq!(shorten(&"ț".repeat(81)), format!("{}…", "ț".repeat(80)));
@@ -72,12 +72,21 @@ fn what_drives_a_terminal_or_hides_is_shown_as_such() {
         '\u{2069}',
         '\u{feff}',
         '\u{e0041}',
+        '\u{115f}',
+        '\u{1160}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{fe00}',
+        '\u{ffa0}',
+        '\u{e0100}',
+        '\u{e01ef}',
     ] {
         assert!(is_unsafe(hidden), "{hidden:?}");
+        assert_eq!("a\u{fffd}b", shorten(&format!("a{hidden}b")));
         assert_eq!("a\u{fffd}b", printable(&format!("a{hidden}b")));
         assert!(!escaped(&format!("a{hidden}b")).contains(hidden), "{hidden:?}");
     }
-    for plain in ["a b\n\tc", "Grüße, 你好, שלום, مرحبا, 👍", "\u{a0}"] {
+    for plain in ["a b\n\tc", "Grüße, 你好, שלום, مرحبا, 👍, ⚠️", "\u{a0}"] {
         assert_eq!((plain.to_owned(), plain.to_owned()), (printable(plain), escaped(plain)));
     }
 }
