@@ -127,8 +127,8 @@ impl ChainMemory {
     }
 
     /// Decides whether the key signs for the chain that a node names; none if nothing is remembered
-    /// yet. `named` is the chain id that the user has given: it stands above what is remembered, and
-    /// leaves that as it is.
+    /// yet. `named` is the chain that the user has given, as [`check_named`] takes it: it stands above
+    /// what is remembered, and leaves that as it is.
     ///
     /// # Errors
     /// [`WalletError::OtherChain`] if the key is used on another chain, [`WalletError::NotTheNamed`]
@@ -194,12 +194,24 @@ impl ChainMemory {
     }
 }
 
-/// Checks that a node is of the chain that the user named.
+/// Between a chain's id, which cannot have it, and the hash of its genesis file.
+const SEPARATOR: char = '@';
+
+/// The chain id of a chain that the user named, as `ID` or as `ID@GENESIS`.
+#[must_use]
+pub fn named_id(named: &str) -> &str {
+    named.split_once(SEPARATOR).map_or(named, |(id, _)| id)
+}
+
+/// Checks that a node is of the chain that the user named: by its id, and by the hash of its genesis
+/// file where that was named, too.
 ///
 /// # Errors
 /// [`WalletError::NotTheNamed`].
 pub fn check_named(got: &Chain, named: &str) -> Result<(), WalletError> {
-    if got.chain_id == named {
+    let genesis = named.split_once(SEPARATOR).map(|(_, genesis)| genesis);
+    let is_genesis = genesis.is_none_or(|it| it.parse() == Ok(got.genesis_hash));
+    if got.chain_id == named_id(named) && is_genesis {
         return Ok(());
     }
     Err(WalletError::NotTheNamed { named: named.to_owned(), got: Box::new(got.clone()) })

@@ -70,7 +70,7 @@ pub enum WalletError {
     /// The node is of another chain than the one that the user named.
     #[error("nothing was signed: expected chain {named}; the node is of chain {got}")]
     NotTheNamed {
-        /// The id that the user gave.
+        /// The chain that the user gave.
         named: String,
         /// The chain that the node names.
         got: Box<Chain>,

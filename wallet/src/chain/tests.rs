@@ -6,7 +6,7 @@ use std::path::Path;
 
 use types::Hash;
 
-use super::{Bond, Chain, ChainMemory};
+use super::{Bond, Chain, ChainMemory, named_id};
 use crate::WalletError;
 
 fn chain(id: &str, genesis: &[u8]) -> Chain {
@@ -66,6 +66,28 @@ fn a_chain_that_the_user_names_is_signed_for_and_the_first_one_stays_remembered(
     // A node that is of another chain than the user named is refused whatever is remembered.
     let refused = memory.bind(&home(), Some("away")).unwrap_err();
     assert!(matches!(refused, WalletError::NotTheNamed { .. }), "{refused}");
+}
+
+#[test]
+fn a_user_who_names_the_genesis_too_leaves_nothing_to_the_first_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory(folder.path());
+    let named = format!("home@{}", home().genesis_hash);
+    let forged = chain("home", b"forged");
+    let wrong = [&named, "home@", "home@7", "@", &format!("{named}@{named}")];
+    for (got, named) in wrong.into_iter().map(|named| (&forged, named)).chain([
+        (&home(), "away@"),
+        (&home(), named.replace("home", "away").as_str()),
+        (&home(), named.to_uppercase().as_str()),
+    ]) {
+        let refused = memory.bind(got, Some(named)).unwrap_err();
+        assert!(matches!(refused, WalletError::NotTheNamed { .. }), "{named}: {refused}");
+    }
+    assert_eq!(None, memory.recall().unwrap());
+    assert_eq!(Bond::New, memory.bind(&home(), Some(&named)).unwrap());
+    assert_eq!(Some(home()), memory.recall().unwrap());
+    assert_eq!(Bond::Known, memory.bind(&home(), Some(&named)).unwrap());
+    assert_eq!(("home", "home", ""), (named_id(&named), named_id("home"), named_id("@x")));
 }
 
 #[test]
