@@ -104,7 +104,9 @@ impl Book {
         Self { own, known: BTreeMap::new() }
     }
 
-    /// Takes in a record in its written form; answers false if it is not a signed record.
+    /// Takes in a record that a peer told of, in its written form; answers false if it is not a
+    /// signed record. A peer that tells of itself here gets no more room than anybody else: nothing
+    /// says that it is met.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],
@@ -116,16 +118,27 @@ impl Book {
             return false;
         }
         match SignedEnvelope::from_protobuf_encoding(bytes) {
-            Ok(envelope) => self.learn(envelope, told_by, reach, now),
+            Ok(envelope) => self.take_in(envelope, (told_by, false), reach, now),
             Err(_) => false,
         }
     }
 
-    /// Takes in a record; answers false if its signature is wrong.
+    /// Takes in the record that a connected peer says of itself when it is met; answers false if the
+    /// signature is wrong. [`Book::met`] has to follow, which bounds those that were met.
     pub(crate) fn learn(
         &mut self,
         envelope: SignedEnvelope,
-        told_by: PeerId,
+        peer: PeerId,
+        reach: Reach,
+        now: Instant,
+    ) -> bool {
+        self.take_in(envelope, (peer, true), reach, now)
+    }
+
+    fn take_in(
+        &mut self,
+        envelope: SignedEnvelope,
+        (told_by, is_met): (PeerId, bool),
         reach: Reach,
         now: Instant,
     ) -> bool {
@@ -165,8 +178,8 @@ impl Book {
             failures,
             next,
         };
-        // Who is connected says it itself, and is counted among those that were met.
-        if met.is_some() || told_by == peer || self.make_room(&peer, &known, now) {
+        let is_counted_as_met = met.is_some() || (is_met && told_by == peer);
+        if is_counted_as_met || self.make_room(&peer, &known, now) {
             self.known.insert(peer, known);
         }
         true

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use libp2p::request_response::ResponseChannel;
+use libp2p::request_response::{InboundRequestId, ResponseChannel};
 use libp2p::{Multiaddr, PeerId};
 use tokio::sync::oneshot;
 
@@ -34,11 +34,11 @@ pub(crate) enum Command {
     /// Ask a peer's pool; the answer is none if there is none in time.
     Ask { peer: PeerId, question: Vec<u8>, answer: oneshot::Sender<Option<Vec<u8>>> },
     /// Answer a peer's question.
-    Answer { channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
+    Answer { id: InboundRequestId, channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
     /// Ask a peer about its chain; the answer is none if there is none in time.
     AskSync { peer: PeerId, question: Vec<u8>, answer: oneshot::Sender<Option<Vec<u8>>> },
     /// Answer a peer's question about the chain.
-    AnswerSync { channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
+    AnswerSync { id: InboundRequestId, channel: ResponseChannel<Vec<u8>>, answer: Vec<u8> },
     /// A peer broke a rule that it could check.
     Offence { peer: PeerId, what: String },
     /// What a peer brought was worth so much.

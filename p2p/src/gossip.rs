@@ -1,6 +1,6 @@
 //! Publishing what the own pool took, and judging what peers publish.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use libp2p::PeerId;
 use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError};
@@ -8,8 +8,43 @@ use libp2p::gossipsub::{self, MessageAcceptance, MessageId, PublishError};
 use crate::SignedTx;
 use crate::credit::Worth;
 use crate::intake::{Judged, Waiting};
+use crate::pull::{Extent, PULL_INTERVAL};
 use crate::service::Service;
 use crate::wire::{self, PACK_BYTES_MAX, PACK_MAX};
+
+/// How long after a message was left unread a peer is pulled from. Until then honest peers have what was
+/// in it.
+const MAKE_UP_AFTER: Duration = Duration::from_secs(1);
+
+/// Messages that were not looked at. Gossip takes each copy of them for a duplicate for two minutes,
+/// whoever brings it: so who brings one first would decide for all others. What was in them is pulled.
+#[derive(Debug, Default)]
+pub(crate) struct Missed {
+    /// When to pull; none if nothing is to be made up for.
+    due: Option<Instant>,
+    /// When the latest message was missed, and how long after that a pull has it.
+    latest: Option<(Instant, Duration)>,
+    /// The peer that was pulled from last.
+    last: Option<PeerId>,
+}
+
+impl Missed {
+    /// A message was missed, and is to be made up for so long after.
+    fn note(&mut self, after: Duration, now: Instant) {
+        let due = now + after;
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+        self.latest = Some((now, after));
+    }
+
+    /// Whether to pull now. What was missed only just now is made up for by one more pull.
+    fn is_due(&mut self, now: Instant) -> bool {
+        if self.due.is_none_or(|due| now < due) {
+            return false;
+        }
+        self.due = self.latest.map(|(at, after)| at + after).filter(|due| *due > now);
+        true
+    }
+}
 
 impl Service {
     /// Publishes transactions of the own pool. Those that wait at the same moment share a message:
@@ -62,6 +97,8 @@ impl Service {
                 self.recent.remember(txs.iter().map(SignedTx::hash), Instant::now());
                 for Waiting { id, from, txs } in self.door.offer(Waiting { id, from, txs }) {
                     self.counters.no_room.inc();
+                    // A busy node does not look for more work than it does anyhow.
+                    self.missed.note(PULL_INTERVAL, Instant::now());
                     self.settle(from, Worth::unread(txs.len()));
                     self.report(&id, &from, &MessageAcceptance::Ignore);
                 }
@@ -82,11 +119,13 @@ impl Service {
         connected.credit.has_some(now) && (is_named || self.groups.has_some(connected.group(), now))
     }
 
-    /// Leaves a message unread, because its sender has had this node work for nothing for too long.
-    /// It is the sender's fault, but not that of others who bring the same message.
+    /// Leaves a message unread, because its sender, or others of its address group, have had this node
+    /// work for nothing for too long. It is the fault of a sender without credit of its own, and of
+    /// nobody else who brings the same message.
     fn pass_over(&mut self, id: &MessageId, from: PeerId) {
         let now = Instant::now();
         self.counters.unread.inc();
+        self.missed.note(MAKE_UP_AFTER, now);
         self.report(id, &from, &MessageAcceptance::Ignore);
         let Some(peer) = self.peers.get_mut(&from) else { return };
         if peer.credit.has_some(now) {
@@ -98,6 +137,25 @@ impl Service {
         for Waiting { id, from, txs: _ } in self.door.dismiss(from) {
             self.counters.unread.inc();
             self.report(&id, &from, &MessageAcceptance::Ignore);
+        }
+    }
+
+    /// Pulls from a peer, if messages were missed: from one that an operator named, if there is one with
+    /// credit, because strangers may well be those that had the messages missed.
+    pub(crate) fn make_up(&mut self, now: Instant) {
+        if !self.missed.is_due(now) {
+            return;
+        }
+        let mut peers = self.peers.known();
+        peers.retain(|peer| self.has_credit(peer));
+        if peers.iter().any(|peer| self.targets.names(peer)) {
+            peers.retain(|peer| self.targets.names(peer));
+        }
+        // One after the other.
+        let next = peers.iter().find(|peer| self.missed.last.is_none_or(|last| **peer > last));
+        self.missed.last = next.or_else(|| peers.first()).copied();
+        if let Some(peer) = self.missed.last {
+            self.pull(peer, Extent::Part);
         }
     }
 
@@ -176,6 +234,22 @@ mod tests {
         let tx = |bytes: &usize| SignedTx::new(&"x".repeat(*bytes), Signature::new([0; 64]));
         let txs: Vec<SignedTx> = payloads.iter().map(tx).collect();
         packs(&txs).iter().map(|pack| pack.len()).collect()
+    }
+
+    #[test]
+    fn what_is_missed_is_made_up_for_once_a_second_and_once_after_the_last() {
+        let (start, mut missed) = (Instant::now(), Missed::default());
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut pulls = Vec::new();
+        for now in (0..5_000).step_by(250) {
+            if now < 2_500 {
+                missed.note(MAKE_UP_AFTER, at(now));
+            }
+            if missed.is_due(at(now)) {
+                pulls.push(now);
+            }
+        }
+        assert_eq!(vec![1_000, 2_000, 3_000, 3_250], pulls);
     }
 
     #[test]

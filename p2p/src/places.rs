@@ -37,21 +37,24 @@ pub(crate) enum Left {
     Taken,
     /// It was taken too slowly, or not at all.
     Unread,
+    /// Its stream broke or had no time left. That is the peer's doing if the answer had been handed
+    /// over.
+    Broken,
     /// There was none, or the peer is gone.
     Neither,
 }
 
 impl Left {
-    /// By what the library says of a failure. Only `behaviour.rs` makes an error of this kind, for
-    /// an answer that is not taken at the least rate.
+    /// By what the library says of a failure. Only `behaviour.rs` makes an I/O error of the kind
+    /// `TimedOut`, for an answer that is not taken at the least rate. The library ends a stream that
+    /// took longer than a question may, however the bytes dripped.
     pub(crate) fn by(error: &InboundFailure) -> Self {
         match error {
             InboundFailure::Io(error) if error.kind() == io::ErrorKind::TimedOut => Self::Unread,
-            InboundFailure::Timeout
-            | InboundFailure::ConnectionClosed
+            InboundFailure::Timeout | InboundFailure::Io(_) => Self::Broken,
+            InboundFailure::ConnectionClosed
             | InboundFailure::UnsupportedProtocols
-            | InboundFailure::ResponseOmission
-            | InboundFailure::Io(_) => Self::Neither,
+            | InboundFailure::ResponseOmission => Self::Neither,
         }
     }
 }
@@ -60,6 +63,8 @@ impl Left {
 struct Place {
     peer: PeerId,
     is_reserved: bool,
+    /// The answer is on its way.
+    is_answered: bool,
 }
 
 #[derive(Debug)]
@@ -91,8 +96,15 @@ impl<Id: Copy + Ord> Places<Id> {
         if own >= self.room_of(&peer, is_named, now) || !(has_shared || is_reserved) {
             return false;
         }
-        self.open.insert(id, Place { peer, is_reserved });
+        self.open.insert(id, Place { peer, is_reserved, is_answered: false });
         true
+    }
+
+    /// The answer to a question is handed over: from now on the peer is waited for.
+    pub(crate) fn answered(&mut self, id: &Id) {
+        if let Some(place) = self.open.get_mut(id) {
+            place.is_answered = true;
+        }
     }
 
     fn room_of(&self, peer: &PeerId, is_named: bool, now: Instant) -> usize {
@@ -108,8 +120,10 @@ impl<Id: Copy + Ord> Places<Id> {
 
     /// Frees the place of a question.
     pub(crate) fn left(&mut self, id: Id, how: Left, now: Instant) {
-        let Some(Place { peer, is_reserved: _ }) = self.open.remove(&id) else { return };
-        if how == Left::Neither {
+        let Some(Place { peer, is_reserved: _, is_answered }) = self.open.remove(&id) else {
+            return;
+        };
+        if how == Left::Neither || (how == Left::Broken && !is_answered) {
             return;
         }
         if self.conduct.len() >= REMEMBERED_MAX {

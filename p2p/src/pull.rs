@@ -4,8 +4,9 @@
 //! A peer is asked for everything when it connects, and from time to time one peer after the other
 //! for a few pages, each time going on where the last one ended; so gossip may lose messages.
 //!
-//! A pull has to come forward: who answers ever so little ever so late is left for a while. Peers
-//! that an operator named are pulled from beside all others, so that they never wait for these.
+//! A pull has to come forward: who answers ever so little ever so late, or lists what it does not
+//! give, is left for a while. Peers that an operator named are pulled from beside all others, so that
+//! they never wait for these.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +42,12 @@ const PAGES_FIRST: usize = 128;
 const PAGES_LATER: usize = 4;
 /// How long a peer may keep this node waiting in one pull, beyond the time that its bytes take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a pull lasts at most. Whoever lists at the least rate would else hold a place for thirteen
+/// minutes. What a pool has left after it comes with later pulls, which go on where the last one was.
+const PULL_TIME_MAX: Duration = Duration::from_secs(60);
+/// A pull ends when so many transactions were listed and not given, and more than were given. An honest
+/// peer lacks those that a block took since it listed them.
+const WITHHELD_MAX: usize = 4_096;
 /// The least rate, in bytes per second: a line that is slower has no room for a share of the
 /// transactions of a busy chain either.
 const RATE_MIN: usize = 32 * 1024;
@@ -85,7 +92,7 @@ pub(crate) struct Puller {
 enum Stopped {
     /// The peer did not answer, or went away.
     Unanswered,
-    /// The peer kept this node waiting.
+    /// The peer kept this node waiting, or did not give what it listed.
     Slow,
     /// The peer broke a rule.
     Offence(String),
@@ -184,8 +191,14 @@ impl Puller {
             Extent::Whole => (None, PAGES_FIRST),
             Extent::Part => (position, PAGES_LATER),
         };
-        let pull =
-            Pull { tools: self.tools.clone(), peer, patience: PATIENCE, total: Worth::default() };
+        let pull = Pull {
+            tools: self.tools.clone(),
+            peer,
+            patience: PATIENCE,
+            time_max: PULL_TIME_MAX,
+            total: Worth::default(),
+            tally: Tally::default(),
+        };
         running.spawn(pull.run(extent, after, pages));
     }
 }
@@ -196,14 +209,32 @@ struct Pull {
     peer: PeerId,
     /// How long the peer may keep this node waiting from now on.
     patience: Duration,
+    /// How long it may take in all.
+    time_max: Duration,
     /// What came.
     total: Worth,
+    tally: Tally,
+}
+
+/// What became of the transactions that a peer listed and that this node did not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Tally {
+    given: usize,
+    withheld: usize,
+}
+
+impl Tally {
+    /// Whether a peer lists what it does not give.
+    const fn is_vain(self) -> bool {
+        self.withheld > WITHHELD_MAX && self.withheld > self.given
+    }
 }
 
 impl Pull {
     /// Pulls at most `pages` pages after `after`.
     async fn run(mut self, extent: Extent, after: Option<Address>, pages: usize) -> Ended {
-        let end = self.pages(after, pages).await;
+        let end = tokio::time::timeout(self.time_max, self.pages(after, pages)).await;
+        let end = end.unwrap_or(Err(Stopped::Slow));
         let was_slow = matches!(end, Err(Stopped::Slow));
         let peer = self.peer;
         let position = match end {
@@ -215,7 +246,7 @@ impl Pull {
             }
         };
         if was_slow {
-            tracing::debug!(%peer, "a peer answers too slowly to be pulled from");
+            tracing::debug!(%peer, "a peer answers too slowly, or in vain, to be pulled from");
         }
         Ended { peer, extent, position, was_slow }
     }
@@ -258,7 +289,7 @@ impl Pull {
         while !hashes.is_empty() {
             let answer = self.ask(Wish::Fetch { hashes: hashes.clone() }).await?;
             if answer.is_empty() {
-                return Ok(());
+                return self.lacks(hashes.len());
             }
             let txs = wire::read_pack(&answer, PACK_MAX)
                 .map_err(|error| unreadable("transactions", error))?;
@@ -269,12 +300,19 @@ impl Pull {
             if hashes.len().saturating_add(txs.len()) != before {
                 return Err(Stopped::Offence("transactions that nobody asked for".to_owned()));
             }
+            self.tally.given = self.tally.given.saturating_add(txs.len());
             self.offer(txs).await?;
             if answer.len() < ANSWER_BYTES_WANTED {
-                return Ok(());
+                return self.lacks(hashes.len());
             }
         }
         Ok(())
+    }
+
+    /// So many transactions that the peer listed did not come.
+    fn lacks(&mut self, count: usize) -> Result<(), Stopped> {
+        self.tally.withheld = self.tally.withheld.saturating_add(count);
+        if self.tally.is_vain() { Err(Stopped::Slow) } else { Ok(()) }
     }
 
     async fn offer(&mut self, txs: Vec<SignedTx>) -> Result<(), Stopped> {
@@ -323,34 +361,4 @@ fn patience_after(patience: Duration, taken: Duration, bytes: usize) -> Duration
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_drips_uses_the_patience_up_and_who_sends_much_does_not() {
-        let drip = patience_after(PATIENCE, Duration::from_secs(9), 300);
-        assert!(drip < Duration::from_millis(1_100), "{drip:?}");
-        let mut left = PATIENCE;
-        for _ in 0..100 {
-            // A line of a megabit per second.
-            left = patience_after(left, Duration::from_secs(1), 128 * 1024);
-        }
-        assert!(left > PATIENCE / 2, "{left:?}");
-    }
-
-    #[test]
-    fn a_slow_peer_rests_longer_each_time_and_is_forgiven_when_it_was_fast() {
-        let (now, peer, mut slow) = (Instant::now(), PeerId::random(), Slow::default());
-        slow.note(peer, true, now);
-        assert!(slow.rests(&peer, now + REST - Duration::from_millis(1)));
-        assert!(!slow.rests(&peer, now + REST));
-        slow.note(peer, true, now);
-        assert!(slow.rests(&peer, now + REST));
-        slow.note(peer, false, now);
-        assert!(!slow.rests(&peer, now));
-        for _ in 0..2 * SLOW_MAX {
-            slow.note(PeerId::random(), true, now);
-        }
-        assert_eq!(SLOW_MAX, slow.0.len());
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use libp2p::PeerId;
-use libp2p::request_response::ResponseChannel;
+use libp2p::request_response::{InboundRequestId, ResponseChannel};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use types::Hash;
@@ -24,6 +24,7 @@ pub(crate) const QUESTIONS_MAX: usize = PLACES.shared + PLACES.named;
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) peer: PeerId,
+    pub(crate) id: InboundRequestId,
     pub(crate) question: Vec<u8>,
     pub(crate) channel: ResponseChannel<Vec<u8>>,
 }
@@ -44,11 +45,11 @@ impl Server {
     }
 
     async fn work(&mut self) {
-        while let Some(Asked { peer, question, channel }) = self.asked.recv().await {
+        while let Some(Asked { peer, id, question, channel }) = self.asked.recv().await {
             if !channel.is_open() {
                 continue;
             }
-            for command in self.reply(peer, &question, channel).await {
+            for command in self.reply(peer, &question, (id, channel)).await {
                 if self.commands.send(command).await.is_err() {
                     return;
                 }
@@ -60,7 +61,7 @@ impl Server {
         &self,
         peer: PeerId,
         question: &[u8],
-        channel: ResponseChannel<Vec<u8>>,
+        (id, channel): (InboundRequestId, ResponseChannel<Vec<u8>>),
     ) -> Vec<Command> {
         let Question { height, wish } = match Question::read(question) {
             Ok(question) => question,
@@ -78,7 +79,7 @@ impl Server {
             Wish::Fetch { hashes } => self.pack(hashes).await,
         };
         self.counters.answered.inc();
-        vec![Command::Height { peer, height }, Command::Answer { channel, answer }]
+        vec![Command::Height { peer, height }, Command::Answer { id, channel, answer }]
     }
 
     /// The transactions, up to the first that goes over what is wanted.

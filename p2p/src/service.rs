@@ -23,6 +23,7 @@ use crate::book::Book;
 use crate::command::Command;
 use crate::credit::Groups;
 use crate::dial::Targets;
+use crate::gossip::Missed;
 use crate::handle::View;
 use crate::intake::{Door, Judged};
 use crate::peers::Peers;
@@ -77,6 +78,8 @@ pub(crate) struct Service {
     pub(crate) view: Arc<Mutex<View>>,
     pub(crate) counters: Counters,
     pub(crate) next_pull: Instant,
+    /// Messages that were left unread.
+    pub(crate) missed: Missed,
     pub(crate) next_exchange: Instant,
 }
 
@@ -174,6 +177,7 @@ impl Service {
                 self.pull(peer, Extent::Part);
             }
         }
+        self.make_up(now);
         if now >= self.desk.next_status {
             self.desk.next_status = now + STATUS_INTERVAL;
             self.ask_all_status();

@@ -19,6 +19,7 @@ use crate::book::Book;
 use crate::command::{COMMANDS_MAX, Command};
 use crate::credit::Groups;
 use crate::dial::Targets;
+use crate::gossip::Missed;
 use crate::handle::View;
 use crate::peers::Peers;
 use crate::places::Places;
@@ -159,6 +160,7 @@ async fn launch(setup: Setup, stop: CancellationToken) -> Result<Started, StartE
         view: Arc::clone(&view),
         counters: counters.clone(),
         next_pull: now + PULL_INTERVAL,
+        missed: Missed::default(),
         next_exchange: now,
     };
     service.stay_with(addresses.peers, now);

@@ -148,6 +148,19 @@ fn a_book_full_of_ground_names_still_takes_in_meets_and_dials_others() {
 }
 
 #[test]
+fn whoever_tells_of_itself_in_an_answer_has_no_more_room_than_others() {
+    let (now, mut book) = (Instant::now(), empty());
+    for n in 0..4 * HEARD_MAX {
+        let key = Keypair::generate_ed25519();
+        let address = format!("/ip4/10.{}.{}.1/tcp/1", n / 200, n % 200);
+        let bytes = record(&key, &[&address]).into_protobuf_encoding();
+        // A name of its own each time, and the name's own record as the answer.
+        assert!(book.read(&bytes, key.public().to_peer_id(), Reach::SameMachine, now));
+    }
+    assert_eq!(HEARD_MAX, book.known.len());
+}
+
+#[test]
 fn whoever_comes_with_many_names_displaces_only_its_neighbours() {
     let (now, mut book) = (Instant::now(), empty());
     let honest: Vec<PeerId> =

@@ -70,6 +70,31 @@ fn who_takes_no_answer_rests_longer_each_time() {
 }
 
 #[test]
+fn an_answer_that_drips_until_its_stream_ends_is_unread() {
+    let (mut desk, peer) = (Desk::new(), PeerId::random());
+    let timed_out = || Left::by(&InboundFailure::Timeout);
+    // This node did not come to answer.
+    for id in desk.ask(peer, false) {
+        desk.places.left(id, timed_out(), desk.now);
+    }
+    let open = desk.ask(peer, false);
+    assert_eq!(BOUNDS.first, open.len());
+    desk.places.answered(&open[0]);
+    desk.places.left(open[0], timed_out(), desk.now);
+    desk.places.left(open[1], Left::Neither, desk.now);
+    assert!(desk.ask(peer, false).is_empty(), "it rests");
+    desk.now += REST;
+    let open = desk.ask(peer, false);
+    assert_eq!(1, open.len(), "it begins with one");
+    // A stream that the peer gives up is no way out.
+    desk.places.answered(&open[0]);
+    let reset = InboundFailure::Io(io::ErrorKind::ConnectionReset.into());
+    desk.places.left(open[0], Left::by(&reset), desk.now);
+    desk.now += REST;
+    assert!(desk.ask(peer, false).is_empty(), "it rests for longer");
+}
+
+#[test]
 fn a_question_without_an_answer_frees_its_place_and_changes_nothing() {
     let (mut desk, peer) = (Desk::new(), PeerId::random());
     for id in desk.ask(peer, false) {

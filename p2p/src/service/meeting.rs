@@ -103,7 +103,7 @@ impl Service {
                 message: Message::Request { request_id, request, channel },
                 ..
             } => {
-                let asked = Asked { peer, question: request, channel };
+                let asked = Asked { peer, id: request_id, question: request, channel };
                 let is_named = self.targets.names(&peer);
                 let has_place = self.may_ask(&peer)
                     && self.pool_places.enter(request_id, peer, is_named, Instant::now());
@@ -179,6 +179,7 @@ impl Service {
                 let tells = self.peers_wanted.is_some();
                 let records = if tells { self.book.tell(&peer, now) } else { Vec::new() };
                 let answer = wire::write_records(records);
+                self.exchange_places.answered(&request_id);
                 let exchange = &mut self.swarm.behaviour_mut().exchange;
                 // Fails if the peer is gone, and then there is nobody to tell.
                 drop(exchange.send_response(channel, answer));

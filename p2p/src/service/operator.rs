@@ -37,7 +37,8 @@ impl Service {
                     drop(answer.send(None));
                 }
             }
-            Command::Answer { channel, answer } => {
+            Command::Answer { id, channel, answer } => {
+                self.pool_places.answered(&id);
                 // Fails if the peer is gone, and then nobody wants the answer.
                 drop(self.swarm.behaviour_mut().pool.send_response(channel, answer));
             }
@@ -48,7 +49,10 @@ impl Service {
                     drop(answer.send(None));
                 }
             }
-            Command::AnswerSync { channel, answer } => self.answer_chain(channel, answer),
+            Command::AnswerSync { id, channel, answer } => {
+                self.desk.places.answered(&id);
+                self.answer_chain(channel, answer);
+            }
             Command::Settle { peer, worth } => self.settle(peer, worth),
             Command::Offence { peer, what } => self.keep_out(peer, &what),
             Command::Height { peer, height } => {

@@ -27,6 +27,7 @@ type Message = request_response::Message<Vec<u8>, Vec<u8>>;
 /// A question of a peer that has to be read for.
 #[derive(Debug)]
 pub(crate) struct Asked {
+    pub(crate) id: InboundRequestId,
     pub(crate) question: Question,
     pub(crate) channel: ResponseChannel<Vec<u8>>,
 }
@@ -138,7 +139,7 @@ impl Service {
             Ok(question) => {
                 let is_named = self.targets.names(&peer);
                 let has_place = self.desk.places.enter(id, peer, is_named, Instant::now());
-                let asked = Asked { question, channel };
+                let asked = Asked { id, question, channel };
                 if !has_place || self.desk.asked.try_send(asked).is_err() {
                     self.counters.sync_refused.inc();
                 }

@@ -36,19 +36,20 @@ impl Reader {
         loop {
             tokio::select! {
                 asked = self.asked.recv(), if reading.len() < PARALLEL_MAX => {
-                    let Some(Asked { question, channel }) = asked else { return };
+                    let Some(Asked { id, question, channel }) = asked else { return };
                     if channel.is_open() {
                         let chain = Arc::clone(&self.chain);
-                        reading.spawn_blocking(move || (channel, answer(&*chain, question)));
+                        reading.spawn_blocking(move || (id, channel, answer(&*chain, question)));
                     }
                 }
                 Some(read) = reading.join_next() => {
                     // An answer that could not be made is the closing of the stream.
-                    let Ok((channel, Some(answer))) = read else { continue };
+                    let Ok((id, channel, Some(answer))) = read else { continue };
                     self.counters.sync_answered.inc();
                     let bytes = u64::try_from(answer.len()).unwrap_or(u64::MAX);
                     self.counters.sync_bytes.inc_by(bytes);
-                    if self.commands.send(Command::AnswerSync { channel, answer }).await.is_err() {
+                    let answered = Command::AnswerSync { id, channel, answer };
+                    if self.commands.send(answered).await.is_err() {
                         return;
                     }
                 }

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 
 use crate::cut_off::Double;
 use crate::support::rogue::{rogue, topic};
-use crate::support::{Node, config, eventually, town, tx, warm};
+use crate::support::{Node, config, eventually, limits, town, tx, warm};
 
 /// Transactions in one message.
 const PACK: u32 = 100;
@@ -79,6 +79,47 @@ async fn what_is_new_beside_a_refused_transaction_goes_on_without_it() {
     let taken = far.pool.count_like("mixed") + 1;
     eventually("all that came has been looked at", || far.pool.offered() >= before + taken).await;
     assert_eq!(far.pool.count_like("mixed") + 1, far.pool.offered() - before, "nothing refused");
+}
+
+/// A message that is left unread is a duplicate for gossip when honest peers bring it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_a_peer_without_credit_brings_first_is_made_up_for() {
+    let roomy = |limits: &mut p2p::Limits| {
+        (limits.per_address_max, limits.per_group_max) = (64, 64);
+    };
+    let node = Node::start(limits(roomy)).await;
+    // So many that the turn of the honest one, every five seconds another's, comes late.
+    let mut silent = Vec::new();
+    for _ in 0..24 {
+        silent.push(tokio::spawn(Double::of("pool", &node).await.stays_silent()));
+    }
+    let honest = Node::start(config()).await;
+    // What it has when they meet is pulled then.
+    let earlier = tx("earlier");
+    honest.pool.put(earlier.clone());
+    node.meet(&honest).await;
+    node.gets(&earlier).await;
+    eventually("all of them are met", || node.handle.peers().len() == 25).await;
+    let payment = tx("payment");
+    honest.pool.put(payment.clone());
+    let unread = node.handle.counters().unread.clone();
+    let mut has_brought = false;
+    let flood = flood(&node, move |number| {
+        if unread.get() > 0 && !std::mem::replace(&mut has_brought, true) {
+            // What the honest one is about to bring, byte for byte.
+            return pack(["payment".to_owned()]);
+        }
+        pack((0..PACK).map(|at| format!("lost {number} {at}")))
+    });
+    eventually("the flooder is kept out", || node.handle.counters().bans.get() > 0).await;
+    assert!(!node.pool.has(&payment.hash()), "it came by another way");
+    let started = Instant::now();
+    honest.handle.announce(payment.clone());
+    node.gets(&payment).await;
+    assert!(started.elapsed() < Duration::from_secs(4), "it came after {:?}", started.elapsed());
+    for task in silent.into_iter().chain([flood]) {
+        task.abort();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
