@@ -5,6 +5,11 @@
 //! prevote another one in a later round, unless a quorum released it. Only the engine's log of that
 //! height knows, so without the log a validator signs nothing until that height is decided. It follows
 //! until then.
+//!
+//! An engine that follows writes each height into the head of its log, too. It therefore has a log of
+//! its own, and a validator that begins to follow sets the other one aside (`start.rs`). So
+//! `consensus.wal` is of the signed height only if an engine with the signer wrote it, and a restart in
+//! the middle changes nothing.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use types::Address;
 
 use crate::guard::LastSigned;
+use crate::start::LOG_NAME;
 use crate::{Archive, LedgerFault, StartError, Tip};
 
 /// The head of the engine's log: its version and the height that it is of, both big-endian.
@@ -61,6 +67,14 @@ pub(crate) fn withheld(
         return Ok(None);
     }
     Err(StartError::Amnesia { signed: height, tip: tip.height, hash: tip.hash })
+}
+
+/// Whether a validator whose chain ends at `height` has, in the folder `directory`, the engine's log of
+/// what it signed last.
+#[must_use]
+pub fn remembers(directory: &Path, signed: LastSigned, height: u64) -> bool {
+    let next = height.saturating_add(1);
+    signed.height == next && height_of(&directory.join(LOG_NAME)) == Some(next)
 }
 
 fn has_proposed(archive: &dyn Archive, height: u64, own: Address) -> Result<bool, LedgerFault> {

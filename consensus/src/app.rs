@@ -7,11 +7,12 @@
 //! [`waiting::Waiting`] while the loop goes on.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use malachitebft_app::events::RxEvent;
-use malachitebft_app_channel::{AppMsg, NetworkMsg};
+use malachitebft_app_channel::{AppMsg, NetworkMsg, NetworkRequest};
 use malachitebft_core_types::{HeightParams, Round};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -24,9 +25,11 @@ use crate::parts::assembler::{Assembler, Limits};
 use crate::presence::Presence;
 use crate::{Counters, Fault, LedgerFault, Ports, Tip};
 
+mod audience;
 mod bodies;
 mod decide;
 mod evidence;
+mod meeting;
 mod propose;
 mod sync;
 mod waiting;
@@ -59,29 +62,51 @@ const EARLY_CHUNKS_MAX: usize = 16;
 pub(crate) struct Setup {
     pub(crate) ports: Ports,
     pub(crate) signer: Option<Signer>,
-    /// The loop ends when this height is decided: from then on the validator may sign.
-    pub(crate) follow_until: Option<u64>,
+    /// The loop ends when this is over: from then on the validator may sign.
+    pub(crate) follows: Option<Follows>,
+    /// The loop ends when nobody has heard this node for so long; without it, it does not.
+    pub(crate) unheard_max: Option<Duration>,
     pub(crate) verifier: Verifier,
     pub(crate) timeouts: Patience,
     pub(crate) presence: Presence,
     /// Whether bodies are sent to others.
     pub(crate) publishes: bool,
     pub(crate) network: mpsc::Sender<NetworkMsg<Ctx>>,
+    /// For looking at the engine's peers.
+    pub(crate) peers: mpsc::Sender<NetworkRequest>,
     pub(crate) counters: Counters,
     pub(crate) block_bytes_max: usize,
     pub(crate) tip: Tip,
+}
+
+/// What a validator follows for without signing.
+#[derive(Clone, Debug)]
+pub(crate) struct Follows {
+    /// Until this height is decided; none if no height has to be.
+    pub(crate) until: Option<u64>,
+    /// And until the node allows it.
+    pub(crate) may_sign: CancellationToken,
+}
+
+impl Follows {
+    /// Whether the validator may sign what comes after a block of this height.
+    pub(crate) fn is_over(&self, height: u64) -> bool {
+        self.may_sign.is_cancelled() && self.until.is_none_or(|until| height >= until)
+    }
 }
 
 /// The loop's state.
 pub(crate) struct App {
     ports: Ports,
     signer: Option<Signer>,
-    follow_until: Option<u64>,
+    follows: Option<Follows>,
+    unheard_max: Option<Duration>,
     verifier: Verifier,
     timeouts: Patience,
     presence: Presence,
     publishes: bool,
     network: mpsc::Sender<NetworkMsg<Ctx>>,
+    peers: mpsc::Sender<NetworkRequest>,
     counters: Counters,
     block_bytes_max: usize,
     /// The last commit; what comes next is judged against it.
@@ -99,8 +124,10 @@ pub(crate) struct App {
 pub(crate) enum End {
     /// It was asked to.
     Asked,
-    /// The height until which the validator only follows is decided.
+    /// What the validator had to follow for is over.
     MaySign,
+    /// Nobody hears what the validator publishes.
+    Unheard,
 }
 
 /// How the loop ended without being asked.
@@ -122,12 +149,14 @@ impl App {
         let Setup {
             ports,
             signer,
-            follow_until,
+            follows,
+            unheard_max,
             verifier,
             timeouts,
             presence,
             publishes,
             network,
+            peers,
             counters,
             block_bytes_max,
             tip,
@@ -142,12 +171,14 @@ impl App {
         Self {
             ports,
             signer,
-            follow_until,
+            follows,
+            unheard_max,
             verifier,
             timeouts,
             presence,
             publishes,
             network,
+            peers,
             counters,
             block_bytes_max,
             tip,
@@ -158,8 +189,8 @@ impl App {
         }
     }
 
-    /// Serves the engine until `stop`, a fault, the end of the engine, or the height until which the
-    /// validator only follows.
+    /// Serves the engine until `stop`, a fault, the end of the engine, until a validator that follows may
+    /// sign, or until one that signs has been unheard for too long.
     ///
     /// Order of the branches: stop first; then messages, which carry deadlines; then what can
     /// wait a moment.
@@ -169,6 +200,7 @@ impl App {
         mut events: Option<RxEvent<Ctx>>,
         stop: &CancellationToken,
     ) -> Result<End, Ended> {
+        let mut unheard = pin!(audience::lost(self.peers.clone(), self.unheard_max));
         let first = tokio::select! {
             biased;
             () = stop.cancelled() => return Ok(End::Asked),
@@ -180,7 +212,7 @@ impl App {
             Err(_elapsed) => return Err(Fault::NotReady.into()),
         }
         loop {
-            if self.follow_until.is_some_and(|height| self.tip.height >= height) {
+            if self.follows.as_ref().is_some_and(|it| it.is_over(self.tip.height)) {
                 return Ok(End::MaySign);
             }
             tokio::select! {
@@ -195,6 +227,9 @@ impl App {
                     self.start_height();
                 }
                 event = waiting::next_event(events.as_mut()) => self.on_event(event),
+                () = &mut unheard => return Ok(End::Unheard),
+                // Looked at above.
+                () = waiting::allowed(self.follows.as_ref()) => {}
             }
         }
     }

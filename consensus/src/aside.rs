@@ -1,4 +1,5 @@
-//! Setting files of a stopped node aside when its chain is made shorter.
+//! Setting files aside that do not belong to the end of the chain: of a stopped node when its chain is
+//! made shorter, and of one that starts and has to follow first.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,9 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::guard;
 use crate::start::LOG_NAME;
 
-/// Moves the engine's log in the folder `directory` aside, and answers where it is kept; `None` if
-/// there is none. A log that reaches beyond the database would make the engine decide a block that
-/// is no longer there. The record of signatures stays and keeps the key from contradicting itself.
+/// Moves the log of the engine that signs in the folder `directory` aside, and answers where it is
+/// kept; `None` if there is none. A log that reaches beyond the database would make the engine decide
+/// a block that is no longer there. The record of signatures stays and keeps the key from contradicting
+/// itself.
 ///
 /// # Errors
 /// [`io::Error`] if it cannot be moved.

@@ -112,6 +112,14 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// A log that is not of the height that this validator has signed cannot be moved away.
+    #[error("cannot set the log in {path} aside: {source}")]
+    Aside {
+        /// The directory of the log.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// Another engine holds the log.
     #[error("{path} is in use by another process")]
     InUse {
@@ -164,6 +172,7 @@ impl StartError {
             }
             Self::Amnesia { .. } => true,
             Self::Directory { .. }
+            | Self::Aside { .. }
             | Self::InUse { .. }
             | Self::Multiaddr { .. }
             | Self::NodeKey

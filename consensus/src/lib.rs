@@ -31,7 +31,7 @@
 //! 4. A key signs at most one message for each height, round and kind, also when the log is lost
 //!    (`guard.rs`, [`GuardError`]).
 //! 5. A validator whose log of a height that it has signed is lost signs nothing until that height is
-//!    decided (`amnesia.rs`).
+//!    decided, however often it starts again meanwhile (`amnesia.rs`).
 //! 6. Clock rules decide votes on live proposals only, never commits or synced blocks
 //!    ([`Origin`]).
 //!
@@ -44,6 +44,7 @@ mod app;
 mod aside;
 mod certificate;
 mod config;
+mod control;
 mod engine;
 mod error;
 mod guard;
@@ -56,9 +57,11 @@ pub mod sign_bytes;
 mod start;
 mod validators;
 
+pub use amnesia::remembers;
 pub use aside::{archive_last_signed, archive_log};
 pub use certificate::{Certificate, CertificateError, CommitSignature, verify_certificate};
 pub use config::{Config, Identity, Network, Timeouts, check_address};
+pub use control::{Control, Peer, PeerError};
 pub use error::{Fault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
 pub use metrics::{Counters, engine_metrics};
@@ -66,5 +69,5 @@ pub use ports::{
     Archive, Candidate, Decided, Encoded, Equivocation, Ledger, Origin, Pace, Proposed,
     SignedChoice, SignedKind, Tip, Undecided, Verdict,
 };
-pub use start::{Control, Handle, Peer, PeerError, Ports, peer_id, start};
+pub use start::{Handle, Ports, peer_id, start, start_following};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

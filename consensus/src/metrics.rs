@@ -29,6 +29,8 @@ pub struct Counters {
     pub bodies_resent: Counter,
     /// Pairs of contradicting messages of other validators that were seen.
     pub equivocations: Counter,
+    /// Times that the network was started again because nobody heard this validator.
+    pub network_restarts: Counter,
 }
 
 impl Counters {
@@ -46,6 +48,7 @@ impl Counters {
             incomplete_outlines,
             bodies_resent,
             equivocations,
+            network_restarts,
         } = self.clone();
         let registry = registry.sub_registry_with_prefix("consensus");
         registry.register("height", "Height that is being decided", height);
@@ -61,6 +64,8 @@ impl Counters {
         let help = "Own proposals sent whole because another node asked";
         registry.register("bodies_resent", help, bodies_resent);
         registry.register("equivocations", "Contradicting messages of others", equivocations);
+        let help = "Times the network was started again because no peer heard this validator";
+        registry.register("network_restarts", help, network_restarts);
     }
 }
 

@@ -6,21 +6,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use malachitebft_app::net::{Multiaddr, PeerId};
+use malachitebft_app::net::PeerId;
 use malachitebft_app::types::Keypair as NodeKeypair;
 use malachitebft_app::types::codec::Codec;
 use malachitebft_app_channel::{
     AppMsg, Channels, ConsensusContext, EngineHandle, NetworkContext, NetworkIdentity,
-    NetworkRequest, RequestContext, SyncContext, WalContext, start_engine,
+    RequestContext, SyncContext, WalContext, start_engine,
 };
 use malachitebft_signing::Signer as _;
 use parking_lot::Mutex;
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::amnesia::{self, Withheld};
-use crate::app::{App, End, Ended, Setup};
+use crate::app::{App, End, Ended, Follows, Setup};
+use crate::aside;
+use crate::control::Control;
 use crate::engine::codec::Borsh;
 use crate::engine::context::Ctx;
 use crate::engine::settings::{self, Settings};
@@ -30,8 +34,21 @@ use crate::presence::Presence;
 use crate::room;
 use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError, Tip};
 
-/// Name of the engine's log in its directory.
+/// Name of the log of an engine that signs, in its directory.
 pub(crate) const LOG_NAME: &str = "consensus.wal";
+
+/// Name of the log of an engine that only follows. At each height the engine throws away what is in it
+/// and writes that height into its head. In [`LOG_NAME`] such a head would say that the validator
+/// remembers the height.
+const FOLLOW_LOG_NAME: &str = "consensus.follow.wal";
+
+/// What is said when a validator that followed begins to sign.
+const SIGNS_AGAIN: &str = "what this key has signed is decided: from now on the node signs again";
+const SIGNS_NOW: &str = "from now on the node signs: nothing is missing any more";
+
+/// What is said when a validator's network is started again.
+const UNHEARD: &str = "other nodes are connected and none of them hears this validator: they may not have \
+    noticed that it lost its connections to them; its consensus network is started again";
 
 /// Requests to the engine that may wait. Only operators make them.
 const REQUESTS_MAX: usize = 16;
@@ -41,6 +58,20 @@ const STOP_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// How often is looked whether the log was let go.
 const LOCK_POLL: Duration = Duration::from_millis(5);
+
+/// How long a validator may be connected to others and heard by none of them, before its network is started
+/// again. The engine's mesh needs one or two seconds to form.
+const UNHEARD_MAX: Duration = Duration::from_secs(5);
+
+/// The same after several vain restarts: each one doubles it up to this. Peers may take minutes to give up
+/// connections that are gone, and a restart takes a validator out for a second or two.
+const UNHEARD_MAX_LATER: Duration = Duration::from_secs(60);
+
+/// A network that was heard for so long was not started in vain.
+const HEARD_MIN: Duration = Duration::from_secs(600);
+
+/// How long others may take to see that a connection was closed, before the same node connects again.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The node's side of consensus.
 #[derive(Clone)]
@@ -70,49 +101,6 @@ pub struct Handle {
     control: Control,
 }
 
-/// A hold on the engine's network: to look at its peers and change them. Clones share it.
-#[derive(Clone, Debug)]
-pub struct Control {
-    /// The running engine's; it changes when a validator that followed begins to sign.
-    requests: Arc<Mutex<Option<mpsc::Sender<NetworkRequest>>>>,
-    peer_id: String,
-    withheld: Withheld,
-}
-
-/// A connected node.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Peer {
-    /// Its libp2p peer id.
-    pub peer_id: String,
-    /// Its address as a multiaddress.
-    pub address: String,
-    /// The name it gives itself.
-    pub moniker: String,
-    /// Its validator address, if it proved to be one of the current set.
-    pub validator: Option<String>,
-    /// How it behaves; 0 is neutral.
-    pub score: f64,
-    /// Whether the peer opened the connection.
-    pub is_inbound: bool,
-}
-
-/// Why peers could not be listed or changed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PeerError {
-    /// Not a multiaddress.
-    #[error("{text:?} is not a multiaddress such as /ip4/127.0.0.1/tcp/7100")]
-    Multiaddr {
-        /// What was written.
-        text: String,
-    },
-    /// The engine refused, or is stopping.
-    #[error("the consensus network does not answer: {reason}")]
-    Network {
-        /// Why.
-        reason: String,
-    },
-}
-
 /// Starts consensus. It goes on until `stop`, the end of the handle, or a fault; then
 /// [`Handle::finished`] resolves.
 ///
@@ -127,14 +115,30 @@ pub fn start(
     ports: Ports,
     stop: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<Handle, StartError>> + Send>> {
-    Box::pin(launch(config, identity, ports, stop))
+    let may_sign = CancellationToken::new();
+    may_sign.cancel();
+    Box::pin(launch(config, identity, ports, (may_sign, stop)))
+}
+
+/// The same with a validator that follows without signing until `may_sign` is cancelled.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_following(
+    config: Config,
+    identity: Identity,
+    ports: Ports,
+    may_sign: CancellationToken,
+    stop: CancellationToken,
+) -> Pin<Box<dyn Future<Output = Result<Handle, StartError>> + Send>> {
+    Box::pin(launch(config, identity, ports, (may_sign, stop)))
 }
 
 async fn launch(
     config: Config,
     identity: Identity,
     ports: Ports,
-    stop: CancellationToken,
+    (may_sign, stop): (CancellationToken, CancellationToken),
 ) -> Result<Handle, StartError> {
     let Identity { node_key, validator } = identity;
     std::fs::create_dir_all(&config.directory)
@@ -151,6 +155,7 @@ async fn launch(
     let stop = stop.child_token();
     let control = Control {
         requests: Arc::default(),
+        named: Arc::new(Mutex::new(settings::named(&config.network)?)),
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
     };
@@ -159,21 +164,36 @@ async fn launch(
     let until = base.follow_until(&tip, signer.as_ref()).await?;
     base.control.withheld.set(until);
     if let Some(height) = until {
-        tracing::warn!(
-            height,
-            tip = tip.height,
-            "this key has signed for a height whose log is lost: the node follows without signing \
-             until that height is decided"
-        );
+        base.set_log_aside().await?;
+        tell_of_following(height, &tip, signer.as_ref());
     }
-    let signs_now = signer.clone().filter(|_| until.is_none());
-    let first = base.engine(signs_now, tip, until).await?;
+    let follows = Follows { until, may_sign };
+    let follows = Some(follows).filter(|it| signer.is_some() && !it.is_over(tip.height));
+    let signs_now = signer.clone().filter(|_| follows.is_none());
+    let first = base.engine(signs_now, tip, follows, UNHEARD_MAX).await?;
     let control = base.control.clone();
     let task = tokio::spawn(base.run(first, signer));
     Ok(Handle { task, stop, counters, control })
 }
 
-/// What the engine is started with, once or, if the validator has to follow at first, twice.
+/// Says that this validator only follows, and whether the others can end that.
+fn tell_of_following(height: u64, tip: &Tip, signer: Option<&Signer>) {
+    tracing::warn!(
+        height,
+        tip = tip.height,
+        "this key has signed for a height whose log is lost: the node follows without signing \
+         until that height is decided"
+    );
+    if signer.is_some_and(|signer| !tip.validators.is_quorum_without(&signer.address())) {
+        tracing::warn!(
+            height,
+            "the other validators are no quorum without this one: if no node has that block, the \
+             chain has stopped, and docs/operations.md section 8.6 says how to start it again"
+        );
+    }
+}
+
+/// What engines are started with, one after the other.
 struct Base {
     config: Config,
     chain_id: Arc<str>,
@@ -187,8 +207,25 @@ struct Base {
 type Started = (Runner, Channels<Ctx>);
 
 impl Base {
-    fn log(&self) -> PathBuf {
-        self.config.directory.join(LOG_NAME)
+    /// The log of an engine with or without a signer.
+    fn log(&self, signer: Option<&Signer>) -> PathBuf {
+        let name = if signer.is_some() { LOG_NAME } else { FOLLOW_LOG_NAME };
+        self.config.directory.join(name)
+    }
+
+    /// Takes a log away that is not of the height that this validator has signed, so that none stands
+    /// there when the node starts again before that height is decided.
+    async fn set_log_aside(&self) -> Result<(), StartError> {
+        let path = self.config.directory.clone();
+        let kept = tokio::task::spawn_blocking({
+            let path = path.clone();
+            move || aside::archive_log(&path)
+        });
+        let kept = kept.await.map_err(|panic| StartError::Engine(panic.to_string()))?;
+        if let Some(kept) = kept.map_err(|source| StartError::Aside { path, source })? {
+            tracing::info!(path = %kept.display(), "the log of another height is set aside");
+        }
+        Ok(())
     }
 
     async fn tip(&self) -> Result<Tip, StartError> {
@@ -207,7 +244,7 @@ impl Base {
     ) -> Result<Option<u64>, StartError> {
         let Some(signer) = signer else { return Ok(None) };
         let (tip, own, signed) = (tip.clone(), signer.address(), signer.last_signed());
-        let (archive, log) = (Arc::clone(&self.ports.archive), self.log());
+        let (archive, log) = (Arc::clone(&self.ports.archive), self.log(Some(signer)));
         tokio::task::spawn_blocking(move || amnesia::withheld(signed, (&tip, own), &*archive, &log))
             .await
             .map_err(|panic| StartError::Engine(panic.to_string()))?
@@ -217,10 +254,12 @@ impl Base {
         &self,
         signer: Option<Signer>,
         tip: Tip,
-        follow_until: Option<u64>,
+        follows: Option<Follows>,
+        unheard_max: Duration,
     ) -> Result<Started, StartError> {
         let Self { config, chain_id, node_key, ports, stop, control } = self;
-        let (settings, log) = (Settings::new(config)?, self.log());
+        let named = control.named.lock().clone();
+        let (settings, log) = (Settings::new(config, named)?, self.log(signer.as_ref()));
         let presence = Presence::default();
         let verifier = Verifier::new(Arc::clone(chain_id), presence.clone());
         let node_key = node_keypair(node_key)?;
@@ -253,12 +292,14 @@ impl Base {
         let app = App::new(Setup {
             ports: ports.clone(),
             signer: signer.clone(),
-            follow_until,
+            follows,
+            unheard_max: listens.then_some(unheard_max),
             verifier,
             timeouts: settings::timeouts(&config.timeouts),
             presence,
             publishes: listens,
             network: channels.network.clone(),
+            peers: channels.net_requests.clone(),
             counters: ports.counters.clone(),
             block_bytes_max: config.block_bytes_max,
             tip,
@@ -267,19 +308,39 @@ impl Base {
         Ok((Runner { app, signer, engine, log, listens, stop: stop.clone() }, channels))
     }
 
-    /// Runs the engine to its end. One that follows at first is started again with its signer as soon as
-    /// it may sign.
-    async fn run(self, (runner, channels): Started, signer: Option<Signer>) -> Result<(), Fault> {
-        if runner.run(channels).await? == End::Asked {
-            return Ok(());
-        }
-        tracing::info!("what this key has signed is decided: from now on the node signs again");
+    /// Runs engines, one after the other, until the last one's end: one that follows is followed by one
+    /// that signs as soon as that is allowed, and one that nobody hears by one with a new network.
+    async fn run(self, mut started: Started, signer: Option<Signer>) -> Result<(), Fault> {
         let failed = |error| Fault::Start(Box::new(error));
-        let tip = self.tip().await.map_err(failed)?;
-        let (runner, channels) = self.engine(signer, tip, None).await.map_err(failed)?;
-        self.control.withheld.set(None);
-        runner.run(channels).await.map(drop)
+        let mut unheard_max = UNHEARD_MAX;
+        loop {
+            let (runner, channels) = started;
+            let since = Instant::now();
+            let end = runner.run(channels).await?;
+            match end {
+                End::Asked => return Ok(()),
+                End::MaySign => {}
+                End::Unheard => {
+                    unheard_max = next_unheard_max(unheard_max, since.elapsed());
+                    self.ports.counters.network_restarts.inc();
+                    tracing::warn!("{UNHEARD}");
+                }
+            }
+            left(&self.config.network).await;
+            if end == End::MaySign {
+                let again = self.control.withheld.get().is_some();
+                tracing::info!("{}", if again { SIGNS_AGAIN } else { SIGNS_NOW });
+            }
+            let tip = self.tip().await.map_err(failed)?;
+            started = self.engine(signer.clone(), tip, None, unheard_max).await.map_err(failed)?;
+            self.control.withheld.set(None);
+        }
     }
+}
+
+/// How long the next network may be unheard, after one that was started again in its `age`.
+fn next_unheard_max(last: Duration, age: Duration) -> Duration {
+    if age >= HEARD_MIN { UNHEARD_MAX } else { last.saturating_mul(2).min(UNHEARD_MAX_LATER) }
 }
 
 /// The libp2p peer id of a node key, for peer lists.
@@ -378,6 +439,25 @@ impl Runner {
     }
 }
 
+/// Waits until a stopped engine's network has closed its connections and others know it, for a while.
+/// The engine does not wait for that itself. An engine that starts earlier is, for its peers, one more
+/// connection of a node that they know: they do not tell it again what they have subscribed to, and
+/// nothing that it publishes is sent to anybody.
+async fn left(network: &Network) {
+    let Network::Peers { listen, .. } = network else { return };
+    if let Some(address) = settings::socket_address(listen) {
+        let closed = async {
+            while TcpStream::connect(address).await.is_ok() {
+                tokio::time::sleep(LOCK_POLL).await;
+            }
+        };
+        if tokio::time::timeout(STOP_WAIT_MAX, closed).await.is_err() {
+            tracing::warn!("the consensus network was not closed in time");
+        }
+    }
+    tokio::time::sleep(FAREWELL).await;
+}
+
 /// Waits until nobody holds the engine's log, for a while.
 async fn is_free_soon(log: &Path) -> bool {
     let free = async {
@@ -413,99 +493,33 @@ impl Handle {
     }
 }
 
-impl Control {
-    /// The height until which this validator follows without signing, because it has signed it and lost
-    /// what it knew of it; none if it signs, and for a follower.
-    #[must_use]
-    pub fn follows_until(&self) -> Option<u64> {
-        self.withheld.get()
-    }
-
-    fn requests(&self) -> Result<mpsc::Sender<NetworkRequest>, PeerError> {
-        let requests = self.requests.lock().clone();
-        requests.ok_or_else(|| network_error("the engine is not there"))
-    }
-
-    /// This node's libp2p peer id, for others' peer lists.
-    #[must_use]
-    pub fn peer_id(&self) -> &str {
-        &self.peer_id
-    }
-
-    /// The connected nodes, by peer id.
-    ///
-    /// # Errors
-    /// [`PeerError::Network`] when the engine does not answer.
-    pub async fn peers(&self) -> Result<Vec<Peer>, PeerError> {
-        let dump = NetworkRequest::dump_state(&self.requests()?).await.map_err(network_error)?;
-        let Some(dump) = dump else { return Ok(Vec::new()) };
-        let mut peers: Vec<Peer> = dump
-            .peers
-            .into_iter()
-            .map(|(peer_id, peer)| Peer {
-                peer_id: peer_id.to_string(),
-                address: peer.address.to_string(),
-                moniker: peer.moniker,
-                validator: peer.consensus_address,
-                score: peer.score,
-                is_inbound: peer.connection_direction.is_some_and(|it| it.as_str() == "inbound"),
-            })
-            .collect();
-        peers.sort_by(|a, b| a.peer_id.cmp(&b.peer_id));
-        Ok(peers)
-    }
-
-    /// Stays connected to one more node, until the process ends.
-    ///
-    /// # Errors
-    /// [`PeerError`] for a bad address, or when the engine refuses.
-    pub async fn add_peer(&self, address: &str) -> Result<(), PeerError> {
-        let address = multiaddr(address)?;
-        NetworkRequest::add_persistent_peer(&self.requests()?, address)
-            .await
-            .map_err(network_error)?
-            .map_err(network_error)
-    }
-
-    /// No longer stays connected to a node, named by its peer id or by the address that it was
-    /// added with.
-    ///
-    /// # Errors
-    /// [`PeerError`] for a text that is neither, a node that is not stayed connected to, or when
-    /// the engine refuses.
-    pub async fn remove_peer(&self, whom: &str) -> Result<(), PeerError> {
-        let address = match whom.parse::<PeerId>() {
-            Ok(peer) => self.persistent_address(peer).await?,
-            Err(_) => multiaddr(whom)?,
-        };
-        NetworkRequest::remove_persistent_peer(&self.requests()?, address)
-            .await
-            .map_err(network_error)?
-            .map_err(network_error)
-    }
-}
-
-impl Control {
-    /// The address at which the engine stays connected to a peer.
-    async fn persistent_address(&self, peer: PeerId) -> Result<Multiaddr, PeerError> {
-        let dump = NetworkRequest::dump_state(&self.requests()?).await.map_err(network_error)?;
-        let addresses = dump.map(|dump| dump.persistent_peer_addrs).unwrap_or_default();
-        let name = peer.to_string();
-        let mut own = addresses.into_iter().filter(|it| it.to_string().ends_with(&name));
-        own.next().ok_or_else(|| network_error(format!("{name} is not a peer to stay with")))
-    }
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-fn multiaddr(text: &str) -> Result<Multiaddr, PeerError> {
-    settings::multiaddr(text).map_err(|_unreadable| PeerError::Multiaddr { text: text.to_owned() })
-}
+#[cfg(test)]
+mod tests {
+    //! When the network of a stopped engine is taken for closed.
 
-fn network_error(error: impl std::fmt::Display) -> PeerError {
-    PeerError::Network { reason: error.to_string() }
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_next_engine_waits_until_nobody_listens_for_the_last_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let listen = format!("/ip4/0.0.0.0/tcp/{port}");
+        let network = Network::Peers { listen, peers: Vec::new(), open: false };
+        let waits = tokio::spawn(async move { left(&network).await });
+        for _ in 0..3 {
+            let asked = tokio::time::timeout(STOP_WAIT_MAX, listener.accept()).await;
+            asked.expect("it looks again").expect("a connection");
+        }
+        assert!(!waits.is_finished());
+        drop(listener);
+        tokio::time::timeout(STOP_WAIT_MAX, waits).await.expect("in time").expect("no panic");
+    }
 }

@@ -120,6 +120,13 @@ impl ValidatorSet {
         u128::from(power) * 3 > u128::from(self.total_power) * 2
     }
 
+    /// Whether the others decide without this one, who may be a stranger.
+    #[must_use]
+    pub fn is_quorum_without(&self, address: &Address) -> bool {
+        let own = self.by_address(address).map_or(0, |validator| validator.power);
+        self.is_quorum(self.total_power.saturating_sub(own))
+    }
+
     /// Whether this validator is the whole set.
     #[must_use]
     pub fn is_only(&self, address: &Address) -> bool {
@@ -215,6 +222,10 @@ mod tests {
         assert_eq!([2, 3, 4].map(|power| four.is_quorum(power)), [false, true, true]);
         let three = set(&[1, 1, 1]);
         assert_eq!([2, 3].map(|power| three.is_quorum(power)), [false, true]);
+        let without = |set: &ValidatorSet, seed| set.is_quorum_without(&key(seed).address());
+        assert_eq!([without(&four, 1), without(&three, 1)], [true, false]);
+        assert_eq!([without(&set(&[80, 20]), 1), without(&set(&[80, 20]), 2)], [false, true]);
+        assert!(without(&three, 9), "they decide without a stranger");
         let large = set(&[POWER_MAX; 64]);
         assert!(large.is_quorum(large.total_power()) && !large.is_quorum(42 * POWER_MAX));
     }

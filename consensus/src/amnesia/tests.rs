@@ -100,3 +100,15 @@ fn a_log_that_the_engine_would_not_read_is_none() {
         assert_eq!(height_of(&path), None);
     }
 }
+
+#[test]
+fn only_a_log_of_the_height_that_was_signed_last_and_comes_next_is_a_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked =
+        |signed, tip| remembers(folder.path(), LastSigned { height: signed, round: 0 }, tip);
+    assert!(!asked(11, 10));
+    let bytes = [VERSION.as_slice(), &11_u64.to_be_bytes()].concat();
+    std::fs::write(folder.path().join(LOG_NAME), bytes).expect("written");
+    assert!(asked(11, 10));
+    assert!(!asked(11, 9) && !asked(12, 10) && !asked(10, 10));
+}

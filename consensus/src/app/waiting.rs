@@ -9,8 +9,9 @@
 //!   alone, since nobody can make another validator's blocks come faster. The engine keeps votes
 //!   and values for the next height until that starts, so none is lost.
 //! * After a start, the only validator waits for the pace unless it has a proposal from before
-//!   the restart, which it then finishes; a validator among others waits no longer than
-//!   [`START_WAIT_MAX`](super::START_WAIT_MAX) for more than the earliest moment.
+//!   the restart, which it then finishes; a validator among others waits until they are connected
+//!   ([`meeting`]), and no longer than [`START_WAIT_MAX`](super::START_WAIT_MAX) for more than the
+//!   earliest moment.
 //!
 //! Votes are seen through the engine's event channel, which may drop events under load. Then the
 //! next vote, the proposal or at last the heartbeat wakes the validator.
@@ -27,7 +28,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{App, START_WAIT_MAX, send};
+use super::{App, Follows, START_WAIT_MAX, meeting, send};
 use crate::Fault;
 use crate::engine::context::{Ctx, Height};
 
@@ -55,6 +56,15 @@ pub(super) async fn due(waiting: Option<&mut Waiting>) -> Result<(), Fault> {
     match waiting {
         Some(waiting) => (&mut waiting.due).await.map_err(|panic| Fault::Panic(panic.to_string())),
         None => pending().await,
+    }
+}
+
+/// Ends when the node allows a validator to sign that follows. Never if there is none, or if it was
+/// allowed before.
+pub(super) async fn allowed(follows: Option<&Follows>) {
+    match follows {
+        Some(Follows { may_sign, .. }) if !may_sign.is_cancelled() => may_sign.cancelled().await,
+        Some(_) | None => pending().await,
     }
 }
 
@@ -98,14 +108,23 @@ impl App {
         let pace = Arc::clone(&self.ports.pace);
         let after_start = matches!(reply, Reply::Ready(_));
         let is_only = votes.is_some_and(|own| self.tip.validators.is_only(&own));
+        let others = votes.filter(|_| after_start && !is_only && self.publishes);
+        let meets =
+            others.map(|own| meeting::meet(self.peers.clone(), self.tip.validators.clone(), own));
         let due = tokio::spawn(async move {
+            let meets = async {
+                if let Some(meets) = meets {
+                    meets.await;
+                }
+            };
             if votes.is_none() || at_once {
-                return;
+                return meets.await;
             }
             if is_only || !after_start {
                 return pace.due(height).await;
             }
-            if tokio::time::timeout(START_WAIT_MAX, pace.due(height)).await.is_err() {
+            let due = tokio::time::timeout(START_WAIT_MAX, pace.due(height));
+            if tokio::join!(meets, due).1.is_err() {
                 tracing::debug!(height, "starts to vote although no block is due here");
                 pace.earliest(height).await;
             }

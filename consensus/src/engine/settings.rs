@@ -1,6 +1,7 @@
 //! The engine's configuration, made of ours.
 
 use std::fmt::Debug;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -40,7 +41,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    pub(crate) fn new(config: &Config) -> Result<Self, StartError> {
+    /// The settings of an engine that stays connected to the `named` nodes.
+    pub(crate) fn new(config: &Config, named: Vec<Multiaddr>) -> Result<Self, StartError> {
         let response_bytes = response_bytes_max(config.block_bytes_max);
         let mut p2p = P2pConfig {
             protocol: PubSubProtocol::default(),
@@ -61,10 +63,9 @@ impl Settings {
                 p2p.listen_addr = multiaddr("/ip4/127.0.0.1/tcp/0")?;
                 p2p.persistent_peers_only = true;
             }
-            Network::Peers { listen, peers, open } => {
+            Network::Peers { listen, open, .. } => {
                 p2p.listen_addr = multiaddr(listen)?;
-                p2p.persistent_peers =
-                    peers.iter().map(|peer| multiaddr(peer)).collect::<Result<_, _>>()?;
+                p2p.persistent_peers = named;
                 p2p.persistent_peers_only = !open;
             }
         }
@@ -127,9 +128,30 @@ pub(crate) fn timeouts(timeouts: &Timeouts) -> Patience {
     })
 }
 
+/// The nodes that the configuration names.
+pub(crate) fn named(network: &Network) -> Result<Vec<Multiaddr>, StartError> {
+    let Network::Peers { peers, .. } = network else { return Ok(Vec::new()) };
+    peers.iter().map(|peer| multiaddr(peer)).collect()
+}
+
 /// Reads a multiaddress.
 pub(crate) fn multiaddr(text: &str) -> Result<Multiaddr, StartError> {
     text.parse().map_err(|_unreadable| StartError::Multiaddr { text: text.to_owned() })
+}
+
+/// Where a node that listens at this multiaddress is reached on its own machine; none if that is no address
+/// and port.
+pub(crate) fn socket_address(listen: &str) -> Option<SocketAddr> {
+    let mut parts = listen.split('/').skip(1);
+    let (_, address, transport, port) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let address: IpAddr = address.parse().ok()?;
+    let port = port.parse().ok().filter(|port| transport == "tcp" && *port != 0)?;
+    Some(match address {
+        any if !any.is_unspecified() => SocketAddr::new(any, port),
+        IpAddr::V4(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+        IpAddr::V6(_) => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port),
+    })
 }
 
 /// Protocol names that hold the chain and its genesis: nodes of another chain are turned away at

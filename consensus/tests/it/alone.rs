@@ -7,7 +7,7 @@ use consensus::{Fault, Network, StartError, verify_certificate};
 use tempfile::TempDir;
 use types::Hash;
 
-use crate::chain::{CHAIN, Disk, Goal, Node, Plan, key, set};
+use crate::chain::{CHAIN, Disk, Goal, Node, Plan, at_once, key, set};
 
 struct Home {
     directory: TempDir,
@@ -26,6 +26,7 @@ impl Home {
             genesis: Hash::ZERO,
             disk,
             goal: Goal::new(0),
+            may_sign: at_once(),
         };
         Self { directory: tempfile::tempdir().expect("a directory"), plan }
     }

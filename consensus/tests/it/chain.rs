@@ -23,7 +23,7 @@ use types::{Address, Hash, Keypair};
 pub(crate) const CHAIN: &str = "ombra-consensus-test";
 
 /// How long anything may take before a test fails. Generous: machines may be busy.
-const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// How long something is watched that must not happen.
 const WHILE: Duration = Duration::from_secs(2);
@@ -331,6 +331,15 @@ pub(crate) struct Plan {
     pub(crate) genesis: Hash,
     pub(crate) disk: Arc<Disk>,
     pub(crate) goal: Arc<Goal>,
+    /// Until this is cancelled it does not sign.
+    pub(crate) may_sign: CancellationToken,
+}
+
+/// A token that was cancelled.
+pub(crate) fn at_once() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
 }
 
 /// A running node.
@@ -370,7 +379,9 @@ impl Node {
         let counters = Counters::default();
         let pace = plan.goal.clone();
         let ports = Ports { ledger, archive, pace, counters: counters.clone() };
-        let handle = consensus::start(config, identity, ports, stop.clone()).await?;
+        let may_sign = plan.may_sign.clone();
+        let handle =
+            consensus::start_following(config, identity, ports, may_sign, stop.clone()).await?;
         Ok(Self { handle, counters, stop })
     }
 

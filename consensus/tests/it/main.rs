@@ -4,3 +4,5 @@
 mod alone;
 mod chain;
 mod together;
+mod town;
+mod unheard;

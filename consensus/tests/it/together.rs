@@ -1,135 +1,20 @@
 //! Several validators, and a follower.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::time::Duration;
 
-use consensus::{CertificateError, Network, ValidatorSet, peer_id, verify_certificate};
-use tempfile::TempDir;
+use consensus::{CertificateError, verify_certificate};
+use tokio_util::sync::CancellationToken;
 use types::Hash;
 
-use crate::chain::{CHAIN, Disk, Goal, Node, Plan, free_address, key, node_key, set};
+use crate::chain::{CHAIN, DEADLINE, Plan, key, set};
+use crate::town::Town;
 
-/// A body of several parts.
-const FILLING: usize = 300_000;
-
-struct Town {
-    directory: TempDir,
-    plans: Vec<Plan>,
-    nodes: Vec<Option<Node>>,
-}
-
-impl Town {
-    /// Validators and one follower, each with a goal of its own.
-    async fn new(name: &str, validator_count: u8, follower_count: u8) -> Self {
-        let sets = BTreeMap::from([(1, set(1..=validator_count))]);
-        Self::with_sets(name, validator_count, follower_count, &sets).await
-    }
-
-    /// Nodes with a validator key and followers; who decides is said by height.
-    async fn with_sets(
-        name: &str,
-        validator_count: u8,
-        follower_count: u8,
-        sets: &BTreeMap<u64, ValidatorSet>,
-    ) -> Self {
-        let seeds: Vec<u8> = (1..=validator_count + follower_count).collect();
-        let addresses: Vec<String> = seeds.iter().map(|_| free_address()).collect();
-        let peers: Vec<String> = seeds
-            .iter()
-            .zip(&addresses)
-            .map(|(seed, address)| {
-                format!("{address}/p2p/{}", peer_id(&node_key(*seed)).expect("a key"))
-            })
-            .collect();
-        let plans = seeds
-            .iter()
-            .enumerate()
-            .map(|(at, seed)| {
-                let others = peers.iter().enumerate().filter(|(other, _)| *other != at);
-                Plan {
-                    name: format!("{name}-{seed}"),
-                    seed: *seed,
-                    votes: *seed <= validator_count,
-                    network: Network::Peers {
-                        listen: addresses[at].clone(),
-                        peers: others.map(|(_, peer)| peer.clone()).collect(),
-                        open: false,
-                    },
-                    genesis: Hash::ZERO,
-                    disk: Disk::with_sets(sets.clone(), key(*seed).address(), FILLING),
-                    goal: Goal::new(0),
-                }
-            })
-            .collect();
-        let directory = tempfile::tempdir().expect("a directory");
-        let mut town = Self { directory, plans, nodes: Vec::new() };
-        for at in 0..seeds.len() {
-            town.nodes.push(None);
-            town.start(at).await;
-        }
-        town
-    }
-
-    async fn start(&mut self, at: usize) {
-        self.nodes[at] = Some(Node::start(&self.plans[at], self.directory.path()).await);
-    }
-
-    async fn stop(&mut self, at: usize) {
-        self.nodes[at].take().expect("a running node").stop().await;
-    }
-
-    async fn stop_all(mut self) -> Vec<Arc<Disk>> {
-        for node in self.nodes.iter_mut().filter_map(Option::take) {
-            node.stop().await;
-        }
-        self.plans.iter().map(|plan| Arc::clone(&plan.disk)).collect()
-    }
-
-    fn set_goal(&self, height: u64) {
-        for plan in &self.plans {
-            plan.goal.set(height);
-        }
-    }
-
-    /// Waits until all running nodes have the height.
-    async fn reaches(&self, height: u64) {
-        for (plan, node) in self.plans.iter().zip(&self.nodes) {
-            if node.is_some() {
-                plan.disk.reaches(height).await;
-            }
-        }
-    }
-
-    /// Checks that all nodes that have a block have the same one, and that it is certified.
-    fn agree_up_to(&self, height: u64) {
-        for height in 1..=height {
-            let mut blocks = self.plans.iter().map(|plan| plan.disk.block(height));
-            let (hash, _) = blocks.next().expect("a node");
-            for (other, decided) in blocks {
-                assert_eq!(hash, other, "height {height}");
-                let checked = verify_certificate(
-                    CHAIN,
-                    &self.plans[0].disk.set_of(height),
-                    height,
-                    &hash,
-                    &decided.certificate,
-                );
-                checked.expect("a valid certificate");
-            }
-        }
-    }
-
-    /// How many bodies the nodes sent whole because others asked for them.
-    fn resent(&self) -> u64 {
-        self.nodes.iter().flatten().map(|node| node.counters.bodies_resent.get()).sum()
-    }
-
-    /// How many outlines were not enough for a node.
-    fn asked_for(&self, at: usize) -> u64 {
-        let node = self.nodes[at].as_ref().expect("a running node");
-        node.counters.incomplete_outlines.get()
-    }
-}
+/// The logs of an engine that signs, and of one that only follows.
+const SIGNS: &str = "consensus.wal";
+const FOLLOWS: &str = "consensus.follow.wal";
+/// The head of a log: without an entry it says nothing of its height.
+const HEAD_BYTES: u64 = 12;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outline_is_enough_for_those_who_know_what_it_names() {
@@ -176,6 +61,26 @@ async fn four_validators_and_a_follower_agree() {
     let peers =
         town.nodes[0].as_ref().expect("a node").handle.control().peers().await.expect("peers");
     assert_eq!(peers.len(), 4);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proposer_that_starts_before_the_others_proposes_when_they_can_hear_it() {
+    let mut town = Town::new("first", 4, 0).await;
+    let first = town.plans[0].disk.set_of(1).proposer(1, 0).address;
+    let first = town.plans.iter().position(|plan| key(plan.seed).address() == first);
+    let first = first.expect("one of the four");
+    for at in 0..4 {
+        town.stop(at).await;
+    }
+    town.set_goal(1);
+    town.start(first).await;
+    for at in (0..4).filter(|at| *at != first) {
+        town.start(at).await;
+    }
+    town.reaches(1).await;
+    assert_eq!(town.plans[0].disk.certificate(1).round, 0);
+    town.agree_up_to(1);
     town.stop_all().await;
 }
 
@@ -326,8 +231,7 @@ async fn a_validator_that_lost_its_log_signs_again_when_what_it_signed_is_decide
     town.reaches(6).await;
     town.stop(0).await;
     town.plans[0].disk.restore(backup);
-    let log = town.directory.path().join(&town.plans[0].name).join("consensus.wal");
-    std::fs::remove_file(log).expect("a log");
+    std::fs::remove_file(town.files(0).join(SIGNS)).expect("a log");
 
     town.start(0).await;
     let node = town.nodes[0].as_ref().expect("a running node");
@@ -341,4 +245,147 @@ async fn a_validator_that_lost_its_log_signs_again_when_what_it_signed_is_decide
     assert_eq!(control.follows_until(), None);
     assert_eq!(counters.refusals.get(), 0);
     assert!(counters.votes.get() > 0);
+}
+
+/// A town whose first validator has signed height 6, has forgotten it, and is the only one that runs.
+async fn one_that_forgot(name: &str) -> Town {
+    let mut town = Town::new(name, 4, 0).await;
+    town.set_goal(5);
+    town.reaches(5).await;
+    let backup = town.plans[0].disk.backup();
+    town.set_goal(6);
+    town.reaches(6).await;
+    for at in 0..4 {
+        town.stop(at).await;
+    }
+    town.plans[0].disk.restore(backup);
+    std::fs::remove_file(town.files(0).join(SIGNS)).expect("a log");
+    town.start(0).await;
+    town
+}
+
+/// Waits until an engine with a log of this name has begun this height, whose number is then in the
+/// head of the log.
+async fn begins(town: &Town, log: &str, height: u64) {
+    let log = town.files(0).join(log);
+    let head = || std::fs::read(&log).unwrap_or_default().get(4..12).map(<[u8]>::to_vec);
+    let wait = async {
+        while head() != Some(height.to_be_bytes().to_vec()) {
+            // Nobody tells of a file that changes.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, wait).await.expect("the engine begins the height");
+}
+
+fn assert_follows_until(town: &Town, height: Option<u64>) {
+    let node = town.nodes[0].as_ref().expect("a running node");
+    assert_eq!(node.handle.control().follows_until(), height);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_that_lost_its_log_still_follows_after_a_restart() {
+    let mut town = one_that_forgot("forgets-again").await;
+    for _ in 0..3 {
+        assert_follows_until(&town, Some(6));
+        begins(&town, FOLLOWS, 6).await;
+        town.stop(0).await;
+        town.start(0).await;
+    }
+    let votes = &town.nodes[0].as_ref().expect("a running node").counters.votes.clone();
+    assert_eq!(votes.get(), 0, "it only followed");
+    // With what it has signed decided, it signs.
+    for at in 1..4 {
+        town.start(at).await;
+    }
+    town.set_goal(7);
+    town.reaches(7).await;
+    town.stop(1).await;
+    town.set_goal(9);
+    town.reaches(9).await;
+    assert_follows_until(&town, None);
+    town.agree_up_to(6);
+    town.stop(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_without_the_key_does_not_stand_for_what_a_validator_has_forgotten() {
+    let mut town = one_that_forgot("keyless").await;
+    town.stop(0).await;
+    town.plans[0].votes = false;
+    town.start(0).await;
+    begins(&town, FOLLOWS, 6).await;
+    town.stop(0).await;
+    town.plans[0].votes = true;
+    town.start(0).await;
+    assert_follows_until(&town, Some(6));
+    town.stop(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_without_the_key_leaves_a_validator_what_it_remembers() {
+    let mut town = Town::new("remembers", 4, 0).await;
+    town.set_goal(5);
+    town.reaches(5).await;
+    for at in 0..4 {
+        town.stop(at).await;
+    }
+    // Two of four have signed height 6 and could not decide it.
+    town.set_goal(6);
+    for at in 0..2 {
+        town.start(at).await;
+    }
+    begins(&town, SIGNS, 6).await;
+    let log = town.files(0).join(SIGNS);
+    let wait = async {
+        while std::fs::metadata(&log).is_ok_and(|file| file.len() <= HEAD_BYTES) {
+            // Nobody tells of a file that changes.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, wait).await.expect("it votes");
+    town.stop(0).await;
+    let remembered = std::fs::read(&log).expect("a log");
+    town.plans[0].votes = false;
+    town.start(0).await;
+    begins(&town, FOLLOWS, 6).await;
+    town.stop(0).await;
+    assert_eq!(std::fs::read(&log).expect("a log"), remembered);
+    town.plans[0].votes = true;
+    town.start(0).await;
+    assert_follows_until(&town, None);
+    for at in 2..4 {
+        town.start(at).await;
+    }
+    town.reaches(6).await;
+    town.agree_up_to(6);
+    town.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_validator_that_may_not_sign_yet_follows_and_signs_as_soon_as_it_may() {
+    let mut town = Town::new("held-back", 4, 0).await;
+    town.set_goal(3);
+    town.reaches(3).await;
+    town.stop(0).await;
+    town.plans[0].may_sign = CancellationToken::new();
+    town.start(0).await;
+    let counters = town.nodes[0].as_ref().expect("a running node").counters.clone();
+    town.set_goal(6);
+    town.reaches(6).await;
+    assert_eq!(counters.votes.get(), 0);
+    assert_follows_until(&town, None);
+    // Without its votes the chain makes no blocks; with them it does again.
+    town.stop(1).await;
+    town.set_goal(8);
+    assert!(town.plans[0].disk.stays_at(6).await, "it has signed");
+    town.plans[0].may_sign.cancel();
+    town.reaches(8).await;
+    assert!(counters.votes.get() > 0);
+    assert_eq!(counters.refusals.get(), 0);
+    // It stays so.
+    town.stop(0).await;
+    town.start(0).await;
+    town.set_goal(9);
+    town.reaches(9).await;
 }

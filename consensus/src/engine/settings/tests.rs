@@ -18,12 +18,17 @@ fn peers(listen: &str, peer: &str, open: bool) -> Network {
     Network::Peers { listen: listen.to_owned(), peers: vec![peer.to_owned()], open }
 }
 
+fn settings(network: Network) -> Result<Settings, StartError> {
+    let named = named(&network)?;
+    Settings::new(&config("chain", network), named)
+}
+
 const LISTEN: &str = "/ip4/0.0.0.0/tcp/7100";
 const PEER: &str = "/ip4/10.0.0.1/tcp/7100";
 
 #[test]
 fn a_node_alone_listens_on_loopback_and_admits_nobody() {
-    let settings = Settings::new(&config("chain", Network::Alone)).expect("settings");
+    let settings = settings(Network::Alone).expect("settings");
     let p2p = &settings.consensus().p2p;
     assert_eq!(p2p.listen_addr.to_string(), "/ip4/127.0.0.1/tcp/0");
     assert!(p2p.persistent_peers.is_empty() && p2p.persistent_peers_only);
@@ -33,8 +38,7 @@ fn a_node_alone_listens_on_loopback_and_admits_nobody() {
 #[test]
 fn a_node_among_others_has_its_addresses_and_syncs() {
     for open in [false, true] {
-        let settings =
-            Settings::new(&config("chain", peers(LISTEN, PEER, open))).expect("settings");
+        let settings = settings(peers(LISTEN, PEER, open)).expect("settings");
         let p2p = &settings.consensus().p2p;
         assert_eq!(p2p.listen_addr.to_string(), LISTEN);
         assert_eq!(p2p.persistent_peers[0].to_string(), PEER);
@@ -47,7 +51,7 @@ fn a_node_among_others_has_its_addresses_and_syncs() {
 #[test]
 fn a_bad_address_is_named() {
     for network in [peers("here", PEER, false), peers(LISTEN, "here", false)] {
-        let error = Settings::new(&config("chain", network)).expect_err("an error");
+        let error = settings(network).expect_err("an error");
         assert!(matches!(error, StartError::Multiaddr { text } if text == "here"));
     }
 }
