@@ -41,6 +41,7 @@ COPY .cargo .cargo
 COPY Cargo.toml Cargo.lock ./
 COPY types/Cargo.toml types/
 COPY state/Cargo.toml state/
+COPY store/Cargo.toml store/
 COPY genesis/Cargo.toml genesis/
 COPY txpool/Cargo.toml txpool/
 COPY consensus/Cargo.toml consensus/
@@ -54,7 +55,7 @@ COPY tests/Cargo.toml tests/
 COPY vendor vendor
 # Empty crates in place of ours, so that this layer is kept until a dependency changes. Cargo wants
 # the benchmarks that a manifest names to be there, too.
-RUN for crate in types state genesis txpool consensus p2p rpc wallet infer miner node; do \
+RUN for crate in types state store genesis txpool consensus p2p rpc wallet infer miner node; do \
       mkdir -p "$crate/src" "$crate/benches" && touch "$crate/src/lib.rs" || exit 1; \
       for bench in $(sed -n '/^\[\[bench\]\]$/{n;s/^name = "\(.*\)"$/\1/p}' "$crate/Cargo.toml"); do \
         touch "$crate/benches/$bench.rs" || exit 1; \

@@ -8,10 +8,10 @@ use parking_lot::{Mutex, RwLock};
 use rpc::ports::CommittedBlock;
 use state::Changes;
 use state::block::Executed;
-use state::store::offers::Shelf;
-use state::store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
 use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
+use store::offers::Shelf;
+use store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
 use types::{Hash, Params, SetMember, ValidatorSets};
 
 use crate::clock::now_ms;

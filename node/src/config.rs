@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use store::Options;
 
 pub use layers::{CommandDefault, ConfigError, Effective, FlagValue, Origin, load};
 
@@ -141,6 +142,20 @@ pub struct Storage {
     pub hot_cache_bytes: u64,
     /// The node stops when the disk has less room than this, in bytes.
     pub free_disk_bytes_min: u64,
+}
+
+impl Storage {
+    /// What the database is opened with.
+    pub(crate) fn options(&self) -> Options {
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Options {
+            block_cache_bytes: size(self.block_cache_bytes),
+            write_buffer_bytes: size(self.write_buffer_bytes),
+            hot_value_bytes: self.hot_cache_bytes,
+            node_cache_bytes: self.hot_cache_bytes.saturating_mul(3) / 2,
+            ..Options::default()
+        }
+    }
 }
 
 impl Default for Storage {

@@ -9,8 +9,15 @@ use types::Params;
 use crate::chain::ChainSpec;
 use crate::config::{Config, Home};
 use crate::fault::{Fault, OtherChain};
-use crate::forks::EarlierVotes;
 use crate::sync::CatchUp;
+
+/// Where consensus listens for others.
+pub(crate) fn listen_address(network: &consensus::Network) -> Option<String> {
+    match network {
+        consensus::Network::Alone => None,
+        consensus::Network::Peers { listen, .. } => Some(listen.clone()),
+    }
+}
 
 /// A hold on the engine's network, which is there once the engine runs.
 #[derive(Debug)]
@@ -45,6 +52,8 @@ pub(crate) struct Engine {
     pub(crate) identity: consensus::Identity,
     pub(crate) ports: consensus::Ports,
     pub(crate) control: Arc<EngineControl>,
+    /// Cancelled as soon as the validator may sign; until then it follows.
+    pub(crate) may_sign: CancellationToken,
 }
 
 impl Engine {
@@ -56,33 +65,22 @@ impl Engine {
         self,
         stop: CancellationToken,
     ) -> Result<consensus::Handle, consensus::StartError> {
-        let Self { settings, identity, ports, control } = self;
-        let handle = consensus::start(settings, identity, ports, stop).await?;
+        let Self { settings, identity, ports, control, may_sign } = self;
+        let handle = consensus::start_following(settings, identity, ports, may_sign, stop).await?;
         // Nobody else sets it.
         let _is_first = control.control.set(handle.control().clone());
         Ok(handle)
     }
 
-    /// Catches up first, then starts it and waits for its end. A validator must know of every fork before
-    /// it votes; a follower counts the votes in blocks that it has not while it runs.
+    /// Catches up first, then starts it and waits for its end.
     ///
     /// # Errors
-    /// [`Fault`] of any of them.
+    /// [`Fault`] of either.
     pub(crate) async fn run_after(
         self,
-        (earlier, catch_up): (EarlierVotes, Arc<CatchUp>),
+        catch_up: Arc<CatchUp>,
         stop: CancellationToken,
     ) -> Result<(), Fault> {
-        if self.identity.validator.is_none() {
-            let counted = earlier.run(&stop);
-            let followed = self.follow(catch_up, stop.clone());
-            return futures::future::try_join(counted, followed).await.map(|((), ())| ());
-        }
-        earlier.run(&stop).await?;
-        self.follow(catch_up, stop).await
-    }
-
-    async fn follow(self, catch_up: Arc<CatchUp>, stop: CancellationToken) -> Result<(), Fault> {
         catch_up.run(&stop).await?;
         if stop.is_cancelled() {
             return Ok(());

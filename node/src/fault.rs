@@ -1,7 +1,7 @@
 //! What can go wrong with the node itself. A fault stops the node.
 
 use state::StorageError;
-use state::store::tools::ToolError;
+use store::tools::ToolError;
 use types::Hash;
 
 /// Another block than the trusted one was decided at its height.

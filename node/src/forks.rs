@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use state::forks::FixedFork;
-use state::store::ForkCount;
+use store::ForkCount;
 use tokio_util::sync::CancellationToken;
+use types::Keypair;
 
 use crate::chain::Chain;
 use crate::fault::Fault;
@@ -57,6 +58,23 @@ impl ForkWatch {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
+}
+
+/// Cancelled when the validator may sign: at once, unless votes for later forks stand in blocks that its
+/// database does not have. One that decides alone and knows no peers would wait for them for ever.
+pub(crate) fn permission(
+    chain: &Chain,
+    identity: &consensus::Identity,
+    (has_network, knows_peers): (bool, bool),
+) -> CancellationToken {
+    let own = identity.validator.as_ref().map(Keypair::address);
+    let decides_alone = own.is_some_and(|own| chain.validators().next.is_only(&own));
+    let is_nobody_asked = !has_network || !knows_peers && decides_alone;
+    let may_sign = CancellationToken::new();
+    if is_nobody_asked || chain.forks().missing.is_none() {
+        may_sign.cancel();
+    }
+    may_sign
 }
 
 /// What `/readyz` says of forks, and whether the node can know of all of them.

@@ -1,7 +1,7 @@
 //! A running node: everything wired together, and stopped in order.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness, Submit};
-use state::store::offers::Shelf;
-use state::store::{Options, Store};
+use store::Store;
+use store::offers::Shelf;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 use txpool::lanes::Rules;
@@ -32,7 +32,7 @@ use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
-use crate::forks::{EarlierVotes, ForkWatch};
+use crate::forks::{self, EarlierVotes, ForkWatch};
 use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
@@ -153,16 +153,15 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     start_storage(&mut parts, &home, &config, &mut supervisor);
     let identity = consensus::Identity { node_key, validator };
     let settings = engine::settings(&home, parts.chain.spec(), &config, &identity, alone);
-    let listen = match &settings.network {
-        consensus::Network::Alone => None,
-        consensus::Network::Peers { listen, .. } => Some(listen.clone()),
-    };
+    let listen = engine::listen_address(&settings.network);
     // With nobody to catch up with, consensus starts at once; else when everything else runs.
     let catches_up = listen.is_some() && !config.p2p.gossip.peers.is_empty();
     let stop_engine = supervisor.stage("consensus");
     let trust = Trust::of(&parts.chain, &config.sync, identity.validator.as_ref());
-    let engine = engine_of(&parts, settings, identity, trust.trusted, &mut registry)?;
-    let control = Arc::clone(&engine.control);
+    let known = (trust.trusted, catches_up);
+    let engine = engine_of(&parts, settings, identity, known, &mut registry)?;
+    let (control, may_sign) = (Arc::clone(&engine.control), engine.may_sign.clone());
+    let held_back = engine.identity.validator.is_some().then(|| may_sign.clone());
     let mut later = Some(engine);
     if let Some(engine) = later.take_if(|_| !catches_up) {
         threads.start_engine(engine, &mut supervisor, stop_engine.clone()).await?;
@@ -174,26 +173,27 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         None => None,
         Some(_) => {
             let setup = gossip_setup(&parts, &config, node_key, Arc::clone(&door));
-            let bus = Arc::clone(&parts.bus);
-            let handle = start_gossip(setup, bus, &mut supervisor, stop.clone()).await?;
+            let handle = start_gossip(setup, &parts, &mut supervisor, stop.clone()).await?;
             handle.counters().register(&mut registry);
-            supervisor
-                .spawn("watch", comparison(&parts, &config, handle.clone()).run(stop.clone()));
+            let watch = comparison(&parts, &config, handle.clone());
+            supervisor.spawn("watch", watch.run(stop.clone()));
             Some(handle)
         }
     };
     let (control_of_peers, sync) = (Arc::clone(&control), Arc::clone(&parts.sync));
     let peers = Arc::new(Peers::new(control_of_peers, network.clone(), listen.as_deref(), sync));
-    supervisor.spawn("peers", Arc::clone(&peers).run(stop));
+    supervisor.spawn("peers", Arc::clone(&peers).run(stop.clone()));
+    if let Some(network) = &network {
+        count_earlier_votes(&parts, network.clone(), may_sign, &mut supervisor, stop.clone());
+    }
     if let (Some(engine), Some(network)) = (later, &network) {
         trust.tell();
         let catch_up = catch_up(&parts, &genesis, &config, (network.clone(), trust))?;
-        let earlier = EarlierVotes { chain: Arc::clone(&parts.chain), network: network.clone() };
-        let engine = engine.run_after((earlier, catch_up), stop_engine);
+        let engine = engine.run_after(catch_up, stop_engine);
         supervisor.spawn_in("consensus", threads.consensus(), "engine", engine);
     }
 
-    let health = watch(&parts, &home, &config, &peers, &mut registry);
+    let health = watch(&parts, &home, &config, (&peers, held_back), &mut registry);
 
     let stop = supervisor.stage("rpc");
     let told = Told { readiness: Arc::clone(&health), stop: stop.clone() };
@@ -209,13 +209,36 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let opened = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop);
     let endpoints = threads.serve(opened, &mut supervisor).await?;
 
-    let gossip = network.iter().flat_map(p2p::Handle::listen_addresses).next();
     let endpoints_file = home.endpoints();
-    endpoints::write(&endpoints_file, &endpoints, listen.as_deref(), gossip.as_deref())
-        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })?;
+    write_endpoints(&endpoints_file, &endpoints, listen.as_deref(), network.as_ref())?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
     Ok(Running { supervisor, threads, endpoints, endpoints_file, stop_time, told })
+}
+
+/// Counts the votes in blocks before a snapshot; the validator may sign from then on. It may take long
+/// and nobody waits for it, so it runs beside consensus and not on its threads.
+fn count_earlier_votes(
+    parts: &Parts,
+    network: p2p::Handle,
+    may_sign: CancellationToken,
+    supervisor: &mut Supervisor,
+    stop: CancellationToken,
+) {
+    let earlier = EarlierVotes { chain: Arc::clone(&parts.chain), network, may_sign };
+    supervisor.spawn("earlier-votes", earlier.run(stop));
+}
+
+/// Writes down where the node is reached.
+fn write_endpoints(
+    file: &Path,
+    endpoints: &Endpoints,
+    listen: Option<&str>,
+    network: Option<&p2p::Handle>,
+) -> Result<(), StartError> {
+    let gossip = network.into_iter().flat_map(p2p::Handle::listen_addresses).next();
+    endpoints::write(file, endpoints, listen, gossip.as_deref())
+        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })
 }
 
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
@@ -241,7 +264,7 @@ fn engine_of(
     parts: &Parts,
     settings: consensus::Config,
     identity: consensus::Identity,
-    trusted: Option<TrustedBlock>,
+    (trusted, knows_peers): (Option<TrustedBlock>, bool),
     registry: &mut Registry,
 ) -> Result<Engine, StartError> {
     let ledger = Arc::new(ChainLedger {
@@ -264,8 +287,10 @@ fn engine_of(
     let counters = consensus::Counters::default();
     counters.register(registry);
     let control = Arc::new(EngineControl::new(&identity.node_key)?);
+    let has_network = settings.network != consensus::Network::Alone;
+    let may_sign = forks::permission(&parts.chain, &identity, (has_network, knows_peers));
     let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace, counters };
-    Ok(Engine { settings, identity, ports, control })
+    Ok(Engine { settings, identity, ports, control, may_sign })
 }
 
 /// The door of the pool; the task behind it runs in a stage of its own.
@@ -330,7 +355,7 @@ fn gossip_setup(parts: &Parts, config: &Config, node_key: [u8; 32], door: Arc<Do
 
 async fn start_gossip(
     setup: p2p::Setup,
-    bus: Arc<EventBus>,
+    parts: &Parts,
     supervisor: &mut Supervisor,
     stop: CancellationToken,
 ) -> Result<p2p::Handle, StartError> {
@@ -338,7 +363,7 @@ async fn start_gossip(
     for p2p::Task { name, run } in tasks {
         supervisor.spawn(name, async move { run.await.map_err(Fault::from) });
     }
-    supervisor.spawn("announce", gossip::announce(bus, handle.clone(), stop));
+    supervisor.spawn("announce", gossip::announce(Arc::clone(&parts.bus), handle.clone(), stop));
     Ok(handle)
 }
 
@@ -347,7 +372,7 @@ fn watch(
     parts: &Parts,
     home: &Home,
     config: &Config,
-    peers: &Arc<Peers>,
+    (peers, may_sign): (&Arc<Peers>, Option<CancellationToken>),
     registry: &mut Registry,
 ) -> Arc<dyn Readiness> {
     let health: Arc<dyn Readiness> = Arc::new(Health {
@@ -358,6 +383,7 @@ fn watch(
         free_disk_bytes_min: config.storage.free_disk_bytes_min,
         trusted: TrustedBlock::of(&config.sync),
         trust_period_ms: config.sync.trust_period_ms,
+        may_sign,
     });
     registry.register_collector(Box::new(Condition {
         chain: Arc::clone(&parts.chain),
@@ -410,7 +436,7 @@ fn open_parts(
         doing: format!("making {}", database.display()),
         source,
     })?;
-    let store = Store::open(&database, storage_options(config))?;
+    let store = Store::open(&database, config.storage.options())?;
     let chain = Chain::open(store, chain_spec(genesis)?, &genesis.state())?;
     TrustedBlock::check_chain(&chain, &config.sync)?;
     let (chain, maker) = offering(chain, home, config);
@@ -474,18 +500,6 @@ fn static_rules(spec: &ChainSpec) -> Rules {
         chain_id: spec.rules.chain_id.clone(),
         params: spec.params().clone(),
         forks: spec.rules.forks,
-    }
-}
-
-/// The settings of the database.
-pub(crate) fn storage_options(config: &Config) -> Options {
-    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    Options {
-        block_cache_bytes: size(config.storage.block_cache_bytes),
-        write_buffer_bytes: size(config.storage.write_buffer_bytes),
-        hot_value_bytes: config.storage.hot_cache_bytes,
-        node_cache_bytes: config.storage.hot_cache_bytes.saturating_mul(3) / 2,
-        ..Options::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use state::StorageError;
 use tokio_util::sync::CancellationToken;
 use txpool::Pool;
 
@@ -24,6 +25,7 @@ pub(crate) async fn keep(
     pending: Arc<Pending>,
     stop: CancellationToken,
 ) -> Result<(), Fault> {
+    let mut is_failing = false;
     loop {
         tokio::select! {
             biased;
@@ -35,21 +37,47 @@ pub(crate) async fn keep(
         }
         let (pool, pending) = (Arc::clone(&pool), Arc::clone(&pending));
         // It fails only at the end of the runtime, and then the loop ends, too.
-        drop(tokio::task::spawn_blocking(move || work(&pool, &pending)).await);
+        let Ok(worked) = tokio::task::spawn_blocking(move || work(&pool, &pending)).await else {
+            continue;
+        };
+        // Said once, however often it is tried again.
+        if let (Err(fault), false) = (&worked, is_failing) {
+            tracing::error!(%fault, "a pooled transaction could not be executed again");
+        }
+        is_failing = worked.is_err();
     }
 }
 
-fn work(pool: &Pool, pending: &Pending) {
+fn work(pool: &Pool, pending: &Pending) -> Result<(), txpool::Fault> {
     pending.take_down();
     let begun = Instant::now();
     while begun.elapsed() < WORK_MAX {
         match pool.settle(now_ms()) {
             Ok(true) => {}
-            Ok(false) => return,
-            Err(fault) => {
-                tracing::error!(%fault, "a pooled transaction could not be executed again");
-                return;
-            }
+            Ok(false) => break,
+            Err(fault) if has_moved(&fault) => break,
+            Err(fault) => return Err(fault),
         }
+    }
+    Ok(())
+}
+
+/// Whether the database is ahead of the pool, as it is while the node catches up. The pool
+/// begins again with the state that comes of it.
+fn has_moved(fault: &txpool::Fault) -> bool {
+    matches!(fault.cause().downcast_ref(), Some(StorageError::Moved { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    //! What is no fault.
+
+    use super::*;
+
+    #[test]
+    fn a_database_that_has_moved_on_is_no_fault_and_a_broken_one_is() {
+        assert!(has_moved(&txpool::Fault::new(StorageError::Moved { height: 7 })));
+        assert!(!has_moved(&txpool::Fault::new(StorageError::Empty)));
+        assert!(!has_moved(&txpool::Fault::new("another one")));
     }
 }

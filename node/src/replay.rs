@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use genesis::Genesis;
 use state::Changes;
-use state::store::tools::{Certificates, Replay};
+use store::tools::{Certificates, Replay};
 use types::{Address, Hash, SetMember};
 
 use crate::chain::{ChainSpec, set_of};

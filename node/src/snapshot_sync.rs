@@ -1,9 +1,10 @@
 //! Beginning with a snapshot of the state instead of with genesis.
 //!
 //! Before anything of the node is started, a network of its own asks peers for what they offer, checks
-//! it from the validators of genesis on, compares it (`choose.rs`), fetches the chunks from all who have
-//! them, and makes the database. Then that network ends, and the node starts as with any other database.
-//! If nothing comes of it, the node starts with genesis.
+//! it from the validators of genesis on, compares it (`choose.rs`), asks the named peers whether they
+//! have its block (`vouch.rs`), fetches the chunks from all who have them, and makes the database. Then
+//! that network ends, and the node starts as with any other database. If nothing comes of it, the node
+//! starts with genesis.
 //!
 //! Failures are counted for each peer and each offer, never for all together: a lie costs those who
 //! told it, and the others are asked as before. Only time without any gain ends the whole.
@@ -11,6 +12,7 @@
 mod choose;
 mod fetch;
 mod offers;
+mod vouch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,12 +22,14 @@ use genesis::Genesis;
 use p2p::ports::Nothing;
 use p2p::{Handle, PeerKey};
 use parking_lot::Mutex;
-use state::store::offers::{ImportError, Intake, OfferError, Report, Verified, import};
+use store::offers::{ImportError, Intake, OfferError, Report, Verified, import};
 use tokio_util::sync::CancellationToken;
+use types::SizeLimits;
 
 use self::choose::{Choice, Content};
-use self::fetch::{Fetched, Source, fetch_chunks};
+use self::fetch::{PATIENCE, Source, fetch_chunks};
 use self::offers::Gathered;
+use self::vouch::Vouched;
 use crate::config::{Config, Home};
 use crate::engine::block_bytes_max;
 use crate::replay::ChainReplay;
@@ -38,7 +42,8 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 const PEER_FAULTS_MAX: u32 = 3;
 /// How often all peers that are left are forgiven, when every one of them has failed.
 const FORGIVEN_MAX: u32 = 2;
-/// How long one tries without a single new chunk before the node begins with genesis.
+/// How long one tries without new chunks at the least rate (`fetch.rs`) before the node begins with
+/// genesis.
 const VAIN_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Why a node does not begin with a snapshot.
@@ -47,6 +52,9 @@ pub(crate) enum SyncError {
     /// Nobody offers one.
     #[error("no peer offers a snapshot that can be verified")]
     NoOffers,
+    /// One is offered, and too few of the named peers have its block.
+    #[error("too few of the named peers have the block of a snapshot that is offered")]
+    Unheard,
     /// Those who offered it do not give it.
     #[error("the chunks of the snapshots that were offered did not come")]
     Incomplete,
@@ -131,7 +139,8 @@ async fn run(
             }
         });
     }
-    let job = Job { home, replay, handle, faults: Mutex::default(), stop: asked.clone() };
+    let (limits, stopped) = (SizeLimits::from(&params), asked.clone());
+    let job = Job { home, replay, handle, limits, faults: Mutex::default(), stop: stopped };
     let report = job.work(config).await;
     // The node's own network takes the same port.
     stop.cancel();
@@ -143,6 +152,7 @@ struct Job<'a> {
     home: &'a Home,
     replay: Arc<ChainReplay>,
     handle: Handle,
+    limits: SizeLimits,
     /// How often each peer did not give what it offered, or gave it too slowly.
     faults: Mutex<BTreeMap<PeerKey, u32>>,
     stop: CancellationToken,
@@ -152,6 +162,8 @@ struct Job<'a> {
 enum Vain {
     /// What no root covers contradicts what one does: whoever offers it lies.
     Lie(OfferError),
+    /// Too few of the named peers have its block.
+    Unheard,
     /// Chunks did not come.
     Incomplete {
         /// Whether some did.
@@ -183,13 +195,19 @@ impl Job<'_> {
                     lies.insert(best.content);
                     last = ImportError::Offer(error).into();
                 }
+                Err(Vain::Unheard) => {
+                    tell_unheard(best);
+                    let tries = tries.entry(best.content).or_insert(0);
+                    *tries = tries.saturating_add(1);
+                    last = SyncError::Unheard;
+                }
                 Err(Vain::Incomplete { has_gained }) => {
                     if has_gained {
                         gained = Instant::now();
                     }
                     let tries = tries.entry(best.content).or_insert(0);
                     *tries = tries.saturating_add(1);
-                    self.fault(&best.peers);
+                    self.fault(best.peers());
                     last = SyncError::Incomplete;
                 }
             }
@@ -206,10 +224,10 @@ impl Job<'_> {
     }
 
     /// Counts a failure of each of these peers.
-    fn fault(&self, peers: &[PeerKey]) {
+    fn fault(&self, peers: impl IntoIterator<Item = PeerKey>) {
         let mut faults = self.faults.lock();
         for peer in peers {
-            let faults = faults.entry(*peer).or_insert(0);
+            let faults = faults.entry(peer).or_insert(0);
             *faults = faults.saturating_add(1);
         }
     }
@@ -236,15 +254,24 @@ impl Job<'_> {
         let Some(verified) = self.unless_stopped(self.whole(gathered, offer)).await? else {
             return Ok(Err(Vain::Incomplete { has_gained: false }));
         };
+        match self.unless_stopped(self.vouch(offer, &verified.tip)).await? {
+            Vouched::Enough => {}
+            Vouched::Unheard => return Ok(Err(Vain::Unheard)),
+            Vouched::Other => {
+                let what = "the named peers have another block";
+                let height = verified.tip.height;
+                return Ok(Err(Vain::Lie(OfferError::Header { height, what })));
+            }
+        }
         let verified = Arc::new(verified);
-        let (intake, has_gained) = match self.fetch(offer, gathered, &verified).await? {
-            (Some(intake), _) => (intake, true),
-            (None, has_gained) => return Ok(Err(Vain::Incomplete { has_gained })),
+        let intake = match self.fetch(offer, gathered, &verified).await? {
+            Ok(intake) => intake,
+            Err(vain) => return Ok(Err(vain)),
         };
         let height = offer.content.height;
         tracing::info!(height, "the snapshot is here; making the database");
         let (replay, to) = (Arc::clone(&self.replay), self.home.database());
-        let (options, stop) = (crate::node::storage_options(config), self.stop.clone());
+        let (options, stop) = (config.storage.options(), self.stop.clone());
         let work = move || {
             let mut told = Instant::now();
             let mut progress = |done: u64, all: u64| {
@@ -267,46 +294,72 @@ impl Job<'_> {
                 Ok(Ok(report))
             }
             Err(ImportError::Stopped) => Err(SyncError::Stopped),
-            Err(ImportError::Offer(error)) => Ok(Err(Vain::Lie(error))),
-            Err(ImportError::Missing { .. }) => Ok(Err(Vain::Incomplete { has_gained })),
+            Err(ImportError::Offer(error) | ImportError::Manifest(error)) => {
+                Ok(Err(Vain::Lie(error)))
+            }
+            Err(ImportError::Missing { .. }) => Ok(Err(Vain::Incomplete { has_gained: true })),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// The chunks of an offer, all of them checked, from all who offer anything: a chunk is named by
-    /// what it contains, and several offers have it. None if some did not come; and whether any did.
+    /// The chunks of an offer, all of them checked, from those with a voice, and what these do not
+    /// give from all who offer anything: a chunk is named by what it contains, and several offers have
+    /// it.
     async fn fetch(
         &self,
         offer: &Choice<PeerKey>,
         gathered: &Gathered,
         verified: &Arc<Verified>,
-    ) -> Result<(Option<Arc<Intake>>, bool), SyncError> {
-        let intake = Intake::open(&self.home.snapshot_intake(), verified);
+    ) -> Result<Result<Arc<Intake>, Vain>, SyncError> {
+        let manifest = &verified.offer.manifest;
+        let intake = Intake::open(&self.home.snapshot_intake(), manifest);
         let intake = Arc::new(intake.map_err(SyncError::Import)?);
         let missing = intake.missing().len();
-        let sources: BTreeSet<PeerKey> =
-            gathered.choices.iter().flat_map(|choice| choice.peers.iter().copied()).collect();
+        let tellers = gathered.tellers();
         tracing::info!(
             height = offer.content.height,
-            bytes = verified.offer.manifest.bytes(),
+            bytes = manifest.bytes(),
             missing,
-            agreed = offer.peers.len(),
-            peers = sources.len(),
+            agreed = offer.voices(),
+            peers = tellers.len(),
             "a snapshot is offered and proved; fetching it"
         );
-        let sources = sources.iter().map(|peer| self.source(*peer)).collect();
-        let work = fetch_chunks(sources, &intake);
-        let Fetched { is_all, slow } = self.unless_stopped(work).await??;
-        self.fault(&slow.into_iter().collect::<Vec<_>>());
-        let has_gained = intake.missing().len() < missing;
-        Ok((is_all.then_some(intake), has_gained))
+        let speakers: BTreeSet<_> =
+            tellers.iter().filter(|teller| teller.has_voice).copied().collect();
+        let has_strangers = speakers.len() < tellers.len();
+        let mut was_slow = false;
+        for from in [Some(speakers), has_strangers.then_some(tellers)].into_iter().flatten() {
+            let asked = from.iter().filter(|teller| !self.has_failed(&teller.peer));
+            let sources = asked.map(|teller| self.source(teller.peer)).collect();
+            let fetched = self.unless_stopped(fetch_chunks(sources, &intake, PATIENCE)).await??;
+            self.fault(fetched.slow);
+            if let Some(lie) = fetched.lie {
+                return Ok(Err(Vain::Lie(lie)));
+            }
+            if fetched.is_all {
+                return Ok(Ok(intake));
+            }
+            was_slow = fetched.was_slow;
+        }
+        // What comes slower than it must is no gain: it could go on like that for days.
+        let has_gained = !was_slow && intake.missing().len() < missing;
+        Ok(Err(Vain::Incomplete { has_gained }))
     }
 
     async fn blame(&self, offer: &Choice<PeerKey>, error: &OfferError) {
         let height = offer.content.height;
-        tracing::warn!(height, %error, peers = offer.peers.len(), "a snapshot is refused");
-        for peer in &offer.peers {
-            self.handle.blame(*peer, format!("an offered snapshot: {error}")).await;
+        tracing::warn!(height, %error, peers = offer.tellers.len(), "a snapshot is refused");
+        for peer in offer.peers() {
+            self.handle.blame(peer, format!("an offered snapshot: {error}")).await;
         }
     }
+}
+
+fn tell_unheard(offer: &Choice<PeerKey>) {
+    let height = offer.content.height;
+    tracing::warn!(
+        height,
+        block = %offer.content.block,
+        "a snapshot is not taken yet: too few of the named peers have its block"
+    );
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use state::store::Store;
-use state::store::offers::{MakeError, Shelf};
+use store::Store;
+use store::offers::{MakeError, Shelf};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;

@@ -10,7 +10,7 @@
 //! gossip     gossip (swarm), gossip-intake,          second
 //!            gossip-serve, gossip-blocks,
 //!            gossip-pull, announce, peers,
-//!            watch
+//!            watch, earlier-votes
 //! rpc        rpc, metrics, admin, systemd            first
 //! ```
 //!

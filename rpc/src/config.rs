@@ -49,7 +49,7 @@ impl Default for Config {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// How much of what all clients share one of them may have, in percent, from 1 to 100: of
-    /// connections, WebSockets, streams, calls that wait or read, and of the memory for bodies and for
+    /// connections, WebSockets, streams, calls that wait or read, and of the memory for requests and for
     /// answers. It may have one of each, the largest body and the largest answer in any case. A client
     /// is an IPv4 address, an IPv6 network of 64 bits, or one of `rate.keys`; behind one of
     /// `rate.trusted_proxies` it is whom the proxy asks for.
@@ -62,7 +62,7 @@ pub struct Limits {
     pub request_bytes_max: u32,
     /// The largest message on a WebSocket; must hold one SOCIAL_BLOB_CHUNK.
     pub websocket_message_bytes_max: u32,
-    /// All bodies that are being read or answered at the same time, together.
+    /// All bodies and WebSocket messages that are being read or answered at the same time, together.
     pub request_memory_bytes_max: u32,
     /// All answers that wait to be taken, together; should be several times `response_bytes_max`.
     pub response_memory_bytes_max: u32,
@@ -89,7 +89,7 @@ pub struct Limits {
     pub subscription_lag_blocks_max: u64,
     /// How long a request's head may take, and how long a connection may stay idle.
     pub head_timeout_ms: u64,
-    /// How long a request's body may take.
+    /// How long a request's body, or a WebSocket message, may take.
     pub body_timeout_ms: u64,
     /// How long a client may refuse to take what the node sends.
     pub write_timeout_ms: u64,

@@ -42,6 +42,16 @@ impl MessageCounter {
         matches!(self.state, State::Exceeded)
     }
 
+    /// What the message that has begun may come to: its size if its last frame has begun, and otherwise
+    /// as much as is allowed; 0 between two messages.
+    pub(crate) const fn coming(&self) -> u64 {
+        match (self.message_bytes, self.ends_message) {
+            (0, _) => 0,
+            (bytes, true) => bytes,
+            (_, false) => self.message_bytes_max,
+        }
+    }
+
     /// Takes the next bytes, and tells the size of each message that ends in them.
     pub(crate) fn feed(&mut self, mut bytes: &[u8], mut ended: impl FnMut(u64)) {
         while let Some((&byte, rest)) = bytes.split_first() {
@@ -154,6 +164,21 @@ mod tests {
             let sizes = counted(&stream, piece, &mut counter);
             assert_eq!(vec![3, 223, 0, 70_000], sizes, "in pieces of {piece}");
         }
+    }
+
+    #[test]
+    fn what_comes_in_is_known_at_the_header_of_its_last_frame() {
+        let head = b"GET / HTTP/1.1\r\n\r\n".as_slice();
+        let (whole, part) = (frame(0x81, &[0; 600]), frame(0x01, &[0; 50]));
+        let (control, last) = (frame(0x89, b"ping"), frame(0x80, &[0; 700]));
+        let mut counter = MessageCounter::new(1_000);
+        let mut coming = |bytes: &[u8]| {
+            counter.feed(bytes, |_| {});
+            counter.coming()
+        };
+        assert_eq!([0, 600, 0], [coming(head), coming(&whole[..8]), coming(&whole[8..])]);
+        assert_eq!([1_000, 1_000], [coming(&part[..2]), coming(&part[2..])]);
+        assert_eq!([1_000, 750, 0], [coming(&control), coming(&last[..4]), coming(&last[4..])]);
     }
 
     fn counted(bytes: &[u8], piece: usize, counter: &mut MessageCounter) -> Vec<u64> {

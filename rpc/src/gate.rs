@@ -3,7 +3,8 @@
 //! Every message of a client becomes a task and an answer that waits to be sent. A client that
 //! sends faster than it takes would make the node hold more and more of both. So whole messages
 //! are counted on the wire in both directions, and the node reads no further while too many are
-//! unanswered. What the answers of one connection occupy is bounded as well.
+//! unanswered, or while there is no memory for the next one. What the answers of one connection occupy
+//! is bounded as well.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::config::Limits;
 use crate::error::RpcError;
 use crate::memory::{self, AnswerMemory, Ledger, Room};
+use crate::requests::{Messages, RequestBlocks};
 use crate::share::{Held, Share};
 
 /// So many messages of the largest size may be unanswered. Each is held while it is answered, and
@@ -46,6 +48,8 @@ pub(crate) struct Gate {
     patience: Duration,
     /// The place among the client's WebSockets, for as long as the connection lasts.
     place: Mutex<Option<Held>>,
+    /// What the client's messages occupy.
+    messages: Mutex<Messages>,
 }
 
 impl Gate {
@@ -67,6 +71,7 @@ impl Gate {
             ledger: Mutex::default(),
             patience: limits.write_timeout(),
             place: Mutex::default(),
+            messages: Mutex::default(),
         }
     }
 
@@ -103,12 +108,25 @@ impl Gate {
         } else {
             self.largest.fetch_max(bytes, Ordering::AcqRel);
         }
+        self.messages.lock().add(bytes);
         self.owed.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Keeps the place until the connection ends.
-    pub(crate) fn occupy(&self, place: Held) {
+    /// A message of the client is coming in and may come to so many bytes; 0 if none is.
+    pub(crate) fn coming(&self, bytes: u64) {
+        self.messages.lock().coming(bytes);
+    }
+
+    /// Keeps the place until the connection ends, and has messages occupy these blocks.
+    pub(crate) fn occupy(&self, place: Held, blocks: RequestBlocks) {
         *self.place.lock() = Some(place);
+        self.messages.lock().open(blocks);
+    }
+
+    /// Takes memory for the messages that are unanswered or coming in; false if there is none now, and
+    /// the connection must not be read before there is.
+    pub(crate) fn has_room(&self) -> bool {
+        self.messages.lock().hold().is_ok()
     }
 
     /// Room for an answer of so many bytes, in what this connection may have and in the client's
@@ -138,12 +156,14 @@ impl Gate {
 
     /// A message that answers nothing was made.
     pub(crate) fn notified(&self) {
+        self.messages.lock().add(0);
         self.owed.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Messages were sent, or need no answer.
     pub(crate) fn settle(&self, messages: u64) {
         if messages > 0 {
+            self.messages.lock().settle(messages);
             self.settled.fetch_add(messages, Ordering::AcqRel);
             self.reader.wake();
         }

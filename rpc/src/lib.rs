@@ -34,6 +34,7 @@ pub mod ports;
 mod rate;
 mod readers;
 pub mod registry;
+mod requests;
 mod rest;
 mod server;
 mod share;

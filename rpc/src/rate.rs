@@ -35,7 +35,7 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 #[serde(deny_unknown_fields, default)]
 pub struct RateLimits {
     /// Requests of one address per second, on average; 0 is any number. Each JSON-RPC call counts,
-    /// also in an array and on a WebSocket.
+    /// also in an array and on a WebSocket, and each message on `/api/ws`.
     pub requests_per_second: u32,
     /// How many of them may come at once; 0 is as many as in ten seconds.
     pub burst: u32,

@@ -10,7 +10,8 @@ use crate::error::RpcError;
 use crate::share::Share;
 
 /// Calls of all clients that read at the same time. They wait for each other rather than be refused:
-/// each takes milliseconds, and more of them than this only wait for processors and disk.
+/// most take milliseconds, a page of 4 MiB tens of them, and more calls than this only wait for
+/// processors and disk.
 pub(crate) const READERS_MAX: usize = 32;
 /// Slices of replays that are read at the same time, for all clients together: a second one, so that
 /// the disk is used while one computes. A client has one.

@@ -14,7 +14,7 @@ use crate::config::Limits;
 use crate::error::RpcError;
 use crate::memory::{AnswerMemory, Room};
 
-/// The unit in which memory for bodies is counted.
+/// The unit in which memory for bodies and WebSocket messages is counted.
 pub(crate) const BODY_BLOCK_BYTES: usize = 16 * 1024;
 
 /// Whose share it is.
@@ -122,8 +122,9 @@ pub(crate) struct Share {
     pub(crate) readers: Arc<Semaphore>,
     /// The place for a slice of a replay.
     pub(crate) replay: Arc<Semaphore>,
-    /// Memory for bodies, in blocks.
+    /// Memory for bodies and WebSocket messages, in blocks, and how many there are.
     pub(crate) body_blocks: Arc<Semaphore>,
+    body_blocks_max: usize,
     answers: AnswerMemory,
     listed: Option<Listed>,
 }
@@ -139,9 +140,15 @@ impl Share {
             readers: places(sizes.readers),
             replay: places(1),
             body_blocks: places(sizes.body_blocks),
+            body_blocks_max: sizes.body_blocks,
             answers: memory.part(sizes.answer_bytes),
             listed,
         }
+    }
+
+    /// How many blocks for bodies it has in all.
+    pub(crate) const fn body_blocks_max(&self) -> usize {
+        self.body_blocks_max
     }
 
     /// A place for a connection; none if the client has too many.

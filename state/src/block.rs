@@ -248,7 +248,10 @@ fn content_bytes(tx: &CheckedTx) -> u64 {
 }
 
 /// What a header must be on top of its parent.
-pub(crate) fn check_header(
+///
+/// # Errors
+/// [`BlockError`] that names the field.
+pub fn check_header(
     chain: &Chain,
     parent: &Parent,
     header: &Header,

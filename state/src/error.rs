@@ -7,9 +7,9 @@ use types::codec::DecodeError;
 /// A node that meets one stops.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// RocksDB failed.
+    /// The database failed.
     #[error("database: {0}")]
-    Database(#[from] rocksdb::Error),
+    Database(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A stored value does not decode.
     #[error("table {table}: {source}")]
     Decode {
@@ -36,7 +36,7 @@ pub enum StorageError {
     },
     /// The state tree failed.
     #[error("state tree: {0}")]
-    Tree(#[source] anyhow::Error),
+    Tree(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The database was written by another format.
     #[error("the database has format {found}, this program reads format {expected}")]
     Format {

@@ -5,7 +5,7 @@
 
 use types::{Body, CheckedTx};
 
-use crate::chain::Context;
+use crate::chain::{Chain, Context};
 use crate::draft::Draft;
 use crate::error::TxError;
 use crate::tx::envelope;
@@ -29,6 +29,28 @@ pub fn check(tx: &CheckedTx, state: &dyn Read, ctx: &Context<'_>) -> Result<(), 
         Body::BlobChunk(kind) => envelope::check(kind, tx, state, ctx).map(drop),
         Body::BlobFinalize(kind) => envelope::check(kind, tx, state, ctx).map(drop),
         Body::ValidatorVote(kind) => envelope::check(kind, tx, state, ctx).map(drop),
+    }
+}
+
+/// Whether the sender has the money that a transaction costs, even if it would be refused for another reason. Its
+/// nonce is not looked at.
+///
+/// # Errors
+/// [`TxError::Rejected`] with INSUFFICIENT_BALANCE, or a fault of the storage.
+pub fn check_funds(tx: &CheckedTx, state: &dyn Read, chain: &Chain) -> Result<(), TxError> {
+    match tx.body() {
+        Body::ChatTurn(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::AgentRequest(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::AgentClaim(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::AgentStep(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::AgentFinish(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::AgentCancel(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::Transfer(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::MinerRegister(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::BlobInit(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::BlobChunk(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::BlobFinalize(kind) => envelope::check_funds(kind, tx, state, chain),
+        Body::ValidatorVote(kind) => envelope::check_funds(kind, tx, state, chain),
     }
 }
 

@@ -14,7 +14,7 @@
 //! nothing, so it makes no difference whether they are shown to it: a node that counts again what
 //! stands in its database leaves them out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use types::params::FORK_VOTE_BLOCKS;
@@ -68,14 +68,37 @@ pub struct VotingBlock<'a> {
     pub delay: u64,
 }
 
+/// A vote that is in bounds, taken out of its transaction: small enough that the votes of a million blocks
+/// fit into memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VoteInBlock {
+    /// The block with the vote.
+    pub at: u64,
+    /// The validator.
+    pub voter: Address,
+    /// The fork, one of [`COUNTED`].
+    pub fork: &'static str,
+    /// The first block in which its rules shall hold.
+    pub height: u64,
+}
+
 /// The votes so far, and what they fixed. It has at most one vote of each validator.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    pub(crate) votes: BTreeMap<Address, CastForkVote>,
-    pub(crate) fixed: BTreeMap<String, FixedFork>,
+    votes: BTreeMap<Address, CastForkVote>,
+    fixed: BTreeMap<String, FixedFork>,
 }
 
 impl Tally {
+    /// A tally as it was kept.
+    #[must_use]
+    pub const fn new(
+        votes: BTreeMap<Address, CastForkVote>,
+        fixed: BTreeMap<String, FixedFork>,
+    ) -> Self {
+        Self { votes, fixed }
+    }
+
     /// The votes that count, by voter.
     #[must_use]
     pub const fn votes(&self) -> &BTreeMap<Address, CastForkVote> {
@@ -123,6 +146,29 @@ impl Tally {
         let powers = powers(block.set);
         let by_validators = candidates.filter(|tx| powers.contains_key(&tx.from()));
         let votes = by_validators.filter_map(|tx| Some((tx.from(), ForkVote::of(tx)?)));
+        self.count_cast(block, &powers, votes);
+    }
+
+    /// Counts a block by what [`last_votes`] found in it.
+    pub fn count_last(&mut self, block: &VotingBlock<'_>, votes: &[VoteInBlock]) {
+        if votes.is_empty() && !block.is_new_set {
+            return;
+        }
+        let powers = powers(block.set);
+        let by_validators = votes.iter().filter(|vote| powers.contains_key(&vote.voter));
+        let votes = by_validators.map(|VoteInBlock { at: _, voter, fork, height }| {
+            (*voter, ForkVote { fork: (*fork).to_owned(), height: *height })
+        });
+        self.count_cast(block, &powers, votes);
+    }
+
+    /// Counts what members of a block's set voted for in it.
+    fn count_cast(
+        &mut self,
+        block: &VotingBlock<'_>,
+        powers: &BTreeMap<Address, u64>,
+        votes: impl Iterator<Item = (Address, ForkVote)>,
+    ) {
         let cast: Vec<_> =
             votes.filter_map(|(voter, vote)| Some((voter, self.valid(block, vote)?))).collect();
         if cast.is_empty() && !block.is_new_set {
@@ -130,16 +176,13 @@ impl Tally {
         }
         self.votes.extend(cast);
         self.votes.retain(|voter, vote| powers.contains_key(voter) && is_fresh(vote, block.height));
-        self.fix(block, &powers);
+        self.fix(block, powers);
     }
 
     /// The vote as it is kept, if it counts.
     fn valid(&self, block: &VotingBlock<'_>, vote: ForkVote) -> Option<CastForkVote> {
+        let counts = in_bounds(block, &vote).is_some() && !self.fixed.contains_key(&vote.fork);
         let ForkVote { fork, height } = vote;
-        let first = block.height.saturating_add(block.delay);
-        let last = block.height.saturating_add(FORK_VOTE_BLOCKS);
-        let is_open = COUNTED.contains(&fork.as_str()) && !self.fixed.contains_key(&fork);
-        let counts = is_open && (first..=last).contains(&height);
         counts.then_some(CastForkVote { fork, height, at: block.height })
     }
 
@@ -154,6 +197,32 @@ impl Tally {
             }
         }
     }
+}
+
+/// The fork of a vote in this block, if it and the height are such that may be voted for.
+fn in_bounds(block: &VotingBlock<'_>, vote: &ForkVote) -> Option<&'static str> {
+    let first = block.height.saturating_add(block.delay);
+    let last = block.height.saturating_add(FORK_VOTE_BLOCKS);
+    let fork = COUNTED.into_iter().find(|fork| *fork == vote.fork)?;
+    (first..=last).contains(&vote.height).then_some(fork)
+}
+
+/// The votes of a block's transactions that are enough to count it, in their order: of each member of the
+/// set the last one for each fork that is in bounds.
+#[must_use]
+pub fn last_votes(block: &VotingBlock<'_>, transactions: &[Transaction]) -> Vec<VoteInBlock> {
+    let powers = powers(block.set);
+    let mut seen = BTreeSet::new();
+    let mut votes = Vec::new();
+    for tx in transactions.iter().rev() {
+        let voter = tx.from();
+        let Some(vote) = ForkVote::of(tx).filter(|_| powers.contains_key(&voter)) else { continue };
+        if let Some(fork) = in_bounds(block, &vote).filter(|fork| seen.insert((voter, *fork))) {
+            votes.push(VoteInBlock { at: block.height, voter, fork, height: vote.height });
+        }
+    }
+    votes.reverse();
+    votes
 }
 
 /// Whether a vote still counts in a block.

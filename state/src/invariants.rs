@@ -8,9 +8,8 @@ use crate::error::StorageError;
 use crate::ledger::supply;
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Blobs, Deadlines, Runs, RunsByStatus, Steps};
-use crate::tx::blobs;
 use crate::view::{self, Range, Read};
-use crate::{runs, settlement::settlement};
+use crate::{pieces, runs, settlement::settlement};
 
 mod validators;
 
@@ -250,7 +249,7 @@ impl Walk<'_> {
         let is_complete = blob.received == blob.total_chunks;
         let is_hashed = blob.received_hash.is_some();
         let is_right = blob.received_hash == Some(blob.content_hash);
-        let pieces = blobs::pieces(self.state, blob)?;
+        let pieces = pieces::of_blob(self.state, blob)?;
         if is_complete != is_hashed
             || (blob.is_final && !is_right)
             || pieces.count() != blob.received

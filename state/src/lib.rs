@@ -1,4 +1,5 @@
-//! The ledger: what transactions do to the state, and the database that keeps it.
+//! The ledger: what transactions do to the state. The rules see it through an abstract view
+//! ([`view`]); the crate `store` keeps it in a database, [`memory`] does for tests.
 //!
 //! Not here: async, clocks, randomness, floats, iteration over hash maps.
 
@@ -20,14 +21,12 @@ mod ledger;
 pub mod memory;
 pub mod pending;
 pub mod pieces;
-mod runs;
+pub mod runs;
 pub mod settlement;
 pub mod simulate;
-pub mod store;
 pub mod sweep;
 pub mod table;
 pub mod tables;
-pub mod tree;
 mod tx;
 pub mod validators;
 pub mod view;
@@ -38,7 +37,7 @@ pub use block::{
 pub use chain::{Chain, Context};
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
-pub use execute::{check, execute};
+pub use execute::{check, check_funds, execute};
 pub use ledger::supply;
 pub use memory::Memory;
 pub use pending::{PendingState, SharedPending};

@@ -9,7 +9,7 @@ use types::{Account, Address, Amount, CheckedTx, Hash, Run};
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
-use crate::execute::{check, execute};
+use crate::execute::{check, check_funds, execute};
 use crate::ledger;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
@@ -91,8 +91,18 @@ impl PendingState {
         check(tx, &*self.draft, &self.context())
     }
 
+    /// Whether the sender could pay for a transaction after everything admitted so far, even if
+    /// it would be refused for another reason.
+    ///
+    /// # Errors
+    /// As [`check_funds`].
+    pub fn check_funds(&self, tx: &CheckedTx) -> Result<(), TxError> {
+        check_funds(tx, &*self.draft, &self.chain)
+    }
+
     /// Executes a transaction after all that were admitted before it. A refused one changes
-    /// nothing, nor does one during which the database fails. The fork was checked with the signature, for the block that comes next.
+    /// nothing, nor does one during which the database fails. The fork was checked with the signature, for
+    /// the block that comes next.
     ///
     /// # Errors
     /// As [`execute`].

@@ -1,6 +1,11 @@
 //! Which chunks of a blob are there: one bit each.
 
 use serde::{Deserialize, Serialize};
+use types::Blob;
+
+use crate::error::StorageError;
+use crate::tables::BlobPieces;
+use crate::view::{self, Read};
 
 /// Indexes of chunks. The bit of index `i` is bit `i % 8` of byte `i / 8`; the last byte is not zero,
 /// so that equal sets are equal bytes.
@@ -88,6 +93,22 @@ impl Pieces {
             *ours |= theirs;
         }
     }
+}
+
+/// The chunks of a blob that are there.
+///
+/// # Errors
+/// [`StorageError`] if nothing says it, or the database fails.
+pub fn of_blob(state: &dyn Read, blob: &Blob) -> Result<Pieces, StorageError> {
+    const MISSING: StorageError =
+        StorageError::Inconsistent { what: "nothing says which chunks of a blob are there" };
+    if blob.received == 0 {
+        return Ok(Pieces::default());
+    }
+    if blob.received == blob.total_chunks {
+        return Ok(Pieces::all(blob.total_chunks));
+    }
+    view::get::<BlobPieces>(state, &blob.blob_id)?.ok_or(MISSING)
 }
 
 #[cfg(test)]

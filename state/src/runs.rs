@@ -64,17 +64,20 @@ pub(crate) fn save(draft: &mut Draft, mut run: Run, status: RunStatus, deadline_
 }
 
 /// The key of a run among those of its status.
-pub(crate) const fn status_key(status: RunStatus, request: TxLocation) -> (u8, u64, u32) {
+pub const fn status_key(status: RunStatus, request: TxLocation) -> (u8, u64, u32) {
     (RunsByStatus::place(status), request.height, request.position)
 }
 
 /// The key of a run's deadline.
-pub(crate) fn deadline_key(deadline: u64, id: &Hash) -> (u64, u8, String) {
+pub fn deadline_key(deadline: u64, id: &Hash) -> (u64, u8, String) {
     (deadline, Deadlines::RUN, id.to_string())
 }
 
 /// When something that starts at `start` is over.
-pub(crate) fn deadline(start: u64, ttl_ms: u64) -> Result<u64, StorageError> {
+///
+/// # Errors
+/// [`StorageError::Inconsistent`] if it overflows.
+pub fn deadline(start: u64, ttl_ms: u64) -> Result<u64, StorageError> {
     const FAR: StorageError = StorageError::Inconsistent { what: "a deadline overflows" };
     start.checked_add(ttl_ms).ok_or(FAR)
 }

@@ -11,7 +11,7 @@ use crate::table::Key;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Runs};
 use crate::tx::blobs;
 use crate::view::{self, Range, Read};
-use crate::{runs, settlement};
+use crate::{pieces, runs, settlement};
 
 /// The earliest deadline that is set, in milliseconds since 1970.
 ///
@@ -113,7 +113,7 @@ fn reopen(
 /// nobody sees them.
 fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Sweep, StorageError> {
     let blob = draft.get::<Blobs>(&id)?.filter(|blob| !blob.is_final).ok_or(ORPHAN)?;
-    let mut remains = blobs::pieces(draft, &blob)?;
+    let mut remains = pieces::of_blob(draft, &blob)?;
     if !remains.is_empty() {
         // An earlier blob of this id may have left some, too.
         if let Some(earlier) = draft.get::<BlobRemains>(&id)? {

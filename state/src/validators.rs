@@ -167,6 +167,8 @@ fn powers(set: &[SetMember]) -> BTreeMap<Address, u64> {
     set.iter().map(|member| (address(member), member.power)).collect()
 }
 
-pub(crate) fn address(member: &SetMember) -> Address {
+/// The address of a member of a set.
+#[must_use]
+pub fn address(member: &SetMember) -> Address {
     member.public_key.address()
 }

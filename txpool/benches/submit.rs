@@ -2,74 +2,24 @@
 //! journal. The ledger here does almost nothing, so that the figures are the pool's own.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
-#![expect(clippy::disallowed_types, reason = "a ledger for keyed look-ups only")]
 
-use std::collections::{BTreeMap, HashMap};
+mod ledger;
+
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use txpool::lanes::{Lane, Rules};
-use txpool::ports::{AdmitError, Chain, EventSink, PendingLedger};
-use txpool::{BlockLimits, Committed, Config, Fault, Pool, PoolEvent, Ports, Touched};
+use txpool::{BlockLimits, Committed, Config, Pool, Touched};
 use types::build::{Envelope, build_transfer_tx};
 use types::tx::Transfer;
-use types::{Account, Address, Amount, CheckedTx, Forks, Hash, Keypair, Params};
+use types::{Address, Amount, CheckedTx, Forks, Hash, Keypair, Params};
+
+use ledger::ports;
 
 const SENDERS: u32 = 2_000;
 const PER_SENDER: u64 = 50;
 const BATCH: usize = 50;
 const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: usize::MAX };
-
-/// Counts nonces and nothing else.
-#[derive(Default)]
-struct Nonces(HashMap<Address, u64>);
-
-impl PendingLedger for Nonces {
-    fn account(&self, address: Address) -> Result<Account, Fault> {
-        let nonce = self.0.get(&address).copied().unwrap_or(0);
-        Ok(Account { balance: Amount::MAX, nonce })
-    }
-
-    fn check(&self, _: &CheckedTx) -> Result<(), AdmitError> {
-        Ok(())
-    }
-
-    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.insert(tx.from(), tx.nonce() + 1);
-        Ok(())
-    }
-
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn reset(&mut self) -> Result<(), Fault> {
-        Ok(())
-    }
-}
-
-struct Nothing;
-
-impl Chain for Nothing {
-    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
-        Ok(false)
-    }
-}
-
-impl EventSink for Nothing {
-    fn executable(&self) {}
-
-    fn publish(&self, _: Vec<PoolEvent>) {}
-}
-
-fn ports() -> Ports {
-    Ports {
-        ledger: Box::new(Nonces::default()),
-        chain: Arc::new(Nothing),
-        events: Arc::new(Nothing),
-    }
-}
 
 /// Signed transfers, the senders in turn.
 fn texts() -> Vec<String> {

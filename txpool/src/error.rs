@@ -14,6 +14,12 @@ impl Fault {
     pub fn new(error: impl Into<Source>) -> Self {
         Self(error.into())
     }
+
+    /// The error that it wraps.
+    #[must_use]
+    pub fn cause(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.0
+    }
 }
 
 impl fmt::Debug for Fault {

@@ -7,7 +7,6 @@
 //!
 //! A lane cannot be skipped: only the second step makes the type that the third takes.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -17,8 +16,8 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
-use types::check::{StaticRules, verify, verify_unsigned};
-use types::{Address, Body, CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
+use types::check::{StaticRules, verify, verify_signed, verify_unsigned};
+use types::{CheckedTx, Forks, Params, Rejection, SizeLimits, Transaction};
 
 use crate::Pool;
 
@@ -100,9 +99,9 @@ impl Lane {
         self.check_by(texts, height, None)
     }
 
-    /// The same for texts that nobody waits for: those that the pool would refuse as things are are
-    /// refused before anybody looks at their signatures ([`Pool::glance`]). So a refusal by the state
-    /// may stand where [`Lane::check`] has one for a bad signature.
+    /// The same for texts that nobody waits for: those that the pool would refuse for nonce or balance
+    /// are refused before anybody looks at their signatures ([`Pool::glance`]). So a refusal by the
+    /// state may stand where [`Lane::check`] has one for a bad signature.
     #[must_use]
     pub fn check_after_glance<T>(&self, texts: Vec<T>, height: u64, pool: &Arc<Pool>) -> Answers
     where
@@ -226,54 +225,35 @@ fn parse_and_verify<T: AsRef<[u8]>>(
     rules: &StaticRules<'_>,
     pool: Option<&Pool>,
 ) -> Answers {
-    let mut txs: Vec<Result<Transaction, Rejection>> =
-        texts.iter().map(|text| Transaction::parse(text.as_ref(), limits)).collect();
-    if let Some(pool) = pool {
-        glance(&mut txs, rules, pool);
-    }
-    let mut refused = Vec::with_capacity(texts.len());
-    let mut parsed = Vec::with_capacity(texts.len());
-    for tx in txs {
-        match tx {
-            Ok(tx) => {
-                parsed.push(tx);
-                refused.push(None);
-            }
-            Err(rejection) => refused.push(Some(rejection)),
+    let parse = |text: &T| Transaction::parse(text.as_ref(), limits);
+    match pool {
+        None => pass_on(texts.iter().map(parse).collect(), |txs| verify(txs, rules)),
+        Some(pool) => {
+            let unsigned = |text| verify_unsigned(parse(text)?, rules);
+            let wanted = pass_on(texts.iter().map(unsigned).collect(), |txs| glance(txs, pool));
+            pass_on(wanted, verify_signed)
         }
     }
-    let mut verified = verify(parsed, rules).into_iter();
+}
+
+/// Gives those that were not refused to the next check, all together; the answers are in the order of
+/// the input.
+fn pass_on<T>(
+    answers: Vec<Result<T, Rejection>>,
+    check: impl FnOnce(Vec<T>) -> Answers,
+) -> Answers {
+    let mut passed = Vec::with_capacity(answers.len());
+    let refused: Vec<Option<Rejection>> =
+        answers.into_iter().map(|answer| answer.map(|it| passed.push(it)).err()).collect();
+    let mut checked = check(passed).into_iter();
     refused
         .into_iter()
-        .filter_map(|refused| match refused {
-            Some(rejection) => Some(Err(rejection)),
-            None => verified.next(),
-        })
+        .filter_map(|refusal| refusal.map_or_else(|| checked.next(), |it| Some(Err(it))))
         .collect()
 }
 
-/// Refuses those that the state refuses as it is, before their signatures are looked at. Whoever gets
-/// money by one of these transactions may spend it in the next.
-fn glance(txs: &mut [Result<Transaction, Rejection>], rules: &StaticRules<'_>, pool: &Pool) {
-    let mut credited: BTreeSet<Address> = BTreeSet::new();
-    for place in txs {
-        let Ok(tx) = place.as_ref() else { continue };
-        if credited.contains(&tx.from()) {
-            credited.extend(receiver(tx));
-            continue;
-        }
-        let refusal = match verify_unsigned(tx.clone(), rules) {
-            // If the ledger fails, it does so again when the transaction is to be taken.
-            Ok(unsigned) => pool.glance(&unsigned).ok().flatten(),
-            Err(refusal) => Some(refusal),
-        };
-        match refusal {
-            Some(refusal) => *place = Err(refusal),
-            None => credited.extend(receiver(tx)),
-        }
-    }
-}
-
-fn receiver(tx: &Transaction) -> Option<Address> {
-    if let Body::Transfer(transfer) = tx.body() { Some(transfer.to) } else { None }
+/// Refuses those that the state refuses as it is, before their signatures are looked at.
+fn glance(txs: Vec<CheckedTx>, pool: &Pool) -> Answers {
+    let refusals = pool.glance(&txs);
+    txs.into_iter().zip(refusals).map(|(tx, refusal)| refusal.map_or(Ok(tx), Err)).collect()
 }

@@ -41,7 +41,7 @@ mod subject;
 mod tally;
 
 pub use config::Config;
-pub use core::{Committed, Found, SenderContent, Touched};
+pub use core::{Committed, Found, Page, SenderContent, Touched};
 pub use error::{Fault, JournalError, RestoreError};
 pub use event::{Accepted, Dropped, PoolEvent, Standing};
 pub use journal::{Flushed, Restored};

@@ -102,6 +102,11 @@ impl Order {
         settled.into_values().chain(std::mem::take(&mut self.unsettled).into_values())
     }
 
+    /// All of them, in the order in which they are to be executed.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Ready> {
+        self.by_seq.values().chain(self.unsettled.values())
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.by_seq.len().saturating_add(self.unsettled.len())

@@ -1,20 +1,29 @@
 //! The pool as the node holds it: one lock, and the journal beside it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use types::{Account, Address, CheckedTx, Code, Hash, Rejection, Transaction};
+use types::{Account, Address, Body, CheckedTx, Code, Hash, Rejection, Transaction};
 
-use crate::core::{Committed, Core, Found, SenderContent};
+use crate::core::{Committed, Core, Found, Page, SenderContent};
+use crate::entries::Entry;
 use crate::error::{Fault, JournalError};
 use crate::journal::Journal;
 use crate::order::BlockLimits;
 use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
 use crate::tally::{Stats, Status};
 use crate::{Accepted, Config};
+
+/// Transactions of strangers that are looked at before others get the lock: each may read its sender's
+/// account from the disk, some times.
+const GLANCE_TXS: usize = 16;
+
+/// Names that are looked up before others get the lock.
+const NAMES_AT_ONCE: usize = 256;
 
 /// What the pool works with.
 pub struct Ports {
@@ -113,14 +122,28 @@ impl Pool {
         })
     }
 
-    /// Why the transaction would be refused as things are, whatever its signature is worth: so a
-    /// transaction of somebody without money costs no look at its signature. None if it could be
-    /// taken or is known. A nonce is stale too if a block holds the transaction.
+    /// Why each of the transactions would be refused for its nonce or its sender's balance as things
+    /// are, whatever its signature is worth: so a transaction of somebody without money costs no look
+    /// at its signature. None if it could be taken or is known, and if the ledger failed, which it does
+    /// again when the transaction is to be taken. A nonce is stale too if a block holds the
+    /// transaction. Who is paid by one of the transactions may spend that in a later one.
     ///
-    /// # Errors
-    /// [`Fault`] if the ledger failed.
-    pub fn glance(&self, tx: &CheckedTx) -> Result<Option<Rejection>, Fault> {
-        self.core().glance(tx)
+    /// Nothing else is looked at: a claim may come together with the request that it claims. The lock is
+    /// let go every few transactions.
+    #[must_use]
+    pub fn glance(&self, txs: &[CheckedTx]) -> Vec<Option<Rejection>> {
+        let (mut paid, mut refusals) = (BTreeSet::new(), Vec::with_capacity(txs.len()));
+        for some in txs.chunks(GLANCE_TXS) {
+            let mut core = self.core();
+            for tx in some {
+                let refusal = core.glance(tx, &paid).ok().flatten();
+                if refusal.is_none() {
+                    paid.extend(payee(tx));
+                }
+                refusals.push(refusal);
+            }
+        }
+        refusals
     }
 
     /// Follows a block that was committed: removes what it holds, drops what became invalid, and
@@ -142,7 +165,7 @@ impl Pool {
     /// [`Fault`] if the ledger or the chain failed.
     pub fn chain_moved(&self, now_ms: u64) -> Result<(), Fault> {
         let mut included = Vec::new();
-        for hash in self.core().hashes() {
+        for (_, hash) in self.all_names() {
             if self.chain.is_included(hash)? {
                 included.push(hash);
             }
@@ -181,25 +204,30 @@ impl Pool {
     /// The pooled transactions of these names; the answers are in the order of `hashes`.
     #[must_use]
     pub fn lookup_all(&self, hashes: &[Hash]) -> Vec<Option<CheckedTx>> {
-        let core = self.core();
-        let entry = |hash: &Hash| core.entries.by_hash(*hash);
-        hashes.iter().map(|hash| entry(hash).map(|entry| entry.tx.clone())).collect()
+        self.look_up(hashes, |entry| entry.map(|entry| entry.tx.clone()))
     }
 
     /// Which of the transactions are in the pool and were accepted at `time_ms` or before, in
     /// milliseconds since 1970 by this node's clock; the answers are in the order of `hashes`.
     #[must_use]
     pub fn held_since(&self, hashes: &[Hash], time_ms: u64) -> Vec<bool> {
-        let core = self.core();
-        let entry = |hash: &Hash| core.entries.by_hash(*hash);
-        hashes.iter().map(|hash| entry(hash).is_some_and(|it| it.accepted_ms <= time_ms)).collect()
+        self.look_up(hashes, |entry| entry.is_some_and(|it| it.accepted_ms <= time_ms))
     }
 
     /// Which of the transactions are in the pool; the answers are in the order of `hashes`.
     #[must_use]
     pub fn holds(&self, hashes: &[Hash]) -> Vec<bool> {
-        let core = self.core();
-        hashes.iter().map(|hash| core.entries.by_hash(*hash).is_some()).collect()
+        self.look_up(hashes, |entry| entry.is_some())
+    }
+
+    /// What the answer is to each name. The lock is let go every [`NAMES_AT_ONCE`] names.
+    fn look_up<T>(&self, hashes: &[Hash], answer: impl Fn(Option<&Entry>) -> T) -> Vec<T> {
+        let mut answers = Vec::with_capacity(hashes.len());
+        for some in hashes.chunks(NAMES_AT_ONCE) {
+            let core = self.core();
+            answers.extend(some.iter().map(|hash| answer(core.entries.by_hash(*hash))));
+        }
+        answers
     }
 
     /// Which of the transactions of a block are in the pool, with the same signature: these need no
@@ -214,7 +242,9 @@ impl Pool {
     }
 
     /// The account with everything executable applied: its nonce is the next to use, its balance
-    /// what can still be spent.
+    /// what can still be spent. While the draft is built anew ([`Pool::has_unsettled`]), the balance
+    /// lacks what those transactions pay and cost that were not executed again yet, so it may be too
+    /// high or too low.
     ///
     /// # Errors
     /// [`Fault`] if the ledger failed.
@@ -234,11 +264,40 @@ impl Pool {
         self.core().stats()
     }
 
-    /// The transactions of at most `senders_max` senders, by address, from the first sender after
-    /// `after`.
+    /// The transactions of the first senders after `after`, by address: of at most `senders_max`, and of
+    /// no more senders once there are some hundred transactions, for the sake of all who wait for the
+    /// pool.
     #[must_use]
-    pub fn content(&self, after: Option<Address>, senders_max: usize) -> Vec<SenderContent> {
+    pub fn content(&self, after: Option<Address>, senders_max: usize) -> Page<SenderContent> {
         self.core().content(after, senders_max)
+    }
+
+    /// The names of the transactions of the first senders after `after`, by address and nonce: of whole
+    /// senders, until there are some hundred.
+    #[must_use]
+    pub fn names(&self, after: Option<Address>) -> Page<(Address, Hash)> {
+        self.core().names(after)
+    }
+
+    /// Senders and names of all transactions, by address and nonce. The lock is let go again and again,
+    /// so what comes or goes meanwhile may be in it or not.
+    #[must_use]
+    pub fn all_names(&self) -> Vec<(Address, Hash)> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.names(after);
+            all.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return all;
+            }
+        }
+    }
+
+    /// The first executable transactions, in the order in which they are to be executed.
+    #[must_use]
+    pub fn pending(&self, most: usize) -> Vec<CheckedTx> {
+        self.core().pending(most)
     }
 
     /// The transactions of one sender.
@@ -276,5 +335,23 @@ impl Pool {
             self.events.publish(events);
         }
         answer
+    }
+}
+
+/// Whom a transaction pays, as far as it says so itself.
+fn payee(tx: &CheckedTx) -> Option<Address> {
+    match tx.body() {
+        Body::Transfer(transfer) => Some(transfer.to),
+        // The miner its fee, the requester what is left of the escrow.
+        Body::AgentFinish(_) | Body::AgentCancel(_) => Some(tx.from()),
+        Body::ChatTurn(_)
+        | Body::AgentRequest(_)
+        | Body::AgentClaim(_)
+        | Body::AgentStep(_)
+        | Body::MinerRegister(_)
+        | Body::BlobInit(_)
+        | Body::BlobChunk(_)
+        | Body::BlobFinalize(_)
+        | Body::ValidatorVote(_) => None,
     }
 }

@@ -18,6 +18,16 @@ pub enum AdmitError {
     Fault(#[from] Fault),
 }
 
+/// How much of a transaction is checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Every rule of block execution.
+    Whole,
+    /// Whether the sender could pay for it, even if it would be refused for another reason. Its nonce is
+    /// not looked at.
+    Funds,
+}
+
 /// The ledger with everything pending applied to it: a draft over the latest committed state.
 ///
 /// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
@@ -29,11 +39,11 @@ pub trait PendingLedger: Send {
     /// [`Fault`] when the store cannot be read.
     fn account(&self, address: Address) -> Result<Account, Fault>;
 
-    /// What [`PendingLedger::admit`] would answer; the draft stays as it is.
+    /// What [`PendingLedger::admit`] would answer to so much of it; the draft stays as it is.
     ///
     /// # Errors
     /// As [`PendingLedger::admit`].
-    fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError>;
+    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError>;
 
     /// Executes on the draft, with every rule of block execution: the nonce must be the draft's,
     /// the draft's balance must suffice, and so on. A refusal leaves the draft as it was.

@@ -1,8 +1,7 @@
 //! The senders that have something in the pool, and what, by nonce.
 
-#[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
-use std::collections::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use types::Address;
 
@@ -47,16 +46,15 @@ impl Sender {
 #[derive(Debug)]
 pub(crate) struct Senders {
     slab: Slab<Sender>,
-    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
-    by_address: HashMap<Address, SenderId>,
+    /// In order, so that a page of the pool's content costs what the page has.
+    by_address: BTreeMap<Address, SenderId>,
     /// (length of the queue, sender) of everybody who has a queue.
     queues: BTreeSet<(usize, SenderId)>,
 }
 
 impl Senders {
-    #[expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
-    pub(crate) fn new() -> Self {
-        Self { slab: Slab::new(), by_address: HashMap::new(), queues: BTreeSet::new() }
+    pub(crate) const fn new() -> Self {
+        Self { slab: Slab::new(), by_address: BTreeMap::new(), queues: BTreeSet::new() }
     }
 
     pub(crate) fn find(&self, address: Address) -> Option<(SenderId, &Sender)> {
@@ -176,6 +174,18 @@ impl Senders {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SenderId, &Sender)> {
         self.slab.iter()
+    }
+
+    /// The senders after this address, or all, in the order of their addresses.
+    pub(crate) fn after(&self, address: Option<Address>) -> impl Iterator<Item = &Sender> {
+        let start = address.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.by_address.range((start, Bound::Unbounded));
+        rest.filter_map(|(_, id)| self.slab.get(*id))
+    }
+
+    /// How many senders there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_address.len()
     }
 
     /// One more than the largest number in use.

@@ -1,6 +1,8 @@
 //! What a transaction is about, so that those that hang together can fall together.
 
-use std::collections::BTreeMap;
+#![expect(clippy::disallowed_types, reason = "subjects are looked up and counted, never listed")]
+
+use std::collections::HashMap;
 
 use types::{Body, Code, Hash};
 
@@ -54,8 +56,8 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
 /// How many executable transactions there are about each subject.
 #[derive(Debug, Default)]
 pub(crate) struct Subjects {
-    runs: BTreeMap<Hash, usize>,
-    blobs: BTreeMap<String, usize>,
+    runs: HashMap<Hash, usize>,
+    blobs: HashMap<String, usize>,
     validators: usize,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use p2p::ports::{EncodedBlock, ReadError, SnapshotHead, Status};
 use state::StorageError;
-use state::store::offers::{self, OfferHead};
+use store::offers::{self, OfferHead};
 use types::Hash;
 
 use crate::chain::Chain;

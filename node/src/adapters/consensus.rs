@@ -4,20 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-
 use consensus::{
     Archive, Candidate, Decided, Equivocation, Ledger, LedgerFault, Origin, Proposed, SignedChoice,
     SignedKind, Tip, Undecided, Verdict,
 };
+use rpc::ports::CommittedBlock;
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
-use state::{store, tables, view};
+use state::{tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
 use types::block::BlockTx;
 use types::{
     Address, Amount, Blob, Block, Body, CheckedTx, Hash, Header, SizeLimits, Sweep, UncheckedBlock,
 };
-
-use rpc::ports::CommittedBlock;
 
 use crate::adapters::events::EventBus;
 use crate::chain::{Chain, NextValidators};

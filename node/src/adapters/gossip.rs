@@ -22,8 +22,8 @@ use crate::chain::Chain;
 use crate::fault::Fault;
 use crate::sync::SyncState;
 
-/// How long a list of the pool is good for. Making one takes the pool's lock for as long as it takes
-/// to go through the whole pool, so peers' questions must not make one each.
+/// How long a list of the pool is good for. Making one goes through the whole pool, so peers' questions
+/// must not make one each.
 const LIST_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The pool, for the transaction network. What peers send goes through the door that clients
@@ -60,12 +60,7 @@ impl GossipPool {
         if let Some(it) = listed.as_ref().filter(|it| it.at.elapsed() < LIST_AGE_MAX) {
             return Arc::clone(&it.entries);
         }
-        let senders = self.pool.content(None, usize::MAX).into_iter();
-        let entries = senders.flat_map(|sender| {
-            let txs = sender.pending.into_iter().chain(sender.queued);
-            txs.map(move |tx| (sender.address, tx.hash()))
-        });
-        let entries = Arc::new(entries.collect::<Vec<_>>());
+        let entries = Arc::new(self.pool.all_names());
         *listed = Some(Listed { at: Instant::now(), entries: Arc::clone(&entries) });
         entries
     }
@@ -116,7 +111,7 @@ impl GossipPool {
         }
         let included = self.blocking(move |this| {
             let view = this.chain.store().snapshot();
-            let found = |hash: &Hash| matches!(view.transaction(hash), Ok(Some(_)));
+            let found = |hash: &Hash| matches!(view.has_transaction(hash), Ok(true));
             hashes.iter().map(found).collect::<Vec<bool>>()
         });
         let mut included = included.await.unwrap_or_default().into_iter();

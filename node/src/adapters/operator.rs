@@ -38,6 +38,8 @@ pub(crate) struct Health {
     pub(crate) free_disk_bytes_min: u64,
     pub(crate) trusted: Option<TrustedBlock>,
     pub(crate) trust_period_ms: u64,
+    /// Cancelled when the validator's key may sign; none for a follower.
+    pub(crate) may_sign: Option<CancellationToken>,
 }
 
 /// Free bytes on the disk that holds `path`.
@@ -93,7 +95,7 @@ impl Readiness for Health {
                 },
             },
             Check { name: "forks", is_ok: forks_ok, detail: forks },
-            signing(self.network.follows_until()),
+            signing(self.follows_until(tip.height), self.waits_for_votes()),
         ]
     }
 
@@ -110,17 +112,33 @@ impl Readiness for Health {
     }
 }
 
+impl Health {
+    /// Until which height the validator follows because it has forgotten what it signed.
+    fn follows_until(&self, tip: u64) -> Option<u64> {
+        self.network.follows_until().filter(|height| *height > tip)
+    }
+
+    /// Whether the key must not sign yet because votes in blocks before the snapshot are not counted.
+    fn waits_for_votes(&self) -> bool {
+        self.may_sign.as_ref().is_some_and(|may_sign| !may_sign.is_cancelled())
+    }
+}
+
 /// Whether a validator signs. One that has lost what it knew of a height that it signed does not, and
-/// whoever stops another one now may stop the chain.
-fn signing(follows_until: Option<u64>) -> Check {
+/// neither does one that may not know of a fork. Stopping another validator meanwhile may stop the chain.
+fn signing(follows_until: Option<u64>, waits_for_votes: bool) -> Check {
     let detail = match follows_until {
-        None => "nothing is held back".to_owned(),
         Some(height) => format!(
             "this key has signed for height {height} and the log of it is lost: the node follows \
              without signing until that height is decided"
         ),
+        None if waits_for_votes => "the node follows without signing until the votes for later \
+             forks in the blocks before its snapshot are counted"
+            .to_owned(),
+        None => "nothing is held back".to_owned(),
     };
-    Check { name: "signing", is_ok: follows_until.is_none(), detail }
+    let is_ok = follows_until.is_none() && !waits_for_votes;
+    Check { name: "signing", is_ok, detail }
 }
 
 /// How often the list of peers is read from the engine.
@@ -322,5 +340,23 @@ impl Admin for Operator {
             got: given.clone(),
             expected,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! What `/readyz` says of a validator that does not sign.
+
+    use super::*;
+
+    #[test]
+    fn a_validator_that_is_held_back_is_not_ready_and_says_why() {
+        let free = signing(None, false);
+        assert!(free.is_ok, "{}", free.detail);
+        let forgot = signing(Some(42), false);
+        assert!(!forgot.is_ok && forgot.detail.contains("height 42"), "{}", forgot.detail);
+        let waits = signing(None, true);
+        assert!(!waits.is_ok && waits.detail.contains("votes for later forks"), "{}", waits.detail);
+        assert_eq!(signing(Some(42), true).detail, forgot.detail);
     }
 }

@@ -9,10 +9,10 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::store::Snapshot;
 use state::{PendingState, SharedPending, StorageError, TxError, tables, view};
-use txpool::ports::{AdmitError, PendingLedger};
-use txpool::{Fault as PoolFault, Found, Pool};
+use store::Snapshot;
+use txpool::ports::{AdmitError, Extent, PendingLedger};
+use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
 use types::{Account, Address, Amount, CheckedTx, Hash, SizeLimits, Transaction};
 
@@ -94,8 +94,13 @@ impl PendingLedger for PoolLedger {
         self.0.state.lock().account(address).map_err(PoolFault::new)
     }
 
-    fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.state.lock().check(tx).map_err(admit_error)
+    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
+        let state = self.0.state.lock();
+        let checked = match extent {
+            Extent::Whole => state.check(tx),
+            Extent::Funds => state.check_funds(tx),
+        };
+        checked.map_err(admit_error)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
@@ -222,11 +227,12 @@ impl rpc::ports::Pool for PoolReads {
     }
 
     fn content(&self, after: Option<Address>, limit: usize) -> Slice<SenderContent, Address> {
-        let mut senders = self.0.content(after, limit.saturating_add(1));
-        let more = senders.len() > limit;
-        senders.truncate(limit);
-        let next = senders.last().map(|sender| sender.address).filter(|_| more);
-        Slice { items: senders.into_iter().map(content).collect(), next }
+        let Page { items, next } = self.0.content(after, limit);
+        Slice { items: items.into_iter().map(content).collect(), next }
+    }
+
+    fn pending(&self, limit: usize) -> Vec<CheckedTx> {
+        self.0.pending(limit)
     }
 
     fn content_from(&self, sender: &Address) -> SenderContent {

@@ -10,11 +10,11 @@ use rpc::ports::{
     ForkVotes, IncludedTx, MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip,
     Validator, ValidatorVote,
 };
-use state::store::{self, ForkCount, Snapshot};
 use state::table::{Key, Table};
 use state::tables;
 use state::validators::CastVote;
 use state::{StorageError, forks};
+use store::{self, ForkCount, Snapshot};
 use types::{
     Account, Address, Blob, Block, Hash, Header, OpenVote, Run, SealedBlock, SealedTx, Step,
     Supply, TxLocation,
@@ -391,7 +391,7 @@ impl ports::Proofs for Reads {
             ProofTarget::AgentRun(id) => (tables::Runs::ID, id.to_bytes()),
             ProofTarget::Validators => (tables::Validators::ID, ().to_bytes()),
         };
-        let Some(key) = state::tree::key_hash(table, &row) else { return Ok(None) };
+        let Some(key) = store::tree::key_hash(table, &row) else { return Ok(None) };
         Ok(Some(Proof {
             key,
             value: proven.value,

@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use state::store::tools::Verified;
-use state::store::{Options, Store, Tip, tools};
-
+use store::tools::Verified;
+use store::{Options, Store, Tip, tools};
 use types::Hash;
 
 use super::client::{CliError, Out, Outcome};
 use super::lock::HomeLock;
-use super::signed::ForgetArgs;
+use super::signed::{AgreedArgs, ForgetArgs, Signed};
 use super::{genesis, signed};
 use crate::config::Home;
 use crate::replay::ChainReplay;
@@ -43,9 +42,10 @@ pub(super) enum DbCommand {
     /// Make the database out of a snapshot; there must be none yet
     #[command(after_help = "Example: ombra db restore --home /var/lib/ombra /backup/ombra")]
     Restore(RestoreArgs),
-    /// Let the only validator sign again what it has signed beyond the last block, which is named; it
-    /// makes another chain from there, and whoever has seen the old blocks must be told. The node's
-    /// record and log are kept beside the new ones
+    /// Let a validator sign again what it has signed beyond the last block, which is named: the only
+    /// validator, or one of a chain that stands and whose operators agreed. It makes another chain from
+    /// there, and whoever has seen the old blocks must be told. The node's record and log are kept
+    /// beside the new ones
     #[command(
         after_help = "Example: ombra db sign-again --home /var/lib/ombra --height 1042 --hash HASH"
     )]
@@ -99,6 +99,8 @@ pub(super) struct SignAgainArgs {
     /// Its hash; at height 0 the genesis hash
     #[arg(long)]
     hash: Hash,
+    #[command(flatten)]
+    agreed: AgreedArgs,
 }
 
 #[derive(Debug, Args)]
@@ -202,6 +204,22 @@ fn tip_line(args: &HomeArgs, word: &str, tip: &Tip, out: Out<'_>) -> Outcome {
     done(args, answer, &words, out)
 }
 
+/// Settles what stands beside a database that was made shorter, and says what the validator does then.
+fn shorter(args: &HomeArgs, word: &str, tip: &Tip, signed: Signed, out: Out<'_>) -> Outcome {
+    let follows_until = signed.follows_until();
+    signed.settle()?;
+    tip_line(args, word, tip, out)?;
+    match follows_until {
+        Some(height) if !args.json => Ok(writeln!(
+            out,
+            "this validator has signed height {height}: it follows without signing until the others \
+             have decided that height. Never do this on validators that have a third of the power \
+             together: the chain would stand (docs/operations.md section 8.6)"
+        )?),
+        Some(_) | None => Ok(()),
+    }
+}
+
 fn stats(args: &HomeArgs, out: Out<'_>) -> Outcome {
     let tables = tools::stats(&open(args)?).map_err(failed)?;
     if args.json {
@@ -300,8 +318,7 @@ fn restore(args: &RestoreArgs, out: Out<'_>) -> Outcome {
     };
     let tip = tools::restore(path, &home.database(), genesis.hash(), Options::default());
     let tip = tip.map_err(failed)?;
-    signed.settle()?;
-    tip_line(at, "restored", &tip, out)
+    shorter(at, "restored", &tip, signed, out)
 }
 
 fn rollback(args: &RollbackArgs, out: Out<'_>) -> Outcome {
@@ -319,12 +336,11 @@ fn rollback(args: &RollbackArgs, out: Out<'_>) -> Outcome {
     let tip = tools::rollback(&path, Options::default(), &replay, &mut progress(&bar));
     bar.finish_and_clear();
     let tip = tip.map_err(failed)?;
-    signed.settle()?;
-    tip_line(at, "rolled back", &tip, out)
+    shorter(at, "rolled back", &tip, signed, out)
 }
 
 fn sign_again(args: &SignAgainArgs, out: Out<'_>) -> Outcome {
-    let SignAgainArgs { at, height, hash } = args;
+    let SignAgainArgs { at, height, hash, agreed } = args;
     let home = Home::new(at.home.clone());
     let (tip, signed) = {
         let store = open(at)?;
@@ -336,8 +352,8 @@ fn sign_again(args: &SignAgainArgs, out: Out<'_>) -> Outcome {
             )));
         }
         let genesis = genesis::parse(&home.genesis())?;
-        (tip, signed::forget(&home, &genesis, &store, tip.height)?)
+        (tip, signed::forget(&home, &genesis, &store, tip.height, agreed)?)
     };
     signed.settle()?;
-    tip_line(at, "the validator signs again; the chain stands", &tip, out)
+    tip_line(at, "the validator signs again; the chain reaches", &tip, out)
 }

@@ -1,17 +1,21 @@
 //! The record of what a validator signed last, where the chain is to be made shorter than that.
 //!
 //! A validator among others may lose blocks: it gets them from the others again, and signs nothing
-//! before it is further than its record. One that decides alone cannot: nobody has the blocks, and
-//! the record forbids it to sign those heights anew. Without the record it would make another
-//! chain, which whoever has seen the first one must be told.
+//! before it is further than its record. That works only while the others decide without it. Where they
+//! cannot, the chain may stand for ever, so the commands refuse unless they are told that it may.
+//!
+//! A validator that decides alone has nobody to wait for, and the record forbids it to sign those
+//! heights anew. Without the record it makes another chain, which whoever has seen the first one must
+//! be told. The same holds for validators that have all forgotten what they signed: no node can know
+//! that, so their operators have to agree and say so.
 
 use std::path::PathBuf;
 
 use ::genesis::Genesis;
 use clap::Args;
-use consensus::LastSigned;
-use state::store::Store;
-use types::Keypair;
+use consensus::{LastSigned, ValidatorSet};
+use store::Store;
+use types::{Address, Keypair};
 
 use super::client::CliError;
 use crate::chain::next_validators;
@@ -24,6 +28,18 @@ pub(super) struct ForgetArgs {
     /// blocks must be told. Its record is kept beside the new one
     #[arg(long)]
     forget_signed: bool,
+    /// Do it although the other validators are no quorum without this one: if they have not decided
+    /// what it has signed, the chain stops
+    #[arg(long)]
+    may_stop_chain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AgreedArgs {
+    /// Say that the operators of all validators have agreed on this last block, and that no node has
+    /// a later one. Only for a chain that stands because its validators have forgotten what they signed
+    #[arg(long)]
+    all_validators_agreed: bool,
 }
 
 /// What is to be done beside the database when that is in its place.
@@ -32,14 +48,46 @@ pub(super) struct Signed {
     /// The folder of the engine's log and the record.
     directory: PathBuf,
     forgets_record: bool,
+    follows_until: Option<u64>,
+}
+
+/// A validator of some home.
+struct Owner {
+    directory: PathBuf,
+    last: LastSigned,
+    address: Address,
+    /// Who decides the next block.
+    set: ValidatorSet,
+}
+
+impl Owner {
+    /// The validator of `home`; none if it has no key or has signed nothing.
+    fn read(home: &Home, genesis: &Genesis, store: &Store) -> Result<Option<Self>, CliError> {
+        let failed = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
+        let directory = home.consensus();
+        if !home.validator_key().exists() {
+            return Ok(None);
+        }
+        let last = consensus::last_signed(&directory).map_err(|error| failed(&error))?;
+        let Some(last) = last else { return Ok(None) };
+        let seed = keyfile::read(&home.validator_key()).map_err(|error| failed(&error))?;
+        let spec = node::chain_spec(genesis).map_err(|error| failed(&error))?;
+        let set = next_validators(store, &spec).map_err(|error| failed(&error))?.next;
+        let address = Keypair::from_seed(&seed).address();
+        Ok(Some(Self { directory, last, address, set }))
+    }
+
+    fn is_only(&self) -> bool {
+        self.set.is_only(&self.address)
+    }
 }
 
 /// Looks whether the node of `home` could go on at `height`.
 ///
 /// # Errors
-/// [`CliError::Usage`] if it decides alone, has signed later heights, and the flag is missing, or
-/// if the flag is given to one that does not decide alone; [`CliError::Failed`] if files cannot be
-/// read.
+/// [`CliError::Usage`] if it has signed later heights, nobody could decide them without it, and the
+/// flag for that is missing; or if `--forget-signed` is given to one that does not decide alone.
+/// [`CliError::Failed`] if files cannot be read.
 pub(super) fn look(
     home: &Home,
     genesis: &Genesis,
@@ -47,65 +95,94 @@ pub(super) fn look(
     height: u64,
     args: &ForgetArgs,
 ) -> Result<Signed, CliError> {
-    let failed = |error: &dyn std::fmt::Display| CliError::Failed(error.to_string());
+    let ForgetArgs { forget_signed, may_stop_chain } = *args;
     let directory = home.consensus();
-    let kept = Signed { directory: directory.clone(), forgets_record: false };
-    if !home.validator_key().exists() {
+    let kept = Signed { directory, forgets_record: false, follows_until: None };
+    let Some(owner) = Owner::read(home, genesis, store)? else { return Ok(kept) };
+    let LastSigned { height: signed, round } = owner.last;
+    if forget_signed && !owner.is_only() {
+        return Err(CliError::Usage(
+            "--forget-signed is for a validator that decides alone: this one could contradict \
+             itself before the others. If the chain has stopped, see docs/operations.md section 8.6"
+                .to_owned(),
+        ));
+    }
+    if signed <= height {
         return Ok(kept);
     }
-    let Some(LastSigned { height: signed, round }) =
-        consensus::last_signed(&directory).map_err(|error| failed(&error))?
-    else {
-        return Ok(kept);
-    };
-    let seed = keyfile::read(&home.validator_key()).map_err(|error| failed(&error))?;
-    let spec = node::chain_spec(genesis).map_err(|error| failed(&error))?;
-    let set = next_validators(store, &spec).map_err(|error| failed(&error))?.next;
-    let is_only = set.is_only(&Keypair::from_seed(&seed).address());
-    match (is_only, args.forget_signed) {
-        (false, true) => Err(CliError::Usage(
-            "--forget-signed is for a validator that decides alone: this one could contradict \
-             itself before the others"
-                .to_owned(),
-        )),
-        (true, false) if signed > height => Err(CliError::Usage(format!(
+    if owner.is_only() && !forget_signed {
+        return Err(CliError::Usage(format!(
             "this validator decides alone and has signed height {signed} round {round}; at height \
              {height} it could never sign again, and the node would not go on. With \
              --forget-signed it makes another chain from there (docs/operating.md section 4)"
-        ))),
-        (true, true) if signed > height => Ok(Signed { directory, forgets_record: true }),
-        _ => Ok(kept),
+        )));
     }
+    if owner.is_only() {
+        return Ok(Signed { forgets_record: true, ..kept });
+    }
+    if !may_stop_chain && !owner.set.is_quorum_without(&owner.address) {
+        return Err(CliError::Usage(format!(
+            "this validator has signed height {signed} round {round}. At height {height} it signs \
+             nothing until the others have decided height {signed}, and they are no quorum without \
+             it: unless they have that block already, the chain stops. With --may-stop-chain it is \
+             done all the same (docs/operations.md section 8.6)"
+        )));
+    }
+    Ok(Signed { follows_until: Some(signed), ..kept })
 }
 
 /// Has the node of `home` forget what it has signed beyond `height`, the end of its chain.
 ///
 /// # Errors
-/// [`CliError::Usage`] if it does not decide alone, or has signed nothing beyond; else as [`look`].
+/// [`CliError::Usage`] if it has signed nothing beyond, or remembers what it signed, or if others
+/// decide with it and `args` does not say that they agreed; [`CliError::Failed`] if files cannot be read.
 pub(super) fn forget(
     home: &Home,
     genesis: &Genesis,
     store: &Store,
     height: u64,
+    args: &AgreedArgs,
 ) -> Result<Signed, CliError> {
-    let signed = look(home, genesis, store, height, &ForgetArgs { forget_signed: true })?;
-    if signed.forgets_record {
-        return Ok(signed);
+    let owner = Owner::read(home, genesis, store)?.filter(|owner| owner.last.height > height);
+    let Some(owner) = owner else {
+        return Err(CliError::Usage(format!(
+            "the validator of this home has signed nothing beyond block {height}: there is nothing to \
+             forget"
+        )));
+    };
+    let signed = owner.last.height;
+    if !owner.is_only() && !args.all_validators_agreed {
+        return Err(CliError::Usage(format!(
+            "this validator does not decide alone, and has signed height {signed}. If any node has block \
+             {signed}, start that node: this one gets the block and signs again by itself. If it signs \
+             height {signed} anew although the block exists, there are two blocks of one height: \
+             confirmed payments can vanish, and the two signatures prove the key's fault. \
+             --all-validators-agreed is for a chain that stands and for nothing else; first follow \
+             docs/operations.md section 8.6"
+        )));
     }
-    let message = format!(
-        "the validator of this home has signed nothing beyond block {height}: there is nothing to forget"
-    );
-    Err(CliError::Usage(message))
+    if !owner.is_only() && consensus::remembers(&owner.directory, owner.last, height) {
+        return Err(CliError::Usage(format!(
+            "this validator remembers what it signed of height {signed}: start it, it signs by itself. \
+             What it remembers protects a block that may exist"
+        )));
+    }
+    Ok(Signed { directory: owner.directory, forgets_record: true, follows_until: None })
 }
 
 impl Signed {
+    /// The height that the validator follows to without signing; none if it signs at once.
+    pub(super) const fn follows_until(&self) -> Option<u64> {
+        self.follows_until
+    }
+
     /// Sets the engine's log aside, which is of heights that are no longer there, and the record if
     /// that was asked for.
     ///
     /// # Errors
     /// [`CliError::File`] if they cannot be moved.
     pub(super) fn settle(self) -> Result<(), CliError> {
-        let Self { directory, forgets_record } = self;
+        let Self { directory, forgets_record, follows_until: _ } = self;
         let moved = || {
             consensus::archive_log(&directory)?;
             if forgets_record {

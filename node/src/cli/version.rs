@@ -21,7 +21,7 @@ pub(crate) const PROTOCOL: &str = "v6";
 
 pub(super) fn run(args: &VersionArgs, out: Out<'_>) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
-    let format = state::store::FORMAT;
+    let format = store::FORMAT;
     if args.json {
         let answer = json!({
             "version": version, "commit": COMMIT, "protocol": PROTOCOL, "databaseFormat": format,

@@ -1,11 +1,13 @@
 //! Chunks from several peers at once.
 //!
 //! An answer is a MiB or the rest, so one that is shorter is the last, and what there is then is judged:
-//! whoever sent crumbs or too little sent something wrong. Each answer has its time, which makes a least
-//! rate. One that is too slow is asked no more, and what it was asked for comes from others.
+//! whoever sent crumbs or too little sent something wrong. Each answer has its time. One that is too
+//! slow is asked no more, and what it was asked for comes from others. All chunks together have to come
+//! at a least rate, else the fetch ends: chunks that only liars have may come one in twenty seconds.
 //!
-//! How long a chunk is, is only said by whoever made the manifest. So it is never held against the peer
-//! that sends the chunk: bytes that have the right hash are right.
+//! How long a chunk is, is only said by whoever made the manifest. Bytes that have the right hash are
+//! right, and if they are not as many as the manifest says, those lied who made it. More than it says is
+//! not fetched, because the memory for all answers has a bound.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -13,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use p2p::{AskError, Handle, PeerKey};
 use parking_lot::Mutex;
-use state::store::offers::{CHUNK_BYTES_MAX, ImportError, Intake, Want};
-use tokio::sync::Notify;
+use store::offers::{CHUNK_BYTES_MAX, ImportError, Intake, OfferError, Want};
+use tokio::sync::{AcquireError, Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 use types::Hash;
 
 use super::SyncError;
@@ -29,6 +32,13 @@ const FAILURES_MAX: u32 = 3;
 const BUSY_WAIT: Duration = Duration::from_millis(200);
 /// How often such a peer is asked again.
 const BUSY_MAX: u32 = 50;
+/// The least rate of all chunks together, in bytes per second: what one peer makes that is as slow as
+/// it may be, with the chunks that it is asked for at the same time.
+const RATE_MIN: u64 = 64 << 10;
+/// How long no chunk may come, beside the time that the largest takes at the least rate.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// The most bytes of chunks that are under way, from however many peers.
+const UNDER_WAY_BYTES_MAX: u32 = 128 << 20;
 /// How often progress is logged.
 const REPORT_INTERVAL: Duration = Duration::from_secs(2);
 /// What nodes send in one answer, if there is as much.
@@ -50,6 +60,16 @@ pub(super) enum Lack {
     Absent,
     /// It took longer than an honest peer may.
     Slow,
+    /// It sent more bytes than were asked for, so that the hash could not be found.
+    Excess,
+}
+
+/// What came of something that was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Whole {
+    pub(super) bytes: Vec<u8>,
+    /// Whether the last answer was the rest, so that these are all the bytes that the peer has.
+    pub(super) is_end: bool,
 }
 
 /// What all workers share.
@@ -60,7 +80,45 @@ struct Work {
     changed: Notify,
     /// Peers that are asked no more.
     slow: Mutex<BTreeSet<PeerKey>>,
+    /// What the manifest says that is not so.
+    lie: Mutex<Option<OfferError>>,
+    /// Room for answers, in bytes.
+    room: Semaphore,
+    patience: Mutex<Patience>,
+    /// Cancelled when nothing is to be fetched any more.
+    over: CancellationToken,
     figures: Mutex<Figures>,
+}
+
+/// How long chunks are waited for: what came pays for the time that it took at the least rate.
+#[derive(Debug)]
+struct Patience {
+    max: Duration,
+    left: Duration,
+    since: Instant,
+}
+
+impl Patience {
+    fn new(patience: Duration, largest: u64, now: Instant) -> Self {
+        let max = patience.saturating_add(time_of(largest));
+        Self { max, left: max, since: now }
+    }
+
+    fn gained(&mut self, bytes: u64, now: Instant) {
+        let left = self.left.saturating_sub(now.saturating_duration_since(self.since));
+        self.left = left.saturating_add(time_of(bytes)).min(self.max);
+        self.since = now;
+    }
+
+    /// When it ends, if nothing more comes.
+    fn end(&self) -> Instant {
+        self.since + self.left
+    }
+}
+
+/// The time that so many bytes take at the least rate.
+fn time_of(bytes: u64) -> Duration {
+    Duration::from_millis(bytes.saturating_mul(1_000) / RATE_MIN)
 }
 
 /// What is still to be fetched.
@@ -90,23 +148,33 @@ struct Figures {
 pub(super) struct Fetched {
     /// Whether everything is there.
     pub(super) is_all: bool,
-    /// Peers that were too slow.
+    /// Whether all together were too slow.
+    pub(super) was_slow: bool,
+    /// Peers that were too slow, or did not send what they were asked for.
     pub(super) slow: BTreeSet<PeerKey>,
+    /// What the manifest says that is not so.
+    pub(super) lie: Option<OfferError>,
 }
 
-/// Fetches what is missing. What came stays.
+/// Fetches what is missing, and ends when no chunk comes for so long. What came stays.
 pub(super) async fn fetch_chunks(
     sources: Vec<Source>,
     intake: &Arc<Intake>,
+    patience: Duration,
 ) -> Result<Fetched, SyncError> {
     let missing = intake.missing();
     let all = missing.iter().map(|want| want.bytes).fold(0, u64::saturating_add);
+    let largest = missing.iter().map(|want| want.bytes).max().unwrap_or(0);
     let now = Instant::now();
     let work = Arc::new(Work {
         intake: Arc::clone(intake),
         queue: Mutex::new(Queue { open: missing.into(), under_way: 0 }),
         changed: Notify::new(),
         slow: Mutex::default(),
+        lie: Mutex::default(),
+        room: Semaphore::new(usize::try_from(UNDER_WAY_BYTES_MAX).unwrap_or(usize::MAX)),
+        patience: Mutex::new(Patience::new(patience, largest, now)),
+        over: CancellationToken::new(),
         figures: Mutex::new(Figures { started: now, told: now, done: 0, all }),
     });
     let mut workers = JoinSet::new();
@@ -115,12 +183,27 @@ pub(super) async fn fetch_chunks(
             workers.spawn(worker(source.clone(), Arc::clone(&work)));
         }
     }
-    while let Some(ended) = workers.join_next().await {
-        answer_of(ended).ok_or(SyncError::Thread)??;
+    let mut was_slow = false;
+    loop {
+        let end = work.patience.lock().end();
+        let ended = tokio::time::timeout_at(end.into(), workers.join_next()).await;
+        match ended {
+            Ok(None) => break,
+            Ok(Some(ended)) => answer_of(ended).ok_or(SyncError::Thread)??,
+            // Chunks may have come meanwhile.
+            Err(_elapsed) if work.patience.lock().end() > Instant::now() => {}
+            Err(_elapsed) if was_slow => break,
+            Err(_elapsed) => {
+                was_slow = true;
+                work.end();
+            }
+        }
     }
-    let slow = work.slow.lock().clone();
-    Ok(Fetched { is_all: intake.missing().is_empty(), slow })
+    let (slow, lie) = (work.slow.lock().clone(), work.lie.lock().take());
+    Ok(Fetched { is_all: intake.missing().is_empty(), was_slow, slow, lie })
 }
+
+type Room<'a> = Result<SemaphorePermit<'a>, AcquireError>;
 
 impl Work {
     fn next(&self) -> Next {
@@ -141,7 +224,7 @@ impl Work {
         loop {
             // Before the look, so that no change is missed.
             let changed = self.changed.notified();
-            if self.slow.lock().contains(&peer) {
+            if self.over.is_cancelled() || self.slow.lock().contains(&peer) {
                 return None;
             }
             match self.next() {
@@ -150,6 +233,26 @@ impl Work {
                 Next::Nothing => return None,
             }
         }
+    }
+
+    /// Has all workers end. What is being checked is still kept.
+    fn end(&self) {
+        self.over.cancel();
+        self.changed.notify_waiters();
+    }
+
+    /// Asks a peer for a chunk when there is room for it; none if the fetch is over. The room is to be
+    /// held as long as the chunk is.
+    async fn ask(&self, source: &Source, want: &Want) -> Option<(Room<'_>, Result<Whole, Lack>)> {
+        // The last answer may have a MiB where the manifest says less.
+        let bytes = want.bytes.min(CHUNK_BYTES_MAX).saturating_add(PIECE_BYTES);
+        let bytes = u32::try_from(bytes).unwrap_or(UNDER_WAY_BYTES_MAX).min(UNDER_WAY_BYTES_MAX);
+        let asked = async {
+            // The semaphore is never closed.
+            let room = self.room.acquire_many(bytes).await;
+            (room, fetch_whole(source, want.hash, want.bytes).await)
+        };
+        self.over.run_until_cancelled(asked).await
     }
 
     /// A chunk is there, or has to be asked of somebody else.
@@ -169,52 +272,62 @@ async fn worker(source: Source, work: Arc<Work>) -> Result<(), ImportError> {
     let mut failures = 0;
     while failures < FAILURES_MAX {
         let Some(want) = work.take(source.peer).await else { return Ok(()) };
-        let kept = match fetch_whole(&source, want.hash, CHUNK_BYTES_MAX).await {
-            Ok(bytes) => keep(&source, &work, want, bytes).await?,
-            Err(Lack::Absent) => false,
-            Err(lack @ Lack::Slow) => {
-                if work.slow.lock().insert(source.peer) {
-                    tracing::warn!(
-                        peer = %source.peer, chunk = %want.hash, bytes = want.bytes, ?lack,
-                        "a peer gives a chunk of a snapshot too slowly; others are asked"
-                    );
-                }
-                false
-            }
+        let kept = match work.ask(&source, &want).await {
+            None => Ok(false),
+            Some((_room, Ok(whole))) => keep(&source, &work, want, whole).await?,
+            Some((_room, Err(lack))) => Err(lack),
         };
-        if kept {
+        if let Err(lack @ (Lack::Slow | Lack::Excess)) = kept
+            && work.slow.lock().insert(source.peer)
+        {
+            tracing::warn!(
+                peer = %source.peer, chunk = %want.hash, bytes = want.bytes, ?lack,
+                "a peer does not give a chunk of a snapshot as it should; others are asked"
+            );
+        }
+        let is_kept = kept == Ok(true);
+        if is_kept {
             failures = 0;
+            work.patience.lock().gained(want.bytes, Instant::now());
             report(&work, want.bytes);
         } else {
             failures = failures.saturating_add(1);
         }
-        work.put_back((!kept).then_some(want));
+        work.put_back((!is_kept).then_some(want));
     }
     Ok(())
 }
 
 /// Checks a chunk and keeps it. A wrong one is its sender's fault, since it is named by what it
-/// contains.
+/// contains. If it is right and not what the manifest says of it, nobody needs the rest.
 async fn keep(
     source: &Source,
     work: &Arc<Work>,
     want: Want,
-    bytes: Vec<u8>,
-) -> Result<bool, ImportError> {
+    Whole { bytes, is_end }: Whole,
+) -> Result<Result<bool, Lack>, ImportError> {
     let intake = Arc::clone(&work.intake);
     let kept = tokio::task::spawn_blocking(move || intake.keep(&want, &bytes)).await;
     match answer_of(kept) {
-        Some(Ok(())) => Ok(true),
+        Some(Ok(())) => Ok(Ok(true)),
+        // The chunk may be longer than the manifest says.
+        Some(Err(ImportError::Offer(_))) if !is_end => Ok(Err(Lack::Excess)),
         Some(Err(ImportError::Offer(error))) => {
             source.handle.blame(source.peer, format!("a chunk of a snapshot: {error}")).await;
-            Ok(false)
+            Ok(Ok(false))
+        }
+        Some(Err(ImportError::Manifest(error))) => {
+            work.lie.lock().get_or_insert(error);
+            work.end();
+            Ok(Ok(false))
         }
         Some(Err(error)) => Err(error),
-        None => Ok(false),
+        None => Ok(Ok(false)),
     }
 }
 
-/// All bytes of an offer or a chunk, in as many answers as it takes, or at least `bytes_max` of them.
+/// All bytes of an offer or a chunk, in as many answers as it takes, or those of the answers until there
+/// are `bytes_max`: at most a MiB more.
 ///
 /// # Errors
 /// [`Lack`] if the peer has no such thing, or an answer does not come in time.
@@ -222,20 +335,20 @@ pub(super) async fn fetch_whole(
     source: &Source,
     hash: Hash,
     bytes_max: u64,
-) -> Result<Vec<u8>, Lack> {
-    let mut whole = Vec::new();
+) -> Result<Whole, Lack> {
+    let mut bytes = Vec::new();
     let mut busy = 0;
     loop {
-        let offset = length(&whole);
+        let offset = length(&bytes);
         let asked = Instant::now();
         let time = source.answer_time;
         match source.handle.piece(source.peer, (hash, offset), time).await {
-            Ok(piece) if piece.is_empty() && whole.is_empty() => return Err(Lack::Absent),
+            Ok(piece) if piece.is_empty() && bytes.is_empty() => return Err(Lack::Absent),
             Ok(piece) => {
-                let is_last = length(&piece) < PIECE_BYTES;
-                whole.extend(piece);
-                if is_last || length(&whole) >= bytes_max {
-                    return Ok(whole);
+                let is_end = length(&piece) < PIECE_BYTES;
+                bytes.extend(piece);
+                if is_end || length(&bytes) >= bytes_max {
+                    return Ok(Whole { bytes, is_end });
                 }
             }
             Err(AskError::Busy) if busy < BUSY_MAX => {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use p2p::PeerKey;
 use p2p::ports::SnapshotHead;
-use state::store::offers::{FORMAT, OFFER_BYTES_MAX, Offer, OfferError, Verified};
+use p2p::{Peer, PeerKey};
+use store::offers::{FORMAT, OFFER_BYTES_MAX, Offer, OfferError, Verified};
 use tokio::task::JoinSet;
 use types::Hash;
 
 use super::Job;
-use super::choose::{self, Choice, Content};
+use super::choose::{self, Choice, Content, Teller};
 use super::fetch::{self, Source, fetch_whole};
 use crate::replay::ChainReplay;
 use crate::supervisor::answer_of;
@@ -29,8 +29,8 @@ const AGAIN_TIME: Duration = Duration::from_millis(500);
 const HEADS_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long a peer may take for all that it is asked about its offers.
 const OFFERS_OF_PEER_TIME_MAX: Duration = Duration::from_secs(30);
-/// How many peers are asked at once; each may send an offer of 16 MiB. Who is next is left to chance,
-/// so that nobody gains by being there first.
+/// How many strangers are asked at once, and how many named peers beside them; each may send an offer
+/// of 16 MiB. Who is next is left to chance, so that nobody gains by being there first.
 const PEERS_ASKED_MAX: usize = 8;
 /// How many offers of one peer are looked at, the newest first. Two, because peers go on to a newer
 /// snapshot at different moments.
@@ -40,7 +40,7 @@ const OFFERS_OF_PEER: usize = 2;
 /// might not fit into the memory.
 #[derive(Clone, Copy, Debug)]
 struct Told {
-    peer: PeerKey,
+    teller: Teller<PeerKey>,
     content: Content,
     head: SnapshotHead,
 }
@@ -53,9 +53,16 @@ pub(super) struct Gathered {
     told: Vec<Told>,
 }
 
+impl Gathered {
+    /// All who offer anything, and so have chunks. Nobody twice.
+    pub(super) fn tellers(&self) -> BTreeSet<Teller<PeerKey>> {
+        self.told.iter().map(|told| told.teller).collect()
+    }
+}
+
 /// What came of asking one peer.
 struct Answer {
-    peer: PeerKey,
+    teller: Teller<PeerKey>,
     /// Whether it said what it offers.
     has_answered: bool,
     told: Vec<Told>,
@@ -74,10 +81,10 @@ enum Lack {
 /// Where the gathering stands.
 #[derive(Default)]
 struct Round {
-    /// When each peer was asked last, and what it offers.
+    /// When each peer was asked last, which lies ahead while it is being asked.
     asked: BTreeMap<PeerKey, Instant>,
     told: Vec<Told>,
-    /// When the first offer came, and the first answer.
+    /// When the first offer of a peer with a voice came, and the first answer.
     first: Option<Instant>,
     answered: Option<Instant>,
 }
@@ -104,11 +111,12 @@ impl Job<'_> {
                 Ok(None) => tokio::time::sleep(LOOK_INTERVAL).await,
                 Err(_elapsed) => {}
             }
-            let told: Vec<_> = round.told.iter().map(|told| (told.peer, told.content)).collect();
+            let told: Vec<_> = round.told.iter().map(|told| (told.teller, told.content)).collect();
             let choices = choose::order(&told, tries);
             let passed = |since: Option<Instant>| since.map(|since| since.elapsed());
-            let tellers: BTreeSet<PeerKey> = told.iter().map(|(peer, _)| *peer).collect();
-            let state = (tellers.len(), !asks.is_empty());
+            let tellers: BTreeSet<_> = told.iter().map(|(teller, _)| *teller).collect();
+            let speakers = tellers.iter().filter(|teller| teller.has_voice).count();
+            let state = (speakers, !asks.is_empty());
             let is_decided =
                 passed(round.first).is_some_and(|time| choose::is_decided(&choices, state, time));
             let is_hopeless = round.first.is_none()
@@ -120,36 +128,40 @@ impl Job<'_> {
         }
     }
 
-    /// Asks peers that were not asked yet, and those again that offered nothing.
+    /// Asks peers that were not asked yet, and those again that offered nothing. Strangers take no
+    /// named peer's turn.
     fn ask_more(&self, round: &mut Round, asks: &mut JoinSet<Answer>) {
-        let mut peers: Vec<PeerKey> = self.handle.peers().iter().map(|peer| peer.key).collect();
-        peers.retain(|peer| {
-            let has_told = round.told.iter().any(|told| told.peer == *peer);
-            let is_due = round.asked.get(peer).is_none_or(|last| last.elapsed() >= AGAIN_TIME);
-            is_due && !has_told && !self.has_failed(peer)
-        });
-        shuffle(&mut peers);
-        for peer in peers {
-            if asks.len() >= PEERS_ASKED_MAX {
-                return;
+        let all_speak = self.handle.named() == 0;
+        let (named, strange): (Vec<Peer>, Vec<Peer>) =
+            self.handle.peers().into_iter().partition(|peer| peer.is_named);
+        for peers in [named, strange] {
+            let under_way = peers.iter().filter(|peer| round.is_asking(&peer.key)).count();
+            let mut due: Vec<Teller<PeerKey>> = peers
+                .iter()
+                .filter(|peer| round.is_due(&peer.key) && !self.has_failed(&peer.key))
+                .map(|peer| Teller { peer: peer.key, has_voice: all_speak || peer.is_named })
+                .collect();
+            shuffle(&mut due);
+            for teller in due.into_iter().take(PEERS_ASKED_MAX.saturating_sub(under_way)) {
+                // Nobody is asked twice at the same time.
+                round.asked.insert(teller.peer, Instant::now() + OFFERS_OF_PEER_TIME_MAX);
+                let source = self.source(teller.peer);
+                asks.spawn(ask((source, teller.has_voice), Arc::clone(&self.replay)));
             }
-            // Nobody is asked twice at the same time.
-            round.asked.insert(peer, Instant::now() + OFFERS_OF_PEER_TIME_MAX);
-            asks.spawn(ask(self.source(peer), Arc::clone(&self.replay)));
         }
     }
 
     async fn note(&self, answer: Answer, lies: &BTreeSet<Content>, round: &mut Round) {
-        let Answer { peer, has_answered, mut told, lack } = answer;
+        let Answer { teller: Teller { peer, has_voice }, has_answered, mut told, lack } = answer;
         round.asked.insert(peer, Instant::now());
-        if has_answered {
+        if has_answered && has_voice {
             round.answered.get_or_insert_with(Instant::now);
         }
         if let Some(lack) = lack {
             self.lacks(peer, lack).await;
         }
         told.retain(|told| !lies.contains(&told.content));
-        if !told.is_empty() && round.first.is_none() {
+        if !told.is_empty() && has_voice && round.first.is_none() {
             round.first = Some(Instant::now());
         }
         round.told.extend(told);
@@ -159,7 +171,7 @@ impl Job<'_> {
         match lack {
             Lack::Withheld { .. } => {
                 tracing::warn!(%peer, error = %lack, "a peer does not give what it offers");
-                self.fault(&[peer]);
+                self.fault([peer]);
             }
             Lack::Wrong(error) => {
                 tracing::warn!(%peer, %error, "a snapshot is refused");
@@ -175,23 +187,35 @@ impl Job<'_> {
         gathered: &Gathered,
         choice: &Choice<PeerKey>,
     ) -> Option<Verified> {
-        for Told { peer, content, head } in &gathered.told {
-            if *content != choice.content || !choice.peers.contains(peer) {
+        for Told { teller, content, head } in &gathered.told {
+            if *content != choice.content {
                 continue;
             }
-            match verified(&self.source(*peer), *head, Arc::clone(&self.replay)).await {
+            match verified(&self.source(teller.peer), *head, Arc::clone(&self.replay)).await {
                 Ok(verified) => return Some(verified),
-                Err(lack) => self.lacks(*peer, lack).await,
+                Err(lack) => self.lacks(teller.peer, lack).await,
             }
         }
         None
     }
 }
 
+impl Round {
+    fn is_asking(&self, peer: &PeerKey) -> bool {
+        self.asked.get(peer).is_some_and(|last| *last > Instant::now())
+    }
+
+    fn is_due(&self, peer: &PeerKey) -> bool {
+        let has_told = self.told.iter().any(|told| told.teller.peer == *peer);
+        let last = self.asked.get(peer);
+        !has_told && !self.is_asking(peer) && last.is_none_or(|last| last.elapsed() >= AGAIN_TIME)
+    }
+}
+
 /// Asks a peer what it offers, and follows its newest offers from genesis.
-async fn ask(source: Source, replay: Arc<ChainReplay>) -> Answer {
-    let peer = source.peer;
-    let mut answer = Answer { peer, has_answered: false, told: Vec::new(), lack: None };
+async fn ask((source, has_voice): (Source, bool), replay: Arc<ChainReplay>) -> Answer {
+    let teller = Teller { peer: source.peer, has_voice };
+    let mut answer = Answer { teller, has_answered: false, told: Vec::new(), lack: None };
     let work = ask_all(&source, replay, &mut answer);
     if tokio::time::timeout(OFFERS_OF_PEER_TIME_MAX, work).await.is_err() {
         answer.lack = Some(Lack::Withheld { height: 0, lack: fetch::Lack::Slow });
@@ -210,10 +234,11 @@ async fn ask_all(source: &Source, replay: Arc<ChainReplay>, answer: &mut Answer)
             Ok(verified) => {
                 let content = Content {
                     height: verified.tip.height,
+                    block: verified.tip.hash,
                     root: verified.tip.state_root,
                     manifest: verified.offer.manifest.hash(),
                 };
-                answer.told.push(Told { peer: *peer, content, head });
+                answer.told.push(Told { teller: answer.teller, content, head });
             }
             Err(lack) => {
                 answer.lack = Some(lack);
@@ -235,7 +260,7 @@ async fn verified(
         return Err(form("the length of an offer"));
     }
     let encoded = fetch_whole(source, hash, bytes).await;
-    let encoded = encoded.map_err(|lack| Lack::Withheld { height, lack })?;
+    let encoded = encoded.map_err(|lack| Lack::Withheld { height, lack })?.bytes;
     let found = Hash::digest(&encoded);
     if found != hash {
         return Err(Lack::Wrong(OfferError::Chunk { found, expected: hash }));
@@ -248,13 +273,13 @@ async fn verified(
 }
 
 /// Puts peers into an order that nobody can foresee.
-fn shuffle(peers: &mut [PeerKey]) {
+fn shuffle(tellers: &mut [Teller<PeerKey>]) {
     let mut seed = [0; 32];
     if getrandom::fill(&mut seed).is_err() {
         // Their own order, then.
         return;
     }
-    peers.sort_by_cached_key(|peer| {
+    tellers.sort_by_cached_key(|Teller { peer, has_voice: _ }| {
         *Hash::digest_parts(&[&seed, peer.to_string().as_bytes()]).as_bytes()
     });
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use p2p::{DownloadFigures, Handle, Peer, PeerKey, Range};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
-use state::store::Tip;
-use state::store::tools::{EncodedBlock, Supply, follow};
+use store::Tip;
+use store::tools::{EncodedBlock, Supply, follow};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use txpool::Pool;
@@ -24,10 +24,11 @@ use super::claims::{Belief, Claim, claim};
 use super::confirm::{Confirm, Verdict};
 use super::progress::{End, Progress};
 use super::proof::Provers;
-use super::trust::{Trust, VOICES};
+use super::trust::{Start, Trust, VOICES};
+use super::voices::{Next, Standing, has_met, is_followed};
 use super::{BLOCKS_NEAR, Phase, SyncState, gauge};
 use crate::adapters::events::EventBus;
-use crate::chain::Chain;
+use crate::chain::{Chain, next_validators};
 use crate::clock::now_ms;
 use crate::fault::Fault;
 use crate::replay::ChainReplay;
@@ -83,6 +84,7 @@ impl CatchUp {
     /// # Errors
     /// [`Fault`] for trouble of our own; a peer's trouble is the peer's.
     pub(crate) async fn run(self: Arc<Self>, stop: &CancellationToken) -> Result<(), Fault> {
+        let begun = Instant::now();
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
             () = self.meet() => {}
@@ -99,7 +101,8 @@ impl CatchUp {
                 outcome?;
                 answer_of(settled).unwrap_or(Ok(()))?;
             }
-            if self.may_go_on() || stop.is_cancelled() {
+            let may_go_on = stop.run_until_cancelled(self.may_go_on(begun)).await;
+            if may_go_on.unwrap_or(Ok(true))? {
                 break figures;
             }
             self.tell_lack(&mut told);
@@ -119,11 +122,42 @@ impl CatchUp {
 
     /// Whether consensus may start. Its own network asks one peer for blocks, so a node that believes
     /// no single peer first has what two of them have.
-    fn may_go_on(&self) -> bool {
-        let peers: Vec<Peer> = self.peers().collect();
-        let claims: Vec<Claim> = peers.iter().filter_map(|peer| claim(peer, |_| false)).collect();
-        let is_there = |height| self.chain.tip().height >= height;
-        self.voices() < VOICES || Belief::agreed(&claims).is_some_and(is_there)
+    async fn may_go_on(&self, begun: Instant) -> Result<bool, Fault> {
+        if self.voices() < VOICES {
+            return Ok(true);
+        }
+        let named: Vec<Peer> = self.peers().filter(|peer| peer.is_named).collect();
+        let claims: Vec<Claim> = named.iter().filter_map(|peer| claim(peer, |_| false)).collect();
+        let Tip { height, hash, timestamp, .. } = self.chain.tip();
+        let standing = Standing {
+            height,
+            age: Start::by_age(timestamp, now_ms(), self.trust.period),
+            is_needed: self.is_needed()?,
+            has_met: has_met(named.len(), self.network.named(), begun.elapsed(), self.wait),
+        };
+        match standing.judge(&claims) {
+            Next::GoOn => Ok(true),
+            Next::Wait => Ok(false),
+            Next::Ask => {
+                let is_common = height == 0 || self.confirm().is_common(height, &hash).await;
+                Ok(is_common && !is_followed(&self.network, &self.chain, named).await)
+            }
+        }
+    }
+
+    /// Whether there is no block after the tip without the own vote.
+    fn is_needed(&self) -> Result<bool, Fault> {
+        let Some(own) = self.trust.own else { return Ok(false) };
+        let set = next_validators(self.chain.store(), self.chain.spec())?.next;
+        Ok(!set.is_quorum_without(&own))
+    }
+
+    fn confirm(&self) -> Confirm<'_> {
+        Confirm {
+            network: &self.network,
+            voices: self.voices(),
+            limits: SizeLimits::from(self.chain.spec().params()),
+        }
     }
 
     /// Says now and then why the node does not go on.
@@ -261,11 +295,7 @@ impl CatchUp {
         let first = self.chain.tip().height.saturating_add(1);
         let goal = || self.goal(figures).unwrap_or_default();
         let download = self.network.download(first, &goal, out, figures.clone());
-        let confirm = Confirm {
-            network: &self.network,
-            voices: self.voices(),
-            limits: SizeLimits::from(self.chain.spec().params()),
-        };
+        let confirm = self.confirm();
         let all = async {
             // The sending ends go with the download and with what confirms it, and the execution
             // comes to its end.

@@ -98,6 +98,13 @@ impl Confirm<'_> {
         }
     }
 
+    /// Whether enough of the named peers have this block now.
+    pub(super) async fn is_common(&self, height: u64, hash: &Hash) -> bool {
+        let mut tally = Tally::default();
+        self.ask(height, hash, &mut tally).await;
+        tally.verdict(hash, self.voices) == Some(true)
+    }
+
     fn named(&self) -> impl Iterator<Item = Peer> {
         self.network.peers().into_iter().filter(|peer| peer.is_named)
     }

@@ -12,6 +12,7 @@ mod confirm;
 mod progress;
 mod proof;
 mod trust;
+mod voices;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use p2p::{Handle, Peer, PeerKey};
-use types::{SizeLimits, UncheckedBlock};
+use types::{Header, SizeLimits, UncheckedBlock};
 
 use crate::chain::{Chain, next_validators};
 
@@ -55,7 +55,7 @@ impl Provers {
         let height = chain.tip().height.saturating_add(1);
         let asked = self.choose(peers, Instant::now()).into_iter().map(async |peer| {
             let blocks = network.blocks(peer.key, (height, 1), PROOF_TIME_MAX).await.ok()?;
-            let timestamp = decided_at(chain, height, blocks.first()?)?;
+            let timestamp = decided(chain, height, blocks.first()?)?.timestamp;
             Some(Proof { peer, timestamp })
         });
         let mut asked: FuturesUnordered<_> = asked.collect();
@@ -69,13 +69,17 @@ impl Provers {
     }
 }
 
-/// The timestamp of a block, if it is the decided one of the height after the tip.
-fn decided_at(chain: &Chain, height: u64, block: &p2p::ports::EncodedBlock) -> Option<u64> {
+/// The header of a block, if it is the decided one of the height after the tip.
+pub(super) fn decided(
+    chain: &Chain,
+    height: u64,
+    block: &p2p::ports::EncodedBlock,
+) -> Option<Header> {
     let limits = SizeLimits::from(chain.spec().params());
     let header = UncheckedBlock::decode(&block.bytes, &limits).ok()?.header;
     // Of the database: what is in memory may be of before the node caught up.
     let set = next_validators(chain.store(), chain.spec()).ok()?.next;
     let id = &chain.spec().rules.chain_id;
     consensus::verify_certificate(id, &set, height, &header.hash(), &block.certificate).ok()?;
-    Some(header.timestamp)
+    Some(header)
 }

@@ -9,7 +9,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use types::{Hash, Keypair};
+use types::{Address, Hash, Keypair};
 
 use crate::chain::Chain;
 use crate::clock::now_ms;
@@ -98,8 +98,12 @@ pub(crate) enum Start {
 pub(crate) struct Trust {
     pub(crate) start: Start,
     pub(crate) trusted: Option<TrustedBlock>,
+    /// For how long keys are worth something.
+    pub(crate) period: Duration,
     /// The node's own vote decides blocks, so that nobody has one which it did not make.
     pub(crate) decides_alone: bool,
+    /// The node's own validator.
+    pub(crate) own: Option<Address>,
 }
 
 impl Trust {
@@ -107,11 +111,14 @@ impl Trust {
     pub(crate) fn of(chain: &Chain, settings: &Sync, validator: Option<&Keypair>) -> Self {
         let (tip, set) = (chain.tip(), chain.validators().next);
         let period = Duration::from_millis(settings.trust_period_ms);
-        let own = validator.and_then(|key| set.by_address(&key.address()));
+        let address = validator.map(Keypair::address);
+        let own = address.and_then(|address| set.by_address(&address));
         Self {
             start: Start::of(tip.height, tip.timestamp, now_ms(), period),
             trusted: TrustedBlock::of(settings),
+            period,
             decides_alone: own.is_some_and(|own| set.is_quorum(own.power)),
+            own: address,
         }
     }
 
@@ -126,7 +133,7 @@ impl Trust {
 
     /// Says once what a node relies on that has to believe others.
     pub(crate) fn tell(&self) {
-        let Self { start, trusted, decides_alone } = self;
+        let Self { start, trusted, decides_alone, period: _, own: _ } = self;
         match (start, trusted) {
             (Start::Blind, None) if !decides_alone => tracing::warn!(
                 "no block is trusted (`sync.trusted`): this node relies on the keys of genesis alone. It takes blocks that {VOICES} of its named peers have; better, give it the newest block of a node that you trust, from `ombra query trusted`"
@@ -146,8 +153,13 @@ impl Trust {
 impl Start {
     /// Judges by the height and the timestamp of the tip.
     pub(crate) fn of(height: u64, timestamp: u64, now_ms: u64, period: Duration) -> Self {
+        if height == 0 { Self::Blind } else { Self::by_age(timestamp, now_ms, period) }
+    }
+
+    /// Judges by a timestamp alone: that of a block, or of genesis.
+    pub(crate) const fn by_age(timestamp: u64, now_ms: u64, period: Duration) -> Self {
         let age = Duration::from_millis(now_ms.saturating_sub(timestamp));
-        if height == 0 || age > period { Self::Blind } else { Self::Known }
+        if age.as_millis() > period.as_millis() { Self::Blind } else { Self::Known }
     }
 }
 
@@ -185,7 +197,10 @@ mod tests {
 
     #[test]
     fn two_of_the_named_peers_speak_and_one_is_enough_where_there_is_no_other() {
-        let trust = |start, decides_alone| Trust { start, trusted: None, decides_alone };
+        let trust = |start, decides_alone| {
+            let (trusted, own, period) = (None, None, Duration::from_secs(10));
+            Trust { start, trusted, decides_alone, own, period }
+        };
         let voices = |trust: Trust| [0, 1, 2, 3, 9].map(|named| trust.voices(named));
         assert_eq!([0, 1, 2, 2, 2], voices(trust(Start::Blind, false)));
         assert_eq!([0; 5], voices(trust(Start::Blind, true)));

@@ -32,21 +32,25 @@ impl PoolRpcServer for Api {
 
     fn content(&self, page: Option<Page>) -> Result<PoolContent, RpcError> {
         let page = page.unwrap_or_default();
-        let mut after: Option<Address> = page.position()?;
+        let mut last: Option<Address> = page.position()?;
         let mut content = PoolContent::default();
-        let mut bytes = 0_usize;
-        // One sender after the other, because the pool can do nothing else meanwhile.
-        for _ in 0..page.limit() {
-            let Slice { items, next } = self.ports.pool.content(after, 1);
-            for sender in &items {
-                bytes = bytes.saturating_add(content.add(sender));
-            }
-            after = next;
-            if after.is_none() || bytes > self.page_bytes_max() {
-                break;
+        let (mut has_more, mut left, mut bytes) = (true, page.limit(), 0_usize);
+        let bytes_max = self.page_bytes_max();
+        // The pool gives as much at a time as others can wait for.
+        while has_more && left > 0 && bytes <= bytes_max {
+            let Slice { items, next } = self.ports.pool.content(last, left);
+            has_more = next.is_some();
+            left = left.saturating_sub(items.len());
+            for sender in items {
+                if bytes > bytes_max {
+                    has_more = true;
+                    break;
+                }
+                bytes = bytes.saturating_add(content.add(&sender));
+                last = Some(sender.sender);
             }
         }
-        content.next_cursor = after.as_ref().map(cursor::encode);
+        content.next_cursor = last.filter(|_| has_more).as_ref().map(cursor::encode);
         Ok(content)
     }
 

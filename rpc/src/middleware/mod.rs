@@ -101,6 +101,9 @@ pub(crate) struct Checked<S> {
     checks: Checks,
 }
 
+/// An answer, and the place that it was read in.
+type Answer = (MethodResponse, Option<readers::Place>);
+
 /// Whether a call came alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Company {
@@ -157,23 +160,13 @@ where
     async fn answer_with_room(
         &self,
         id: Id<'_>,
-        mut request: Request<'_>,
+        request: Request<'_>,
         company: Company,
     ) -> (MethodResponse, Room) {
-        let Checks { shared, place, calls, readers } = &self.checks;
+        let Checks { place, calls, .. } = &self.checks;
         let share = calls.client().share();
-        let method = shared.registry.method(&request.method);
-        let _reading = match method.filter(|method| method.kind == Kind::Plain) {
-            // The method has the place, too: a client that goes away does not stop its work.
-            Some(_) => {
-                let reading = readers.place(share).await.ok();
-                request.extensions_mut().insert(reading.clone());
-                reading
-            }
-            None => None,
-        };
-        let mut response = self.answer(request, company).await;
-        response.extensions_mut().remove::<Option<readers::Place>>();
+        // Whoever reads has its place until the answer is counted.
+        let (response, _reading) = self.answer(request, company).await;
         match place.hold(response.as_json().get().len(), share) {
             Ok(room) => (response, room),
             Err(error) => {
@@ -182,7 +175,7 @@ where
         }
     }
 
-    async fn answer(&self, request: Request<'_>, company: Company) -> MethodResponse {
+    async fn answer(&self, request: Request<'_>, company: Company) -> Answer {
         let Shared { registry, metrics, .. } = &*self.checks.shared;
         let Some(method) = registry.method(&request.method) else {
             let response = match self.checks.calls.take() {
@@ -190,13 +183,13 @@ where
                 Err(error) => MethodResponse::error(request.id, ErrorObjectOwned::from(error)),
             };
             metrics.count(UNKNOWN_METHOD, response.as_error_code().unwrap_or_default(), 1);
-            return response;
+            return (response, None);
         };
         let started = Instant::now();
-        let response = self.answer_known(method, request, company).await;
+        let answer = self.answer_known(method, request, company).await;
         metrics.observe(method.name, started.elapsed());
-        metrics.count(method.name, response.as_error_code().unwrap_or_default(), 1);
-        response
+        metrics.count(method.name, answer.0.as_error_code().unwrap_or_default(), 1);
+        answer
     }
 
     async fn answer_known(
@@ -204,25 +197,37 @@ where
         method: &Method,
         mut request: Request<'_>,
         company: Company,
-    ) -> MethodResponse {
+    ) -> Answer {
+        let Checks { shared, calls, readers, .. } = &self.checks;
         let id = request.id.clone();
+        // What may not be made takes nobody's place.
         let permit = match self.admit(method, &request, company) {
             Ok(permit) => permit,
-            Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
+            Err(error) => return (MethodResponse::error(id, ErrorObjectOwned::from(error)), None),
         };
         if method.kind == Kind::Submit {
-            let response = submit_alone(&self.checks.shared, method, request).await;
+            let response = submit_alone(shared, method, request).await;
             drop(permit);
-            return response;
+            return (response, None);
         }
         request.params = match bind(method, request.params.take()) {
             Ok(params) => params,
-            Err(error) => return MethodResponse::error(id, ErrorObjectOwned::from(error)),
+            Err(error) => return (MethodResponse::error(id, ErrorObjectOwned::from(error)), None),
         };
-        request.extensions_mut().insert(self.checks.calls.client().clone());
-        let response = self.inner.call(request).await;
+        request.extensions_mut().insert(calls.client().clone());
+        let reading = match method.kind {
+            // The method has the place, too: a client that goes away does not stop its work.
+            Kind::Plain => {
+                let reading = readers.place(calls.client().share()).await.ok();
+                request.extensions_mut().insert(reading.clone());
+                reading
+            }
+            Kind::Submit | Kind::Wait | Kind::Subscription => None,
+        };
+        let mut response = self.inner.call(request).await;
+        response.extensions_mut().remove::<Option<readers::Place>>();
         drop(permit);
-        response
+        (response, reading)
     }
 
     /// Whether the call may be made here and now.

@@ -47,7 +47,7 @@ pub trait Submit: Send + Sync {
 pub struct PendingAccount {
     /// The nonce that its next transaction must have.
     pub nonce: u64,
-    /// What its next transaction may spend.
+    /// What its next transaction may spend; without the transactions that the pool is to execute again.
     pub balance: Amount,
 }
 
@@ -147,8 +147,11 @@ pub trait Pool: Send + Sync {
     fn counts(&self) -> Vec<(&'static str, PoolCount)>;
 
     /// Senders with their transactions in order of addresses, after `after`. `limit` counts
-    /// senders.
+    /// senders; there may be fewer although more follow, so that nobody waits long for the pool.
     fn content(&self, after: Option<Address>, limit: usize) -> Slice<SenderContent, Address>;
+
+    /// The first executable transactions, in the order in which they are to be executed.
+    fn pending(&self, limit: usize) -> Vec<CheckedTx>;
 
     /// What one sender has waiting.
     fn content_from(&self, sender: &Address) -> SenderContent;

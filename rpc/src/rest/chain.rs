@@ -31,8 +31,6 @@ const RECENT: usize = 100;
 const RECENT_TXS: usize = 20;
 /// Transactions of the pool in one answer, if the client does not say.
 const MEMPOOL_DEFAULT: usize = 100;
-/// Senders that are looked at for them: some have nothing that can be executed.
-const SENDERS_MAX: usize = 1_000;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
@@ -219,22 +217,13 @@ fn fee_estimate(rest: &Rest, _: Nothing, _: Nothing) -> Result<FeeEstimate, RpcE
 fn mempool(rest: &Rest, _: Nothing, query: LimitQuery) -> Result<MempoolView, RpcError> {
     let counts = rest.ports().pool.counts().into_iter();
     let total = counts.map(|(_, count)| count.pending.saturating_add(count.queued)).sum();
-    let limit = query.or(MEMPOOL_DEFAULT);
-    let (mut pending, mut bytes, mut after) = (Vec::new(), 0_usize, None);
-    // One sender after the other, because the pool can do nothing else meanwhile.
-    for _ in 0..SENDERS_MAX {
-        let Slice { items, next } = rest.ports().pool.content(after, 1);
-        for tx in items.iter().flat_map(|sender| &sender.pending) {
-            if pending.len() == limit || bytes >= rest.api().page_bytes_max() {
-                break;
-            }
-            bytes = bytes.saturating_add(tx.signed_bytes());
-            pending.push(tx_object(tx));
-        }
-        if next.is_none() || pending.len() == limit || bytes >= rest.api().page_bytes_max() {
+    let (mut pending, mut bytes) = (Vec::new(), 0_usize);
+    for tx in rest.ports().pool.pending(query.or(MEMPOOL_DEFAULT)) {
+        if bytes >= rest.api().page_bytes_max() {
             break;
         }
-        after = next;
+        bytes = bytes.saturating_add(tx.signed_bytes());
+        pending.push(tx_object(&tx));
     }
     Ok(MempoolView { total, pending })
 }

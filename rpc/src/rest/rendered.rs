@@ -93,6 +93,26 @@ pub(super) fn event(id: Option<u64>, name: &str, data: &impl Serialize) -> Strin
     format!("{id}event: {name}\ndata: {}\n\n", ascii::to_string(data))
 }
 
+/// A block as an event, and whose text it is.
+pub(super) enum BlockText {
+    /// The node keeps it for all who listen.
+    Shared(Bytes),
+    /// It was made for one client.
+    Own(Bytes),
+}
+
+impl BlockText {
+    pub(super) const fn text(&self) -> &Bytes {
+        let (Self::Shared(text) | Self::Own(text)) = self;
+        text
+    }
+
+    pub(super) fn into_text(self) -> Bytes {
+        let (Self::Shared(text) | Self::Own(text)) = self;
+        text
+    }
+}
+
 impl Rest {
     /// The block as an event. One of the tip is rendered for all, by the node itself; an older one
     /// when it is the turn of the client that wants it.
@@ -101,15 +121,15 @@ impl Rest {
         client: &Client,
         height: u64,
         tip: u64,
-    ) -> Result<Bytes, RpcError> {
+    ) -> Result<BlockText, RpcError> {
         let Some(cell) = self.0.rendered.cell(height, tip) else {
             let (rest, share) = (self.clone(), client.share());
             let render = move || rest.render(height);
-            return self.0.resources.readers.replay(share, render).await;
+            return self.0.resources.readers.replay(share, render).await.map(BlockText::Own);
         };
         let nobody = &self.0.resources.nobody;
         let render = || self.blocking(nobody, move |rest| rest.render(height));
-        cell.get_or_try_init(render).await.cloned()
+        cell.get_or_try_init(render).await.cloned().map(BlockText::Shared)
     }
 
     fn render(&self, height: u64) -> Result<Bytes, RpcError> {

@@ -272,14 +272,15 @@ impl Session {
 
     async fn hear(&mut self, message: Message) -> Result<(), End> {
         let text = match message {
-            Message::Text(text) => text,
+            Message::Text(text) => Ok(text),
             Message::Close(_) => return Err(End::Gone),
-            Message::Binary(_) => {
-                let error = RpcError::invalid("message", "binary", "a text");
-                return self.send_error(&error).await;
-            }
+            Message::Binary(_) => Err(RpcError::invalid("message", "binary", "a text")),
             // The library answers pings.
             Message::Ping(_) | Message::Pong(_) => return Ok(()),
+        };
+        let text = match self.client.take().and(text) {
+            Ok(text) => text,
+            Err(error) => return self.send_error(&error).await,
         };
         match serde_json::from_str(&text) {
             Ok(Action::Ping) => self.send(&json!({ "type": "pong" })).await,

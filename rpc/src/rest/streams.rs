@@ -15,11 +15,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, Interval, interval_at};
 use types::Hash;
 
-use super::rendered::event;
+use super::rendered::{BlockText, event};
 use super::{Place, Rest};
 use crate::error::RpcError;
 use crate::events::Meter;
-use crate::memory::Kept;
+use crate::memory::{self, Kept, Room};
 use crate::ports::Tip;
 use crate::rate::Client;
 
@@ -33,8 +33,9 @@ const PING: Duration = Duration::from_secs(2);
 /// How often the pool is counted.
 const SNAPSHOT: Duration = Duration::from_secs(3);
 
-/// A longer event is sent in pieces of this size where there is no room for all of it. So a listener
-/// that takes little holds little, and everybody else's events come as they did.
+/// A longer event of the tip is sent in pieces of this size where there is no room for all of it. So a
+/// listener that takes little holds little, and everybody else's events come as they did. An older one
+/// waits for room.
 const PIECE_BYTES: usize = 256 * 1024;
 /// What a replayed event counts at least for the rate limit.
 const REPLAYED_BYTES_MIN: u64 = 4 * 1024;
@@ -148,29 +149,60 @@ impl Blocks {
 
     /// The next event, or the next piece of it.
     async fn event(&mut self, tip: u64) -> Option<Bytes> {
-        let text = self.rest.rendered(&self.client, self.next, tip).await.ok()?;
+        let event = self.rest.rendered(&self.client, self.next, tip).await.ok()?;
+        let bytes = event.text().len();
         let is_begun = self.sent > 0;
         if !is_begun && !self.is_live {
-            let read = u64::try_from(text.len()).unwrap_or(u64::MAX).max(REPLAYED_BYTES_MIN);
+            let read = u64::try_from(bytes).unwrap_or(u64::MAX).max(REPLAYED_BYTES_MIN);
             for _ in 0..self.replayed.calls(read) {
                 self.client.pay().await;
             }
         }
-        if !is_begun && text.len() <= PIECE_BYTES {
+        if !is_begun && bytes <= PIECE_BYTES {
             self.next = self.next.saturating_add(1);
-            return Some(text);
+            return Some(event.into_text());
         }
-        if !is_begun && let Ok(room) = self.client.share().hold(text.len()) {
-            self.next = self.next.saturating_add(1);
-            return Some(Bytes::from_owner(Kept { bytes: text, _room: room }));
+        let left = bytes.saturating_sub(self.sent);
+        if let Ok(room) = self.client.share().hold(left) {
+            return Some(self.rest_of(event, room));
         }
+        match event {
+            BlockText::Shared(text) => Some(self.piece(&text)),
+            BlockText::Own(text) => {
+                // It is not held while there is no room for it, and not made again for each piece.
+                drop(text);
+                let room = self.room(left).await?;
+                let event = self.rest.rendered(&self.client, self.next, tip).await.ok()?;
+                Some(self.rest_of(event, room))
+            }
+        }
+    }
+
+    /// What was not sent of an event, which has room until it is taken.
+    fn rest_of(&mut self, event: BlockText, room: Room) -> Bytes {
+        let sent = std::mem::take(&mut self.sent);
+        self.next = self.next.saturating_add(1);
+        let mut text = event.into_text();
+        let rest = text.split_off(sent.min(text.len()));
+        Bytes::from_owner(Kept { bytes: rest, _room: room })
+    }
+
+    /// The next piece of an event that the node keeps anyhow.
+    fn piece(&mut self, text: &Bytes) -> Bytes {
         let end = self.sent.saturating_add(PIECE_BYTES).min(text.len());
         let piece = Bytes::copy_from_slice(text.get(self.sent..end).unwrap_or_default());
         self.sent = end;
         if end == text.len() {
             (self.sent, self.next) = (0, self.next.saturating_add(1));
         }
-        Some(piece)
+        piece
+    }
+
+    /// Room for an event, as soon as there is some; none if there is none for long, or the node stops.
+    async fn room(&self, bytes: usize) -> Option<Room> {
+        let patience = self.rest.api().limits.write_timeout();
+        let room = memory::wait_for(patience, || self.client.share().hold(bytes));
+        self.rest.api().shutdown.run_until_cancelled(room).await.flatten()
     }
 
     /// Who is too slow goes on at the tip, and is told how many blocks it lost.

@@ -1,7 +1,6 @@
-//! Reading the body of a request within its bounds: size, time, and the memory that all bodies
+//! Reading the body of a request within its bounds: size, time, and the memory that all requests
 //! share.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,11 +8,11 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::Limits;
 use crate::error::RpcError;
-use crate::share::{BODY_BLOCK_BYTES as BLOCK_BYTES, Share};
+use crate::requests::{Full, RequestBlocks, RequestMemory};
+use crate::share::Share;
 
 /// How much room is made before the first byte of a body is there.
 const ROOM_AT_FIRST_MAX: usize = 256 * 1024;
@@ -25,7 +24,7 @@ pub(crate) enum BodyError {
     TooLarge,
     /// It did not come in time.
     TooSlow,
-    /// Other bodies fill the memory for bodies.
+    /// Other requests fill the memory for requests.
     NoMemory,
     /// The connection broke.
     Broken,
@@ -58,30 +57,29 @@ impl BodyError {
 /// A body, and the memory that it occupies until this is dropped.
 pub(crate) struct ReadBody {
     pub(crate) bytes: Bytes,
-    pub(crate) memory: BodyMemory,
+    pub(crate) memory: RequestBlocks,
 }
-
-/// Blocks of the client's share, and the same number of what all share.
-#[derive(Default)]
-pub(crate) struct BodyMemory(Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>);
 
 /// The bounds of bodies.
 #[derive(Clone)]
 pub(crate) struct BodyReader {
     bytes_max: usize,
     timeout: Duration,
-    blocks: Arc<Semaphore>,
+    memory: RequestMemory,
 }
 
 impl BodyReader {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let bytes = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let blocks = bytes(limits.request_memory_bytes_max).div_ceil(BLOCK_BYTES);
         Self {
-            bytes_max: bytes(limits.request_bytes_max),
+            bytes_max: usize::try_from(limits.request_bytes_max).unwrap_or(usize::MAX),
             timeout: limits.body_timeout(),
-            blocks: Arc::new(Semaphore::new(blocks)),
+            memory: RequestMemory::new(limits),
         }
+    }
+
+    /// The memory for all requests.
+    pub(crate) const fn memory(&self) -> &RequestMemory {
+        &self.memory
     }
 
     pub(crate) const fn bytes_max(&self) -> usize {
@@ -111,7 +109,7 @@ impl BodyReader {
         mut body: Body,
     ) -> Result<ReadBody, BodyError> {
         let mut read = BytesMut::with_capacity(announced.min(ROOM_AT_FIRST_MAX));
-        let mut memory = BodyMemory::default();
+        let mut memory = self.memory.of(share);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_error| BodyError::Broken)?;
             let Ok(data) = frame.into_data() else { continue };
@@ -119,36 +117,9 @@ impl BodyReader {
                 return Err(BodyError::TooLarge);
             }
             read.extend_from_slice(&data);
-            self.occupy(share, read.len(), &mut memory)?;
+            let bytes = u64::try_from(read.len()).unwrap_or(u64::MAX);
+            memory.grow(bytes).map_err(|Full| BodyError::NoMemory)?;
         }
         Ok(ReadBody { bytes: read.freeze(), memory })
-    }
-
-    /// Takes blocks until they hold `bytes`. The first block of a body is free.
-    fn occupy(
-        &self,
-        share: &Share,
-        bytes: usize,
-        memory: &mut BodyMemory,
-    ) -> Result<(), BodyError> {
-        let held = memory.0.as_ref().map_or(0, |(own, _)| own.num_permits());
-        let missing = (bytes / BLOCK_BYTES).saturating_sub(held);
-        if missing == 0 {
-            return Ok(());
-        }
-        let missing = u32::try_from(missing).map_err(|_error| BodyError::TooLarge)?;
-        let take = |blocks: &Arc<Semaphore>| {
-            let more = Arc::clone(blocks).try_acquire_many_owned(missing);
-            more.map_err(|_error| BodyError::NoMemory)
-        };
-        let (own, of_all) = (take(&share.body_blocks)?, take(&self.blocks)?);
-        match &mut memory.0 {
-            Some((own_held, of_all_held)) => {
-                own_held.merge(own);
-                of_all_held.merge(of_all);
-            }
-            held @ None => *held = Some((own, of_all)),
-        }
-        Ok(())
     }
 }

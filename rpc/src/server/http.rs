@@ -311,7 +311,7 @@ async fn upgrade(State(Interface(inner)): State<Interface>, request: Request) ->
         let text = "this address has as many WebSockets open as one client may have\n";
         return (StatusCode::TOO_MANY_REQUESTS, text).into_response();
     };
-    gate.occupy(place);
+    gate.occupy(place, inner.bodies.memory().of(calls.client().share()));
     let checks = inner.checks(Place::WebSocket(gate), calls);
     let connection_id = inner.next_connection.fetch_add(1, Ordering::Relaxed);
     let mut service = inner

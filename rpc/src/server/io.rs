@@ -1,11 +1,12 @@
 //! A connection's bytes, guarded: a peer that takes too little for too long is cut off, so is one
-//! that sends too large a message, one that sends faster than it takes is not listened to meanwhile,
+//! that sends too large a message or takes too long to send it, one that sends faster than it takes or
+//! than there is memory for is not listened to meanwhile,
 //! and the connection's place is free again when the bytes end, whoever holds them.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -22,6 +23,9 @@ use crate::share::Held;
 
 /// How often is looked whether memory has become scarce, while a peer takes nothing.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often is looked whether there is memory for a message that was announced. Nobody holds a part of
+/// it meanwhile.
+const MEMORY_LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// One of the places for connections.
 #[derive(Debug)]
@@ -64,6 +68,11 @@ pub(super) struct GuardedIo<T> {
     is_cut: bool,
     reader: Option<Waker>,
     gate: Arc<Gate>,
+    /// When to look again whether there is memory for what comes in.
+    no_room: Option<Pin<Box<Sleep>>>,
+    /// When the message that comes in has to be there.
+    message_due: Option<Pin<Box<Sleep>>>,
+    message_timeout: Duration,
     incoming: MessageCounter,
     outgoing: MessageCounter,
     _place: Place,
@@ -89,6 +98,9 @@ impl<T> GuardedIo<T> {
             is_cut: false,
             reader: None,
             gate,
+            no_room: None,
+            message_due: None,
+            message_timeout: limits.body_timeout(),
             incoming: MessageCounter::new(limits.websocket_message_bytes_max.into()),
             outgoing: MessageCounter::new(u64::MAX),
             _place: place,
@@ -98,9 +110,33 @@ impl<T> GuardedIo<T> {
     /// Counts messages in bytes that were read, for as long as they may be a WebSocket's.
     fn count_incoming(&mut self, bytes: &[u8]) {
         if self.gate.counts() {
-            let gate = &self.gate;
-            self.incoming.feed(bytes, |bytes| gate.received(bytes));
+            let (gate, message_due) = (&self.gate, &mut self.message_due);
+            self.incoming.feed(bytes, |bytes| {
+                gate.received(bytes);
+                *message_due = None;
+            });
+            gate.coming(self.incoming.coming());
         }
+    }
+
+    /// Ready when there is memory for the messages that were announced.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.gate.has_room() {
+            let look = || Box::pin(tokio::time::sleep(MEMORY_LOOK_INTERVAL));
+            ready!(self.no_room.get_or_insert_with(look).as_mut().poll(cx));
+            self.no_room = None;
+        }
+        self.no_room = None;
+        Poll::Ready(())
+    }
+
+    /// Ready when a message that has begun takes too long to come in.
+    fn poll_late(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.incoming.coming() == 0 || !self.gate.is_websocket() {
+            return Poll::Pending;
+        }
+        let due = || Box::pin(tokio::time::sleep(self.message_timeout));
+        self.message_due.get_or_insert_with(due).as_mut().poll(cx)
     }
 
     /// Whether the peer announced a message that is too large. It must not reach the WebSocket
@@ -175,7 +211,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
             return Poll::Ready(Err(too_large()));
         }
         self.remember_reader(cx);
-        if self.gate.poll_open(cx).is_pending() {
+        if self.gate.poll_open(cx).is_pending() || self.poll_room(cx).is_pending() {
+            // The node does not read, so the peer is not late.
+            self.message_due = None;
             return Poll::Pending;
         }
         let before = buffer.filled().len();
@@ -183,6 +221,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for GuardedIo<T> {
         self.count_incoming(buffer.filled().get(before..).unwrap_or_default());
         if self.is_exceeded() {
             return Poll::Ready(Err(too_large()));
+        }
+        if outcome.is_pending() && self.poll_late(cx).is_ready() {
+            self.is_cut = true;
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         outcome
     }

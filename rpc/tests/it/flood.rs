@@ -1,5 +1,8 @@
 //! Clients that would have the node hold more than it may.
 
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
 use rpc::{Config, Limits, RateLimits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -188,4 +191,97 @@ async fn who_sends_rubbish_too_fast_is_turned_away() {
     }
     let refused: Value = serde_json::from_str(&refused.expect("a refusal")).unwrap();
     assert_eq!("RATE_LIMITED", refused["error"]["data"]["code"], "{refused}");
+}
+
+/// A call that is so long.
+fn padded(bytes: usize) -> Vec<u8> {
+    let mut text = br#"{"jsonrpc":"2.0","id":1,"method":"txpool_status"}"#.to_vec();
+    text.resize(bytes, b' ');
+    text
+}
+
+/// Posts until the answer has this status.
+async fn until_status(server: &TestServer, expected: u16, body: &[u8]) {
+    let body = std::str::from_utf8(body).unwrap();
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while server.post(body).await.0 != expected {
+        assert!(tokio::time::Instant::now() < deadline, "never {expected}");
+    }
+}
+
+#[tokio::test]
+async fn messages_share_the_memory_of_bodies_and_wait_for_it() {
+    const KIB: u32 = 1024;
+    // A client has 128 KiB.
+    let limits = Limits {
+        request_memory_bytes_max: 256 * KIB,
+        request_bytes_max: 128 * KIB,
+        ..Limits::default()
+    };
+    let server = TestServer::start_with(limits).await;
+    let text = padded(100 * KIB as usize);
+    let (mut slow, mut other) =
+        (raw_websocket(&server, "\r\n\r\n").await, raw_websocket(&server, "\r\n\r\n").await);
+    let (first, rest) = text.split_at(1_000);
+    slow.write_all(&header(0x81, text.len() as u64)).await.unwrap();
+    slow.write_all(first).await.unwrap();
+    until_status(&server, 503, &text).await;
+    other.write_all(&[header(0x81, text.len() as u64), text.clone()].concat()).await.unwrap();
+    let early = tokio::time::timeout(Duration::from_millis(300), read_message(&mut other)).await;
+    assert!(early.is_err(), "there is no memory to read it: {early:?}");
+
+    slow.write_all(rest).await.unwrap();
+    for stream in [&mut slow, &mut other] {
+        let answer = tokio::time::timeout(PATIENCE, read_message(stream)).await.unwrap();
+        assert_eq!("answered", outcome(&answer));
+    }
+    until_status(&server, 200, &text).await;
+}
+
+#[tokio::test]
+async fn a_message_that_takes_too_long_ends_the_connection() {
+    let limits = Limits { body_timeout_ms: 300, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    for start in [header(0x81, 100), [header(0x01, 1), b" ".to_vec()].concat()] {
+        let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+        let text = padded(60);
+        stream.write_all(&[header(0x81, 60), text].concat()).await.unwrap();
+        assert_eq!("answered", outcome(&read_message(&mut stream).await));
+        stream.write_all(&start).await.unwrap();
+        ends(&mut stream, "a message that is never whole").await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_too_many_is_refused_before_it_waits_to_read() {
+    // A client reads one at a time.
+    let limits = Limits { client_share_percent: 1, websocket_calls_max: 2, ..Limits::default() };
+    let server = TestServer::start_with(limits).await;
+    let mut stream = raw_websocket(&server, "\r\n\r\n").await;
+    let (world, (locked, is_locked)) = (Arc::clone(&server.world), mpsc::channel());
+    let (release, released) = mpsc::channel::<()>();
+    let holder = std::thread::spawn(move || {
+        let _state = world.state();
+        locked.send(()).unwrap();
+        released.recv().ok();
+    });
+    is_locked.recv().unwrap();
+    for id in 1..=5 {
+        let params = json!([key(1).address()]);
+        let call =
+            json!({"jsonrpc": "2.0", "id": id, "method": "txpool_contentFrom", "params": params});
+        let text = call.to_string();
+        stream.write_all(&header(0x81, text.len() as u64)).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+    }
+    for _ in 0..3 {
+        let answer = tokio::time::timeout(PATIENCE, read_message(&mut stream)).await;
+        let answer = answer.expect("a refusal while nothing can be read");
+        assert_eq!(json!([-32053, "TOO_MANY_CALLS", 100]), outcome(&answer));
+    }
+    drop(release);
+    holder.join().unwrap();
+    for _ in 0..2 {
+        assert_eq!("answered", outcome(&read_message(&mut stream).await));
+    }
 }

@@ -1,8 +1,12 @@
 //! REST as the public clients meet it.
 
 use serde_json::{Value, json};
-use types::tx::{AgentClaim, AgentFinish};
-use types::{Address, Amount, Blob, Body, Hash, Settlement, Sweep};
+use types::build::{Envelope, build_transfer_tx};
+use types::tx::{AgentClaim, AgentFinish, Transfer};
+use types::{
+    Address, Amount, Blob, Body, CheckedTx, Hash, Keypair, Params, Settlement, SizeLimits, Sweep,
+    Transaction,
+};
 
 use crate::client::{TestServer, request, signed, transfer};
 use crate::world::{NOW, key};
@@ -46,6 +50,43 @@ async fn a_wallet_sends_and_finds_its_transaction_pending_and_included() {
 
     let again = server.post_to("/api/chain/tx", &text).await;
     assert_eq!((200, body), again, "a known transaction is answered as the first time");
+}
+
+#[tokio::test]
+async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
+    let server = TestServer::start().await;
+    let limits = SizeLimits::from(&Params::default());
+    let tx = |text: &str| CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap());
+    // The sender with the highest address is the one whose transaction can be executed.
+    let mut texts: Vec<(Address, u8, u8)> = (0..=u8::MAX)
+        .flat_map(|high| (0..5).map(move |low| (wide_key(high, low).address(), high, low)))
+        .collect();
+    texts.sort_unstable();
+    let (_, high, low) = texts.pop().unwrap();
+    let text = |high, low, nonce| {
+        let to = Transfer::new(key(1).address(), Amount::new(1), Amount::ZERO);
+        let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+        build_transfer_tx(&wide_key(high, low), to, &envelope)
+    };
+    let pending = tx(&text(high, low, 0));
+    let queued = texts.iter().map(|(_, high, low)| tx(&text(*high, *low, 1))).collect();
+    {
+        let mut state = server.world.state();
+        state.pending.push(pending.clone());
+        state.queued = queued;
+    }
+    for path in ["/api/mempool", "/api/chain/mempool?limit=1"] {
+        let seen = found(&server, path).await;
+        assert_eq!((&json!(1_280), 1), (&seen["total"], seen["pending"].as_array().unwrap().len()));
+        assert_eq!(json!(pending.hash()), seen["pending"][0]["hash"], "{path}");
+    }
+}
+
+/// One of 65,536 keys.
+fn wide_key(high: u8, low: u8) -> Keypair {
+    let mut seed = [high; 32];
+    seed[0] = low;
+    Keypair::from_seed(&seed)
 }
 
 #[tokio::test]

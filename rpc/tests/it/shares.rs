@@ -1,5 +1,7 @@
 //! What one client can take from the others: its share and no more. Clients are loopback addresses.
 
+use std::time::Duration;
+
 use rpc::{Config, Limits, RateLimits};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -92,7 +94,7 @@ async fn slow_readers_of_one_address_make_nobody_else_wait() {
 }
 
 /// Reads a stream of events until it says so much.
-async fn until(stream: &mut TcpStream, end: &str) {
+async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.contains(end) {
         let mut bytes = vec![0; 64 * 1024];
@@ -101,6 +103,7 @@ async fn until(stream: &mut TcpStream, end: &str) {
         assert!(count > 0, "the stream ended before {end}");
         text.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
     }
+    text
 }
 
 async fn events(server: &TestServer, last: u8) -> TcpStream {
@@ -143,6 +146,25 @@ async fn events_go_on_though_the_memory_for_answers_is_full() {
         }
     }
     drop(slow);
+}
+
+#[tokio::test]
+async fn an_older_event_waits_for_room_instead_of_being_made_again_for_each_piece() {
+    let limits = Limits { client_share_percent: 100, ..limits() };
+    let server = start(limits, RateLimits::default()).await;
+    (0..4).for_each(|nonce| commit_large(&server, nonce));
+    let slow = slow_readers(&server, 12).await;
+    assert!(is_busy(&ask(&server, HONEST).await), "all is full");
+    let mut stream = server.connect_from(HONEST).await;
+    let head = b"GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: 0\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    let early =
+        tokio::time::timeout(Duration::from_millis(300), until(&mut stream, "id: 1\n")).await;
+    assert!(early.is_err(), "a piece of an event that nobody else wants");
+    drop(slow);
+    let text = until(&mut stream, "id: 4\n").await;
+    let mut ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    assert!((1..4).all(|id| ids.next() == Some(id.to_string().as_str())), "each once, in order");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The WebSocket of the public clients.
 
 use futures::{SinkExt, StreamExt};
-use rpc::Limits;
+use rpc::{Config, Limits, RateLimits};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
@@ -223,5 +223,23 @@ async fn who_loses_events_of_the_pool_is_told_how_many() {
     assert_eq!(expected, lagged);
     for hash in &sent[lost..] {
         assert_eq!(json!(hash), socket.hear_json().await["data"]["hash"]);
+    }
+}
+
+#[tokio::test]
+async fn every_message_of_a_client_counts_for_the_rate_limit() {
+    let rate = RateLimits { requests_per_second: 1, burst: 5, ..RateLimits::default() };
+    for message in
+        [Message::text(r#"{"action":"ping"}"#), Message::text("nonsense"), Message::binary(vec![7])]
+    {
+        let config = Config { rate: rate.clone(), ..Config::default() };
+        let server = TestServer::start_as(config).await;
+        let mut socket = Socket::open(&server).await;
+        let mut codes = Vec::new();
+        while codes.last() != Some(&json!("RATE_LIMITED")) {
+            assert!(codes.len() < 100, "{message}: {codes:?}");
+            socket.0.send(message.clone()).await.unwrap();
+            codes.push(socket.hear_json().await["code"].take());
+        }
     }
 }

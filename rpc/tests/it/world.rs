@@ -36,6 +36,7 @@ pub struct State {
     pub blocks: Vec<Arc<CommittedBlock>>,
     pub places: BTreeMap<Hash, TxLocation>,
     pub pending: Vec<CheckedTx>,
+    pub queued: Vec<CheckedTx>,
     pub dropped: BTreeMap<Hash, Arc<DroppedTx>>,
     pub balances: BTreeMap<Address, Amount>,
     pub runs: BTreeMap<Hash, Run>,
@@ -672,11 +673,17 @@ impl Pool for World {
             count.pending += 1;
             count.bytes += tx.encoded_bytes() as u64;
         }
+        for tx in &self.state().queued {
+            counts.entry(tx.body().type_name()).or_default().queued += 1;
+        }
         counts.into_iter().collect()
     }
 
     fn content(&self, after: Option<Address>, limit: usize) -> Slice<SenderContent, Address> {
-        let mut senders: Vec<Address> = self.state().pending.iter().map(|tx| tx.from()).collect();
+        let mut senders: Vec<Address> = {
+            let state = self.state();
+            state.pending.iter().chain(&state.queued).map(|tx| tx.from()).collect()
+        };
         senders.sort_unstable();
         senders.dedup();
         senders.retain(|sender| after.is_none_or(|after| *sender > after));
@@ -686,8 +693,13 @@ impl Pool for World {
 
     fn content_from(&self, sender: &Address) -> SenderContent {
         let state = self.state();
-        let pending = state.pending.iter().filter(|tx| tx.from() == *sender).cloned().collect();
-        SenderContent { sender: *sender, pending, queued: Vec::new() }
+        let of =
+            |txs: &[CheckedTx]| txs.iter().filter(|tx| tx.from() == *sender).cloned().collect();
+        SenderContent { sender: *sender, pending: of(&state.pending), queued: of(&state.queued) }
+    }
+
+    fn pending(&self, limit: usize) -> Vec<CheckedTx> {
+        self.state().pending.iter().take(limit).cloned().collect()
     }
 }
 

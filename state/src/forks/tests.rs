@@ -207,3 +207,28 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn the_last_votes_of_each_block_come_to_the_same_as_all_its_transactions(
+        blocks in prop::collection::vec(
+            prop::collection::vec((1_u8..=6, 0_usize..3, 1_u64..60), 0..12),
+            1..20,
+        )
+    ) {
+        let five = set(&[1, 2, 3, 1, 1]);
+        let (mut all, mut few) = (Tally::default(), Tally::default());
+        for (height, votes) in (1..).zip(blocks) {
+            let txs: Vec<Transaction> = votes
+                .into_iter()
+                .map(|(voter, fork, goal)| vote(voter, ["v7", "v9", ""][fork], goal))
+                .collect();
+            let block = at(height, &five);
+            all.count(&block, &txs);
+            let last = last_votes(&block, &txs);
+            prop_assert!(last.len() <= five.len().saturating_mul(COUNTED.len()));
+            few.count_last(&block, &last);
+            prop_assert_eq!(&all, &few);
+        }
+    }
+}

@@ -1,5 +1,5 @@
 //! The tables that execution reads and writes, one per row of this picture. Blocks, their indexes
-//! and the state tree's nodes are in [`crate::store`].
+//! and the state tree's nodes are in the crate `store`.
 //!
 //! ```text
 //! table                tag  key                                          value

@@ -12,7 +12,7 @@ use crate::chain::{Chain, Context};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
-use crate::pieces::Pieces;
+use crate::pieces::{self, Pieces};
 use crate::table::Table;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs};
 use crate::view::Read;
@@ -41,7 +41,7 @@ impl Kind for BlobChunk {
     ) -> Result<Plan, TxError> {
         let blob = blobs::find(state, "blobId", &self.blob_id)?;
         let index = check_index(self, &blob)?;
-        let pieces = blobs::pieces(state, &blob)?;
+        let pieces = pieces::of_blob(state, &blob)?;
         if pieces.has(index) {
             let expected = "a chunk that is not there yet";
             return Err(Rejection::new(Code::BlobChunk, "chunkIndex", index, expected).into());

@@ -3,9 +3,9 @@
 use types::{Address, Blob, Code, Rejection};
 
 use crate::draft::Draft;
-use crate::error::{StorageError, TxError};
+use crate::error::TxError;
 use crate::pieces::Pieces;
-use crate::tables::{BlobPieces, BlobRemains, Blobs};
+use crate::tables::{BlobRemains, Blobs};
 use crate::view::{self, Read};
 
 /// The blob of that id, or BLOB_NOT_FOUND.
@@ -41,19 +41,6 @@ pub(crate) fn require_owner(blob: &Blob, sender: Address) -> Result<(), Rejectio
     }
     Err(Rejection::new(Code::NotBlobOwner, "from", sender, blob.owner)
         .with("blobId", &blob.blob_id))
-}
-
-/// The chunks of a blob that are there.
-pub(crate) fn pieces(state: &dyn Read, blob: &Blob) -> Result<Pieces, StorageError> {
-    const MISSING: StorageError =
-        StorageError::Inconsistent { what: "nothing says which chunks of a blob are there" };
-    if blob.received == 0 {
-        return Ok(Pieces::default());
-    }
-    if blob.received == blob.total_chunks {
-        return Ok(Pieces::all(blob.total_chunks));
-    }
-    view::get::<BlobPieces>(state, &blob.blob_id)?.ok_or(MISSING)
 }
 
 /// Notes which rows of a dropped blob are still to be deleted.

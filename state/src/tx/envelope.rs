@@ -5,7 +5,7 @@ use types::check::fork_not_active;
 use types::{Account, Address, Code, Rejection, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::chain::{Chain, Context};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::tables::Accounts;
@@ -34,6 +34,17 @@ pub(crate) fn check<K: Kind>(
     let account = Account { nonce, ..pay(&account, kind.cost(ctx.chain))? };
     let plan = kind.check(tx, state, ctx)?;
     Ok(Planned { sender, account, plan })
+}
+
+/// Checks that the sender has the money that the kind costs.
+pub(crate) fn check_funds<K: Kind>(
+    kind: &K,
+    tx: &Transaction,
+    state: &dyn Read,
+    chain: &Chain,
+) -> Result<(), TxError> {
+    let account = view::get::<Accounts>(state, &tx.from())?.unwrap_or_default();
+    Ok(pay(&account, kind.cost(chain)).map(drop)?)
 }
 
 /// Checks and applies. A refusal leaves the draft as it was.

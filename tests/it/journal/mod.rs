@@ -276,7 +276,8 @@ fn a_claim_that_was_overtaken_while_the_miner_was_dead_costs_nothing() -> anyhow
     rival.send(&Body::AgentFinish(actor::finish(run, 5, [5, MAX_FEE - 105, 100])))?;
     miner.stop()?;
     let after = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
-    assert_eq!((&before["balance"], &before["nonce"]), (&after["balance"], &after["nonce"]));
+    // If time allows, the miner fills the nonce that the claim leaves free with a transfer of nothing.
+    assert_eq!(before["balance"], after["balance"]);
     assert_eq!("over", told(&stage.journal(&node)?, &run)?);
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::root;
 const ARROWS: &[(&str, &[&str])] = &[
     ("types", &[]),
     ("state", &["types"]),
+    ("store", &["types", "state"]),
     ("genesis", &["types", "state"]),
     ("txpool", &["types"]),
     ("consensus", &["types"]),
@@ -24,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "types",
             "state",
+            "store",
             "genesis",
             "txpool",
             "consensus",
@@ -39,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "types",
             "state",
+            "store",
             "genesis",
             "txpool",
             "consensus",
@@ -54,26 +57,26 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// Libraries with one user, or a few: the library, its users, and why.
 const USERS: &[(&str, &[&str], &str)] = &[
-    ("rocksdb", &["state"], "nobody above the tables sees raw keys"),
-    ("jmt", &["state"], "the authenticated state has one home"),
+    ("rocksdb", &["store"], "nobody above the tables sees raw keys"),
+    ("jmt", &["store"], "the authenticated state has one home"),
     ("bincode", &["types"], "types/src/codec.rs is the one place that knows the binary form"),
     ("ed25519-dalek", &["types"], "keys are made and used in types/src/keys.rs"),
     ("ed25519-zebra", &["types"], "there is one signature rule"),
     (
         "sha2",
-        &["types", "state", "infer"],
-        "hashing is Hash::digest; the state tree wants the hasher itself; infer does not know types",
+        &["types", "state", "store", "infer"],
+        "hashing is Hash::digest; blobs and the state tree want the hasher itself; infer does not know types",
     ),
     (
         "borsh",
-        &["consensus", "state"],
+        &["consensus", "store"],
         "validators' messages have this form, and so do the tree library's inner nodes",
     ),
     ("libp2p", &["p2p"], "transactions travel in p2p; the engine has a network of its own"),
     ("axum", &["rpc", "node"], "HTTP is served by rpc; node serves metrics"),
     ("clap", &["node"], "the command line is in the binary"),
     ("tracing-subscriber", &["node"], "libraries emit, the binary decides where to"),
-    ("anyhow", &["node", "state"], "libraries have error enums; jmt's traits want anyhow"),
+    ("anyhow", &["node", "store"], "libraries have error enums; jmt's traits want anyhow"),
     ("bip39", &["wallet"], "mnemonics are the wallet's"),
     ("bip32", &["wallet"], "derivation is the wallet's"),
     ("aes-gcm", &["wallet"], "encrypted files are the wallet's"),
@@ -90,7 +93,12 @@ const USERS: &[(&str, &[&str], &str)] = &[
 /// What a crate must never depend on, directly.
 const NEVER: &[(&str, &[&str], &str)] = &[
     ("types", &["tokio", "rocksdb", "getrandom", "rand", "tracing"], "no I/O, clock or randomness"),
-    ("state", &["tokio", "futures", "async-trait", "getrandom", "rand"], "sync and deterministic"),
+    (
+        "state",
+        &["tokio", "futures", "async-trait", "getrandom", "rand", "rocksdb", "tracing"],
+        "rules alone: sync and deterministic, over an abstract view",
+    ),
+    ("store", &["tokio", "futures", "async-trait", "getrandom", "rand"], "sync and deterministic"),
     ("genesis", &["tokio", "futures", "async-trait"], "sync"),
     ("txpool", &["tokio", "rocksdb", "jsonrpsee", "libp2p"], "the pool's core is sync"),
     (

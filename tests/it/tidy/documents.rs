@@ -147,7 +147,7 @@ fn every_table_is_described_in_the_order_of_the_schema() {
         .into_iter()
         .flat_map(|heading| first_cells(section(&document, heading)))
         .collect();
-    let tables: Vec<_> = state::store::tables::all().map(|table| table.name).collect();
+    let tables: Vec<_> = store::tables::all().map(|table| table.name).collect();
     assert_eq!(tables, described);
 }
 

@@ -10,7 +10,7 @@ const LINES_MAX: usize = 500;
 const BANNED_SERDE: &[&str] = &["flatten", "untagged", "skip_serializing_if", "tag =", "content ="];
 
 /// Crates whose types are stored.
-const STORED: &[&str] = &["types", "state"];
+const STORED: &[&str] = &["types", "state", "store"];
 
 /// Where tests find the helpers that wait for a condition with a deadline, and the load program.
 const HELPERS: &[&str] = &["tests/support/", "tests/load/"];

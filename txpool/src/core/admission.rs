@@ -8,7 +8,7 @@ use super::limits::Newcomer;
 use super::{Core, Settled};
 use crate::entries::Place;
 use crate::error::Fault;
-use crate::ports::{AdmitError, Chain};
+use crate::ports::{AdmitError, Chain, Extent};
 use crate::senders::SenderId;
 use crate::slab::Slot;
 use crate::{Accepted, Standing};
@@ -73,23 +73,19 @@ impl Core {
         Ok(Accepted { hash, standing, is_new: true })
     }
 
-    /// Why the transaction would be refused as things are, whatever its signature is worth; none if
-    /// it could be taken, alone or after others of its sender, or is known. Room in the pool is not
-    /// looked at, nor whether a block holds the transaction: one whose nonce is stale may stand in one.
-    pub(crate) fn glance(&mut self, tx: &CheckedTx) -> Result<Option<Rejection>, Fault> {
+    /// Why the transaction would be refused for its nonce or its sender's balance as things are,
+    /// whatever its signature is worth; none if it could be taken, alone or after others, or is known.
+    /// Whether a block holds the transaction is not looked at: one whose nonce is stale may stand in one.
+    /// What its sender has is not looked at if it is one of those who may be paid before.
+    pub(crate) fn glance(
+        &mut self,
+        tx: &CheckedTx,
+        paid: &BTreeSet<Address>,
+    ) -> Result<Option<Rejection>, Fault> {
         if self.entries.by_hash(tx.hash()).is_some() {
             return Ok(None);
         }
-        let nonces = self.nonces(tx)?;
-        let looked = check_nonce(tx, nonces).map_err(AdmitError::from).and_then(|()| {
-            if tx.nonce() != nonces.next {
-                // Those before it may come with it.
-                return self.check_existence(tx, nonces.next);
-            }
-            // What it builds on may be among what is to be executed again.
-            if self.order.unsettled_len() > 0 { Ok(()) } else { self.ledger.check(tx) }
-        });
-        match looked {
+        match self.look(tx, paid) {
             Ok(()) => Ok(None),
             Err(AdmitError::Rejected(reason)) => {
                 self.tally.refused(reason.code());
@@ -97,6 +93,32 @@ impl Core {
             }
             Err(AdmitError::Fault(fault)) => Err(fault),
         }
+    }
+
+    fn look(&self, tx: &CheckedTx, paid: &BTreeSet<Address>) -> Result<(), AdmitError> {
+        let nonces = self.nonces(tx)?;
+        check_nonce(tx, nonces)?;
+        self.check_reach(tx, nonces.next)?;
+        if paid.contains(&tx.from()) {
+            return Ok(());
+        }
+        if tx.nonce() != nonces.next {
+            // Those before it may come with it.
+            self.check_existence(tx, nonces.next)?;
+        }
+        // What pays for it may be among what is to be executed again.
+        if self.order.unsettled_len() > 0 { Ok(()) } else { self.ledger.check(tx, Extent::Funds) }
+    }
+
+    /// Refuses a nonce that the sender's next one cannot come near, whatever comes with it: it ascends by
+    /// as many as the sender may still have in the pool.
+    fn check_reach(&self, tx: &CheckedTx, next: u64) -> Result<(), Rejection> {
+        let count = self.senders.find(tx.from()).map_or(0, |(_, sender)| sender.count());
+        let more = self.config.sender_count_max.saturating_sub(count);
+        let window = self.config.nonce_window;
+        let reach = window.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
+        let is_near = tx.nonce().saturating_sub(next) < reach;
+        if is_near { Ok(()) } else { Err(too_high(tx.nonce(), next, window)) }
     }
 
     fn nonces(&self, tx: &CheckedTx) -> Result<Nonces, Fault> {
@@ -112,7 +134,7 @@ impl Core {
     /// the ledger come before those of the pool.
     fn admit_next(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
         if let Err(refusal) = self.room_for(tx, Newcomer::Executable, now_ms) {
-            self.ledger.check(tx)?;
+            self.ledger.check(tx, Extent::Whole)?;
             return Err(refusal.into());
         }
         self.ledger.admit(tx)?;

@@ -192,15 +192,6 @@ impl Core {
         }
     }
 
-    /// The hashes of all transactions, of each sender in the order of nonces.
-    pub(crate) fn hashes(&self) -> Vec<Hash> {
-        let entries = self.entries.iter().map(|(_, entry)| entry);
-        let mut keys: Vec<(SenderId, u64, Hash)> =
-            entries.map(|entry| (entry.sender, entry.tx.nonce(), entry.tx.hash())).collect();
-        keys.sort_unstable();
-        keys.into_iter().map(|(_, _, hash)| hash).collect()
-    }
-
     /// Follows many blocks, which hold these transactions of the pool.
     pub(crate) fn chain_moved(&mut self, included: &[Hash], now_ms: u64) -> Result<(), Fault> {
         for hash in included {

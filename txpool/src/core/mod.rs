@@ -15,7 +15,7 @@ use std::sync::Arc;
 use types::{Address, CheckedTx, Rejection};
 
 pub use commit::{Committed, Touched};
-pub use query::{Found, SenderContent};
+pub use query::{Found, Page, SenderContent};
 
 use crate::dropped::DroppedRing;
 use crate::entries::{Entries, Entry, Place};

@@ -33,6 +33,19 @@ pub struct SenderContent {
     pub queued: Vec<CheckedTx>,
 }
 
+/// A part of the pool's content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page<T> {
+    /// What is in it, by address.
+    pub items: Vec<T>,
+    /// The address to ask with for the next part, if there is one.
+    pub next: Option<Address>,
+}
+
+/// A page ends with the sender that brings it to so many transactions, so that the pool's lock is held
+/// for a fraction of a millisecond. One sender has at most [`crate::Config::sender_count_max`].
+const PAGE_TXS: usize = 256;
+
 impl Core {
     pub(crate) fn find(&self, hash: Hash) -> Option<Found> {
         let Some(entry) = self.entries.by_hash(hash) else {
@@ -53,17 +66,50 @@ impl Core {
         is_same.then(|| pooled.clone())
     }
 
-    /// What at most `senders_max` senders have, by address, from the first after `after`.
-    pub(crate) fn content(&self, after: Option<Address>, senders_max: usize) -> Vec<SenderContent> {
-        let mut senders: Vec<&Sender> = self
-            .senders
-            .iter()
-            .map(|(_, sender)| sender)
-            .filter(|sender| after.is_none_or(|after| sender.address > after))
-            .collect();
-        senders.sort_unstable_by_key(|sender| sender.address);
-        senders.truncate(senders_max);
-        senders.into_iter().map(|sender| self.content_of(sender)).collect()
+    /// What the first senders after `after` have: of at most `senders_max`, and no more senders once
+    /// there are [`PAGE_TXS`] transactions.
+    pub(crate) fn content(
+        &self,
+        after: Option<Address>,
+        senders_max: usize,
+    ) -> Page<SenderContent> {
+        let mut txs = 0_usize;
+        let senders = self.senders.after(after).take(senders_max).take_while(|sender| {
+            let has_room = txs < PAGE_TXS;
+            txs = txs.saturating_add(sender.count());
+            has_room
+        });
+        let items: Vec<_> = senders.map(|sender| self.content_of(sender)).collect();
+        let last = items.last().map(|sender| sender.address);
+        Page { items, next: self.if_more_after(last) }
+    }
+
+    /// The names of what the first senders after `after` have, by address and nonce: of whole senders,
+    /// until there are [`PAGE_TXS`] or more.
+    pub(crate) fn names(&self, after: Option<Address>) -> Page<(Address, Hash)> {
+        let mut items = Vec::with_capacity(PAGE_TXS);
+        let mut last = after;
+        for sender in self.senders.after(after) {
+            if items.len() >= PAGE_TXS {
+                break;
+            }
+            let slots = sender.pending.iter().chain(sender.queued.values());
+            let hashes = slots.filter_map(|slot| Some(self.entries.get(*slot)?.tx.hash()));
+            items.extend(hashes.map(|hash| (sender.address, hash)));
+            last = Some(sender.address);
+        }
+        Page { items, next: self.if_more_after(last) }
+    }
+
+    /// The address, if there are senders after it.
+    fn if_more_after(&self, address: Option<Address>) -> Option<Address> {
+        address.filter(|_| self.senders.after(address).next().is_some())
+    }
+
+    /// The first executable transactions, in the order in which they are to be executed.
+    pub(crate) fn pending(&self, most: usize) -> Vec<CheckedTx> {
+        let slots = self.order.iter().take(most).map(|ready| ready.slot);
+        slots.filter_map(|slot| Some(self.entries.get(slot)?.tx.clone())).collect()
     }
 
     pub(crate) fn content_from(&self, address: Address) -> SenderContent {
@@ -87,6 +133,6 @@ impl Core {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.tally.stats(self.senders.iter().count())
+        self.tally.stats(self.senders.len())
     }
 }

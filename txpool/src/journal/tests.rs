@@ -10,7 +10,7 @@ use types::{
     Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
 };
 
-use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
+use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger};
 use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
 
 /// Takes everything.
@@ -21,7 +21,7 @@ impl PendingLedger for Anything {
         Ok(Account::default())
     }
 
-    fn check(&self, _: &CheckedTx) -> Result<(), AdmitError> {
+    fn check(&self, _: &CheckedTx, _: Extent) -> Result<(), AdmitError> {
         Ok(())
     }
 

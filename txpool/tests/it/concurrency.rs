@@ -67,7 +67,7 @@ fn every_accepted_transaction_gets_into_a_block_once() {
         scope.spawn(|| {
             while still_sending.load(Ordering::SeqCst) > 0 {
                 world.pool.flush_journal().unwrap();
-                assert!(world.pool.content(None, 10).len() <= sent.len());
+                assert!(world.pool.content(None, 10).items.len() <= sent.len());
                 world.pool.account(a.address()).unwrap();
             }
         });

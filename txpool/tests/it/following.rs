@@ -1,5 +1,9 @@
 //! What a committed block does to the pool.
 
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
+
 use txpool::{Committed, Config, Touched};
 use types::{Amount, CheckedTx, Code, Hash, Settlement, Sweep};
 
@@ -311,4 +315,27 @@ fn after_many_blocks_at_once_what_they_hold_is_forgotten_and_the_rest_is_judged_
     // It goes on as ever.
     world.commit(&[&ours[2], &stays]);
     assert_eq!(hashes(&[&ours[3]]), world.order());
+}
+
+#[test]
+fn the_pool_answers_while_the_blocks_of_a_moved_chain_are_looked_through() {
+    let (world, [a, b, _]) = World::of_three();
+    world.pending(&[&a.at(0).transfer(&b, 1)]);
+    // Looking up what blocks hold takes as long as the test keeps this.
+    let looking_up = world.chain.included.lock();
+    std::thread::scope(|scope| {
+        let world = &world;
+        let moved = scope.spawn(|| world.pool.chain_moved(NOW).unwrap());
+        let (answer, answered) = mpsc::channel();
+        scope.spawn(move || {
+            while !world.chain.is_asked.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            answer.send(world.pool.status().total.pending.count)
+        });
+        let told = answered.recv_timeout(Duration::from_secs(20));
+        assert!(!moved.is_finished());
+        drop(looking_up);
+        assert_eq!(Ok(1), told);
+    });
 }

@@ -90,7 +90,7 @@ fn many_callers_share_a_lane() {
 #[test]
 fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
     let lane = lane(2);
-    let (rich, poor, other) = (Wallet::new(1), Wallet::new(2), Wallet::new(3));
+    let [rich, poor, other, late] = [1, 2, 3, 4].map(Wallet::new);
     let world = World::new(txpool::Config::default(), &[(&rich, 1_000)]);
     let included = rich.at(0).transfer(&other, 1);
     world.pending(&[&included]);
@@ -110,6 +110,12 @@ fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
         of(&included).into_bytes(),
         of(&poor.at(0).transfer(&other, 2)).into_bytes(),
         of(&other.at(9).transfer(&other, 1)).into_bytes(),
+        // The sender may have 2,047 more in the pool, and 64 is the window.
+        forged(of(&rich.at(1 + 2_047 + 63).transfer(&other, 5))),
+        forged(of(&rich.at(1 + 2_047 + 64).transfer(&late, 5))),
+        // What is refused pays nobody, and money changes no nonce.
+        forged(of(&late.at(0).transfer(&other, 1))),
+        forged(of(&poor.at(2_048 + 64).transfer(&other, 1))),
     ];
     let pool = Arc::new(world.pool);
     let expected = vec![
@@ -127,6 +133,10 @@ fn what_the_state_refuses_is_refused_before_its_signature_is_looked_at() {
         Ok(0),
         // It has some, waiting to be included, so it may wait too.
         Ok(9),
+        Err(Code::BadSignature),
+        Err(Code::NonceTooHigh),
+        Err(Code::InsufficientBalance),
+        Err(Code::NonceTooHigh),
     ];
     assert_eq!(expected, outcome(&lane.check_after_glance(texts.clone(), 1, &pool)));
     let alone = outcome(&lane.check(texts, 1));

@@ -1,11 +1,11 @@
 //! What the pool answers about itself.
 
-use txpool::{Found, Halves, Volume};
+use txpool::{Found, Halves, Page, SenderContent, Volume};
 use types::{CheckedTx, Code, Signature};
 
-use crate::support::World;
 use crate::support::make::trusted;
 use crate::support::world::NOW;
+use crate::support::{Wallet, World};
 
 #[test]
 fn status_counts_by_type_and_half() {
@@ -31,13 +31,42 @@ fn content_is_by_sender_and_nonce_in_pages() {
     let [a, b, c] = &sorted;
     world.queued(&[&a.at(5).transfer(b, 1), &a.at(3).transfer(b, 1)]);
     world.pending(&[&a.at(0).transfer(b, 1), &b.at(0).transfer(c, 1), &c.at(0).transfer(a, 1)]);
+    let senders = |page: &Page<SenderContent>| {
+        (page.items.iter().map(|it| it.address).collect::<Vec<_>>(), page.next)
+    };
     let first = world.pool.content(None, 2);
-    assert_eq!(vec![a.address(), b.address()], first.iter().map(|s| s.address).collect::<Vec<_>>());
+    assert_eq!((vec![a.address(), b.address()], Some(b.address())), senders(&first));
     let nonces = |txs: &[CheckedTx]| txs.iter().map(|tx| tx.nonce()).collect::<Vec<_>>();
-    assert_eq!((vec![0], vec![3, 5]), (nonces(&first[0].pending), nonces(&first[0].queued)));
+    let of_a = &first.items[0];
+    assert_eq!((vec![0], vec![3, 5]), (nonces(&of_a.pending), nonces(&of_a.queued)));
     let second = world.pool.content(Some(b.address()), 2);
-    assert_eq!(vec![c.address()], second.iter().map(|s| s.address).collect::<Vec<_>>());
-    assert_eq!(first[0], world.pool.content_from(a.address()));
+    assert_eq!((vec![c.address()], None), senders(&second));
+    assert_eq!((Vec::new(), None), senders(&world.pool.content(Some(c.address()), 2)));
+    assert_eq!(*of_a, world.pool.content_from(a.address()));
+}
+
+#[test]
+fn a_page_ends_with_the_sender_that_fills_it_and_all_names_come_in_their_order() {
+    let (world, mut wallets) = World::of_three();
+    wallets.sort_by_key(Wallet::address);
+    let [a, b, c] = &wallets;
+    // Each has more than half of a page, and less than a whole one.
+    let all: Vec<CheckedTx> = wallets
+        .iter()
+        .flat_map(|wallet| (0..150).map(|nonce| wallet.at(nonce).transfer(a, 1)))
+        .collect();
+    world.pending(&all.iter().rev().filter(|tx| tx.nonce() == 0).collect::<Vec<_>>());
+    world.pending(&all.iter().filter(|tx| tx.nonce() > 0).collect::<Vec<_>>());
+    let page = world.pool.content(None, usize::MAX);
+    let counts: Vec<_> = page.items.iter().map(|it| (it.address, it.pending.len())).collect();
+    assert_eq!(vec![(a.address(), 150), (b.address(), 150)], counts);
+    let rest = world.pool.content(page.next, usize::MAX);
+    assert_eq!((1, None), (rest.items.len(), rest.next));
+    let names: Vec<_> = all.iter().map(|tx| (tx.from(), tx.hash())).collect();
+    assert_eq!(names, world.pool.all_names());
+    let first: Vec<_> = world.pool.pending(4).iter().map(|tx| (tx.from(), tx.nonce())).collect();
+    let of = |wallet: &Wallet, nonce| (wallet.address(), nonce);
+    assert_eq!(vec![of(c, 0), of(b, 0), of(a, 0), of(a, 1)], first);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rpc::ports::{Census, Escrows, Group};
 use state::StorageError;
-use state::store::Snapshot;
+use store::Snapshot;
 use types::{Address, Amount};
 
 /// Amounts of one moment cannot overflow: they are parts of the supply.

@@ -130,9 +130,10 @@ pub struct SignerArgs {
     /// Sign with the seed in this file: that of a validator is keys/validator.key in its home
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dev", "wallet"])]
     pub key_file: Option<PathBuf>,
-    /// Sign for the chain of this id, and no other [default: the chain on which the key was used
+    /// Sign for the chain of this id, and no other; with @ and the hash of its genesis file, for no other
+    /// of the same id either [default: the chain on which the key was used
     /// first, which is remembered beside its file; with --dev the node's]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID[@GENESIS]")]
     pub chain_id: Option<String>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "its fields are documented")]

@@ -14,7 +14,7 @@ pub(in crate::cli) struct Signer {
     keypair: Keypair,
     /// None for keys that everybody has: what they sign, others could sign on any chain.
     memory: Option<ChainMemory>,
-    /// The chain id that the user gave.
+    /// The chain that the user gave: `ID` or `ID@GENESIS`.
     named: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl Signer {
         Self { keypair, memory: None, named }
     }
 
-    /// The key, where its chain is remembered, and the chain id that the user gave.
+    /// The key, where its chain is remembered, and the chain that the user gave.
     pub(in crate::cli) fn into_parts(self) -> (Keypair, Option<ChainMemory>, Option<String>) {
         (self.keypair, self.memory, self.named)
     }
@@ -67,7 +67,7 @@ impl Signer {
     /// When nobody has said it: without one the transaction would be valid on every chain.
     pub(super) fn chain_id_offline(&self) -> Result<String, CliError> {
         if let Some(named) = &self.named {
-            return Ok(named.clone());
+            return Ok(chain::named_id(named).to_owned());
         }
         let known =
             self.memory.as_ref().map(ChainMemory::recall).transpose().map_err(advised)?.flatten();

@@ -160,8 +160,11 @@ async fn without_a_node_a_transaction_is_for_the_named_chain_or_the_remembered_o
     let here = wallet::Chain { chain_id: "here".into(), genesis_hash: types::Hash::ZERO };
     wallet::ChainMemory::beside(&stored).bind(&here, None).unwrap();
     assert_eq!(Some("here".to_owned()), print(&alice).await.unwrap());
-    let named: Vec<_> = alice.iter().chain(&["--chain-id", "there"]).copied().collect();
-    assert_eq!(Some("there".to_owned()), print(&named).await.unwrap());
+    let exactly = format!("there@{}", types::Hash::ZERO);
+    for name in ["there", &exactly] {
+        let named: Vec<_> = alice.iter().chain(&["--chain-id", name]).copied().collect();
+        assert_eq!(Some("there".to_owned()), print(&named).await.unwrap());
+    }
     // Copies know it too, and the owner is told.
     let copy = keys.path("copy.json");
     keys.run(&["export", "alice", "--out", &copy]).await.unwrap();

@@ -3,14 +3,43 @@
 use super::*;
 
 fn content(height: u64, manifest: &str) -> Content {
-    let root = Hash::digest(&height.to_be_bytes());
-    Content { height, root, manifest: Hash::digest(manifest.as_bytes()) }
+    let block = Hash::digest(&height.to_be_bytes());
+    Content { height, block, root: block, manifest: Hash::digest(manifest.as_bytes()) }
+}
+
+const fn teller(peer: u32, has_voice: bool) -> Teller<u32> {
+    Teller { peer, has_voice }
+}
+
+/// What peers with voices offer.
+fn all(told: &[(u32, Content)]) -> Vec<(Teller<u32>, Content)> {
+    told.iter().map(|(peer, content)| (teller(*peer, true), *content)).collect()
 }
 
 /// The contents in their order.
 fn contents(told: &[(u32, Content)], tries: &[(Content, u32)]) -> Vec<Content> {
     let tries = tries.iter().copied().collect();
-    order(told, &tries).iter().map(|choice| choice.content).collect()
+    order(&all(told), &tries).iter().map(|choice| choice.content).collect()
+}
+
+#[test]
+fn strangers_outvote_no_named_peer_and_what_they_alone_offer_is_not_taken() {
+    let (honest, older, lie) = (content(40, "m"), content(20, "m"), content(60, "a lie"));
+    let told = [
+        (teller(1, true), honest),
+        (teller(2, true), older),
+        (teller(7, false), lie),
+        (teller(8, false), lie),
+        (teller(9, false), older),
+    ];
+    let choices = order(&told, &BTreeMap::new());
+    let found: Vec<_> = choices.iter().map(|it| (it.content, it.voices())).collect();
+    assert_eq!(vec![(honest, 1), (older, 1)], found);
+    assert_eq!(vec![2, 9], choices[1].peers().collect::<Vec<_>>(), "who gives its chunks");
+    // A stranger that says the same as a named peer does not make it two.
+    let state = (2, true);
+    assert!(!is_decided(&order(&told[1..], &BTreeMap::new()), state, MORE_TIME));
+    assert!(is_decided(&choices, state, AGREE_TIME));
 }
 
 #[test]
@@ -24,21 +53,22 @@ fn what_two_peers_offer_alike_goes_before_what_one_offers() {
 fn a_peer_that_says_the_same_twice_agrees_with_nobody() {
     let (twice, shared) = (content(40, "a lie"), content(20, "m"));
     let told = [(1, twice), (1, twice), (2, shared), (3, shared)];
-    let choices = order(&told, &BTreeMap::new());
+    let choices = order(&all(&told), &BTreeMap::new());
     assert_eq!(shared, choices[0].content);
-    assert_eq!(vec![1], choices[1].peers);
+    assert_eq!(vec![1], choices[1].peers().collect::<Vec<_>>());
 }
 
 #[test]
-fn another_manifest_or_another_root_is_another_offer() {
+fn another_manifest_or_another_root_or_another_block_is_another_offer() {
     let honest = content(40, "m");
     let extras = content(40, "other extras");
     let root = Content { root: Hash::ZERO, ..honest };
-    let told = [(1, extras), (2, root), (3, honest), (4, honest)];
-    let choices = order(&told, &BTreeMap::new());
+    let block = Content { block: Hash::ZERO, ..honest };
+    let told = [(1, extras), (2, root), (3, honest), (4, honest), (5, block)];
+    let choices = order(&all(&told), &BTreeMap::new());
     assert_eq!(
-        (3, honest, vec![3, 4]),
-        (choices.len(), choices[0].content, choices[0].peers.clone())
+        (4, honest, vec![3, 4]),
+        (choices.len(), choices[0].content, choices[0].peers().collect())
     );
 }
 
@@ -67,7 +97,7 @@ fn however_many_lies_there_are_the_honest_offer_gets_its_turn() {
     told.push((1_000, honest));
     let (mut tries, mut attempts) = (BTreeMap::new(), 0);
     loop {
-        let first = order(&told, &tries)[0].content;
+        let first = order(&all(&told), &tries)[0].content;
         if first == honest {
             break;
         }
@@ -81,7 +111,7 @@ fn however_many_lies_there_are_the_honest_offer_gets_its_turn() {
 fn an_agreement_or_the_lack_of_others_decides_and_else_the_time() {
     let choice = |peers: u32| {
         let told: Vec<(u32, Content)> = (0..peers).map(|peer| (peer, content(40, "m"))).collect();
-        order(&told, &BTreeMap::new())
+        order(&all(&told), &BTreeMap::new())
     };
     let (short, long) = (MORE_TIME, AGREE_TIME);
     let before = MORE_TIME.saturating_sub(Duration::from_millis(1));

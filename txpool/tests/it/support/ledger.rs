@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use txpool::Fault;
-use txpool::ports::{AdmitError, Chain, PendingLedger};
+use txpool::ports::{AdmitError, Chain, Extent, PendingLedger};
 use types::{Account, Address, Amount, Body, CheckedTx, Code, Hash, Rejection};
 
 /// What a run costs its submitter in these tests.
@@ -181,6 +181,8 @@ impl Ledger {
 pub(crate) struct TestChain {
     pub(crate) state: Mutex<Ledger>,
     pub(crate) included: Mutex<BTreeSet<Hash>>,
+    /// Whether it was asked what blocks hold.
+    pub(crate) is_asked: AtomicBool,
     /// Executions on the draft.
     pub(crate) admits: AtomicUsize,
     /// The store has failed.
@@ -189,6 +191,7 @@ pub(crate) struct TestChain {
 
 impl Chain for TestChain {
     fn is_included(&self, hash: Hash) -> Result<bool, Fault> {
+        self.is_asked.store(true, Ordering::SeqCst);
         Ok(self.included.lock().contains(&hash))
     }
 }
@@ -222,9 +225,16 @@ impl PendingLedger for TestDraft {
         Ok(self.draft.account(address))
     }
 
-    fn check(&self, tx: &CheckedTx) -> Result<(), AdmitError> {
+    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
-        Ok(self.draft.clone().apply(tx)?)
+        let mut draft = self.draft.clone();
+        match extent {
+            Extent::Whole => Ok(draft.apply(tx)?),
+            Extent::Funds => match draft.apply_body(tx, tx.from()) {
+                Err(reason) if reason.code() == Code::InsufficientBalance => Err(reason.into()),
+                Ok(()) | Err(_) => Ok(()),
+            },
+        }
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {

@@ -1,0 +1,83 @@
+//! Where the deadlines begin.
+//!
+//! The sweep reads the table of deadlines from its start after every block, and each row that it
+//! or a later transaction deletes stays there as a tombstone until the next compaction. Under load
+//! that would be tens of thousands of tombstones to step over, each time. So the lowest key that
+//! can exist is remembered: what a scan found to be empty stays empty until a commit writes there.
+
+use parking_lot::Mutex;
+use state::draft::Changes;
+use state::table::{Table, TableId};
+use state::tables::Deadlines;
+use state::view::{Range, RawRow};
+
+/// A lower bound of the keys of [`Deadlines`].
+#[derive(Default)]
+pub(super) struct Floor(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// No row has a key below this one.
+    lowest: Vec<u8>,
+    /// How many commits were written. A scan that one overtook proves nothing.
+    writes: u64,
+    /// Whether one is being written.
+    writing: bool,
+}
+
+/// What a scan needs to report back.
+pub(super) struct Start {
+    /// Where the scan may begin.
+    pub(super) from: Vec<u8>,
+    writes: u64,
+}
+
+impl Floor {
+    /// Where a scan that wants to begin at `from` may begin; `None` for other tables.
+    pub(super) fn start(&self, table: TableId, from: &[u8]) -> Option<Start> {
+        if table != Deadlines::ID {
+            return None;
+        }
+        let state = self.0.lock();
+        let from = if from < state.lowest.as_slice() { state.lowest.clone() } else { from.into() };
+        Some(Start { from, writes: state.writes })
+    }
+
+    /// Learns from a scan of `range` that began at `start` and found `rows`.
+    pub(super) fn learn(&self, start: &Start, range: &Range<'_>, rows: &[RawRow]) {
+        let empty_below = match (rows.first(), range.to) {
+            (Some((key, _)), _) => key.as_slice(),
+            (None, Some(to)) => to,
+            (None, None) => return,
+        };
+        let mut state = self.0.lock();
+        let undisturbed = !state.writing && state.writes == start.writes;
+        let from_bottom = start.from.as_slice() <= state.lowest.as_slice();
+        if undisturbed && from_bottom && empty_below > state.lowest.as_slice() {
+            state.lowest = empty_below.to_vec();
+        }
+    }
+
+    /// A commit is about to be written: its rows count from now on. `lowest` is
+    /// [`lowest_deadline`] of its changes.
+    pub(super) fn before_write(&self, lowest: Option<Vec<u8>>) {
+        let mut state = self.0.lock();
+        state.writing = true;
+        if let Some(lowest) = lowest.filter(|key| *key < state.lowest) {
+            state.lowest = lowest;
+        }
+    }
+
+    /// The commit is in the database.
+    pub(super) fn after_write(&self) {
+        let mut state = self.0.lock();
+        state.writing = false;
+        state.writes = state.writes.wrapping_add(1);
+    }
+}
+
+/// The lowest deadline that changes add.
+pub(super) fn lowest_deadline(changes: &Changes) -> Option<Vec<u8>> {
+    let mut rows = changes.get(&Deadlines::ID)?.iter();
+    rows.find(|(_, value)| value.is_some()).map(|(key, _)| key.clone())
+}

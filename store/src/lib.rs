@@ -1,0 +1,345 @@
+//! The database: the state, the blocks, their indexes and the state tree, in one RocksDB.
+//!
+//! ```text
+//!   execution ──Changes──▶ Store::prepare ──Prepared──▶ Store::commit   one synced batch
+//!   execution ◀──Read───── Store::latest                newest rows, hot ones from memory
+//!   queries   ◀─────────── Store::snapshot              one moment, whatever is committed meanwhile
+//!   pool      ◀─────────── Store::pin                   one height, hot rows from memory
+//!   consensus ◀──────────▶ Store::put_undecided …       proposals that must survive a crash
+//! ```
+//!
+//! A commit is one write: state, block, certificate, indexes, tree and tip are all there after a
+//! crash, or none of them is. docs/storage.md has the byte layouts.
+
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    clippy::float_arithmetic
+)]
+
+mod bodies;
+mod cache;
+mod commit;
+mod equivocations;
+mod floor;
+mod forks;
+mod history;
+pub mod offers;
+mod options;
+mod pieces;
+mod pin;
+mod query;
+mod rocks;
+mod snapshot;
+pub mod tables;
+pub mod tools;
+pub mod tree;
+mod undecided;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
+use state::block::Parent;
+use state::draft::Changes;
+use state::error::StorageError;
+use state::table::TableId;
+use state::view::{Range, RawRow, Read};
+use types::{Hash, codec};
+
+use self::cache::{HotValues, Nodes};
+use self::floor::Floor;
+use self::pin::Pins;
+use self::rocks::{Rocks, Source};
+use self::tables::{META, TREE_NODES, TREE_STALE};
+use crate::tree::NodeSource;
+
+pub(crate) use self::commit::Durability;
+pub use self::commit::{CommitBlock, Prepared};
+pub use self::forks::ForkCount;
+pub use self::options::Options;
+pub use self::pin::Pinned;
+pub use self::query::{
+    MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
+    StoredTx, TurnDetail,
+};
+pub use self::snapshot::Snapshot;
+pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};
+pub use self::undecided::{Undecided, UndecidedHead};
+
+/// The format that this program writes. Another one is refused, never guessed at.
+pub const FORMAT: u32 = 1;
+
+const FORMAT_CELL: &[u8] = b"format";
+const GENESIS_CELL: &[u8] = b"genesis";
+const TIP_CELL: &[u8] = b"tip";
+/// Only in a database that began with a snapshot: the first block that is in it.
+const EARLIEST_CELL: &[u8] = b"earliest";
+/// Up to which block the votes for later forks are counted.
+const FORKS_CELL: &[u8] = b"forks";
+
+/// Memory that the database holds, in bytes; beside it there is what it allocates while it works.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct DatabaseMemory {
+    /// Cached blocks, filters and indexes; bounded by [`Options::block_cache_bytes`].
+    pub block_cache: u64,
+    /// Rows that are not in files yet, or that somebody still reads; bounded by
+    /// [`Options::write_buffer_bytes`], about.
+    pub memtables: u64,
+    /// What open files take outside the cache; an estimate.
+    pub table_readers: u64,
+}
+
+/// The end of the chain as it is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Tip {
+    /// The height; 0 is genesis.
+    pub height: u64,
+    /// The block's hash; the genesis hash at height 0.
+    pub hash: Hash,
+    /// The block's time, milliseconds since 1970; the genesis time at height 0.
+    pub timestamp: u64,
+    /// The root of the state after the block: what the next header carries.
+    pub state_root: Hash,
+}
+
+impl From<&Tip> for Parent {
+    fn from(tip: &Tip) -> Self {
+        let Tip { height, hash, timestamp, state_root } = *tip;
+        Self { height, hash, timestamp, state_root }
+    }
+}
+
+/// What the first commit of a chain says.
+#[derive(Clone, Copy, Debug)]
+pub struct GenesisState<'a> {
+    /// The hash of the genesis file.
+    pub hash: Hash,
+    /// The genesis time, milliseconds since 1970.
+    pub timestamp: u64,
+    /// The rows of height 0.
+    pub changes: &'a Changes,
+}
+
+/// An open database. Clones share it; it is closed when the last one goes.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    rocks: Rocks,
+    options: Options,
+    hot: HotValues,
+    nodes: Nodes,
+    floor: Floor,
+    pins: Pins,
+    forks: RwLock<forks::Forks>,
+    /// Held by who counts votes in blocks that are there already; before [`Inner::writer`].
+    counting: Mutex<()>,
+    tip: RwLock<Option<Tip>>,
+    /// The first block that is in the database.
+    earliest: u64,
+    /// Held while a commit is written: one at a time.
+    writer: Mutex<()>,
+    /// The lowest height whose stale nodes may still be there.
+    oldest_stale: AtomicU64,
+}
+
+impl Store {
+    /// Opens the database in the folder `path`, and makes an empty one if there is none.
+    ///
+    /// # Errors
+    /// [`StorageError::Locked`] if another process has it open, [`StorageError::Format`] if another
+    /// version of the program wrote it, [`StorageError::Interrupted`] if there is none but what an
+    /// interrupted rollback left, [`StorageError::Database`] for anything else.
+    pub fn open(path: &Path, options: Options) -> Result<Self, StorageError> {
+        tools::refuse_interrupted(path)?;
+        let rocks = Rocks::open(path, &options)?;
+        check_format(&rocks.live())?;
+        pieces::fill_once(&rocks)?;
+        Self::with(rocks, options)
+    }
+
+    /// Opens an existing database for reading, as it was at this moment. A running node may have
+    /// it open.
+    ///
+    /// # Errors
+    /// [`StorageError::Missing`] if there is none; else as [`Store::open`].
+    pub fn open_read_only(path: &Path, options: Options) -> Result<Self, StorageError> {
+        Self::with(Rocks::open_read_only(path, &options)?, options)
+    }
+
+    fn with(rocks: Rocks, options: Options) -> Result<Self, StorageError> {
+        let (tip, earliest): (Option<Tip>, Option<u64>) = {
+            let source = rocks.live();
+            check_format(&source)?;
+            (read_cell(&source, TIP_CELL)?, read_cell(&source, EARLIEST_CELL)?)
+        };
+        let forks = RwLock::new(forks::Forks::read(&rocks)?);
+        let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
+        Ok(Self(Arc::new(Inner {
+            rocks,
+            options,
+            hot: HotValues::new(options.hot_value_bytes),
+            nodes: Nodes::new(options.node_cache_bytes),
+            floor: Floor::default(),
+            pins: Pins::default(),
+            forks,
+            tip: RwLock::new(tip),
+            earliest: earliest.unwrap_or(1),
+            writer: Mutex::new(()),
+            counting: Mutex::new(()),
+            oldest_stale: AtomicU64::new(oldest_stale),
+        })))
+    }
+
+    /// Writes height 0 into an empty database; a database that has it already must have the same.
+    /// Answers the tip, which is beyond genesis if the chain was started earlier.
+    ///
+    /// # Errors
+    /// [`StorageError::Genesis`] if the database belongs to another chain.
+    pub fn init(&self, genesis: &GenesisState<'_>) -> Result<Tip, StorageError> {
+        if let Some(found) = self.genesis_hash()? {
+            if found != genesis.hash {
+                return Err(StorageError::Genesis { found, expected: genesis.hash });
+            }
+            return self.tip();
+        }
+        self.commit_genesis(genesis)
+    }
+
+    /// The genesis hash of the chain in this database; none before [`Store::init`].
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn genesis_hash(&self) -> Result<Option<Hash>, StorageError> {
+        read_cell(&self.0.rocks.live(), GENESIS_CELL)
+    }
+
+    /// The end of the chain, from memory.
+    ///
+    /// # Errors
+    /// [`StorageError::Empty`] before [`Store::init`].
+    pub fn tip(&self) -> Result<Tip, StorageError> {
+        self.0.tip.read().ok_or(StorageError::Empty)
+    }
+
+    /// The first block that this database has, or will have: 1, unless it began with a snapshot of a
+    /// later height. Transactions and texts of the blocks before are not there; their effects are.
+    #[must_use]
+    pub fn earliest(&self) -> u64 {
+        self.0.earliest
+    }
+
+    /// Memory that the database holds now.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database does not say.
+    pub fn memory(&self) -> Result<DatabaseMemory, StorageError> {
+        self.0.rocks.memory(tables::all())
+    }
+
+    /// Whether writes go through: the database has not stopped them and has met no error in the
+    /// background.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database does not say.
+    pub fn is_writable(&self) -> Result<bool, StorageError> {
+        self.0.rocks.is_writable()
+    }
+
+    /// The newest committed rows. A commit shows through at once, row by row, so only the one thread
+    /// that executes and commits sees a state that stands still; everybody else takes a
+    /// [`Store::snapshot`], or [`Store::pin`] for the sake of the memory of hot rows.
+    #[must_use]
+    pub fn latest(&self) -> Arc<dyn Read> {
+        Arc::new(Latest(Arc::clone(&self.0)))
+    }
+
+    /// The state and the blocks of this moment. While it lives, RocksDB keeps what it needs: hold
+    /// it for one query, not for long.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot::new(self.0.rocks.snapshot(), self.0.earliest)
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({:?})", *self.0.tip.read())
+    }
+}
+
+/// The newest rows.
+struct Latest(Arc<Inner>);
+
+impl Read for Latest {
+    fn get_raw(&self, table: TableId, key: &[u8]) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.0.hot.get(table, key) {
+            Some(known) => Ok(known.map(Vec::from)),
+            None => self.0.rocks.live().get(table, key),
+        }
+    }
+
+    fn contains_raw(&self, table: TableId, key: &[u8]) -> Result<bool, StorageError> {
+        match self.0.hot.get(table, key) {
+            Some(known) => Ok(known.is_some()),
+            None => self.0.rocks.live().contains(table, key),
+        }
+    }
+
+    fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
+        let Some(start) = self.0.floor.start(table, range.from) else {
+            return self.0.rocks.live().scan(table, range);
+        };
+        let rows = self.0.rocks.live().scan(table, Range { from: &start.from, ..range })?;
+        self.0.floor.learn(&start, &range, &rows);
+        Ok(rows)
+    }
+}
+
+impl NodeSource for Inner {
+    fn node(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        if let Some(node) = self.nodes.get(key) {
+            return Ok(Some(node));
+        }
+        let Some(node) = self.rocks.live().get(TREE_NODES, key)?.map(Bytes::from) else {
+            return Ok(None);
+        };
+        self.nodes.insert(key.into(), node.clone());
+        Ok(Some(node))
+    }
+}
+
+impl NodeSource for Source<'_> {
+    fn node(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        Ok(self.get(TREE_NODES, key)?.map(Bytes::from))
+    }
+}
+
+/// Refuses a database of another format. An empty one has none yet.
+fn check_format(source: &Source<'_>) -> Result<(), StorageError> {
+    let Some(cell) = source.get(META, FORMAT_CELL)? else { return Ok(()) };
+    let found = cell.try_into().map_or(0, u32::from_le_bytes);
+    if found == FORMAT { Ok(()) } else { Err(StorageError::Format { found, expected: FORMAT }) }
+}
+
+fn read_cell<T: serde::de::DeserializeOwned>(
+    source: &Source<'_>,
+    name: &[u8],
+) -> Result<Option<T>, StorageError> {
+    let Some(cell) = source.get(META, name)? else { return Ok(None) };
+    let value = codec::decode(&cell);
+    value.map(Some).map_err(|source| StorageError::Decode { table: META.name, source })
+}
+
+/// The lowest height with a list of stale nodes; the one after the tip if there is none yet.
+fn oldest(source: &Source<'_>, tip: u64) -> Result<u64, StorageError> {
+    let first = source.scan(TREE_STALE, Range { from: &[], to: None, limit: 1 })?;
+    let height = first.first().and_then(|(key, _)| key.as_slice().try_into().ok());
+    Ok(height.map_or_else(|| tip.saturating_add(1), u64::from_be_bytes))
+}

@@ -1,0 +1,106 @@
+//! Rows that follow from authenticated ones: deadlines, indexes, and what miners have done.
+
+use std::collections::BTreeMap;
+
+use state::error::StorageError;
+use state::runs;
+use state::table::{Key, Table, TableId, decode_value, encode_value};
+use state::tables::{
+    Blobs, Deadlines, Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner,
+    RunsByStatus, RunsBySubmitter,
+};
+use types::{Address, Amount, MinerFigures, Params, Run, RunStatus};
+
+use super::chunk::Row;
+
+/// Takes rows: table, key, value.
+pub(super) type Put<'a> = &'a mut dyn FnMut(TableId, &[u8], &[u8]) -> Result<(), StorageError>;
+
+/// What follows from the rows so far.
+#[derive(Debug, Default)]
+pub(super) struct Derived {
+    /// One for every account that ever claimed a run.
+    figures: BTreeMap<Address, MinerFigures>,
+}
+
+fn put<T: Table>(out: Put<'_>, key: &T::Key, value: &T::Value) -> Result<(), StorageError> {
+    out(T::ID, &key.to_bytes(), &encode_value::<T>(value))
+}
+
+impl Derived {
+    /// Adds what follows from an authenticated row.
+    pub(super) fn add(
+        &mut self,
+        row: &Row<'_>,
+        params: &Params,
+        out: Put<'_>,
+    ) -> Result<(), StorageError> {
+        if row.table == Runs::ID {
+            self.run(&decode_value::<Runs>(row.value)?, out)
+        } else if row.table == Miners::ID {
+            let miner = decode_value::<Miners>(row.value)?;
+            put::<MinerIds>(out, &miner.miner_id, &miner.address)
+        } else if row.table == Blobs::ID {
+            let blob = decode_value::<Blobs>(row.value)?;
+            if blob.is_final {
+                return Ok(());
+            }
+            let deadline = runs::deadline(blob.created_at, params.blob_ttl_ms)?;
+            put::<Deadlines>(out, &(deadline, Deadlines::BLOB, blob.blob_id), &())
+        } else {
+            Ok(())
+        }
+    }
+
+    fn run(&mut self, run: &Run, out: Put<'_>) -> Result<(), StorageError> {
+        let (id, place) = (run.agent_run_id, (run.request.height, run.request.position));
+        put::<RunsByStatus>(out, &runs::status_key(run.status, run.request), &id)?;
+        put::<RunsBySubmitter>(out, &(run.submitter, place.0, place.1), &id)?;
+        put::<RunsByConversation>(out, &(run.conversation_id, place.0, place.1), &id)?;
+        if let Some(at) = run.deadline_at {
+            put::<Deadlines>(out, &runs::deadline_key(at, &id), &())?;
+        }
+        // Whoever claimed it let the claim lapse, or has it still.
+        let lapsed = |miner: &Address| run.excluded_miners.contains(miner);
+        let holder = run.miner.filter(|miner| !lapsed(miner));
+        for miner in run.excluded_miners.iter().copied().chain(holder) {
+            put::<RunsByMiner>(out, &(miner, place.0, place.1), &id)?;
+            let figures = self.figures.entry(miner).or_default();
+            count(&mut figures.claimed);
+            if lapsed(&miner) {
+                count(&mut figures.timed_out);
+            }
+        }
+        if let Some(miner) = holder {
+            ended(self.figures.entry(miner).or_default(), run);
+        }
+        Ok(())
+    }
+
+    /// The figures of all miners.
+    pub(super) fn finish(self, out: Put<'_>) -> Result<(), StorageError> {
+        for (miner, figures) in self.figures {
+            put::<Figures>(&mut *out, &miner, &figures)?;
+        }
+        Ok(())
+    }
+}
+
+fn count(figure: &mut u64) {
+    *figure = figure.saturating_add(1);
+}
+
+/// Counts the work of a miner whose claim did not lapse.
+fn ended(figures: &mut MinerFigures, run: &Run) {
+    figures.tokens = figures.tokens.saturating_add(run.tokens_out);
+    match run.status {
+        RunStatus::Pending | RunStatus::Claimed | RunStatus::Running => return,
+        RunStatus::Completed => count(&mut figures.completed),
+        RunStatus::Timeout => count(&mut figures.timed_out),
+        RunStatus::Failed | RunStatus::InsufficientFunds | RunStatus::Cancelled => {
+            count(&mut figures.failed);
+        }
+    }
+    let reward = run.settlement.map_or(Amount::ZERO, |settlement| settlement.miner_reward);
+    figures.earnings = figures.earnings.checked_add(reward).unwrap_or(Amount::MAX);
+}

@@ -1,0 +1,69 @@
+//! The miner directory.
+
+use state::error::StorageError;
+use state::table::Key;
+use state::tables::{Figures, MinerIds, Miners};
+use state::view::{self, Range};
+use types::{Address, Hash, Miner, MinerFigures};
+
+use crate::Snapshot;
+
+/// An entry of the directory with what the miner has done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MinerDetail {
+    /// The entry.
+    pub miner: Miner,
+    /// What it has done.
+    pub figures: MinerFigures,
+}
+
+impl Snapshot<'_> {
+    /// Registered miners in the order of their addresses: those after `after`, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn miners(
+        &self,
+        after: Option<&Address>,
+        limit: usize,
+    ) -> Result<Vec<MinerDetail>, StorageError> {
+        let mut from = after.map(Key::to_bytes).unwrap_or_default();
+        if after.is_some() {
+            from.push(0); // the first key behind the mark
+        }
+        let rows = view::scan::<Miners>(self, Range { from: &from, to: None, limit })?;
+        rows.into_iter().map(|(_, miner)| self.with_figures(miner)).collect()
+    }
+
+    /// A registered miner by its account.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn miner(&self, address: &Address) -> Result<Option<MinerDetail>, StorageError> {
+        self.get::<Miners>(address)?.map(|miner| self.with_figures(miner)).transpose()
+    }
+
+    /// A registered miner by its id.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn miner_by_id(&self, id: &Hash) -> Result<Option<MinerDetail>, StorageError> {
+        match self.get::<MinerIds>(id)? {
+            Some(address) => self.miner(&address),
+            None => Ok(None),
+        }
+    }
+
+    /// What an account has done as a miner, registered or not.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the row does not decode.
+    pub fn miner_figures(&self, address: &Address) -> Result<MinerFigures, StorageError> {
+        Ok(self.get::<Figures>(address)?.unwrap_or_default())
+    }
+
+    fn with_figures(&self, miner: Miner) -> Result<MinerDetail, StorageError> {
+        let figures = self.miner_figures(&miner.address)?;
+        Ok(MinerDetail { miner, figures })
+    }
+}

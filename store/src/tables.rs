@@ -1,0 +1,345 @@
+//! The tables that only the database knows: blocks, their indexes, and the state tree.
+//!
+//! ```text
+//! table            key                                     value
+//! meta             name (text)                             format u32 LE; genesis hash; Tip
+//! headers          height u64                              StoredHeader
+//! commits          height u64                              certificate, raw
+//! block_ids        block hash                              height
+//! bodies           height u64 | first position u32         transactions, raw
+//! tx_index         first 16 bytes of a transaction's hash  TxLocation
+//! account_history  address | height u64                    positions in that block
+//! sweeps           height u64                              what the sweep did
+//! validator_stats  address                                 ValidatorStats
+//! undecided        height u64 | round u32 | block hash     a proposed block, raw
+//! tree_nodes       version u64 | path                      node of the state tree, raw
+//! tree_stale       height u64                              keys of nodes that nothing later needs, raw
+//! equivocations    address                                 Equivocations
+//! validator_links  height u64                              Link
+//! fork_votes       voter's address                         CastForkVote
+//! fixed_forks      name of a fork, text                    FixedFork
+//! ```
+//!
+//! A *raw* value has no version byte and no frame. `bodies` holds the transactions of a block as
+//! they stand in its binary form ([`types::Transaction::encode`]), cut at transaction boundaries
+//! into segments of about 64 KB: a segment compresses far better than single transactions, and one
+//! transaction costs one segment to read.
+//!
+//! `tx_index` keeps half of each hash. Two transactions with the same half take 2^64 work to make
+//! and would only hide one another from look-ups by hash, which compare the whole hash.
+
+use serde::{Deserialize, Serialize};
+use state::forks::{CastForkVote, FixedFork};
+use state::table::{Key, Table, TableId};
+use state::tables;
+use types::{Address, Hash, Signature, Sweep, TxLocation};
+
+use super::offers::Link;
+
+/// Single values by name.
+pub(crate) const META: TableId = TableId::plain(64, "meta");
+/// Certificates by height.
+pub(crate) const COMMITS: TableId = TableId::plain(66, "commits");
+/// Segments of blocks.
+pub(crate) const BODIES: TableId = TableId::plain(68, "bodies");
+/// Proposed blocks of the height that is being decided.
+pub(crate) const UNDECIDED: TableId = TableId::plain(73, "undecided");
+/// Nodes of the state tree.
+pub(crate) const TREE_NODES: TableId = TableId::plain(74, "tree_nodes");
+/// Nodes that became stale, by the height that made them so.
+pub(crate) const TREE_STALE: TableId = TableId::plain(75, "tree_stale");
+
+/// A header as it is kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct HeaderRow {
+    /// SHA-256 of the payload.
+    pub(crate) hash: Hash,
+    /// [`types::Header::payload`].
+    pub(crate) payload: String,
+}
+
+/// Headers by height.
+#[derive(Debug)]
+pub(crate) struct Headers;
+impl Table for Headers {
+    const ID: TableId = TableId::plain(65, "headers");
+    type Key = u64;
+    type Value = HeaderRow;
+}
+
+/// Heights by block hash.
+#[derive(Debug)]
+pub(crate) struct BlockIds;
+impl Table for BlockIds {
+    const ID: TableId = TableId::plain(67, "block_ids");
+    type Key = Hash;
+    type Value = u64;
+}
+
+/// The half of a transaction's hash that is the key of its index row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TxKey([u8; 16]);
+
+impl TxKey {
+    pub(crate) fn of(hash: &Hash) -> Self {
+        let (half, _) = hash.as_bytes().split_first_chunk().expect("16 is less than 32");
+        Self(*half)
+    }
+}
+
+impl Key for TxKey {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (half, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        Some(Self(*half))
+    }
+}
+
+/// Where transactions are.
+#[derive(Debug)]
+pub(crate) struct TxIndex;
+impl Table for TxIndex {
+    const ID: TableId = TableId::plain(69, "tx_index");
+    type Key = TxKey;
+    type Value = TxLocation;
+}
+
+/// Which transactions of a block concern an account: it sent them, a TRANSFER names it, or an
+/// AGENT_FINISH settles its run. Ascending positions.
+#[derive(Debug)]
+pub(crate) struct AccountHistory;
+impl Table for AccountHistory {
+    const ID: TableId = TableId::plain(70, "account_history");
+    type Key = (Address, u64);
+    type Value = Vec<u32>;
+}
+
+/// What the sweep of a block did, if anything.
+#[derive(Debug)]
+pub(crate) struct Sweeps;
+impl Table for Sweeps {
+    const ID: TableId = TableId::plain(71, "sweeps");
+    type Key = u64;
+    type Value = Vec<Sweep>;
+}
+
+/// How a validator has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ValidatorStats {
+    /// Blocks of the chain that it proposed.
+    pub proposed: u64,
+    /// Rounds of decided heights in which it was to propose and nothing was decided.
+    pub missed: u64,
+}
+
+/// Figures of validators.
+#[derive(Debug)]
+pub(crate) struct ValidatorFigures;
+impl Table for ValidatorFigures {
+    const ID: TableId = TableId::plain(72, "validator_stats");
+    type Key = Address;
+    type Value = ValidatorStats;
+}
+
+/// One of two messages that contradict each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SignedChoice {
+    /// The block that was chosen; none for nil.
+    pub block_hash: Option<Hash>,
+    /// A proposal's valid round; −1 for none, and for votes.
+    pub valid_round: i64,
+    /// The validator's signature over the message (docs/consensus.md section 2).
+    pub signature: Signature,
+}
+
+/// Two signed messages of one validator of which an honest one sends at most one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Equivocation {
+    /// The height that was being decided.
+    pub height: u64,
+    /// The round.
+    pub round: u32,
+    /// 0 for a proposal, 1 for a prevote, 2 for a precommit.
+    pub kind: u8,
+    /// One message.
+    pub first: SignedChoice,
+    /// The other.
+    pub second: SignedChoice,
+}
+
+impl Equivocation {
+    /// The kind of two proposals.
+    pub const PROPOSAL: u8 = 0;
+    /// The kind of two prevotes.
+    pub const PREVOTE: u8 = 1;
+    /// The kind of two precommits.
+    pub const PRECOMMIT: u8 = 2;
+
+    /// What was sent twice, as a word: `proposal`, `prevote` or `precommit`.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self.kind {
+            Self::PROPOSAL => "proposal",
+            Self::PREVOTE => "prevote",
+            _ => "precommit",
+        }
+    }
+}
+
+/// What this node has seen of a validator that contradicted itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Equivocations {
+    /// Pairs seen so far.
+    pub count: u64,
+    /// The last of them, oldest first, at most [`Equivocations::KEPT_MAX`].
+    pub last: Vec<Equivocation>,
+}
+
+impl Equivocations {
+    /// How many pairs are kept of one validator: one proves enough.
+    pub const KEPT_MAX: usize = 16;
+
+    /// Counts and keeps a pair, unless it is kept already.
+    pub(crate) fn add(&mut self, pair: Equivocation) {
+        if self.last.contains(&pair) {
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        if self.last.len() >= Self::KEPT_MAX {
+            self.last.remove(0);
+        }
+        self.last.push(pair);
+    }
+}
+
+/// What this node has seen of validators that contradicted themselves. Nodes differ in it: it is no
+/// part of the state.
+#[derive(Debug)]
+pub(crate) struct EquivocationRows;
+impl Table for EquivocationRows {
+    const ID: TableId = TableId::plain(76, "equivocations");
+    type Key = Address;
+    type Value = Equivocations;
+}
+
+/// What headers prove about the validators that come next, by their heights. No row is deleted.
+#[derive(Debug)]
+pub(crate) struct ValidatorLinks;
+impl Table for ValidatorLinks {
+    const ID: TableId = TableId::plain(77, "validator_links");
+    type Key = u64;
+    type Value = Link;
+}
+
+/// Votes for later forks that count, by voter. At most one of each validator.
+#[derive(Debug)]
+pub(crate) struct ForkVotes;
+impl Table for ForkVotes {
+    const ID: TableId = TableId::plain(90, "fork_votes");
+    type Key = Address;
+    type Value = CastForkVote;
+}
+
+/// Forks whose heights the validators have fixed, by name. No row is deleted.
+#[derive(Debug)]
+pub(crate) struct FixedForks;
+impl Table for FixedForks {
+    const ID: TableId = TableId::plain(91, "fixed_forks");
+    type Key = String;
+    type Value = FixedFork;
+}
+
+/// The tables of this file.
+pub const OWN: [TableId; 16] = [
+    META,
+    Headers::ID,
+    COMMITS,
+    BlockIds::ID,
+    BODIES,
+    TxIndex::ID,
+    AccountHistory::ID,
+    Sweeps::ID,
+    ValidatorFigures::ID,
+    UNDECIDED,
+    TREE_NODES,
+    TREE_STALE,
+    EquivocationRows::ID,
+    ValidatorLinks::ID,
+    ForkVotes::ID,
+    FixedForks::ID,
+];
+
+/// Every table of the database.
+pub fn all() -> impl Iterator<Item = TableId> {
+    tables::ALL.into_iter().chain(OWN)
+}
+
+/// How a table is used, which decides how RocksDB keeps it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// Looked up by whole keys that come in no order.
+    Lookup,
+    /// Read in stretches.
+    Index,
+    /// Rows come and go all the time: tombstones must not pile up.
+    Queue,
+    /// Appended in ascending order and read seldom: compressed well from the start.
+    Log,
+    /// Large values.
+    Large,
+}
+
+pub(crate) fn shape(table: TableId) -> Shape {
+    use tables::{
+        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, ConversationTurns, Deadlines,
+        Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
+        RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory, ValidatorVotes, Validators,
+    };
+    const LOOKUP: [TableId; 17] = [
+        Accounts::ID,
+        Supplies::ID,
+        Runs::ID,
+        Miners::ID,
+        MinerIds::ID,
+        Figures::ID,
+        Blobs::ID,
+        BlobPieces::ID,
+        Turns::ID,
+        BlockIds::ID,
+        TxIndex::ID,
+        ValidatorFigures::ID,
+        Validators::ID,
+        EquivocationRows::ID,
+        ForkVotes::ID,
+        FixedForks::ID,
+        TREE_NODES,
+    ];
+    const INDEX: [TableId; 8] = [
+        Steps::ID,
+        ConversationTurns::ID,
+        RunsBySubmitter::ID,
+        RunsByMiner::ID,
+        RunsByConversation::ID,
+        AccountHistory::ID,
+        ValidatorHistory::ID,
+        META,
+    ];
+    const QUEUE: [TableId; 5] =
+        [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE, BlobRemains::ID];
+    const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
+    if LOOKUP.contains(&table) {
+        Shape::Lookup
+    } else if INDEX.contains(&table) {
+        Shape::Index
+    } else if QUEUE.contains(&table) {
+        Shape::Queue
+    } else if LARGE.contains(&table) {
+        Shape::Large
+    } else {
+        Shape::Log
+    }
+}

@@ -1,0 +1,98 @@
+//! Verifying a database that began with a snapshot: its blocks cannot be executed from genesis, and
+//! the state before its first one is gone. What is there is checked against itself and against the
+//! validators.
+
+use std::fs;
+use std::path::Path;
+
+use state::block::{Parent, check_header};
+use state::error::StorageError;
+use state::invariants;
+use types::Hash;
+
+use super::replay::{Verified, read};
+use super::{Progress, Replay, ReplayError, ToolError, ahead};
+use crate::Store;
+use crate::offers::{MakeError, root_of_rows};
+
+/// Checks every block from the earliest on (its form, its transactions, its parent, its certificate),
+/// the root of the state against the rows, and the invariants. `scratch` must not exist and is removed
+/// again.
+pub(super) fn verify(
+    store: &Store,
+    scratch: &Path,
+    replay: &Replay<'_>,
+    progress: Progress<'_>,
+) -> Result<Verified, ToolError> {
+    let (earliest, tip) = (store.earliest(), store.tip()?);
+    let transactions = blocks(store, replay, progress)?;
+    let file = |source| ToolError::File { path: scratch.to_path_buf(), source };
+    fs::create_dir_all(scratch).map_err(file)?;
+    let root = root_of_rows(&store.snapshot(), scratch);
+    fs::remove_dir_all(scratch).map_err(file)?;
+    let found = root.map_err(|error| match error {
+        MakeError::Storage(fault) => ToolError::Storage(fault),
+        MakeError::File { path, source } => ToolError::File { path, source },
+        MakeError::TooLong { .. } | MakeError::Stopped => {
+            ToolError::Storage(StorageError::Inconsistent {
+                what: "a row is longer than any row may be",
+            })
+        }
+    })?;
+    if found != tip.state_root {
+        let (height, what, expected) = (tip.height, "the root of the rows", tip.state_root);
+        return Err(ToolError::Mismatch { height, what, found, expected });
+    }
+    let report = invariants::verify_from(&store.snapshot(), &replay.chain.params, earliest)?;
+    match report.broken.first() {
+        Some(broken) => Err(ToolError::Broken(Box::new(broken.clone()))),
+        None => Ok(Verified { tip, earliest, transactions, report }),
+    }
+}
+
+/// Checks the blocks; answers how many transactions they have.
+fn blocks(store: &Store, replay: &Replay<'_>, progress: Progress<'_>) -> Result<u64, ToolError> {
+    let (earliest, tip) = (store.earliest(), store.tip()?);
+    let before = earliest.saturating_sub(1);
+    let missing = ToolError::Missing { height: before };
+    let first = store.snapshot().header(before)?.ok_or(missing)?;
+    let mut last = (before, first.hash, first.header.timestamp);
+    let mut transactions = 0_u64;
+    let encoded = (earliest..=tip.height).map(|height| read(store, height));
+    ahead::run(replay, encoded, |block| {
+        let (height, hash, timestamp) = last;
+        let header = block.block().header.clone();
+        // The root that it carries was certified with it, and cannot be computed any more.
+        let parent = Parent { height, hash, timestamp, state_root: header.state_root };
+        let refused = |source: ReplayError| ToolError::Replay {
+            height: height.saturating_add(1),
+            source: Box::new(source),
+        };
+        check_header(&replay.chain, &parent, &header, &block.block().transactions)
+            .map_err(|error| refused(error.into()))?;
+        certified(store, replay, header.index, &header.hash()).map_err(refused)?;
+        transactions = transactions.saturating_add(header.tx_count);
+        last = (header.index, header.hash(), header.timestamp);
+        progress(header.index.saturating_sub(before), tip.height.saturating_sub(before));
+        Ok(())
+    })?;
+    if last.1 == tip.hash {
+        return Ok(transactions);
+    }
+    let (height, found, expected) = (tip.height, tip.hash, last.1);
+    Err(ToolError::Mismatch { height, what: "the stored tip", found, expected })
+}
+
+fn certified(
+    store: &Store,
+    replay: &Replay<'_>,
+    height: u64,
+    hash: &Hash,
+) -> Result<(), ReplayError> {
+    let snapshot = store.snapshot();
+    let set = snapshot.validator_set(height)?;
+    let set = set.as_ref().map(|set| set.members.as_slice());
+    let certificate = snapshot.certificate(height)?.unwrap_or_default();
+    let verified = replay.certificates.verify(set, height, hash, &certificate);
+    verified.map(drop).map_err(|reason| ReplayError::Certificate { reason })
+}

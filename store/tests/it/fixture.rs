@@ -1,0 +1,308 @@
+//! A small chain in a temporary folder: wallets, transactions of every kind, blocks.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use state::tables::{Accounts, Supplies};
+use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, Parent};
+use store::{CommitBlock, GenesisState, Options, Store, Tip};
+use types::build::{Envelope, Unsigned, build_tx};
+use types::ids::compute_agent_run_id;
+use types::transaction::SizeLimits;
+use types::tx::{
+    AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize, BlobInit, ChatTurn,
+    MinerAddress, MinerRegister, ToolCall, Transfer,
+};
+use types::{
+    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Supply, Transaction,
+};
+
+/// What every wallet has at the beginning.
+pub(crate) const BALANCE: u64 = 1_000_000_000_000;
+/// The genesis time.
+pub(crate) const TIME: u64 = 1_790_000_000_000;
+/// The time between blocks.
+pub(crate) const BLOCK_MS: u64 = 250;
+/// The certificate of every block.
+pub(crate) const CERTIFICATE: &[u8] = b"a certificate is only bytes here";
+
+/// A key and the nonce that it uses next.
+pub(crate) struct Wallet {
+    pub(crate) key: Keypair,
+    pub(crate) nonce: u64,
+    seal: Seal,
+}
+
+/// Whether transactions get a signature, which takes longer to make than all the rest.
+enum Seal {
+    Signed,
+    Missing,
+}
+
+impl Wallet {
+    /// The wallet of a number.
+    pub(crate) fn new(number: u64) -> Self {
+        let seed = Hash::digest(&number.to_be_bytes());
+        Self { key: Keypair::from_seed(seed.as_bytes()), nonce: 0, seal: Seal::Signed }
+    }
+
+    /// The same, whose transactions have no signature: for what never looks at one.
+    pub(crate) fn unsigned(number: u64) -> Self {
+        Self { seal: Seal::Missing, ..Self::new(number) }
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        self.key.address()
+    }
+
+    /// Signs the next transaction. Taken as checked: signatures are not the subject here.
+    pub(crate) fn tx(&mut self, body: &Body) -> CheckedTx {
+        let envelope = Envelope { nonce: self.nonce, timestamp: TIME, chain_id: None };
+        self.nonce += 1;
+        let limits = SizeLimits::from(&Params::default());
+        let tx = match self.seal {
+            Seal::Signed => {
+                let text = build_tx(&self.key, body, &envelope);
+                Transaction::parse(text.as_bytes(), &limits)
+            }
+            Seal::Missing => {
+                let (from, key) = (self.address().to_string(), self.key.public_key());
+                let unsigned = Unsigned::build(body, &from, &key, &envelope);
+                Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits)
+            }
+        };
+        CheckedTx::trust(tx.expect("a valid text"))
+    }
+
+    pub(crate) fn transfer(&mut self, to: Address, amount: u64) -> CheckedTx {
+        self.tx(&Body::Transfer(Transfer::new(to, Amount::new(amount), Amount::new(1))))
+    }
+
+    pub(crate) fn turn(&mut self, conversation_id: Hash, content: &str) -> CheckedTx {
+        self.tx(&Body::ChatTurn(ChatTurn {
+            conversation_id,
+            role: "user".into(),
+            content: content.into(),
+            content_blob_id: None,
+            parent_turn_hash: None,
+            agent_run_id: None,
+            attachments: None,
+        }))
+    }
+
+    pub(crate) fn register(&mut self, name: &str) -> CheckedTx {
+        self.tx(&Body::MinerRegister(MinerRegister {
+            name: name.into(),
+            capabilities: vec!["search".into()],
+            model_info: "qwen2.5-coder-32b".into(),
+        }))
+    }
+
+    /// AGENT_REQUEST and the id of its run.
+    pub(crate) fn request(&mut self, conversation_id: Hash, prompt: &str) -> (CheckedTx, Hash) {
+        let id = compute_agent_run_id(&self.address().to_string(), self.nonce, prompt);
+        let tx = self.tx(&Body::AgentRequest(AgentRequest {
+            agent_run_id: id,
+            conversation_id,
+            prompt: prompt.into(),
+            tools_whitelist: vec!["web_search".into(), "read_file".into()],
+            max_fee: Amount::new(1_000_000),
+            max_steps: 20,
+            prompt_blob_id: None,
+            model_hint: None,
+        }));
+        (tx, id)
+    }
+
+    pub(crate) fn claim(&mut self, run: Hash) -> CheckedTx {
+        let address = self.address();
+        self.tx(&Body::AgentClaim(AgentClaim {
+            agent_run_id: run,
+            miner_address: MinerAddress { address, text: address.to_string() },
+            model_info: "qwen2.5-coder-32b-q4".into(),
+            hardware_tier: "workstation".into(),
+        }))
+    }
+
+    pub(crate) fn step(&mut self, run: Hash, step_index: u64) -> CheckedTx {
+        let digest = |what: &str| Hash::digest(format!("{run}{step_index}{what}").as_bytes());
+        let call = ToolCall {
+            name: "web_search".into(),
+            args_hash: digest("args"),
+            result_hash: digest("result"),
+            duration_ms: 120 + step_index,
+            ok: true,
+        };
+        self.tx(&Body::AgentStep(AgentStep {
+            agent_run_id: run,
+            step_index,
+            output_tokens: 625,
+            output_hash: digest("output"),
+            thought_blob_id: None,
+            tool_calls: Some(if step_index.is_multiple_of(2) { vec![call] } else { Vec::new() }),
+            output_blob_id: None,
+        }))
+    }
+
+    /// AGENT_FINISH of a run of `request` with so many of [`Wallet::step`].
+    pub(crate) fn finish(&mut self, run: Hash, steps: u64) -> CheckedTx {
+        let (tokens, fee) = (steps * 625, steps * 100);
+        self.tx(&Body::AgentFinish(AgentFinish {
+            agent_run_id: run,
+            total_tokens_out: tokens,
+            status: "completed".into(),
+            miner_reward: Amount::new(tokens),
+            user_refund: Amount::new(1_000_000 - tokens - fee),
+            network_fee: Amount::new(fee),
+            final_answer_inline: Some(format!("The answer to run {run} is forty-two.")),
+            final_answer_blob_id: None,
+        }))
+    }
+
+    /// The transactions of a blob of several chunks: INIT, chunks, FINALIZE.
+    pub(crate) fn chunked_blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
+        let total_bytes = u64::try_from(bytes.len()).expect("a small blob");
+        let mut txs = vec![self.tx(&Body::BlobInit(BlobInit {
+            blob_id: blob_id.to_owned(),
+            content_type: "text/plain".into(),
+            total_bytes,
+            total_chunks: total_bytes.div_ceil(400_000),
+            content_hash: Hash::digest(bytes),
+        }))];
+        for (chunk_index, chunk) in (0..).zip(bytes.chunks(400_000)) {
+            txs.push(self.tx(&Body::BlobChunk(BlobChunk {
+                blob_id: blob_id.to_owned(),
+                chunk_index,
+                chunk_data: chunk.to_vec(),
+            })));
+        }
+        txs.push(self.tx(&Body::BlobFinalize(BlobFinalize { blob_id: blob_id.to_owned() })));
+        txs
+    }
+
+    /// The three transactions of a small blob.
+    pub(crate) fn blob(&mut self, blob_id: &str, bytes: &[u8]) -> Vec<CheckedTx> {
+        let blob_id = blob_id.to_owned();
+        vec![
+            self.tx(&Body::BlobInit(BlobInit {
+                blob_id: blob_id.clone(),
+                content_type: "text/plain".into(),
+                total_bytes: u64::try_from(bytes.len()).expect("a small blob"),
+                total_chunks: 1,
+                content_hash: Hash::digest(bytes),
+            })),
+            self.tx(&Body::BlobChunk(BlobChunk {
+                blob_id: blob_id.clone(),
+                chunk_index: 0,
+                chunk_data: bytes.to_vec(),
+            })),
+            self.tx(&Body::BlobFinalize(BlobFinalize { blob_id })),
+        ]
+    }
+}
+
+/// The eleven transactions of a whole run with eight steps.
+pub(crate) fn whole_run(
+    number: u64,
+    user: &mut Wallet,
+    miner: &mut Wallet,
+) -> (Hash, Vec<CheckedTx>) {
+    let conversation = Hash::digest(&(number % 1_000).to_be_bytes());
+    let prompt = format!(
+        "Question {number}: compare the storage engines of five databases, name the trade-offs, \
+         and recommend one for a workload of small synced batches."
+    );
+    let (request, run) = user.request(conversation, &prompt);
+    let mut txs = vec![request, miner.claim(run)];
+    txs.extend((0..8).map(|index| miner.step(run, index)));
+    txs.push(miner.finish(run, 8));
+    (run, txs)
+}
+
+/// The rows of height 0: so many wallets, all rich.
+pub(crate) fn genesis_changes(wallets: &[Wallet]) -> Changes {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    for wallet in wallets {
+        let account = Account { balance: Amount::new(BALANCE), nonce: 0 };
+        draft.put::<Accounts>(&wallet.address(), &account);
+    }
+    let all = BALANCE * u64::try_from(wallets.len()).expect("few wallets");
+    let supply = Supply { genesis: Amount::new(all), ..Supply::default() };
+    draft.put::<Supplies>(&(), &supply);
+    draft.into_changes()
+}
+
+/// A chain on a store.
+pub(crate) struct TestChain {
+    pub(crate) store: Store,
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) wallets: Vec<Wallet>,
+}
+
+impl TestChain {
+    /// A new chain in a folder, with so many wallets.
+    pub(crate) fn new(path: &Path, wallets: u64) -> Self {
+        Self::with(Store::open(path, Options::default()).expect("opens"), wallets)
+    }
+
+    pub(crate) fn with(store: Store, wallets: u64) -> Self {
+        let wallets: Vec<Wallet> = (0..wallets).map(Wallet::new).collect();
+        let changes = genesis_changes(&wallets);
+        let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+        store.init(&genesis).expect("an empty database");
+        Self { store, chain: rules(), wallets }
+    }
+
+    pub(crate) fn tip(&self) -> Tip {
+        self.store.tip().expect("initialised")
+    }
+
+    /// Executes transactions as the next block, all of which must be valid.
+    pub(crate) fn execute(&self, txs: &[CheckedTx]) -> Executed {
+        self.execute_after(BLOCK_MS, txs)
+    }
+
+    /// The same, so many milliseconds after the last block.
+    pub(crate) fn execute_after(&self, wait_ms: u64, txs: &[CheckedTx]) -> Executed {
+        let parent = Parent::from(&self.tip());
+        let now = parent.timestamp + wait_ms;
+        let (chain, base) = (Arc::clone(&self.chain), self.store.latest());
+        let mut builder = BlockBuilder::new(chain, base, parent, proposer(), now).expect("a state");
+        for tx in txs {
+            builder.push(tx).expect("a valid transaction");
+        }
+        builder.finish().expect("a consistent state")
+    }
+
+    /// Executes and commits.
+    pub(crate) fn block(&self, txs: &[CheckedTx]) -> Tip {
+        let executed = self.execute(txs);
+        self.commit(&executed)
+    }
+
+    pub(crate) fn commit(&self, executed: &Executed) -> Tip {
+        let Executed { block, changes, sweeps } = executed;
+        let input = CommitBlock { block, changes, sweeps, missed: &[] };
+        self.store.commit_block(&input, CERTIFICATE).expect("commits")
+    }
+
+    /// Two wallets at once.
+    pub(crate) fn pair(&mut self, one: usize, other: usize) -> (&mut Wallet, &mut Wallet) {
+        let [one, other] = self.wallets.get_disjoint_mut([one, other]).expect("two wallets");
+        (one, other)
+    }
+}
+
+pub(crate) fn rules() -> Arc<Chain> {
+    let params = Params { max_block_bytes: 64 << 20, ..Params::default() };
+    let (forks, validators) = (Forks::default(), Vec::new());
+    Arc::new(Chain { chain_id: "store-test".into(), params, forks, validators })
+}
+
+pub(crate) fn genesis_hash() -> Hash {
+    Hash::digest(b"the genesis of the tests")
+}
+
+pub(crate) fn proposer() -> Address {
+    Address::new([7; 20])
+}

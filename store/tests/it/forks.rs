@@ -1,0 +1,204 @@
+//! Votes for later forks in the database: counted with commits, in databases that had no count, after
+//! restarts, and the end before a fork that this program does not know.
+
+use std::sync::Arc;
+
+use state::chain::Chain;
+use state::{Executed, StorageError};
+use store::{CommitBlock, Options, Store};
+use types::build::{Envelope, Unsigned};
+use types::transaction::SizeLimits;
+use types::{CheckedTx, ForkVote, Params, SetMember, Transaction};
+
+use crate::fixture::{CERTIFICATE, TestChain, Wallet, rules};
+
+const DELAY: u64 = 5;
+const WALLETS: u64 = 5;
+const VALIDATORS: usize = 4;
+
+/// The rules of a chain whose first wallets are its validators.
+fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
+    let members = wallets.iter().take(VALIDATORS);
+    let members = members.map(|wallet| SetMember { public_key: wallet.key.public_key(), power: 1 });
+    let mut validators: Vec<SetMember> = members.collect();
+    validators.sort_by_key(|member| member.public_key.address());
+    let plain = rules();
+    let params = Params { fork_delay_blocks: DELAY, ..plain.params.clone() };
+    Arc::new(Chain { params, validators, ..(*plain).clone() })
+}
+
+fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {
+    let envelope = Envelope { nonce: wallet.nonce, timestamp: 1, chain_id: None };
+    wallet.nonce += 1;
+    let vote = ForkVote { fork: "v7".to_owned(), height };
+    let text = Unsigned::fork_vote(&vote, &wallet.key.public_key(), &envelope).sign(&wallet.key);
+    let limits = SizeLimits::from(&Params::default());
+    CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).expect("a vote"))
+}
+
+/// Each voter with its height, in one block.
+fn block_of(chain: &mut TestChain, votes: &[(usize, u64)]) {
+    let txs: Vec<_> =
+        votes.iter().map(|(voter, height)| vote(&mut chain.wallets[*voter], *height)).collect();
+    chain.block(&txs);
+}
+
+/// What a block commits.
+fn input(executed: &Executed) -> CommitBlock<'_> {
+    let Executed { block, changes, sweeps } = executed;
+    CommitBlock { block, changes, sweeps, missed: &[] }
+}
+
+/// The same blocks for every chain of these tests: a quorum for 30 in block 5.
+const BLOCKS: [&[(usize, u64)]; 6] = [
+    &[],
+    &[(0, 30), (4, 30)],
+    &[(1, 31), (2, 30)],
+    &[(0, 3), (1, 2_000_000)],
+    &[(1, 30)],
+    &[(3, 40), (0, 40)],
+];
+
+#[test]
+fn a_database_without_a_count_comes_to_the_same_as_one_that_counted_each_block() {
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [mut counting, mut old] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
+    let rules = voting_rules(&counting.wallets);
+    counting.store.count_forks(&rules).expect("counts");
+    for votes in BLOCKS {
+        block_of(&mut counting, votes);
+        block_of(&mut old, votes);
+    }
+    let counted = counting.store.forks();
+    assert_eq!(counted.missing, None);
+    let fixed = counted.tally.fixed()["v7"];
+    assert_eq!((fixed.height, fixed.since), (30, 5));
+    assert_eq!(counted.tally.votes().len(), 3);
+
+    assert_eq!(old.store.forks().tally.votes().len(), 0, "nobody asked it to count");
+    old.store.count_forks(&rules).expect("counts");
+    assert_eq!(old.store.forks().tally, counted.tally);
+    // What was counted is on the disk.
+    drop((old, counting));
+    for folder in &folders {
+        let store = Store::open(folder.path(), Options::default()).expect("opens");
+        assert_eq!(store.forks().tally, counted.tally);
+        assert_eq!(store.tip().expect("a tip").height, 6);
+    }
+}
+
+#[test]
+fn restarts_at_any_block_do_not_change_the_count() {
+    let whole = tempfile::tempdir().expect("a folder");
+    let mut steady = TestChain::new(whole.path(), WALLETS);
+    let rules = voting_rules(&steady.wallets);
+    steady.store.count_forks(&rules).expect("counts");
+    for votes in BLOCKS {
+        block_of(&mut steady, votes);
+    }
+    for stopped in 0..BLOCKS.len() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut chain = TestChain::new(folder.path(), WALLETS);
+        let [before, after] = [&BLOCKS[..stopped], &BLOCKS[stopped..]];
+        for votes in before {
+            block_of(&mut chain, votes);
+        }
+        let TestChain { store, chain, wallets } = chain;
+        drop(store);
+        let store = Store::open(folder.path(), Options::default()).expect("opens");
+        store.count_forks(&rules).expect("counts");
+        let mut chain = TestChain { store, chain, wallets };
+        for votes in after {
+            block_of(&mut chain, votes);
+        }
+        assert_eq!(chain.store.forks().tally, steady.store.forks().tally, "stopped at {stopped}");
+    }
+}
+
+#[test]
+fn a_block_that_was_prepared_before_the_count_caught_up_is_counted_when_it_is_committed() {
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [mut counting, mut late] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
+    let rules = voting_rules(&counting.wallets);
+    counting.store.count_forks(&rules).expect("counts");
+    block_of(&mut counting, &[(0, 30)]);
+    let vote = vote(&mut late.wallets[0], 30);
+    let executed = late.execute(&[vote]);
+    let prepared = late.store.prepare(&input(&executed)).expect("prepared");
+    late.store.count_forks(&rules).expect("counts what is there: nothing");
+    late.store.commit(prepared, CERTIFICATE).expect("committed");
+    assert_eq!(late.store.forks().tally, counting.store.forks().tally);
+    assert_eq!(late.store.forks().tally.votes().len(), 1);
+}
+
+#[test]
+fn a_block_is_not_committed_if_a_fork_that_is_not_known_was_counted_since_it_was_prepared() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut chain = TestChain::new(folder.path(), WALLETS);
+    let rules = voting_rules(&chain.wallets);
+    block_of(&mut chain, &[(0, 8), (1, 8), (2, 8)]);
+    while chain.tip().height < 7 {
+        chain.block(&[]);
+    }
+    let executed = chain.execute(&[]);
+    let prepared = chain.store.prepare(&input(&executed)).expect("nothing is counted yet");
+    chain.store.count_forks(&rules).expect("counts");
+    let refused = chain.store.commit(prepared, CERTIFICATE).expect_err("block 8");
+    assert!(matches!(refused, StorageError::UnknownFork { height: 8, .. }), "{refused}");
+    assert_eq!(chain.tip().height, 7);
+}
+
+#[test]
+fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut chain = TestChain::new(folder.path(), WALLETS);
+    let rules = voting_rules(&chain.wallets);
+    chain.store.count_forks(&rules).expect("counts");
+    block_of(&mut chain, &[(0, 8), (1, 8), (2, 8)]);
+    while chain.tip().height < 7 {
+        chain.store.require_known_fork().expect("by rules that are known");
+        chain.block(&[]);
+    }
+    let refused = chain.store.require_known_fork().expect_err("block 8 is by others");
+    assert!(refused.is_unknown_fork(), "{refused}");
+    let executed = chain.execute(&[]);
+    let refused = chain.store.commit_block(&input(&executed), CERTIFICATE).expect_err("block 8");
+    assert!(matches!(refused, StorageError::UnknownFork { height: 8, .. }), "{refused}");
+    assert_eq!(chain.tip().height, 7);
+}
+
+#[test]
+fn an_old_database_is_counted_in_slices_whatever_strangers_sent_to_its_validators() {
+    const STRANGER: usize = VALIDATORS;
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [mut counting, mut old] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
+    let rules = voting_rules(&counting.wallets);
+    counting.store.count_forks(&rules).expect("counts");
+    // Votes around the ends of slices; what counts in the end is that of the last blocks.
+    let votes = [(3, 0, 2_000), (1_023, 0, 2_001), (1_024, 1, 2_002), (1_025, 2, 2_001)];
+    let late = [(2_047, 1, 2_001), (2_049, 3, 9_000), (2_051, 3, 9_001)];
+    for chain in [&mut counting, &mut old] {
+        for height in 1..=2_060 {
+            let mut txs = Vec::new();
+            for (at, voter, goal) in votes.iter().chain(&late) {
+                if *at == height {
+                    let to = chain.wallets[*voter].address();
+                    txs.extend((0..300).map(|_| chain.wallets[STRANGER].transfer(to, 1)));
+                    txs.push(vote(&mut chain.wallets[*voter], *goal));
+                    txs.push(chain.wallets[STRANGER].transfer(to, 1));
+                }
+            }
+            chain.block(&txs);
+        }
+    }
+    old.store.count_forks(&rules).expect("counts");
+    let [counted, again] = [&counting, &old].map(|chain| chain.store.forks());
+    assert_eq!(again.tally, counted.tally);
+    assert_eq!(again.tally.votes().len(), VALIDATORS);
+    // From then on commits count.
+    for chain in [&mut counting, &mut old] {
+        block_of(chain, &[(3, 9_002)]);
+    }
+    let [counted, again] = [&counting, &old].map(|chain| chain.store.forks());
+    assert_eq!(again.tally, counted.tally);
+}

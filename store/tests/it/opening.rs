@@ -1,0 +1,103 @@
+//! Opening a database: the right one, the wrong one, one in use, one that was there before.
+
+use state::StorageError;
+use store::{GenesisState, Options, Store};
+use types::Hash;
+
+use crate::fixture::{TIME, TestChain, genesis_changes, genesis_hash};
+
+#[test]
+fn a_chain_is_there_again_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 2);
+    let to = chain.wallets[1].address();
+    let tx = chain.wallets[0].transfer(to, 5);
+    let tip = chain.block(std::slice::from_ref(&tx));
+    let account = chain.store.snapshot().account(&to).unwrap();
+    drop(chain);
+
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    assert_eq!(store.tip().unwrap(), tip);
+    assert_eq!(store.snapshot().account(&to).unwrap(), account);
+    assert_eq!(store.snapshot().transaction(&tx.hash()).unwrap().unwrap().tx, tx);
+}
+
+#[test]
+fn an_empty_database_has_no_tip() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    assert!(matches!(store.tip(), Err(StorageError::Empty)));
+    assert_eq!(store.genesis_hash().unwrap(), None);
+}
+
+#[test]
+fn another_genesis_is_refused_with_both_hashes() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 1);
+    let changes = genesis_changes(&chain.wallets);
+    let other = Hash::digest(b"another chain");
+    let answer =
+        chain.store.init(&GenesisState { hash: other, timestamp: TIME, changes: &changes });
+    let error = answer.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(&other.to_string()) && text.contains(&genesis_hash().to_string()));
+}
+
+#[test]
+fn the_same_genesis_is_welcome_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 1);
+    let tip = chain.block(&[]);
+    let changes = genesis_changes(&chain.wallets);
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    assert_eq!(chain.store.init(&genesis).unwrap(), tip);
+}
+
+#[test]
+fn a_database_in_use_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let _chain = TestChain::new(dir.path(), 1);
+    let error = Store::open(dir.path(), Options::default()).unwrap_err();
+    assert!(matches!(error, StorageError::Locked { .. }), "{error}");
+}
+
+#[test]
+fn tools_may_read_a_database_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 1);
+    let tip = chain.block(&[]);
+    let reader = Store::open_read_only(dir.path(), Options::default()).unwrap();
+    assert_eq!(reader.tip().unwrap(), tip);
+    assert!(reader.snapshot().block(1).unwrap().is_some());
+}
+
+#[test]
+fn reading_where_nothing_is_makes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("nowhere");
+    let error = Store::open_read_only(&path, Options::default()).unwrap_err();
+    assert!(matches!(error, StorageError::Missing { .. }), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn another_format_is_refused_and_left_as_it_is() {
+    for newer_table in [None, Some("a_table_of_the_future")] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(TestChain::new(dir.path(), 1));
+        let options = rocksdb::Options::default();
+        let families = || rocksdb::DB::list_cf(&options, dir.path()).unwrap();
+        {
+            // The one cell that every version of the program can read.
+            let mut db = rocksdb::DB::open_cf(&options, dir.path(), families()).unwrap();
+            db.put_cf(db.cf_handle("meta").unwrap(), b"format", 99_u32.to_le_bytes()).unwrap();
+            newer_table.into_iter().for_each(|name| db.create_cf(name, &options).unwrap());
+        }
+        let before = families();
+        for open in [Store::open, Store::open_read_only] {
+            let error = open(dir.path(), Options::default()).unwrap_err();
+            assert!(matches!(error, StorageError::Format { found: 99, expected: 1 }), "{error}");
+        }
+        assert_eq!(families(), before);
+    }
+}

@@ -1,0 +1,176 @@
+//! The state of one height, while the database moves on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use state::table::{Key, Table, TableId};
+use state::tables::{
+    Accounts, BlobPieces, Blobs, Deadlines, Figures, Miners, Runs, Supplies, Turns, ValidatorVotes,
+    Validators,
+};
+use state::view::{Range, RawRow, Read};
+use state::{PendingState, SharedPending, StorageError};
+use store::Pinned;
+use types::{Amount, CheckedTx, Sweep};
+
+use crate::fixture::{BLOCK_MS, TestChain, Wallet, whole_run};
+
+const PINNED: [TableId; 10] = [
+    Accounts::ID,
+    Runs::ID,
+    Miners::ID,
+    Figures::ID,
+    Blobs::ID,
+    BlobPieces::ID,
+    Supplies::ID,
+    Turns::ID,
+    Validators::ID,
+    ValidatorVotes::ID,
+];
+
+/// Every row that a pin has, by scans, and each of them once more by its key.
+fn rows(pin: &Pinned) -> Vec<(TableId, RawRow)> {
+    let range = Range { from: &[], to: None, limit: usize::MAX };
+    let all = PINNED.iter().flat_map(|table| {
+        let rows = pin.scan_raw(*table, range).unwrap();
+        rows.into_iter().map(|row| (*table, row))
+    });
+    let all: Vec<_> = all.collect();
+    for (table, (key, value)) in &all {
+        assert_eq!(pin.get_raw(*table, key).unwrap().as_ref(), Some(value));
+        assert!(pin.contains_raw(*table, key).unwrap());
+    }
+    all
+}
+
+/// The transactions of a block of everything: a run, a blob, a registration, payments to new accounts.
+fn of_everything(chain: &mut TestChain, number: u64) -> Vec<CheckedTx> {
+    let (user, miner) = chain.pair(0, 1);
+    let (_, mut txs) = whole_run(number, user, miner);
+    txs.extend(user.blob(&format!("blob-{number}"), b"a few bytes"));
+    txs.push(user.transfer(Wallet::new(1_000 + number).address(), 5));
+    txs
+}
+
+#[test]
+fn a_pin_stands_still_while_blocks_are_committed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 2);
+    let mut pins = vec![(chain.store.pin().unwrap(), Vec::new())];
+    pins[0].1 = rows(&pins[0].0);
+    for number in 0..4 {
+        let txs = of_everything(&mut chain, number);
+        chain.block(&txs);
+        let fresh = Wallet::new(1_000 + number).address();
+        for (pin, before) in &pins {
+            assert_eq!(rows(pin), *before, "the state after block {}", pin.height());
+            assert_eq!(pin.get_raw(Accounts::ID, &fresh.to_bytes()).unwrap(), None);
+            assert!(!pin.contains_raw(Accounts::ID, &fresh.to_bytes()).unwrap());
+        }
+        let pin = chain.store.pin().unwrap();
+        assert_eq!(pin.height(), number + 1);
+        assert!(pin.contains_raw(Accounts::ID, &fresh.to_bytes()).unwrap());
+        let now = rows(&pin);
+        pins.push((pin, now));
+    }
+    // Pieces of a page are pieces of the whole.
+    let (pin, all) = &pins[2];
+    let accounts: Vec<&RawRow> =
+        all.iter().filter(|(table, _)| *table == Accounts::ID).map(|(_, row)| row).collect();
+    let page = pin.scan_raw(Accounts::ID, Range { from: &[], to: None, limit: 2 }).unwrap();
+    assert_eq!(page.iter().collect::<Vec<_>>(), accounts[..2]);
+}
+
+#[test]
+fn a_pin_is_lost_after_a_few_blocks_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 1);
+    let pin = chain.store.pin().unwrap();
+    let key = chain.wallets[0].address().to_bytes();
+    for _ in 0..4 {
+        chain.block(&[]);
+        pin.get_raw(Accounts::ID, &key).unwrap();
+    }
+    chain.block(&[]);
+    let lost = pin.get_raw(Accounts::ID, &key).unwrap_err();
+    assert!(matches!(lost, StorageError::Moved { height: 0 }), "{lost}");
+}
+
+#[test]
+fn a_pin_refuses_what_it_does_not_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 1);
+    let pin = chain.store.pin().unwrap();
+    let refused = pin.get_raw(Deadlines::ID, &[]).unwrap_err();
+    assert!(matches!(refused, StorageError::Inconsistent { .. }), "{refused}");
+}
+
+/// What a pin reads while blocks are written is of its height at any time, not only between them.
+#[test]
+fn a_pin_stands_still_in_the_middle_of_a_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 40);
+    let ends = AtomicBool::new(false);
+    let store = chain.store.clone();
+    let addresses: Vec<_> = chain.wallets.iter().map(|it| it.address().to_bytes()).collect();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut moments = 0_u32;
+            while !ends.load(Ordering::SeqCst) {
+                let pin = store.pin().unwrap();
+                let all = || -> Option<Vec<_>> {
+                    let read = |key: &Vec<u8>| pin.get_raw(Accounts::ID, key).ok();
+                    addresses.iter().map(read).collect()
+                };
+                let Some(first) = all() else { continue };
+                for _ in 0..50 {
+                    let Some(again) = all() else { break };
+                    assert_eq!(first, again, "the state after block {}", pin.height());
+                }
+                moments += 1;
+            }
+            moments
+        });
+        for _ in 0..60 {
+            let to = chain.wallets[0].address();
+            let txs: Vec<_> = chain.wallets.iter_mut().map(|it| it.transfer(to, 1)).collect();
+            chain.block(&txs);
+        }
+        ends.store(true, Ordering::SeqCst);
+        assert!(reader.join().unwrap() > 0);
+    });
+}
+
+/// Between the write of a block that drops a blob and the moment when the pool follows it, the last
+/// chunks of the blob are as valid as before.
+#[test]
+fn the_last_chunk_of_a_blob_that_a_block_has_just_dropped_is_no_fault() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 1);
+    let bytes = vec![7; 800_001];
+    let mut parts = chain.wallets[0].chunked_blob("b", &bytes);
+    let finalize = parts.pop().unwrap();
+    let (rest, begun) = (parts.split_off(2), parts);
+    chain.block(&begun);
+    let base = chain.store.pin().unwrap();
+    let shared = Arc::new(SharedPending::new(base.into(), Arc::clone(&chain.chain)));
+    shared.lock().admit(&rest[0]).unwrap();
+    let executed = chain.execute_after(3_600_001, &[]);
+    assert_eq!(executed.sweeps, [Sweep::BlobDropped { blob_id: "b".to_owned() }]);
+    chain.commit(&executed);
+    // The block is written; the pool has not heard of it.
+    shared.simulate(&rest[1], 3, 0).unwrap();
+    shared.lock().check(&rest[1]).unwrap();
+    shared.lock().admit(&rest[1]).unwrap();
+    shared.lock().admit(&finalize).unwrap();
+    // Then it has.
+    let base = chain.store.pin().unwrap();
+    let before: PendingState = shared.lock().reset(base.into());
+    assert_eq!(before.len(), 3);
+    shared.lock().admit(&rest[0]).unwrap_err();
+    let account = shared.lock().account(chain.wallets[0].address()).unwrap();
+    assert_eq!(account.nonce, 2);
+    assert!(account.balance > Amount::ZERO);
+    chain.execute_after(BLOCK_MS, &[]);
+}

@@ -1,0 +1,192 @@
+//! Every query, on a chain that has one of everything.
+
+use store::RunFilter;
+use types::{Address, Hash, RunStatus, Sweep, TxLocation};
+
+use crate::fixture::{BALANCE, TestChain, proposer, whole_run};
+
+const LIMIT: usize = 100;
+
+fn run_chain() -> (tempfile::TempDir, TestChain) {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = TestChain::new(dir.path(), 3);
+    (dir, chain)
+}
+
+#[test]
+fn blocks_are_found_by_height_and_by_hash_newest_first() {
+    let (_dir, chain) = run_chain();
+    let tips: Vec<_> = (0..5).map(|_| chain.block(&[])).collect();
+    let snapshot = chain.store.snapshot();
+    assert_eq!(snapshot.tip().unwrap(), tips[4]);
+    for tip in &tips {
+        assert_eq!(snapshot.height_by_hash(&tip.hash).unwrap(), Some(tip.height));
+        let stored = snapshot.header(tip.height).unwrap().unwrap();
+        assert_eq!((stored.hash, stored.header.hash()), (tip.hash, tip.hash));
+    }
+    assert_eq!(snapshot.height_by_hash(&Hash::ZERO).unwrap(), None);
+    assert!(snapshot.header(0).unwrap().is_none() && snapshot.block(6).unwrap().is_none());
+    let heights = |newest, limit| {
+        let headers = snapshot.headers(newest, limit).unwrap();
+        headers.iter().map(|stored| stored.header.index).collect::<Vec<_>>()
+    };
+    assert_eq!(heights(None, 3), [5, 4, 3]);
+    assert_eq!(heights(Some(2), 3), [2, 1]);
+    assert_eq!(heights(None, 0), [0; 0]);
+}
+
+#[test]
+fn a_run_shows_its_transactions_and_steps() {
+    let (_dir, mut chain) = run_chain();
+    let (user, miner) = chain.pair(0, 1);
+    let (run, txs) = whole_run(1, user, miner);
+    // Over several blocks, as it really happens.
+    for part in txs.chunks(4) {
+        chain.block(part);
+    }
+    let snapshot = chain.store.snapshot();
+    let detail = snapshot.run_detail(&run).unwrap().unwrap();
+    assert_eq!(detail.run.status, RunStatus::Completed);
+    assert_eq!(detail.request, txs[0]);
+    assert_eq!(detail.claim.as_ref(), Some(&txs[1]));
+    assert_eq!(detail.finish.as_ref(), Some(&txs[10]));
+    let steps = snapshot.steps(&run, None, LIMIT).unwrap();
+    assert_eq!(
+        steps.iter().map(|one| one.step.step_index).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4, 5, 6, 7]
+    );
+    assert_eq!(steps.iter().map(|one| one.tx.clone()).collect::<Vec<_>>(), txs[2..10]);
+    let rest = snapshot.steps(&run, Some(5), 1).unwrap();
+    assert_eq!((rest.len(), rest[0].step.step_index), (1, 6));
+    assert!(snapshot.run_detail(&Hash::ZERO).unwrap().is_none());
+    assert!(snapshot.steps(&Hash::ZERO, None, LIMIT).unwrap().is_empty());
+}
+
+#[test]
+fn runs_are_listed_by_every_condition_and_by_several() {
+    let (_dir, mut chain) = run_chain();
+    let conversation = Hash::digest(b"conversation");
+    let mut ids = Vec::new();
+    let mut txs = Vec::new();
+    for number in 0..4_u64 {
+        let user = usize::try_from(number % 2).unwrap();
+        let (tx, id) = chain.wallets[user].request(conversation, &format!("question {number}"));
+        txs.push(tx);
+        ids.push(id);
+    }
+    chain.block(&txs);
+    let claim = chain.wallets[2].claim(ids[1]);
+    chain.block(&[claim]);
+    let (users, miner): (Vec<Address>, Address) = (
+        chain.wallets[..2].iter().map(|wallet| wallet.address()).collect(),
+        chain.wallets[2].address(),
+    );
+    let snapshot = chain.store.snapshot();
+    let list = |filter: RunFilter| {
+        let page = snapshot.runs(&filter, None, LIMIT).unwrap();
+        assert_eq!(page.next, None);
+        let place = |id: &Hash| ids.iter().position(|one| one == id).unwrap();
+        page.runs.iter().map(|run| place(&run.agent_run_id)).collect::<Vec<_>>()
+    };
+    let all = RunFilter::default();
+    let (pending, claimed) = (Some(RunStatus::Pending), Some(RunStatus::Claimed));
+    assert_eq!(list(all), [3, 2, 1, 0]);
+    assert_eq!(list(RunFilter { status: pending, ..all }), [3, 2, 0]);
+    assert_eq!(list(RunFilter { status: claimed, ..all }), [1]);
+    assert_eq!(list(RunFilter { submitter: Some(users[1]), ..all }), [3, 1]);
+    assert_eq!(list(RunFilter { submitter: Some(users[1]), status: pending, ..all }), [3]);
+    assert_eq!(list(RunFilter { miner: Some(miner), ..all }), [1]);
+    assert_eq!(list(RunFilter { miner: Some(miner), status: claimed, ..all }), [1]);
+    assert_eq!(list(RunFilter { miner: Some(miner), status: pending, ..all }), [0; 0]);
+    assert_eq!(list(RunFilter { conversation_id: Some(conversation), ..all }), [3, 2, 1, 0]);
+    assert_eq!(list(RunFilter { conversation_id: Some(Hash::ZERO), ..all }), [0; 0]);
+}
+
+#[test]
+fn a_history_has_what_an_account_sent_received_and_was_refunded() {
+    let (_dir, mut chain) = run_chain();
+    let (user, miner) = chain.pair(0, 1);
+    let gift = miner.transfer(user.address(), 7);
+    let (_, run) = whole_run(1, user, miner);
+    let own = user.transfer(user.address(), 1);
+    chain.block(std::slice::from_ref(&gift));
+    chain.block(&run);
+    chain.block(std::slice::from_ref(&own));
+    let user = chain.wallets[0].address();
+    let snapshot = chain.store.snapshot();
+    let history = snapshot.account_transactions(&user, None, LIMIT).unwrap();
+    let hashes: Vec<Hash> = history.iter().map(|one| one.tx.hash()).collect();
+    // Newest first: its transfer to itself once, the settlement, its request, the gift.
+    assert_eq!(hashes, [own.hash(), run[10].hash(), run[0].hash(), gift.hash()]);
+    let nobody = Address::new([1; 20]);
+    assert!(snapshot.account_transactions(&nobody, None, LIMIT).unwrap().is_empty());
+    assert_eq!(snapshot.account(&nobody).unwrap().balance.get(), 0);
+    let fees = snapshot.account_transactions(&proposer(), None, LIMIT).unwrap();
+    assert!(fees.is_empty(), "a fee is no transaction of the proposer");
+}
+
+#[test]
+fn conversations_are_read_in_chain_order() {
+    let (_dir, mut chain) = run_chain();
+    let id = Hash::digest(b"a conversation");
+    let mut turns = Vec::new();
+    for number in 0..6_usize {
+        let turn = chain.wallets[number % 3].turn(id, &format!("turn {number}"));
+        turns.push(turn);
+    }
+    let elsewhere = chain.wallets[0].turn(Hash::digest(b"another"), "not here");
+    chain.block(&turns[..4]);
+    chain.block(&[elsewhere, turns[4].clone(), turns[5].clone()]);
+    let snapshot = chain.store.snapshot();
+    let page = snapshot.conversation(&id, None, LIMIT).unwrap();
+    assert_eq!(page.iter().map(|turn| turn.tx.clone()).collect::<Vec<_>>(), turns);
+    let rest = snapshot.conversation(&id, Some(page[3].location), 1).unwrap();
+    assert_eq!((rest.len(), &rest[0].tx), (1, &turns[4]));
+    let turn = snapshot.turn(&turns[5].hash()).unwrap().unwrap();
+    assert_eq!(turn.location, TxLocation { height: 2, position: 2 });
+    assert_eq!(turn.tx, turns[5]);
+    assert!(snapshot.turn(&Hash::ZERO).unwrap().is_none());
+}
+
+#[test]
+fn miners_and_blobs_are_found() {
+    let (_dir, mut chain) = run_chain();
+    let (user, miner) = chain.pair(0, 1);
+    let register = miner.register("the first");
+    let miner_address = miner.address();
+    let (_, run) = whole_run(1, user, miner);
+    let blob = chain.wallets[2].blob("a-blob", b"some bytes");
+    chain.block(&[register]);
+    chain.block(&run);
+    chain.block(&blob[..2]);
+    assert_eq!(chain.store.snapshot().blob_bytes("a-blob").unwrap(), None, "not final yet");
+    chain.block(&blob[2..]);
+    let snapshot = chain.store.snapshot();
+    let found = snapshot.miner(&miner_address).unwrap().unwrap();
+    assert_eq!((found.figures.completed, found.figures.tokens), (1, 5_000));
+    assert_eq!(snapshot.miner_by_id(&found.miner.miner_id).unwrap().as_ref(), Some(&found));
+    assert_eq!(snapshot.miners(None, LIMIT).unwrap(), [found]);
+    assert!(snapshot.miners(Some(&miner_address), LIMIT).unwrap().is_empty());
+    assert!(snapshot.blob("a-blob").unwrap().unwrap().is_final);
+    assert_eq!(snapshot.blob_bytes("a-blob").unwrap().unwrap(), b"some bytes");
+    assert_eq!(snapshot.blob_bytes("no-blob").unwrap(), None);
+    let supply = snapshot.supply().unwrap();
+    assert_eq!(supply.genesis.get(), 3 * BALANCE);
+    assert_eq!(supply.escrowed.get(), 0);
+}
+
+#[test]
+fn what_a_sweep_did_is_kept_with_its_block() {
+    let (_dir, mut chain) = run_chain();
+    let (tx, run) = chain.wallets[0].request(Hash::ZERO, "nobody will claim this");
+    chain.block(&[tx]);
+    let wait = chain.chain.params.pending_ttl_ms + 1;
+    let tip = chain.commit(&chain.execute_after(wait, &[]));
+    let sweeps = chain.store.snapshot().sweeps(tip.height).unwrap();
+    assert!(
+        matches!(&sweeps[..], [Sweep::TimedOut { agent_run_id, .. }] if *agent_run_id == run),
+        "{sweeps:?}"
+    );
+    let status = chain.store.snapshot().run(&run).unwrap().unwrap().status;
+    assert_eq!(status, RunStatus::Timeout);
+}

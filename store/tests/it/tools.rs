@@ -1,0 +1,316 @@
+//! Work on a stopped node.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use state::{Changes, StorageError};
+use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError};
+use store::{Options, Store};
+use types::{Address, Hash, SetMember};
+
+use crate::fixture::{
+    CERTIFICATE, TIME, TestChain, genesis_changes, genesis_hash, rules, whole_run,
+};
+
+/// Accepts the certificate of the fixture and nothing else.
+struct Fixed;
+
+impl Certificates for Fixed {
+    fn verify(
+        &self,
+        _: Option<&[SetMember]>,
+        _: u64,
+        _: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String> {
+        if certificate == CERTIFICATE { Ok(Vec::new()) } else { Err("not the fixture's".into()) }
+    }
+}
+
+pub(crate) fn replay(changes: &Changes) -> Replay<'_> {
+    Replay {
+        chain: rules(),
+        genesis_hash: genesis_hash(),
+        genesis_time: TIME,
+        genesis_changes: changes,
+        certificates: &Fixed,
+        threads: NonZeroUsize::new(2).unwrap(),
+    }
+}
+
+pub(crate) fn quiet(_: u64, _: u64) {}
+
+/// A chain with some of everything in it.
+fn chain(path: &Path) -> TestChain {
+    let mut chain = TestChain::new(path, 3);
+    for number in 0..5 {
+        let (user, miner) = chain.pair(0, 1);
+        let mut txs = whole_run(number, user, miner).1;
+        txs.push(user.turn(Hash::ZERO, "a turn"));
+        txs.extend(miner.blob(&format!("blob-{number}"), b"bytes"));
+        chain.block(&txs);
+    }
+    chain
+}
+
+#[test]
+fn a_sound_database_is_verified_and_the_scratch_folder_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let scratch = dir.path().join("scratch");
+    let verified = tools::verify(&chain.store, &scratch, &replay(&changes), &mut quiet).unwrap();
+    assert_eq!(verified.tip, chain.tip());
+    assert_eq!((verified.report.runs, verified.report.steps), (5, 40));
+    assert!(!scratch.exists());
+}
+
+#[test]
+fn a_row_that_the_blocks_do_not_give_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    drop(chain);
+    for (table, key, value, expected) in [
+        ("accounts", vec![1; 20], Some(b"forged".to_vec()), "should not exist"),
+        ("turns", vec![0; 32], Some(vec![1]), "should not exist"),
+    ] {
+        tamper(&path, table, &key, value.as_deref());
+        let store = Store::open(&path, Options::default()).unwrap();
+        let scratch = dir.path().join("scratch");
+        let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+        assert!(
+            matches!(&error, ToolError::Row { table: found, what, .. }
+                if *found == table && *what == expected),
+            "{error}"
+        );
+        assert!(!scratch.exists());
+        drop(store);
+        tamper(&path, table, &key, None);
+    }
+}
+
+#[test]
+fn a_forged_transaction_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let mut bytes = chain.store.snapshot().block_bytes(2).unwrap().unwrap();
+    let header = chain.store.snapshot().header(2).unwrap().unwrap().header.payload().len() + 4;
+    drop(chain);
+    // The first signature of the segment.
+    let length = u32::from_le_bytes(bytes[header..header + 4].try_into().unwrap());
+    bytes[header + 4 + usize::try_from(length).unwrap()] ^= 1;
+    let key = [2_u64.to_be_bytes().as_slice(), &0_u32.to_be_bytes()].concat();
+    tamper(&path, "bodies", &key, Some(&bytes[header..]));
+    let store = Store::open(&path, Options::default()).unwrap();
+    let scratch = dir.path().join("scratch");
+    let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+    assert!(matches!(&error, ToolError::Replay { height: 2, .. }), "{error}");
+}
+
+/// Changes a row behind the program's back.
+pub(crate) fn tamper(path: &Path, table: &str, key: &[u8], value: Option<&[u8]>) {
+    let options = rocksdb::Options::default();
+    let families = rocksdb::DB::list_cf(&options, path).unwrap();
+    let db = rocksdb::DB::open_cf(&options, path, families).unwrap();
+    let family = db.cf_handle(table).unwrap();
+    match value {
+        Some(value) => db.put_cf(family, key, value).unwrap(),
+        None => db.delete_cf(family, key).unwrap(),
+    }
+}
+
+#[test]
+fn exported_blocks_make_the_same_chain_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let file = dir.path().join("blocks");
+    assert_eq!(tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap(), 5);
+    let again = tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap_err();
+    assert!(matches!(again, ToolError::Exists { .. }), "{again}");
+    let names: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+
+    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let tip = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap();
+    assert_eq!(tip, chain.tip());
+    // What is there already is passed over.
+    assert_eq!(tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap(), tip);
+}
+
+fn encoded(chain: &TestChain) -> Vec<EncodedBlock> {
+    let snapshot = chain.store.snapshot();
+    let block = |height| EncodedBlock {
+        height,
+        bytes: snapshot.block_bytes(height).unwrap().unwrap(),
+        certificate: snapshot.certificate(height).unwrap().unwrap(),
+        stated_hash: None,
+    };
+    (1..=chain.tip().height).map(block).collect()
+}
+
+#[test]
+fn blocks_of_others_are_followed_up_to_the_first_wrong_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let good = encoded(&chain);
+    for damage in 0..4 {
+        let mut blocks = good.clone();
+        match damage {
+            0 => blocks[2].certificate[0] ^= 1,
+            1 => *blocks[2].bytes.last_mut().unwrap() ^= 1,
+            2 => blocks[2].bytes.truncate(100),
+            _ => blocks[2].bytes = good[3].bytes.clone(),
+        }
+        let path = dir.path().join(format!("other-{damage}"));
+        let mut heights = Vec::new();
+        {
+            let store = Store::open(&path, Options::default()).unwrap();
+            let blocks = blocks.into_iter().map(Supply::Block);
+            let followed = tools::follow(&store, &replay(&changes), blocks, |tip, count| {
+                heights.push((tip.height, count > 0));
+            });
+            let error = followed.unwrap_err();
+            assert_eq!(Some(3), error.wrong_block(), "damage {damage}: {error}");
+        }
+        // Nothing of the wrong block is there, and what came before it is on the disk.
+        assert_eq!(vec![(1, true), (2, true)], heights);
+        let store = Store::open(&path, Options::default()).unwrap();
+        assert_eq!(2, store.tip().unwrap().height);
+        assert_eq!(None, store.snapshot().header(3).unwrap());
+        let rest = good[2..].iter().cloned().map(Supply::Block);
+        let tip = tools::follow(&store, &replay(&changes), rest, |_, _| {}).unwrap();
+        assert_eq!(chain.tip(), tip);
+    }
+}
+
+#[test]
+fn what_is_there_is_executed_before_a_source_that_waits_gives_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let store = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    let (told, committed) = std::sync::mpsc::channel();
+    let mut good = encoded(&chain).into_iter();
+    let mut given = 0_u64;
+    let mut is_first = true;
+    // A block is given only when the one before it is committed, as by a chain that is slow.
+    let source = std::iter::from_fn(move || {
+        if std::mem::replace(&mut is_first, false) {
+            return Some(Supply::Pause);
+        }
+        if given > 0 {
+            let waited = committed.recv_timeout(std::time::Duration::from_secs(20));
+            assert_eq!(Ok(given), waited, "the last block waits for the next");
+        }
+        given += 1;
+        is_first = true;
+        good.next().map(Supply::Block)
+    });
+    let told = |height| told.send(height).expect("the test listens");
+    let tip = tools::follow(&store, &replay(&changes), source, |tip, _| told(tip.height)).unwrap();
+    assert_eq!(chain.tip(), tip);
+}
+
+#[test]
+fn a_damaged_export_is_refused_before_its_first_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let changes = genesis_changes(&chain.wallets);
+    let file = dir.path().join("blocks");
+    tools::export(&chain.store, &file, (1, None), &mut quiet).unwrap();
+    let good = fs::read(&file).unwrap();
+    let other = Store::open(&dir.path().join("other"), Options::default()).unwrap();
+    for damage in 0..5 {
+        let mut bytes = good.clone();
+        match damage {
+            0 => bytes.truncate(10),
+            1 => bytes.truncate(good.len() - 1),
+            2 => bytes[0] ^= 1,
+            3 => bytes[good.len() / 2] ^= 1,
+            _ => *bytes.last_mut().unwrap() ^= 1,
+        }
+        fs::write(&file, bytes).unwrap();
+        let error = tools::import(&other, &file, &replay(&changes), &mut quiet).unwrap_err();
+        assert!(matches!(error, ToolError::Archive { .. }), "damage {damage}: {error}");
+        assert_eq!(other.tip().unwrap().height, 0);
+    }
+}
+
+#[test]
+fn an_export_that_fails_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let file = dir.path().join("blocks");
+    for range in [(4, Some(3)), (6, None), (7, Some(9))] {
+        let error = tools::export(&chain.store, &file, range, &mut quiet).unwrap_err();
+        assert!(matches!(error, ToolError::NoBlocks { .. }), "{range:?}: {error}");
+    }
+    drop(chain);
+    tamper(&path, "commits", &4_u64.to_be_bytes(), None);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let error = tools::export(&store, &file, (1, None), &mut quiet).unwrap_err();
+    assert!(matches!(error, ToolError::Missing { height: 4 }), "{error}");
+    let left = fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(left, 1, "only the database");
+}
+
+#[test]
+fn a_snapshot_is_restored_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let chain = chain(&dir.path().join("data"));
+    let (copy, home) = (dir.path().join("copy"), dir.path().join("home"));
+    tools::snapshot(&chain.store, &copy).unwrap();
+    let tip = chain.tip();
+    chain.block(&[]);
+    let wrong = tools::restore(&copy, &home, Hash::ZERO, Options::default()).unwrap_err();
+    assert!(matches!(wrong, ToolError::Storage(StorageError::Genesis { .. })), "{wrong}");
+    let restored = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap();
+    assert_eq!(restored, tip);
+    let store = Store::open(&home, Options::default()).unwrap();
+    assert_eq!(store.tip().unwrap(), tip);
+    assert_eq!(store.snapshot().block(5).unwrap(), chain.store.snapshot().block(5).unwrap());
+    let taken = tools::restore(&copy, &home, genesis_hash(), Options::default()).unwrap_err();
+    assert!(matches!(taken, ToolError::Exists { .. }), "{taken}");
+}
+
+#[test]
+fn the_last_block_can_be_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let before = chain.store.snapshot().header(4).unwrap().unwrap();
+    let last = chain.store.snapshot().block(5).unwrap().unwrap();
+    let tip = chain.tip();
+    drop(chain);
+    let back = tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap();
+    assert_eq!((back.height, back.hash), (4, before.hash));
+
+    let store = Store::open(&path, Options::default()).unwrap();
+    let parent = state::Parent::from(&store.tip().unwrap());
+    let again = state::execute_block(&rules(), store.latest(), &parent, last).unwrap();
+    let twin = TestChain { store, chain: Arc::clone(&rules()), wallets: Vec::new() };
+    assert_eq!(twin.commit(&again), tip);
+}
+
+#[test]
+fn there_is_nothing_to_take_back_at_genesis() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = TestChain::new(&path, 1);
+    let changes = genesis_changes(&chain.wallets);
+    drop(chain);
+    let error =
+        tools::rollback(&path, Options::default(), &replay(&changes), &mut quiet).unwrap_err();
+    assert!(matches!(error, ToolError::AtGenesis), "{error}");
+}
