@@ -1,16 +1,47 @@
 //! A validator that has taken blocks back, on a chain of processes.
 
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
 use serde_json::json;
-use tests::net::{Net, NetOptions};
-use tests::node::wait_for;
+use tests::net::{Member, Net, NetOptions};
+use tests::node::{binary, wait_for};
 
 /// Slow enough that a node that was taken back for a moment is not far behind.
 const PARAMS: [&str; 2] = ["minBlockIntervalMs=50", "heartbeatMs=2500"];
 
+fn start(validators: usize) -> anyhow::Result<Net> {
+    let params = PARAMS.map(str::to_owned).to_vec();
+    Net::start_as(&NetOptions { params, ..NetOptions::new(validators, 0) })
+}
+
+/// What `ombra db` answers.
+fn db(member: &Member, words: &[&str]) -> anyhow::Result<String> {
+    let mut command = Command::new(binary());
+    command.arg("db").args(words).arg("--home").arg(member.home());
+    let output = command.output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Takes blocks of a stopped validator back until this is the last one, if one is named, and at least
+/// one; answers the last block then.
+fn takes_back(member: &Member, goal: Option<u64>) -> anyhow::Result<(u64, String)> {
+    loop {
+        let said = db(member, &["rollback"])?;
+        std::fs::remove_dir_all(member.home().join("data/db.before-rollback"))?;
+        let (_, named) = said.split_once("up to block ").context("it names the block")?;
+        let mut named = named.split([' ', ',']).map(str::to_owned);
+        let height: u64 = named.next().context("a height")?.parse()?;
+        if goal.is_none_or(|goal| height <= goal) {
+            return Ok((height, named.next().context("a hash")?));
+        }
+    }
+}
+
 #[test]
 fn a_validator_that_took_a_block_back_follows_and_then_signs_by_itself() -> anyhow::Result<()> {
-    let params = PARAMS.map(str::to_owned).to_vec();
-    let mut net = Net::start_as(&NetOptions { params, ..NetOptions::new(4, 0) })?;
+    let mut net = start(4)?;
     net.members[0].reaches(3)?;
     net.members[0].stop()?;
     net.members[0].db("rollback")?;
@@ -34,5 +65,70 @@ fn a_validator_that_took_a_block_back_follows_and_then_signs_by_itself() -> anyh
         assert!(seen.clone().all(|it| it["equivocations"] == 0), "{set}");
     }
     assert_eq!(net.members[0].metric("ombra_consensus_sign_refusals_total")?, 0);
+    Ok(())
+}
+
+#[test]
+fn no_block_is_taken_back_silently_where_the_others_cannot_decide_without_the_validator()
+-> anyhow::Result<()> {
+    let mut net = start(3)?;
+    net.members[0].reaches(3)?;
+    net.members[0].stop()?;
+    let refused = db(&net.members[0], &["rollback"]).expect_err("the chain could stand");
+    assert!(refused.to_string().contains("--may-stop-chain"), "{refused}");
+    let said = db(&net.members[0], &["rollback", "--may-stop-chain"])?;
+    assert!(said.contains("it follows without signing until the others"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn validators_that_have_all_forgotten_go_on_when_their_operators_agree() -> anyhow::Result<()> {
+    let mut net = start(4)?;
+    for member in &net.members {
+        member.reaches(3)?;
+    }
+    for member in &mut net.members {
+        member.stop()?;
+    }
+    let mut tips: Vec<(u64, String)> =
+        net.members.iter().map(|it| takes_back(it, None)).collect::<anyhow::Result<_>>()?;
+    let (lowest, hash) = tips.iter().min().cloned().context("a validator")?;
+    for (member, tip) in net.members.iter().zip(&mut tips) {
+        if tip.0 > lowest {
+            *tip = takes_back(member, Some(lowest))?;
+        }
+        assert_eq!((lowest, &hash), (tip.0, &tip.1), "{}", member.name);
+    }
+    for member in &mut net.members {
+        member.start_with(&[("OMBRA__SYNC__WAIT_MS", "0".to_owned())])?;
+    }
+    for member in &net.members {
+        wait_for("it to follow", || {
+            Ok(member.logged()?.contains("the node follows without signing").then_some(()))
+        })?;
+    }
+    for member in &mut net.members {
+        member.stop()?;
+    }
+
+    let (height, flag) = (lowest.to_string(), "--all-validators-agreed");
+    let again = ["sign-again", "--height", &height, "--hash", &hash];
+    let refused = db(&net.members[0], &again).expect_err("nobody said that they agreed");
+    assert!(refused.to_string().contains(flag), "{refused}");
+    // Three are a quorum. The fourth comes back by itself.
+    for member in &net.members[..3] {
+        db(member, &[&again[..], &[flag]].concat())?;
+    }
+    for member in &mut net.members {
+        member.start()?;
+    }
+    net.same_block(lowest + 2)?;
+    wait_for("the fourth to sign again", || {
+        Ok(net.members[3].logged()?.contains("from now on the node signs again").then_some(()))
+    })?;
+    for member in &mut net.members {
+        member.stop()?;
+        assert!(member.db("verify")?.contains("verified"));
+    }
     Ok(())
 }

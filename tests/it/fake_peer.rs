@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use p2p::ports::{Chain, Nothing, SnapshotHead};
 use p2p::{DownloadFigures, Handle, NetworkId, PeerKey, Setup};
-use state::store::offers::FORMAT;
+use store::offers::FORMAT;
 use tests::net::Member;
 use tests::node::wait_for;
 use tokio::runtime::Runtime;
@@ -52,6 +52,11 @@ impl FakePeer {
             let known = peers.find(|peer| peer.status.is_some_and(|status| status.tip > 0));
             Ok(known.map(|peer| peer.key))
         })
+    }
+
+    /// Dials this address from now on, until the end.
+    pub(crate) fn dial(&self, address: &str) -> anyhow::Result<()> {
+        Ok(self.runtime.block_on(self.handle.add_peer(address))?)
     }
 
     /// All blocks that peers have.

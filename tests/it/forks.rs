@@ -151,3 +151,47 @@ fn all_nodes_count_the_same_and_stop_before_a_fork_that_they_do_not_know() -> an
     assert!(net.members[0].db("verify")?.contains("verified"));
     Ok(())
 }
+
+/// Begins a validator anew with a snapshot; its key and its record stay.
+fn begins_anew(member: &mut Member) -> anyhow::Result<()> {
+    member.stop()?;
+    std::fs::remove_dir_all(member.home().join("data/db"))?;
+    member.start_with(&[
+        ("OMBRA__SNAPSHOTS__FETCH", "true".to_owned()),
+        ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
+        ("OMBRA__SNAPSHOTS__KEEP", "20".to_owned()),
+    ])?;
+    let begun = member.call("ombra_chainInfo", &json!([]))?;
+    ensure!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
+    Ok(())
+}
+
+fn signs(member: &Member) -> anyhow::Result<()> {
+    wait_for(&format!("a vote of {}", member.name), || {
+        Ok((member.metric("ombra_consensus_votes_signed_total")? > 0).then_some(()))
+    })
+}
+
+#[test]
+fn a_validator_follows_the_chain_while_nobody_has_the_blocks_before_its_snapshot()
+-> anyhow::Result<()> {
+    let mut net = net()?;
+    net.members[0].reaches(25)?;
+    // The first three get the old blocks from those that still have them, and sign then.
+    for at in 0..VALIDATORS - 1 {
+        begins_anew(&mut net.members[at])?;
+        signs(&net.members[at])?;
+        let height = net.members[at].height()?;
+        net.members[at].reaches(height + 15)?;
+    }
+    let last = &mut net.members[VALIDATORS - 1];
+    begins_anew(last)?;
+    let height = net.members[0].height()?;
+    let last = &net.members[VALIDATORS - 1];
+    last.reaches(height + 20)?;
+    let said = check(last, "forks")?;
+    assert_eq!(said["ok"], false, "{said}");
+    assert!(said["detail"].as_str().is_some_and(|it| it.contains("are not counted yet")), "{said}");
+    assert_eq!(last.metric("ombra_consensus_votes_signed_total")?, 0);
+    Ok(())
+}

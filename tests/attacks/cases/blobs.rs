@@ -1,11 +1,16 @@
 //! What the attacks with blobs have in common: an attacker's texts, and the way they take.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::actor::Actor;
 use tests::http::{self, Connection};
+use tests::net::Member;
+use tests::node::wait_for;
 use types::tx::{BlobChunk, BlobInit};
 use types::{Body, Hash, Keypair};
 
@@ -13,6 +18,8 @@ use types::{Body, Hash, Keypair};
 const CHUNK_BYTES: usize = 400_000;
 /// So many texts go together.
 const BATCH: usize = 50;
+/// The most chunks of a blob by the default parameters: 16 MiB.
+const LARGE_CHUNKS: u64 = 42;
 
 /// Where honest users are: no attacker has this address.
 pub(super) const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
@@ -27,6 +34,14 @@ pub(super) struct Attacker {
 impl Attacker {
     pub(super) fn new(key: Keypair, node: SocketAddr) -> anyhow::Result<Self> {
         Ok(Self { actor: Actor::new(key), node, connection: Connection::open(node)? })
+    }
+
+    /// An attacker who may have sent something before.
+    pub(super) fn at(key: &Keypair, node: &Member) -> anyhow::Result<Self> {
+        let mut attacker = Self::new(key.clone(), node.rpc)?;
+        let address = attacker.actor.address().to_string();
+        attacker.actor.nonce = http::account_nonce(&mut attacker.connection, &address)?;
+        Ok(attacker)
     }
 
     /// Sends texts; answers how many were accepted.
@@ -84,4 +99,62 @@ pub(super) fn simulation(text: &str) -> String {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ombra_simulateTransaction\",\"params\":[{text}]}}"
     )
+}
+
+/// Stores a blob of 16 MiB but for its last chunk; answers a question what that one would do.
+pub(super) fn store_large(
+    attacker: &mut Attacker,
+    node: &Member,
+    id: &str,
+) -> anyhow::Result<String> {
+    let init = attacker.actor.sign(&announce(id, LARGE_CHUNKS)?);
+    attacker.send(&[init])?;
+    let mut last = Value::Null;
+    for index in 0..LARGE_CHUNKS - 1 {
+        let text = attacker.actor.sign(&chunk(id, index, LARGE_CHUNKS));
+        let answer: Value = serde_json::from_str(&attacker.post(&http::send_body(&[text]))?)?;
+        last = answer.pointer("/result/hash").context("a chunk was refused")?.clone();
+    }
+    wait_for("the last chunk to be in a block", || {
+        let seen = node.call("ombra_waitForTransaction", &json!([last, { "timeoutMs": 1_000 }]))?;
+        Ok(seen.get("blockIndex").filter(|it| it.is_u64()).map(drop))
+    })?;
+    Ok(simulation(&attacker.actor.draft(&chunk(id, LARGE_CHUNKS - 1, LARGE_CHUNKS))))
+}
+
+/// What somebody asks, in turn and again and again, and until when.
+#[derive(Clone, Copy)]
+pub(super) struct Questions<'a> {
+    pub(super) texts: &'a [String],
+    /// After each answer.
+    pub(super) pause: Duration,
+    pub(super) end: Instant,
+}
+
+/// Starts somebody who asks questions; counts the answers.
+pub(super) fn ask<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    mut asker: Attacker,
+    questions: Questions<'scope>,
+    asked: &'scope AtomicU64,
+) -> ScopedJoinHandle<'scope, anyhow::Result<()>> {
+    let Questions { texts, pause, end } = questions;
+    scope.spawn(move || {
+        for text in texts.iter().cycle().take_while(|_| Instant::now() < end) {
+            asker.post(text)?;
+            asked.fetch_add(1, Ordering::Relaxed);
+            // The rate of the questions is the attack's.
+            std::thread::sleep(pause);
+        }
+        Ok(())
+    })
+}
+
+/// Waits for attackers; the first that failed is the answer.
+pub(super) fn join_all(
+    attackers: Vec<ScopedJoinHandle<'_, anyhow::Result<()>>>,
+) -> anyhow::Result<()> {
+    attackers
+        .into_iter()
+        .try_for_each(|it| it.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?)
 }

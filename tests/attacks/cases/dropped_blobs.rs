@@ -14,8 +14,10 @@ use super::blobs::{Attacker, USER, announce, chunk};
 /// How long a blob may be unfinished, in milliseconds of the chain.
 const TTL_MS: u64 = 12_000;
 /// Blobs, and chunks of each: what a gigabyte has.
-const BLOBS: u64 = 600;
+const BLOBS: u64 = 2_000;
 const CHUNKS: u64 = 2_600;
+/// Whose they are: a pool takes 2,048 transactions of one sender.
+const ATTACKERS: usize = 4;
 /// How long the chain is watched after the blobs are due.
 const AFTER: Duration = Duration::from_secs(6);
 
@@ -26,18 +28,20 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut town = Town::make_with(1, 0, &params)?;
     town.start_all()?;
     let node = town.node(0)?.rpc;
-    let mut keys = keys(2)?;
+    let mut keys = keys(ATTACKERS + 1)?;
     let user = keys.pop().context("a key")?;
-    let mut attacker = Attacker::new(keys.pop().context("a key")?, node)?;
     let begun = Instant::now();
-    let mut texts = Vec::new();
-    for number in 0..BLOBS {
-        let id = format!("dropped-{number}");
-        texts.push(attacker.actor.sign(&announce(&id, CHUNKS)?));
-        texts.push(attacker.actor.sign(&chunk(&id, CHUNKS - 1, CHUNKS)));
+    for (first, key) in (0_u64..).zip(keys) {
+        let mut attacker = Attacker::new(key, node)?;
+        let mut texts = Vec::new();
+        for number in (first..BLOBS).step_by(ATTACKERS) {
+            let id = format!("dropped-{number}");
+            texts.push(attacker.actor.sign(&announce(&id, CHUNKS)?));
+            texts.push(attacker.actor.sign(&chunk(&id, CHUNKS - 1, CHUNKS)));
+        }
+        let accepted = attacker.send(&texts)?;
+        ensure!(accepted == texts.len(), "only {accepted} of {} were accepted", texts.len());
     }
-    let accepted = attacker.send(&texts)?;
-    ensure!(accepted == texts.len(), "only {accepted} of {} were accepted", texts.len());
     let sent = begun.elapsed();
     ensure!(sent < Duration::from_millis(TTL_MS), "the blobs took {sent:?} to announce");
     let user = User::start(node, USER, user);

@@ -5,64 +5,106 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
 use tests::actor::transfer;
 use tests::harness::report::say;
 use tests::harness::town::{FAST, Town};
-use tests::harness::user::User;
+use tests::net::Member;
 use tests::workload::keys;
+use types::{Body, Keypair};
 
-use super::blobs::{Attacker, USER};
+use super::blobs::Attacker;
 
 /// How long the contradictions come.
-const TIME: Duration = Duration::from_secs(10);
-/// What waits: of each of so many senders so many.
-const SENDERS: usize = 8;
+const TIME: Duration = Duration::from_secs(12);
+/// About one pair for each block.
+const PAUSE: Duration = Duration::from_millis(100);
+/// What waits: of each of so many senders so many, which is most that a pool takes.
+const SENDERS: usize = 75;
 const WAITING: usize = 2_000;
+/// So large that few of them leave with a block.
+const PROMPT_BYTES: usize = 900;
+/// Neither node gets the other's transactions but in blocks, as if they were far apart.
+const APART: (&str, &str) = ("OMBRA__P2P__GOSSIP__PEERS", "[]");
+/// The longest that the chain may stand still, and a client wait for an answer. A transfer behind a
+/// full pool waits for longer, so no user's transfers are looked at here.
+const PAUSE_MAX_MS: u64 = 1_000;
+/// Whose pool is full, and the other.
+const FULL: usize = 0;
+const OTHER: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
     // Small blocks, so that what waits goes on waiting.
     let params: Vec<&str> = FAST.iter().copied().chain(["maxBlockBytes=786432"]).collect();
-    let mut town = Town::make_with(2, 0, &params)?;
-    town.start_all()?;
-    let nodes = [town.node(0)?.rpc, town.node(1)?.rpc];
-    let mut keys = keys(SENDERS + 2)?;
-    let user = keys.pop().context("a key")?;
+    let mut town = Town::make_of(2, 0, SENDERS + 1, &params)?;
+    let mut keys = keys(SENDERS + 1)?;
     let double = keys.pop().context("a key")?;
-    let own = double.address();
-    for key in keys {
-        let mut sender = Attacker::new(key, nodes[0])?;
-        let body = transfer(sender.actor.address(), 1);
-        let texts: Vec<String> = (0..WAITING).map(|_| sender.actor.sign(&body)).collect();
-        sender.send(&texts)?;
-    }
-    let user = User::start(nodes[0], USER, user);
-    let mut attackers =
-        [Attacker::new(double.clone(), nodes[0])?, Attacker::new(double, nodes[1])?];
-    let (begun, mut pairs) = (Instant::now(), 0_u64);
-    let address = own.to_string();
+    let apart = [(APART.0, APART.1.to_owned())];
+    // Alone it makes no blocks, and so nothing leaves its pool.
+    town.node_mut(FULL)?.start_with(&apart)?;
+    let waiting = fill(town.node(FULL)?, keys)?;
+    town.node_mut(OTHER)?.start_with(&apart)?;
+    town.goes_on(&[FULL, OTHER], 1)?;
+    let nodes = [town.node(FULL)?, town.node(OTHER)?];
+    let first = nodes[FULL].height()?;
+    let mut attackers = [Attacker::at(&double, nodes[FULL])?, Attacker::at(&double, nodes[OTHER])?];
+    let (begun, mut pairs, mut slowest) = (Instant::now(), 0_u64, Duration::ZERO);
     while begun.elapsed() < TIME {
-        let account = town.node(0)?.call("ombra_getAccount", &serde_json::json!([address]))?;
-        let nonce = account.get("nonce").and_then(serde_json::Value::as_u64).context("a nonce")?;
-        std::thread::scope(|scope| {
-            let sending = attackers.iter_mut().zip(1..).map(|(attacker, amount)| {
-                attacker.actor.nonce = nonce;
-                let text = attacker.actor.draft(&transfer(own, amount));
-                scope.spawn(move || attacker.send(&[text]))
-            });
-            let sending: Vec<_> = sending.collect();
-            sending.into_iter().try_for_each(|it| {
-                it.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?.map(drop)
-            })
-        })?;
-        pairs += 1;
-        // About one pair for each block.
-        std::thread::sleep(Duration::from_millis(100));
+        let asked = Instant::now();
+        nodes[FULL].call("ombra_getAccount", &json!([double.address().to_string()]))?;
+        slowest = slowest.max(asked.elapsed());
+        pairs += u64::from(contradict(&mut attackers, nodes[OTHER])?);
+        // The rate of the contradictions is the attack's.
+        std::thread::sleep(PAUSE);
     }
-    let seen = user.stop()?;
-    let rebuilds = town.node(0)?.metric("txpool_rebuilds_total").unwrap_or_default();
-    say(&format!("   {pairs} pairs of contradictions, {rebuilds} rebuilds"));
-    seen.tell("a full pool and contradictions");
-    ensure!(pairs > 0, "nothing was tried");
-    town.goes_on(&[0, 1], 3)?;
-    seen.is_served()
+    let last = town.height(&[OTHER])?;
+    let interval = town.intervals(OTHER, first, last)?.into_iter().max().context("no blocks")?;
+    let rebuilds = nodes[FULL].metric("ombra_txpool_rebuilds_total")?;
+    let left = nodes[FULL].metric("ombra_txpool_pending")?;
+    say(&format!(
+        "   {pairs} pairs of contradictions, {rebuilds} rebuilds, {left} of {waiting} still wait; longest between two of {} blocks {interval} ms, slowest answer {slowest:.0?}",
+        last - first,
+    ));
+    ensure!(rebuilds > 0, "nothing was built anew: this proves nothing");
+    ensure!(interval < PAUSE_MAX_MS, "the chain stood still for {interval} ms");
+    ensure!(slowest < Duration::from_millis(PAUSE_MAX_MS), "an answer took {slowest:?}");
+    Ok(())
+}
+
+/// Fills a pool with requests; answers how many it took.
+fn fill(node: &Member, keys: Vec<Keypair>) -> anyhow::Result<usize> {
+    let prompt = "a".repeat(PROMPT_BYTES);
+    let mut waiting = 0;
+    for key in keys {
+        let mut sender = Attacker::new(key, node.rpc)?;
+        let texts: Vec<String> = (0..WAITING)
+            .map(|_| {
+                let body = Body::AgentRequest(sender.actor.request(&prompt, 1_000, 1));
+                sender.actor.sign(&body)
+            })
+            .collect();
+        waiting += sender.send(&texts)?;
+    }
+    ensure!(waiting >= SENDERS * WAITING / 2, "only {waiting} transactions were taken");
+    Ok(waiting)
+}
+
+/// Sends two transactions of one nonce, one to each node. False if a node refused its own.
+fn contradict(attackers: &mut [Attacker; 2], other: &Member) -> anyhow::Result<bool> {
+    let address = attackers[OTHER].actor.address();
+    let account = other.call("ombra_getAccount", &json!([address.to_string()]))?;
+    let nonce = account.get("nonce").and_then(Value::as_u64).context("a nonce")?;
+    let sent = std::thread::scope(|scope| {
+        let sending = attackers.iter_mut().zip(1..).map(|(attacker, amount)| {
+            attacker.actor.nonce = nonce;
+            let text = attacker.actor.draft(&transfer(address, amount));
+            scope.spawn(move || attacker.send(&[text]))
+        });
+        let sending: Vec<_> = sending.collect();
+        let sent = sending
+            .into_iter()
+            .map(|it| it.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))?);
+        sent.collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    Ok(sent.iter().all(|accepted| *accepted == 1))
 }

@@ -8,6 +8,7 @@ use tests::net::Member;
 use tests::node::wait_for;
 
 mod amnesia;
+mod amnesia_fork;
 mod blob_race;
 mod blobs;
 mod closed_desk;
@@ -22,7 +23,9 @@ mod lying_offers;
 mod nobody;
 mod one_prefix;
 mod other_chain;
+mod other_history;
 mod peers;
+mod pool_content;
 mod poor_flood;
 mod replay_nothing;
 mod resting_miner;
@@ -103,7 +106,7 @@ pub(crate) const CASES: &[Case<()>] = &[
     },
     Case {
         name: "dropped_blobs",
-        about: "600 blobs of 2,600 chunks each are due together",
+        about: "2,000 blobs of 2,600 chunks each are due together",
         needs: Need::Loopback,
         run: dropped_blobs::run,
     },
@@ -144,6 +147,12 @@ pub(crate) const CASES: &[Case<()>] = &[
         run: replay_nothing::run,
     },
     Case {
+        name: "pool_content",
+        about: "many accounts have something in the pool, and somebody asks what is in it",
+        needs: Need::Loopback,
+        run: pool_content::run,
+    },
+    Case {
         name: "slow_readers",
         about: "a dozen clients ask for the largest answers and take nothing of them",
         needs: Need::Loopback,
@@ -172,6 +181,18 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "a validator takes a block back under load; it follows, contradicts nothing, signs again",
         needs: Need::Loopback,
         run: amnesia::run,
+    },
+    Case {
+        name: "amnesia_fork",
+        about: "two of four validators take a block back that the third has and the fourth never saw",
+        needs: Need::Loopback,
+        run: amnesia_fork::run,
+    },
+    Case {
+        name: "other_history",
+        about: "the first to answer a node that begins has another history under the same keys",
+        needs: Need::Loopback,
+        run: other_history::run,
     },
 ];
 

@@ -20,6 +20,8 @@ pub(crate) enum Lie {
     Certificate,
     /// Claims a height that nobody has, and never answers.
     Silence,
+    /// Claims to have no block.
+    Ignorance,
     /// Says the truth about the chain that it has learned, which may not be the others'.
     Nothing,
 }
@@ -72,7 +74,11 @@ struct Forger {
 impl Chain for Forger {
     fn status(&self) -> Status {
         let there = u64::try_from(self.blocks.lock().len()).unwrap_or(0);
-        let tip = if self.lie == Lie::Silence && there > 0 { 1 << 40 } else { there };
+        let tip = match self.lie {
+            Lie::Silence if there > 0 => 1 << 40,
+            Lie::Ignorance if there > 0 => 0,
+            Lie::Block | Lie::Certificate | Lie::Silence | Lie::Ignorance | Lie::Nothing => there,
+        };
         Status { earliest: 1, tip }
     }
 
@@ -82,6 +88,9 @@ impl Chain for Forger {
             let _closed = self.gate.lock().recv_timeout(Duration::from_secs(60));
             return Ok(Vec::new());
         }
+        if self.lie == Lie::Ignorance && !self.blocks.lock().is_empty() {
+            return Ok(Vec::new());
+        }
         let first = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let mut blocks: Vec<EncodedBlock> =
@@ -89,7 +98,7 @@ impl Chain for Forger {
         for block in &mut blocks {
             let bytes = match self.lie {
                 Lie::Certificate => &mut block.certificate,
-                Lie::Block | Lie::Silence => &mut block.bytes,
+                Lie::Block | Lie::Silence | Lie::Ignorance => &mut block.bytes,
                 Lie::Nothing => break,
             };
             if let Some(last) = bytes.last_mut() {

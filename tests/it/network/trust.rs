@@ -4,6 +4,7 @@
 //! they were worth nothing any more. All certificates of both are good.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
@@ -21,6 +22,10 @@ const NEWCOMER: usize = 3;
 const HEIGHT: u64 = 20;
 const BLOCKS: u64 = 150;
 const PEERS: &str = "OMBRA__P2P__GOSSIP__PEERS";
+/// So short that the keys of a chain are worth nothing any more when a node joins it.
+const PERIOD: (&str, &str) = ("OMBRA__SYNC__TRUST_PERIOD_MS", "1000");
+/// For how long a node must not take the word of one: longer than it waits for peers and asks them.
+const WHILE: Duration = Duration::from_secs(8);
 
 /// A chain of a validator and a follower, and a peer that has another history of it.
 struct Histories {
@@ -137,6 +142,57 @@ fn a_newcomer_of_which_one_of_two_peers_is_away_waits_for_it() -> anyhow::Result
 }
 
 #[test]
+fn one_of_two_named_peers_that_claims_to_have_nothing_is_no_voice() -> anyhow::Result<()> {
+    let params = vec!["minBlockIntervalMs=2".to_owned(), "heartbeatMs=50".to_owned()];
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 3) })?;
+    net.members[VALIDATOR].start_with(&[(PEERS, json!([]).to_string())])?;
+    net.members[VALIDATOR].reaches(HEIGHT)?;
+    let liar = Liar::start(&net.members[VALIDATOR], Lie::Ignorance)?;
+    let validator = gossip_address(&net.members[VALIDATOR])?;
+    net.members[FOLLOWER].start_with(&[(PEERS, json!([validator]).to_string())])?;
+    let mut peers = vec![liar.address(), validator];
+    let settings =
+        |peers: &[String]| [(PEERS, json!(peers).to_string()), (PERIOD.0, PERIOD.1.to_owned())];
+    net.members[NEWCOMER].start_with(&settings(&peers))?;
+    waits_for_a_second(&net.members[NEWCOMER])?;
+    let begun = Instant::now();
+    while begun.elapsed() < WHILE {
+        waits_for_a_second(&net.members[NEWCOMER])?;
+    }
+    // Of three it is outvoted.
+    net.members[NEWCOMER].stop()?;
+    peers.push(gossip_address(&net.members[FOLLOWER])?);
+    net.members[NEWCOMER].start_with(&settings(&peers))?;
+    net.members[NEWCOMER].reaches(HEIGHT)?;
+    let height = net.members[VALIDATOR].height()?;
+    net.members[NEWCOMER].reaches(height + 10)
+}
+
+#[test]
+fn validators_that_need_each_other_begin_although_a_third_named_peer_is_away() -> anyhow::Result<()>
+{
+    let mut net = Net::make_as(&NetOptions::new(2, 1))?;
+    let period = [(PERIOD.0, PERIOD.1.to_owned())];
+    for at in [0, 1] {
+        net.members[at].start_with(&period)?;
+    }
+    // Again when the chain is older than the period, and has blocks.
+    for at in [0, 1] {
+        net.members[at].reaches(2)?;
+        net.members[at].kill()?;
+    }
+    wait_for("the last block to be old", || {
+        let begun = net.members[0].home().join("config.toml").metadata()?.modified()?;
+        Ok((begun.elapsed()? > Duration::from_secs(5)).then_some(()))
+    })?;
+    for at in [0, 1] {
+        net.members[at].start_with(&period)?;
+    }
+    let height = net.members[0].height()?;
+    net.members[0].reaches(height + 2)
+}
+
+#[test]
 fn a_chain_without_the_trusted_block_is_refused_and_nothing_after_it_is_written()
 -> anyhow::Result<()> {
     let mut histories = Histories::make()?;
@@ -179,7 +235,7 @@ fn a_node_that_was_away_for_longer_than_the_trust_period_asks_two_again() -> any
     histories.newcomer().kill()?;
     let height = histories.net.members[VALIDATOR].height()?;
     histories.net.members[VALIDATOR].reaches(height + 600)?;
-    settings.push(("OMBRA__SYNC__TRUST_PERIOD_MS", "1000".to_owned()));
+    settings.push((PERIOD.0, PERIOD.1.to_owned()));
     histories.newcomer().start_with(&settings)?;
     histories.newcomer().reaches(height + 600)?;
     let log = histories.newcomer().logged()?;

@@ -9,15 +9,18 @@ use anyhow::Context;
 use p2p::ports::{Chain, EncodedBlock, Nothing, ReadError, SnapshotHead, Status};
 use parking_lot::Mutex;
 use serde_json::json;
-use state::store::offers::{Extra, FORMAT, Offer};
+use store::offers::{Extra, FORMAT, Offer};
 use tests::net::{Member, Net, NetOptions, Network};
 use tests::node::wait_for;
 use types::Hash;
 
-use super::{INTERVAL, edit, story};
+use super::{INTERVAL, edit, folders, story};
 use crate::fake_peer::FakePeer;
 
 const FOLLOWER: usize = 1;
+/// An honest node beside the validator: two named peers have to have the block of a snapshot.
+const SECOND: usize = 2;
+const HONEST: [usize; 2] = [0, SECOND];
 /// How soon a node that fetches a snapshot ends when it is asked to. A question to a peer that does
 /// not answer lasts longer.
 const END_TIME_MAX: Duration = Duration::from_secs(8);
@@ -42,6 +45,8 @@ enum Lie {
     Extra,
     /// Every chunk is said to have other numbers of rows and bytes.
     Numbers,
+    /// It gives what it offers.
+    Nothing,
 }
 
 impl Lie {
@@ -54,7 +59,7 @@ impl Lie {
             Self::Silence => "lack=Slow",
             Self::Crumbs => "a chunk of a snapshot: ",
             Self::Height(_) => "an offered snapshot: ",
-            Self::Extra | Self::Numbers => "a snapshot is offered and proved",
+            Self::Extra | Self::Numbers | Self::Nothing => "a snapshot is offered and proved",
         }
     }
 }
@@ -116,7 +121,7 @@ impl Forger {
                     extra.bytes *= 2;
                 }
             }
-            Lie::Chunk | Lie::Silence | Lie::Crumbs => {}
+            Lie::Chunk | Lie::Silence | Lie::Crumbs | Lie::Nothing => {}
         }
         let encoded = offer.encode();
         content.head.hash = Hash::digest(&encoded);
@@ -155,7 +160,7 @@ impl Chain for Forger {
             Lie::Crumbs => piece.truncate(1_000),
             // True ones would be taken: they are named by what they contain.
             Lie::Root | Lie::Certificate | Lie::Height(_) => piece.clear(),
-            Lie::Extra | Lie::Numbers => {}
+            Lie::Extra | Lie::Numbers | Lie::Nothing => {}
         }
         Ok(piece)
     }
@@ -170,22 +175,42 @@ fn liar(honest: &Member, content: &Content, lie: Lie) -> anyhow::Result<Liar> {
     Ok((gate, FakePeer::start(honest, chain)?))
 }
 
-/// A validator with snapshots of a chain on which something has happened, and a follower that wants
-/// one and does not run.
+/// A validator and another node, both with snapshots of a chain on which something has happened, and
+/// a follower that wants one and does not run.
 fn net() -> anyhow::Result<Net> {
     let params = vec!["minBlockIntervalMs=50".to_owned(), "heartbeatMs=200".to_owned()];
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 1) })?;
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(1, 2) })?;
     let interval = format!("interval_blocks = {INTERVAL}");
-    edit(&net.members[0], "config.toml", "interval_blocks = 1000", &interval)?;
     edit(&net.members[FOLLOWER], "config.toml", "fetch = false", "fetch = true")?;
-    net.members[0].start()?;
+    // It must not wait for the follower, which does not run.
+    let [(name, value)] = peers(&[net.members[0].p2p_address(Network::Gossip)]);
+    net.members[SECOND].environment.push((name.to_owned(), value));
+    for honest in HONEST {
+        edit(&net.members[honest], "config.toml", "interval_blocks = 1000", &interval)?;
+        net.members[honest].start()?;
+    }
     story(&net.members[0])?;
     let height = net.members[0].height()?.next_multiple_of(INTERVAL);
-    wait_for("a snapshot", || {
-        let made = net.members[0].home().join(format!("data/snapshots/{height}/offer"));
-        Ok(made.exists().then_some(()))
-    })?;
+    for honest in HONEST {
+        wait_for("a snapshot", || {
+            let shelf = net.members[honest].home().join("data/snapshots");
+            let is_offered = |at: &u64| shelf.join(format!("{at}/offer")).exists();
+            let mut made = folders(&shelf)?.into_iter().filter(|at| *at >= height);
+            Ok(made.any(|at| is_offered(&at)).then_some(()))
+        })?;
+    }
     Ok(net)
+}
+
+/// Where the honest nodes are reached.
+fn honest(net: &Net) -> Vec<String> {
+    HONEST.map(|honest| net.members[honest].p2p_address(Network::Gossip)).to_vec()
+}
+
+/// The first block that the follower has.
+fn earliest(net: &Net) -> anyhow::Result<u64> {
+    let info = net.members[FOLLOWER].call("ombra_chainInfo", &json!([]))?;
+    info["earliestBlock"].as_u64().context("earliestBlock")
 }
 
 /// The setting that a node knows no others than these.
@@ -197,8 +222,61 @@ fn logs(member: &Member, text: &str) -> anyhow::Result<()> {
     wait_for(text, || Ok(member.logged()?.contains(text).then_some(())))
 }
 
+/// Has the second node offer no snapshots. It has all blocks.
+fn offers_none(second: &mut Member) -> anyhow::Result<()> {
+    second.stop()?;
+    let interval = format!("interval_blocks = {INTERVAL}");
+    edit(second, "config.toml", &interval, "interval_blocks = 0")?;
+    std::fs::remove_dir_all(second.home().join("data/snapshots"))?;
+    second.start()
+}
+
 #[test]
-fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow::Result<()> {
+fn strangers_that_agree_do_not_make_a_node_begin_with_what_no_named_peer_offers()
+-> anyhow::Result<()> {
+    let mut net = net()?;
+    let content = learn(&net.members[0])?;
+    offers_none(&mut net.members[SECOND])?;
+    let strangers = [Lie::Nothing, Lie::Nothing].map(|lie| liar(&net.members[0], &content, lie));
+    let strangers: Vec<Liar> = strangers.into_iter().collect::<anyhow::Result<_>>()?;
+    let named = [net.members[SECOND].p2p_address(Network::Gossip)];
+    net.members[FOLLOWER].launch(&peers(&named))?;
+    for (_, stranger) in &strangers {
+        stranger.dial(&net.members[FOLLOWER].p2p_address(Network::Gossip))?;
+    }
+    net.members[FOLLOWER].answers()?;
+    let log = net.members[FOLLOWER].logged()?;
+    for (_, stranger) in &strangers {
+        assert!(log.contains(&stranger.peer_id()), "a stranger was not there: {log}");
+    }
+    assert_eq!(1, earliest(&net)?, "{log}");
+    assert!(log.contains("no peer offers a snapshot"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn what_one_named_peer_offers_alone_is_taken_when_another_has_shown_its_block() -> anyhow::Result<()>
+{
+    let mut net = net()?;
+    let content = learn(&net.members[0])?;
+    offers_none(&mut net.members[SECOND])?;
+    net.members[SECOND].reaches(content.head.height + 1)?;
+    net.members[SECOND].signal("STOP")?;
+    let (_gate, alone) = liar(&net.members[0], &content, Lie::Nothing)?;
+    let named = [net.members[SECOND].p2p_address(Network::Gossip), alone.address()];
+    net.members[FOLLOWER].launch(&peers(&named))?;
+    logs(&net.members[FOLLOWER], "too few of the named peers have its block")?;
+    let log = net.members[FOLLOWER].logged()?;
+    assert!(!log.contains("fetching it"), "{log}");
+    net.members[SECOND].signal("CONT")?;
+    net.members[FOLLOWER].answers()?;
+    assert_eq!(content.head.height + 1, earliest(&net)?, "{}", net.members[FOLLOWER].logged()?);
+    net.same_block(net.members[0].height()? + 2)?;
+    Ok(())
+}
+
+#[test]
+fn liars_about_snapshots_are_found_out_and_two_honest_peers_are_enough() -> anyhow::Result<()> {
     let mut net = net()?;
     let lies = [Lie::Chunk, Lie::Root, Lie::Certificate, Lie::Crumbs, Lie::Silence];
     let content = learn(&net.members[0])?;
@@ -207,15 +285,19 @@ fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow:
         .map(|lie| liar(&net.members[0], &content, lie))
         .collect::<anyhow::Result<_>>()?;
     let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
-    addresses.push(net.members[0].p2p_address(Network::Gossip));
-    // So that it gives nothing before all liars have had their turn.
-    net.members[0].signal("STOP")?;
+    addresses.extend(honest(&net));
+    // So that they give nothing before all liars have had their turn.
+    for honest in HONEST {
+        net.members[honest].signal("STOP")?;
+    }
     net.members[FOLLOWER].launch(&peers(&addresses))?;
     for lie in lies {
         logs(&net.members[FOLLOWER], lie.reason())?;
     }
     assert!(!net.members[FOLLOWER].home().join("data/db/CURRENT").exists());
-    net.members[0].signal("CONT")?;
+    for honest in HONEST {
+        net.members[honest].signal("CONT")?;
+    }
     net.members[FOLLOWER].answers()?;
 
     let follower = &net.members[FOLLOWER];
@@ -225,8 +307,7 @@ fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow:
             |line: &str| line.contains("keeping a peer out") && line.contains(&liar.peer_id());
         assert!(log.lines().any(is_out), "{} is not kept out: {log}", liar.peer_id());
     }
-    let info = follower.call("ombra_chainInfo", &json!([]))?;
-    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    let earliest = earliest(&net)?;
     assert!(earliest > INTERVAL, "it began with genesis: {log}");
     net.same_block(net.members[0].height()? + 2)?;
     net.members[FOLLOWER].stop()?;
@@ -236,24 +317,21 @@ fn liars_about_snapshots_are_found_out_and_an_honest_peer_is_enough() -> anyhow:
 }
 
 #[test]
-fn many_more_lies_than_eight_do_not_keep_a_node_from_the_one_honest_snapshot() -> anyhow::Result<()>
-{
+fn many_more_lies_than_eight_do_not_keep_a_node_from_the_honest_snapshots() -> anyhow::Result<()> {
     let mut net = net()?;
     let content = learn(&net.members[0])?;
-    // Ten that each cost an attempt of a node that counts all lies together; two that agree, and so
-    // are believed before the only honest peer; and one with whom honest chunks seem to be wrong.
+    // Ten that each cost an attempt of a node that counts all lies together; two that agree, as the
+    // honest peers do; and one with whom honest chunks seem to be wrong.
     let lies = (0..10).map(Lie::Height).chain([Lie::Extra, Lie::Extra, Lie::Numbers]);
     let liars: Vec<Liar> =
         lies.map(|lie| liar(&net.members[0], &content, lie)).collect::<anyhow::Result<_>>()?;
     let mut addresses: Vec<String> = liars.iter().map(|(_, peer)| peer.address()).collect();
-    let honest = net.members[0].p2p_address(Network::Gossip);
-    addresses.push(honest);
+    addresses.extend(honest(&net));
     net.members[FOLLOWER].launch(&peers(&addresses))?;
     net.members[FOLLOWER].answers()?;
 
     let follower = &net.members[FOLLOWER];
-    let info = follower.call("ombra_chainInfo", &json!([]))?;
-    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
+    let earliest = earliest(&net)?;
     let log = follower.logged()?;
     assert!(earliest > INTERVAL, "it began with genesis: {log}");
     let is_out = |peer: &str| {
@@ -277,9 +355,10 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
 -> anyhow::Result<()> {
     let mut net = net()?;
     let content = learn(&net.members[0])?;
-    let silent = liar(&net.members[0], &content, Lie::Silence)?;
-    let follower = &mut net.members[FOLLOWER];
     for signal in ["TERM", "INT"] {
+        // One that has been asked answers nothing any more.
+        let silent = liar(&net.members[0], &content, Lie::Silence)?;
+        let follower = &mut net.members[FOLLOWER];
         let times = follower.logged().unwrap_or_default().matches("fetching it").count();
         follower.launch(&peers(&[silent.1.address()]))?;
         wait_for("the fetch", || {
@@ -294,10 +373,9 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
         assert!(!follower.home().join("endpoints.json").exists(), "{signal}: it began to serve");
     }
     // The same home, with somebody who gives what it offers.
-    follower.start()?;
-    let info = follower.call("ombra_chainInfo", &json!([]))?;
-    let earliest = info["earliestBlock"].as_u64().context("earliestBlock")?;
-    assert!(earliest > INTERVAL, "it began with genesis: {}", follower.logged()?);
+    net.members[FOLLOWER].start()?;
+    let earliest = earliest(&net)?;
+    assert!(earliest > INTERVAL, "it began with genesis: {}", net.members[FOLLOWER].logged()?);
     net.same_block(net.members[0].height()? + 2)?;
     Ok(())
 }

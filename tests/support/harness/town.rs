@@ -51,9 +51,20 @@ impl Town {
 
     /// The same with other parameters of the chain.
     pub fn make_with(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
+        let accounts = NetOptions::new(validators, followers).accounts;
+        Self::make_of(validators, followers, accounts, params)
+    }
+
+    /// The same with so many development accounts that have money.
+    pub fn make_of(
+        validators: usize,
+        followers: usize,
+        accounts: usize,
+        params: &[&str],
+    ) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
         let params = params.iter().map(|param| (*param).to_owned()).collect();
-        let net = Net::make_as(&NetOptions { params, ..options })?;
+        let net = Net::make_as(&NetOptions { accounts, params, ..options })?;
         Ok(Self { net, switch: None, holders: Vec::new() })
     }
 
