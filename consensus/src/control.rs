@@ -102,45 +102,57 @@ impl Control {
     /// Stays connected to one more node, until the process ends.
     ///
     /// # Errors
-    /// [`PeerError`] for a bad address, or when the engine refuses.
+    /// [`PeerError`] for a bad address, or one that is named already.
     pub async fn add_peer(&self, address: &str) -> Result<(), PeerError> {
         let address = multiaddr(address)?;
-        NetworkRequest::add_persistent_peer(&self.requests()?, address.clone())
-            .await
-            .map_err(network_error)?
-            .map_err(network_error)?;
-        self.named.lock().push(address);
-        Ok(())
+        {
+            let mut named = self.named.lock();
+            if named.contains(&address) {
+                return Err(network_error(format!("{address} is a peer to stay with already")));
+            }
+            named.push(address.clone());
+        }
+        let added = match self.requests() {
+            Ok(requests) => NetworkRequest::add_persistent_peer(&requests, address.clone()).await,
+            Err(_between_engines) => return Ok(()),
+        };
+        match added {
+            Ok(Err(refused)) => {
+                self.named.lock().retain(|it| *it != address);
+                Err(network_error(refused))
+            }
+            // An engine that is stopping answers nothing; the next one has the peer.
+            Ok(Ok(())) | Err(_) => Ok(()),
+        }
     }
 
     /// No longer stays connected to a node, named by its peer id or by the address that it was
     /// added with.
     ///
     /// # Errors
-    /// [`PeerError`] for a text that is neither, a node that is not stayed connected to, or when
-    /// the engine refuses.
+    /// [`PeerError`] for a text that is neither, or a node that is not stayed connected to.
     pub async fn remove_peer(&self, whom: &str) -> Result<(), PeerError> {
-        let address = match whom.parse::<PeerId>() {
-            Ok(peer) => self.persistent_address(peer).await?,
-            Err(_) => multiaddr(whom)?,
-        };
-        NetworkRequest::remove_persistent_peer(&self.requests()?, address.clone())
-            .await
-            .map_err(network_error)?
-            .map_err(network_error)?;
-        self.named.lock().retain(|it| *it != address);
+        let address = self.take_named(whom)?;
+        if let Ok(requests) = self.requests() {
+            // An engine that is stopping answers nothing; the next one does not have the peer.
+            let removed = NetworkRequest::remove_persistent_peer(&requests, address).await;
+            removed.unwrap_or(Ok(())).map_err(network_error)?;
+        }
         Ok(())
     }
-}
 
-impl Control {
-    /// The address at which the engine stays connected to a peer.
-    async fn persistent_address(&self, peer: PeerId) -> Result<Multiaddr, PeerError> {
-        let dump = NetworkRequest::dump_state(&self.requests()?).await.map_err(network_error)?;
-        let addresses = dump.map(|dump| dump.persistent_peer_addrs).unwrap_or_default();
-        let name = peer.to_string();
-        let mut own = addresses.into_iter().filter(|it| it.to_string().ends_with(&name));
-        own.next().ok_or_else(|| network_error(format!("{name} is not a peer to stay with")))
+    /// Takes a node out of those to stay connected to.
+    fn take_named(&self, whom: &str) -> Result<Multiaddr, PeerError> {
+        let by_id = whom.parse::<PeerId>().ok().map(|id| format!("/p2p/{id}"));
+        let address = if by_id.is_some() { None } else { Some(multiaddr(whom)?) };
+        let is_it = |named: &Multiaddr| match &by_id {
+            Some(id) => named.to_string().ends_with(id.as_str()),
+            None => Some(named) == address.as_ref(),
+        };
+        let mut named = self.named.lock();
+        let at = named.iter().position(is_it);
+        let at = at.ok_or_else(|| network_error(format!("{whom} is not a peer to stay with")))?;
+        Ok(named.remove(at))
     }
 }
 

@@ -75,8 +75,8 @@ pub enum Fault {
     /// The engine did not come up in time: most likely it cannot listen on its address.
     #[error("the consensus engine does not listen; is its address free?")]
     NotReady,
-    /// After it had followed without its signer, consensus did not start again with it.
-    #[error("consensus did not start again with its signer: {0}")]
+    /// Consensus did not start again, with its signer or with a new network.
+    #[error("consensus did not start again: {0}")]
     Start(Box<StartError>),
     /// A task of this crate panicked.
     #[error("a consensus task panicked: {0}")]
@@ -121,7 +121,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// Another engine holds the log.
-    #[error("{path} is in use by another process")]
+    #[error("{path} is in use: another process holds it, or a slow disk")]
     InUse {
         /// The file.
         path: PathBuf,

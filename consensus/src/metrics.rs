@@ -69,7 +69,8 @@ impl Counters {
     }
 }
 
-/// The engine's own metrics in the Prometheus text format, those of every engine in this process.
+/// The engine's own metrics in the Prometheus text format, those of every engine that this
+/// process has started, the first one's first.
 #[must_use]
 pub fn engine_metrics() -> String {
     let mut text = String::new();

@@ -47,8 +47,8 @@ const SIGNS_AGAIN: &str = "what this key has signed is decided: from now on the 
 const SIGNS_NOW: &str = "from now on the node signs: nothing is missing any more";
 
 /// What is said when a validator's network is started again.
-const UNHEARD: &str = "other nodes are connected and none of them hears this validator: they may not have \
-    noticed that it lost its connections to them; its consensus network is started again";
+const UNHEARD: &str = "a node that matters is connected and does not hear this validator: it may not have \
+    noticed that it lost its connection; the consensus network is started again";
 
 /// Requests to the engine that may wait. Only operators make them.
 const REQUESTS_MAX: usize = 16;
@@ -59,16 +59,24 @@ const STOP_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How often is looked whether the log was let go.
 const LOCK_POLL: Duration = Duration::from_millis(5);
 
-/// How long a validator may be connected to others and heard by none of them, before its network is started
-/// again. The engine's mesh needs one or two seconds to form.
+/// How long a validator may be connected to a node that matters and not be heard by it, before its network
+/// is started again. The engine's mesh needs one or two seconds to form.
 const UNHEARD_MAX: Duration = Duration::from_secs(5);
 
 /// The same after several vain restarts: each one doubles it up to this. Peers may take minutes to give up
-/// connections that are gone, and a restart takes a validator out for a second or two.
-const UNHEARD_MAX_LATER: Duration = Duration::from_secs(60);
+/// connections that are gone, and one that never listens shall not cost a validator more than the second or
+/// two of a restart in so long a time.
+const UNHEARD_MAX_LATER: Duration = Duration::from_secs(600);
 
 /// A network that was heard for so long was not started in vain.
-const HEARD_MIN: Duration = Duration::from_secs(600);
+const HEARD_MIN: Duration = Duration::from_secs(1_800);
+
+/// How long the network of a stopped engine may take to close its port. An engine that shared the port with
+/// it would be a stranger to its own connections.
+const CLOSE_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// How long the last engine of this process may take to let go of the log: a slow disk holds it.
+const OWN_LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// How long others may take to see that a connection was closed, before the same node connects again.
 const FAREWELL: Duration = Duration::from_millis(500);
@@ -170,7 +178,7 @@ async fn launch(
     let follows = Follows { until, may_sign };
     let follows = Some(follows).filter(|it| signer.is_some() && !it.is_over(tip.height));
     let signs_now = signer.clone().filter(|_| follows.is_none());
-    let first = base.engine(signs_now, tip, follows, UNHEARD_MAX).await?;
+    let first = base.engine(signs_now, tip, follows, (UNHEARD_MAX, STOP_WAIT_MAX)).await?;
     let control = base.control.clone();
     let task = tokio::spawn(base.run(first, signer));
     Ok(Handle { task, stop, counters, control })
@@ -255,7 +263,7 @@ impl Base {
         signer: Option<Signer>,
         tip: Tip,
         follows: Option<Follows>,
-        unheard_max: Duration,
+        (unheard_max, lock_wait_max): (Duration, Duration),
     ) -> Result<Started, StartError> {
         let Self { config, chain_id, node_key, ports, stop, control } = self;
         let named = control.named.lock().clone();
@@ -265,7 +273,7 @@ impl Base {
         let node_key = node_keypair(node_key)?;
         let peer_id = node_key.public().to_peer_id();
         let network = network_identity(config, node_key, peer_id, signer.as_ref()).await?;
-        if !is_free_soon(&log).await {
+        if !is_free_within(&log, lock_wait_max).await {
             return Err(StartError::InUse { path: log });
         }
         let voting: Box<dyn malachitebft_signing::Verifier<Ctx>> = Box::new(verifier.clone());
@@ -326,13 +334,18 @@ impl Base {
                     tracing::warn!("{UNHEARD}");
                 }
             }
-            left(&self.config.network).await;
+            let closed = self.stop.run_until_cancelled(left(&self.config.network)).await;
+            let Some(closed) = closed else { return Ok(()) };
+            closed.map_err(failed)?;
             if end == End::MaySign {
                 let again = self.control.withheld.get().is_some();
                 tracing::info!("{}", if again { SIGNS_AGAIN } else { SIGNS_NOW });
             }
             let tip = self.tip().await.map_err(failed)?;
-            started = self.engine(signer.clone(), tip, None, unheard_max).await.map_err(failed)?;
+            let waits = (unheard_max, OWN_LOCK_WAIT_MAX);
+            let next = Box::pin(self.engine(signer.clone(), tip, None, waits));
+            let Some(next) = self.stop.run_until_cancelled(next).await else { return Ok(()) };
+            started = next.map_err(failed)?;
             self.control.withheld.set(None);
         }
     }
@@ -433,7 +446,7 @@ impl Runner {
             tracing::warn!("the consensus engine did not stop in time");
             task.abort();
         }
-        if !is_free_soon(&log).await {
+        if !is_free_within(&log, STOP_WAIT_MAX).await {
             tracing::warn!("the consensus engine did not let go of its log in time");
         }
     }
@@ -443,29 +456,30 @@ impl Runner {
 /// The engine does not wait for that itself. An engine that starts earlier is, for its peers, one more
 /// connection of a node that they know: they do not tell it again what they have subscribed to, and
 /// nothing that it publishes is sent to anybody.
-async fn left(network: &Network) {
-    let Network::Peers { listen, .. } = network else { return };
+async fn left(network: &Network) -> Result<(), StartError> {
+    let Network::Peers { listen, .. } = network else { return Ok(()) };
     if let Some(address) = settings::socket_address(listen) {
         let closed = async {
             while TcpStream::connect(address).await.is_ok() {
                 tokio::time::sleep(LOCK_POLL).await;
             }
         };
-        if tokio::time::timeout(STOP_WAIT_MAX, closed).await.is_err() {
-            tracing::warn!("the consensus network was not closed in time");
+        if tokio::time::timeout(CLOSE_WAIT_MAX, closed).await.is_err() {
+            return Err(StartError::Engine(format!("the last network still listens on {address}")));
         }
     }
     tokio::time::sleep(FAREWELL).await;
+    Ok(())
 }
 
 /// Waits until nobody holds the engine's log, for a while.
-async fn is_free_soon(log: &Path) -> bool {
+async fn is_free_within(log: &Path, wait_max: Duration) -> bool {
     let free = async {
         while File::open(log).is_ok_and(|file| file.try_lock().is_err()) {
             tokio::time::sleep(LOCK_POLL).await;
         }
     };
-    tokio::time::timeout(STOP_WAIT_MAX, free).await.is_ok()
+    tokio::time::timeout(wait_max, free).await.is_ok()
 }
 
 impl Handle {
@@ -520,6 +534,7 @@ mod tests {
         }
         assert!(!waits.is_finished());
         drop(listener);
-        tokio::time::timeout(STOP_WAIT_MAX, waits).await.expect("in time").expect("no panic");
+        let left = tokio::time::timeout(STOP_WAIT_MAX, waits).await.expect("in time");
+        left.expect("no panic").expect("the port was closed");
     }
 }

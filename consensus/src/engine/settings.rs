@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use malachitebft_app::config::{
-    ConsensusConfig, DiscoveryConfig, NodeConfig, P2pConfig, ProtocolNames, PubSubProtocol,
-    ValuePayload, ValueSyncConfig,
+    ConsensusConfig, DiscoveryConfig, GossipSubConfig, NodeConfig, P2pConfig, ProtocolNames,
+    PubSubProtocol, ValuePayload, ValueSyncConfig,
 };
 use malachitebft_app::net::Multiaddr;
 use malachitebft_core_types::LinearTimeouts;
@@ -25,6 +25,16 @@ const GOSSIP_BYTES_MAX: usize = 256 * 1024;
 /// How often nodes tell each other how far they are. A node that missed blocks learns of them no
 /// later than this.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many nodes gossipsub wants in the mesh of a topic.
+const MESH_SIZE: usize = 6;
+/// With fewer than this in a mesh, gossipsub takes in every node that listens to the topic.
+pub(crate) const MESH_MIN: usize = 4;
+/// More than this are cut off, and refused for a minute: more than the engine has connections, so that
+/// nobody finds a mesh full and cannot tell that from not being heard.
+const MESH_MAX: usize = 512;
+/// Of those in a mesh, how many this node must have called itself.
+const MESH_OUTBOUND_MIN: usize = 2;
 
 /// Blocks asked for in one sync request; the answer is also bounded in bytes.
 const SYNC_BATCH: usize = 20;
@@ -45,7 +55,7 @@ impl Settings {
     pub(crate) fn new(config: &Config, named: Vec<Multiaddr>) -> Result<Self, StartError> {
         let response_bytes = response_bytes_max(config.block_bytes_max);
         let mut p2p = P2pConfig {
-            protocol: PubSubProtocol::default(),
+            protocol: gossip(),
             discovery: DiscoveryConfig {
                 enabled: false,
                 // Validators of a test network share one address; both ends of a pair dial.
@@ -111,6 +121,20 @@ impl NodeConfig for Settings {
 /// Largest answer to a sync request: at least two full blocks.
 pub(crate) fn response_bytes_max(block_bytes_max: usize) -> usize {
     block_bytes_max.saturating_mul(2).saturating_add(ENVELOPE_BYTES)
+}
+
+/// How messages spread. A node sends what it publishes itself to everybody who listens.
+fn gossip() -> PubSubProtocol {
+    let (scores, explicit_peers, flood_publish) = (false, false, true);
+    PubSubProtocol::GossipSub(GossipSubConfig::new(
+        MESH_SIZE,
+        MESH_MAX,
+        MESH_MIN,
+        MESH_OUTBOUND_MIN,
+        scores,
+        explicit_peers,
+        flood_publish,
+    ))
 }
 
 /// The engine's timeouts.

@@ -102,15 +102,15 @@ impl Town {
         self.nodes[at].as_ref().expect("a running node")
     }
 
-    /// Waits until a node is connected to so many others.
-    pub(crate) async fn is_connected_to(&self, at: usize, others: usize) {
-        let control = self.node(at).handle.control();
-        let connected = async {
-            while control.peers().await.map_or(0, |peers| peers.len()) < others {
+    /// Waits until a node has started its network again because others did not hear it.
+    pub(crate) async fn restarts_its_network(&self, at: usize) {
+        let restarts = &self.node(at).counters.network_restarts;
+        let restarted = async {
+            while restarts.get() == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        tokio::time::timeout(DEADLINE, connected).await.expect("connected in time");
+        tokio::time::timeout(DEADLINE, restarted).await.expect("it starts its network again");
     }
 
     pub(crate) async fn stop_all(mut self) -> Vec<Arc<Disk>> {
