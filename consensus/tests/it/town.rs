@@ -107,6 +107,7 @@ impl Town {
         let restarts = &self.node(at).counters.network_restarts;
         let restarted = async {
             while restarts.get() == 0 {
+                // A counter tells nobody that it changed; the deadline is below.
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
