@@ -276,9 +276,11 @@ fn a_claim_that_was_overtaken_while_the_miner_was_dead_costs_nothing() -> anyhow
     rival.send(&Body::AgentFinish(actor::finish(run, 5, [5, MAX_FEE - 105, 100])))?;
     miner.stop()?;
     let after = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
-    // If time allows, the miner fills the nonce that the claim leaves free with a transfer of nothing.
     assert_eq!(before["balance"], after["balance"]);
-    assert_eq!("over", told(&stage.journal(&node)?, &run)?);
+    // If time allows, the miner fills the nonce that the claim leaves free with a transfer of nothing. It
+    // may have been stopped between signing and sending that.
+    let told = told(&stage.journal(&node)?, &run)?;
+    assert!(["over", "over, signed filler"].contains(&told.as_str()), "{told}");
     Ok(())
 }
 
