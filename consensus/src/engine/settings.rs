@@ -24,7 +24,7 @@ const GOSSIP_BYTES_MAX: usize = 256 * 1024;
 
 /// How often nodes tell each other how far they are. A node that missed blocks learns of them no
 /// later than this.
-const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+const STATUS_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How many nodes gossipsub wants in the mesh of a topic.
 const MESH_SIZE: usize = 6;
