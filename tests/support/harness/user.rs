@@ -54,10 +54,12 @@ struct Accepted {
 }
 
 /// What `/readyz` and the height said.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 struct Looks {
     ready: u64,
     not_ready: u64,
+    /// What it said the last time when it was not.
+    reason: Option<String>,
 }
 
 /// What the user saw.
@@ -65,8 +67,7 @@ struct Looks {
 pub struct Seen {
     submit: Vec<Duration>,
     inclusion: Vec<Duration>,
-    ready: u64,
-    not_ready: u64,
+    looks: Looks,
 }
 
 impl User {
@@ -92,7 +93,7 @@ impl User {
         let mut inclusion: Vec<_> = sent.iter().map(|it| it.inclusion).collect();
         submit.sort_unstable();
         inclusion.sort_unstable();
-        Ok(Seen { submit, inclusion, ready: looks.ready, not_ready: looks.not_ready })
+        Ok(Seen { submit, inclusion, looks })
     }
 
     /// Lets the user work for so long, then ends it.
@@ -116,7 +117,7 @@ impl Seen {
     /// How often the node said that it was not ready.
     #[must_use]
     pub const fn not_ready(&self) -> u64 {
-        self.not_ready
+        self.looks.not_ready
     }
 
     /// A percentile of the time until a transfer was accepted.
@@ -141,9 +142,12 @@ impl Seen {
             self.inclusion(50),
             self.inclusion(99),
             self.inclusion.last().copied().unwrap_or_default(),
-            self.not_ready,
-            self.ready + self.not_ready,
+            self.looks.not_ready,
+            self.looks.ready + self.looks.not_ready,
         ));
+        if let Some(reason) = &self.looks.reason {
+            say(&format!("   not ready, the last time: {reason}"));
+        }
     }
 
     /// What holds under any attack: transfers are included in time, and the node says that it is ready.
@@ -151,7 +155,7 @@ impl Seen {
         ensure!(self.count() > 0, "no transfer was included");
         let p99 = self.inclusion(99);
         ensure!(p99 < INCLUSION_P99_MAX, "the user waited {p99:?} for a block (p99)");
-        ensure!(self.not_ready == 0, "the node was not ready {} times", self.not_ready);
+        ensure!(self.not_ready() == 0, "the node was not ready {} times", self.not_ready());
         Ok(())
     }
 }
@@ -217,8 +221,9 @@ fn look_until(over: &AtomicBool, node: SocketAddr, from: IpAddr) -> anyhow::Resu
     while !over.load(Ordering::Relaxed) {
         match connection.get("/readyz") {
             Ok(_) => looks.ready += 1,
-            Err(_not_ready) => {
+            Err(not_ready) => {
                 looks.not_ready += 1;
+                looks.reason = Some(format!("{not_ready:#}"));
                 connection = Connection::open_from(from, node)?;
             }
         }
