@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tests::http::{self, Connection};
 use tests::node::{DevOptions, Node, wait_for};
+use tests::process::{self, Signal};
 use tests::workload::{Wave, Workload};
 
 const KILLS: u32 = 4;
@@ -72,14 +73,13 @@ fn what_was_confirmed_survives_kill_9() -> anyhow::Result<()> {
                 .collect();
             // A different moment each round, without a source of randomness.
             std::thread::sleep(Duration::from_millis(200 + u64::from(round * 137 % 600)));
-            let pid = node.pid().to_string();
-            let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+            let killed = process::signal(node.pid(), Signal::KILL);
             over.store(true, Ordering::Relaxed);
             let found: Vec<Answered> = workers
                 .into_iter()
                 .map(|worker| worker.join().expect("a sender does not panic"))
                 .collect();
-            killed.map(|_| found)
+            killed.map(|()| found)
         })?;
         let (accepted, seen): (Vec<_>, Vec<_>) =
             found.into_iter().map(|lane| (lane.accepted, lane.confirmed)).unzip();

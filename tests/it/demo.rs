@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tests::index::{ARCHIVE_BYTES, PackageIndex};
 use tests::node::{program, wait_for};
-use tests::process::ended;
+use tests::process::{self, Signal, ended};
 
 /// A folder in which the model is looked for.
 struct Place(TempDir);
@@ -150,9 +150,8 @@ fn ctrl_c_ends_a_slow_transfer_of_the_demonstration() -> anyhow::Result<()> {
     })?;
     let mut command = place.ombra(&DEMO, &index.url());
     let process = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn()?;
-    let id = process.id().to_string();
     wait_for("the transfer", || Ok(is_asked.load(Ordering::SeqCst).then_some(())))?;
-    Command::new("kill").args(["-INT", &id]).status()?;
+    process::signal(process.id(), Signal::INT)?;
     assert_said(1, &["fetching", "stopped"], &ended(process)?);
     Ok(())
 }

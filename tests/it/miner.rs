@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use tests::model::{ANSWER_TOKENS, ModelServer};
 use tests::node::{DevOptions, Node, wait_for};
+use tests::process::{self, Signal};
 
 /// A node, a miner's folder, and the model that it uses.
 struct Scene {
@@ -111,7 +112,7 @@ impl Scene {
 }
 
 fn stop(mut miner: Miner) -> anyhow::Result<()> {
-    Command::new("kill").arg(miner.0.id().to_string()).status()?;
+    process::signal(miner.0.id(), Signal::TERM)?;
     let status = miner.0.wait()?;
     anyhow::ensure!(status.success(), "the miner ended with {status}");
     Ok(())

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use tests::model::ModelServer;
 use tests::node::{DevOptions, Node, program};
-use tests::process::{ended, lines, lines_to};
+use tests::process::{self, Signal, ended, lines, lines_to};
 
 /// A node and a folder for files.
 struct Scene {
@@ -198,10 +198,8 @@ impl Begun {
         Ok(named.context("a run")?.trim().to_owned())
     }
 
-    fn signal(&self, name: &str) -> anyhow::Result<()> {
-        let id = self.process.0.id().to_string();
-        ensure!(Command::new("kill").args([name, &id]).status()?.success(), "no such process");
-        Ok(())
+    fn interrupt(&self) -> anyhow::Result<()> {
+        process::signal(self.process.0.id(), Signal::INT)
     }
 
     /// Exit code, and everything that was printed.

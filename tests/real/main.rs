@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use tests::http::Connection;
 use tests::node::{DevOptions, Node, program, wait_for};
+use tests::process::{self, Signal};
 use types::Hash;
 
 /// How long a line may take: as long as the demonstration itself waits for the model.
@@ -83,7 +84,7 @@ impl Demo {
     }
 
     fn interrupt(&mut self) -> anyhow::Result<()> {
-        Command::new("kill").args(["-INT", &self.process.id().to_string()]).status()?;
+        process::signal(self.process.id(), Signal::INT)?;
         self.end()
     }
 }

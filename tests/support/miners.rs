@@ -12,7 +12,7 @@ use types::{Address, Body, Hash, Keypair};
 use crate::actor::Actor;
 use crate::http::{self, Connection};
 use crate::node::{program, wait_for};
-use crate::process::{ended, lines, lines_to};
+use crate::process::{self, Signal, ended, lines, lines_to};
 use crate::workload::keys;
 
 /// Lines of a log that explain a fault.
@@ -152,7 +152,7 @@ impl Miner {
 
     /// Stops it in order, with SIGTERM.
     pub fn stop(mut self) -> anyhow::Result<()> {
-        Command::new("kill").arg(self.0.id().to_string()).status()?;
+        process::signal(self.0.id(), Signal::TERM)?;
         let status = wait_for("the miner to end", || Ok(self.0.try_wait()?))?;
         ensure!(status.success(), "the miner ended with {status}");
         Ok(())

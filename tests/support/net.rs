@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::http::Connection;
 use crate::node::{binary, wait_for, wait_for_endpoint};
+use crate::process::{self, Signal};
 
 /// Ports that `ombra testnet --local` gives each node.
 const PORTS_PER_NODE: u16 = 4;
@@ -209,9 +210,9 @@ impl Member {
     /// Stops it in order.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let Some(mut process) = self.process.take() else { return Ok(()) };
-        let asked = Command::new("kill").arg(process.id().to_string()).status()?;
+        process::signal(process.id(), Signal::TERM)?;
         let status = process.wait()?;
-        if !asked.success() || !status.success() {
+        if !status.success() {
             bail!("{} ended with {status}", self.name);
         }
         Ok(())
@@ -242,12 +243,10 @@ impl Member {
         Ok(process.try_wait()?.is_some())
     }
 
-    /// Sends a signal such as `STOP` to the process.
-    pub fn signal(&self, signal: &str) -> anyhow::Result<()> {
+    /// Sends a signal to the process.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;
-        let sent = Command::new("kill").arg(format!("-{signal}")).arg(pid.to_string()).status()?;
-        anyhow::ensure!(sent.success(), "{} was gone", self.name);
-        Ok(())
+        process::signal(pid, signal).with_context(|| self.name.clone())
     }
 
     /// The process id, if it runs.
@@ -326,7 +325,7 @@ impl Member {
     /// A figure of `/proc/PID/status` in KiB, such as `VmRSS`.
     pub fn memory_kb(&self, name: &str) -> anyhow::Result<u64> {
         let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;
-        crate::process::status_kb(pid, &format!("{name}:"))
+        process::status_kb(pid, &format!("{name}:"))
     }
 
     fn log(&self) -> PathBuf {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::http::Connection;
-use crate::process;
+use crate::process::{self, Signal};
 
 /// How long anything that a test waits for may take.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -126,10 +126,7 @@ impl Node {
 
     /// Stops the node in order.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        let asked = Command::new("kill").arg(self.process.id().to_string()).status()?;
-        if !asked.success() {
-            bail!("the node was gone");
-        }
+        process::signal(self.process.id(), Signal::TERM)?;
         let status = wait_for("the node to end", || Ok(self.process.try_wait()?))?;
         if !status.success() {
             bail!("the node ended with {status}");

@@ -9,8 +9,16 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process};
 
 use crate::node::{PATIENCE, wait_for};
+
+/// Sends a signal to a process. Without the program `kill`, which a small system does not have.
+pub fn signal(id: u32, signal: Signal) -> anyhow::Result<()> {
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw).context("a process has an id")?;
+    kill_process(pid, signal).with_context(|| format!("{signal:?} to the process {id}"))
+}
 
 /// How a process ends, and what it prints until then where that is piped. One that does not end in
 /// time is killed.

@@ -11,6 +11,7 @@ use tests::harness::report::say;
 use tests::harness::town::Town;
 use tests::harness::user::User;
 use tests::net::Network;
+use tests::process::Signal;
 use tests::workload::keys;
 
 const VALIDATOR: usize = 0;
@@ -41,7 +42,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     );
     let user = User::start(town.node(VALIDATOR)?.rpc, USER, keys(1)?.pop().context("a key")?);
     for at in FOLLOWERS {
-        town.node(at)?.signal("STOP")?;
+        town.node(at)?.signal(Signal::STOP)?;
     }
     let named = peers(&town, &[LIAR, FOLLOWERS[0], FOLLOWERS[1]])?;
     town.node_mut(NEWCOMER)?.start_with(&[(PEERS, named)])?;
@@ -51,7 +52,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     for at in FOLLOWERS {
-        town.node(at)?.signal("CONT")?;
+        town.node(at)?.signal(Signal::CONT)?;
     }
     town.node(NEWCOMER)?.reaches(HEIGHT)?;
     let hashes = [VALIDATOR, NEWCOMER].map(|at| town.node(at)?.block_hash(HEIGHT));

@@ -6,6 +6,7 @@ use crate::Extent;
 use tests::harness::load::Load;
 use tests::harness::report::say;
 use tests::harness::town::Town;
+use tests::process::Signal;
 
 const ALL: &[usize] = &[0, 1, 2, 3];
 const ROUNDS: u64 = 3;
@@ -23,7 +24,7 @@ pub(crate) fn run(extent: Extent) -> anyhow::Result<()> {
         ALL.iter().for_each(|at| load.ledger().excuse(*at));
         // Signals first: waiting for one to be gone would give the next one time.
         for at in ALL {
-            town.node(*at)?.signal("KILL")?;
+            town.node(*at)?.signal(Signal::KILL)?;
         }
         for at in ALL {
             town.kill(*at)?;

@@ -9,6 +9,7 @@ use crate::Extent;
 use tests::harness::load::Load;
 use tests::harness::report::say;
 use tests::harness::town::Town;
+use tests::process::Signal;
 
 const REST: &[usize] = &[0, 1, 2];
 const DEAD: usize = 3;
@@ -27,7 +28,10 @@ pub(crate) fn killed(_: Extent) -> anyhow::Result<()> {
 
 /// Stopped in the middle of its work: to the others it is connected as ever.
 pub(crate) fn frozen(_: Extent) -> anyhow::Result<()> {
-    without_one(|town, at| town.node(at)?.signal("STOP"), |town, at| town.node(at)?.signal("CONT"))
+    without_one(
+        |town, at| town.node(at)?.signal(Signal::STOP),
+        |town, at| town.node(at)?.signal(Signal::CONT),
+    )
 }
 
 /// Something that is done to a node.

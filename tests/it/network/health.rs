@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use tests::net::Net;
 use tests::node::{binary, wait_for};
+use tests::process::{Signal, signal};
 
 /// The exit code, and what was said.
 fn told(output: &Output) -> (Option<i32>, String) {
@@ -58,8 +59,7 @@ fn a_node_that_stopped_for_safety_stays_down_until_it_is_asked_to_end() -> anyho
     })?;
     assert_eq!(Some(3), member.ombra(&["health", "--alive"])?.status.code());
     assert!(process.try_wait()?.is_none(), "it waits");
-    let asked = Command::new("kill").arg(process.id().to_string()).status()?;
-    assert!(asked.success());
+    signal(process.id(), Signal::TERM)?;
     let ended = process.wait()?;
     assert_eq!((Some(5), None), (ended.code(), ended.signal()));
     Ok(())

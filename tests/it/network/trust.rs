@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tests::http::Connection;
 use tests::net::{Member, Net, NetOptions};
 use tests::node::{binary, wait_for};
+use tests::process::Signal;
 
 use super::liar::{Liar, Lie};
 use crate::fake_peer::gossip_address;
@@ -98,13 +99,13 @@ fn a_newcomer_takes_the_chain_that_two_named_peers_have_and_not_the_one_of_the_f
     let peers = histories.peers(&[VALIDATOR, FOLLOWER])?;
     // The liar is the first that answers.
     for at in [VALIDATOR, FOLLOWER] {
-        histories.net.members[at].signal("STOP")?;
+        histories.net.members[at].signal(Signal::STOP)?;
     }
     histories.newcomer().start_with(&[peers])?;
     let newcomer = &histories.net.members[NEWCOMER];
     waits_for_a_second(newcomer)?;
     for at in [VALIDATOR, FOLLOWER] {
-        histories.net.members[at].signal("CONT")?;
+        histories.net.members[at].signal(Signal::CONT)?;
     }
     newcomer.reaches(HEIGHT)?;
     let validator = &histories.net.members[VALIDATOR];

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tests::actor::Actor;
 use tests::model::ModelServer;
 use tests::node::{DevOptions, Node, program, wait_for};
-use tests::process::{ended, lines, lines_to};
+use tests::process::{self, Signal, ended, lines, lines_to};
 use types::Body;
 use wallet::accounts::development_account;
 
@@ -63,7 +63,7 @@ impl Miner {
 
     /// Stops it in order.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
-        Command::new("kill").arg(self.process.0.id().to_string()).status()?;
+        process::signal(self.process.0.id(), Signal::TERM)?;
         let status = wait_for("the miner to end", || Ok(self.process.0.try_wait()?))?;
         anyhow::ensure!(status.success(), "the miner ended with {status}");
         Ok(())

@@ -16,7 +16,7 @@ fn ctrl_c_takes_a_pending_run_back_if_that_is_wished() -> anyhow::Result<()> {
     let before = scene.balance(0)?;
     let begun = scene.begin(&["Hi", "--cancel-on-interrupt"], "pending ")?;
     assert_eq!(before - ESCROW, scene.balance(0)?);
-    begun.signal("-INT")?;
+    begun.interrupt()?;
     let (code, printed) = begun.end()?;
     assert_eq!(Some(1), code);
     assert!(printed.contains("taken back   tx "), "{printed}");
@@ -31,7 +31,7 @@ fn ctrl_c_without_a_terminal_leaves_a_pending_run_and_says_how_to_take_it_back()
     let scene = Scene::new()?;
     let begun = scene.begin(&["Hi"], "pending ")?;
     let run = begun.run()?;
-    begun.signal("-INT")?;
+    begun.interrupt()?;
     let (code, printed) = begun.end()?;
     assert_eq!(Some(1), code);
     for expected in ["waits for a miner until", "to take it back now: ombra tx cancel", "--follow"]
@@ -46,7 +46,7 @@ fn ctrl_c_without_a_terminal_leaves_a_pending_run_and_says_how_to_take_it_back()
     watching.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut begun = Begun::of(watching.spawn()?)?;
     begun.read_to("pending ")?;
-    begun.signal("-INT")?;
+    begun.interrupt()?;
     let (_, printed) = begun.end()?;
     assert!(
         printed.contains("only de133ca6f509c74f6e2e849403cc461d2d5b3e3c can take"),
@@ -62,7 +62,7 @@ fn a_claimed_run_goes_on_after_ctrl_c() -> anyhow::Result<()> {
     let run = begun.run()?;
     scene.done(&["tx", "claim", &run, "--dev", "1"])?;
     begun.read_to("claimed ")?;
-    begun.signal("-INT")?;
+    begun.interrupt()?;
     let (code, printed) = begun.end()?;
     assert_eq!(Some(1), code);
     assert!(printed.contains("works on the run, so it cannot be cancelled any more"), "{printed}");

@@ -12,6 +12,7 @@ use serde_json::json;
 use store::offers::{Extra, FORMAT, Offer};
 use tests::net::{Member, Net, NetOptions, Network};
 use tests::node::wait_for;
+use tests::process::Signal;
 use types::Hash;
 
 use super::{INTERVAL, edit, folders, story};
@@ -261,14 +262,14 @@ fn what_one_named_peer_offers_alone_is_taken_when_another_has_shown_its_block() 
     let content = learn(&net.members[0])?;
     offers_none(&mut net.members[SECOND])?;
     net.members[SECOND].reaches(content.head.height + 1)?;
-    net.members[SECOND].signal("STOP")?;
+    net.members[SECOND].signal(Signal::STOP)?;
     let (_gate, alone) = liar(&net.members[0], &content, Lie::Nothing)?;
     let named = [net.members[SECOND].p2p_address(Network::Gossip), alone.address()];
     net.members[FOLLOWER].launch(&peers(&named))?;
     logs(&net.members[FOLLOWER], "too few of the named peers have its block")?;
     let log = net.members[FOLLOWER].logged()?;
     assert!(!log.contains("fetching it"), "{log}");
-    net.members[SECOND].signal("CONT")?;
+    net.members[SECOND].signal(Signal::CONT)?;
     net.members[FOLLOWER].answers()?;
     assert_eq!(content.head.height + 1, earliest(&net)?, "{}", net.members[FOLLOWER].logged()?);
     net.same_block(net.members[0].height()? + 2)?;
@@ -288,7 +289,7 @@ fn liars_about_snapshots_are_found_out_and_two_honest_peers_are_enough() -> anyh
     addresses.extend(honest(&net));
     // So that they give nothing before all liars have had their turn.
     for honest in HONEST {
-        net.members[honest].signal("STOP")?;
+        net.members[honest].signal(Signal::STOP)?;
     }
     net.members[FOLLOWER].launch(&peers(&addresses))?;
     for lie in lies {
@@ -296,7 +297,7 @@ fn liars_about_snapshots_are_found_out_and_two_honest_peers_are_enough() -> anyh
     }
     assert!(!net.members[FOLLOWER].home().join("data/db/CURRENT").exists());
     for honest in HONEST {
-        net.members[honest].signal("CONT")?;
+        net.members[honest].signal(Signal::CONT)?;
     }
     net.members[FOLLOWER].answers()?;
 
@@ -355,7 +356,7 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
 -> anyhow::Result<()> {
     let mut net = net()?;
     let content = learn(&net.members[0])?;
-    for signal in ["TERM", "INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         // One that has been asked answers nothing any more.
         let silent = liar(&net.members[0], &content, Lie::Silence)?;
         let follower = &mut net.members[FOLLOWER];
@@ -368,9 +369,9 @@ fn a_node_that_is_asked_to_stop_while_it_fetches_ends_at_once_and_goes_on_later(
         let asked = Instant::now();
         follower.signal(signal)?;
         let status = follower.ended()?;
-        assert_eq!(Some(0), status.code(), "{signal}: {}", follower.logged()?);
-        assert!(asked.elapsed() < END_TIME_MAX, "{signal}: it took {:?}", asked.elapsed());
-        assert!(!follower.home().join("endpoints.json").exists(), "{signal}: it began to serve");
+        assert_eq!(Some(0), status.code(), "{signal:?}: {}", follower.logged()?);
+        assert!(asked.elapsed() < END_TIME_MAX, "{signal:?}: it took {:?}", asked.elapsed());
+        assert!(!follower.home().join("endpoints.json").exists(), "{signal:?}: it began to serve");
     }
     // The same home, with somebody who gives what it offers.
     net.members[FOLLOWER].start()?;

@@ -11,7 +11,7 @@ use tests::gate::Gate;
 use tests::miners::{MinerHome, Requester, Wish, text};
 use tests::net::free_ports;
 use tests::node::{DevOptions, Node, wait_for};
-use tests::process;
+use tests::process::{self, Signal};
 use tests::python;
 use tests::script::{Model, Question, Reply};
 use types::Hash;
@@ -157,7 +157,7 @@ impl Scene {
         self.gate.reached("the model to be asked")?;
         let programs = self.programs("time")?;
         ensure!(!programs.is_empty(), "no program of the server runs");
-        programs.iter().try_for_each(|pid| kill(*pid))?;
+        programs.iter().try_for_each(|pid| process::signal(*pid, Signal::KILL))?;
         self.gate.open();
         let told = self.told(&run, false)?;
         ensure!(told.starts_with("transport: ") || told.starts_with("unknown_tool: "), "{told}");
@@ -224,8 +224,4 @@ impl Scene {
         }
         Ok(())
     }
-}
-
-fn kill(pid: u32) -> anyhow::Result<()> {
-    python::run(Command::new("kill").args(["-9", &pid.to_string()])).map(drop)
 }
