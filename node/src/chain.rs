@@ -188,18 +188,18 @@ impl Chain {
         hash: Hash,
         executed: &Executed,
         certificate: &[u8],
-    ) -> Result<Arc<CommittedBlock>, Fault> {
-        let Executed { block, changes, sweeps } = executed;
+    ) -> Result<(), Fault> {
+        let Executed { block, changes, events } = executed;
         let missed = consensus::Certificate::decode(certificate)
             .map(|certificate| missed(&self.validators.read().next, &certificate))
             .unwrap_or_default();
-        let input = CommitBlock { block, changes, sweeps, missed: &missed };
+        let input = CommitBlock { block, changes, events, missed: &missed };
         let tip = self.store.commit_block(&input, certificate)?;
         if let Some(pinner) = &self.pinner {
             pinner.committed(tip.height);
         }
-        let committed =
-            Arc::new(CommittedBlock { block: block.clone(), hash, sweeps: sweeps.clone() });
+        let (block, events) = (block.clone(), Some(events.clone()));
+        let committed = Arc::new(CommittedBlock { block, hash, events });
         let deadline = sweep::next_deadline(&*self.store.latest())?;
         if changes.contains_key(&tables::Validators::ID) {
             *self.validators.write() = next_validators(&self.store, &self.spec)?;
@@ -209,12 +209,12 @@ impl Chain {
             if recent.len() >= RECENT_MAX {
                 recent.pop_front();
             }
-            recent.push_back(Arc::clone(&committed));
+            recent.push_back(committed);
         }
         self.open.lock().clear();
         *self.next_deadline.write() = deadline;
         *self.tip.write() = (tip, TipAge::new(tip.timestamp, now_ms()));
-        Ok(committed)
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 //! | −32050 | the codes of docs/protocol.md section 9 | the chain refuses a transaction |
 //! | −32051 | `NOT_FOUND` | there is no such block, transaction, run, … |
 //! | −32052 | `SYNCING`, `SHUTTING_DOWN` | the node cannot serve the call now |
-//! | −32052 | `HISTORY_UNAVAILABLE` | the node began later than what was asked for; `earliestBlock` |
+//! | −32052 | `HISTORY_UNAVAILABLE` | the node began later than what was asked for, or knows no events of it; `earliestBlock` or `eventsFrom` |
 //! | −32053 | `TOO_MANY_ITEMS`, `TOO_MANY_CALLS`, `TOO_MANY_WAITING`, `TOO_MANY_CONNECTIONS`, `TOO_LARGE`, `TOO_SLOW`, `BROKEN`, `BUSY` | a limit of this node |
 //! | −32600 | `NOT_IN_BATCH`, `WEBSOCKET_ONLY` | a call in a place where it cannot be answered |
 //! | −32603 | – | a fault of this node; the cause is in its log only |
@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use types::Rejection;
 
-use crate::ports::{Fault, SubmitError};
+use crate::ports::{Fault, Missing, SubmitError};
 
 /// The chain refuses a transaction.
 pub const REJECTED: i32 = -32050;
@@ -62,6 +62,14 @@ pub enum RpcError {
     History {
         /// The first block that the node has.
         earliest: u64,
+    },
+    /// The events that were asked for stand before the first block whose events the node has.
+    #[error(
+        "this node has no events of blocks before {from}: an older version of the program committed them"
+    )]
+    NoEvents {
+        /// The first block whose events the node has.
+        from: u64,
     },
     /// The node is stopping.
     #[error("the node is shutting down")]
@@ -181,7 +189,9 @@ impl RpcError {
             Self::InvalidParams { .. } => INVALID_PARAMS_CODE,
             Self::Rejected(_) => REJECTED,
             Self::NotFound { .. } => NOT_FOUND,
-            Self::Syncing | Self::ShuttingDown | Self::History { .. } => UNAVAILABLE,
+            Self::Syncing | Self::ShuttingDown | Self::History { .. } | Self::NoEvents { .. } => {
+                UNAVAILABLE
+            }
             Self::Limited { .. } => LIMITED,
             Self::Misplaced { .. } => INVALID_REQUEST_CODE,
             Self::Internal => INTERNAL_ERROR_CODE,
@@ -210,6 +220,11 @@ impl RpcError {
                 data.extra.insert("earliestBlock".to_owned(), (*earliest).into());
                 Some(data)
             }
+            Self::NoEvents { from } => {
+                let mut data = ErrorData::of("HISTORY_UNAVAILABLE");
+                data.extra.insert("eventsFrom".to_owned(), (*from).into());
+                Some(data)
+            }
             Self::Limited { code, retry_after_ms, .. } => {
                 Some(ErrorData { retry_after_ms: *retry_after_ms, ..ErrorData::of(code) })
             }
@@ -233,8 +248,10 @@ impl From<Rejection> for RpcError {
 
 impl From<Fault> for RpcError {
     fn from(fault: Fault) -> Self {
-        if let Some(earliest) = fault.begins_at {
-            return Self::History { earliest };
+        match fault.missing {
+            Some(Missing::BlocksBefore(earliest)) => return Self::History { earliest },
+            Some(Missing::EventsBefore(from)) => return Self::NoEvents { from },
+            None => {}
         }
         tracing::error!(error = %fault.source, "a query failed: {fault}");
         Self::Internal

@@ -10,8 +10,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Amount, Blob, Block, CheckedTx, Forks, Hash, Header, Miner, MinerFigures,
-    Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step, Supply, Sweep, TxLocation,
+    Account, Address, Amount, Blob, Block, BlockEvents, CheckedTx, Forks, Hash, Header, Miner,
+    MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step, Supply,
+    TxLocation,
 };
 
 mod node;
@@ -80,8 +81,8 @@ pub struct ChainFacts {
 }
 
 /// Why a port does not answer: a fault of this node (storage, a broken invariant), which is logged and
-/// never shown to clients; or, with [`Fault::begins_at`], that the node does not have what was asked
-/// for because it began later, which clients are told.
+/// never shown to clients; or, with [`Fault::missing`], that the node does not have what was asked for,
+/// which clients are told.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {
@@ -90,14 +91,14 @@ pub struct Fault {
     /// Why it failed.
     #[source]
     pub source: Arc<dyn Error + Send + Sync>,
-    /// The first block that the node has, if what was asked for stands before it.
-    pub begins_at: Option<u64>,
+    /// What the node does not have, if that is why.
+    pub missing: Option<Missing>,
 }
 
 impl Fault {
     /// `source` happened while `doing`.
     pub fn new(doing: &'static str, source: impl Error + Send + Sync + 'static) -> Self {
-        Self { doing, source: Arc::new(source), begins_at: None }
+        Self { doing, source: Arc::new(source), missing: None }
     }
 
     /// What was asked for stands before `earliest`, the first block that the node has.
@@ -107,9 +108,26 @@ impl Fault {
         Self {
             doing: "reading blocks that the node does not have",
             source,
-            begins_at: Some(earliest),
+            missing: Some(Missing::BlocksBefore(earliest)),
         }
     }
+
+    /// The events that were asked for stand before `from`, the first block whose events the node has.
+    #[must_use]
+    pub fn no_events(from: u64) -> Self {
+        let source = Arc::new(Began(from));
+        let missing = Some(Missing::EventsBefore(from));
+        Self { doing: "reading events that the node does not have", source, missing }
+    }
+}
+
+/// What a node does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missing {
+    /// Blocks before this one: it began with a snapshot.
+    BlocksBefore(u64),
+    /// Events of blocks before this one: a program before 0.3 committed them.
+    EventsBefore(u64),
 }
 
 /// The node's chain begins later than what was asked for.
@@ -135,8 +153,8 @@ pub struct CommittedBlock {
     pub block: Block,
     /// The header's hash.
     pub hash: Hash,
-    /// What the block's end swept, in order.
-    pub sweeps: Vec<Sweep>,
+    /// What it did; none below [`Tip::events_from`].
+    pub events: Option<BlockEvents>,
 }
 
 /// A committed block as clients get it.
@@ -159,6 +177,9 @@ pub struct Tip {
     pub timestamp: u64,
     /// The first block that the node has, or will have: 1, unless it began with a snapshot.
     pub earliest: u64,
+    /// The first block of which the node knows, or will know, what it did: `earliest`, unless a program
+    /// before 0.3 committed later ones.
+    pub events_from: u64,
 }
 
 /// The precommits that made a block final.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use types::block::merkle_root;
-use types::{Address, Amount, Block, CheckedTx, Hash, Header, Params, Rejection, Sweep};
+use types::{
+    Address, Amount, Block, BlockEvents, CheckedTx, Hash, Header, Params, Rejection, TxEvent,
+};
 
 use crate::chain::{Chain, Context};
 use crate::draft::{Changes, Draft};
@@ -44,8 +46,8 @@ pub struct Executed {
     pub block: Block,
     /// The rows that it changes.
     pub changes: Changes,
-    /// What its sweep did, in order.
-    pub sweeps: Vec<Sweep>,
+    /// What it did.
+    pub events: BlockEvents,
 }
 
 /// Why a block is not valid on top of its parent.
@@ -170,7 +172,7 @@ impl BlockBuilder {
         let Self { parent, execution } = self;
         let Place { height, timestamp, proposer } = execution.place;
         let chain_id = execution.chain.chain_id.clone();
-        let Outcome { transactions, tokens_burned, changes, sweeps } = execution.finish()?;
+        let Outcome { transactions, tokens_burned, changes, events } = execution.finish()?;
         let header = Header {
             chain_id,
             index: height,
@@ -182,7 +184,7 @@ impl BlockBuilder {
             tokens_burned,
             tx_count: u64::try_from(transactions.len()).unwrap_or(u64::MAX),
         };
-        Ok(Executed { block: Block { header, transactions }, changes, sweeps })
+        Ok(Executed { block: Block { header, transactions }, changes, events })
     }
 }
 
@@ -216,9 +218,9 @@ pub fn execute_block(
             PushError::Storage(fault) => BlockError::Storage(fault),
         })?;
     }
-    let Outcome { transactions, tokens_burned, changes, sweeps } = execution.finish()?;
+    let Outcome { transactions, tokens_burned, changes, events } = execution.finish()?;
     require("tokensBurned", &header.tokens_burned, &tokens_burned)?;
-    Ok(Executed { block: Block { header, transactions }, changes, sweeps })
+    Ok(Executed { block: Block { header, transactions }, changes, events })
 }
 
 /// Whether a proposal's timestamp is at most `maxClockSkewMs` ahead of this node's clock. Not a
@@ -299,6 +301,7 @@ struct Execution {
     draft: Draft,
     burned_before: Amount,
     transactions: Vec<CheckedTx>,
+    events: Vec<TxEvent>,
     bytes: u64,
 }
 
@@ -307,14 +310,15 @@ struct Outcome {
     transactions: Vec<CheckedTx>,
     tokens_burned: Amount,
     changes: Changes,
-    sweeps: Vec<Sweep>,
+    events: BlockEvents,
 }
 
 impl Execution {
     fn new(chain: Arc<Chain>, base: Arc<dyn Read>, place: Place) -> Result<Self, StorageError> {
         let draft = Draft::new(base);
         let burned_before = ledger::supply(&draft)?.burned;
-        Ok(Self { chain, place, draft, burned_before, transactions: Vec::new(), bytes: 0 })
+        let (transactions, events) = (Vec::new(), Vec::new());
+        Ok(Self { chain, place, draft, burned_before, transactions, events, bytes: 0 })
     }
 
     fn position(&self) -> u32 {
@@ -333,12 +337,13 @@ impl Execution {
         let Place { height, timestamp, proposer } = self.place;
         let position = self.position();
         let ctx = Context { chain: &self.chain, height, timestamp, proposer, position };
-        execute(tx, &mut self.draft, &ctx).map_err(|error| match error {
+        let event = execute(tx, &mut self.draft, &ctx).map_err(|error| match error {
             TxError::Rejected(rejection) => PushError::Rejected(rejection),
             TxError::Storage(fault) => PushError::Storage(fault),
         })?;
         self.bytes = self.bytes.saturating_add(bytes);
         self.transactions.push(tx.clone());
+        self.events.push(TxEvent { position, event });
         Ok(())
     }
 
@@ -348,13 +353,15 @@ impl Execution {
             StorageError::Inconsistent { what: "a block took burned money back" };
         let params = &self.chain.params;
         let Place { height, timestamp, .. } = self.place;
-        let mut sweeps = sweep(&mut self.draft, params, timestamp)?;
+        self.draft.begin_end_of_block();
+        let mut end = sweep(&mut self.draft, params, timestamp)?;
         clear_remains(&mut self.draft)?;
-        sweeps.extend(validators::end_block(&mut self.draft, height, timestamp)?);
-        ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?;
+        end.extend(validators::end_block(&mut self.draft, height, timestamp)?);
+        end.extend(ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?);
         let burned = ledger::supply(&self.draft)?.burned;
         let tokens_burned = burned.checked_sub(self.burned_before).ok_or(UNBURNED)?;
-        let changes = self.draft.into_changes();
-        Ok(Outcome { transactions: self.transactions, tokens_burned, changes, sweeps })
+        let (changes, credits) = self.draft.into_parts();
+        let events = BlockEvents { transactions: self.events, end, credits };
+        Ok(Outcome { transactions: self.transactions, tokens_burned, changes, events })
     }
 }

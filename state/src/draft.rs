@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use types::{Address, Amount, Credit};
+
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tables;
@@ -22,6 +24,10 @@ pub struct Draft {
     /// Rows of `changes` that the base does not have: deleting one leaves no trace.
     fresh: BTreeMap<TableId, BTreeSet<Vec<u8>>>,
     scope: Scope,
+    /// Money that accounts received without a transaction of their own.
+    credits: Vec<Credit>,
+    /// Whether the transactions are through, so that every credit is one of those.
+    is_at_end: bool,
 }
 
 /// What a draft is for, and so which writes it keeps.
@@ -62,7 +68,14 @@ impl Draft {
     }
 
     const fn with_scope(base: Arc<dyn Read>, scope: Scope) -> Self {
-        Self { base, changes: Changes::new(), fresh: BTreeMap::new(), scope }
+        Self {
+            base,
+            changes: Changes::new(),
+            fresh: BTreeMap::new(),
+            scope,
+            credits: Vec::new(),
+            is_at_end: false,
+        }
     }
 
     /// The value of a key, changes included.
@@ -120,6 +133,39 @@ impl Draft {
     #[must_use]
     pub fn into_changes(self) -> Changes {
         self.changes
+    }
+
+    /// What was changed, and the credits that were noted.
+    pub(crate) fn into_parts(self) -> (Changes, Vec<Credit>) {
+        (self.changes, self.credits)
+    }
+
+    /// The transactions are through: from now on every credit is noted.
+    pub(crate) const fn begin_end_of_block(&mut self) {
+        self.is_at_end = true;
+    }
+
+    /// Notes a credit at the end of the block. Credits of transactions are not noted.
+    pub(crate) fn note_credit_at_end(&mut self, address: Address, amount: Amount) {
+        if self.is_at_end {
+            self.note_credit(address, amount);
+        }
+    }
+
+    /// Notes money that an account received without a transaction of its own. One that follows another
+    /// to the same account is added to it.
+    pub(crate) fn note_credit(&mut self, address: Address, amount: Amount) {
+        if amount.is_zero() {
+            return;
+        }
+        let last = self.credits.last_mut().filter(|last| last.address == address);
+        if let Some(last) = last
+            && let Some(sum) = last.amount.checked_add(amount)
+        {
+            last.amount = sum;
+        } else {
+            self.credits.push(Credit { address, amount });
+        }
     }
 
     /// Makes a row what the base has.

@@ -1,7 +1,7 @@
 //! Moving money. Every amount that leaves an account is credited, burned or held in escrow in the
 //! same transaction, and the supply row counts the last two (docs/protocol.md section 10).
 
-use types::{Address, Amount, Supply};
+use types::{Address, Amount, Event, Supply};
 
 use crate::chain::Context;
 use crate::draft::Draft;
@@ -29,6 +29,7 @@ pub(crate) fn credit(draft: &mut Draft, to: Address, amount: Amount) -> Result<(
     let mut account = draft.get::<Accounts>(&to)?.unwrap_or_default();
     account.balance = account.balance.checked_add(amount).ok_or(OVERFLOW)?;
     draft.put::<Accounts>(&to, &account);
+    draft.note_credit_at_end(to, amount);
     Ok(())
 }
 
@@ -39,7 +40,11 @@ pub(crate) fn pay_proposer(
     ctx: &Context<'_>,
     fee: Amount,
 ) -> Result<(), StorageError> {
-    if draft.commits() { credit(draft, ctx.proposer, fee) } else { Ok(()) }
+    if draft.commits() {
+        draft.note_credit(ctx.proposer, fee);
+        credit(draft, ctx.proposer, fee)?;
+    }
+    Ok(())
 }
 
 /// Counts money that left an account for ever.
@@ -67,7 +72,11 @@ pub(crate) fn release(draft: &mut Draft, amount: Amount) -> Result<(), StorageEr
 }
 
 /// Credits new money, as far as genesis and minted money together stay within 64 bits.
-pub(crate) fn mint(draft: &mut Draft, to: Address, amount: Amount) -> Result<(), StorageError> {
+pub(crate) fn mint(
+    draft: &mut Draft,
+    to: Address,
+    amount: Amount,
+) -> Result<Option<Event>, StorageError> {
     let Supply { genesis, minted, .. } = supply(draft)?;
     let so_far = genesis.checked_add(minted).ok_or(OVERFLOW)?;
     let room = Amount::MAX.checked_sub(so_far).ok_or(OVERFLOW)?;
@@ -76,7 +85,8 @@ pub(crate) fn mint(draft: &mut Draft, to: Address, amount: Amount) -> Result<(),
         supply.minted = supply.minted.checked_add(amount)?;
         Some(())
     })?;
-    credit(draft, to, amount)
+    credit(draft, to, amount)?;
+    Ok((!amount.is_zero()).then_some(Event::RewardMinted { amount }))
 }
 
 fn change_supply(

@@ -146,8 +146,8 @@ impl PendingState {
         simulate(tx, &base, &ctx).map(without_nobody)
     }
 
-    /// A block has brought the state to `base`, with these transactions, and besides credited accounts
-    /// with so much: refunds of its sweeps, fees and reward of its proposer.
+    /// A block has brought the state to `base`, with these transactions, and besides credited these
+    /// accounts ([`types::BlockEvents::credits`]).
     ///
     /// # Errors
     /// [`StorageError`] if a sum of money overflows.

@@ -3,7 +3,7 @@
 //! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
 //! little.
 
-use types::{Hash, Params, Run, RunStatus, Sweep};
+use types::{Event, Hash, Params, Run, RunStatus};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
@@ -35,7 +35,7 @@ pub(crate) fn sweep(
     draft: &mut Draft,
     params: &Params,
     timestamp: u64,
-) -> Result<Vec<Sweep>, StorageError> {
+) -> Result<Vec<Event>, StorageError> {
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
     let end = timestamp.to_bytes();
     let range = Range { from: &[], to: Some(&end), limit };
@@ -60,7 +60,7 @@ fn expire(
     mut run: Run,
     params: &Params,
     timestamp: u64,
-) -> Result<Sweep, StorageError> {
+) -> Result<Event, StorageError> {
     if let Some(miner) = run.miner {
         runs::count(draft, miner, |figures| {
             figures.timed_out = figures.timed_out.saturating_add(1);
@@ -86,10 +86,10 @@ fn expire(
             _,
         ) => return Err(ORPHAN),
     }
-    let agent_run_id = run.agent_run_id;
+    let Run { agent_run_id, submitter, miner, .. } = run;
     let settlement = settlement::refund(&run)?;
     runs::end(draft, run, RunStatus::Timeout, settlement, timestamp)?;
-    Ok(Sweep::TimedOut { agent_run_id, settlement })
+    Ok(Event::RunTimedOut { agent_run_id, submitter, miner, settlement })
 }
 
 /// A claim lapsed without a step: the run waits for another miner, for a whole new period.
@@ -98,7 +98,7 @@ fn reopen(
     mut run: Run,
     params: &Params,
     timestamp: u64,
-) -> Result<Sweep, StorageError> {
+) -> Result<Event, StorageError> {
     let miner = run.miner.take().ok_or(ORPHAN)?;
     let agent_run_id = run.agent_run_id;
     run.reopens = run.reopens.checked_add(1).ok_or(ORPHAN)?;
@@ -106,12 +106,12 @@ fn reopen(
     run.claim = None;
     let deadline = runs::deadline(timestamp, params.pending_ttl_ms)?;
     runs::save(draft, run, RunStatus::Pending, Some(deadline));
-    Ok(Sweep::Reopened { agent_run_id, miner })
+    Ok(Event::RunReopened { agent_run_id, miner })
 }
 
 /// Drops a blob's record. The rows of its chunks go later ([`clear_remains`]); without the record
 /// nobody sees them.
-fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Sweep, StorageError> {
+fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Event, StorageError> {
     let blob = draft.get::<Blobs>(&id)?.filter(|blob| !blob.is_final).ok_or(ORPHAN)?;
     let mut remains = pieces::of_blob(draft, &blob)?;
     if !remains.is_empty() {
@@ -126,7 +126,7 @@ fn drop_blob(draft: &mut Draft, deadline: u64, id: String) -> Result<Sweep, Stor
     }
     draft.delete::<Blobs>(&id);
     draft.delete::<Deadlines>(&(deadline, Deadlines::BLOB, id.clone()));
-    Ok(Sweep::BlobDropped { blob_id: id })
+    Ok(Event::BlobDropped { blob_id: id })
 }
 
 /// How many rows of chunks a block deletes at most: a few milliseconds of work, and more than a block

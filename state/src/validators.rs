@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use types::params::VALIDATORS_MAX;
-use types::{Address, OpenVote, PublicKey, SetMember, Sweep, ValidatorSets};
+use types::{Address, Event, OpenVote, PublicKey, SetMember, ValidatorSets};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
@@ -96,12 +96,12 @@ pub(crate) fn latest(sets: &ValidatorSets) -> &[SetMember] {
 }
 
 /// The end of block `height`: votes lapse, changes that have their votes are made, and the sets
-/// move on by one height. Answers the changes.
+/// move on by one height. Answers the changes, and that a changed set decides from now on.
 pub(crate) fn end_block(
     draft: &mut Draft,
     height: u64,
     timestamp: u64,
-) -> Result<Vec<Sweep>, StorageError> {
+) -> Result<Vec<Event>, StorageError> {
     const LAST: StorageError = StorageError::Inconsistent { what: "the height overflows" };
     let Some(before) = sets(draft)? else { return Ok(Vec::new()) };
     let cast = votes(draft)?;
@@ -113,26 +113,27 @@ pub(crate) fn end_block(
     let counted: Vec<CastVote> =
         cast.iter().filter(|(_, vote)| vote.expires_at >= timestamp).copied().collect();
     let mut changed: Option<Vec<SetMember>> = None;
-    let mut sweeps = Vec::new();
+    let mut events = Vec::new();
     for (public_key, power) in passed(&before.current, &counted) {
         let set = changed.as_deref().unwrap_or_else(|| latest(&before));
         // A change that is not possible now stays open until it is, or lapses.
         let Ok(set) = change(set, public_key, power) else { continue };
         changed = Some(set);
-        sweeps.push(Sweep::ValidatorChanged { public_key, power, height: effective });
+        events.push(Event::ValidatorChanged { public_key, power, height: effective });
     }
     if let Some(set) = &changed {
         draft.put::<ValidatorHistory>(&effective, set);
     }
-    let has_moved = before.next.is_some() || changed.is_some();
+    let is_activated = before.next.is_some();
+    let has_moved = is_activated || changed.is_some();
     let after = match before.next {
         Some(current) => ValidatorSets { since: next_height, current, next: changed },
         None => ValidatorSets { next: changed, ..before },
     };
     let powers = powers(&after.current);
     let is_decided = |candidate: &PublicKey| {
-        sweeps.iter().any(|sweep| {
-            matches!(sweep, Sweep::ValidatorChanged { public_key, .. } if public_key == candidate)
+        events.iter().any(|event| {
+            matches!(event, Event::ValidatorChanged { public_key, .. } if public_key == candidate)
         })
     };
     for ((voter, candidate), vote) in &cast {
@@ -144,7 +145,10 @@ pub(crate) fn end_block(
     if has_moved {
         draft.put::<Validators>(&(), &after);
     }
-    Ok(sweeps)
+    if is_activated {
+        events.push(Event::ValidatorSetActivated { height: next_height });
+    }
+    Ok(events)
 }
 
 /// The changes that more than two thirds of the power of `set` voted for, by candidate.

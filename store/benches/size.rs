@@ -78,8 +78,8 @@ fn measure((size, filling): (usize, f64), chain: &TestChain, blocks: &[Vec<Check
     for txs in blocks {
         let busy = process_time();
         let executed = execute.time(|| chain.execute(txs));
-        let Executed { block, changes, sweeps } = &executed;
-        let input = CommitBlock { block, changes, sweeps, missed: &[] };
+        let Executed { block, changes, events } = &executed;
+        let input = CommitBlock { block, changes, events, missed: &[] };
         let prepared = prepare.time(|| chain.store.prepare(&input).expect("prepares"));
         process += process_time().saturating_sub(busy);
         // A second time, alone: it is a part of what came before.

@@ -44,8 +44,8 @@ fn main() {
             number += 1;
         }
         let executed = execute.time(|| chain.execute(&txs));
-        let Executed { block, changes, sweeps } = &executed;
-        let input = CommitBlock { block, changes, sweeps, missed: &[] };
+        let Executed { block, changes, events } = &executed;
+        let input = CommitBlock { block, changes, events, missed: &[] };
         tree.time(|| chain.store.root_after(changes).expect("a root"));
         let prepared = prepare.time(|| chain.store.prepare(&input).expect("prepares"));
         write.time(|| chain.store.commit(prepared, CERTIFICATE).expect("commits"));

@@ -10,14 +10,14 @@ use state::draft::Changes;
 use state::error::StorageError;
 use state::forks::Tally;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
-use types::{Address, Block, CheckedTx, Hash, Sweep, TxLocation, codec};
+use types::{Address, Block, BlockEvents, CheckedTx, Hash, TxLocation, codec};
 
 use super::cache::HotRows;
 use super::floor::lowest_deadline;
 use super::offers::{LinkRow, make_link};
 use super::rocks::{Batch, Rocks};
 use super::tables::{
-    AccountHistory, BODIES, BlockIds, COMMITS, HeaderRow, Headers, META, Sweeps, TREE_NODES,
+    AccountHistory, BODIES, BlockIds, COMMITS, EventRows, HeaderRow, Headers, META, TREE_NODES,
     TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
 };
 use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
@@ -35,8 +35,8 @@ pub struct CommitBlock<'a> {
     pub block: &'a Block,
     /// The rows that it changed, sweep and block reward included.
     pub changes: &'a Changes,
-    /// What the sweep at its end did.
-    pub sweeps: &'a [Sweep],
+    /// What it did.
+    pub events: &'a BlockEvents,
     /// The validators that were to propose in the rounds of this height that decided nothing.
     pub missed: &'a [Address],
 }
@@ -108,7 +108,7 @@ impl Store {
     /// [`StorageError::Height`] if the block does not follow the tip, [`StorageError::UnknownFork`] if
     /// this program does not know its rules.
     pub fn prepare(&self, input: &CommitBlock<'_>) -> Result<Prepared, StorageError> {
-        let CommitBlock { block, changes, .. } = *input;
+        let CommitBlock { block, changes, events, .. } = *input;
         let header = &block.header;
         let expected = self.tip()?.height.saturating_add(1);
         if header.index != expected {
@@ -125,10 +125,8 @@ impl Store {
             writer.rows(changes)?;
             writer.typed::<Headers>(&header.index, &HeaderRow { hash, payload })?;
             writer.typed::<BlockIds>(&hash, &header.index)?;
-            writer.block(block, changes)?;
-            if !input.sweeps.is_empty() {
-                writer.typed::<Sweeps>(&header.index, &input.sweeps.to_vec())?;
-            }
+            writer.block(block, events)?;
+            writer.typed::<EventRows>(&header.index, events)?;
             self.count_proposers(&mut writer, header.proposer, input.missed)?;
             let former = if self.0.pins.is_any() {
                 Some(Arc::new(pin::former(&self.0, changes)?))
@@ -352,7 +350,7 @@ impl Writer<'_> {
 
     /// The block's transactions and their indexes, each table in the order of its keys: RocksDB
     /// finds the place of a row faster beside the one before.
-    fn block(&mut self, block: &Block, changes: &Changes) -> Result<(), StorageError> {
+    fn block(&mut self, block: &Block, events: &BlockEvents) -> Result<(), StorageError> {
         let height = block.header.index;
         let bodies = self.rocks.table(BODIES)?;
         for (first, bytes) in bodies::segments(block) {
@@ -370,7 +368,7 @@ impl Writer<'_> {
             let place = encode_value::<TxIndex>(&TxLocation { height, position });
             self.batch.put(&table, &key.to_bytes(), &place);
         }
-        for (address, positions) in history::positions(block, changes)? {
+        for (address, positions) in history::positions(block, events) {
             self.typed::<AccountHistory>(&(address, height), &positions)?;
         }
         Ok(())

@@ -22,6 +22,7 @@ mod bodies;
 mod cache;
 mod commit;
 mod equivocations;
+mod events;
 mod floor;
 mod forks;
 mod history;
@@ -80,6 +81,9 @@ const GENESIS_CELL: &[u8] = b"genesis";
 const TIP_CELL: &[u8] = b"tip";
 /// Only in a database that began with a snapshot: the first block that is in it.
 const EARLIEST_CELL: &[u8] = b"earliest";
+/// The first block whose events are in the database. Absent until this program opens a database for
+/// writing for the first time.
+const EVENTS_FROM_CELL: &[u8] = b"eventsFrom";
 /// Up to which block the votes for later forks are counted.
 const FORKS_CELL: &[u8] = b"forks";
 
@@ -143,6 +147,8 @@ struct Inner {
     tip: RwLock<Option<Tip>>,
     /// The first block that is in the database.
     earliest: u64,
+    /// The first block whose events are.
+    events_from: u64,
     /// Held while a commit is written: one at a time.
     writer: Mutex<()>,
     /// The lowest height whose stale nodes may still be there.
@@ -161,6 +167,7 @@ impl Store {
         let rocks = Rocks::open(path, &options)?;
         check_format(&rocks.live())?;
         pieces::fill_once(&rocks)?;
+        events::mark_once(&rocks)?;
         Self::with(rocks, options)
     }
 
@@ -179,6 +186,8 @@ impl Store {
             check_format(&source)?;
             (read_cell(&source, TIP_CELL)?, read_cell(&source, EARLIEST_CELL)?)
         };
+        let earliest = earliest.unwrap_or(1);
+        let events_from = events::first(&rocks.live())?.max(earliest);
         let forks = RwLock::new(forks::Forks::read(&rocks)?);
         let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
         Ok(Self(Arc::new(Inner {
@@ -190,7 +199,8 @@ impl Store {
             pins: Pins::default(),
             forks,
             tip: RwLock::new(tip),
-            earliest: earliest.unwrap_or(1),
+            earliest,
+            events_from,
             writer: Mutex::new(()),
             counting: Mutex::new(()),
             oldest_stale: AtomicU64::new(oldest_stale),
@@ -233,6 +243,13 @@ impl Store {
     #[must_use]
     pub fn earliest(&self) -> u64 {
         self.0.earliest
+    }
+
+    /// The first block whose events this database has, or will have: [`Store::earliest`], unless a
+    /// program before 0.3 committed later blocks.
+    #[must_use]
+    pub fn events_from(&self) -> u64 {
+        self.0.events_from
     }
 
     /// Memory that the database holds now.

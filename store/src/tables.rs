@@ -2,20 +2,21 @@
 //!
 //! ```text
 //! table            key                                     value
-//! meta             name (text)                             format u32 LE; genesis hash; Tip
+//! meta             name (text)                             format u32 LE; genesis hash; Tip; first heights
 //! headers          height u64                              StoredHeader
 //! commits          height u64                              certificate, raw
 //! block_ids        block hash                              height
 //! bodies           height u64 | first position u32         transactions, raw
 //! tx_index         first 16 bytes of a transaction's hash  TxLocation
 //! account_history  address | height u64                    positions in that block
-//! sweeps           height u64                              what the sweep did
+//! sweeps           height u64                              nothing any more: see [`SWEEPS`]
 //! validator_stats  address                                 ValidatorStats
 //! undecided        height u64 | round u32 | block hash     a proposed block, raw
 //! tree_nodes       version u64 | path                      node of the state tree, raw
 //! tree_stale       height u64                              keys of nodes that nothing later needs, raw
 //! equivocations    address                                 Equivocations
 //! validator_links  height u64                              Link
+//! block_events     height u64                              BlockEvents
 //! fork_votes       voter's address                         CastForkVote
 //! fixed_forks      name of a fork, text                    FixedFork
 //! ```
@@ -32,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use state::forks::{CastForkVote, FixedFork};
 use state::table::{Key, Table, TableId};
 use state::tables;
-use types::{Address, Hash, Signature, Sweep, TxLocation};
+use types::{Address, BlockEvents, Hash, Signature, TxLocation};
 
 use super::offers::Link;
 
@@ -118,13 +119,17 @@ impl Table for AccountHistory {
     type Value = Vec<u32>;
 }
 
-/// What the sweep of a block did, if anything.
+/// What the ends of blocks did, as programs before 0.3 wrote it. RocksDB opens a database only with all
+/// of its tables; nobody reads or writes this one.
+pub(crate) const SWEEPS: TableId = TableId::plain(71, "sweeps");
+
+/// What a block did. Blocks that a program before 0.3 committed have no row.
 #[derive(Debug)]
-pub(crate) struct Sweeps;
-impl Table for Sweeps {
-    const ID: TableId = TableId::plain(71, "sweeps");
+pub(crate) struct EventRows;
+impl Table for EventRows {
+    const ID: TableId = TableId::plain(78, "block_events");
     type Key = u64;
-    type Value = Vec<Sweep>;
+    type Value = BlockEvents;
 }
 
 /// How a validator has done.
@@ -254,7 +259,7 @@ impl Table for FixedForks {
 }
 
 /// The tables of this file.
-pub const OWN: [TableId; 16] = [
+pub const OWN: [TableId; 17] = [
     META,
     Headers::ID,
     COMMITS,
@@ -262,13 +267,14 @@ pub const OWN: [TableId; 16] = [
     BODIES,
     TxIndex::ID,
     AccountHistory::ID,
-    Sweeps::ID,
+    SWEEPS,
     ValidatorFigures::ID,
     UNDECIDED,
     TREE_NODES,
     TREE_STALE,
     EquivocationRows::ID,
     ValidatorLinks::ID,
+    EventRows::ID,
     ForkVotes::ID,
     FixedForks::ID,
 ];

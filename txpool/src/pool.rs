@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use types::{Account, Address, Body, CheckedTx, Code, Hash, Rejection, Transaction};
+use types::{Account, Address, CheckedTx, Code, Hash, Rejection, Transaction};
 
 use crate::core::{Committed, Core, Found, Page, SenderContent};
 use crate::entries::Entry;
@@ -138,7 +138,7 @@ impl Pool {
             for tx in some {
                 let refusal = core.glance(tx, &paid).ok().flatten();
                 if refusal.is_none() {
-                    paid.extend(payee(tx));
+                    paid.extend(tx.body().payee(tx.from()));
                 }
                 refusals.push(refusal);
             }
@@ -335,23 +335,5 @@ impl Pool {
             self.events.publish(events);
         }
         answer
-    }
-}
-
-/// Whom a transaction pays, as far as it says so itself.
-fn payee(tx: &CheckedTx) -> Option<Address> {
-    match tx.body() {
-        Body::Transfer(transfer) => Some(transfer.to),
-        // The miner its fee, the requester what is left of the escrow.
-        Body::AgentFinish(_) | Body::AgentCancel(_) => Some(tx.from()),
-        Body::ChatTurn(_)
-        | Body::AgentRequest(_)
-        | Body::AgentClaim(_)
-        | Body::AgentStep(_)
-        | Body::MinerRegister(_)
-        | Body::BlobInit(_)
-        | Body::BlobChunk(_)
-        | Body::BlobFinalize(_)
-        | Body::ValidatorVote(_) => None,
     }
 }

@@ -4,33 +4,8 @@
 
 use std::collections::HashMap;
 
+use types::tx::Subject;
 use types::{Body, Code, Hash};
-
-/// The run or the blob that a transaction works on, or the validator set. A transaction that merely
-/// mentions a run (a turn) has no subject.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Subject<'a> {
-    Run(Hash),
-    Blob(&'a str),
-    Validators,
-}
-
-impl<'a> Subject<'a> {
-    pub(crate) fn of(body: &'a Body) -> Option<Self> {
-        match body {
-            Body::AgentRequest(_)
-            | Body::AgentClaim(_)
-            | Body::AgentStep(_)
-            | Body::AgentFinish(_)
-            | Body::AgentCancel(_) => body.agent_run_id().map(Self::Run),
-            Body::BlobInit(blob) => Some(Self::Blob(&blob.blob_id)),
-            Body::BlobChunk(blob) => Some(Self::Blob(&blob.blob_id)),
-            Body::BlobFinalize(blob) => Some(Self::Blob(&blob.blob_id)),
-            Body::ValidatorVote(_) => Some(Self::Validators),
-            Body::ChatTurn(_) | Body::Transfer(_) | Body::MinerRegister(_) => None,
-        }
-    }
-}
 
 /// Whether a refusal says that its sender has no business with the subject: then the sender's later
 /// transactions about it cannot be right either. (Any other refusal may be about one transaction
@@ -63,7 +38,7 @@ pub(crate) struct Subjects {
 
 impl Subjects {
     pub(crate) fn add(&mut self, body: &Body) {
-        let count = match Subject::of(body) {
+        let count = match body.subject() {
             Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
             Some(Subject::Validators) => &mut self.validators,
@@ -73,7 +48,7 @@ impl Subjects {
     }
 
     pub(crate) fn remove(&mut self, body: &Body) {
-        let (count, subject) = match Subject::of(body) {
+        let (count, subject) = match body.subject() {
             Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
             Some(Subject::Validators) => (Some(&mut self.validators), Subject::Validators),

@@ -27,19 +27,19 @@ impl Forks {
     /// The first block in which the kind of `body` is valid; [`Forks::NEVER`] if none is.
     #[must_use]
     pub const fn active_from(&self, body: &Body) -> u64 {
-        match body {
-            Body::ChatTurn(_)
-            | Body::AgentRequest(_)
-            | Body::AgentClaim(_)
-            | Body::AgentStep(_)
-            | Body::AgentFinish(_)
-            | Body::AgentCancel(_) => self.v6,
-            Body::Transfer(_)
-            | Body::MinerRegister(_)
-            | Body::BlobInit(_)
-            | Body::BlobChunk(_)
-            | Body::BlobFinalize(_) => 1,
-            Body::ValidatorVote(_) => self.validator_vote_from(),
+        match body.fork() {
+            None => 1,
+            Some(Fork::V6) => self.v6,
+            Some(Fork::ValidatorVote) => self.validator_vote_from(),
         }
     }
+}
+
+/// A fork that kinds can need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fork {
+    /// `v6`.
+    V6,
+    /// `validatorVote`.
+    ValidatorVote,
 }

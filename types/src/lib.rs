@@ -29,6 +29,7 @@ pub mod build;
 pub mod check;
 pub mod codec;
 pub mod error;
+pub mod event;
 pub mod fork_vote;
 pub mod forks;
 pub mod hash;
@@ -48,6 +49,7 @@ pub use address::Address;
 pub use amount::Amount;
 pub use block::{Block, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
+pub use event::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
 pub use fork_vote::ForkVote;
 pub use forks::Forks;
 pub use hash::Hash;
@@ -55,7 +57,7 @@ pub use keys::{Keypair, PublicKey, Signature};
 pub use params::Params;
 pub use records::{
     Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
-    Supply, Sweep, TxLocation, ValidatorSets,
+    Supply, TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
 pub use tx::Body;

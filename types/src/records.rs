@@ -112,6 +112,15 @@ pub struct Settlement {
     pub network_fee: Amount,
 }
 
+impl Settlement {
+    /// The escrow that was divided. `None` if the parts overflow, as no stored ones do.
+    #[must_use]
+    pub const fn total(&self) -> Option<Amount> {
+        let Some(sum) = self.miner_reward.checked_add(self.user_refund) else { return None };
+        sum.checked_add(self.network_fee)
+    }
+}
+
 /// The changing part of an agent run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Run {
@@ -283,39 +292,6 @@ pub struct OpenVote {
     pub power: u64,
     /// The last block time at which the vote counts, in milliseconds.
     pub expires_at: u64,
-}
-
-/// What the end of a block did (docs/protocol.md sections 5.7, 5.10 and 5.11).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Sweep {
-    /// A claim lapsed; the run is pending again and the miner excluded from it.
-    Reopened {
-        /// The run.
-        agent_run_id: Hash,
-        /// The miner that let its claim lapse.
-        miner: Address,
-    },
-    /// The run ended with status `timeout`.
-    TimedOut {
-        /// The run.
-        agent_run_id: Hash,
-        /// How the escrow was divided.
-        settlement: Settlement,
-    },
-    /// An unfinished blob was dropped.
-    BlobDropped {
-        /// The blob.
-        blob_id: String,
-    },
-    /// A change of the validator set was decided.
-    ValidatorChanged {
-        /// The validator's key.
-        public_key: PublicKey,
-        /// The power that it will have; 0 if it leaves.
-        power: u64,
-        /// The first height that the changed set decides.
-        height: u64,
-    },
 }
 
 #[cfg(test)]

@@ -8,14 +8,10 @@ use consensus::{
     Archive, Candidate, Decided, Equivocation, Ledger, LedgerFault, Origin, Proposed, SignedChoice,
     SignedKind, Tip, Undecided, Verdict,
 };
-use rpc::ports::CommittedBlock;
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
-use state::{tables, view};
 use txpool::{BlockLimits, Committed, Pool, Touched};
 use types::block::BlockTx;
-use types::{
-    Address, Amount, Blob, Block, Body, CheckedTx, Hash, Header, SizeLimits, Sweep, UncheckedBlock,
-};
+use types::{Address, Block, CheckedTx, Hash, Header, SizeLimits, UncheckedBlock};
 
 use crate::adapters::events::EventBus;
 use crate::chain::{Chain, NextValidators};
@@ -232,13 +228,10 @@ impl Ledger for ChainLedger {
             None => Arc::new(self.execute_kept(height, hash)?),
         };
         let started = Instant::now();
-        let before = self.chain.validators().next;
-        let minted_before = self.minted()?;
-        let block = self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
-        let has_new_set = self.chain.validators().next != before;
+        self.chain.commit(hash, &executed, &certificate).map_err(LedgerFault::new)?;
         self.metrics.commit.observe(started.elapsed().as_secs_f64());
-        self.update_pool(&block, has_new_set, minted_before)?;
-        let count = block.block.header.tx_count;
+        self.update_pool(&executed)?;
+        let count = executed.block.header.tx_count;
         self.metrics.transactions.inc_by(count);
         self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         self.metrics.height.set(i64::try_from(height).unwrap_or(i64::MAX));
@@ -264,51 +257,11 @@ impl Ledger for ChainLedger {
 }
 
 impl ChainLedger {
-    /// All money that was ever made by block rewards.
-    fn minted(&self) -> Result<Amount, LedgerFault> {
-        let supply = state::supply(&*self.chain.store().latest()).map_err(LedgerFault::new)?;
-        Ok(supply.minted)
-    }
-
-    /// Tells the pool what a block did. Its reward is what was minted since `minted_before`: the
-    /// parameter is only its upper bound.
-    fn update_pool(
-        &self,
-        committed: &CommittedBlock,
-        has_new_set: bool,
-        minted_before: Amount,
-    ) -> Result<(), LedgerFault> {
+    /// Tells the pool what a block did.
+    fn update_pool(&self, executed: &Executed) -> Result<(), LedgerFault> {
         let started = Instant::now();
-        let CommittedBlock { block, sweeps, .. } = committed;
-        let mut touched = Touched::by_sweeps(sweeps);
-        touched.validators |= has_new_set;
-        let state = self.chain.store().latest();
-        for sweep in sweeps {
-            if let Sweep::TimedOut { agent_run_id, settlement } = sweep {
-                let run = view::get::<tables::Runs>(&*state, agent_run_id);
-                if let Some(run) = run.map_err(LedgerFault::new)? {
-                    touched.credit(run.submitter, settlement.user_refund);
-                }
-            }
-        }
-        for tx in &block.transactions {
-            if let Body::Transfer(body) = tx.body() {
-                touched.credit(block.header.proposer, body.fee);
-            }
-            // The pool takes a FINALIZE before it knows the hash of the chunks.
-            if let Body::BlobChunk(body) = tx.body() {
-                let blob = view::get::<tables::Blobs>(&*state, &body.blob_id);
-                let blob = blob.map_err(LedgerFault::new)?;
-                let is_wrong = |blob: &Blob| {
-                    blob.received_hash.is_some_and(|received| received != blob.content_hash)
-                };
-                if blob.as_ref().is_some_and(is_wrong) {
-                    touched.blobs.insert(body.blob_id.clone());
-                }
-            }
-        }
-        let reward = self.minted()?.checked_sub(minted_before).unwrap_or_default();
-        touched.credit(block.header.proposer, reward);
+        let Executed { block, events, .. } = executed;
+        let touched = Touched::by(events);
         let included = Committed { included: &block.transactions, touched: &touched };
         self.pool.committed(&included, now_ms()).map_err(LedgerFault::new)?;
         self.metrics.pool.observe(started.elapsed().as_secs_f64());

@@ -68,7 +68,9 @@ impl Reads {
 impl ports::Chain for Reads {
     fn tip(&self) -> Tip {
         let store::Tip { height, hash, timestamp, .. } = self.chain.tip();
-        Tip { height, hash, timestamp, earliest: self.chain.store().earliest() }
+        let store = self.chain.store();
+        let (earliest, events_from) = (store.earliest(), store.events_from());
+        Tip { height, hash, timestamp, earliest, events_from }
     }
 
     fn block(&self, height: u64) -> Result<Option<Arc<CommittedBlock>>, Fault> {
@@ -78,8 +80,8 @@ impl ports::Chain for Reads {
         let snapshot = self.snapshot();
         let read = || -> Result<Option<Arc<CommittedBlock>>, StorageError> {
             let Some(block) = snapshot.block(height)? else { return Ok(None) };
-            let (hash, sweeps) = (block.hash(), snapshot.sweeps(height)?);
-            Ok(Some(Arc::new(CommittedBlock { block, hash, sweeps })))
+            let (hash, events) = (block.hash(), snapshot.events(height)?);
+            Ok(Some(Arc::new(CommittedBlock { block, hash, events })))
         };
         read().map_err(fault("reading a block"))
     }

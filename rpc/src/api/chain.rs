@@ -53,7 +53,7 @@ pub trait ChainRpc {
 
 impl ChainRpcServer for Api {
     fn chain_info(&self) -> Result<ChainInfo, RpcError> {
-        let Tip { height, hash, timestamp, earliest } = self.ports.chain.tip();
+        let Tip { height, hash, timestamp, earliest, events_from } = self.ports.chain.tip();
         let validators = self.ports.chain.validators(height.max(1))?;
         Ok(ChainInfo {
             chain_id: self.facts.chain_id.clone(),
@@ -63,6 +63,7 @@ impl ChainRpcServer for Api {
             latest_block_hash: hash,
             latest_block_time: timestamp,
             earliest_block: earliest,
+            events_from,
             syncing: self.ports.network.is_syncing(),
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),

@@ -3,7 +3,10 @@
 
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use types::{Address, Body, CheckedTx, Hash, Run, RunStatus, Sweep, TxLocation};
+use types::{
+    Address, Amount, BlockEvents, Body, CheckedTx, Event, Hash, Run, RunStatus, Settlement,
+    TxLocation,
+};
 
 use crate::ports::{CommittedBlock, Fault, IncludedTx, Ports};
 use crate::wire::{
@@ -27,12 +30,9 @@ pub(crate) struct Keys {
 impl Keys {
     /// The keys of a transaction.
     pub(crate) fn of(tx: &CheckedTx) -> Self {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "only a transfer has a receiver")]
-        let to = match tx.body() {
-            Body::Transfer(transfer) => Some(transfer.to),
-            _ => None,
-        };
-        Self { from: Some(tx.from()), to, tx_type: Some(tx.body().type_name()), ..Self::default() }
+        let (from, body) = (tx.from(), tx.body());
+        let (to, tx_type) = (body.payee(from), Some(body.type_name()));
+        Self { from: Some(from), to, tx_type, ..Self::default() }
     }
 }
 
@@ -88,23 +88,26 @@ fn tx_items(committed: &CommittedBlock) -> Vec<Item> {
     txs.map(|(position, tx)| item(Keys::of(tx), &event((position, tx)))).collect()
 }
 
+/// What the block did; refused where nobody wrote it down.
+fn events<'a>(committed: &'a CommittedBlock, ports: &Ports) -> Result<&'a BlockEvents, Fault> {
+    committed.events.as_ref().ok_or_else(|| Fault::no_events(ports.chain.tip().events_from))
+}
+
 fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
-    let header = &committed.block.header;
+    let CommittedBlock { block, hash: block_hash, .. } = committed;
     let mut items = Vec::new();
-    for (position, tx) in (0..).zip(&committed.block.transactions) {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "only one kind is a turn")]
-        let turn = match tx.body() {
-            Body::ChatTurn(turn) => turn,
-            _ => continue,
-        };
+    for types::TxEvent { position, event } in &events(committed, ports)?.transactions {
+        let (position, Event::TurnAdded { conversation_id }) = (*position, event) else { continue };
+        let tx = usize::try_from(position).ok().and_then(|at| block.transactions.get(at));
+        let Some((tx, Body::ChatTurn(turn))) = tx.map(|tx| (tx, tx.body())) else { continue };
         let run = turn.agent_run_id.map(|id| ports.runs.run(&id)).transpose()?.flatten();
         let included = IncludedTx {
             tx: tx.clone(),
-            location: TxLocation { height: header.index, position },
-            block_hash: committed.hash,
-            timestamp: header.timestamp,
+            location: TxLocation { height: block.header.index, position },
+            block_hash: *block_hash,
+            timestamp: block.header.timestamp,
         };
-        let conversation_id = Some(turn.conversation_id);
+        let conversation_id = Some(*conversation_id);
         let keys = Keys { from: Some(tx.from()), conversation_id, ..Keys::default() };
         items.push(item(keys, &TurnView::new(&included, turn, run.as_ref())));
     }
@@ -113,105 +116,84 @@ fn turn_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fa
 
 fn run_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fault> {
     let mut items = Vec::new();
-    for tx in &committed.block.transactions {
-        let Some(change) = Change::by_tx(tx) else { continue };
+    for (position, event) in events(committed, ports)?.iter() {
+        let Some(change) = Change::by(event) else { continue };
+        let at = position.and_then(|position| usize::try_from(position).ok());
+        let tx = at.and_then(|at| committed.block.transactions.get(at));
         if let Some(run) = ports.runs.run(&change.agent_run_id)? {
-            items.push(change.item(&run, committed, Some(tx)));
-        }
-    }
-    for sweep in &committed.sweeps {
-        let Some(agent_run_id) = swept_run(sweep) else { continue };
-        if let Some(run) = ports.runs.run(&agent_run_id)?
-            && let Some(change) = Change::by_sweep(sweep, &run)
-        {
-            items.push(change.item(&run, committed, None));
+            items.push(change.item(&run, committed, tx));
         }
     }
     Ok(items)
 }
 
-/// What a transaction or a sweep did to a run.
+/// What happened to a run.
 struct Change {
     event: RunEventKind,
     agent_run_id: Hash,
     status: RunStatus,
     miner: Option<Address>,
     step: Option<(u64, u64)>,
-    fees: Option<FeeSplit>,
-    has_escrow: bool,
-}
-
-const fn swept_run(sweep: &Sweep) -> Option<Hash> {
-    match sweep {
-        Sweep::Reopened { agent_run_id, .. } | Sweep::TimedOut { agent_run_id, .. } => {
-            Some(*agent_run_id)
-        }
-        Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => None,
-    }
+    settlement: Option<Settlement>,
+    escrow: Option<Amount>,
 }
 
 impl Change {
-    fn by_tx(tx: &CheckedTx) -> Option<Self> {
-        let miner = Some(tx.from());
-        let change = |event, status| Self {
+    fn by(event: &Event) -> Option<Self> {
+        let agent_run_id = event.agent_run_id()?;
+        let change = |event, status, miner| Self {
             event,
-            agent_run_id: tx.body().agent_run_id().unwrap_or_default(),
+            agent_run_id,
             status,
-            miner: None,
+            miner,
             step: None,
-            fees: None,
-            has_escrow: false,
+            settlement: None,
+            escrow: None,
         };
-        match tx.body() {
-            Body::AgentRequest(_) => {
-                Some(Self { has_escrow: true, ..change(RunEventKind::Created, RunStatus::Pending) })
+        Some(match event {
+            Event::RunRequested { escrow, .. } => Self {
+                escrow: Some(*escrow),
+                ..change(RunEventKind::Created, RunStatus::Pending, None)
+            },
+            Event::RunClaimed { miner, .. } => {
+                change(RunEventKind::Claimed, RunStatus::Claimed, Some(*miner))
             }
-            Body::AgentClaim(_) => {
-                Some(Self { miner, ..change(RunEventKind::Claimed, RunStatus::Claimed) })
+            Event::RunStepped { miner, step_index, output_tokens, .. } => Self {
+                step: Some((*step_index, *output_tokens)),
+                ..change(RunEventKind::Step, RunStatus::Running, Some(*miner))
+            },
+            Event::RunFinished { miner, status, settlement, .. } => Self {
+                settlement: Some(*settlement),
+                ..change(RunEventKind::Finished, *status, Some(*miner))
+            },
+            Event::RunCancelled { .. } => {
+                change(RunEventKind::Cancelled, RunStatus::Cancelled, None)
             }
-            Body::AgentStep(step) => Some(Self {
-                miner,
-                step: Some((step.step_index, step.output_tokens)),
-                ..change(RunEventKind::Step, RunStatus::Running)
-            }),
-            Body::AgentFinish(finish) => Some(Self {
-                miner,
-                fees: Some(FeeSplit {
-                    miner_reward: finish.miner_reward,
-                    user_refund: finish.user_refund,
-                    network_fee: finish.network_fee,
-                }),
-                ..change(RunEventKind::Finished, RunStatus::parse(&finish.status)?)
-            }),
-            Body::AgentCancel(_) => Some(change(RunEventKind::Cancelled, RunStatus::Cancelled)),
-            Body::ChatTurn(_)
-            | Body::Transfer(_)
-            | Body::MinerRegister(_)
-            | Body::BlobInit(_)
-            | Body::BlobChunk(_)
-            | Body::BlobFinalize(_)
-            | Body::ValidatorVote(_) => None,
-        }
-    }
-
-    fn by_sweep(sweep: &Sweep, run: &Run) -> Option<Self> {
-        let (agent_run_id, status, miner, fees) = match sweep {
-            Sweep::Reopened { agent_run_id, miner } => {
-                (*agent_run_id, RunStatus::Pending, Some(*miner), None)
+            Event::RunReopened { miner, .. } => {
+                change(RunEventKind::Expired, RunStatus::Pending, Some(*miner))
             }
-            Sweep::TimedOut { agent_run_id, settlement } => {
-                (*agent_run_id, RunStatus::Timeout, run.miner, Some(FeeSplit::from(*settlement)))
-            }
-            Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => return None,
-        };
-        let event = RunEventKind::Expired;
-        Some(Self { event, agent_run_id, status, miner, step: None, fees, has_escrow: false })
+            Event::RunTimedOut { miner, settlement, .. } => Self {
+                settlement: Some(*settlement),
+                ..change(RunEventKind::Expired, RunStatus::Timeout, *miner)
+            },
+            Event::Transferred { .. }
+            | Event::TurnAdded { .. }
+            | Event::MinerRegistered { .. }
+            | Event::BlobAnnounced { .. }
+            | Event::BlobChunkStored { .. }
+            | Event::BlobFinalized { .. }
+            | Event::BlobDropped { .. }
+            | Event::ValidatorVoted { .. }
+            | Event::ValidatorChanged { .. }
+            | Event::ValidatorSetActivated { .. }
+            | Event::RewardMinted { .. } => return None,
+        })
     }
 
     /// Only what never changes is taken from the record, so that a replay tells what was told
     /// live.
     fn item(self, run: &Run, committed: &CommittedBlock, tx: Option<&CheckedTx>) -> Item {
-        let Self { event, agent_run_id, status, miner, step, fees, has_escrow } = self;
+        let Self { event, agent_run_id, status, miner, step, settlement, escrow } = self;
         let keys = Keys {
             agent_run_id: Some(agent_run_id),
             submitter: Some(run.submitter),
@@ -231,10 +213,10 @@ impl Change {
             miner_address: miner,
             hash: tx.map(|tx| tx.hash()),
             tx: tx.map(|tx| tx_object(tx)),
-            max_fee: has_escrow.then_some(run.max_fee),
+            max_fee: escrow,
             step_index: step.map(|(index, _)| index),
             output_tokens: step.map(|(_, tokens)| tokens),
-            fees,
+            fees: settlement.map(FeeSplit::from),
         };
         item(keys, &event)
     }

@@ -86,7 +86,7 @@ const fn conditions(kind: EventKind) -> &'static [&'static str] {
 }
 
 fn parse_type(name: &str) -> Result<&'static str, RpcError> {
-    Body::TYPES.into_iter().find(|known| *known == name).ok_or_else(|| {
+    Body::TYPES.iter().copied().find(|known| *known == name).ok_or_else(|| {
         let expected = format!("one of {}", Body::TYPES.join(", "));
         RpcError::invalid("filter.type", name, expected)
     })

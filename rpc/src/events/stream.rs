@@ -18,7 +18,7 @@ use crate::api::Api;
 use crate::error::RpcError;
 use crate::gate::Gate;
 use crate::memory::Room;
-use crate::ports::PoolEvent;
+use crate::ports::{PoolEvent, Tip};
 use crate::rate::Client;
 use crate::wire::{DropView, EventKind, Lagged, PoolNotice, PoolNoticeKind, tx_object};
 
@@ -42,13 +42,18 @@ impl From<RpcError> for End {
 /// Where a subscriber's events are counted: on its connection, and for its client.
 pub(crate) type Flow = (Arc<Gate>, Client);
 
-/// Accepts the subscription and serves it until its end.
+/// Accepts the subscription and serves it until its end; refuses one that begins with blocks or events
+/// that the node does not have.
 pub(crate) async fn serve(
     api: &Api,
     pending: PendingSubscriptionSink,
     filter: Filter,
     flow: Flow,
 ) -> SubscriptionCloseResponse {
+    if let Err(error) = require(api, &filter) {
+        pending.reject(ErrorObjectOwned::from(error)).await;
+        return SubscriptionCloseResponse::None;
+    }
     // Both are taken before the client hears of its subscription: what comes later, it sees.
     let mut heights = api.hub.heights();
     let pool = api.hub.pool_events();
@@ -80,6 +85,24 @@ pub(crate) async fn serve(
             Err(_) => SubscriptionCloseResponse::None,
         },
     }
+}
+
+/// Refuses a replay of what the node does not have.
+fn require(api: &Api, filter: &Filter) -> Result<(), RpcError> {
+    let Some(first) = filter.from_block else { return Ok(()) };
+    let Tip { earliest, events_from, .. } = api.ports.chain.tip();
+    let is_made_of_events = match filter.kind {
+        EventKind::AgentRuns | EventKind::Chat => true,
+        EventKind::Blocks | EventKind::Transactions | EventKind::Pool => false,
+    };
+    let first = first.max(1);
+    if first < earliest {
+        return Err(RpcError::History { earliest });
+    }
+    if is_made_of_events && first < events_from {
+        return Err(RpcError::NoEvents { from: events_from });
+    }
+    Ok(())
 }
 
 /// Walks from the first wanted block to the tip, and on as the tip moves.

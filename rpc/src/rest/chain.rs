@@ -193,7 +193,7 @@ fn account(rest: &Rest, path: AddressPath, _: Nothing) -> Result<RestAccount, Rp
     // Where the list goes back beyond the node's blocks, what is here is told all the same.
     let places = match rest.ports().accounts.transactions(&address, None, RECENT_TXS) {
         Ok(Slice { items, .. }) => items,
-        Err(fault) if fault.begins_at.is_some() => Vec::new(),
+        Err(fault) if fault.missing.is_some() => Vec::new(),
         Err(fault) => return Err(fault.into()),
     };
     let included = rest.ports().transactions.at_within(&places, rest.api().page_bytes_max())?;

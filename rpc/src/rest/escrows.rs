@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
-use types::{Address, Amount, Body, Hash, Sweep};
+use types::{Address, Amount, BlockEvents, EscrowChange};
 
 use crate::error::RpcError;
-use crate::ports::{CommittedBlock, Escrows as AtHeight, Ports};
+use crate::ports::{Escrows as AtHeight, Ports};
 
 /// Farther behind, the open runs are looked through again instead.
 const BLOCKS_FOLLOWED_MAX: u64 = 128;
@@ -54,7 +54,8 @@ impl Escrows {
 fn follow(at: &mut AtHeight, tip: u64, ports: &Ports) -> Result<bool, RpcError> {
     for height in at.height.saturating_add(1)..=tip {
         let Some(committed) = ports.chain.block(height)? else { return Ok(false) };
-        if !apply(&mut at.by_submitter, &committed, ports)? {
+        let applied = committed.events.as_ref().and_then(|did| apply(&mut at.by_submitter, did));
+        if applied.is_none() {
             return Ok(false);
         }
         at.height = height;
@@ -63,37 +64,19 @@ fn follow(at: &mut AtHeight, tip: u64, ports: &Ports) -> Result<bool, RpcError> 
     Ok(at.height >= tip)
 }
 
-fn apply(
-    all: &mut BTreeMap<Address, Amount>,
-    committed: &CommittedBlock,
-    ports: &Ports,
-) -> Result<bool, RpcError> {
-    let mut ended: Vec<Hash> = Vec::new();
-    for tx in &committed.block.transactions {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "no other type moves an escrow")]
-        match tx.body() {
-            Body::AgentRequest(body) => {
-                let held = all.entry(tx.from()).or_default();
-                let Some(more) = held.checked_add(body.max_fee) else { return Ok(false) };
-                *held = more;
-            }
-            Body::AgentFinish(body) => ended.push(body.agent_run_id),
-            Body::AgentCancel(body) => ended.push(body.agent_run_id),
-            _ => {}
+/// Applies what a block did; none if the figures do not fit it.
+fn apply(all: &mut BTreeMap<Address, Amount>, events: &BlockEvents) -> Option<()> {
+    for (submitter, change) in events.iter().filter_map(|(_, event)| event.escrow_change()) {
+        let held = all.get(&submitter).copied().unwrap_or_default();
+        let held = match change {
+            EscrowChange::Held(more) => held.checked_add(more)?,
+            EscrowChange::Released(settlement) => held.checked_sub(settlement.total()?)?,
+        };
+        if held.is_zero() {
+            all.remove(&submitter);
+        } else {
+            all.insert(submitter, held);
         }
     }
-    ended.extend(committed.sweeps.iter().filter_map(|sweep| match sweep {
-        Sweep::TimedOut { agent_run_id, .. } => Some(*agent_run_id),
-        Sweep::Reopened { .. } | Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => None,
-    }));
-    for id in ended {
-        let Some(run) = ports.runs.run(&id)? else { return Ok(false) };
-        let held = all.get(&run.submitter).and_then(|held| held.checked_sub(run.max_fee));
-        match held {
-            None => return Ok(false),
-            Some(Amount::ZERO) => drop(all.remove(&run.submitter)),
-            Some(less) => drop(all.insert(run.submitter, less)),
-        }
-    }
-    Ok(true)
+    Some(())
 }

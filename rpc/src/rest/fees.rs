@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
-use types::{Amount, Body};
+use types::{Amount, Event};
 
 use crate::error::RpcError;
 use crate::ports::Ports;
@@ -53,13 +53,14 @@ fn look_back(ports: &Ports, highest: u64, lowest: u64) -> Result<VecDeque<Amount
     let (mut fees, mut looked_at) = (VecDeque::new(), 0_usize);
     for height in (lowest..=highest).rev() {
         let Some(committed) = ports.chain.block(height)? else { continue };
-        let txs = &committed.block.transactions;
-        for tx in txs.iter().rev() {
-            if let Body::Transfer(transfer) = tx.body() {
-                fees.push_back(transfer.fee);
+        // Before the first block with events there is nothing to learn.
+        let Some(events) = &committed.events else { break };
+        for tx in events.transactions.iter().rev() {
+            if let Event::Transferred { fee, .. } = tx.event {
+                fees.push_back(fee);
             }
         }
-        looked_at = looked_at.saturating_add(txs.len());
+        looked_at = looked_at.saturating_add(events.transactions.len());
         if fees.len() >= SAMPLE || looked_at >= TXS_MAX {
             break;
         }

@@ -185,7 +185,7 @@ impl Rest {
         // Nothing but the records is read; where the node began later, their texts are missing.
         let runs = match self.ports().runs.list(&filter, None, runs) {
             Ok(Slice { items, .. }) => items,
-            Err(fault) if fault.begins_at.is_some() => Vec::new(),
+            Err(fault) if fault.missing.is_some() => Vec::new(),
             Err(fault) => return Err(fault.into()),
         };
         let rewards = runs.iter().filter_map(|run| run.settlement).map(|it| it.miner_reward);

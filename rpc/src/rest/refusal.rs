@@ -39,7 +39,9 @@ pub(super) fn status(error: &RpcError) -> StatusCode {
     match error {
         RpcError::InvalidParams { .. } | RpcError::Misplaced { .. } => StatusCode::BAD_REQUEST,
         RpcError::Rejected(rejection) => of_code(rejection.code()),
-        RpcError::NotFound { .. } | RpcError::History { .. } => StatusCode::NOT_FOUND,
+        RpcError::NotFound { .. } | RpcError::History { .. } | RpcError::NoEvents { .. } => {
+            StatusCode::NOT_FOUND
+        }
         RpcError::Syncing | RpcError::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
         RpcError::Limited { code, retry_after_ms, .. } => match *code {
             "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
@@ -110,6 +112,7 @@ mod tests {
             (RpcError::too_large("TOO_LARGE", "too large"), 413),
             (RpcError::not_found("block", 9), 404),
             (RpcError::History { earliest: 7 }, 404),
+            (RpcError::NoEvents { from: 7 }, 404),
         ];
         for (error, expected) in statuses {
             assert_eq!(expected, status(&error).as_u16(), "{error}");

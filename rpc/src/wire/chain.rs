@@ -35,6 +35,9 @@ pub struct ChainInfo {
     pub latest_block_time: u64,
     /// The first block that the node has: 1, unless it began with a snapshot.
     pub earliest_block: u64,
+    /// The first block whose events the node has, so that subscriptions can begin there: `earliestBlock`,
+    /// unless an older version of the program committed later blocks.
+    pub events_from: u64,
     /// Whether the node is behind the chain.
     pub syncing: bool,
     /// How many peers are connected.

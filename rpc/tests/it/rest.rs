@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use types::build::{Envelope, build_transfer_tx};
 use types::tx::{AgentClaim, AgentFinish, Transfer};
 use types::{
-    Address, Amount, Blob, Body, CheckedTx, Hash, Keypair, Params, Settlement, SizeLimits, Sweep,
+    Address, Amount, Blob, Body, CheckedTx, Event, Hash, Keypair, Params, Settlement, SizeLimits,
     Transaction,
 };
 
@@ -229,8 +229,10 @@ async fn escrows_follow_the_blocks_and_are_looked_through_only_once() {
         final_answer_blob_id: None,
     });
     server.world.accept(&signed(&key(2), 0, &finish));
-    let timed_out = Sweep::TimedOut {
+    let timed_out = Event::RunTimedOut {
         agent_run_id: Hash::new([2; 32]),
+        submitter: who,
+        miner: None,
         settlement: Settlement {
             miner_reward: Amount::ZERO,
             user_refund: Amount::new(10_000),

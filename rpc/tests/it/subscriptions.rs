@@ -1,12 +1,13 @@
 //! Subscriptions: filters, replay, order, slow readers.
 
-use jsonrpsee::core::client::{ClientT, Subscription, SubscriptionClientT};
+use jsonrpsee::core::client::{ClientT, Error as ClientError, Subscription, SubscriptionClientT};
 use jsonrpsee::rpc_params;
+use jsonrpsee::types::ErrorObjectOwned;
 use jsonrpsee::ws_client::WsClient;
 use rpc::{Config, RateLimits};
 use serde_json::{Value, json};
 use types::tx::{AgentClaim, AgentRequest, ChatTurn};
-use types::{Amount, Body, Code, Hash, Rejection, Settlement, Sweep, ids};
+use types::{Amount, Body, Code, Event, Hash, Rejection, Settlement, ids};
 
 use crate::client::{PATIENCE, TestServer, signed, transfer};
 use crate::world::{World, key};
@@ -14,6 +15,15 @@ use crate::world::{World, key};
 async fn subscribe(client: &WsClient, kind: &str, filter: Value) -> Subscription<Value> {
     let params = rpc_params![kind, filter];
     client.subscribe("ombra_subscribe", params, "ombra_unsubscribe").await.unwrap()
+}
+
+async fn refused(client: &WsClient, kind: &str, filter: Value) -> ErrorObjectOwned {
+    let params = rpc_params![kind, filter];
+    let subscribed = client.subscribe::<Value, _>("ombra_subscribe", params, "ombra_unsubscribe");
+    match subscribed.await {
+        Err(ClientError::Call(error)) => error,
+        other => panic!("{other:?}"),
+    }
 }
 
 async fn next(subscription: &mut Subscription<Value>) -> Value {
@@ -148,14 +158,15 @@ async fn runs_are_told_from_request_to_deadline_the_same_live_and_replayed() {
     };
     server.send(&signed(&key(2), 0, &Body::AgentClaim(claim))).await;
     server.world.commit();
-    let reopened = Sweep::Reopened { agent_run_id: id, miner: key(2).address() };
+    let reopened = Event::RunReopened { agent_run_id: id, miner: key(2).address() };
     server.world.commit_block(Vec::new(), vec![reopened]);
     let settlement = Settlement {
         miner_reward: Amount::ZERO,
         user_refund: Amount::new(1_000),
         network_fee: Amount::ZERO,
     };
-    let ended = Sweep::TimedOut { agent_run_id: id, settlement };
+    let submitter = key(1).address();
+    let ended = Event::RunTimedOut { agent_run_id: id, submitter, miner: None, settlement };
     server.world.commit_block(Vec::new(), vec![ended]);
 
     let mut told = Vec::new();
@@ -184,6 +195,28 @@ async fn runs_are_told_from_request_to_deadline_the_same_live_and_replayed() {
     for event in told {
         assert_eq!(event, next(&mut replay).await);
     }
+}
+
+#[tokio::test]
+async fn a_replay_of_what_nobody_wrote_down_is_refused_and_says_from_where_there_are_events() {
+    let server = TestServer::start().await;
+    server.world.state().events_from = 3;
+    server.world.commit_many(4);
+    let client = server.websocket().await;
+    let info: Value = client.request("ombra_chainInfo", rpc_params![]).await.unwrap();
+    assert_eq!((&info["earliestBlock"], &info["eventsFrom"]), (&json!(1), &json!(3)));
+    for kind in ["agentRuns", "chat"] {
+        let error = refused(&client, kind, json!({"fromBlock": 2})).await;
+        let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
+        assert_eq!(
+            (error.code(), &data["code"], &data["eventsFrom"]),
+            (-32052, &json!("HISTORY_UNAVAILABLE"), &json!(3)),
+            "{kind}"
+        );
+        drop(subscribe(&client, kind, json!({"fromBlock": 3})).await);
+    }
+    let mut blocks = subscribe(&client, "blocks", json!({"fromBlock": 1})).await;
+    assert_eq!(next(&mut blocks).await["blockIndex"], 1, "a block needs no events to be shown");
 }
 
 #[tokio::test]

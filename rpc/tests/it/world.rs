@@ -19,9 +19,9 @@ use tokio::sync::{broadcast, watch};
 use types::check::{self, StaticRules};
 use types::tx::ChatTurn;
 use types::{
-    Account, Address, Amount, Blob, Block, Body, CheckedTx, Forks, Hash, Header, Keypair, Miner,
-    MinerFigures, Params, Rejection, Run, RunStatus, SealedBlock, SealedTx, Settlement, SizeLimits,
-    Step, Supply, Sweep, Transaction, TxLocation, block,
+    Account, Address, Amount, Blob, Block, BlockEvents, Body, CheckedTx, Event, Forks, Hash,
+    Header, Keypair, Miner, MinerFigures, Params, Rejection, Run, RunStatus, SealedBlock, SealedTx,
+    Settlement, SizeLimits, Step, Supply, Transaction, TxEvent, TxLocation, block,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -53,6 +53,8 @@ pub struct State {
     pub has_fault: bool,
     /// The first block that the node has; 0 and 1 are the first of the chain.
     pub earliest: u64,
+    /// The first block whose events the node has, if that is a later one.
+    pub events_from: u64,
 }
 
 pub struct World {
@@ -143,7 +145,7 @@ impl World {
         }
     }
 
-    pub fn commit_block(&self, transactions: Vec<CheckedTx>, sweeps: Vec<Sweep>) -> u64 {
+    pub fn commit_block(&self, transactions: Vec<CheckedTx>, end: Vec<Event>) -> u64 {
         let mut state = self.state();
         let height = state.blocks.len() as u64 + 1;
         let hashes: Vec<Hash> = transactions.iter().map(|tx| tx.hash()).collect();
@@ -161,14 +163,18 @@ impl World {
             tokens_burned: Amount::ZERO,
             tx_count: hashes.len() as u64,
         };
+        let mut events = BlockEvents { end, ..BlockEvents::default() };
         for (position, tx) in (0..).zip(&transactions) {
             let place = TxLocation { height, position };
             state.places.insert(tx.hash(), place);
             apply(&mut state, tx, place, header.timestamp);
+            let event = event(&state, tx).expect("a kind that the world knows");
+            events.transactions.push(TxEvent { position, event });
         }
         let hash = header.hash();
         let block = Block { header, transactions };
-        state.blocks.push(Arc::new(CommittedBlock { block, hash, sweeps }));
+        let events = (height >= state.events_from).then_some(events);
+        state.blocks.push(Arc::new(CommittedBlock { block, hash, events }));
         drop(state);
         self.heights.send_replace(height);
         height
@@ -338,6 +344,42 @@ fn apply(state: &mut State, tx: &CheckedTx, place: TxLocation, timestamp: u64) {
     }
 }
 
+/// What a transaction did, as the ledger would say it.
+fn event(state: &State, tx: &CheckedTx) -> Option<Event> {
+    let from = tx.from();
+    Some(match tx.body() {
+        Body::ChatTurn(body) => Event::TurnAdded { conversation_id: body.conversation_id },
+        Body::AgentRequest(body) => {
+            let (agent_run_id, escrow) = (body.agent_run_id, body.max_fee);
+            Event::RunRequested { agent_run_id, submitter: from, escrow }
+        }
+        Body::AgentClaim(body) => {
+            Event::RunClaimed { agent_run_id: body.agent_run_id, miner: from }
+        }
+        Body::AgentStep(body) => Event::RunStepped {
+            agent_run_id: body.agent_run_id,
+            miner: from,
+            step_index: body.step_index,
+            output_tokens: body.output_tokens,
+        },
+        Body::AgentFinish(body) => {
+            let run = &state.runs[&body.agent_run_id];
+            Event::RunFinished {
+                agent_run_id: run.agent_run_id,
+                submitter: run.submitter,
+                miner: from,
+                status: run.status,
+                settlement: run.settlement?,
+            }
+        }
+        Body::Transfer(body) => {
+            Event::Transferred { to: body.to, amount: body.amount, fee: body.fee }
+        }
+        Body::MinerRegister(_) => Event::MinerRegistered { miner_id: state.miners[&from].miner_id },
+        _ => return None,
+    })
+}
+
 fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> Slice<T, P> {
     let next = (items.len() > limit).then(|| position(&items[limit - 1]));
     items.truncate(limit);
@@ -347,14 +389,22 @@ fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> S
 impl Chain for World {
     fn tip(&self) -> Tip {
         let earliest = self.state().earliest.max(1);
+        let events_from = self.state().events_from.max(earliest);
         match self.state().blocks.last() {
             Some(last) => Tip {
                 height: last.block.header.index,
                 hash: last.hash,
                 timestamp: last.block.header.timestamp,
                 earliest,
+                events_from,
             },
-            None => Tip { height: 0, hash: Hash::digest(b"genesis"), timestamp: NOW, earliest },
+            None => Tip {
+                height: 0,
+                hash: Hash::digest(b"genesis"),
+                timestamp: NOW,
+                earliest,
+                events_from,
+            },
         }
     }
 

@@ -3,10 +3,10 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, NOT_SUBMITTER, in this order.
 
 use types::tx::AgentCancel;
-use types::{Code, Rejection, Run, RunStatus, Transaction};
+use types::{Code, Event, Rejection, Run, RunStatus, Transaction};
 
 use super::Kind;
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::view::Read;
@@ -20,10 +20,6 @@ pub(crate) struct Plan {
 impl Kind for AgentCancel {
     type Plan = Plan;
 
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
-
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;
         runs::require_pending(&run)?;
@@ -36,10 +32,12 @@ impl Kind for AgentCancel {
         Ok(Plan { run })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut run } = plan;
-        let refund = settlement::refund(&run)?;
+        let Run { agent_run_id, submitter, .. } = run;
+        let settlement = settlement::refund(&run)?;
         run.finish = Some(ctx.location());
-        runs::end(draft, run, RunStatus::Cancelled, refund, ctx.timestamp)
+        runs::end(draft, run, RunStatus::Cancelled, settlement, ctx.timestamp)?;
+        Ok(Event::RunCancelled { agent_run_id, submitter, settlement })
     }
 }

@@ -3,10 +3,10 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, MINER_EXCLUDED, in this order.
 
 use types::tx::AgentClaim;
-use types::{Address, Code, Rejection, Run, RunStatus, Transaction};
+use types::{Address, Code, Event, Rejection, Run, RunStatus, Transaction};
 
 use super::Kind;
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::runs;
@@ -22,10 +22,6 @@ pub(crate) struct Plan {
 impl Kind for AgentClaim {
     type Plan = Plan;
 
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
-
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;
         runs::require_pending(&run)?;
@@ -39,16 +35,17 @@ impl Kind for AgentClaim {
         Ok(Plan { run, miner })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut run, miner } = plan;
+        let agent_run_id = run.agent_run_id;
         let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.claim_ttl_ms)?;
         run.miner = Some(miner);
         run.claimed_at = Some(ctx.timestamp);
         run.claim = Some(ctx.location());
         let place = (miner, run.request.height, run.request.position);
-        draft.put::<RunsByMiner>(&place, &run.agent_run_id);
+        draft.put::<RunsByMiner>(&place, &agent_run_id);
         runs::count(draft, miner, |figures| figures.claimed = figures.claimed.saturating_add(1))?;
         runs::save(draft, run, RunStatus::Claimed, Some(deadline));
-        Ok(())
+        Ok(Event::RunClaimed { agent_run_id, miner })
     }
 }

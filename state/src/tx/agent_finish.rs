@@ -4,10 +4,10 @@
 //! BLOB_NOT_FINAL, in this order.
 
 use types::tx::AgentFinish;
-use types::{Address, Amount, Code, Rejection, Run, RunStatus, Settlement, Transaction};
+use types::{Address, Amount, Code, Event, Rejection, Run, RunStatus, Settlement, Transaction};
 
 use super::{Kind, blobs};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::runs;
@@ -25,10 +25,6 @@ pub(crate) struct Plan {
 impl Kind for AgentFinish {
     type Plan = Plan;
 
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
-
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;
         runs::require_worker(&run, tx.from())?;
@@ -44,8 +40,9 @@ impl Kind for AgentFinish {
         Ok(Plan { run, miner: tx.from(), status, settlement: totals.settlement })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut run, miner, status, settlement } = plan;
+        let Run { agent_run_id, submitter, .. } = run;
         run.finish = Some(ctx.location());
         runs::count(draft, miner, |figures| {
             let ended = match status {
@@ -63,7 +60,8 @@ impl Kind for AgentFinish {
             let earnings = figures.earnings.checked_add(settlement.miner_reward);
             figures.earnings = earnings.unwrap_or(Amount::MAX);
         })?;
-        runs::end(draft, run, status, settlement, ctx.timestamp)
+        runs::end(draft, run, status, settlement, ctx.timestamp)?;
+        Ok(Event::RunFinished { agent_run_id, submitter, miner, status, settlement })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use types::ids::compute_agent_run_id;
 use types::tx::AgentRequest;
-use types::{Address, Amount, Code, Hash, Rejection, Run, RunStatus, Transaction};
+use types::{Address, Amount, Code, Event, Hash, Rejection, Run, RunStatus, Transaction};
 
 use super::{Cost, Kind, blobs};
 use crate::chain::{Chain, Context};
@@ -25,10 +25,6 @@ pub(crate) struct Plan {
 
 impl Kind for AgentRequest {
     type Plan = Plan;
-
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
 
     fn cost(&self, _: &Chain) -> Cost {
         Cost { field: "maxFee", total: Some(self.max_fee) }
@@ -54,7 +50,7 @@ impl Kind for AgentRequest {
         })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.pending_ttl_ms)?;
         let run = plan.into_run(ctx, deadline);
         let (id, request) = (run.agent_run_id, run.request);
@@ -65,7 +61,8 @@ impl Kind for AgentRequest {
         let place = (request.height, request.position);
         draft.put::<RunsBySubmitter>(&(run.submitter, place.0, place.1), &id);
         draft.put::<RunsByConversation>(&(run.conversation_id, place.0, place.1), &id);
-        Ok(())
+        let Run { agent_run_id, submitter, max_fee: escrow, .. } = run;
+        Ok(Event::RunRequested { agent_run_id, submitter, escrow })
     }
 }
 

@@ -5,10 +5,12 @@
 
 use types::params::AGENT_NETWORK_FEE_PER_STEP;
 use types::tx::AgentStep;
-use types::{Address, Amount, Code, Hash, Params, Rejection, Run, RunStatus, Step, Transaction};
+use types::{
+    Address, Amount, Code, Event, Hash, Params, Rejection, Run, RunStatus, Step, Transaction,
+};
 
 use super::Kind;
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::runs;
@@ -25,10 +27,6 @@ pub(crate) struct Plan {
 
 impl Kind for AgentStep {
     type Plan = Plan;
-
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
 
     fn check(
         &self,
@@ -47,17 +45,18 @@ impl Kind for AgentStep {
         Ok(Plan { run, miner: tx.from(), step_index, output_tokens })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { run, miner, step_index, output_tokens } = plan;
+        let agent_run_id = run.agent_run_id;
         let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.step_ttl_ms)?;
         let (tx, timestamp) = (ctx.location(), ctx.timestamp);
         let step = Step { step_index, output_tokens, tx, timestamp };
-        draft.put::<Steps>(&(run.agent_run_id, step_index), &step);
+        draft.put::<Steps>(&(agent_run_id, step_index), &step);
         runs::count(draft, miner, |figures| {
             figures.tokens = figures.tokens.saturating_add(output_tokens);
         })?;
         runs::save(draft, run, RunStatus::Running, Some(deadline));
-        Ok(())
+        Ok(Event::RunStepped { agent_run_id, miner, step_index, output_tokens })
     }
 }
 

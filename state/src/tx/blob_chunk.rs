@@ -5,7 +5,7 @@
 use sha2::{Digest, Sha256};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::BlobChunk;
-use types::{Amount, Blob, Code, Hash, Rejection, Transaction};
+use types::{Amount, Blob, Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
 use crate::chain::{Chain, Context};
@@ -52,7 +52,7 @@ impl Kind for BlobChunk {
         Ok(Plan { blob, pieces, index, data, fee })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, _: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, _: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut blob, mut pieces, index, data, fee } = plan;
         const MANY: StorageError = StorageError::Inconsistent { what: "a blob's chunks overflow" };
         ledger::burn(draft, fee)?;
@@ -73,7 +73,8 @@ impl Kind for BlobChunk {
             blob.received_hash = Some(hash_chunks(draft, &blob)?);
         }
         draft.put::<Blobs>(&blob.blob_id, &blob);
-        Ok(())
+        let is_as_announced = blob.received_hash.map(|received| received == blob.content_hash);
+        Ok(Event::BlobChunkStored { blob_id: blob.blob_id, index, is_as_announced })
     }
 }
 

@@ -4,7 +4,7 @@
 //! NOT_BLOB_OWNER, in this order.
 
 use types::tx::BlobFinalize;
-use types::{Blob, Code, Rejection, Transaction};
+use types::{Blob, Code, Event, Rejection, Transaction};
 
 use super::{Kind, blobs};
 use crate::chain::Context;
@@ -44,12 +44,12 @@ impl Kind for BlobFinalize {
         Ok(Plan { blob })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut blob } = plan;
         let deadline = runs::deadline(blob.created_at, ctx.chain.params.blob_ttl_ms)?;
         draft.delete::<Deadlines>(&(deadline, Deadlines::BLOB, blob.blob_id.clone()));
         blob.is_final = true;
         draft.put::<Blobs>(&blob.blob_id, &blob);
-        Ok(())
+        Ok(Event::BlobFinalized { blob_id: blob.blob_id })
     }
 }

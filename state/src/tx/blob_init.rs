@@ -3,7 +3,7 @@
 //! Refused with BLOB_EXISTS.
 
 use types::tx::BlobInit;
-use types::{Address, Blob, Code, Rejection, Transaction};
+use types::{Address, Blob, Code, Event, Rejection, Transaction};
 
 use super::Kind;
 use crate::chain::Context;
@@ -30,7 +30,7 @@ impl Kind for BlobInit {
         Ok(Plan { owner: tx.from(), body: self.clone() })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { owner, body } = plan;
         let Self { blob_id, content_type, total_bytes, total_chunks, content_hash } = body;
         let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.blob_ttl_ms)?;
@@ -48,6 +48,6 @@ impl Kind for BlobInit {
             created_at: ctx.timestamp,
         };
         draft.put::<Blobs>(&blob.blob_id, &blob);
-        Ok(())
+        Ok(Event::BlobAnnounced { blob_id: blob.blob_id })
     }
 }

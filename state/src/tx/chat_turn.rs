@@ -4,7 +4,7 @@
 
 use types::params::CHAT_TURN_FEE;
 use types::tx::ChatTurn;
-use types::{Code, Hash, Rejection, Transaction};
+use types::{Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
 use crate::chain::{Chain, Context};
@@ -22,10 +22,6 @@ pub(crate) struct Plan {
 
 impl Kind for ChatTurn {
     type Plan = Plan;
-
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.v6
-    }
 
     fn cost(&self, _: &Chain) -> Cost {
         Cost { field: "balance", total: Some(CHAT_TURN_FEE) }
@@ -47,13 +43,13 @@ impl Kind for ChatTurn {
         Ok(Plan { conversation_id: self.conversation_id, tx_hash: tx.hash() })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { conversation_id, tx_hash } = plan;
         ledger::burn(draft, CHAT_TURN_FEE)?;
         let tx = ctx.location();
         draft.put::<Turns>(&tx_hash, &TurnPlace { conversation_id, tx });
         draft.put::<ConversationTurns>(&(conversation_id, tx.height, tx.position), &tx_hash);
-        Ok(())
+        Ok(Event::TurnAdded { conversation_id })
     }
 }
 

@@ -2,7 +2,7 @@
 //! written before everything is checked (docs/protocol.md section 9).
 
 use types::check::fork_not_active;
-use types::{Account, Address, Code, Rejection, Transaction};
+use types::{Account, Address, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Kind};
 use crate::chain::{Chain, Context};
@@ -27,7 +27,7 @@ pub(crate) fn check<K: Kind>(
     state: &dyn Read,
     ctx: &Context<'_>,
 ) -> Result<Planned<K::Plan>, TxError> {
-    check_fork::<K>(tx, ctx)?;
+    check_fork(tx, ctx)?;
     let sender = tx.from();
     let account = view::get::<Accounts>(state, &sender)?.unwrap_or_default();
     let nonce = next_nonce(tx, &account)?;
@@ -53,7 +53,7 @@ pub(crate) fn execute<K: Kind>(
     tx: &Transaction,
     draft: &mut Draft,
     ctx: &Context<'_>,
-) -> Result<(), TxError> {
+) -> Result<Event, TxError> {
     let planned = check(kind, tx, draft, ctx)?;
     apply::<K>(planned, draft, ctx).map_err(TxError::from)
 }
@@ -62,14 +62,14 @@ fn apply<K: Kind>(
     planned: Planned<K::Plan>,
     draft: &mut Draft,
     ctx: &Context<'_>,
-) -> Result<(), StorageError> {
+) -> Result<Event, StorageError> {
     let Planned { sender, account, plan } = planned;
     draft.put::<Accounts>(&sender, &account);
     K::apply(plan, draft, ctx)
 }
 
-fn check_fork<K: Kind>(tx: &Transaction, ctx: &Context<'_>) -> Result<(), Rejection> {
-    let from = K::active_from(ctx.chain);
+fn check_fork(tx: &Transaction, ctx: &Context<'_>) -> Result<(), Rejection> {
+    let from = ctx.chain.forks.active_from(tx.body());
     if ctx.height >= from {
         return Ok(());
     }

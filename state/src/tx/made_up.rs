@@ -8,10 +8,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use types::build::{Envelope, Unsigned};
 use types::codec::{self, DecodeError};
-use types::tx::Transfer;
+use types::tx::ValidatorVote;
 use types::{
-    Account, Address, Amount, Body, Code, Forks, Keypair, Params, Rejection, SizeLimits, Supply,
-    Transaction,
+    Account, Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection,
+    SizeLimits, Supply, Transaction,
 };
 
 use super::{Cost, Kind, envelope};
@@ -61,10 +61,6 @@ struct Plan {
 impl Kind for AgentRegister {
     type Plan = Plan;
 
-    fn active_from(_: &Chain) -> u64 {
-        V7
-    }
-
     fn cost(&self, _: &Chain) -> Cost {
         Cost { field: "deposit", total: Some(DEPOSIT) }
     }
@@ -77,11 +73,13 @@ impl Kind for AgentRegister {
         Ok(Plan { name: self.name.clone(), owner: tx.from() })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { name, owner } = plan;
+        // A real kind has an event of its own.
+        let miner_id = Hash::digest(name.as_bytes());
         ledger::burn(draft, DEPOSIT)?;
         draft.put::<Agents>(&name, &Agent { owner, registered_at: ctx.timestamp });
-        Ok(())
+        Ok(Event::MinerRegistered { miner_id })
     }
 }
 
@@ -90,7 +88,8 @@ fn key() -> Keypair {
 }
 
 fn chain() -> Chain {
-    let (params, forks) = (Params::default(), Forks::default());
+    let forks = Forks { validator_vote: Some(V7), ..Forks::default() };
+    let params = Params::default();
     Chain { chain_id: "test".to_owned(), params, forks, validators: Vec::new() }
 }
 
@@ -104,9 +103,11 @@ fn state() -> Arc<Memory> {
     memory
 }
 
-/// A signed envelope. The made-up body does not travel in it; everything else is the real thing.
+/// A signed envelope. The made-up body does not travel in it, but one of a kind that waits for the same
+/// height; everything else is the real thing.
 fn envelope_of(nonce: u64) -> Transaction {
-    let body = Body::Transfer(Transfer::new(key().address(), Amount::ZERO, Amount::ZERO));
+    let candidate_key = key().public_key();
+    let body = Body::ValidatorVote(ValidatorVote { candidate_key, power: 1, expires_at: 1 });
     let envelope = Envelope { nonce, timestamp: 0, chain_id: None };
     let from = key().address().to_string();
     let unsigned = Unsigned::build(&body, &from, &key().public_key(), &envelope);
@@ -121,7 +122,7 @@ fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<
     let mut draft = Draft::new(Arc::<Memory>::clone(state));
     let kind = AgentRegister { name: name.to_owned() };
     match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx) {
-        Ok(()) => {
+        Ok(_) => {
             state.apply(&draft.into_changes());
             Ok(())
         }

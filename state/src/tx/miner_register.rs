@@ -1,7 +1,7 @@
 //! MINER_REGISTER: an entry in the miner directory (docs/protocol.md section 5.9).
 
 use types::tx::MinerRegister;
-use types::{Address, Hash, Miner, Transaction};
+use types::{Address, Event, Hash, Miner, Transaction};
 
 use super::Kind;
 use crate::chain::Context;
@@ -28,7 +28,7 @@ impl Kind for MinerRegister {
         Ok(Plan { address: tx.from(), id_if_first, name, capabilities, model_info })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { address, id_if_first, name, capabilities, model_info } = plan;
         let miner_id = match draft.get::<Miners>(&address)? {
             Some(miner) => miner.miner_id,
@@ -40,6 +40,6 @@ impl Kind for MinerRegister {
         let registered_at = ctx.timestamp;
         let miner = Miner { miner_id, address, name, capabilities, model_info, registered_at };
         draft.put::<Miners>(&address, &miner);
-        Ok(())
+        Ok(Event::MinerRegistered { miner_id })
     }
 }

@@ -20,7 +20,7 @@ mod miner_register;
 mod transfer;
 mod validator_vote;
 
-use types::{Amount, Transaction};
+use types::{Amount, Event, Transaction};
 
 use crate::chain::{Chain, Context};
 use crate::draft::Draft;
@@ -33,12 +33,6 @@ pub(crate) trait Kind {
     /// What `check` found out and `apply` will write: amounts to move, never final balances,
     /// because sender, receiver, submitter, miner and proposer may be the same account.
     type Plan;
-
-    /// The first block in which the kind is valid (docs/protocol.md section 8).
-    fn active_from(chain: &Chain) -> u64 {
-        let _ = chain;
-        1
-    }
 
     /// What the transaction takes from its sender.
     fn cost(&self, chain: &Chain) -> Cost {
@@ -54,8 +48,9 @@ pub(crate) trait Kind {
         ctx: &Context<'_>,
     ) -> Result<Self::Plan, TxError>;
 
-    /// Writes what was planned. Cannot refuse.
-    fn apply(plan: Self::Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError>;
+    /// Writes what was planned and answers what happened. Cannot refuse.
+    fn apply(plan: Self::Plan, draft: &mut Draft, ctx: &Context<'_>)
+    -> Result<Event, StorageError>;
 }
 
 /// What a transaction takes from its sender.

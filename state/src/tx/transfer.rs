@@ -1,7 +1,7 @@
 //! TRANSFER: move money between accounts (docs/protocol.md section 5.8).
 
 use types::tx::Transfer;
-use types::{Address, Amount, Transaction};
+use types::{Address, Amount, Event, Transaction};
 
 use super::{Cost, Kind};
 use crate::chain::{Chain, Context};
@@ -29,9 +29,10 @@ impl Kind for Transfer {
         Ok(Plan { to: *to, amount: *amount, fee: *fee })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { to, amount, fee } = plan;
         ledger::credit(draft, to, amount)?;
-        ledger::pay_proposer(draft, ctx, fee)
+        ledger::pay_proposer(draft, ctx, fee)?;
+        Ok(Event::Transferred { to, amount, fee })
     }
 }

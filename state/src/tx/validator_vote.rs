@@ -7,10 +7,10 @@
 
 use types::params::{VALIDATOR_VOTE_TTL_MS_MAX, VALIDATOR_VOTES_MAX, VALIDATORS_MAX};
 use types::tx::ValidatorVote;
-use types::{Address, Code, OpenVote, PublicKey, Rejection, SetMember, Transaction};
+use types::{Address, Code, Event, OpenVote, PublicKey, Rejection, SetMember, Transaction};
 
 use super::Kind;
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::table::Key;
@@ -28,10 +28,6 @@ pub(crate) struct Plan {
 
 impl Kind for ValidatorVote {
     type Plan = Plan;
-
-    fn active_from(chain: &Chain) -> u64 {
-        chain.forks.validator_vote_from()
-    }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let Self { candidate_key: candidate, power, expires_at } = *self;
@@ -52,7 +48,7 @@ impl Kind for ValidatorVote {
         Ok(Plan { voter, candidate, power, expires_at })
     }
 
-    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<(), StorageError> {
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { voter, candidate, power, expires_at } = plan;
         let last = ctx.timestamp.saturating_add(VALIDATOR_VOTE_TTL_MS_MAX);
         let vote = OpenVote { power, expires_at: expires_at.min(last) };
@@ -63,7 +59,7 @@ impl Kind for ValidatorVote {
             // If the block decides the change at once, the database never hears of the vote.
             draft.insert::<ValidatorVotes>(&key, &vote);
         }
-        Ok(())
+        Ok(Event::ValidatorVoted { public_key: candidate, power })
     }
 }
 

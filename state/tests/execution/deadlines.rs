@@ -8,12 +8,19 @@ use state::table::{Table, TableId};
 use state::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures};
 use state::view::{self, Range, RawRow};
 use state::{BlockBuilder, Draft, Executed, Memory, Read, StorageError, sweep};
-use types::{Amount, Blob, Body, Hash, RunStatus, Settlement, Sweep};
+use types::tx::Transfer;
+use types::{Amount, Blob, Body, Credit, Event, Hash, Run, RunStatus, Settlement, TxEvent};
 
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Who, World, blob_chunk,
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Swept, Who, World, blob_chunk,
     blob_finalize, blob_init, claim, step,
 };
+
+/// What the block says of a run that its deadline ended.
+fn timed_out(world: &World, agent_run_id: Hash, settlement: Settlement) -> Event {
+    let Run { submitter, miner, .. } = world.run(agent_run_id);
+    Event::RunTimedOut { agent_run_id, submitter, miner, settlement }
+}
 
 fn back(user_refund: u64, network_fee: u64) -> Settlement {
     Settlement {
@@ -31,13 +38,40 @@ fn a_run_that_nobody_claims_is_paid_back() {
     assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), Some(START + SECOND + 900_000));
     // The block after this one has exactly the deadline's timestamp: not older than, not yet.
     world.next_block_after(900_000 - SECOND);
-    assert_eq!(world.next_block_after(1).sweeps, []);
+    assert_eq!(world.next_block_after(1).swept(), []);
     assert_eq!(world.run(run).status, RunStatus::Pending);
-    let sweeps = world.next_block().sweeps;
-    assert_eq!(sweeps, [Sweep::TimedOut { agent_run_id: run, settlement: back(500, 0) }]);
+    let sweeps = world.next_block().swept();
+    assert_eq!(sweeps, [timed_out(&world, run, back(500, 0))]);
     assert_eq!(world.balance(ALICE), FUNDS);
     assert_eq!(world.run(run).status, RunStatus::Timeout);
     assert_eq!(sweep::next_deadline(&*world.memory).unwrap(), None);
+}
+
+#[test]
+fn a_block_says_what_it_did_and_whom_it_credited_beside_its_transactions() {
+    let mut world = World::with_params(|params| params.block_reward = Amount::new(7));
+    let old = world.request(ALICE, 500, 3);
+    world.next_block_after(900_001);
+    let (to, amount, fee) = (BOB.address(), Amount::new(5), Amount::new(2));
+    world.must(ALICE, &Body::Transfer(Transfer::new(to, amount, fee)));
+    world.must(MINER, &Body::Transfer(Transfer::new(to, amount, fee)));
+    let new = world.request(BOB, 300, 3);
+    let executed = world.next_block();
+    let paid = Event::Transferred { to, amount, fee };
+    let (submitter, escrow) = (BOB.address(), Amount::new(300));
+    let asked = Event::RunRequested { agent_run_id: new, submitter, escrow };
+    let transactions = [paid.clone(), paid, asked].into_iter().zip(0..);
+    let transactions: Vec<_> =
+        transactions.map(|(event, position)| TxEvent { position, event }).collect();
+    assert_eq!(executed.events.transactions, transactions);
+    let reward = Event::RewardMinted { amount: Amount::new(7) };
+    assert_eq!(executed.events.end, [timed_out(&world, old, back(500, 0)), reward]);
+    let credit = |who: Who, amount| Credit { address: who.address(), amount: Amount::new(amount) };
+    assert_eq!(
+        executed.events.credits,
+        [credit(PROPOSER, 4), credit(ALICE, 500), credit(PROPOSER, 7)],
+        "fees, the refund of the old run, the reward"
+    );
 }
 
 #[test]
@@ -56,7 +90,7 @@ fn a_lapsed_claim_reopens_the_run_and_excludes_the_miner() {
     let mut world = World::new();
     let run = world.request(ALICE, 500, 3);
     world.must(MINER, &claim(MINER, run));
-    let reopened = Sweep::Reopened { agent_run_id: run, miner: MINER.address() };
+    let reopened = Event::RunReopened { agent_run_id: run, miner: MINER.address() };
     assert_eq!(world.wait(120_001), [reopened]);
     let record = world.run(run);
     assert_eq!((record.status, record.reopens, record.miner), (RunStatus::Pending, 1, None));
@@ -79,10 +113,10 @@ fn a_run_is_reopened_so_often_and_then_ends() {
     let mut world = World::with_params(|params| params.max_reopens = 1);
     let run = world.request(ALICE, 500, 3);
     world.must(MINER, &claim(MINER, run));
-    let reopened = Sweep::Reopened { agent_run_id: run, miner: MINER.address() };
+    let reopened = Event::RunReopened { agent_run_id: run, miner: MINER.address() };
     assert_eq!(world.wait(120_001), [reopened]);
     world.must(OTHER_MINER, &claim(OTHER_MINER, run));
-    let ended = Sweep::TimedOut { agent_run_id: run, settlement: back(500, 0) };
+    let ended = timed_out(&world, run, back(500, 0));
     assert_eq!(world.wait(120_001), [ended]);
     assert_eq!(world.balance(ALICE), FUNDS);
     let record = world.run(run);
@@ -98,10 +132,10 @@ fn a_run_that_stops_burns_its_steps_and_pays_no_miner() {
     world.must(MINER, &claim(MINER, run));
     world.must(MINER, &step(run, 0, 50));
     world.must(MINER, &step(run, 1, 50));
-    let ended = Sweep::TimedOut { agent_run_id: run, settlement: back(300, 200) };
+    let ended = timed_out(&world, run, back(300, 200));
     world.next_block_after(600_001);
     let executed = world.next_block();
-    assert_eq!(executed.sweeps, [ended]);
+    assert_eq!(executed.swept(), [ended]);
     assert_eq!(executed.block.header.tokens_burned, Amount::new(200));
     assert_eq!((world.balance(ALICE), world.balance(MINER)), (FUNDS - 200, FUNDS));
 }
@@ -115,7 +149,7 @@ fn each_step_gives_the_miner_a_new_period() {
     world.next_block_after(600_000);
     world.must(MINER, &step(run, 1, 50));
     world.next_block_after(600_000);
-    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.next_block().swept(), []);
     assert_eq!(world.run(run).status, RunStatus::Running);
 }
 
@@ -125,7 +159,7 @@ fn a_transaction_beats_the_sweep_of_its_block() {
     let run = world.request(ALICE, 500, 3);
     world.next_block_after(900_001);
     world.must(MINER, &claim(MINER, run));
-    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.next_block().swept(), []);
     assert_eq!(world.run(run).status, RunStatus::Claimed);
 }
 
@@ -137,17 +171,15 @@ fn a_block_sweeps_so_many_in_order_of_deadline_and_id() {
     let mut late = [world.request(ALICE, 500, 3), world.request(ALICE, 500, 3)];
     late.sort_unstable();
     world.next_block_after(900_001);
-    let swept = |sweeps: Vec<Sweep>| -> Vec<_> {
-        let timed_out = |sweep: &Sweep| match sweep {
-            Sweep::TimedOut { agent_run_id, .. } => Some(*agent_run_id),
-            Sweep::Reopened { .. } | Sweep::BlobDropped { .. } | Sweep::ValidatorChanged { .. } => {
-                None
-            }
+    let swept = |sweeps: Vec<Event>| -> Vec<_> {
+        let timed_out = |event: &Event| {
+            let Event::RunTimedOut { agent_run_id, .. } = event else { return None };
+            Some(*agent_run_id)
         };
         sweeps.iter().filter_map(timed_out).collect()
     };
-    assert_eq!(swept(world.next_block().sweeps), [early, late[0]]);
-    assert_eq!(swept(world.next_block().sweeps), [late[1]]);
+    assert_eq!(swept(world.next_block().swept()), [early, late[0]]);
+    assert_eq!(swept(world.next_block().swept()), [late[1]]);
     assert_eq!(world.balance(ALICE), FUNDS);
 }
 
@@ -157,7 +189,7 @@ fn an_unfinished_blob_is_dropped_and_its_id_is_free_again() {
     let bytes = vec![7; 400_001];
     world.must(ALICE, &blob_init("big", &bytes));
     world.must(ALICE, &blob_chunk("big", 1, &bytes[400_000..]));
-    assert_eq!(world.wait(3_600_001), [Sweep::BlobDropped { blob_id: "big".to_owned() }]);
+    assert_eq!(world.wait(3_600_001), [Event::BlobDropped { blob_id: "big".to_owned() }]);
     assert_eq!(world.state().get::<Blobs>(&"big".to_owned()).unwrap(), None);
     assert_eq!(world.state().get::<BlobChunks>(&(1, "big".to_owned())).unwrap(), None);
     world.blob(BOB, "big", &bytes);
@@ -198,7 +230,7 @@ fn dropping_a_blob_reads_no_chunk() {
         let (chain, base) = (Arc::clone(&world.chain), Arc::<Counting>::clone(&counting));
         let now = world.parent.timestamp + 3_600_001;
         let builder = BlockBuilder::new(chain, base, world.parent, PROPOSER.address(), now);
-        assert_eq!(builder.unwrap().finish().unwrap().sweeps.len(), 1);
+        assert_eq!(builder.unwrap().finish().unwrap().swept().len(), 1);
         assert_eq!(counting.chunks.load(Ordering::SeqCst), 0);
     }
 }
@@ -265,7 +297,7 @@ fn the_chunks_of_dropped_blobs_go_little_by_little() {
     for id in ["one", "other"] {
         put_blob(&mut world, id, 3_000, 2_000);
     }
-    let swept = |executed: &Executed| executed.sweeps.len();
+    let swept = |executed: &Executed| executed.swept().len();
     world.next_block_after(3_600_001);
     let executed = world.next_block();
     assert_eq!(swept(&executed), 2);
@@ -317,8 +349,8 @@ fn a_blob_that_was_dropped_twice_leaves_nothing() {
     world.must(BOB, &blob_init("same", &vec![7; 800_001]));
     world.must(BOB, &blob_chunk("same", 1, &vec![7; 400_000]));
     let executed = world.next_block_after(3_600_001);
-    assert_eq!(executed.sweeps, []);
-    assert!(!world.next_block().sweeps.is_empty());
+    assert_eq!(executed.swept(), []);
+    assert!(!world.next_block().swept().is_empty());
     world.next_block();
     world.next_block();
     assert_eq!(view::scan::<BlobChunks>(&*world.memory, EVERYTHING).unwrap(), []);

@@ -12,13 +12,13 @@ use state::tables::{BlobChunks, Blobs};
 use state::view::{Range, RawRow, Read, Still};
 use state::{PendingState, PushError, SharedPending, StorageError, TxError};
 use types::tx::{AgentFinish, BlobInit};
-use types::{Account, Address, Amount, Body, CheckedTx, Hash, RunStatus};
+use types::{Account, Address, Amount, Body, CheckedTx, Credit, Hash, RunStatus};
 
 use crate::acts::{Act, acts};
 use crate::model::{Model, ModelValidators};
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Who, World, blob_chunk, blob_finalize, blob_init,
-    chat, claim, step, transfer, turn,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Swept, Who, World, blob_chunk, blob_finalize,
+    blob_init, chat, claim, step, transfer, turn,
 };
 
 fn fresh(world: &World) -> PendingState {
@@ -219,14 +219,13 @@ fn commit_some(
             Err(other) => panic!("{other}"),
         }
     }
-    assert_eq!(world.next_block().sweeps, []);
+    let executed = world.next_block();
+    assert_eq!(executed.swept(), []);
     // Fees are what nobody foresees.
-    let mut credits = BTreeMap::new();
-    for tx in &included {
-        if let Body::Transfer(body) = tx.body() {
-            let credit: &mut Amount = credits.entry(PROPOSER.address()).or_default();
-            *credit = credit.checked_add(body.fee).unwrap();
-        }
+    let mut credits: BTreeMap<Address, Amount> = BTreeMap::new();
+    for Credit { address, amount } in executed.events.credits {
+        let credit = credits.entry(address).or_default();
+        *credit = credit.checked_add(amount).unwrap();
     }
     pending.advance(world.memory.still(), &included, &credits).unwrap();
     let mut again = fresh(world);

@@ -9,11 +9,13 @@ use state::table::TableId;
 use state::tables::READ_BY_CHECKS;
 use state::view::{Range, RawRow};
 use state::{PushError, Read, StorageError, TxError, check, validators};
-use types::{Amount, CheckedTx, Params, PublicKey, SetMember, Settlement, Sweep};
+use types::{
+    Address, Amount, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
+};
 
 use crate::acts::{Act, acts_and_votes};
 use crate::model::{Life, Model, ModelValidators};
-use crate::world::{FUNDS, PROPOSER, Who, World};
+use crate::world::{FUNDS, PROPOSER, Swept, Who, World};
 
 /// The first validators.
 const VALIDATORS: [(Who, u64); 3] = [(Who(1), 10), (Who(2), 10), (Who(3), 10)];
@@ -115,21 +117,35 @@ impl Read for Spy<'_> {
 }
 
 fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
+    let escrowed = i128::from(world.supply_before_the_block().escrowed.get());
     let executed = world.next_block_after(next_after_ms);
-    let swept: Vec<String> = executed.sweeps.iter().map(swept_id).collect();
+    let moved: i128 =
+        executed.events.iter().filter_map(|(_, event)| event.escrow_change()).map(held).sum();
+    assert_eq!(escrowed + moved, i128::from(world.supply().escrowed.get()));
+    let swept: Vec<String> = executed.swept().iter().map(swept_id).collect();
     assert_eq!(swept, model.end_block());
     assert_same(world, model);
     model.now = world.parent.timestamp + next_after_ms;
 }
 
-fn swept_id(sweep: &Sweep) -> String {
-    match sweep {
-        Sweep::Reopened { agent_run_id, .. } | Sweep::TimedOut { agent_run_id, .. } => {
-            agent_run_id.to_string()
-        }
-        Sweep::BlobDropped { blob_id } => blob_id.clone(),
-        Sweep::ValidatorChanged { public_key, power, .. } => format!("{public_key}={power}"),
+fn held((_, change): (Address, EscrowChange)) -> i128 {
+    match change {
+        EscrowChange::Held(amount) => i128::from(amount.get()),
+        EscrowChange::Released(settlement) => -i128::from(settlement.total().unwrap().get()),
     }
+}
+
+fn swept_id(event: &Event) -> String {
+    if let Event::BlobDropped { blob_id } = event {
+        return blob_id.clone();
+    }
+    if let Event::ValidatorChanged { public_key, power, .. } = event {
+        return format!("{public_key}={power}");
+    }
+    event
+        .agent_run_id()
+        .expect("the end of a block is about runs, blobs and validators")
+        .to_string()
 }
 
 fn assert_same(world: &World, model: &Model) {

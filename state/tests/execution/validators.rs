@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use state::{PendingState, TxError, validators};
 use types::params::VALIDATOR_VOTE_TTL_MS_MAX;
-use types::{Body, Params, SetMember, Sweep, ValidatorSets};
+use types::{Body, Event, Params, SetMember, ValidatorSets};
 
 use crate::world::{
-    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Who, World, member, vote, vote_until,
+    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Swept, Who, World, member, vote, vote_until,
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
@@ -35,15 +35,15 @@ fn open_votes(world: &World) -> usize {
 }
 
 /// A block in which these validators vote so; what it decided.
-fn block(world: &mut World, voters: &[Who], body: &Body) -> Vec<Sweep> {
+fn block(world: &mut World, voters: &[Who], body: &Body) -> Vec<Event> {
     for who in voters {
         world.must(*who, body);
     }
-    world.next_block().sweeps
+    world.next_block().swept()
 }
 
-fn changed(who: Who, power: u64, height: u64) -> Sweep {
-    Sweep::ValidatorChanged { public_key: who.public_key(), power, height }
+fn changed(who: Who, power: u64, height: u64) -> Event {
+    Event::ValidatorChanged { public_key: who.public_key(), power, height }
 }
 
 #[test]
@@ -161,9 +161,9 @@ fn votes_that_were_too_few_are_enough_once_others_have_left() {
     assert_eq!(block(&mut world, &[ALICE, BOB, MINER], &vote(Who(9), 1)), []);
     let smaller = vote(OTHER_MINER, 1);
     assert_eq!(block(&mut world, &FOUR, &smaller), [changed(OTHER_MINER, 1, 4)]);
-    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.next_block().swept(), []);
     // Block 4 is the first that the smaller power decides.
-    assert_eq!(world.next_block().sweeps, [changed(Who(9), 1, 6)]);
+    assert_eq!(world.next_block().swept(), [changed(Who(9), 1, 6)]);
 }
 
 #[test]
@@ -174,14 +174,14 @@ fn changes_of_one_block_are_made_in_the_order_of_the_keys() {
         world.must(who, &vote(BOB, 0));
     }
     let first = ALICE.public_key().min(BOB.public_key());
-    let decided = world.next_block().sweeps;
+    let decided = world.next_block().swept();
     // The set is never empty: the second change waits, and lapses with one of its voters.
-    assert_eq!(decided, [Sweep::ValidatorChanged { public_key: first, power: 0, height: 3 }]);
+    assert_eq!(decided, [Event::ValidatorChanged { public_key: first, power: 0, height: 3 }]);
     assert_eq!(open_votes(&world), 2);
     world.next_block();
     assert_eq!(sets(&world).current.len(), 1);
     assert_eq!(open_votes(&world), 1);
-    assert_eq!(world.next_block().sweeps, []);
+    assert_eq!(world.next_block().swept(), []);
 }
 
 #[test]

@@ -15,8 +15,8 @@ use types::tx::{
     BlobInit, ChatTurn, Transfer, ValidatorVote,
 };
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, PublicKey, Rejection, Run,
-    SetMember, Settlement, SizeLimits, Supply, Sweep, Transaction, ids,
+    Account, Address, Amount, Body, CheckedTx, Event, Hash, Keypair, Params, PublicKey, Rejection,
+    Run, SetMember, Settlement, SizeLimits, Supply, Transaction, ids,
 };
 
 /// A wallet of the world, by its place.
@@ -140,17 +140,17 @@ impl World {
         executed
     }
 
-    /// Lets time pass: an empty block so much later, and what its sweep did.
-    pub fn wait(&mut self, ms: u64) -> Vec<Sweep> {
+    /// Lets time pass: an empty block so much later, and what its end did.
+    pub fn wait(&mut self, ms: u64) -> Vec<Event> {
         self.next_block_after(ms);
-        self.next_block().sweeps
+        self.next_block().swept()
     }
 
     fn assert_repeatable(&self, executed: &Executed) {
         let block = executed.block.clone();
         let again = execute_block(&self.chain, self.base(), &self.parent, block).unwrap();
         assert_eq!(again.changes, executed.changes);
-        assert_eq!(again.sweeps, executed.sweeps);
+        assert_eq!(again.events, executed.events);
     }
 
     pub fn account(&self, who: Who) -> Account {
@@ -163,6 +163,11 @@ impl World {
 
     pub fn supply(&self) -> Supply {
         state::supply(self.state()).unwrap()
+    }
+
+    /// The money before the open block.
+    pub fn supply_before_the_block(&self) -> Supply {
+        state::supply(&*self.memory).unwrap()
     }
 
     pub fn run(&self, id: Hash) -> Run {
@@ -381,4 +386,19 @@ pub fn vote(candidate: Who, power: u64) -> Body {
 pub fn vote_until(candidate: Who, power: u64, expires_at: u64) -> Body {
     let candidate_key = candidate.public_key();
     Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+}
+
+/// What the end of a block did, but for its reward, which every block has, and for the start of a set that
+/// was decided before.
+pub trait Swept {
+    fn swept(&self) -> Vec<Event>;
+}
+
+impl Swept for Executed {
+    fn swept(&self) -> Vec<Event> {
+        let is_told = |event: &Event| {
+            !matches!(event, Event::RewardMinted { .. } | Event::ValidatorSetActivated { .. })
+        };
+        self.events.end.iter().filter(|event| is_told(event)).cloned().collect()
+    }
 }

@@ -88,7 +88,7 @@ fn block(store: &Store) {
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,
-        sweeps: &executed.sweeps,
+        events: &executed.events,
         missed: &[],
     };
     store.commit_block(&input, b"a certificate").unwrap();

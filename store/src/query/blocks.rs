@@ -1,12 +1,12 @@
-//! Blocks, their headers, certificates and sweeps.
+//! Blocks, their headers, certificates and events.
 
 use state::error::StorageError;
 use state::table::Table;
 use state::view::{self, Range};
-use types::{Address, Block, Hash, Header, SealedBlock, Sweep};
+use types::{Address, Block, BlockEvents, Hash, Header, SealedBlock};
 
 use crate::tables::{
-    BlockIds, COMMITS, HeaderRow, Headers, Sweeps, ValidatorFigures, ValidatorStats,
+    BlockIds, COMMITS, EventRows, HeaderRow, Headers, ValidatorFigures, ValidatorStats,
 };
 use crate::{Snapshot, TIP_CELL, Tip, bodies, read_cell, snapshot};
 
@@ -137,12 +137,12 @@ impl Snapshot<'_> {
         self.source.get(COMMITS, &height.to_be_bytes())
     }
 
-    /// What the sweep at the end of a block did; nothing for a block that does not exist.
+    /// What a block did. None if there is no such block, or below [`Store::events_from`](crate::Store::events_from).
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or the row does not decode.
-    pub fn sweeps(&self, height: u64) -> Result<Vec<Sweep>, StorageError> {
-        Ok(self.get::<Sweeps>(&height)?.unwrap_or_default())
+    pub fn events(&self, height: u64) -> Result<Option<BlockEvents>, StorageError> {
+        self.get::<EventRows>(&height)
     }
 
     /// How a validator has done.

@@ -196,10 +196,10 @@ impl Replay<'_> {
             .verify(set, height, &block.header.hash(), &certificate)
             .map_err(|reason| ReplayError::Certificate { reason })?;
         let parent = Parent::from(parent);
-        let Executed { block, changes, sweeps } =
+        let Executed { block, changes, events } =
             execute_block(&self.chain, target.latest(), &parent, block)?;
         let input =
-            CommitBlock { block: &block, changes: &changes, sweeps: &sweeps, missed: &missed };
+            CommitBlock { block: &block, changes: &changes, events: &events, missed: &missed };
         let prepared = target.prepare(&input)?;
         Ok(target.commit_as(prepared, &certificate, Durability::Buffered)?)
     }

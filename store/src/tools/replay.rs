@@ -15,8 +15,11 @@ use state::tables::{BlobChunks, BlobRemains};
 use super::copies::{beside, sync_folder};
 use super::{EncodedBlock, Progress, Replay, ToolError, ahead, tail};
 use crate::rocks::{Rows, Source};
-use crate::tables::{self, EquivocationRows, TREE_NODES, TREE_STALE, UNDECIDED, ValidatorLinks};
-use crate::{Options, Store, Tip};
+use crate::tables::{
+    self, EquivocationRows, EventRows, META, SWEEPS, TREE_NODES, TREE_STALE, UNDECIDED,
+    ValidatorLinks,
+};
+use crate::{EVENTS_FROM_CELL, Options, Store, Tip};
 
 /// Executes the blocks of `source` up to `height` into `target`, which may have the first of them
 /// already. Every hash, root and rule is checked on the way. Answers the target's tip, which is on
@@ -138,7 +141,7 @@ fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(),
     // Proposals are of the next height; how far stale nodes are pruned is a setting; what was seen
     // of others stands in no block; links are missing where an older program made the block, and
     // prove themselves to whoever uses them; an older program deleted the chunks of dropped blobs at
-    // once.
+    // once, and wrote what is in `sweeps`.
     let history = [
         UNDECIDED,
         TREE_NODES,
@@ -146,6 +149,7 @@ fn compare_all(store: &Store, copy: &Store, threads: NonZeroUsize) -> Result<(),
         EquivocationRows::ID,
         ValidatorLinks::ID,
         BlobRemains::ID,
+        SWEEPS,
     ];
     let waiting = tables::all().filter(|table| !history.contains(table)).enumerate();
     let waiting = Mutex::new(waiting);
@@ -176,6 +180,15 @@ fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError>
             skip_left_over(&one, &mut ours)?;
             skip_left_over(&other, &mut theirs)?;
         }
+        if table == META {
+            skip(&mut ours, |name| name == EVENTS_FROM_CELL);
+            skip(&mut theirs, |name| name == EVENTS_FROM_CELL);
+        }
+        if table == EventRows::ID {
+            // Older programs wrote none; the copy has them all.
+            let first = store.events_from().to_bytes();
+            skip(&mut theirs, |height| height < first.as_slice());
+        }
         let (key, what) = match (ours.item(), theirs.item()) {
             (None, None) => break,
             (Some(one), Some(other)) if one == other => {
@@ -194,6 +207,13 @@ fn compare(store: &Store, copy: &Store, table: TableId) -> Result<(), ToolError>
     ours.status()?;
     theirs.status()?;
     Ok(())
+}
+
+/// Goes over rows whose keys say so.
+fn skip(rows: &mut Rows<'_>, is_skipped: impl Fn(&[u8]) -> bool) {
+    while rows.item().is_some_and(|(key, _)| is_skipped(key)) {
+        rows.next();
+    }
 }
 
 /// Goes over chunks that belonged to blobs that were dropped.

@@ -19,7 +19,7 @@ fn a_prepared_block_that_is_not_committed_leaves_nothing() {
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,
-        sweeps: &executed.sweeps,
+        events: &executed.events,
         missed: &[],
     };
     let prepared = chain.store.prepare(&input).unwrap();
@@ -45,7 +45,7 @@ fn the_root_of_a_block_is_known_before_it_is_written() {
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,
-        sweeps: &executed.sweeps,
+        events: &executed.events,
         missed: &[],
     };
     let first = chain.store.prepare(&input).unwrap();
@@ -67,7 +67,7 @@ fn a_block_that_does_not_follow_the_tip_is_refused() {
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,
-        sweeps: &executed.sweeps,
+        events: &executed.events,
         missed: &[],
     };
     let error = chain.store.prepare(&input).unwrap_err();
@@ -132,7 +132,7 @@ fn validators_are_counted() {
     let input = CommitBlock {
         block: &executed.block,
         changes: &executed.changes,
-        sweeps: &executed.sweeps,
+        events: &executed.events,
         missed: &[late, late, proposer()],
     };
     chain.store.commit_block(&input, CERTIFICATE).unwrap();

@@ -281,8 +281,8 @@ impl TestChain {
     }
 
     pub(crate) fn commit(&self, executed: &Executed) -> Tip {
-        let Executed { block, changes, sweeps } = executed;
-        let input = CommitBlock { block, changes, sweeps, missed: &[] };
+        let Executed { block, changes, events } = executed;
+        let input = CommitBlock { block, changes, events, missed: &[] };
         self.store.commit_block(&input, CERTIFICATE).expect("commits")
     }
 

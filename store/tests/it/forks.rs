@@ -45,8 +45,8 @@ fn block_of(chain: &mut TestChain, votes: &[(usize, u64)]) {
 
 /// What a block commits.
 fn input(executed: &Executed) -> CommitBlock<'_> {
-    let Executed { block, changes, sweeps } = executed;
-    CommitBlock { block, changes, sweeps, missed: &[] }
+    let Executed { block, changes, events } = executed;
+    CommitBlock { block, changes, events, missed: &[] }
 }
 
 /// The same blocks for every chain of these tests: a quorum for 30 in block 5.

@@ -10,7 +10,7 @@ use state::tables::{self, Accounts, Deadlines, Runs, Steps};
 use state::view::{Range, Read};
 use state::{Changes, Memory};
 use store::{Options, Store};
-use types::{Block, Hash, Header};
+use types::{Block, BlockEvents, Hash, Header};
 
 use crate::fixture::{CERTIFICATE, TestChain, genesis_changes, genesis_hash, proposer, whole_run};
 
@@ -29,7 +29,8 @@ fn commit(store: &Store, changes: &Changes) {
         tx_count: 0,
     };
     let block = Block { header, transactions: Vec::new() };
-    let input = store::CommitBlock { block: &block, changes, sweeps: &[], missed: &[] };
+    let input =
+        store::CommitBlock { block: &block, changes, events: &BlockEvents::default(), missed: &[] };
     store.commit_block(&input, CERTIFICATE).unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! Every query, on a chain that has one of everything.
 
 use store::RunFilter;
-use types::{Address, Hash, RunStatus, Sweep, TxLocation};
+use types::{Address, Event, Hash, RunStatus, TxLocation};
 
 use crate::fixture::{BALANCE, TestChain, proposer, whole_run};
 
@@ -176,17 +176,21 @@ fn miners_and_blobs_are_found() {
 }
 
 #[test]
-fn what_a_sweep_did_is_kept_with_its_block() {
+fn what_a_block_did_is_kept_with_it() {
     let (_dir, mut chain) = run_chain();
     let (tx, run) = chain.wallets[0].request(Hash::ZERO, "nobody will claim this");
     chain.block(&[tx]);
     let wait = chain.chain.params.pending_ttl_ms + 1;
-    let tip = chain.commit(&chain.execute_after(wait, &[]));
-    let sweeps = chain.store.snapshot().sweeps(tip.height).unwrap();
+    let executed = chain.execute_after(wait, &[]);
+    let tip = chain.commit(&executed);
+    let events = chain.store.snapshot().events(tip.height).unwrap().unwrap();
+    assert_eq!(events, executed.events);
     assert!(
-        matches!(&sweeps[..], [Sweep::TimedOut { agent_run_id, .. }] if *agent_run_id == run),
-        "{sweeps:?}"
+        matches!(&events.end[..], [Event::RunTimedOut { agent_run_id, .. }, ..] if *agent_run_id == run),
+        "{events:?}"
     );
+    assert_eq!(chain.store.snapshot().events(tip.height + 1).unwrap(), None);
+    assert_eq!(chain.store.events_from(), 1);
     let status = chain.store.snapshot().run(&run).unwrap().unwrap().status;
     assert_eq!(status, RunStatus::Timeout);
 }

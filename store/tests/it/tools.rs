@@ -94,6 +94,56 @@ fn a_row_that_the_blocks_do_not_give_is_found() {
 }
 
 #[test]
+fn what_an_older_program_left_has_events_from_the_next_block_on_and_is_sound() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let mut chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let first = chain.tip().height + 1;
+    chain.store = Store::open(&dir.path().join("aside"), Options::default()).unwrap();
+    for height in 1..first {
+        tamper(&path, "block_events", &height.to_be_bytes(), None);
+    }
+    tamper(&path, "meta", b"eventsFrom", None);
+    let read_only = Store::open_read_only(&path, Options::default()).unwrap();
+    assert_eq!(read_only.events_from(), first, "nothing is written by who only reads");
+    drop(read_only);
+    chain.store = Store::open(&path, Options::default()).unwrap();
+    let to = chain.wallets[1].address();
+    let tx = chain.wallets[0].transfer(to, 5);
+    chain.block(&[tx]);
+    drop(chain);
+    let store = Store::open(&path, Options::default()).unwrap();
+    assert_eq!(store.events_from(), first);
+    assert_eq!(store.snapshot().events(first - 1).unwrap(), None);
+    assert!(store.snapshot().events(first).unwrap().is_some());
+    let scratch = dir.path().join("scratch");
+    tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap();
+}
+
+#[test]
+fn forged_and_missing_events_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let chain = chain(&path);
+    let changes = genesis_changes(&chain.wallets);
+    let height = chain.tip().height.to_be_bytes();
+    // The version of the record, then three empty lists.
+    let empty = [&[1][..], &[0; 24]].concat();
+    drop(chain);
+    for (value, expected) in [(Some(empty.as_slice()), "has another value"), (None, "is missing")] {
+        tamper(&path, "block_events", &height, value);
+        let store = Store::open(&path, Options::default()).unwrap();
+        let scratch = dir.path().join("scratch");
+        let error = tools::verify(&store, &scratch, &replay(&changes), &mut quiet).unwrap_err();
+        assert!(
+            matches!(&error, ToolError::Row { table: "block_events", what, .. } if *what == expected),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_forged_transaction_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data");

@@ -67,8 +67,8 @@ fn chain(path: &Path) -> (TestChain, Changes) {
     let chain = TestChain { store, chain: chain_rules(), wallets };
     for txs in blocks {
         let sets = validators::sets(&*chain.store.latest()).unwrap().unwrap();
-        let Executed { block, changes, sweeps } = chain.execute(&txs);
-        let input = CommitBlock { block: &block, changes: &changes, sweeps: &sweeps, missed: &[] };
+        let Executed { block, changes, events } = chain.execute(&txs);
+        let input = CommitBlock { block: &block, changes: &changes, events: &events, missed: &[] };
         chain.store.commit_block(&input, &certificate(&sets.current)).unwrap();
     }
     (chain, changes)

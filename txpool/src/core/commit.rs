@@ -41,13 +41,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use types::{Account, Address, Amount, CheckedTx, Code, Hash, Rejection, Sweep};
+use types::tx::Subject;
+use types::{
+    Account, Address, Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Rejection,
+};
 
 use super::Core;
 use crate::entries::Place;
 use crate::error::Fault;
 use crate::senders::SenderId;
-use crate::subject::Subject;
 
 /// A block that was committed.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +66,8 @@ pub struct Committed<'a> {
 pub struct Touched {
     /// Runs that a sweep reopened or ended.
     pub runs: BTreeSet<Hash>,
-    /// Blobs that a sweep dropped.
+    /// Blobs that a sweep dropped, and those whose last chunk showed that the bytes are not those that
+    /// were announced.
     pub blobs: BTreeSet<String>,
     /// How much sweeps (to the submitters of ended runs), fees and reward (to the proposer) credited
     /// to whom.
@@ -74,23 +77,47 @@ pub struct Touched {
 }
 
 impl Touched {
-    /// The runs and blobs of a block's sweeps, and whether a change of the validators was decided.
-    /// The credits are to be added ([`Touched::credit`]): a sweep does not name the submitter.
+    /// What a block's events say of it.
     #[must_use]
-    pub fn by_sweeps(sweeps: &[Sweep]) -> Self {
+    pub fn by(events: &BlockEvents) -> Self {
         let mut touched = Self::default();
-        for sweep in sweeps {
-            match sweep {
-                Sweep::Reopened { agent_run_id, .. } | Sweep::TimedOut { agent_run_id, .. } => {
-                    touched.runs.insert(*agent_run_id);
-                }
-                Sweep::BlobDropped { blob_id } => {
-                    touched.blobs.insert(blob_id.clone());
-                }
-                Sweep::ValidatorChanged { .. } => touched.validators = true,
-            }
+        for (_, event) in events.iter() {
+            touched.note(event);
+        }
+        for Credit { address, amount } in &events.credits {
+            touched.credit(*address, *amount);
         }
         touched
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::RunReopened { agent_run_id, .. } | Event::RunTimedOut { agent_run_id, .. } => {
+                self.runs.insert(*agent_run_id);
+            }
+            // The pool takes a FINALIZE before anybody knows the hash of the chunks.
+            Event::BlobDropped { blob_id }
+            | Event::BlobChunkStored { blob_id, is_as_announced: Some(false), .. } => {
+                self.blobs.insert(blob_id.clone());
+            }
+            Event::ValidatorChanged { .. } | Event::ValidatorSetActivated { .. } => {
+                self.validators = true;
+            }
+            // Effects that the transaction has in every block, and credits, which are told apart.
+            Event::Transferred { .. }
+            | Event::TurnAdded { .. }
+            | Event::RunRequested { .. }
+            | Event::RunClaimed { .. }
+            | Event::RunStepped { .. }
+            | Event::RunFinished { .. }
+            | Event::RunCancelled { .. }
+            | Event::MinerRegistered { .. }
+            | Event::BlobAnnounced { .. }
+            | Event::BlobChunkStored { .. }
+            | Event::BlobFinalized { .. }
+            | Event::ValidatorVoted { .. }
+            | Event::RewardMinted { .. } => {}
+        }
     }
 
     /// The block credited so much to an account, beyond what its transactions did.

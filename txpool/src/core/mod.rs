@@ -25,7 +25,7 @@ use crate::order::{BlockLimits, Order, Ready};
 use crate::ports::PendingLedger;
 use crate::senders::{SenderId, Senders};
 use crate::slab::Slot;
-use crate::subject::{Subject, Subjects, is_about_the_subject};
+use crate::subject::{Subjects, is_about_the_subject};
 use crate::tally::{Half, Tally};
 use crate::{Config, Dropped, PoolEvent, Standing};
 
@@ -253,7 +253,7 @@ impl Core {
     /// Drops what the sender has queued about the subject of a transaction that was dropped, if the
     /// reason means that all of it is lost.
     fn drop_dependents(&mut self, id: SenderId, lost: &CheckedTx, reason: &Rejection, now_ms: u64) {
-        let Some(subject) = Subject::of(lost.body()) else { return };
+        let Some(subject) = lost.body().subject() else { return };
         if !is_about_the_subject(reason.code()) {
             return;
         }
@@ -264,7 +264,7 @@ impl Core {
             .filter(|(nonce, _)| **nonce > lost.nonce())
             .filter(|(_, slot)| {
                 let entry = self.entries.get(**slot);
-                entry.and_then(|entry| Subject::of(entry.tx.body())) == Some(subject)
+                entry.and_then(|entry| entry.tx.body().subject()) == Some(subject)
             })
             .map(|(nonce, _)| *nonce)
             .collect();

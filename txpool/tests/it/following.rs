@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use txpool::{Committed, Config, Touched};
-use types::{Amount, CheckedTx, Code, Hash, Settlement, Sweep};
+use types::{Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Settlement, TxEvent};
 
 use crate::support::ledger::MAX_FEE;
 use crate::support::make::run_of;
@@ -144,7 +144,7 @@ fn a_refund_by_a_sweep_can_be_spent_although_other_things_are_pending() {
     // The block takes one of ours, so the draft would be kept but for the refund.
     world.chain.state.lock().execute(&included).unwrap();
     let submitter = world.chain.state.lock().time_out(run_of(&request)).unwrap();
-    let mut touched = Touched::by_sweeps(&[]);
+    let mut touched = Touched::default();
     touched.credit(submitter, Amount::new(MAX_FEE));
     world.commit_block(&Block { included: vec![included], touched });
     world.pending(&[&a.at(1).transfer(&b, 1_002)]);
@@ -221,19 +221,37 @@ fn a_dropped_transaction_can_be_accepted_again() {
 }
 
 #[test]
-fn sweeps_say_which_runs_and_blobs_they_touched() {
-    let (run, miner) = (Hash::digest(b"run"), Wallet::new(1).address());
+fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
+    let (run, address) = (Hash::digest(b"run"), Wallet::new(1).address());
     let none = Amount::ZERO;
     let settlement = Settlement { miner_reward: none, user_refund: none, network_fee: none };
-    let sweeps = [
-        Sweep::Reopened { agent_run_id: Hash::ZERO, miner },
-        Sweep::TimedOut { agent_run_id: run, settlement },
-        Sweep::BlobDropped { blob_id: "x".to_owned() },
-    ];
-    assert!(!Touched::by_sweeps(&sweeps).validators);
-    let touched = Touched::by_sweeps(&sweeps);
-    assert_eq!(vec![Hash::ZERO.min(run), Hash::ZERO.max(run)], Vec::from_iter(touched.runs));
-    assert_eq!(vec!["x".to_owned()], Vec::from_iter(touched.blobs));
+    let chunk = |blob_id: &str, is_as_announced| Event::BlobChunkStored {
+        blob_id: blob_id.to_owned(),
+        index: 0,
+        is_as_announced,
+    };
+    let chunks = [("part", None), ("right", Some(true)), ("wrong", Some(false))];
+    let chunks = chunks.map(|(blob_id, is_as_announced)| chunk(blob_id, is_as_announced));
+    let credit = |amount| Credit { address, amount: Amount::new(amount) };
+    let events = BlockEvents {
+        transactions: (0..)
+            .zip(chunks)
+            .map(|(position, event)| TxEvent { position, event })
+            .collect(),
+        end: vec![
+            Event::RunReopened { agent_run_id: Hash::ZERO, miner: address },
+            Event::RunTimedOut { agent_run_id: run, submitter: address, miner: None, settlement },
+            Event::BlobDropped { blob_id: "dropped".to_owned() },
+        ],
+        credits: vec![credit(2), credit(3)],
+    };
+    let touched = Touched {
+        runs: [Hash::ZERO, run].into(),
+        blobs: ["dropped".to_owned(), "wrong".to_owned()].into(),
+        credits: [(address, Amount::new(5))].into(),
+        validators: false,
+    };
+    assert_eq!(touched, Touched::by(&events));
 }
 
 #[test]
@@ -270,9 +288,12 @@ fn the_pool_says_when_it_begins_to_have_something_executable_and_only_then() {
 #[test]
 fn a_decided_change_of_the_validators_is_told_to_the_pool() {
     let public_key = Wallet::new(1).0.public_key();
-    let sweeps = [Sweep::ValidatorChanged { public_key, power: 0, height: 9 }];
+    let changed = Event::ValidatorChanged { public_key, power: 0, height: 9 };
     let touched = Touched { validators: true, ..Touched::default() };
-    assert_eq!(touched, Touched::by_sweeps(&sweeps));
+    for event in [changed, Event::ValidatorSetActivated { height: 9 }] {
+        let events = BlockEvents { end: vec![event], ..BlockEvents::default() };
+        assert_eq!(touched, Touched::by(&events));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{
     Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
-    Supply, Sweep, TxLocation, ValidatorSets,
+    Supply, TxLocation, ValidatorSets,
 };
 use crate::codec::{decode, encode};
 use crate::{Address, Amount, Hash, PublicKey};
@@ -168,7 +168,7 @@ fn steps_miners_and_their_figures() {
 }
 
 #[test]
-fn blobs_supply_and_sweeps() {
+fn blobs_and_supply() {
     let blob = Blob {
         blob_id: "b".to_owned(),
         owner: Address::new([0xa1; 20]),
@@ -192,19 +192,6 @@ fn blobs_supply_and_sweeps() {
     assert_eq!(supply.circulating(), Some(Amount::new(10)));
     assert_eq!(Supply { burned: Amount::new(16), ..supply }.circulating(), None);
     assert_eq!(Supply { genesis: Amount::MAX, ..supply }.circulating(), None);
-
-    let agent_run_id = Hash::new([0xa1; 32]);
-    let run = "a1".repeat(32);
-    let reopened = Sweep::Reopened { agent_run_id, miner: Address::new([0xa2; 20]) };
-    assert_bytes(&reopened, &format!("00000000 {run} {}", "a2".repeat(20)));
-    let settlement = Settlement { miner_reward: genesis, user_refund: minted, network_fee: burned };
-    let amounts = [10, 5, 3].map(number).join(" ");
-    assert_bytes(
-        &Sweep::TimedOut { agent_run_id, settlement },
-        &format!("01000000 {run} {amounts}"),
-    );
-    let dropped = Sweep::BlobDropped { blob_id: "b".to_owned() };
-    assert_bytes(&dropped, &format!("02000000 {} 62", number(1)));
 }
 
 #[test]
@@ -219,7 +206,4 @@ fn validators() {
     assert_bytes(&changed, &format!("{current} 01 {} {one} {}", number(1), number(8)));
     let vote = OpenVote { power: 1, expires_at: 2 };
     assert_bytes(&vote, &format!("{} {}", number(1), number(2)));
-    let public_key = PublicKey::new([0xa1; 32]);
-    let sweep = Sweep::ValidatorChanged { public_key, power: 3, height: 4 };
-    assert_bytes(&sweep, &format!("03000000 {one} {} {}", number(3), number(4)));
 }

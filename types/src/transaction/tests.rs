@@ -251,6 +251,6 @@ fn default_limits_are_the_documented_ones() {
     assert_eq!((tx_bytes, chunk_tx_bytes), (131_072, 786_432));
     assert_eq!(Body::TYPES.len(), bodies().len());
     for (body, name) in bodies().iter().zip(Body::TYPES) {
-        assert_eq!(body.type_name(), name);
+        assert_eq!(body.type_name(), *name);
     }
 }

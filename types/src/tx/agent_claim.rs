@@ -1,7 +1,8 @@
 //! AGENT_CLAIM: a miner takes a pending run (docs/protocol.md section 5.3).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::{Address, Hash, Rejection};
 
@@ -38,6 +39,7 @@ impl From<Address> for MinerAddress {
 
 impl Kind for AgentClaim {
     const TYPE: &'static str = "AGENT_CLAIM";
+    const FORK: Option<Fork> = Some(Fork::V6);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
@@ -66,5 +68,9 @@ impl Kind for AgentClaim {
         }
         limits::label("modelInfo", &self.model_info)?;
         limits::one_of("hardwareTier", &self.hardware_tier, HARDWARE_TIERS)
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Run(self.agent_run_id))
     }
 }

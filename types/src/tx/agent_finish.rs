@@ -1,9 +1,10 @@
 //! AGENT_FINISH: the miner settles the run (docs/protocol.md section 5.5).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
-use crate::{Amount, Hash, Rejection};
+use crate::{Address, Amount, Hash, Rejection};
 
 /// How a run may end by its miner's word.
 pub const FINISH_STATUSES: &[&str] =
@@ -32,6 +33,7 @@ pub struct AgentFinish {
 
 impl Kind for AgentFinish {
     const TYPE: &'static str = "AGENT_FINISH";
+    const FORK: Option<Fork> = Some(Fork::V6);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
@@ -70,5 +72,13 @@ impl Kind for AgentFinish {
             limits::inline_text("finalAnswerInline", answer)?;
         }
         limits::optional_blob_id("finalAnswerBlobId", self.final_answer_blob_id.as_ref())
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Run(self.agent_run_id))
+    }
+
+    fn payee(&self, sender: Address) -> Option<Address> {
+        Some(sender)
     }
 }

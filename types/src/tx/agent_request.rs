@@ -1,7 +1,8 @@
 //! AGENT_REQUEST: escrow a fee and ask for a run (docs/protocol.md section 5.2).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::params::MAX_STEPS_MAX;
 use crate::{Amount, Hash, Rejection};
@@ -29,6 +30,7 @@ pub struct AgentRequest {
 
 impl Kind for AgentRequest {
     const TYPE: &'static str = "AGENT_REQUEST";
+    const FORK: Option<Fork> = Some(Fork::V6);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
@@ -80,5 +82,9 @@ impl Kind for AgentRequest {
         }
         limits::optional_blob_id("promptBlobId", self.prompt_blob_id.as_ref())?;
         self.model_hint.as_ref().map_or(Ok(()), |hint| limits::label("modelHint", hint))
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Run(self.agent_run_id))
     }
 }

@@ -1,7 +1,8 @@
 //! AGENT_STEP: a miner reports one model iteration (docs/protocol.md section 5.4).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::{Hash, Rejection};
 
@@ -44,6 +45,7 @@ pub struct ToolCall {
 
 impl Kind for AgentStep {
     const TYPE: &'static str = "AGENT_STEP";
+    const FORK: Option<Fork> = Some(Fork::V6);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         let tool_call = |item: &Fields<'_, '_>| {
@@ -101,5 +103,9 @@ impl Kind for AgentStep {
         }
         limits::optional_blob_id("thoughtBlobId", self.thought_blob_id.as_ref())?;
         limits::optional_blob_id("outputBlobId", self.output_blob_id.as_ref())
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Run(self.agent_run_id))
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
 use crate::Rejection;
 use crate::json::ObjectWriter;
 
@@ -43,5 +43,9 @@ impl Kind for BlobChunk {
 
     fn check_static(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
         limits::blob_id("blobId", &self.blob_id)
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Blob(&self.blob_id))
     }
 }

@@ -1,7 +1,7 @@
 //! SOCIAL_BLOB_FINALIZE: close a blob (docs/protocol.md section 5.10).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
 use crate::Rejection;
 use crate::json::ObjectWriter;
 
@@ -25,5 +25,9 @@ impl Kind for BlobFinalize {
 
     fn check_static(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
         limits::blob_id("blobId", &self.blob_id)
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Blob(&self.blob_id))
     }
 }

@@ -1,7 +1,7 @@
 //! SOCIAL_BLOB_INIT: announce a blob (docs/protocol.md section 5.10).
 
 use super::fields::Fields;
-use super::{Kind, StaticView, limits};
+use super::{Kind, StaticView, Subject, limits};
 use crate::json::ObjectWriter;
 use crate::params::BLOB_CHUNK_BYTES;
 use crate::{Hash, Rejection};
@@ -58,5 +58,9 @@ impl Kind for BlobInit {
             return Err(Rejection::invalid("totalChunks", self.total_chunks, chunks));
         }
         Ok(())
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Blob(&self.blob_id))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::fields::Fields;
 use super::{Kind, StaticView, limits};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::{Hash, Rejection};
 
@@ -42,6 +43,7 @@ pub struct Attachment {
 
 impl Kind for ChatTurn {
     const TYPE: &'static str = "CHAT_TURN";
+    const FORK: Option<Fork> = Some(Fork::V6);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         let attachment = |item: &Fields<'_, '_>| {

@@ -33,6 +33,7 @@ pub use miner_register::MinerRegister;
 pub use transfer::Transfer;
 pub use validator_vote::ValidatorVote;
 
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::{Address, Code, Hash, Params, Rejection};
 
@@ -49,6 +50,8 @@ pub(crate) struct StaticView<'a> {
 pub(crate) trait Kind: Sized {
     /// The text of the member `type`.
     const TYPE: &'static str;
+    /// The fork that the kind needs; none if it is valid from block 1 on (docs/protocol.md section 8).
+    const FORK: Option<Fork> = None;
     /// Reads the kind's own members. Errors are MALFORMED.
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection>;
     /// Writes the members that stand before `nonce`, in the order of the protocol's table.
@@ -57,164 +60,146 @@ pub(crate) trait Kind: Sized {
     fn write_optional(&self, _out: &mut ObjectWriter<'_>) {}
     /// Checks limits and enumerations. Errors are INVALID_FIELD.
     fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection>;
+    /// What the transaction works on, if others can stand in its way there.
+    fn subject(&self) -> Option<Subject<'_>> {
+        None
+    }
+    /// Whom the transaction pays, as far as it says so itself.
+    fn payee(&self, sender: Address) -> Option<Address> {
+        let _ = sender;
+        None
+    }
 }
 
-/// What a transaction does: the fields of its kind.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Body {
+/// What a transaction works on: what others may have changed before it is executed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject<'a> {
+    /// A run.
+    Run(Hash),
+    /// A blob.
+    Blob(&'a str),
+    /// The validator set.
+    Validators,
+}
+
+/// The one list of kinds: makes [`Body`] and everything that asks a body's kind.
+macro_rules! kinds {
+    // `$d` is a dollar sign, for the macro that this one writes.
+    ($d:tt; $($(#[$doc:meta])* $kind:ident,)*) => {
+        /// What a transaction does: the fields of its kind. In the order of the protocol's table.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub enum Body {
+            $($(#[$doc])* $kind($kind),)*
+        }
+
+        /// Does the same with the fields of a [`Body`](crate::Body), whatever its kind:
+        /// `for_kind!(body, fields => check(fields))`.
+        #[macro_export]
+        macro_rules! for_kind {
+            ($d body:expr, $d fields:ident => $d answer:expr) => {
+                match $d body {
+                    $($crate::Body::$kind($d fields) => $d answer,)*
+                }
+            };
+        }
+
+        impl Body {
+            /// Every `type` of this chain, in the order of the protocol's table.
+            pub const TYPES: &'static [&'static str] = &[$($kind::TYPE,)*];
+
+            pub(crate) fn read(
+                type_name: &str,
+                fields: &Fields<'_, '_>,
+            ) -> Result<Self, Rejection> {
+                match type_name {
+                    $($kind::TYPE => $kind::read(fields).map(Self::$kind),)*
+                    other => Err(unsupported(other)),
+                }
+            }
+
+            /// The text of the member `type`: `CHAT_TURN`.
+            #[must_use]
+            pub const fn type_name(&self) -> &'static str {
+                match self {
+                    $(Self::$kind(_) => $kind::TYPE,)*
+                }
+            }
+
+            /// The fork that the kind needs; none if it is valid from block 1 on.
+            #[must_use]
+            pub const fn fork(&self) -> Option<Fork> {
+                match self {
+                    $(Self::$kind(_) => $kind::FORK,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! { $;
     /// CHAT_TURN.
-    ChatTurn(ChatTurn),
+    ChatTurn,
     /// AGENT_REQUEST.
-    AgentRequest(AgentRequest),
+    AgentRequest,
     /// AGENT_CLAIM.
-    AgentClaim(AgentClaim),
+    AgentClaim,
     /// AGENT_STEP.
-    AgentStep(AgentStep),
+    AgentStep,
     /// AGENT_FINISH.
-    AgentFinish(AgentFinish),
+    AgentFinish,
     /// AGENT_CANCEL.
-    AgentCancel(AgentCancel),
+    AgentCancel,
     /// TRANSFER.
-    Transfer(Transfer),
+    Transfer,
     /// MINER_REGISTER.
-    MinerRegister(MinerRegister),
+    MinerRegister,
     /// SOCIAL_BLOB_INIT.
-    BlobInit(BlobInit),
+    BlobInit,
     /// SOCIAL_BLOB_CHUNK.
-    BlobChunk(BlobChunk),
+    BlobChunk,
     /// SOCIAL_BLOB_FINALIZE.
-    BlobFinalize(BlobFinalize),
+    BlobFinalize,
     /// VALIDATOR_VOTE.
-    ValidatorVote(ValidatorVote),
+    ValidatorVote,
+}
+
+fn unsupported(type_name: &str) -> Rejection {
+    let expected = format_args!("one of {}", Body::TYPES.join(", "));
+    Rejection::new(Code::UnsupportedType, "type", format_args!("{type_name:?}"), expected)
 }
 
 impl Body {
-    /// Every `type` of this chain, in the order of the protocol's table.
-    pub const TYPES: [&'static str; 12] = [
-        ChatTurn::TYPE,
-        AgentRequest::TYPE,
-        AgentClaim::TYPE,
-        AgentStep::TYPE,
-        AgentFinish::TYPE,
-        AgentCancel::TYPE,
-        Transfer::TYPE,
-        MinerRegister::TYPE,
-        BlobInit::TYPE,
-        BlobChunk::TYPE,
-        BlobFinalize::TYPE,
-        ValidatorVote::TYPE,
-    ];
-
-    pub(crate) fn read(type_name: &str, fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
-        match type_name {
-            ChatTurn::TYPE => ChatTurn::read(fields).map(Self::ChatTurn),
-            AgentRequest::TYPE => AgentRequest::read(fields).map(Self::AgentRequest),
-            AgentClaim::TYPE => AgentClaim::read(fields).map(Self::AgentClaim),
-            AgentStep::TYPE => AgentStep::read(fields).map(Self::AgentStep),
-            AgentFinish::TYPE => AgentFinish::read(fields).map(Self::AgentFinish),
-            AgentCancel::TYPE => AgentCancel::read(fields).map(Self::AgentCancel),
-            Transfer::TYPE => Transfer::read(fields).map(Self::Transfer),
-            MinerRegister::TYPE => MinerRegister::read(fields).map(Self::MinerRegister),
-            BlobInit::TYPE => BlobInit::read(fields).map(Self::BlobInit),
-            BlobChunk::TYPE => BlobChunk::read(fields).map(Self::BlobChunk),
-            BlobFinalize::TYPE => BlobFinalize::read(fields).map(Self::BlobFinalize),
-            ValidatorVote::TYPE => ValidatorVote::read(fields).map(Self::ValidatorVote),
-            other => Err(Rejection::new(
-                Code::UnsupportedType,
-                "type",
-                format_args!("{other:?}"),
-                format_args!("one of {}", Self::TYPES.join(", ")),
-            )),
-        }
-    }
-
-    /// The text of the member `type`: `CHAT_TURN`.
+    /// What the transaction works on. A turn that merely mentions a run has no subject.
     #[must_use]
-    pub const fn type_name(&self) -> &'static str {
-        match self {
-            Self::ChatTurn(_) => ChatTurn::TYPE,
-            Self::AgentRequest(_) => AgentRequest::TYPE,
-            Self::AgentClaim(_) => AgentClaim::TYPE,
-            Self::AgentStep(_) => AgentStep::TYPE,
-            Self::AgentFinish(_) => AgentFinish::TYPE,
-            Self::AgentCancel(_) => AgentCancel::TYPE,
-            Self::Transfer(_) => Transfer::TYPE,
-            Self::MinerRegister(_) => MinerRegister::TYPE,
-            Self::BlobInit(_) => BlobInit::TYPE,
-            Self::BlobChunk(_) => BlobChunk::TYPE,
-            Self::BlobFinalize(_) => BlobFinalize::TYPE,
-            Self::ValidatorVote(_) => ValidatorVote::TYPE,
-        }
+    pub fn subject(&self) -> Option<Subject<'_>> {
+        for_kind!(self, fields => fields.subject())
     }
 
     /// The run that an AGENT transaction is about. A turn that merely mentions a run has none.
     #[must_use]
-    pub const fn agent_run_id(&self) -> Option<Hash> {
-        match self {
-            Self::AgentRequest(body) => Some(body.agent_run_id),
-            Self::AgentClaim(body) => Some(body.agent_run_id),
-            Self::AgentStep(body) => Some(body.agent_run_id),
-            Self::AgentFinish(body) => Some(body.agent_run_id),
-            Self::AgentCancel(body) => Some(body.agent_run_id),
-            Self::ChatTurn(_)
-            | Self::Transfer(_)
-            | Self::MinerRegister(_)
-            | Self::BlobInit(_)
-            | Self::BlobChunk(_)
-            | Self::BlobFinalize(_)
-            | Self::ValidatorVote(_) => None,
+    pub fn agent_run_id(&self) -> Option<Hash> {
+        match self.subject()? {
+            Subject::Run(id) => Some(id),
+            Subject::Blob(_) | Subject::Validators => None,
         }
+    }
+
+    /// Whom the transaction pays, as far as it says so itself.
+    #[must_use]
+    pub fn payee(&self, sender: Address) -> Option<Address> {
+        for_kind!(self, fields => fields.payee(sender))
     }
 
     pub(crate) fn write_required(&self, out: &mut ObjectWriter<'_>) {
-        match self {
-            Self::ChatTurn(body) => body.write_required(out),
-            Self::AgentRequest(body) => body.write_required(out),
-            Self::AgentClaim(body) => body.write_required(out),
-            Self::AgentStep(body) => body.write_required(out),
-            Self::AgentFinish(body) => body.write_required(out),
-            Self::AgentCancel(body) => body.write_required(out),
-            Self::Transfer(body) => body.write_required(out),
-            Self::MinerRegister(body) => body.write_required(out),
-            Self::BlobInit(body) => body.write_required(out),
-            Self::BlobChunk(body) => body.write_required(out),
-            Self::BlobFinalize(body) => body.write_required(out),
-            Self::ValidatorVote(body) => body.write_required(out),
-        }
+        for_kind!(self, fields => fields.write_required(out));
     }
 
     pub(crate) fn write_optional(&self, out: &mut ObjectWriter<'_>) {
-        match self {
-            Self::ChatTurn(body) => body.write_optional(out),
-            Self::AgentRequest(body) => body.write_optional(out),
-            Self::AgentClaim(body) => body.write_optional(out),
-            Self::AgentStep(body) => body.write_optional(out),
-            Self::AgentFinish(body) => body.write_optional(out),
-            Self::AgentCancel(body) => body.write_optional(out),
-            Self::Transfer(body) => body.write_optional(out),
-            Self::MinerRegister(body) => body.write_optional(out),
-            Self::BlobInit(body) => body.write_optional(out),
-            Self::BlobChunk(body) => body.write_optional(out),
-            Self::BlobFinalize(body) => body.write_optional(out),
-            Self::ValidatorVote(body) => body.write_optional(out),
-        }
+        for_kind!(self, fields => fields.write_optional(out));
     }
 
     pub(crate) fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
-        match self {
-            Self::ChatTurn(body) => body.check_static(view),
-            Self::AgentRequest(body) => body.check_static(view),
-            Self::AgentClaim(body) => body.check_static(view),
-            Self::AgentStep(body) => body.check_static(view),
-            Self::AgentFinish(body) => body.check_static(view),
-            Self::AgentCancel(body) => body.check_static(view),
-            Self::Transfer(body) => body.check_static(view),
-            Self::MinerRegister(body) => body.check_static(view),
-            Self::BlobInit(body) => body.check_static(view),
-            Self::BlobChunk(body) => body.check_static(view),
-            Self::BlobFinalize(body) => body.check_static(view),
-            Self::ValidatorVote(body) => body.check_static(view),
-        }
+        for_kind!(self, fields => fields.check_static(view))
     }
 }
 

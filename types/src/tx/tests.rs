@@ -1,7 +1,9 @@
 //! The limits of each kind: the last value that passes, the first that does not, and the message.
 
 use crate::check::{StaticRules, verify_unsigned};
+use crate::forks::Fork;
 use crate::testing::{Draft, bodies, body, golden_key};
+use crate::tx::Subject;
 use crate::{Amount, Code, Forks, Params, Rejection};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
@@ -36,6 +38,43 @@ fn one_of_each_kind_is_within_its_limits() {
     for body in bodies() {
         assert_eq!(check(&Draft::of(&body)), Ok(()), "{}", body.type_name());
     }
+}
+
+#[test]
+fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
+    let sender = golden_key().address();
+    let told: Vec<_> = bodies()
+        .iter()
+        .map(|body| {
+            let subject = match body.subject() {
+                Some(Subject::Run(id)) => {
+                    assert_eq!(body.agent_run_id(), Some(id));
+                    "run"
+                }
+                Some(Subject::Blob(_)) => "blob",
+                Some(Subject::Validators) => "validators",
+                None => "nothing",
+            };
+            let payee = body.payee(sender).map(|payee| payee == sender);
+            (body.type_name(), body.fork(), subject, payee)
+        })
+        .collect();
+    let v6 = Some(Fork::V6);
+    let expected = [
+        ("CHAT_TURN", v6, "nothing", None),
+        ("AGENT_REQUEST", v6, "run", None),
+        ("AGENT_CLAIM", v6, "run", None),
+        ("AGENT_STEP", v6, "run", None),
+        ("AGENT_FINISH", v6, "run", Some(true)),
+        ("AGENT_CANCEL", v6, "run", Some(true)),
+        ("TRANSFER", None, "nothing", Some(false)),
+        ("MINER_REGISTER", None, "nothing", None),
+        ("SOCIAL_BLOB_INIT", None, "blob", None),
+        ("SOCIAL_BLOB_CHUNK", None, "blob", None),
+        ("SOCIAL_BLOB_FINALIZE", None, "blob", None),
+        ("VALIDATOR_VOTE", Some(Fork::ValidatorVote), "validators", None),
+    ];
+    assert_eq!(told, expected);
 }
 
 #[test]

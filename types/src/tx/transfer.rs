@@ -47,4 +47,8 @@ impl Kind for Transfer {
     fn check_static(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
         Ok(())
     }
+
+    fn payee(&self, _: Address) -> Option<Address> {
+        Some(self.to)
+    }
 }

@@ -2,7 +2,8 @@
 //! 5.11).
 
 use super::fields::Fields;
-use super::{Kind, StaticView};
+use super::{Kind, StaticView, Subject};
+use crate::forks::Fork;
 use crate::json::ObjectWriter;
 use crate::params::{POWER_MAX, VALIDATOR_VOTE_TTL_MS_MAX};
 use crate::{PublicKey, Rejection};
@@ -21,6 +22,7 @@ pub struct ValidatorVote {
 
 impl Kind for ValidatorVote {
     const TYPE: &'static str = "VALIDATOR_VOTE";
+    const FORK: Option<Fork> = Some(Fork::ValidatorVote);
 
     fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
         Ok(Self {
@@ -53,5 +55,9 @@ impl Kind for ValidatorVote {
             return Err(Rejection::invalid("expiresAt", expires_at, expected));
         }
         Ok(())
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Validators)
     }
 }

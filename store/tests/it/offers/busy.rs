@@ -217,9 +217,9 @@ fn finish(run: &Run, pick: usize) -> Option<Body> {
 
 /// Commits a block with the certificate of its set.
 pub(super) fn commit(store: &Store, executed: &Executed) {
-    let Executed { block, changes, sweeps } = executed;
+    let Executed { block, changes, events } = executed;
     let set = validators::sets(&*store.latest()).unwrap().unwrap().current;
-    let input = CommitBlock { block, changes, sweeps, missed: &[] };
+    let input = CommitBlock { block, changes, events, missed: &[] };
     store.commit_block(&input, &certificate(&block.header.hash(), &set)).unwrap();
 }
 

@@ -1,0 +1,293 @@
+//! What a block did: typed events, and the money that it credited (docs/protocol.md section 6).
+//!
+//! The ledger writes them while it executes a block. The node stores them with the block, and whoever
+//! executes the block again gets the same bytes. Everything that follows the chain (the pool,
+//! subscriptions, histories, figures) reads them instead of working out from the transactions what
+//! happened.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Amount, Hash, PublicKey, RunStatus, Settlement};
+
+/// Everything that a block did, in the order in which it happened.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BlockEvents {
+    /// What its transactions did, by ascending position. Each transaction has exactly one event.
+    pub transactions: Vec<TxEvent>,
+    /// What its end did: deadlines, then changes of the validator set, then the reward.
+    pub end: Vec<Event>,
+    /// The money that accounts received without a transaction of their own: the proposer's fees, and
+    /// the refunds and the reward at the end of the block. Several credits may go to one account.
+    pub credits: Vec<Credit>,
+}
+
+impl BlockEvents {
+    /// What the transaction at a position did.
+    #[must_use]
+    pub fn of_transaction(&self, position: u32) -> Option<&Event> {
+        let index = self.transactions.binary_search_by_key(&position, |event| event.position);
+        self.transactions.get(index.ok()?).map(|found| &found.event)
+    }
+
+    /// Every event: those of transactions with their positions, then those of the end.
+    pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, &Event)> {
+        let transactions = self.transactions.iter().map(|tx| (Some(tx.position), &tx.event));
+        transactions.chain(self.end.iter().map(|event| (None, event)))
+    }
+}
+
+/// What one transaction did.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TxEvent {
+    /// The transaction's place in the block, from 0.
+    pub position: u32,
+    /// What it did.
+    pub event: Event,
+}
+
+/// Money that an account received. Never zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Credit {
+    /// Who received it.
+    pub address: Address,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// What happened to which record, with the amounts that moved.
+///
+/// The order of the variants and of their fields is stored. Append new variants at the end.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// Money moved between accounts (docs/protocol.md section 5.8).
+    Transferred {
+        /// Who received it.
+        to: Address,
+        /// How much.
+        amount: Amount,
+        /// What the proposer received.
+        fee: Amount,
+    },
+    /// A turn was added to a conversation (section 5.1).
+    TurnAdded {
+        /// The conversation.
+        conversation_id: Hash,
+    },
+    /// A run was requested, and its fee is held (section 5.2).
+    RunRequested {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who asked and paid.
+        submitter: Address,
+        /// What is held.
+        escrow: Amount,
+    },
+    /// A miner claimed a run (section 5.3).
+    RunClaimed {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who claimed it.
+        miner: Address,
+    },
+    /// A miner reported a step (section 5.4).
+    RunStepped {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who reported it.
+        miner: Address,
+        /// The step's index.
+        step_index: u64,
+        /// Tokens that the model wrote.
+        output_tokens: u64,
+    },
+    /// A miner ended a run (section 5.5).
+    RunFinished {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who had asked.
+        submitter: Address,
+        /// Who ended it.
+        miner: Address,
+        /// How it ended; always a terminal status.
+        status: RunStatus,
+        /// How the escrow was divided.
+        settlement: Settlement,
+    },
+    /// The submitter took a pending run back (section 5.6).
+    RunCancelled {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who had asked.
+        submitter: Address,
+        /// How the escrow was divided.
+        settlement: Settlement,
+    },
+    /// A claim lapsed: the run is pending again, and the miner may not claim it again (section 5.7).
+    RunReopened {
+        /// The run.
+        agent_run_id: Hash,
+        /// The miner that let its claim lapse.
+        miner: Address,
+    },
+    /// A run ended because its deadline passed (section 5.7).
+    RunTimedOut {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who had asked.
+        submitter: Address,
+        /// The miner that worked on it; none if nobody did.
+        miner: Option<Address>,
+        /// How the escrow was divided.
+        settlement: Settlement,
+    },
+    /// A miner entered or changed its entry of the directory (section 5.9).
+    MinerRegistered {
+        /// The miner's id.
+        miner_id: Hash,
+    },
+    /// A blob was announced (section 5.10).
+    BlobAnnounced {
+        /// The blob.
+        blob_id: String,
+    },
+    /// A chunk of a blob arrived (section 5.10).
+    BlobChunkStored {
+        /// The blob.
+        blob_id: String,
+        /// The chunk's index.
+        index: u32,
+        /// With the last missing chunk: whether the bytes have the hash that was announced.
+        is_as_announced: Option<bool>,
+    },
+    /// A blob was finalized and may be referenced (section 5.10).
+    BlobFinalized {
+        /// The blob.
+        blob_id: String,
+    },
+    /// An unfinished blob was dropped because its deadline passed (section 5.10).
+    BlobDropped {
+        /// The blob.
+        blob_id: String,
+    },
+    /// A validator voted for a change of the set (section 5.11).
+    ValidatorVoted {
+        /// The candidate's key.
+        public_key: PublicKey,
+        /// The power that it shall have; 0 to remove it.
+        power: u64,
+    },
+    /// A change of the validator set was decided (section 5.11).
+    ValidatorChanged {
+        /// The validator's key.
+        public_key: PublicKey,
+        /// The power that it will have; 0 if it leaves.
+        power: u64,
+        /// The first height that the changed set decides.
+        height: u64,
+    },
+    /// A changed set decides from the next block on (section 5.11).
+    ValidatorSetActivated {
+        /// The first height that it decides.
+        height: u64,
+    },
+    /// The block's reward was minted for its proposer (section 6).
+    RewardMinted {
+        /// How much.
+        amount: Amount,
+    },
+}
+
+/// What an event does to the money that is held for a submitter's runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EscrowChange {
+    /// So much more is held.
+    Held(Amount),
+    /// What was held for a run was divided.
+    Released(Settlement),
+}
+
+impl Event {
+    /// The account beside the transaction's sender whose history the event belongs to: the receiver of
+    /// a transfer, or the submitter of a run that its miner ended.
+    #[must_use]
+    pub const fn counterparty(&self) -> Option<Address> {
+        match self {
+            Self::Transferred { to: other, .. } | Self::RunFinished { submitter: other, .. } => {
+                Some(*other)
+            }
+            Self::TurnAdded { .. }
+            | Self::RunRequested { .. }
+            | Self::RunClaimed { .. }
+            | Self::RunStepped { .. }
+            | Self::RunCancelled { .. }
+            | Self::RunReopened { .. }
+            | Self::RunTimedOut { .. }
+            | Self::MinerRegistered { .. }
+            | Self::BlobAnnounced { .. }
+            | Self::BlobChunkStored { .. }
+            | Self::BlobFinalized { .. }
+            | Self::BlobDropped { .. }
+            | Self::ValidatorVoted { .. }
+            | Self::ValidatorChanged { .. }
+            | Self::ValidatorSetActivated { .. }
+            | Self::RewardMinted { .. } => None,
+        }
+    }
+
+    /// The run that the event is about.
+    #[must_use]
+    pub const fn agent_run_id(&self) -> Option<Hash> {
+        match self {
+            Self::RunRequested { agent_run_id, .. }
+            | Self::RunClaimed { agent_run_id, .. }
+            | Self::RunStepped { agent_run_id, .. }
+            | Self::RunFinished { agent_run_id, .. }
+            | Self::RunCancelled { agent_run_id, .. }
+            | Self::RunReopened { agent_run_id, .. }
+            | Self::RunTimedOut { agent_run_id, .. } => Some(*agent_run_id),
+            Self::Transferred { .. }
+            | Self::TurnAdded { .. }
+            | Self::MinerRegistered { .. }
+            | Self::BlobAnnounced { .. }
+            | Self::BlobChunkStored { .. }
+            | Self::BlobFinalized { .. }
+            | Self::BlobDropped { .. }
+            | Self::ValidatorVoted { .. }
+            | Self::ValidatorChanged { .. }
+            | Self::ValidatorSetActivated { .. }
+            | Self::RewardMinted { .. } => None,
+        }
+    }
+
+    /// Whose escrow the event changes, and how.
+    #[must_use]
+    pub const fn escrow_change(&self) -> Option<(Address, EscrowChange)> {
+        match self {
+            Self::RunRequested { submitter, escrow, .. } => {
+                Some((*submitter, EscrowChange::Held(*escrow)))
+            }
+            Self::RunFinished { submitter, settlement, .. }
+            | Self::RunCancelled { submitter, settlement, .. }
+            | Self::RunTimedOut { submitter, settlement, .. } => {
+                Some((*submitter, EscrowChange::Released(*settlement)))
+            }
+            Self::Transferred { .. }
+            | Self::TurnAdded { .. }
+            | Self::RunClaimed { .. }
+            | Self::RunStepped { .. }
+            | Self::RunReopened { .. }
+            | Self::MinerRegistered { .. }
+            | Self::BlobAnnounced { .. }
+            | Self::BlobChunkStored { .. }
+            | Self::BlobFinalized { .. }
+            | Self::BlobDropped { .. }
+            | Self::ValidatorVoted { .. }
+            | Self::ValidatorChanged { .. }
+            | Self::ValidatorSetActivated { .. }
+            | Self::RewardMinted { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Golden bytes of events: they are stored, and a replay must reproduce them.
+
+use super::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
+use crate::codec::{decode, encode};
+use crate::{Address, Amount, Hash, PublicKey, RunStatus, Settlement};
+
+const RUN: Hash = Hash::new([0xa1; 32]);
+const SUBMITTER: Address = Address::new([0xa2; 20]);
+const MINER: Address = Address::new([0xa3; 20]);
+const KEY: PublicKey = PublicKey::new([0xa4; 32]);
+const SETTLEMENT: Settlement = Settlement {
+    miner_reward: Amount::new(6),
+    user_refund: Amount::new(7),
+    network_fee: Amount::new(8),
+};
+
+fn number(value: u8) -> String {
+    format!("{value:02x}00000000000000")
+}
+
+/// One event of each variant, with its bytes after the variant's number.
+fn every_event() -> Vec<(Event, String)> {
+    let (run, submitter, miner, key) =
+        ("a1".repeat(32), "a2".repeat(20), "a3".repeat(20), "a4".repeat(32));
+    let (parts, blob) = ([6, 7, 8].map(number).join(" "), format!("{} 62", number(1)));
+    let blob_id = || "b".to_owned();
+    let (amount, fee) = (Amount::new(1), Amount::new(2));
+    let (agent_run_id, settlement) = (RUN, SETTLEMENT);
+    let finished = Event::RunFinished {
+        agent_run_id,
+        submitter: SUBMITTER,
+        miner: MINER,
+        status: RunStatus::Failed,
+        settlement,
+    };
+    let stepped = Event::RunStepped { agent_run_id, miner: MINER, step_index: 3, output_tokens: 4 };
+    let timed_out =
+        |miner| Event::RunTimedOut { agent_run_id, submitter: SUBMITTER, miner, settlement };
+    let stored =
+        Event::BlobChunkStored { blob_id: blob_id(), index: 3, is_as_announced: Some(true) };
+    vec![
+        (
+            Event::Transferred { to: SUBMITTER, amount, fee },
+            format!("{submitter} {} {}", number(1), number(2)),
+        ),
+        (Event::TurnAdded { conversation_id: RUN }, run.clone()),
+        (
+            Event::RunRequested { agent_run_id, submitter: SUBMITTER, escrow: amount },
+            format!("{run} {submitter} {}", number(1)),
+        ),
+        (Event::RunClaimed { agent_run_id, miner: MINER }, format!("{run} {miner}")),
+        (stepped, format!("{run} {miner} {} {}", number(3), number(4))),
+        (finished, format!("{run} {submitter} {miner} 04000000 {parts}")),
+        (
+            Event::RunCancelled { agent_run_id, submitter: SUBMITTER, settlement },
+            format!("{run} {submitter} {parts}"),
+        ),
+        (Event::RunReopened { agent_run_id, miner: MINER }, format!("{run} {miner}")),
+        (timed_out(Some(MINER)), format!("{run} {submitter} 01 {miner} {parts}")),
+        (Event::MinerRegistered { miner_id: RUN }, run),
+        (Event::BlobAnnounced { blob_id: blob_id() }, blob.clone()),
+        (stored, format!("{blob} 03000000 01 01")),
+        (Event::BlobFinalized { blob_id: blob_id() }, blob.clone()),
+        (Event::BlobDropped { blob_id: blob_id() }, blob),
+        (Event::ValidatorVoted { public_key: KEY, power: 3 }, format!("{key} {}", number(3))),
+        (
+            Event::ValidatorChanged { public_key: KEY, power: 3, height: 4 },
+            format!("{key} {} {}", number(3), number(4)),
+        ),
+        (Event::ValidatorSetActivated { height: 4 }, number(4)),
+        (Event::RewardMinted { amount }, number(1)),
+    ]
+}
+
+#[test]
+fn every_event_has_the_bytes_that_databases_hold() {
+    for (number, (event, fields)) in (0_u8..).zip(every_event()) {
+        let hex: String = format!("{number:02x}000000 {fields}").split_whitespace().collect();
+        assert_eq!(const_hex::encode(encode(&event)), hex, "{event:?}");
+        assert_eq!(decode::<Event>(&const_hex::decode(hex).unwrap()).unwrap(), event);
+    }
+    let past_the_last = u8::try_from(every_event().len()).unwrap();
+    assert!(decode::<Event>(&[past_the_last, 0, 0, 0]).is_err());
+}
+
+#[test]
+fn a_blocks_events_are_those_of_transactions_then_those_of_its_end_then_its_credits() {
+    let event = Event::RewardMinted { amount: Amount::new(1) };
+    let events = BlockEvents {
+        transactions: vec![TxEvent { position: 5, event: event.clone() }],
+        end: vec![event],
+        credits: vec![Credit { address: MINER, amount: Amount::new(2) }],
+    };
+    let reward = format!("11000000 {}", number(1));
+    let (one, miner) = (number(1), "a3".repeat(20));
+    let fields =
+        [&one, "05000000", &reward, &one, &reward, &one, &miner, &number(2)].map(str::to_owned);
+    let hex: String = fields.join("").split_whitespace().collect();
+    assert_eq!(const_hex::encode(encode(&events)), hex);
+    let read = decode::<BlockEvents>(&const_hex::decode(hex).unwrap()).unwrap();
+    assert_eq!(read, events);
+    assert!(read.of_transaction(5).is_some() && read.of_transaction(0).is_none());
+    assert_eq!(read.iter().map(|(position, _)| position).collect::<Vec<_>>(), [Some(5), None]);
+}
+
+#[test]
+fn an_event_says_whom_it_concerns_and_what_it_does_to_an_escrow() {
+    let concerned: Vec<_> =
+        every_event().iter().filter_map(|(event, _)| event.counterparty()).collect();
+    assert_eq!(concerned, [SUBMITTER, SUBMITTER], "a transfer and the end of a run");
+    let changes: Vec<_> =
+        every_event().iter().filter_map(|(event, _)| event.escrow_change()).collect();
+    let released = EscrowChange::Released(SETTLEMENT);
+    let changed = [EscrowChange::Held(Amount::new(1)), released, released, released];
+    assert_eq!(changes, changed.map(|change| (SUBMITTER, change)));
+    let of_runs = every_event().iter().filter_map(|(event, _)| event.agent_run_id()).count();
+    assert_eq!(of_runs, 7);
+    assert_eq!(SETTLEMENT.total(), Some(Amount::new(21)));
+}
