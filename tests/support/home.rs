@@ -1,9 +1,10 @@
 //! Nodes with homes of their own, as processes that talk to each other on loopback.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
@@ -29,9 +30,10 @@ impl HomeNode {
     /// Makes the keys of a home.
     pub fn with_keys(home: PathBuf, is_follower: bool) -> anyhow::Result<Self> {
         let binary = DevOptions::from_environment().binary;
-        let listeners = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let ip = own_loopback_address();
+        let listeners = [TcpListener::bind((ip, 0))?, TcpListener::bind((ip, 0))?];
         let address = |listener: &TcpListener| -> anyhow::Result<String> {
-            Ok(format!("/ip4/127.0.0.1/tcp/{}", listener.local_addr()?.port()))
+            Ok(format!("/ip4/{ip}/tcp/{}", listener.local_addr()?.port()))
         };
         let (p2p, gossip) = (address(&listeners[0])?, address(&listeners[1])?);
         drop(listeners);
@@ -71,7 +73,8 @@ impl HomeNode {
             .stdout(Stdio::null())
             .stderr(File::options().create(true).append(true).open(self.log())?)
             .spawn()?;
-        let rpc = wait_for_endpoint(&endpoints, &mut process)?;
+        let rpc = wait_for_endpoint(&endpoints, &mut process)
+            .with_context(|| format!("its log: {}", self.logged().unwrap_or_default()))?;
         self.running = Some((process, rpc));
         Ok(())
     }
@@ -157,6 +160,16 @@ impl HomeNode {
         }
         Ok(String::from_utf8(stdout)?)
     }
+}
+
+/// An address of this machine on which nothing else listens. Outgoing connections take free ports of
+/// 127.0.0.1; a node that was down must find its ports free, so it listens where nothing connects from.
+fn own_loopback_address() -> Ipv4Addr {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let made = MADE.fetch_add(1, Ordering::Relaxed);
+    let [_, a, b, c] = std::process::id().wrapping_mul(61).wrapping_add(made).to_be_bytes();
+    // An odd second byte keeps away from 127.0.0.1; the last must not name a network or a broadcast.
+    Ipv4Addr::new(127, a | 1, b, c.clamp(1, 254))
 }
 
 impl Drop for HomeNode {

@@ -411,9 +411,10 @@ pub(crate) fn set(seeds: impl IntoIterator<Item = u8>) -> ValidatorSet {
     ValidatorSet::new(seeds.into_iter().map(|seed| (key(seed).public_key(), 10))).expect("a set")
 }
 
-/// An address on loopback that nobody uses, for libp2p.
+/// An address on loopback that nobody uses, for libp2p. It is not on 127.0.0.1, where connections take
+/// any free port before the engine listens.
 pub(crate) fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listener = TcpListener::bind("127.1.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
-    format!("/ip4/127.0.0.1/tcp/{port}")
+    format!("/ip4/127.1.0.1/tcp/{port}")
 }

@@ -29,7 +29,7 @@ impl Line {
             while let Ok((caller, _)) = listener.accept().await {
                 let released = token.lock().clone();
                 tokio::spawn(async move {
-                    if let Ok(node) = TcpStream::connect(("127.0.0.1", node_port)).await {
+                    if let Ok(node) = TcpStream::connect(("127.1.0.1", node_port)).await {
                         connect(caller, node, released).await;
                     }
                 });
