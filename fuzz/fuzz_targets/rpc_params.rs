@@ -12,7 +12,7 @@ use rpc::{Limits, Local};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentClaim, AgentRequest, AgentStep, ChatTurn, MinerAddress, MinerRegister};
+use types::tx::{AgentClaim, AgentRequest, AgentStep, ChatTurn, MinerRegister};
 use types::{Amount, Body, Hash, ids};
 use world::{NOW, World, key};
 
@@ -105,7 +105,7 @@ fn act(world: &World) {
     };
     let claim = AgentClaim {
         agent_run_id: run,
-        miner_address: MinerAddress::from(key(2).address()),
+        miner_address: key(2).address().into(),
         model_info: "model".to_owned(),
         hardware_tier: "desktop".to_owned(),
     };

@@ -49,7 +49,7 @@ fn work(rpc: SocketAddr, key: &Keypair, over: &AtomicBool) -> anyhow::Result<Vec
         if over.load(Ordering::Relaxed) {
             break;
         }
-        let text = build::build_transfer_tx(key, transfer.clone(), &envelope(nonce));
+        let text = build::build_tx(key, &transfer.clone().into(), &envelope(nonce));
         let begun = Instant::now();
         let sent: Value = serde_json::from_str(&connection.post(&http::send_body(&[text]))?)?;
         let hash = sent["result"]["hash"].as_str().with_context(|| sent.to_string())?;

@@ -3,7 +3,7 @@
 use types::build::build_tx;
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, MinerAddress, MinerRegister, Transfer,
+    BlobInit, ChatTurn, MinerRegister, Transfer,
 };
 use types::{Address, Amount, Body, Hash, Keypair, ids};
 
@@ -68,7 +68,7 @@ impl Actor {
     pub fn claim(&self, agent_run_id: Hash) -> AgentClaim {
         AgentClaim {
             agent_run_id,
-            miner_address: MinerAddress::from(self.address()),
+            miner_address: self.address().into(),
             model_info: "model".to_owned(),
             hardware_tier: "desktop".to_owned(),
         }

@@ -3,8 +3,7 @@
 use anyhow::Context;
 use types::build::{self, Envelope};
 use types::tx::{
-    AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerAddress, MinerRegister, ToolCall,
-    Transfer,
+    AgentClaim, AgentFinish, AgentRequest, AgentStep, MinerRegister, ToolCall, Transfer,
 };
 use types::{Amount, Hash, Keypair, ids};
 use wallet::Phrase;
@@ -81,7 +80,7 @@ impl Workload {
             let next = keys.get((index + 1) % keys.len()).unwrap_or(key).address();
             let transfer = Transfer::new(next, Amount::new(1), Amount::new(1));
             let texts = (0..u64::try_from(count)?)
-                .map(|nonce| build::build_transfer_tx(key, transfer.clone(), &envelope(nonce)))
+                .map(|nonce| build::build_tx(key, &transfer.clone().into(), &envelope(nonce)))
                 .collect();
             by_sender.push(texts);
         }
@@ -133,7 +132,7 @@ impl Workload {
             let amount = Amount::new(u64::try_from(1 + index % 1_000)?);
             let transfer = Transfer::new(to, amount, Amount::new(1));
             let envelope = envelope(u64::try_from(texts.len())?);
-            texts.push(build::build_transfer_tx(key, transfer, &envelope));
+            texts.push(build::build_tx(key, &transfer.into(), &envelope));
         }
         asking.nonces = final_nonces(givers, &asking.by_sender)?;
         let miners: Vec<_> = (0..crowd.miners).map(|index| newcomer("miner", index)).collect();
@@ -163,7 +162,7 @@ fn registration((index, key): (usize, &Keypair)) -> Vec<String> {
         capabilities: vec!["chain_get_balance".to_owned(), "now".to_owned()],
         model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
     };
-    vec![build::build_miner_register_tx(key, fields, &envelope(0))]
+    vec![build::build_tx(key, &fields.into(), &envelope(0))]
 }
 
 pub fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
@@ -200,7 +199,7 @@ pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
         prompt_blob_id: None,
         model_hint: None,
     };
-    (build::build_agent_request_tx(key, fields, &envelope(nonce)), run)
+    (build::build_tx(key, &fields.into(), &envelope(nonce)), run)
 }
 
 /// Claim, eight steps, finish.
@@ -208,11 +207,11 @@ pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
 pub fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
     let claim = AgentClaim {
         agent_run_id: run,
-        miner_address: MinerAddress::from(key.address()),
+        miner_address: key.address().into(),
         model_info: "llama-server:Qwen2.5-7B-Q4_K_M".to_owned(),
         hardware_tier: "desktop".to_owned(),
     };
-    let mut texts = vec![build::build_agent_claim_tx(key, claim, &envelope(nonce))];
+    let mut texts = vec![build::build_tx(key, &claim.into(), &envelope(nonce))];
     for step_index in 0..STEPS {
         let output = Hash::digest(format!("{run}{step_index}").as_bytes());
         let call = ToolCall {
@@ -231,7 +230,7 @@ pub fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
             tool_calls: Some(vec![call]),
             output_blob_id: None,
         };
-        texts.push(build::build_agent_step_tx(key, step, &envelope(nonce + 1 + step_index)));
+        texts.push(build::build_tx(key, &step.into(), &envelope(nonce + 1 + step_index)));
     }
     let tokens = STEPS * TOKENS_PER_STEP;
     let fee = STEPS * 100;
@@ -245,6 +244,6 @@ pub fn mine(key: &Keypair, nonce: u64, run: Hash) -> Vec<String> {
         final_answer_inline: Some("The balance is 12.34 OMBRA; nothing changed.".to_owned()),
         final_answer_blob_id: None,
     };
-    texts.push(build::build_agent_finish_tx(key, finish, &envelope(nonce + 1 + STEPS)));
+    texts.push(build::build_tx(key, &finish.into(), &envelope(nonce + 1 + STEPS)));
     texts
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use txpool::lanes::{Lane, Rules};
 use txpool::{BlockLimits, Committed, Config, Pool, Touched};
-use types::build::{Envelope, build_transfer_tx};
+use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
 use types::{Address, Amount, CheckedTx, Forks, Hash, Keypair, Params};
 
@@ -29,7 +29,7 @@ fn texts() -> Vec<String> {
     let to = Address::new([7; 20]);
     let text = |nonce, key| {
         let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
-        build_transfer_tx(key, Transfer::new(to, Amount::new(nonce), Amount::ZERO), &envelope)
+        build_tx(key, &Transfer::new(to, Amount::new(nonce), Amount::ZERO).into(), &envelope)
     };
     (0..PER_SENDER).flat_map(|nonce| keys.iter().map(move |key| text(nonce, key))).collect()
 }

@@ -1,16 +1,14 @@
 //! Building and signing transactions, for wallets and tools.
 //!
-//! The functions named `build_…_tx` take a kind's fields and give the signed JSON text. A wallet
-//! that signs elsewhere uses [`Unsigned`]: it shows the exact text that is hashed and the exact
-//! characters that are signed, and takes the signature afterwards.
+//! [`build_tx`] takes a kind's fields and gives the signed JSON text. A wallet that signs elsewhere
+//! uses [`Unsigned`]: it shows the exact text that is hashed and the exact characters that are
+//! signed, and takes the signature afterwards.
 
 use crate::fork_vote::{FORK_MEMBER, ForkVote, HEIGHT_MEMBER};
 use crate::json::ObjectWriter;
 use crate::transaction::{build_payload, seal};
-use crate::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, Body, ChatTurn, Kind, MinerRegister, Transfer, ValidatorVote,
-};
+use crate::tx::declare::{Declared, Members};
+use crate::tx::{Body, Transfer};
 use crate::{Amount, Hash, Keypair, PublicKey, Signature};
 
 /// Nonce, time and chain of a transaction to be built.
@@ -103,86 +101,6 @@ impl Unsigned {
 pub fn build_tx(key: &Keypair, body: &Body, envelope: &Envelope) -> String {
     let from = key.address().to_string();
     Unsigned::build(body, &from, &key.public_key(), envelope).sign(key)
-}
-
-/// A signed CHAT_TURN.
-#[must_use]
-pub fn build_chat_turn_tx(key: &Keypair, fields: ChatTurn, envelope: &Envelope) -> String {
-    build_tx(key, &Body::ChatTurn(fields), envelope)
-}
-
-/// A signed AGENT_REQUEST.
-#[must_use]
-pub fn build_agent_request_tx(key: &Keypair, fields: AgentRequest, envelope: &Envelope) -> String {
-    build_tx(key, &Body::AgentRequest(fields), envelope)
-}
-
-/// A signed AGENT_CLAIM.
-#[must_use]
-pub fn build_agent_claim_tx(key: &Keypair, fields: AgentClaim, envelope: &Envelope) -> String {
-    build_tx(key, &Body::AgentClaim(fields), envelope)
-}
-
-/// A signed AGENT_STEP.
-#[must_use]
-pub fn build_agent_step_tx(key: &Keypair, fields: AgentStep, envelope: &Envelope) -> String {
-    build_tx(key, &Body::AgentStep(fields), envelope)
-}
-
-/// A signed AGENT_FINISH.
-#[must_use]
-pub fn build_agent_finish_tx(key: &Keypair, fields: AgentFinish, envelope: &Envelope) -> String {
-    build_tx(key, &Body::AgentFinish(fields), envelope)
-}
-
-/// A signed AGENT_CANCEL.
-#[must_use]
-pub fn build_agent_cancel_tx(key: &Keypair, fields: AgentCancel, envelope: &Envelope) -> String {
-    build_tx(key, &Body::AgentCancel(fields), envelope)
-}
-
-/// A signed TRANSFER.
-#[must_use]
-pub fn build_transfer_tx(key: &Keypair, fields: Transfer, envelope: &Envelope) -> String {
-    build_tx(key, &Body::Transfer(fields), envelope)
-}
-
-/// A signed MINER_REGISTER.
-#[must_use]
-pub fn build_miner_register_tx(
-    key: &Keypair,
-    fields: MinerRegister,
-    envelope: &Envelope,
-) -> String {
-    build_tx(key, &Body::MinerRegister(fields), envelope)
-}
-
-/// A signed SOCIAL_BLOB_INIT.
-#[must_use]
-pub fn build_blob_init_tx(key: &Keypair, fields: BlobInit, envelope: &Envelope) -> String {
-    build_tx(key, &Body::BlobInit(fields), envelope)
-}
-
-/// A signed SOCIAL_BLOB_CHUNK.
-#[must_use]
-pub fn build_blob_chunk_tx(key: &Keypair, fields: BlobChunk, envelope: &Envelope) -> String {
-    build_tx(key, &Body::BlobChunk(fields), envelope)
-}
-
-/// A signed SOCIAL_BLOB_FINALIZE.
-#[must_use]
-pub fn build_blob_finalize_tx(key: &Keypair, fields: BlobFinalize, envelope: &Envelope) -> String {
-    build_tx(key, &Body::BlobFinalize(fields), envelope)
-}
-
-/// A signed VALIDATOR_VOTE.
-#[must_use]
-pub fn build_validator_vote_tx(
-    key: &Keypair,
-    fields: ValidatorVote,
-    envelope: &Envelope,
-) -> String {
-    build_tx(key, &Body::ValidatorVote(fields), envelope)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ impl ForkVote {
         let Body::Transfer(transfer) = tx.body() else { return false };
         let is_empty = transfer.amount == Amount::ZERO && transfer.fee == Amount::ZERO;
         // The payload is in canonical form, so a member's name stands in it as it is.
-        is_empty && transfer.to == tx.from() && tx.payload().contains(FORK_MEMBER)
+        is_empty && transfer.to.address == tx.from() && tx.payload().contains(FORK_MEMBER)
     }
 
     /// What a transaction votes for; none if it has not exactly the form of a vote. Who may vote, for

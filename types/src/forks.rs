@@ -43,3 +43,14 @@ pub enum Fork {
     /// `validatorVote`.
     ValidatorVote,
 }
+
+impl Fork {
+    /// Its name in genesis: `validatorVote`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V6 => "v6",
+            Self::ValidatorVote => "validatorVote",
+        }
+    }
+}

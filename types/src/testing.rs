@@ -11,8 +11,8 @@ use crate::build::{Envelope, Unsigned};
 use crate::json::{self, Json};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, MinerAddress, MinerRegister, ToolCall, Transfer,
-    ValidatorVote,
+    BlobFinalize, BlobInit, ChatTurn, MinerRegister, ToolCall, Transfer, ValidatorVote,
+    WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, SizeLimits, Transaction,
@@ -171,7 +171,7 @@ fn agent_bodies() -> Vec<Body> {
         }),
         Body::AgentClaim(AgentClaim {
             agent_run_id: RUN,
-            miner_address: MinerAddress { address, text: format!("ox{address}") },
+            miner_address: WrittenAddress { address, text: format!("ox{address}") },
             model_info: "llama".to_owned(),
             hardware_tier: "desktop".to_owned(),
         }),
@@ -353,7 +353,7 @@ fn any_small_body() -> impl Strategy<Value = Body> {
     prop_oneof![
         (any_hash(), any_address(), any::<String>(), any::<String>()).prop_map(
             |(agent_run_id, (address, text), model_info, hardware_tier)| {
-                let miner_address = MinerAddress { address, text };
+                let miner_address = WrittenAddress { address, text };
                 Body::AgentClaim(AgentClaim {
                     agent_run_id,
                     miner_address,
@@ -363,8 +363,9 @@ fn any_small_body() -> impl Strategy<Value = Body> {
             }
         ),
         any_hash().prop_map(|agent_run_id| Body::AgentCancel(AgentCancel { agent_run_id })),
-        (any_address(), any_amount(), any_amount()).prop_map(|((to, to_text), amount, fee)| {
-            Body::Transfer(Transfer { to, to_text, amount, fee })
+        (any_address(), any_amount(), any_amount()).prop_map(|((address, text), amount, fee)| {
+            let to = WrittenAddress { address, text };
+            Body::Transfer(Transfer { to, amount, fee })
         }),
         (any::<String>(), any::<Vec<String>>(), any::<String>()).prop_map(
             |(name, capabilities, model_info)| {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::json::{self, Bounds, Json, ObjectWriter};
 use crate::params::JSON_DEPTH_MAX;
+use crate::tx::declare::Declared;
 use crate::tx::fields::Fields;
-use crate::tx::{BlobChunk, Body, Kind};
+use crate::tx::{BlobChunk, Body};
 use crate::{Address, Hash, Params, PublicKey, Rejection, Signature};
 
 /// A transaction that parsed. Its signature has not been looked at.

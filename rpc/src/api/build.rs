@@ -1,300 +1,40 @@
-//! Builders of unsigned transactions. They never see a private key.
+//! Builders of unsigned transactions, one for each kind, made from the kinds' declarations. They
+//! never see a private key.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use jsonrpsee::proc_macros::rpc;
+use jsonrpsee::types::{ErrorObjectOwned, Params};
+use jsonrpsee::{Methods, RpcModule};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use types::build::{Envelope, Unsigned};
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
-use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, MinerAddress, MinerRegister, ToolCall, Transfer,
-    ValidatorVote,
-};
-use types::{Address, Body, SizeLimits, Transaction, ids};
+use types::tx::spec::{Filled, Form};
+use types::{Address, Body, Code, Rejection, SizeLimits, Transaction, ids};
 
 use super::Api;
 use crate::error::RpcError;
 use crate::ports::SettlementNow;
-use crate::wire::{
-    BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest, BuildAgentStep,
-    BuildAttachment, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn,
-    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, BuildValidatorVote, Built,
-};
+use crate::registry::Builder;
+use crate::wire::{BuildEnvelope, Built};
 
 /// How long a vote for a change of the validators counts if the caller does not say: a week.
 const VOTE_TTL_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 
-/// Builders: one per kind of transaction.
-#[rpc(server, namespace = "ombra")]
-pub trait BuildRpc {
-    /// An unsigned CHAT_TURN.
-    #[method(name = "buildChatTurn", blocking)]
-    fn chat_turn(&self, envelope: BuildEnvelope, fields: BuildChatTurn) -> Result<Built, RpcError>;
+/// The fields of a kind by name.
+type Fields = Map<String, Value>;
 
-    /// An unsigned AGENT_REQUEST.
-    #[method(name = "buildAgentRequest", blocking)]
-    fn agent_request(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentRequest,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned AGENT_CLAIM.
-    #[method(name = "buildAgentClaim", blocking)]
-    fn agent_claim(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentClaim,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned AGENT_STEP.
-    #[method(name = "buildAgentStep", blocking)]
-    fn agent_step(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentStep,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned AGENT_FINISH.
-    #[method(name = "buildAgentFinish", blocking)]
-    fn agent_finish(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentFinish,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned AGENT_CANCEL.
-    #[method(name = "buildAgentCancel", blocking)]
-    fn agent_cancel(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentCancel,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned TRANSFER.
-    #[method(name = "buildTransfer", blocking)]
-    fn transfer(&self, envelope: BuildEnvelope, fields: BuildTransfer) -> Result<Built, RpcError>;
-
-    /// An unsigned MINER_REGISTER.
-    #[method(name = "buildMinerRegister", blocking)]
-    fn miner_register(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildMinerRegister,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned SOCIAL_BLOB_INIT.
-    #[method(name = "buildBlobInit", blocking)]
-    fn blob_init(&self, envelope: BuildEnvelope, fields: BuildBlobInit) -> Result<Built, RpcError>;
-
-    /// An unsigned SOCIAL_BLOB_CHUNK.
-    #[method(name = "buildBlobChunk", blocking)]
-    fn blob_chunk(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildBlobChunk,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned SOCIAL_BLOB_FINALIZE.
-    #[method(name = "buildBlobFinalize", blocking)]
-    fn blob_finalize(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildBlobFinalize,
-    ) -> Result<Built, RpcError>;
-
-    /// An unsigned VALIDATOR_VOTE.
-    #[method(name = "buildValidatorVote", blocking)]
-    fn validator_vote(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildValidatorVote,
-    ) -> Result<Built, RpcError>;
-}
-
-impl BuildRpcServer for Api {
-    fn chat_turn(&self, envelope: BuildEnvelope, fields: BuildChatTurn) -> Result<Built, RpcError> {
-        let attachment = |BuildAttachment { kind, blob_id }| Attachment { kind, blob_id };
-        let body = Body::ChatTurn(ChatTurn {
-            conversation_id: fields.conversation_id.0,
-            role: fields.role,
-            content: fields.content,
-            content_blob_id: fields.content_blob_id,
-            parent_turn_hash: fields.parent_turn_hash.map(|hash| hash.0),
-            agent_run_id: fields.agent_run_id.map(|id| id.0),
-            attachments: fields.attachments.map(|all| all.into_iter().map(attachment).collect()),
-        });
-        self.build(&self.sender(envelope)?, &body)
+/// The methods: `ombra_build` and the name of the kind.
+pub(super) fn methods(api: &Api) -> Methods {
+    let mut module = RpcModule::new(api.clone());
+    for builder in Builder::all() {
+        module
+            .register_blocking_method(&builder.method, move |params: Params<'_>, api, _| {
+                let (envelope, fields) = params.parse::<(BuildEnvelope, Fields)>()?;
+                api.build_kind(builder, envelope, fields).map_err(ErrorObjectOwned::from)
+            })
+            .expect("no two kinds have the same name");
     }
-
-    fn agent_request(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentRequest,
-    ) -> Result<Built, RpcError> {
-        let sender = self.sender(envelope)?;
-        let Sender { from, envelope: Envelope { nonce, timestamp, .. }, .. } = &sender;
-        let conversation_id = match (fields.conversation_id, &fields.seed) {
-            (Some(id), None) => id.0,
-            (None, seed) => ids::compute_conversation_id(from, seed.as_deref(), *timestamp),
-            (Some(_), Some(seed)) => {
-                return Err(RpcError::invalid("seed", seed, "either conversationId or seed"));
-            }
-        };
-        let body = Body::AgentRequest(AgentRequest {
-            agent_run_id: ids::compute_agent_run_id(from, *nonce, &fields.prompt),
-            conversation_id,
-            prompt: fields.prompt,
-            tools_whitelist: fields.tools_whitelist,
-            max_fee: fields.max_fee.0,
-            max_steps: fields.max_steps,
-            prompt_blob_id: fields.prompt_blob_id,
-            model_hint: fields.model_hint,
-        });
-        self.build(&sender, &body)
-    }
-
-    fn agent_claim(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentClaim,
-    ) -> Result<Built, RpcError> {
-        let sender = self.sender(envelope)?;
-        let text = fields.miner_address.unwrap_or_else(|| sender.from.clone());
-        let address = parse_address("minerAddress", &text)?;
-        let body = Body::AgentClaim(AgentClaim {
-            agent_run_id: fields.agent_run_id.0,
-            miner_address: MinerAddress { address, text },
-            model_info: fields.model_info,
-            hardware_tier: fields.hardware_tier,
-        });
-        self.build(&sender, &body)
-    }
-
-    fn agent_step(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentStep,
-    ) -> Result<Built, RpcError> {
-        let call = |BuildToolCall { name, args_hash, result_hash, duration_ms, ok }| ToolCall {
-            name,
-            args_hash: args_hash.0,
-            result_hash: result_hash.0,
-            duration_ms,
-            ok,
-        };
-        let body = Body::AgentStep(AgentStep {
-            agent_run_id: fields.agent_run_id.0,
-            step_index: fields.step_index,
-            output_tokens: fields.output_tokens,
-            output_hash: fields.output_hash.0,
-            thought_blob_id: fields.thought_blob_id,
-            tool_calls: fields.tool_calls.map(|calls| calls.into_iter().map(call).collect()),
-            output_blob_id: fields.output_blob_id,
-        });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn agent_finish(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentFinish,
-    ) -> Result<Built, RpcError> {
-        let SettlementNow { total_tokens_out, fees, .. } =
-            self.settlement_now(fields.agent_run_id.0)?;
-        let body = Body::AgentFinish(AgentFinish {
-            agent_run_id: fields.agent_run_id.0,
-            total_tokens_out,
-            status: fields.status,
-            miner_reward: fees.miner_reward,
-            user_refund: fees.user_refund,
-            network_fee: fees.network_fee,
-            final_answer_inline: fields.final_answer_inline,
-            final_answer_blob_id: fields.final_answer_blob_id,
-        });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn agent_cancel(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildAgentCancel,
-    ) -> Result<Built, RpcError> {
-        let body = Body::AgentCancel(AgentCancel { agent_run_id: fields.agent_run_id.0 });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn transfer(&self, envelope: BuildEnvelope, fields: BuildTransfer) -> Result<Built, RpcError> {
-        let body = Body::Transfer(Transfer {
-            to: parse_address("to", &fields.to)?,
-            to_text: fields.to,
-            amount: fields.amount.0,
-            fee: fields.fee.map_or(types::Amount::ZERO, |fee| fee.0),
-        });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn miner_register(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildMinerRegister,
-    ) -> Result<Built, RpcError> {
-        let BuildMinerRegister { name, capabilities, model_info } = fields;
-        let body = Body::MinerRegister(MinerRegister { name, capabilities, model_info });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn blob_init(&self, envelope: BuildEnvelope, fields: BuildBlobInit) -> Result<Built, RpcError> {
-        let BuildBlobInit { blob_id, content_type, total_bytes, content_hash } = fields;
-        let body = Body::BlobInit(BlobInit {
-            blob_id,
-            content_type,
-            total_bytes,
-            total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
-            content_hash: content_hash.0,
-        });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn blob_chunk(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildBlobChunk,
-    ) -> Result<Built, RpcError> {
-        let BuildBlobChunk { blob_id, chunk_index, chunk_data_base64 } = fields;
-        let chunk_data = STANDARD.decode(&chunk_data_base64).map_err(|e| {
-            RpcError::invalid("chunkDataBase64", e.to_string(), "standard base64 with padding")
-        })?;
-        let body = Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn blob_finalize(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildBlobFinalize,
-    ) -> Result<Built, RpcError> {
-        let body = Body::BlobFinalize(BlobFinalize { blob_id: fields.blob_id });
-        self.build(&self.sender(envelope)?, &body)
-    }
-
-    fn validator_vote(
-        &self,
-        envelope: BuildEnvelope,
-        fields: BuildValidatorVote,
-    ) -> Result<Built, RpcError> {
-        let BuildValidatorVote { candidate_key, power, expires_at } = fields;
-        let sender = self.sender(envelope)?;
-        let week = || sender.envelope.timestamp.saturating_add(VOTE_TTL_MS);
-        let body = Body::ValidatorVote(ValidatorVote {
-            candidate_key: candidate_key.0,
-            power,
-            expires_at: expires_at.unwrap_or_else(week),
-        });
-        self.build(&sender, &body)
-    }
+    module.into()
 }
 
 /// Who sends, with everything filled in.
@@ -302,6 +42,118 @@ struct Sender {
     from: String,
     public_key: types::PublicKey,
     envelope: Envelope,
+}
+
+impl Api {
+    fn build_kind(
+        &self,
+        builder: &Builder,
+        envelope: BuildEnvelope,
+        mut fields: Fields,
+    ) -> Result<Built, RpcError> {
+        let sender = self.sender(envelope)?;
+        // A member that is null counts as left out.
+        fields.retain(|_, value| !value.is_null());
+        self.complete(builder, &sender, &mut fields)?;
+        let text = Value::Object(fields).to_string();
+        let body = Body::parse(builder.spec.type_name, text.as_bytes()).map_err(bad_field)?;
+        self.build(&sender, &body)
+    }
+
+    /// Fills in what the caller left out.
+    fn complete(
+        &self,
+        builder: &Builder,
+        sender: &Sender,
+        fields: &mut Fields,
+    ) -> Result<(), RpcError> {
+        for field in builder.spec.fields {
+            let value = match field.filled {
+                Filled::ByCaller | Filled::Default | Filled::Computed => continue,
+                Filled::Sender => json!(sender.from),
+                Filled::Empty => match field.form {
+                    Form::Amount(_) => json!("0"),
+                    Form::Names | Form::Objects(_) => json!([]),
+                    Form::Address
+                    | Form::Base64
+                    | Form::Boolean
+                    | Form::Hash
+                    | Form::Integer(_)
+                    | Form::Key
+                    | Form::Text(_) => continue,
+                },
+            };
+            fields.entry(field.name).or_insert(value);
+        }
+        match builder.spec.type_name {
+            "AGENT_REQUEST" => complete_request(sender, fields),
+            "AGENT_FINISH" => self.complete_finish(fields),
+            "SOCIAL_BLOB_INIT" => complete_blob(fields),
+            "VALIDATOR_VOTE" => {
+                let week = || sender.envelope.timestamp.saturating_add(VOTE_TTL_MS);
+                fields.entry("expiresAt").or_insert_with(|| json!(week()));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The amounts are those that the run's steps give, pending ones counted.
+    fn complete_finish(&self, fields: &mut Fields) -> Result<(), RpcError> {
+        let run = text(fields, "agentRunId")?;
+        let run = run.parse().map_err(|e: types::text::ParseTextError| {
+            RpcError::invalid("agentRunId", e.got, e.expected)
+        })?;
+        let SettlementNow { total_tokens_out, fees, .. } = self.settlement_now(run)?;
+        fields.insert("totalTokensOut".to_owned(), json!(total_tokens_out));
+        fields.insert("minerReward".to_owned(), json!(fees.miner_reward.to_string()));
+        fields.insert("userRefund".to_owned(), json!(fees.user_refund.to_string()));
+        fields.insert("networkFee".to_owned(), json!(fees.network_fee.to_string()));
+        Ok(())
+    }
+}
+
+/// The run's id follows from sender, nonce and prompt, a new conversation's from `seed` and the time.
+fn complete_request(sender: &Sender, fields: &mut Fields) -> Result<(), RpcError> {
+    let Sender { from, envelope: Envelope { nonce, timestamp, .. }, .. } = sender;
+    let id = ids::compute_agent_run_id(from, *nonce, text(fields, "prompt")?);
+    let seed = match fields.remove("seed") {
+        None => None,
+        Some(Value::String(seed)) => Some(seed),
+        Some(other) => return Err(RpcError::invalid("seed", other.to_string(), "a string")),
+    };
+    if let (Some(seed), true) = (&seed, fields.contains_key("conversationId")) {
+        return Err(RpcError::invalid("seed", seed, "either conversationId or seed"));
+    }
+    fields.entry("conversationId").or_insert_with(|| {
+        json!(ids::compute_conversation_id(from, seed.as_deref(), *timestamp).to_string())
+    });
+    fields.insert("agentRunId".to_owned(), json!(id.to_string()));
+    Ok(())
+}
+
+fn complete_blob(fields: &mut Fields) -> Result<(), RpcError> {
+    let bytes = fields.get("totalBytes").unwrap_or(&Value::Null);
+    let bytes = bytes.as_u64().ok_or_else(|| {
+        RpcError::invalid("totalBytes", bytes.to_string(), "an integer of at least 1")
+    })?;
+    let chunks = bytes.div_ceil(BLOB_CHUNK_BYTES);
+    fields.insert("totalChunks".to_owned(), json!(chunks));
+    Ok(())
+}
+
+fn text<'a>(fields: &'a Fields, name: &'static str) -> Result<&'a str, RpcError> {
+    let value = fields.get(name).unwrap_or(&Value::Null);
+    value.as_str().ok_or_else(|| RpcError::invalid(name, value.to_string(), "a string"))
+}
+
+/// A field that is not of its form is a bad parameter.
+fn bad_field(refusal: Rejection) -> RpcError {
+    if refusal.code() == Code::Malformed {
+        let (field, got, expected) = (refusal.field(), refusal.got(), refusal.expected());
+        return RpcError::invalid(field.to_owned(), got, expected);
+    }
+    refusal.into()
 }
 
 impl Api {

@@ -49,7 +49,7 @@ impl Api {
     pub fn public_methods(&self) -> Methods {
         let groups: [Methods; 11] = [
             accounts::AccountsRpcServer::into_rpc(self.clone()).into(),
-            build::BuildRpcServer::into_rpc(self.clone()).into(),
+            build::methods(self),
             chain::ChainRpcServer::into_rpc(self.clone()).into(),
             compute::ComputeRpcServer::into_rpc(self.clone()).into(),
             discover::DiscoverRpcServer::into_rpc(self.clone()).into(),

@@ -1,16 +1,14 @@
 //! The methods. A test compares this list with what is registered.
 
-use super::{Kind, Method, Param};
+use super::{Builder, Kind, Method, Param};
 use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
-    BlocksQuery, BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest,
-    BuildAgentStep, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn, BuildEnvelope,
-    BuildMinerRegister, BuildTransfer, BuildValidatorVote, Built, ChainInfo, ConversationId,
-    EventFilter, EventKind, FeeSchedule, ForksView, HashText, MinerSelector, MinerView, NetInfo,
-    Page, PageOf, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery,
-    RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView,
-    SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
+    BlocksQuery, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
+    FeeSchedule, ForksView, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf, PeerQuery,
+    PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView, SendAnswer,
+    SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView,
+    TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -168,80 +166,17 @@ fn computed() -> Vec<Method> {
     ]
 }
 
-fn builder(name: &'static str, summary: &'static str, fields: Param) -> Method {
-    let envelope =
-        Param::required::<BuildEnvelope>("envelope", "from, publicKey, nonce, timestamp");
-    Method::new::<Built>(name, summary)
-        .param(envelope.spread())
-        .param(fields.spread())
-        .errors(&[REJECTED])
-}
-
+/// One method for each kind, made from its declaration.
 fn builders() -> Vec<Method> {
-    const FIELDS: &str = "the members of the kind";
-    vec![
-        builder(
-            "ombra_buildChatTurn",
-            "An unsigned CHAT_TURN.",
-            Param::required::<BuildChatTurn>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildAgentRequest",
-            "An unsigned AGENT_REQUEST; the run's id is filled in.",
-            Param::required::<BuildAgentRequest>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildAgentClaim",
-            "An unsigned AGENT_CLAIM.",
-            Param::required::<BuildAgentClaim>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildAgentStep",
-            "An unsigned AGENT_STEP.",
-            Param::required::<BuildAgentStep>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildAgentFinish",
-            "An unsigned AGENT_FINISH; the amounts are filled in.",
-            Param::required::<BuildAgentFinish>("fields", FIELDS),
-        )
-        .errors(&[REJECTED, NOT_FOUND]),
-        builder(
-            "ombra_buildAgentCancel",
-            "An unsigned AGENT_CANCEL.",
-            Param::required::<BuildAgentCancel>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildTransfer",
-            "An unsigned TRANSFER.",
-            Param::required::<BuildTransfer>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildMinerRegister",
-            "An unsigned MINER_REGISTER.",
-            Param::required::<BuildMinerRegister>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildBlobInit",
-            "An unsigned SOCIAL_BLOB_INIT.",
-            Param::required::<BuildBlobInit>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildBlobChunk",
-            "An unsigned SOCIAL_BLOB_CHUNK.",
-            Param::required::<BuildBlobChunk>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildBlobFinalize",
-            "An unsigned SOCIAL_BLOB_FINALIZE.",
-            Param::required::<BuildBlobFinalize>("fields", FIELDS),
-        ),
-        builder(
-            "ombra_buildValidatorVote",
-            "An unsigned VALIDATOR_VOTE.",
-            Param::required::<BuildValidatorVote>("fields", FIELDS),
-        ),
-    ]
+    let method = |builder: &'static Builder| {
+        let envelope =
+            Param::required::<BuildEnvelope>("envelope", "from, publicKey, nonce, timestamp");
+        Method::new::<Built>(&builder.method, &builder.summary)
+            .param(envelope.spread())
+            .param(Param::fields(builder))
+            .errors(builder.errors())
+    };
+    Builder::all().iter().map(method).collect()
 }
 
 fn pool() -> Vec<Method> {

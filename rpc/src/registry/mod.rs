@@ -2,6 +2,7 @@
 //! are checked against, and what metrics are labelled with.
 
 mod bind;
+mod builder;
 mod list;
 mod openrpc;
 mod param;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 pub(crate) use bind::{bind, count_elements};
+pub(crate) use builder::Builder;
+pub use builder::builder_signatures;
 pub use openrpc::document;
 pub use param::Param;
 pub(crate) use param::describe;

@@ -4,6 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::builder::Builder;
 use crate::error::RpcError;
 
 /// A parameter: its name, its type, and how it may be given by name.
@@ -19,8 +20,33 @@ pub struct Param {
     pub aliases: &'static [&'static str],
     /// For an object: its members, which a call by name may give directly.
     pub members: Vec<String>,
-    schema: fn(&mut SchemaGenerator) -> Schema,
-    check: fn(&str) -> Option<Fault>,
+    shape: Shape,
+}
+
+/// What a parameter is made of.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// A type.
+    Type { schema: fn(&mut SchemaGenerator) -> Schema, fault: fn(&str) -> Option<Fault> },
+    /// The fields of a kind, as its builder takes them.
+    Fields(&'static Builder),
+}
+
+impl Shape {
+    fn schema(self, generator: &mut SchemaGenerator) -> Schema {
+        match self {
+            Self::Type { schema, .. } => schema(generator),
+            Self::Fields(builder) => builder.schema(generator),
+        }
+    }
+
+    /// What is wrong with a given value.
+    fn fault(self, value: &str) -> Option<Fault> {
+        match self {
+            Self::Type { fault, .. } => fault(value),
+            Self::Fields(builder) => builder.fault(value),
+        }
+    }
 }
 
 impl Param {
@@ -36,8 +62,7 @@ impl Param {
             is_required: true,
             aliases: &[],
             members: Vec::new(),
-            schema: SchemaGenerator::subschema_for::<T>,
-            check: fault::<T>,
+            shape: Shape::Type { schema: SchemaGenerator::subschema_for::<T>, fault: fault::<T> },
         }
     }
 
@@ -50,11 +75,23 @@ impl Param {
         Self { is_required: false, ..Self::required::<T>(name, summary) }
     }
 
+    /// The fields of a kind, as its builder takes them; a call by name may give them directly.
+    pub(super) fn fields(builder: &'static Builder) -> Self {
+        Self {
+            name: "fields",
+            summary: "the fields of the kind",
+            is_required: true,
+            aliases: &[],
+            members: builder.members().into_iter().map(str::to_owned).collect(),
+            shape: Shape::Fields(builder),
+        }
+    }
+
     /// Whose members a call by name may give directly.
     #[must_use]
     pub(super) fn spread(self) -> Self {
         let mut generator = SchemaGenerator::default();
-        let schema = (self.schema)(&mut generator);
+        let schema = self.shape.schema(&mut generator);
         let place = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
         let own = place.rsplit('/').next().and_then(|name| generator.definitions().get(name));
         let members = own.map(members).unwrap_or_default();
@@ -68,7 +105,7 @@ impl Param {
     }
 
     pub(super) fn schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.schema)(generator)
+        self.shape.schema(generator)
     }
 
     pub(super) fn is_named(&self, name: &str) -> bool {
@@ -84,7 +121,7 @@ impl Param {
         if value == "null" && !self.is_required {
             return Ok(());
         }
-        let Some(Fault { path, got, expected }) = (self.check)(value) else { return Ok(()) };
+        let Some(Fault { path, got, expected }) = self.shape.fault(value) else { return Ok(()) };
         let field = match (path.as_str(), self.members.is_empty()) {
             ("", _) => self.name.to_owned(),
             (_, true) => format!("{}.{path}", self.name),

@@ -119,7 +119,7 @@ impl AccountTx {
             Body::Transfer(transfer) => Some(transfer),
             _ => None,
         };
-        let to = transfer.map(|transfer| transfer.to);
+        let to = transfer.map(|transfer| transfer.to.address);
         let direction = match (tx.from() == account, to == Some(account)) {
             (true, true) => Direction::Own,
             (true, false) => Direction::Out,

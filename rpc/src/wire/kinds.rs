@@ -1,4 +1,4 @@
-//! Schemas of transactions, one for each type, by the table of docs/protocol.md section 5.
+//! Schemas of transactions, one for each type, made from the kinds' declarations.
 //!
 //! They are open: a signer may add members of its own, which are hashed and kept.
 
@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use types::Body;
+use types::forks::Fork;
 use types::params::INTEGER_MAX;
-use types::tx::{
-    ATTACHMENT_TYPES, ATTACHMENTS_MAX, FINISH_STATUSES, HARDWARE_TIERS, ROLES, TOOL_CALLS_MAX,
+use types::tx::spec::{
+    AmountLimit, FieldSpec, Filled, Form, IntegerLimit, IntegerMax, KindSpec, ListLimit, Presence,
+    TextLimit,
 };
 
 use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
@@ -62,204 +65,114 @@ impl JsonSchema for UnsignedTx {
     }
 }
 
-/// A form that members have.
-#[derive(Clone, Copy)]
-enum Form {
-    Address,
-    Amount,
-    BlobId,
-    Boolean,
-    Hash,
-    Integer,
-    Key,
-    Signature,
-    Text,
-    Texts,
-    OneOf(&'static [&'static str]),
-    /// At most so many objects with these members.
-    Objects(&'static [Member], usize),
+/// Members beside `type` that every transaction has.
+fn common(generator: &mut SchemaGenerator) -> [(&'static str, Value); 4] {
+    [
+        ("from", Form::Address.schema(generator)),
+        ("nonce", INTEGER.schema(generator)),
+        ("timestamp", INTEGER.schema(generator)),
+        ("publicKey", Form::Key.schema(generator)),
+    ]
 }
 
-/// The name of a member, and its form.
-type Member = (&'static str, Form);
-
-/// A type, and the members that only it has.
-struct Kind {
-    name: &'static str,
-    required: &'static [Member],
-    optional: &'static [Member],
+/// Members that every transaction may have.
+fn maybe(generator: &mut SchemaGenerator) -> [(&'static str, Value); 3] {
+    [
+        ("chainId", json!({ "type": "string" })),
+        ("hash", Form::Hash.schema(generator)),
+        ("signature", generator.subschema_for::<SignatureText>().to_value()),
+    ]
 }
 
-const fn kind(
-    name: &'static str,
-    required: &'static [Member],
-    optional: &'static [Member],
-) -> Kind {
-    Kind { name, required, optional }
+/// Nonces and times.
+const INTEGER: Form =
+    Form::Integer(IntegerLimit { min: 0, max: IntegerMax::Fixed(INTEGER_MAX), unit: "" });
+
+/// The schema of a declared field, with what it is.
+pub(crate) fn field_schema(field: &FieldSpec, generator: &mut SchemaGenerator) -> Value {
+    let mut schema = field.form.schema(generator);
+    if let Some(members) = schema.as_object_mut() {
+        members.insert("description".to_owned(), field.doc().into());
+    }
+    schema
 }
 
-/// In the order of the protocol's table.
-const KINDS: [Kind; 12] = [
-    kind(
-        "CHAT_TURN",
-        &[("conversationId", Form::Hash), ("role", Form::OneOf(ROLES)), ("content", Form::Text)],
-        &[
-            ("contentBlobId", Form::BlobId),
-            ("parentTurnHash", Form::Hash),
-            ("agentRunId", Form::Hash),
-            ("attachments", Form::Objects(ATTACHMENT, ATTACHMENTS_MAX)),
-        ],
-    ),
-    kind(
-        "AGENT_REQUEST",
-        &[
-            ("agentRunId", Form::Hash),
-            ("conversationId", Form::Hash),
-            ("prompt", Form::Text),
-            ("toolsWhitelist", Form::Texts),
-            ("maxFee", Form::Amount),
-            ("maxSteps", Form::Integer),
-        ],
-        &[("promptBlobId", Form::BlobId), ("modelHint", Form::Text)],
-    ),
-    kind(
-        "AGENT_CLAIM",
-        &[
-            ("agentRunId", Form::Hash),
-            ("minerAddress", Form::Address),
-            ("modelInfo", Form::Text),
-            ("hardwareTier", Form::OneOf(HARDWARE_TIERS)),
-        ],
-        &[],
-    ),
-    kind(
-        "AGENT_STEP",
-        &[
-            ("agentRunId", Form::Hash),
-            ("stepIndex", Form::Integer),
-            ("outputTokens", Form::Integer),
-            ("outputHash", Form::Hash),
-        ],
-        &[
-            ("thoughtBlobId", Form::BlobId),
-            ("toolCalls", Form::Objects(TOOL_CALL, TOOL_CALLS_MAX)),
-            ("outputBlobId", Form::BlobId),
-        ],
-    ),
-    kind(
-        "AGENT_FINISH",
-        &[
-            ("agentRunId", Form::Hash),
-            ("totalTokensOut", Form::Integer),
-            ("status", Form::OneOf(FINISH_STATUSES)),
-            ("minerReward", Form::Amount),
-            ("userRefund", Form::Amount),
-            ("networkFee", Form::Amount),
-        ],
-        &[("finalAnswerInline", Form::Text), ("finalAnswerBlobId", Form::BlobId)],
-    ),
-    kind("AGENT_CANCEL", &[("agentRunId", Form::Hash)], &[]),
-    kind(
-        "TRANSFER",
-        &[("to", Form::Address), ("amount", Form::Amount), ("fee", Form::Amount)],
-        &[],
-    ),
-    kind(
-        "MINER_REGISTER",
-        &[("name", Form::Text), ("capabilities", Form::Texts), ("modelInfo", Form::Text)],
-        &[],
-    ),
-    kind(
-        "SOCIAL_BLOB_INIT",
-        &[
-            ("blobId", Form::BlobId),
-            ("contentType", Form::Text),
-            ("totalBytes", Form::Integer),
-            ("totalChunks", Form::Integer),
-            ("contentHash", Form::Hash),
-        ],
-        &[],
-    ),
-    kind(
-        "SOCIAL_BLOB_CHUNK",
-        &[("blobId", Form::BlobId), ("chunkIndex", Form::Integer), ("chunkDataBase64", Form::Text)],
-        &[],
-    ),
-    kind("SOCIAL_BLOB_FINALIZE", &[("blobId", Form::BlobId)], &[]),
-    kind(
-        "VALIDATOR_VOTE",
-        &[("candidateKey", Form::Key), ("power", Form::Integer), ("expiresAt", Form::Integer)],
-        &[],
-    ),
-];
+/// A form as a JSON schema.
+trait Schematic {
+    fn schema(&self, generator: &mut SchemaGenerator) -> Value;
+}
 
-const ATTACHMENT: &[Member] = &[("type", Form::OneOf(ATTACHMENT_TYPES)), ("blobId", Form::BlobId)];
-
-const TOOL_CALL: &[Member] = &[
-    ("name", Form::Text),
-    ("argsHash", Form::Hash),
-    ("resultHash", Form::Hash),
-    ("durationMs", Form::Integer),
-    ("ok", Form::Boolean),
-];
-
-/// What every transaction has beside `type`.
-const COMMON: &[Member] = &[
-    ("from", Form::Address),
-    ("nonce", Form::Integer),
-    ("timestamp", Form::Integer),
-    ("publicKey", Form::Key),
-];
-
-/// What every transaction may have.
-const MAYBE: &[Member] =
-    &[("chainId", Form::Text), ("hash", Form::Hash), ("signature", Form::Signature)];
-
-impl Form {
-    fn schema(self, generator: &mut SchemaGenerator) -> Value {
+impl Schematic for Form {
+    fn schema(&self, generator: &mut SchemaGenerator) -> Value {
         match self {
             Self::Address => generator.subschema_for::<AddressText>().to_value(),
-            Self::Amount => generator.subschema_for::<AmountText>().to_value(),
-            Self::BlobId => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$" }),
+            Self::Amount(_) => generator.subschema_for::<AmountText>().to_value(),
             Self::Boolean => json!({ "type": "boolean" }),
             Self::Hash => generator.subschema_for::<HashText>().to_value(),
-            Self::Integer => json!({ "type": "integer", "minimum": 0, "maximum": INTEGER_MAX }),
+            Self::Integer(IntegerLimit { min, max, unit: _ }) => {
+                let max = match max {
+                    IntegerMax::Fixed(max) => *max,
+                    IntegerMax::MaxBlobBytes => INTEGER_MAX,
+                };
+                json!({ "type": "integer", "minimum": min, "maximum": max })
+            }
             Self::Key => generator.subschema_for::<PublicKeyText>().to_value(),
-            Self::Signature => generator.subschema_for::<SignatureText>().to_value(),
-            Self::Text => json!({ "type": "string" }),
-            Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Self::OneOf(words) => json!({ "type": "string", "enum": words }),
-            Self::Objects(members, most) => {
-                let properties = properties(members, generator);
-                let required = names(members);
+            Self::Text(TextLimit::Bytes { min: 0, max }) => {
+                json!({ "type": "string", "maxLength": max })
+            }
+            // A text of some bytes has at least one character, and at most as many as bytes.
+            Self::Text(TextLimit::Bytes { min: _, max }) => {
+                json!({ "type": "string", "minLength": 1, "maxLength": max })
+            }
+            Self::Text(TextLimit::BlobId) => {
+                json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$" })
+            }
+            Self::Text(TextLimit::OneOf(words)) => json!({ "type": "string", "enum": words }),
+            Self::Names => json!({
+                "type": "array", "maxItems": 64, "uniqueItems": true,
+                "items": { "type": "string", "maxLength": 64 },
+            }),
+            Self::Base64 => json!({ "type": "string", "contentEncoding": "base64" }),
+            Self::Objects(ListLimit { members, max }) => {
+                let properties = properties(members.iter(), generator);
+                let required: Vec<&str> = members.iter().map(|member| member.name).collect();
                 let item = json!({
                     "type": "object", "required": required, "properties": properties,
                 });
-                json!({ "type": "array", "maxItems": most, "items": item })
+                json!({ "type": "array", "maxItems": max, "items": item })
             }
         }
     }
 }
 
-fn properties(members: &[Member], generator: &mut SchemaGenerator) -> Map<String, Value> {
-    members.iter().map(|(name, form)| ((*name).to_owned(), form.schema(generator))).collect()
+fn properties<'a>(
+    fields: impl Iterator<Item = &'a FieldSpec>,
+    generator: &mut SchemaGenerator,
+) -> Map<String, Value> {
+    fields.map(|field| (field.name.to_owned(), field_schema(field, generator))).collect()
 }
 
-fn names(members: &[Member]) -> Vec<&'static str> {
-    members.iter().map(|(name, _)| *name).collect()
-}
-
-impl Kind {
-    fn schema(&self, generator: &mut SchemaGenerator) -> Value {
-        let Self { name, required, optional } = *self;
-        let mut all = Map::from_iter([("type".to_owned(), json!({ "const": name }))]);
-        for members in [COMMON, required, optional, MAYBE] {
-            all.extend(properties(members, generator));
-        }
-        let needed = [COMMON, required].concat();
-        let needed: Vec<_> = std::iter::once("type").chain(names(&needed)).collect();
-        json!({ "type": "object", "required": needed, "properties": all })
+fn kind_schema(kind: &KindSpec, generator: &mut SchemaGenerator) -> Value {
+    let mut all = Map::from_iter([("type".to_owned(), json!({ "const": kind.type_name }))]);
+    let common = common(generator);
+    let needed: Vec<&str> = std::iter::once("type")
+        .chain(common.iter().map(|(name, _)| *name))
+        .chain(with(kind, Presence::Required).map(|field| field.name))
+        .collect();
+    let needed = json!(needed);
+    let owned = |(name, schema): (&str, Value)| (name.to_owned(), schema);
+    all.extend(common.into_iter().map(owned));
+    for presence in [Presence::Required, Presence::Optional] {
+        all.extend(properties(with(kind, presence), generator));
     }
+    all.extend(maybe(generator).into_iter().map(owned));
+    let doc = kind.doc();
+    json!({ "type": "object", "description": doc, "required": needed, "properties": all })
+}
+
+/// The fields of a kind that must be there, or those that may.
+fn with(kind: &KindSpec, presence: Presence) -> impl Iterator<Item = &'static FieldSpec> {
+    kind.fields.iter().filter(move |field| field.presence == presence)
 }
 
 /// A schema that says by the member `type` which one of the kinds' holds. Theirs are defined on
@@ -267,11 +180,12 @@ impl Kind {
 fn one_of_the_kinds(generator: &mut SchemaGenerator) -> Schema {
     // In order of names, whatever order a map keeps.
     let mut mapping = BTreeMap::new();
-    for kind in &KINDS {
-        let schema = kind.schema(generator);
-        generator.definitions_mut().insert(kind.name.to_owned(), schema);
+    for kind in Body::KINDS {
+        let schema = kind_schema(kind, generator);
+        let name = kind.type_name;
+        generator.definitions_mut().insert(name.to_owned(), schema);
         let path = generator.settings().definitions_path.trim_end_matches('/');
-        mapping.insert(kind.name, format!("#{path}/{}", kind.name));
+        mapping.insert(name, format!("#{path}/{name}"));
     }
     let any: Vec<Value> = mapping.values().map(|place| json!({ "$ref": place })).collect();
     json_schema!({
@@ -279,6 +193,76 @@ fn one_of_the_kinds(generator: &mut SchemaGenerator) -> Schema {
         "oneOf": any,
         "discriminator": { "propertyName": "type", "mapping": mapping },
     })
+}
+
+/// The declarations of all kinds, for libraries in other languages: docs/kinds.json.
+#[must_use]
+pub fn kinds_document() -> Value {
+    let kinds: Vec<Value> = Body::KINDS.iter().map(declaration).collect();
+    json!({ "kinds": kinds })
+}
+
+fn declaration(kind: &KindSpec) -> Value {
+    let KindSpec { type_name, name, section, fork, .. } = *kind;
+    let fields = |presence| -> Vec<Value> { with(kind, presence).map(field_declaration).collect() };
+    json!({
+        "type": type_name,
+        "name": name,
+        "doc": kind.doc(),
+        "section": section,
+        "fork": fork.map(Fork::name),
+        "required": fields(Presence::Required),
+        "optional": fields(Presence::Optional),
+    })
+}
+
+/// The name, form and limits of a field as flat members; what is not limited is left out.
+fn field_declaration(field: &FieldSpec) -> Value {
+    let (form, limits) = match field.form {
+        Form::Address => ("address", json!({})),
+        Form::Amount(AmountLimit::Any) => ("amount", json!({ "unit": "micro" })),
+        Form::Amount(AmountLimit::AtLeast(param)) => {
+            ("amount", json!({ "unit": "micro", "minParam": param.name() }))
+        }
+        Form::Base64 => ("base64", json!({})),
+        Form::Boolean => ("boolean", json!({})),
+        Form::Hash => ("hash", json!({})),
+        Form::Integer(IntegerLimit { min, max, unit }) => match max {
+            IntegerMax::Fixed(max) => ("integer", json!({ "min": min, "max": max, "unit": unit })),
+            IntegerMax::MaxBlobBytes => {
+                let param = "maxBlobBytes";
+                let limits = json!({
+                    "min": min, "max": INTEGER_MAX, "maxParam": param, "unit": unit,
+                });
+                ("integer", limits)
+            }
+        },
+        Form::Key => ("key", json!({})),
+        Form::Names => ("names", json!({})),
+        Form::Objects(ListLimit { members, max }) => {
+            let members: Vec<Value> = members.iter().map(field_declaration).collect();
+            ("objects", json!({ "members": members, "max": max }))
+        }
+        Form::Text(TextLimit::BlobId) => ("blobId", json!({})),
+        Form::Text(TextLimit::Bytes { min, max }) => {
+            ("text", json!({ "minBytes": min, "maxBytes": max }))
+        }
+        Form::Text(TextLimit::OneOf(words)) => ("word", json!({ "words": words })),
+    };
+    let filled = match field.filled {
+        Filled::ByCaller => Value::Null,
+        Filled::Empty => "empty".into(),
+        Filled::Sender => "sender".into(),
+        Filled::Default => "default".into(),
+        Filled::Computed => "computed".into(),
+    };
+    let mut all = json!({ "name": field.name, "form": form, "doc": field.doc() });
+    if let (Value::Object(all), Value::Object(limits)) = (&mut all, limits) {
+        let filled = Some(filled).filter(|filled| !filled.is_null());
+        all.extend(filled.map(|filled| ("filled".to_owned(), filled)));
+        all.extend(limits.into_iter().filter(|(_, limit)| *limit != ""));
+    }
+    all
 }
 
 #[cfg(test)]

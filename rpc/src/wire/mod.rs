@@ -21,12 +21,7 @@ mod turn;
 
 pub use account::{AccountTx, AccountView, Direction};
 pub use block::{BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView};
-pub use build::{
-    BuildAgentCancel, BuildAgentClaim, BuildAgentFinish, BuildAgentRequest, BuildAgentStep,
-    BuildAttachment, BuildBlobChunk, BuildBlobFinalize, BuildBlobInit, BuildChatTurn,
-    BuildEnvelope, BuildMinerRegister, BuildToolCall, BuildTransfer, BuildValidatorVote, Built,
-    SignedParts,
-};
+pub use build::{BuildEnvelope, Built, SignedParts};
 pub use chain::{
     BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,
     ForkVotesView, Forks, ForksView, NetInfo, PeerView, SignedChoiceView, SupplyView,
@@ -34,7 +29,8 @@ pub use chain::{
 };
 pub use directory::{BlobView, MinerView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
-pub use kinds::{TxObject, UnsignedTx};
+pub(crate) use kinds::field_schema;
+pub use kinds::{TxObject, UnsignedTx, kinds_document};
 pub use params::{
     BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, Page, PageLimit, PeerQuery,
     ProofQuery, RunQuery, TxTexts, WaitOptions,

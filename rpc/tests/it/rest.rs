@@ -1,7 +1,7 @@
 //! REST as the public clients meet it.
 
 use serde_json::{Value, json};
-use types::build::{Envelope, build_transfer_tx};
+use types::build::{Envelope, build_tx};
 use types::tx::{AgentClaim, AgentFinish, Transfer};
 use types::{
     Address, Amount, Blob, Body, CheckedTx, Event, Hash, Keypair, Params, Settlement, SizeLimits,
@@ -66,7 +66,7 @@ async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
     let text = |high, low, nonce| {
         let to = Transfer::new(key(1).address(), Amount::new(1), Amount::ZERO);
         let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
-        build_transfer_tx(&wide_key(high, low), to, &envelope)
+        build_tx(&wide_key(high, low), &to.into(), &envelope)
     };
     let pending = tx(&text(high, low, 0));
     let queued = texts.iter().map(|(_, high, low)| tx(&text(*high, *low, 1))).collect();

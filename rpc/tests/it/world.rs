@@ -373,7 +373,7 @@ fn event(state: &State, tx: &CheckedTx) -> Option<Event> {
             }
         }
         Body::Transfer(body) => {
-            Event::Transferred { to: body.to, amount: body.amount, fee: body.fee }
+            Event::Transferred { to: body.to.address, amount: body.amount, fee: body.fee }
         }
         Body::MinerRegister(_) => Event::MinerRegistered { miner_id: state.miners[&from].miner_id },
         _ => return None,
@@ -514,7 +514,8 @@ impl Accounts for World {
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
         let concerns = |tx: &CheckedTx| {
-            let to = if let Body::Transfer(body) = tx.body() { Some(body.to) } else { None };
+            let to =
+                if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
             tx.from() == *address || to == Some(*address)
         };
         let mut places = self.all_places(concerns);

@@ -25,8 +25,8 @@ impl Kind for Transfer {
     }
 
     fn check(&self, _: &Transaction, _: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
-        let Self { to, to_text: _, amount, fee } = self;
-        Ok(Plan { to: *to, amount: *amount, fee: *fee })
+        let Self { to, amount, fee } = self;
+        Ok(Plan { to: to.address, amount: *amount, fee: *fee })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -341,7 +341,7 @@ impl Model {
                 self.end(body.agent_run_id, "cancelled", None, (0, refund, 0));
             }
             Body::Transfer(body) => {
-                self.give(body.to, i128::from(body.amount.get()));
+                self.give(body.to.address, i128::from(body.amount.get()));
                 self.give(self.proposer, i128::from(body.fee.get()));
             }
             Body::MinerRegister(_) => {}

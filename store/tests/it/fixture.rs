@@ -11,7 +11,7 @@ use types::ids::compute_agent_run_id;
 use types::transaction::SizeLimits;
 use types::tx::{
     AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize, BlobInit, ChatTurn,
-    MinerAddress, MinerRegister, ToolCall, Transfer,
+    MinerRegister, ToolCall, Transfer,
 };
 use types::{
     Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Supply, Transaction,
@@ -118,7 +118,7 @@ impl Wallet {
         let address = self.address();
         self.tx(&Body::AgentClaim(AgentClaim {
             agent_run_id: run,
-            miner_address: MinerAddress { address, text: address.to_string() },
+            miner_address: address.into(),
             model_info: "qwen2.5-coder-32b-q4".into(),
             hardware_tier: "workstation".into(),
         }))

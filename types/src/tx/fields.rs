@@ -127,10 +127,6 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.parsed(key)
     }
 
-    pub(crate) fn optional_hash(&self, key: &str) -> Result<Option<Hash>, Rejection> {
-        if self.has(key) { self.hash(key).map(Some) } else { Ok(None) }
-    }
-
     pub(crate) fn amount(&self, key: &str) -> Result<Amount, Rejection> {
         self.parsed(key)
     }
@@ -164,19 +160,13 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.array(key)?.iter().map(read).collect()
     }
 
-    /// An optional array of objects.
-    pub(crate) fn optional_objects<T>(
+    /// An array of objects.
+    pub(crate) fn objects<T>(
         &self,
         key: &str,
         read: impl Fn(&Fields<'_, 'b>) -> Result<T, Rejection>,
-    ) -> Result<Option<Vec<T>>, Rejection> {
-        if !self.has(key) {
-            return Ok(None);
-        }
+    ) -> Result<Vec<T>, Rejection> {
         let items = self.array(key)?.iter().enumerate();
-        items
-            .map(|(index, item)| read(&Fields::at(item, Path::Element(key, index))?))
-            .collect::<Result<_, _>>()
-            .map(Some)
+        items.map(|(index, item)| read(&Fields::at(item, Path::Element(key, index))?)).collect()
     }
 }

@@ -1,41 +1,22 @@
 //! MINER_REGISTER: an entry in the miner directory (docs/protocol.md section 5.9).
 
-use super::fields::Fields;
-use super::{Kind, StaticView, limits};
-use crate::Rejection;
-use crate::json::ObjectWriter;
+use super::Kind;
+use super::declare::declare;
+use super::spec::LABEL;
 
-/// The fields of MINER_REGISTER.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MinerRegister {
-    /// At most 256 bytes.
-    pub name: String,
-    /// At most 64 entries of 64 bytes, each once.
-    pub capabilities: Vec<String>,
-    /// At most 256 bytes.
-    pub model_info: String,
-}
-
-impl Kind for MinerRegister {
-    const TYPE: &'static str = "MINER_REGISTER";
-
-    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection> {
-        Ok(Self {
-            name: fields.string("name")?,
-            capabilities: fields.strings("capabilities")?,
-            model_info: fields.string("modelInfo")?,
-        })
-    }
-
-    fn write_required(&self, out: &mut ObjectWriter<'_>) {
-        out.string("name", &self.name);
-        out.strings("capabilities", &self.capabilities);
-        out.string("modelInfo", &self.model_info);
-    }
-
-    fn check_static(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
-        limits::label("name", &self.name)?;
-        limits::name_list("capabilities", &self.capabilities)?;
-        limits::label("modelInfo", &self.model_info)
+declare! {
+    /// Writes the sender's entry in the miner directory.
+    kind MinerRegister = "MINER_REGISTER", section "5.9" {
+        required {
+            /// A name for people, at most 256 bytes.
+            name "name": String, Text(LABEL);
+            /// What the miner can do: at most 64 entries of 64 bytes, each once.
+            capabilities "capabilities": Vec<String>, Names, filled Empty;
+            /// The miner's model, at most 256 bytes.
+            model_info "modelInfo": String, Text(LABEL);
+        }
+        optional {}
     }
 }
+
+impl Kind for MinerRegister {}

@@ -1,4 +1,4 @@
-//! The kinds of transactions: one file each, with its fields, its limits and its written order.
+//! The kinds of transactions: one file each, with the declaration of its fields.
 //!
 //! A kind says here what a wallet needs; what it does to the state is in the file of the same name
 //! in the crate `state`. CONTRIBUTING.md has the recipe for a new one.
@@ -12,29 +12,27 @@ mod blob_chunk;
 mod blob_finalize;
 mod blob_init;
 mod chat_turn;
+pub(crate) mod declare;
 pub(crate) mod fields;
-mod limits;
 mod miner_register;
+pub mod spec;
 mod transfer;
 mod validator_vote;
+pub(crate) mod value;
 
+use declare::{Declared, Members};
 use fields::Fields;
+use spec::KindSpec;
 
-pub use agent_cancel::AgentCancel;
-pub use agent_claim::{AgentClaim, HARDWARE_TIERS, MinerAddress};
-pub use agent_finish::{AgentFinish, FINISH_STATUSES};
-pub use agent_request::AgentRequest;
-pub use agent_step::{AgentStep, TOOL_CALLS_MAX, ToolCall};
-pub use blob_chunk::BlobChunk;
-pub use blob_finalize::BlobFinalize;
-pub use blob_init::BlobInit;
-pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ChatTurn, ROLES};
-pub use miner_register::MinerRegister;
-pub use transfer::Transfer;
-pub use validator_vote::ValidatorVote;
+pub use agent_claim::HARDWARE_TIERS;
+pub use agent_finish::FINISH_STATUSES;
+pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
+pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
+pub use value::WrittenAddress;
 
 use crate::forks::Fork;
-use crate::json::ObjectWriter;
+use crate::json::{self, ObjectWriter};
+use crate::params::JSON_DEPTH_MAX;
 use crate::{Address, Code, Hash, Params, Rejection};
 
 /// What a kind's static check may look at.
@@ -46,20 +44,13 @@ pub(crate) struct StaticView<'a> {
     pub(crate) timestamp: u64,
 }
 
-/// What every kind provides: reading, writing, and the limits that need no state.
-pub(crate) trait Kind: Sized {
-    /// The text of the member `type`.
-    const TYPE: &'static str;
-    /// The fork that the kind needs; none if it is valid from block 1 on (docs/protocol.md section 8).
-    const FORK: Option<Fork> = None;
-    /// Reads the kind's own members. Errors are MALFORMED.
-    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection>;
-    /// Writes the members that stand before `nonce`, in the order of the protocol's table.
-    fn write_required(&self, out: &mut ObjectWriter<'_>);
-    /// Writes the optional members that are present, in the order of the protocol's table.
-    fn write_optional(&self, _out: &mut ObjectWriter<'_>) {}
-    /// Checks limits and enumerations. Errors are INVALID_FIELD.
-    fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection>;
+/// What a kind adds to its declaration.
+pub(crate) trait Kind: Declared {
+    /// Checks what the limits of single fields cannot say. Errors are INVALID_FIELD.
+    fn check_together(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
+        let _ = view;
+        Ok(())
+    }
     /// What the transaction works on, if others can stand in its way there.
     fn subject(&self) -> Option<Subject<'_>> {
         None
@@ -85,12 +76,23 @@ pub enum Subject<'a> {
 /// The one list of kinds: makes [`Body`] and everything that asks a body's kind.
 macro_rules! kinds {
     // `$d` is a dollar sign, for the macro that this one writes.
-    ($d:tt; $($(#[$doc:meta])* $kind:ident,)*) => {
+    ($d:tt; $($module:ident::$kind:ident,)*) => {
+        $(pub use $module::$kind;)*
+
         /// What a transaction does: the fields of its kind. In the order of the protocol's table.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Body {
-            $($(#[$doc])* $kind($kind),)*
+            $(
+                #[doc = stringify!($kind)]
+                $kind($kind),
+            )*
         }
+
+        $(impl From<$kind> for Body {
+            fn from(fields: $kind) -> Self {
+                Self::$kind(fields)
+            }
+        })*
 
         /// Does the same with the fields of a [`Body`](crate::Body), whatever its kind:
         /// `for_kind!(body, fields => check(fields))`.
@@ -106,6 +108,9 @@ macro_rules! kinds {
         impl Body {
             /// Every `type` of this chain, in the order of the protocol's table.
             pub const TYPES: &'static [&'static str] = &[$($kind::TYPE,)*];
+
+            /// The declarations of every kind, in the same order.
+            pub const KINDS: &'static [KindSpec] = &[$($kind::SPEC,)*];
 
             pub(crate) fn read(
                 type_name: &str,
@@ -129,7 +134,7 @@ macro_rules! kinds {
             #[must_use]
             pub const fn fork(&self) -> Option<Fork> {
                 match self {
-                    $(Self::$kind(_) => $kind::FORK,)*
+                    $(Self::$kind(_) => $kind::SPEC.fork,)*
                 }
             }
         }
@@ -137,30 +142,18 @@ macro_rules! kinds {
 }
 
 kinds! { $;
-    /// CHAT_TURN.
-    ChatTurn,
-    /// AGENT_REQUEST.
-    AgentRequest,
-    /// AGENT_CLAIM.
-    AgentClaim,
-    /// AGENT_STEP.
-    AgentStep,
-    /// AGENT_FINISH.
-    AgentFinish,
-    /// AGENT_CANCEL.
-    AgentCancel,
-    /// TRANSFER.
-    Transfer,
-    /// MINER_REGISTER.
-    MinerRegister,
-    /// SOCIAL_BLOB_INIT.
-    BlobInit,
-    /// SOCIAL_BLOB_CHUNK.
-    BlobChunk,
-    /// SOCIAL_BLOB_FINALIZE.
-    BlobFinalize,
-    /// VALIDATOR_VOTE.
-    ValidatorVote,
+    chat_turn::ChatTurn,
+    agent_request::AgentRequest,
+    agent_claim::AgentClaim,
+    agent_step::AgentStep,
+    agent_finish::AgentFinish,
+    agent_cancel::AgentCancel,
+    transfer::Transfer,
+    miner_register::MinerRegister,
+    blob_init::BlobInit,
+    blob_chunk::BlobChunk,
+    blob_finalize::BlobFinalize,
+    validator_vote::ValidatorVote,
 }
 
 fn unsupported(type_name: &str) -> Rejection {
@@ -169,6 +162,16 @@ fn unsupported(type_name: &str) -> Rejection {
 }
 
 impl Body {
+    /// Reads the own fields of a kind from the text of a JSON object, whatever else it has.
+    ///
+    /// # Errors
+    /// UNSUPPORTED_TYPE, or MALFORMED for the first field that is missing or not of its form.
+    pub fn parse(type_name: &str, text: &[u8]) -> Result<Self, Rejection> {
+        let value = json::parse(text, JSON_DEPTH_MAX)
+            .map_err(|e| Rejection::malformed("fields", e, "one flat JSON object"))?;
+        Self::read(type_name, &Fields::of(&value)?)
+    }
+
     /// What the transaction works on. A turn that merely mentions a run has no subject.
     #[must_use]
     pub fn subject(&self) -> Option<Subject<'_>> {
@@ -199,7 +202,9 @@ impl Body {
     }
 
     pub(crate) fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
-        for_kind!(self, fields => fields.check_static(view))
+        for_kind!(self, fields => {
+            fields.check_members(view).and_then(|()| fields.check_together(view))
+        })
     }
 }
 

@@ -1,10 +1,14 @@
 //! The limits of each kind: the last value that passes, the first that does not, and the message.
 
+use std::collections::BTreeSet;
+
 use crate::check::{StaticRules, verify_unsigned};
 use crate::forks::Fork;
-use crate::testing::{Draft, bodies, body, golden_key};
+use crate::json::{self, Json};
+use crate::testing::{Draft, bodies, body, golden_key, items, member};
 use crate::tx::Subject;
-use crate::{Amount, Code, Forks, Params, Rejection};
+use crate::tx::spec::{Form, ListLimit, TextLimit};
+use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejection};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
@@ -306,5 +310,51 @@ fn a_vote_expires_within_30_days() {
     let expected = format!("{} to {last}, 30 days after timestamp", now + 1);
     for at in [0, now, last + 1] {
         assert_invalid(&with(at), "expiresAt", &at.to_string(), &expected);
+    }
+}
+
+#[test]
+fn what_is_written_has_the_declared_form() {
+    for body in bodies() {
+        let spec = Body::KINDS.iter().find(|kind| kind.type_name == body.type_name()).unwrap();
+        let text = Draft::of(&body).text();
+        let value = json::parse(text.as_bytes(), 8).unwrap();
+        for field in spec.fields {
+            let place = format!("{}.{}", spec.type_name, field.name);
+            assert!(has_form(member(&value, field.name), field.form), "{place}");
+            assert!(field.doc().ends_with('.'), "{place} is described in sentences");
+        }
+    }
+}
+
+fn has_form(value: &Json<'_>, form: Form) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    match form {
+        Form::Hash => Hash::parse(text).is_ok(),
+        Form::Key => text.parse::<PublicKey>().is_ok(),
+        Form::Address => Address::parse(text).is_ok(),
+        Form::Amount(_) => text.parse::<Amount>().is_ok(),
+        Form::Integer(_) => value.as_number().is_some(),
+        Form::Boolean => value.as_bool().is_some(),
+        Form::Text(TextLimit::OneOf(words)) => words.contains(&text),
+        Form::Text(_) | Form::Base64 => value.as_str().is_some(),
+        Form::Names => items(value).iter().all(|item| item.as_str().is_some()),
+        Form::Objects(ListLimit { members, max }) => {
+            items(value).len() <= max
+                && items(value)
+                    .iter()
+                    .all(|item| members.iter().all(|it| has_form(member(item, it.name), it.form)))
+        }
+    }
+}
+
+#[test]
+fn kinds_and_their_fields_have_names_of_their_own() {
+    let types: BTreeSet<_> = Body::KINDS.iter().map(|kind| kind.type_name).collect();
+    let names: BTreeSet<_> = Body::KINDS.iter().map(|kind| kind.name).collect();
+    assert_eq!((types.len(), names.len()), (Body::KINDS.len(), Body::KINDS.len()));
+    for kind in Body::KINDS {
+        let fields: BTreeSet<_> = kind.fields.iter().map(|field| field.name).collect();
+        assert_eq!(fields.len(), kind.fields.len(), "{}", kind.type_name);
     }
 }

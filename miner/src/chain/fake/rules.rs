@@ -29,7 +29,7 @@ impl State {
             }
             Body::Transfer(transfer) => {
                 self.burn(from, transfer.amount.get() + transfer.fee.get())?;
-                *self.balances.entry(transfer.to).or_default() += transfer.amount.get();
+                *self.balances.entry(transfer.to.address).or_default() += transfer.amount.get();
             }
             Body::BlobInit(init) => self.blob_init(init, from)?,
             Body::BlobChunk(chunk) => self.blob_chunk(chunk, from)?,

@@ -84,7 +84,7 @@ impl Ledger {
         match tx.body() {
             Body::Transfer(body) => {
                 self.spend(from, body.amount.checked_add(body.fee).unwrap())?;
-                self.credit(body.to, body.amount.get());
+                self.credit(body.to.address, body.amount.get());
             }
             Body::AgentRequest(body) => {
                 self.spend(from, body.max_fee)?;

@@ -6,8 +6,7 @@ use clap::Args;
 use types::params::INLINE_TEXT_BYTES_MAX;
 use types::tx::{
     ATTACHMENT_TYPES, AgentCancel, AgentClaim, AgentFinish, AgentStep, Attachment, ChatTurn,
-    FINISH_STATUSES, HARDWARE_TIERS, MinerAddress, MinerRegister, ROLES, ToolCall, Transfer,
-    ValidatorVote,
+    FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, ROLES, ToolCall, Transfer, ValidatorVote,
 };
 use types::{Address, Amount, Body, Hash, PublicKey, ids};
 use wallet::Page;
@@ -297,7 +296,7 @@ pub(super) async fn claim(args: ClaimArgs, out: Out<'_>) -> Outcome {
     let miner = delivery.sender.keypair().address();
     let body = Body::AgentClaim(AgentClaim {
         agent_run_id: args.run,
-        miner_address: MinerAddress { address: miner, text: miner.to_string() },
+        miner_address: miner.into(),
         model_info: args.model_info,
         hardware_tier: args.tier,
     });

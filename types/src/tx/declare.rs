@@ -1,0 +1,175 @@
+//! The declaration of a kind: one table of fields, from which its struct, reading, written order,
+//! limits and its [`KindSpec`](super::spec::KindSpec) are made.
+
+use super::StaticView;
+use super::fields::Fields;
+use super::spec::{FieldSpec, KindSpec};
+use crate::Rejection;
+use crate::json::ObjectWriter;
+
+/// An object whose members are declared.
+pub(crate) trait Members: Sized {
+    /// Its members in the order in which they are written.
+    const FIELDS: &'static [FieldSpec];
+
+    /// Reads the members. Errors are MALFORMED.
+    fn read(fields: &Fields<'_, '_>) -> Result<Self, Rejection>;
+
+    /// Writes the required members.
+    fn write_required(&self, out: &mut ObjectWriter<'_>);
+
+    /// Writes the optional members that are present.
+    fn write_optional(&self, out: &mut ObjectWriter<'_>);
+
+    /// Checks the limits of each member by itself. Errors are INVALID_FIELD.
+    fn check_members(&self, view: &StaticView<'_>) -> Result<(), Rejection>;
+}
+
+/// A kind that is declared.
+pub(crate) trait Declared: Members {
+    /// The text of the member `type`.
+    const TYPE: &'static str;
+    /// The declaration.
+    const SPEC: KindSpec;
+}
+
+/// Declares a kind, or an object within one:
+///
+/// ```text
+/// declare! {
+///     /// What it is for.
+///     kind AgentNote = "AGENT_NOTE", section "5.12", fork V7 {
+///         required {
+///             /// What it is.
+///             text "text": String, Text(LABEL);
+///         }
+///         optional {}
+///     }
+/// }
+/// ```
+///
+/// A field is its documentation, its name in Rust and in JSON, its type, its [`Form`] with the limits,
+/// and `filled …` if a builder can fill it in.
+///
+/// [`Form`]: super::spec::Form
+macro_rules! declare {
+    (
+        $(#[doc = $doc:literal])+
+        kind $kind:ident = $type_name:literal, section $section:literal $(, fork $fork:ident)? {
+            $($members:tt)*
+        }
+    ) => {
+        $crate::tx::declare::declare! {
+            $(#[doc = $doc])+
+            object $kind { $($members)* }
+        }
+
+        impl $crate::tx::declare::Declared for $kind {
+            const TYPE: &'static str = $type_name;
+            const SPEC: $crate::tx::spec::KindSpec = $crate::tx::spec::KindSpec {
+                type_name: $type_name,
+                name: stringify!($kind),
+                section: $section,
+                fork: $crate::tx::declare::declare!(@fork $($fork)?),
+                fields: <Self as $crate::tx::declare::Members>::FIELDS,
+                doc: concat!($($doc),+),
+            };
+        }
+    };
+    (
+        $(#[doc = $doc:literal])+
+        object $object:ident {
+            required {
+                $(
+                    $(#[doc = $required_doc:literal])+
+                    $required:ident $required_name:literal: $required_type:ty,
+                    $required_form:ident $(($required_limit:expr))? $(, filled $filled:ident)?;
+                )*
+            }
+            optional {
+                $(
+                    $(#[doc = $optional_doc:literal])+
+                    $optional:ident $optional_name:literal: $optional_type:ty,
+                    $optional_form:ident $(($optional_limit:expr))?;
+                )*
+            }
+        }
+    ) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub struct $object {
+            $($(#[doc = $required_doc])+ pub $required: $required_type,)*
+            $($(#[doc = $optional_doc])+ pub $optional: Option<$optional_type>,)*
+        }
+
+        impl $crate::tx::declare::Members for $object {
+            const FIELDS: &'static [$crate::tx::spec::FieldSpec] = &[
+                $($crate::tx::spec::FieldSpec {
+                    name: $required_name,
+                    presence: $crate::tx::spec::Presence::Required,
+                    form: $crate::tx::spec::Form::$required_form $(($required_limit))?,
+                    filled: $crate::tx::declare::declare!(@filled $($filled)?),
+                    doc: concat!($($required_doc),+),
+                },)*
+                $($crate::tx::spec::FieldSpec {
+                    name: $optional_name,
+                    presence: $crate::tx::spec::Presence::Optional,
+                    form: $crate::tx::spec::Form::$optional_form $(($optional_limit))?,
+                    filled: $crate::tx::spec::Filled::ByCaller,
+                    doc: concat!($($optional_doc),+),
+                },)*
+            ];
+
+            fn read(
+                fields: &$crate::tx::fields::Fields<'_, '_>,
+            ) -> Result<Self, $crate::Rejection> {
+                Ok(Self {
+                    $($required: $crate::tx::value::Value::read(fields, $required_name)?,)*
+                    $($optional: $crate::tx::value::read_optional(fields, $optional_name)?,)*
+                })
+            }
+
+            fn write_required(&self, out: &mut $crate::json::ObjectWriter<'_>) {
+                let _ = &out;
+                $($crate::tx::value::Value::write(&self.$required, $required_name, out);)*
+            }
+
+            fn write_optional(&self, out: &mut $crate::json::ObjectWriter<'_>) {
+                let _ = &out;
+                $(if let Some(value) = &self.$optional {
+                    $crate::tx::value::Value::write(value, $optional_name, out);
+                })*
+            }
+
+            fn check_members(
+                &self,
+                view: &$crate::tx::StaticView<'_>,
+            ) -> Result<(), $crate::Rejection> {
+                let _ = view;
+                $($crate::tx::value::Value::check(
+                    &self.$required,
+                    $required_name,
+                    $crate::tx::declare::declare!(@limit $($required_limit)?),
+                    view,
+                )?;)*
+                $(if let Some(value) = &self.$optional {
+                    $crate::tx::value::Value::check(
+                        value,
+                        $optional_name,
+                        $crate::tx::declare::declare!(@limit $($optional_limit)?),
+                        view,
+                    )?;
+                })*
+                Ok(())
+            }
+        }
+    };
+    (@fork) => { None };
+    (@fork $fork:ident) => { Some($crate::forks::Fork::$fork) };
+    (@filled) => { $crate::tx::spec::Filled::ByCaller };
+    (@filled $filled:ident) => { $crate::tx::spec::Filled::$filled };
+    (@limit) => { &() };
+    (@limit $limit:expr) => { &$limit };
+}
+
+pub(crate) use declare;

@@ -1,0 +1,304 @@
+//! How the values of fields are read, written and checked.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::StaticView;
+use super::declare::Members;
+use super::fields::Fields;
+use super::spec::{AmountLimit, IntegerLimit, ListLimit, TextLimit};
+use crate::json::ObjectWriter;
+use crate::{Address, Amount, Hash, PublicKey, Rejection};
+
+/// Entries of a list of names, and the bytes of one.
+const NAMES_MAX: usize = 64;
+
+/// A value that a field can have.
+pub(crate) trait Value: Sized {
+    /// What a declaration may limit.
+    type Limit;
+
+    /// Reads the required member `name`. Errors are MALFORMED.
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection>;
+
+    /// Writes the member `name`.
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>);
+
+    /// Checks what the declaration says of the field. Errors are INVALID_FIELD.
+    fn check(
+        &self,
+        name: &'static str,
+        limit: &Self::Limit,
+        view: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        let _ = (name, limit, view);
+        Ok(())
+    }
+}
+
+/// Reads the optional member `name`.
+pub(super) fn read_optional<T: Value>(
+    fields: &Fields<'_, '_>,
+    name: &str,
+) -> Result<Option<T>, Rejection> {
+    if fields.has(name) { T::read(fields, name).map(Some) } else { Ok(None) }
+}
+
+impl Value for Hash {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.hash(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.display(name, self);
+    }
+}
+
+impl Value for PublicKey {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.parsed(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.display(name, self);
+    }
+
+    fn check(&self, name: &'static str, (): &(), _: &StaticView<'_>) -> Result<(), Rejection> {
+        if self.can_sign() {
+            return Ok(());
+        }
+        Err(Rejection::invalid(name, self, "an Ed25519 key that can sign"))
+    }
+}
+
+/// An address with the text in which its writer wrote it, which is what the signature covers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenAddress {
+    /// The account.
+    pub address: Address,
+    /// With or without the prefix `ox`.
+    pub text: String,
+}
+
+impl From<Address> for WrittenAddress {
+    /// The bare form.
+    fn from(address: Address) -> Self {
+        Self { address, text: address.to_string() }
+    }
+}
+
+impl Value for WrittenAddress {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        Ok(Self { address: fields.parsed(name)?, text: fields.string(name)? })
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.string(name, &self.text);
+    }
+}
+
+impl Value for Amount {
+    type Limit = AmountLimit;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.amount(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.display(name, self);
+    }
+
+    fn check(
+        &self,
+        name: &'static str,
+        limit: &AmountLimit,
+        view: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        match limit {
+            AmountLimit::Any => Ok(()),
+            AmountLimit::AtLeast(param) => {
+                let least = param.of(view.params);
+                if *self >= least {
+                    return Ok(());
+                }
+                Err(Rejection::invalid(name, self, format_args!("at least {least}")))
+            }
+        }
+    }
+}
+
+impl Value for u64 {
+    type Limit = IntegerLimit;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.integer(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.integer(name, *self);
+    }
+
+    fn check(
+        &self,
+        name: &'static str,
+        limit: &IntegerLimit,
+        view: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        let (min, max) = (limit.min, limit.max.of(view.params));
+        if (min..=max).contains(self) {
+            return Ok(());
+        }
+        Err(Rejection::invalid(name, self, format_args!("{min} to {max}")))
+    }
+}
+
+impl Value for bool {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.boolean(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.boolean(name, *self);
+    }
+}
+
+impl Value for String {
+    type Limit = TextLimit;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.string(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.string(name, self);
+    }
+
+    fn check(
+        &self,
+        name: &'static str,
+        limit: &TextLimit,
+        _: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        match *limit {
+            TextLimit::Bytes { min, max } => check_bytes(name, self, min, max),
+            TextLimit::BlobId => check_blob_id(name, self),
+            TextLimit::OneOf(words) if words.contains(&self.as_str()) => Ok(()),
+            TextLimit::OneOf(words) => {
+                let expected = format_args!("one of {}", words.join(", "));
+                Err(Rejection::invalid(name, format_args!("{self:?}"), expected))
+            }
+        }
+    }
+}
+
+fn check_bytes(name: &'static str, text: &str, min: usize, max: usize) -> Result<(), Rejection> {
+    let bytes = text.len();
+    if bytes > max {
+        let expected = format_args!("at most {max} bytes");
+        return Err(Rejection::invalid(name, format_args!("{bytes} bytes"), expected));
+    }
+    if bytes >= min {
+        return Ok(());
+    }
+    let expected = format_args!("{min} to {max} bytes");
+    if bytes == 0 {
+        return Err(Rejection::invalid(name, "empty", expected));
+    }
+    Err(Rejection::invalid(name, format_args!("{bytes} bytes"), expected))
+}
+
+fn check_blob_id(name: &'static str, id: &str) -> Result<(), Rejection> {
+    let fits = (1..=128).contains(&id.len());
+    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if fits && plain {
+        return Ok(());
+    }
+    Err(Rejection::invalid(name, format_args!("{id:?}"), "1 to 128 characters of [A-Za-z0-9_-]"))
+}
+
+fn check_count<T>(name: &'static str, items: &[T], max: usize) -> Result<(), Rejection> {
+    if items.len() <= max {
+        return Ok(());
+    }
+    let got = format_args!("{} entries", items.len());
+    Err(Rejection::invalid(name, got, format_args!("at most {max} entries")))
+}
+
+/// A list of names.
+impl Value for Vec<String> {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.strings(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.strings(name, self);
+    }
+
+    fn check(&self, name: &'static str, (): &(), _: &StaticView<'_>) -> Result<(), Rejection> {
+        check_count(name, self, NAMES_MAX)?;
+        for (index, entry) in self.iter().enumerate() {
+            check_bytes(name, entry, 0, NAMES_MAX)?;
+            if self.iter().take(index).any(|earlier| earlier == entry) {
+                let got = format_args!("{entry:?} twice");
+                return Err(Rejection::invalid(name, got, "each entry once"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a string spells in base64.
+impl Value for Vec<u8> {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        let text = fields.text(name)?;
+        STANDARD.decode(text).map_err(|e| {
+            let got = format_args!("{} characters with a fault: {e}", text.len());
+            Rejection::malformed(name.to_owned(), got, "standard base64 with padding")
+        })
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.string(name, &STANDARD.encode(self));
+    }
+}
+
+impl<T: Members> Value for Vec<T> {
+    type Limit = ListLimit;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.objects(name, T::read)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.objects(name, self, |item, object| {
+            item.write_required(object);
+            item.write_optional(object);
+        });
+    }
+
+    fn check(
+        &self,
+        name: &'static str,
+        limit: &ListLimit,
+        view: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        check_count(name, self, limit.max)?;
+        for (index, item) in self.iter().enumerate() {
+            item.check_members(view)
+                .map_err(|refusal| refusal.within(format_args!("{name}[{index}]")))?;
+        }
+        Ok(())
+    }
+}
