@@ -283,3 +283,102 @@ fn every_failure_after_signing_names_the_transaction() {
     assert_eq!(4, refused.exit_code());
     assert!(refused.to_string().contains(&hash.to_string()), "{refused}");
 }
+
+#[test]
+fn no_two_options_of_a_transaction_have_the_same_name() {
+    let command = Cli::command();
+    let tx = command.find_subcommand("tx").unwrap();
+    let any = tx.find_subcommand("any").unwrap();
+    assert_eq!(any.get_subcommands().count(), types::Body::KINDS.len());
+    for kind in tx.get_subcommands().chain(any.get_subcommands()) {
+        let names: Vec<_> = kind.get_arguments().filter_map(clap::Arg::get_long).collect();
+        let ids: Vec<_> = kind.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        for (what, all) in [("options", names), ("ids", ids)] {
+            let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+            assert_eq!(distinct.len(), all.len(), "{what} of {}: {all:?}", kind.get_name());
+        }
+    }
+}
+
+/// The signed transaction that a command prints.
+async fn printed(arguments: &[&str]) -> Result<serde_json::Value, CliError> {
+    let common = ["--dev", "0", "--print", "--nonce", "3", "--timestamp", "5", "--chain-id", "c"];
+    let text = ombra(&[arguments, &common].concat()).await?;
+    Ok(serde_json::from_str(&text).unwrap())
+}
+
+#[tokio::test]
+async fn any_kind_is_sent_field_by_field() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (
+            &["any", "transfer", "--to", "dev:1", "--amount", "1.5ombra"],
+            &["transfer", "dev:1", "1.5ombra"],
+        ),
+        (
+            &["any", "miner-register", "--name", "m", "--model-info", "x"],
+            &["register", "m", "--model-info", "x"],
+        ),
+        (
+            &["any", "miner-register", "--name", "m", "--model-info", "x", "--capabilities", "a,b"],
+            &["register", "m", "--model-info", "x", "--capabilities", "a,b"],
+        ),
+    ];
+    for (any, own) in cases {
+        let any = printed(&[&["tx"], *any].concat()).await.unwrap();
+        let own = printed(&[&["tx"], *own].concat()).await.unwrap();
+        assert_eq!(any, own);
+    }
+    let run = "ab".repeat(32);
+    let step = [
+        "tx",
+        "any",
+        "agent-step",
+        "--agent-run-id",
+        &run,
+        "--step-index",
+        "0",
+        "--output-tokens",
+        "7",
+        "--output-hash",
+        &run,
+        "--tool-calls",
+    ];
+    let calls = format!(
+        r#"[{{"name":"t","argsHash":"{run}","resultHash":"{run}","durationMs":1,"ok":true}}]"#
+    );
+    let tx = printed(&[&step[..], &[&calls]].concat()).await.unwrap();
+    assert_eq!((&tx["outputTokens"], &tx["toolCalls"][0]["ok"]), (&7.into(), &true.into()));
+    assert!(tx.get("thoughtBlobId").is_none());
+}
+
+#[tokio::test]
+async fn a_field_that_is_missing_or_wrong_is_named() {
+    let run = "ab".repeat(32);
+    let step = [
+        "tx",
+        "any",
+        "agent-step",
+        "--agent-run-id",
+        &run,
+        "--step-index",
+        "0",
+        "--output-tokens",
+        "7",
+        "--output-hash",
+        &run,
+        "--tool-calls",
+    ];
+    let cases: &[(&[&str], &str)] = &[
+        (&["tx", "any", "transfer", "--to", "dev:1"], "--amount"),
+        (&["tx", "any", "transfer", "--to", "nobody", "--amount", "1"], "--to"),
+        (&["tx", "any", "agent-cancel", "--agent-run-id", "12"], "--agent-run-id"),
+        (&["tx", "any", "no-kind"], "no-kind"),
+        (&[&step[..], &["{}"]].concat(), "--tool-calls"),
+        (&[&step[..], &["[{}]"]].concat(), "toolCalls[0].name"),
+    ];
+    for (arguments, named) in cases {
+        let error = printed(arguments).await.unwrap_err();
+        assert!(matches!(error, CliError::Usage(_)), "{error}");
+        assert!(error.to_string().contains(named), "{named}: {error}");
+    }
+}

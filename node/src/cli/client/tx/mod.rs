@@ -1,5 +1,6 @@
 //! `ombra tx`: one transaction of any kind, built, signed here, sent and waited for.
 
+mod any;
 mod blob;
 mod deliver;
 mod fork_vote;
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand};
 use super::options::{NodeArgs, SignerArgs};
 use super::{Out, Outcome};
 
+pub use any::AnyArgs;
 pub use blob::BlobArgs;
 pub use fork_vote::ForkVoteArgs;
 pub use kinds::{
@@ -70,6 +72,17 @@ pub enum TxCommand {
                       --for-another-program says that the node runs another one."
     )]
     ForkVote(ForkVoteArgs),
+    /// Send a transaction of any kind, field by field
+    #[command(
+        after_help = "Example: ombra tx any transfer --to dev:3 --amount 1.5ombra --dev 0\n\n\
+                      The options are the fields of docs/protocol.md section 5. The other commands \
+                      compute what can be computed; this one sends what it is given."
+    )]
+    Any {
+        /// Which kind
+        #[command(subcommand)]
+        kind: AnyArgs,
+    },
 }
 
 /// What every transaction needs: a node, a key, and what to do with the result.
@@ -135,5 +148,6 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Blob(args) => blob::run(args, out).await,
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
         TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
+        TxCommand::Any { kind } => any::run(kind, out).await,
     }
 }
