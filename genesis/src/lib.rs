@@ -26,9 +26,8 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use state::tables::{Accounts, Supplies};
-use state::{Chain, Changes, Draft, Forks, Memory, validators};
-use types::{Account, Address, Amount, Hash, Params, PublicKey, SetMember, Supply};
+use state::{Chain, Changes, Forks};
+use types::{Address, Amount, Hash, Params, PublicKey, SetMember};
 
 pub use dev::DevError;
 pub use fault::{FAULTS_MAX, Fault, Faults};
@@ -173,17 +172,11 @@ impl Genesis {
 
     /// The rows of height 0: the funded accounts, the supply, and the validators of a chain that can
     /// change them.
+    ///
+    /// # Panics
+    /// Never: the sum of the balances was checked.
     #[must_use]
     pub fn state(&self) -> Changes {
-        let mut draft = Draft::new(std::sync::Arc::new(Memory::default()));
-        for (address, balance) in &self.accounts {
-            draft.put::<Accounts>(address, &Account { balance: *balance, nonce: 0 });
-        }
-        let supply = Supply { genesis: self.supply, ..Supply::default() };
-        draft.put::<Supplies>(&(), &supply);
-        if self.chain.forks.validator_vote.is_some() {
-            validators::put_first(&mut draft, self.chain.validators.iter().copied());
-        }
-        draft.into_changes()
+        self.chain.first_state(&self.accounts).expect("the sum of the balances was checked")
     }
 }

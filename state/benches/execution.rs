@@ -7,16 +7,15 @@
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::unwrap_used, reason = "a benchmark stops at the first surprise")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::tables::{Accounts, Supplies};
-use state::{BlockBuilder, Chain, Draft, Forks, Memory, Parent, PendingState, Read};
+use state::{Chain, Forks, MemoryChain, PendingState};
 use types::build::{Envelope, Unsigned};
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, Transfer};
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Supply,
-    Transaction, ids,
+    Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction, ids,
 };
 
 const RUNS_PER_BLOCK: usize = 200;
@@ -39,11 +38,9 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         forks: Forks::default(),
         validators: Vec::new(),
     });
-    let memory = Arc::new(Memory::default());
-    memory.apply(&genesis(wallets));
-    let base: Arc<dyn Read> = Arc::<Memory>::clone(&memory);
-    let mut pending = PendingState::new(memory.still(), Arc::clone(&chain));
-    let mut parent = Parent { height: 0, hash: Hash::ZERO, timestamp: 1, state_root: Hash::ZERO };
+    let mut blocks =
+        MemoryChain::new(Arc::clone(&chain), Hash::ZERO, 1, &accounts(wallets)).unwrap();
+    let mut pending = PendingState::new(blocks.state().still(), chain);
     let (mut executing, mut finishing, mut admitting) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = 0;
     for _ in 0..BLOCKS {
@@ -55,9 +52,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         }
         admitting.push(started.elapsed() / count);
         let started = Instant::now();
-        let (chain, base) = (Arc::clone(&chain), Arc::clone(&base));
-        let now = parent.timestamp + 50;
-        let mut builder = BlockBuilder::new(chain, base, parent, Address::default(), now).unwrap();
+        let mut builder = blocks.begin(Address::default(), blocks.tip().timestamp + 50).unwrap();
         for tx in &txs {
             builder.push(tx).unwrap();
         }
@@ -65,13 +60,10 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         let started = Instant::now();
         let executed = builder.finish().unwrap();
         finishing.push(started.elapsed() / count);
-        rows = executed.changes.values().map(std::collections::BTreeMap::len).sum::<usize>();
-        memory.apply(&executed.changes);
-        pending.advance(memory.still(), &txs, &std::collections::BTreeMap::new()).unwrap();
+        rows = executed.changes.values().map(BTreeMap::len).sum::<usize>();
+        blocks.append(&executed).unwrap();
+        pending.advance(blocks.state().still(), &txs, &BTreeMap::new()).unwrap();
         assert!(pending.is_empty());
-        let header = &executed.block.header;
-        let (height, timestamp) = (header.index, header.timestamp);
-        parent = Parent { height, timestamp, hash: header.hash(), ..parent };
     }
     report("execute in a block", executing);
     report("sweep, roots and header", finishing);
@@ -86,21 +78,13 @@ fn report(name: &str, mut times: Vec<Duration>) {
     println!("  {name:44} {median:>8} ns per transaction, best {best} ns");
 }
 
-fn genesis(wallets: &Wallets) -> state::Changes {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    let balance = Amount::new(1_000_000_000);
-    for wallet in &wallets.list {
-        draft.put::<Accounts>(&wallet.key.address(), &Account { balance, nonce: 0 });
-    }
-    for number in 0..WALLETS {
+fn accounts(wallets: &Wallets) -> BTreeMap<Address, Amount> {
+    let others = (0..WALLETS).map(|number| {
         let digest = Hash::digest(&number.to_be_bytes());
-        let address = Address::new(*digest.as_bytes().first_chunk::<20>().unwrap());
-        draft.put::<Accounts>(&address, &Account { balance, nonce: 0 });
-    }
-    let count = u64::try_from(WALLETS + wallets.list.len()).unwrap();
-    let genesis = balance.checked_mul(count).unwrap();
-    draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
-    draft.into_changes()
+        Address::new(*digest.as_bytes().first_chunk::<20>().unwrap())
+    });
+    let own = wallets.list.iter().map(|wallet| wallet.key.address());
+    own.chain(others).map(|address| (address, Amount::new(1_000_000_000))).collect()
 }
 
 struct Wallet {

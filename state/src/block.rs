@@ -274,7 +274,7 @@ pub fn check_header(
     require("txRoot", &header.tx_root, &tx_root(transactions))
 }
 
-fn require<T: PartialEq + std::fmt::Display>(
+pub(crate) fn require<T: PartialEq + std::fmt::Display>(
     field: &'static str,
     got: &T,
     expected: &T,

@@ -1,6 +1,16 @@
 //! What genesis fixes for the life of the chain, and where in it something happens.
 
-use types::{Address, Forks, Params, SetMember, TxLocation};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use types::{Account, Address, Amount, Forks, Params, SetMember, Supply, TxLocation};
+
+use crate::draft::{Changes, Draft};
+use crate::error::StorageError;
+use crate::ledger::OVERFLOW;
+use crate::memory::Memory;
+use crate::tables::{Accounts, Supplies};
+use crate::validators;
 
 /// The rules of one chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,6 +23,30 @@ pub struct Chain {
     pub forks: Forks,
     /// The first validators, in order of addresses.
     pub validators: Vec<SetMember>,
+}
+
+impl Chain {
+    /// The rows of height 0: these balances, their sum as the supply, and the first validators if votes
+    /// can change them.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the sum of the balances overflows.
+    pub fn first_state(
+        &self,
+        accounts: &BTreeMap<Address, Amount>,
+    ) -> Result<Changes, StorageError> {
+        let mut draft = Draft::new(Arc::new(Memory::default()));
+        let mut genesis = Amount::ZERO;
+        for (address, balance) in accounts {
+            draft.put::<Accounts>(address, &Account { balance: *balance, nonce: 0 });
+            genesis = genesis.checked_add(*balance).ok_or(OVERFLOW)?;
+        }
+        draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
+        if self.forks.validator_vote.is_some() {
+            validators::put_first(&mut draft, self.validators.iter().copied());
+        }
+        Ok(draft.into_changes())
+    }
 }
 
 /// Where and when a transaction is executed. Time is the block's timestamp, nothing else.

@@ -10,7 +10,8 @@ use crate::table::Table;
 use crate::tables::{Accounts, Supplies};
 use crate::view::{self, Read};
 
-const OVERFLOW: StorageError = StorageError::Inconsistent { what: "a sum of money overflows" };
+pub(crate) const OVERFLOW: StorageError =
+    StorageError::Inconsistent { what: "a sum of money overflows" };
 const NO_SUPPLY: StorageError = StorageError::Inconsistent { what: "there is no supply row" };
 
 /// The money of the chain.

@@ -39,7 +39,7 @@ pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
 pub use execute::{check, check_funds, execute};
 pub use ledger::supply;
-pub use memory::Memory;
+pub use memory::{Memory, MemoryChain};
 pub use pending::{PendingState, SharedPending};
 pub use settlement::{Totals, settlement};
 pub use simulate::{Effects, simulate};

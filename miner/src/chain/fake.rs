@@ -1,10 +1,9 @@
-//! A chain in memory, for tests: the rules that a miner meets, one block per waiting call.
+//! A node for tests: the ledger's own rules on a state in memory, one block per waiting call.
 //!
 //! With a file it survives the process: included transactions are appended and executed again.
 
-mod rules;
+mod node;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -13,60 +12,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use types::check::{StaticRules, verify_one};
-use types::tx::{AgentFinish, AgentStep};
-use types::{Address, Forks, Hash, Keypair, Params, RunStatus, SizeLimits, Transaction};
+use types::ids::compute_agent_run_id;
+use types::tx::{AgentRequest, BlobChunk, BlobFinalize, BlobInit};
+use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, RunStatus, Transaction};
 
 use super::{
     BlobView, ChainError, Fate, Funds, Head, Ledger, Notice, RunView, Runs, StepView, Watch,
 };
 
+use node::submitter;
+pub(crate) use node::{State, claim};
+
 pub(crate) const CHAIN: &str = "fake";
-const LIMITS: SizeLimits = SizeLimits { tx_bytes: 131_072, chunk_tx_bytes: 786_432 };
 
-/// A transaction that was included: who sent it, its kind, its nonce.
-pub(crate) type Included = (Address, &'static str, u64);
-
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    pub(crate) now_ms: u64,
-    pub(crate) height: u64,
-    pub(crate) runs: BTreeMap<Hash, RunView>,
-    pub(crate) steps: BTreeMap<Hash, Vec<StepView>>,
-    pub(crate) answers: BTreeMap<Hash, AgentFinish>,
-    pub(crate) step_bodies: Vec<AgentStep>,
-    pub(crate) turns: Vec<(String, String)>,
-    pub(crate) nonces: BTreeMap<Address, u64>,
-    pub(crate) balances: BTreeMap<Address, u64>,
-    pub(crate) blobs: BTreeMap<String, (BlobView, u64, Vec<u8>)>,
-    pub(crate) log: Vec<Included>,
-    pub(crate) refusals: Vec<String>,
-    included: BTreeSet<Hash>,
-    dropped: BTreeMap<Hash, String>,
-    pub(crate) pool: Vec<Transaction>,
-    /// Codes of what was dropped when a block was made.
-    pub(crate) lost: Vec<String>,
-    /// So many calls fail because the node is away.
-    pub(crate) away: u32,
-    /// So many accepted transactions are forgotten.
-    pub(crate) forgets: u32,
-    /// Claims that are included before those of the pool.
-    pub(crate) rivals: Vec<(Hash, Keypair)>,
-    /// The node says that it is catching up.
-    pub(crate) is_syncing: bool,
-    /// The node names a nonce so far below the next one, as if it had not seen the last blocks.
-    pub(crate) nonces_behind: u64,
-    /// While set, no block is made.
-    pub(crate) is_halted: bool,
-    /// So many steps are refused in their blocks.
-    pub(crate) bad_steps: u32,
-    /// The most tokens of a step, where it is another number than usual.
-    pub(crate) step_tokens_max: Option<u64>,
-    /// The next sendings are refused with these codes.
-    pub(crate) refuse: Vec<&'static str>,
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FakeChain {
     pub(crate) state: Mutex<State>,
     files: Option<Mutex<(File, File)>>,
@@ -79,9 +38,13 @@ type Answer<T> = Result<T, ChainError>;
 
 impl FakeChain {
     pub(crate) fn new() -> Self {
-        let chain = Self::default();
-        chain.state.lock().now_ms = 1_000_000;
-        chain
+        let state = Mutex::new(State::new());
+        Self { state, files: None, is_lazy: false, moved: Notify::new() }
+    }
+
+    /// The same chain with other parameters. Nothing has happened on it.
+    pub(crate) fn change_params(&self, change: impl FnOnce(&mut Params)) {
+        self.state.lock().change_params(change);
     }
 
     /// Executes what the file holds, and appends to it from now on; what is refused goes into a
@@ -89,8 +52,8 @@ impl FakeChain {
     pub(crate) fn with_file(mut self, path: &Path) -> Self {
         if let Ok(text) = std::fs::read_to_string(path) {
             for line in text.lines() {
-                let tx = parse(line).unwrap();
-                self.state.lock().execute(&tx).unwrap();
+                let tx = self.state.lock().parse(line).unwrap();
+                self.include(&tx);
             }
         }
         let append = |path: &Path| OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -104,34 +67,81 @@ impl FakeChain {
         Self { is_lazy: true, ..self }
     }
 
+    /// Somebody asks for a run, in a block of its own.
     pub(crate) fn add_run(&self, prompt: &str, max_fee_micro: u64, steps_max: u64) -> Hash {
-        let mut state = self.state.lock();
-        let id = Hash::digest(prompt.as_bytes());
-        let deadline_ms = Some(state.now_ms + 900_000);
-        let run = RunView {
-            id,
+        self.add_run_with(prompt, max_fee_micro, steps_max, |_| ())
+    }
+
+    pub(crate) fn add_run_with(
+        &self,
+        prompt: &str,
+        max_fee_micro: u64,
+        steps_max: u64,
+        change: impl FnOnce(&mut AgentRequest),
+    ) -> Hash {
+        let from = submitter().address();
+        let nonce = self.state.lock().account(&from).nonce;
+        let agent_run_id = compute_agent_run_id(&from.to_string(), nonce, prompt);
+        let mut request = AgentRequest {
+            agent_run_id,
             conversation_id: Hash::digest(b"conversation"),
-            submitter: Keypair::from_seed(&[200; 32]).address(),
             prompt: prompt.to_owned(),
+            tools_whitelist: vec![],
+            max_fee: Amount::new(max_fee_micro),
+            max_steps: steps_max,
             prompt_blob_id: None,
-            tools: vec![],
             model_hint: None,
-            max_fee_micro,
-            steps_max,
-            status: RunStatus::Pending,
-            miner: None,
-            excluded: vec![],
-            steps: 0,
-            tokens: 0,
-            deadline_ms,
-            reward_micro: None,
         };
-        state.runs.insert(id, run);
-        id
+        change(&mut request);
+        self.act(&submitter(), &Body::AgentRequest(request));
+        agent_run_id
+    }
+
+    /// A finalised blob of the submitter.
+    pub(crate) fn add_blob(&self, id: &str, bytes: &[u8]) {
+        let blob_id = id.to_owned();
+        self.submit(&Body::BlobInit(BlobInit {
+            blob_id: blob_id.clone(),
+            content_type: "text/plain".into(),
+            total_bytes: u64::try_from(bytes.len()).unwrap(),
+            total_chunks: 1,
+            content_hash: Hash::digest(bytes),
+        }));
+        let (blob, chunk_data) = (blob_id.clone(), bytes.to_vec());
+        self.submit(&Body::BlobChunk(BlobChunk { blob_id: blob, chunk_index: 0, chunk_data }));
+        self.submit(&Body::BlobFinalize(BlobFinalize { blob_id }));
+    }
+
+    /// What the submitter of the runs does.
+    pub(crate) fn submit(&self, body: &Body) {
+        self.act(&submitter(), body);
+    }
+
+    /// Somebody's transaction, in a block of its own.
+    pub(crate) fn act(&self, key: &Keypair, body: &Body) {
+        let tx = self.state.lock().signed(key, body);
+        self.include(&tx);
+        self.moved.notify_waiters();
+    }
+
+    /// Makes a block of one transaction.
+    fn include(&self, tx: &CheckedTx) {
+        let mut state = self.state.lock();
+        let mut block = state.begin();
+        block.push(tx).unwrap();
+        state.append(block);
+    }
+
+    /// Lets time pass, and makes a block of nothing that was sent.
+    pub(crate) fn pass(&self, ms: u64) {
+        let mut state = self.state.lock();
+        state.now_ms += ms;
+        let block = state.begin();
+        state.append(block);
     }
 
     pub(crate) fn run_of(&self, id: &Hash) -> RunView {
-        self.state.lock().runs[id].clone()
+        self.state.lock().run(id).unwrap()
     }
 
     /// Waits until a condition holds; whatever changes the chain wakes it.
@@ -146,7 +156,9 @@ impl FakeChain {
             }
         };
         let outcome = tokio::time::timeout(Duration::from_secs(30), wait).await;
-        assert!(outcome.is_ok(), "the chain did not get there: {:#?}", self.state.lock());
+        let state = self.state.lock();
+        let told = || (state.log().collect::<Vec<_>>(), &state.lost, &state.refusals);
+        assert!(outcome.is_ok(), "the chain did not get there: {:#?}", told());
     }
 
     /// Every call gives way to others, as one over a network does.
@@ -173,27 +185,21 @@ impl FakeChain {
     /// is refused is dropped, and what has a later nonce stays.
     pub(crate) fn make_block(&self) {
         let mut state = self.state.lock();
-        state.height += 1;
+        let mut block = state.begin();
         for (run, rival) in std::mem::take(&mut state.rivals) {
-            let tx = state.rival_claim(run, &rival);
-            if state.execute(&tx).is_ok() {
+            let tx = state.signed(&rival, &claim(run, &rival));
+            if block.push(&tx).is_ok() {
                 self.keep(&tx);
             }
         }
         let mut pool = std::mem::take(&mut state.pool);
-        pool.sort_by_key(Transaction::nonce);
-        let mut lost = Vec::new();
+        pool.sort_by_key(|tx| tx.nonce());
         for tx in pool {
-            match state.execute(&tx) {
-                Ok(()) => self.keep(&tx),
-                Err("NONCE_TOO_HIGH") => state.pool.push(tx),
-                Err(code) => {
-                    lost.push(code.to_owned());
-                    state.dropped.insert(tx.hash(), code.to_owned());
-                }
+            if state.try_in(&mut block, tx.clone()) {
+                self.keep(&tx);
             }
         }
-        state.lost.extend(lost);
+        state.append(block);
         drop(state);
         self.moved.notify_waiters();
     }
@@ -213,46 +219,35 @@ impl FakeChain {
     }
 }
 
-fn parse(text: &str) -> Result<Transaction, ChainError> {
-    let refused = |rejection: types::Rejection| ChainError::Refused {
-        code: rejection.code().as_str().into(),
-        message: rejection.to_string(),
-    };
-    let tx = Transaction::parse(text.as_bytes(), &LIMITS).map_err(refused)?;
-    let params = Params::default();
-    let forks = Forks::default();
-    let rules = StaticRules { chain_id: CHAIN, params: &params, forks, height: 1 };
-    verify_one(tx.clone(), &rules).map_err(refused)?;
-    Ok(tx)
-}
-
 #[async_trait]
 impl Runs for FakeChain {
     async fn run(&self, id: &Hash) -> Answer<Option<RunView>> {
         self.reach().await?;
-        Ok(self.state.lock().runs.get(id).cloned())
+        Ok(self.state.lock().run(id))
     }
 
     async fn pending(&self) -> Answer<Vec<RunView>> {
         self.reach().await?;
-        let state = self.state.lock();
-        Ok(state.runs.values().filter(|run| run.status == RunStatus::Pending).cloned().collect())
+        let mut runs = self.state.lock().runs();
+        runs.retain(|run| run.status == RunStatus::Pending);
+        Ok(runs)
     }
 
     async fn of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
         self.reach().await?;
-        let state = self.state.lock();
-        Ok(state.runs.values().filter(|run| run.miner == Some(*miner)).cloned().collect())
+        let mut runs = self.state.lock().runs();
+        runs.retain(|run| run.miner == Some(*miner));
+        Ok(runs)
     }
 
     async fn steps(&self, id: &Hash) -> Answer<Vec<StepView>> {
-        Ok(self.state.lock().steps.get(id).cloned().unwrap_or_default())
+        Ok(self.state.lock().steps(id))
     }
 
     async fn blob_text(&self, id: &str, bytes_max: usize) -> Answer<Option<String>> {
-        let state = self.state.lock();
-        let blob = state.blobs.get(id).filter(|blob| blob.2.len() <= bytes_max);
-        Ok(blob.and_then(|blob| String::from_utf8(blob.2.clone()).ok()))
+        let blob = self.state.lock().blob(id);
+        let text = blob.filter(|(blob, bytes)| blob.is_final && bytes.len() <= bytes_max);
+        Ok(text.and_then(|(_, bytes)| String::from_utf8(bytes).ok()))
     }
 }
 
@@ -260,22 +255,22 @@ impl Runs for FakeChain {
 impl Ledger for FakeChain {
     async fn head(&self) -> Answer<Head> {
         let state = self.state.lock();
-        let (height, syncing, block_ms) = (state.height, state.is_syncing, state.now_ms);
+        let params = state.params();
         Ok(Head {
             chain_id: CHAIN.into(),
             genesis: Hash::ZERO,
-            height,
-            syncing,
-            blob_chunk_fee_micro: 100,
-            step_tokens_max: state.step_tokens_limit(),
-            block_ms,
+            height: state.height(),
+            syncing: state.is_syncing,
+            blob_chunk_fee_micro: params.blob_fee_per_chunk.get(),
+            step_tokens_max: params.max_output_tokens_per_step,
+            block_ms: state.block_ms(),
         })
     }
 
     async fn funds(&self, address: &Address) -> Answer<Funds> {
         self.reach().await?;
         let state = self.state.lock();
-        let balance_micro = state.balances.get(address).copied().unwrap_or_default();
+        let balance_micro = state.balance(address);
         let next = state.next_nonce(address);
         let nonce = next.saturating_sub(state.nonces_behind);
         Ok(Funds { balance_micro, nonce })
@@ -310,16 +305,18 @@ impl Ledger for FakeChain {
     }
 
     async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {
-        Ok(self.state.lock().blobs.get(id).map(|blob| blob.0.clone()))
+        Ok(self.state.lock().blob(id).map(|(blob, _)| blob))
     }
 }
 
 impl FakeChain {
     fn accept(&self, text: &str) -> Answer<()> {
-        let tx = parse(text)?;
         let mut state = self.state.lock();
-        let is_pooled = state.pool.iter().any(|pooled| pooled.hash() == tx.hash());
-        if state.included.contains(&tx.hash()) || is_pooled {
+        let tx = state.parse(text).map_err(|rejection| ChainError::Refused {
+            code: rejection.code().as_str().into(),
+            message: rejection.to_string(),
+        })?;
+        if state.is_known(&tx.hash()) {
             return Ok(());
         }
         let refusal = state.refuse.pop().or_else(|| state.nonce_fault(&tx));

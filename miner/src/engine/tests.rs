@@ -14,8 +14,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use types::tx::Transfer;
-use types::{Amount, Body, Hash, Keypair, RunStatus};
+use types::tx::{AgentCancel, AgentRequest, AgentStep, Transfer};
+use types::{Amount, Body, Hash, Keypair, Params, RunStatus};
 use wallet::{Envelope, Signed};
 
 use super::outbox::UNDER_WAY_MAX;
@@ -23,7 +23,7 @@ use super::receipt::{Earnings, receipt};
 use super::{PolicyNews, budget, follow_policy};
 use crate::backend::breaker::Guarded;
 use crate::backend::{BackendError, Health};
-use crate::chain::fake::CHAIN;
+use crate::chain::fake::{CHAIN, claim};
 use crate::chain::{Notice, Runs};
 use crate::journal::Spent;
 use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
@@ -41,7 +41,7 @@ async fn a_run_is_claimed_worked_on_and_settled() {
     let view = bench.chain.run_of(&run);
     assert_eq!((RunStatus::Completed, 3, 33), (view.status, view.steps, view.tokens));
     assert_eq!(Some(33), view.reward_micro);
-    let answer = bench.chain.state.lock().answers[&run].clone();
+    let answer = bench.chain.state.lock().answer(&run);
     assert_eq!(Some("done"), answer.final_answer_inline.as_deref());
     assert_eq!((9_667, 300), (answer.user_refund.get(), answer.network_fee.get()));
     let ended = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
@@ -54,7 +54,7 @@ async fn a_step_reports_its_output_and_its_calls() {
     let bench = Bench::new();
     bench.chain.add_run("tools=1 once=1", 10_000, 10);
     bench.finish(1).await;
-    let step = bench.chain.state.lock().step_bodies[0].clone();
+    let step = bench.chain.state.lock().step_bodies().remove(0);
     assert_eq!(Hash::digest(b"round 0"), step.output_hash);
     let calls = step.tool_calls.unwrap();
     assert_eq!(("pure", "once"), (&*calls[0].name, &*calls[1].name));
@@ -103,7 +103,7 @@ async fn a_receipt_has_the_reason_of_a_run_that_ended_early() {
     for (bench, prompt, escrow, status, why) in cases {
         let run = bench.chain.add_run(prompt, escrow, 3);
         bench.finish(1).await;
-        let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+        let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
         let (ended, told, line) = kept(&bench, &run);
         assert_eq!((status, answer.as_ref()), (&*ended, told.as_ref()), "{prompt}");
         assert_eq!(Some(why), told.as_deref(), "{prompt}");
@@ -118,7 +118,7 @@ async fn a_receipt_has_the_reason_also_where_the_miner_died_after_the_settlement
     bench.config.deadline_margin_ms = 119_900;
     bench.chain.state.lock().is_halted = true;
     let run = bench.chain.add_run("stall", 10_000, 3);
-    let is_finish = |tx: &types::Transaction| tx.body().type_name() == "AGENT_FINISH";
+    let is_finish = |tx: &types::CheckedTx| tx.body().type_name() == "AGENT_FINISH";
     let signed = async {
         bench.chain.until(|state| state.pool.len() == 1).await;
         bench.chain.make_block();
@@ -137,11 +137,7 @@ async fn a_receipt_has_the_reason_also_where_the_miner_died_after_the_settlement
 #[tokio::test]
 async fn a_receipt_says_of_a_run_that_the_chain_ended_that_it_was_not_the_miner() {
     let (bench, run) = stopped_in_the_middle().await;
-    {
-        let mut state = bench.chain.state.lock();
-        let run = state.runs.get_mut(&run).unwrap();
-        (run.status, run.reward_micro) = (RunStatus::Timeout, Some(run.tokens));
-    }
+    bench.chain.pass(Params::default().step_ttl_ms + 1_000);
     bench.finish(1).await;
     let (ended, told, line) = kept(&bench, &run);
     let why = "a deadline of the chain ended the run before this miner did";
@@ -243,7 +239,7 @@ async fn tale(escrow: u64, steps_max: u64) -> (RunStatus, u64, u64, String) {
     let receipt = receipt(&bench.journal, &run).unwrap().unwrap();
     let steps = bench.chain.steps(&run).await.unwrap();
     assert!(receipt.differences(&steps).is_empty(), "each step has the hash of its own part");
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone().unwrap();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline.unwrap();
     (view.status, view.steps, view.tokens, answer)
 }
 
@@ -259,18 +255,18 @@ async fn an_answer_that_is_cut_off_is_gone_on_with_in_the_next_step() {
 #[tokio::test]
 async fn a_step_has_no_more_tokens_than_the_chain_takes() {
     let bench = Bench::understanding();
-    bench.chain.state.lock().step_tokens_max = Some(8);
+    bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
     let run = bench.chain.add_run("tale=30", 10_000, 10);
     bench.finish(1).await;
     let view = bench.chain.run_of(&run);
     assert_eq!((RunStatus::Completed, 4, 30), (view.status, view.steps, view.tokens));
     assert_eq!(Some(30), view.reward_micro);
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     assert_eq!(Some(words(30)), answer);
     assert!(bench.chain.state.lock().lost.is_empty());
     // The escrow, and not the chain's limit, ends this one: 300 micro of fees, 21 tokens.
     let bench = Bench::understanding();
-    bench.chain.state.lock().step_tokens_max = Some(8);
+    bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
     let run = bench.chain.add_run("tale=30", 321, 10);
     bench.finish(1).await;
     let view = bench.chain.run_of(&run);
@@ -307,7 +303,7 @@ async fn what_there_is_of_an_answer_is_told_when_the_model_cannot_go_on() {
     let view = bench.chain.run_of(&run);
     assert_eq!(RunStatus::Failed, view.status);
     let told = usize::try_from(view.tokens).unwrap();
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     let why = "the conversation does not fit the model's context";
     assert_eq!(Some(format!("{}\n\n[cut off: {why}]", words(told))), answer);
 }
@@ -329,7 +325,7 @@ async fn a_prompt_without_room_is_not_claimed() {
 async fn a_prompt_needs_room_for_no_more_than_a_step_may_have() {
     let bench = Bench::new();
     bench.model.room_bytes.store(20, Ordering::SeqCst);
-    bench.chain.state.lock().step_tokens_max = Some(8);
+    bench.chain.change_params(|params| params.max_output_tokens_per_step = 8);
     let run = bench.chain.add_run("a prompt that is too long for the model", 9_000, 5);
     let told = |events: &[Event]| events.contains(&Event::Decided("PROMPT_TOO_LONG"));
     bench.during(bench.counters.until(told)).await;
@@ -377,7 +373,7 @@ async fn a_run_whose_tools_changed_is_ended_and_says_so() {
     let view = bench.chain.run_of(&run);
     assert_eq!(RunStatus::Failed, view.status);
     assert_eq!(Some(view.tokens), view.reward_micro);
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     let why = "the tools that the model was offered are not the same any more";
     assert_eq!(Some(why), answer.as_deref());
 }
@@ -424,7 +420,7 @@ async fn a_run_that_never_answers_ends_at_its_last_step() {
     bench.finish(1).await;
     let view = bench.chain.run_of(&run);
     assert_eq!((RunStatus::Failed, 3), (view.status, view.steps));
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     assert_eq!(Some("no answer within the 3 steps of maxSteps"), answer.as_deref());
 }
 
@@ -468,7 +464,7 @@ async fn a_question_that_the_server_always_fails_at_ends_the_run_long_before_its
     bench.finish(1).await;
     assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
     assert_eq!(5, bench.model.asked.load(Ordering::SeqCst));
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline;
     assert_eq!(Some("the model could not be asked"), answer.as_deref());
     // What stands before the server may be away for longer.
     let bench = Bench::new();
@@ -509,7 +505,7 @@ async fn a_failure_that_stays_is_told_without_the_servers_address() {
     let run = bench.chain.add_run("x", 10_000, 3);
     bench.finish(1).await;
     assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
-    let answer = bench.chain.state.lock().answers[&run].final_answer_inline.clone().unwrap();
+    let answer = bench.chain.state.lock().answer(&run).final_answer_inline.unwrap();
     assert_eq!("the model's server refuses the request", answer);
 }
 
@@ -528,13 +524,13 @@ async fn long_texts_and_thoughts_are_kept_as_blobs() {
     let run = bench.chain.add_run("think long=20000", 50_000, 5);
     bench.finish(1).await;
     let state = bench.chain.state.lock();
-    let answer = &state.answers[&run];
-    let step = &state.step_bodies[0];
+    let (answer, step) = (state.answer(&run), state.step_bodies().remove(0));
     assert_eq!(None, answer.final_answer_inline);
-    let blob = &state.blobs[answer.final_answer_blob_id.as_ref().unwrap()];
-    assert_eq!((20_004, true), (blob.2.len(), blob.0.is_final));
-    assert_eq!(b"thought 0".as_slice(), state.blobs[step.thought_blob_id.as_ref().unwrap()].2);
-    assert_eq!(20_004, state.blobs[step.output_blob_id.as_ref().unwrap()].2.len());
+    let blob = |id: Option<String>| state.blob(&id.unwrap()).unwrap();
+    let (record, bytes) = blob(answer.final_answer_blob_id);
+    assert_eq!((20_004, true), (bytes.len(), record.is_final));
+    assert_eq!(b"thought 0".as_slice(), blob(step.thought_blob_id).1);
+    assert_eq!(20_004, blob(step.output_blob_id).1.len());
     assert_eq!(300, bench.journal.day(1_000_000).unwrap().spent_micro);
 }
 
@@ -544,22 +540,22 @@ async fn a_blob_of_several_chunks_is_written_in_order() {
     let run = bench.chain.add_run("long=900000", 50_000, 5);
     bench.finish(1).await;
     let state = bench.chain.state.lock();
-    let id = state.answers[&run].final_answer_blob_id.clone().unwrap();
-    assert_eq!((3, 900_004), (state.blobs[&id].0.received, state.blobs[&id].2.len()));
+    let (record, bytes) = state.blob(&state.answer(&run).final_answer_blob_id.unwrap()).unwrap();
+    assert_eq!((3, 900_004), (record.received, bytes.len()));
 }
 
 #[tokio::test]
 async fn without_money_for_blobs_a_step_goes_without_and_a_long_answer_fails() {
     let bench = Bench::new();
-    bench.chain.state.lock().balances.insert(key().address(), 50);
+    bench.chain.state.lock().set_balance(&key().address(), 50);
     let short = bench.chain.add_run("think", 50_000, 5);
     let long = bench.chain.add_run("think long=20000", 50_000, 5);
     bench.finish(2).await;
     assert_eq!(RunStatus::Completed, bench.chain.run_of(&short).status);
     assert_eq!(RunStatus::Failed, bench.chain.run_of(&long).status);
     let state = bench.chain.state.lock();
-    assert!(state.step_bodies.iter().all(|step| step.thought_blob_id.is_none()));
-    let answer = state.answers[&long].final_answer_inline.clone().unwrap();
+    assert!(state.step_bodies().iter().all(|step| step.thought_blob_id.is_none()));
+    let answer = state.answer(&long).final_answer_inline.unwrap();
     assert_eq!("the answer has 20004 bytes and its blob was refused: INSUFFICIENT_BALANCE", answer);
 }
 
@@ -572,7 +568,7 @@ async fn turns_are_written_where_the_operator_wants_them() {
     let turn = |role: &str, text: &str| (role.to_owned(), text.to_owned());
     let expected =
         [turn("assistant", "round 0"), turn("tool", "result of pure0"), turn("assistant", "done")];
-    assert_eq!(expected.as_slice(), bench.chain.state.lock().turns);
+    assert_eq!(expected.as_slice(), bench.chain.state.lock().turns());
     let order = ["CLAIM", "STEP", "CHAT_TURN", "CHAT_TURN", "STEP", "CHAT_TURN", "FINISH"];
     assert_eq!(order.as_slice(), bench.sent());
 }
@@ -581,28 +577,35 @@ async fn turns_are_written_where_the_operator_wants_them() {
 async fn turns_that_cannot_be_paid_do_not_hold_up_the_work() {
     let mut bench = Bench::new();
     bench.config.turns = true;
-    bench.chain.state.lock().balances.insert(key().address(), 150);
+    bench.chain.state.lock().set_balance(&key().address(), 150);
     let run = bench.chain.add_run("tools=1", 10_000, 5);
     bench.finish(1).await;
     assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
-    assert_eq!(1, bench.chain.state.lock().turns.len());
+    assert_eq!(1, bench.chain.state.lock().turns().len());
+}
+
+/// A step of which only the chain knows.
+fn step(agent_run_id: Hash, step_index: u64, output_tokens: u64) -> Body {
+    Body::AgentStep(AgentStep {
+        agent_run_id,
+        step_index,
+        output_tokens,
+        output_hash: Hash::ZERO,
+        thought_blob_id: None,
+        tool_calls: None,
+        output_blob_id: None,
+    })
 }
 
 #[tokio::test]
 async fn a_claim_that_the_journal_does_not_have_is_settled() {
     let bench = Bench::new();
     let (lost, ahead) = (bench.chain.add_run("a", 9_000, 5), bench.chain.add_run("b", 8_000, 5));
-    {
-        let mut state = bench.chain.state.lock();
-        for run in [lost, ahead] {
-            let view = state.runs.get_mut(&run).unwrap();
-            (view.status, view.miner) = (RunStatus::Claimed, Some(key().address()));
-        }
-        let view = state.runs.get_mut(&ahead).unwrap();
-        (view.status, view.steps, view.tokens) = (RunStatus::Running, 2, 70);
-    }
+    let elsewhere =
+        [claim(lost, &key()), claim(ahead, &key()), step(ahead, 0, 30), step(ahead, 1, 40)];
+    elsewhere.iter().for_each(|body| bench.chain.act(&key(), body));
     bench.finish(2).await;
-    assert_eq!(vec!["FINISH", "FINISH"], bench.sent());
+    assert_eq!(vec!["FINISH", "FINISH"], bench.sent()[elsewhere.len()..]);
     let reward = |run| bench.chain.run_of(run).reward_micro;
     assert_eq!((Some(0), Some(70)), (reward(&lost), reward(&ahead)));
     assert_eq!(RunStatus::Failed, bench.chain.run_of(&ahead).status);
@@ -613,14 +616,10 @@ async fn a_step_that_the_journal_does_not_have_ends_the_run() {
     let bench = Bench::new();
     let run = bench.chain.add_run("stall", 9_000, 5);
     bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
-    {
-        let mut state = bench.chain.state.lock();
-        let view = state.runs.get_mut(&run).unwrap();
-        (view.status, view.steps, view.tokens) = (RunStatus::Running, 1, 5);
-    }
+    bench.chain.act(&key(), &step(run, 0, 5));
     bench.finish(1).await;
     assert_eq!(RunStatus::Failed, bench.chain.run_of(&run).status);
-    assert_eq!(vec!["CLAIM", "FINISH"], bench.sent());
+    assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
 }
 
 #[tokio::test]
@@ -678,11 +677,11 @@ async fn several_runs_are_worked_on_at_once_with_one_row_of_nonces() {
         bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
     }
     bench.finish(4).await;
-    let state = bench.chain.state.lock();
-    let nonces: Vec<u64> = state.log.iter().map(|(_, _, nonce)| *nonce).collect();
+    let nonces = bench.nonces();
     assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    let state = bench.chain.state.lock();
     assert!(state.refusals.is_empty(), "{:?}", state.refusals);
-    assert!(state.runs.values().all(|run| run.status == RunStatus::Completed));
+    assert!(state.runs().iter().all(|run| run.status == RunStatus::Completed));
 }
 
 /// Runs of equal worth, and a chain that makes blocks only when it is told to.
@@ -705,6 +704,7 @@ async fn blocks_of(bench: &Bench, transactions: usize) {
 #[tokio::test]
 async fn transactions_of_several_runs_are_under_way_together() {
     let (bench, _) = halted(4);
+    let before = bench.chain.state.lock().height();
     let happens = async {
         tokio::select! {
             () = blocks_of(&bench, 4) => unreachable!("it makes blocks for ever"),
@@ -714,7 +714,8 @@ async fn transactions_of_several_runs_are_under_way_together() {
     bench.during(happens).await;
     let kinds = [["CLAIM"; 4], ["STEP"; 4], ["FINISH"; 4]].concat();
     assert_eq!(kinds, bench.sent());
-    assert_eq!(3, bench.chain.state.lock().height, "a block for each of three steps of the work");
+    let blocks = bench.chain.state.lock().height() - before;
+    assert_eq!(3, blocks, "a block for each of three steps of the work");
 }
 
 #[tokio::test]
@@ -776,7 +777,7 @@ async fn a_gap_that_nothing_is_there_for_is_filled_with_nothing() {
         let first = bench.chain.state.lock().pool[0].body().agent_run_id().unwrap();
         bench.chain.state.lock().rivals.push((first, Keypair::from_seed(&[7; 32])));
         bench.chain.make_block();
-        let is_filler = |tx: &types::Transaction| tx.body().type_name() == "TRANSFER";
+        let is_filler = |tx: &types::CheckedTx| tx.body().type_name() == "TRANSFER";
         bench.chain.until(|state| state.pool.iter().any(is_filler)).await;
         bench.chain.state.lock().is_halted = false;
         bench.chain.make_block();
@@ -800,9 +801,8 @@ async fn died_with_gaps(runs: usize, nonces: &[u64]) -> Bench {
         let lost = entry.at(Phase::Over(Outcome::ClaimRefused("RUN_NOT_PENDING".into())));
         let spent = Spent { now_ms: 1_000_000, add: Day::default() };
         bench.journal.resolve(Some(&lost), parcel.nonce, spent).await.unwrap();
-        let mut state = bench.chain.state.lock();
-        state.pool.retain(|tx| tx.nonce() != parcel.nonce);
-        state.runs.get_mut(&parcel.run).unwrap().status = RunStatus::Cancelled;
+        bench.chain.state.lock().pool.retain(|tx| tx.nonce() != parcel.nonce);
+        bench.chain.submit(&Body::AgentCancel(AgentCancel { agent_run_id: parcel.run }));
     }
     bench.chain.state.lock().is_halted = false;
     bench
@@ -870,6 +870,8 @@ async fn claims_under_way_count_for_the_limit_of_a_day() {
 #[tokio::test]
 async fn a_day_has_its_limit_of_claims() {
     let bench = Bench::new();
+    let day_ms = 24 * 60 * 60 * 1_000;
+    bench.chain.change_params(|params| params.pending_ttl_ms = 2 * day_ms);
     bench.change_policy(|policy| (policy.claims_per_day_max, policy.runs_max) = (1, 1));
     bench.chain.add_run("a", 9_000, 5);
     bench.chain.add_run("b", 8_000, 5);
@@ -877,10 +879,8 @@ async fn a_day_has_its_limit_of_claims() {
     bench.during(bench.counters.until(limited)).await;
     assert_eq!(vec!["CLAIM", "STEP", "FINISH"], bench.sent());
     // The next day.
-    let day_ms = 24 * 60 * 60 * 1_000;
     bench.clock.0.fetch_add(day_ms, Ordering::SeqCst);
-    bench.chain.state.lock().now_ms += day_ms;
-    bench.chain.state.lock().runs.values_mut().for_each(|run| run.deadline_ms = None);
+    bench.chain.pass(day_ms);
     bench.finish(2).await;
     assert_eq!(6, bench.sent().len());
 }
@@ -974,8 +974,9 @@ async fn requests_that_cannot_be_worked_on_are_not_claimed() {
     *bench.tools.missing.lock() = vec!["fly".into()];
     let nonsense = bench.chain.add_run("nonsense", 9_000, 5);
     let flies = bench.chain.add_run("flies", 8_000, 5);
-    let blob = bench.chain.add_run("blob", 7_000, 5);
-    bench.chain.state.lock().runs.get_mut(&blob).unwrap().prompt_blob_id = Some("none".into());
+    bench.chain.add_blob("binary", &[0xff]);
+    let prompt_blob = |request: &mut AgentRequest| request.prompt_blob_id = Some("binary".into());
+    let blob = bench.chain.add_run_with("blob", 7_000, 5, prompt_blob);
     let decided = |event: &&Event| matches!(event, Event::Decided(_));
     let thrice = |events: &[Event]| events.iter().filter(decided).count() >= 3;
     bench.during(bench.counters.until(thrice)).await;
@@ -1011,8 +1012,7 @@ async fn a_claim_that_lapsed_is_let_go() {
     let bench = Bench::new();
     let run = bench.chain.add_run("stall", 9_000, 5);
     bench.during(bench.counters.until(|events| events.contains(&Event::Claimed))).await;
-    bench.chain.state.lock().now_ms += 120_000;
-    bench.chain.state.lock().sweep();
+    bench.chain.pass(Params::default().claim_ttl_ms + 1_000);
     let excluded = |events: &[Event]| events.contains(&Event::Decided("EXCLUDED"));
     bench.during(bench.counters.until(excluded)).await;
     assert_eq!(Phase::Over(Outcome::Lapsed), bench.entry(&run).phase);

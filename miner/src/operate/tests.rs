@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use types::{Hash, Keypair, RunStatus};
+use types::{Hash, Keypair, Params, RunStatus};
 use wallet::Chain;
 
 use super::alarm::InForce;
@@ -14,7 +14,7 @@ use super::{
     Alarm, AlarmConfig, BackendFact, Counts, Facts, Idle, NodeFact, NodeState, SweepConfig, Tally,
     Trial, alarms,
 };
-use crate::chain::fake::FakeChain;
+use crate::chain::fake::{FakeChain, claim};
 use crate::chain::{ChainError, Funds, Head, RunView};
 use crate::journal::entry::{Entry, Outcome, Parcel, Phase, Purpose, Swept, SweptLast};
 use crate::journal::{Journal, JournalError};
@@ -43,8 +43,12 @@ impl Counters for Heard {
     }
 }
 
+fn key() -> Keypair {
+    Keypair::from_seed(&[9; 32])
+}
+
 fn me() -> types::Address {
-    Keypair::from_seed(&[9; 32]).address()
+    key().address()
 }
 
 fn ready(balance_micro: u64) -> NodeFact {
@@ -361,21 +365,17 @@ async fn a_trial_knows_the_listed_tools_of_a_server_that_a_request_names() {
 #[tokio::test]
 async fn a_trial_says_of_each_pending_run_what_the_policy_would_decide() {
     let chain = FakeChain::new();
-    let taken = chain.add_run("What is 1+1?", 30_000, 10);
+    let with_tool = |prompt: &str, fee, tool: &str| {
+        chain.add_run_with(prompt, fee, 10, |request| request.tools_whitelist = vec![tool.into()])
+    };
+    let taken = with_tool("What is 1+1?", 30_000, "math_eval");
     let poor = chain.add_run("cheap", 500, 1);
-    let foreign = chain.add_run("fly", 20_000, 10);
-    let served = chain.add_run("time", 10_000, 10);
+    let foreign = with_tool("fly", 20_000, "fly");
+    let served = with_tool("time", 10_000, "time__now");
     let excluded = chain.add_run("lapsed", 9_000, 10);
-    {
-        let mut state = chain.state.lock();
-        let mut tools =
-            |run, name: &str| state.runs.get_mut(run).unwrap().tools = vec![name.into()];
-        tools(&taken, "math_eval");
-        tools(&foreign, "fly");
-        tools(&served, "time__now");
-        state.runs.get_mut(&excluded).unwrap().excluded = vec![me()];
-        state.balances.insert(me(), 5);
-    }
+    chain.act(&key(), &claim(excluded, &key()));
+    chain.pass(Params::default().claim_ttl_ms + 1_000);
+    chain.state.lock().set_balance(&me(), 5);
     let text = "[[tools.mcp]]\nname = \"time\"\ncommand = [\"/nonexistent\"]\n\
                 [tools.limits.time__convert_time]\ntimeout_ms = 5000\n\
                 [tools.limits.math_eval]\ntimeout_ms = 5000\n";

@@ -15,8 +15,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
-use types::tx::{AgentRequest, Transfer};
-use types::{Amount, Body, Hash, Keypair};
+use types::tx::{AgentClaim, AgentRequest, Transfer};
+use types::{Amount, Body, Hash, Keypair, ids};
 
 use crate::world::{NOW, World, facts, key};
 
@@ -170,18 +170,32 @@ pub fn transfer(seed: u8, nonce: u64) -> String {
     signed(&key(seed), nonce, &Body::Transfer(body))
 }
 
-/// Asks for a run with this id.
-pub fn request(id: u8) -> Body {
-    Body::AgentRequest(AgentRequest {
-        agent_run_id: Hash::new([id; 32]),
+/// Asks for a run; answers its id and the signed text.
+pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
+    let (key, prompt) = (key(seed), "prompt".to_owned());
+    let agent_run_id = ids::compute_agent_run_id(&key.address().to_string(), nonce, &prompt);
+    let body = Body::AgentRequest(AgentRequest {
+        agent_run_id,
         conversation_id: Hash::digest(b"conversation"),
-        prompt: "prompt".to_owned(),
+        prompt,
         prompt_blob_id: None,
         tools_whitelist: Vec::new(),
         model_hint: None,
         max_fee: Amount::new(10_000),
         max_steps: 4,
-    })
+    });
+    (agent_run_id, signed(&key, nonce, &body))
+}
+
+/// Claims a run with the key of `seed`.
+pub fn claim(seed: u8, nonce: u64, agent_run_id: Hash) -> String {
+    let body = AgentClaim {
+        agent_run_id,
+        miner_address: key(seed).address().into(),
+        model_info: "model-7b".to_owned(),
+        hardware_tier: "desktop".to_owned(),
+    };
+    signed(&key(seed), nonce, &Body::AgentClaim(body))
 }
 
 /// Waits until a condition holds.

@@ -1,11 +1,11 @@
 //! Every query and builder on a chain with one whole agent run.
 
 use serde_json::{Value, json};
-use types::tx::{AgentClaim, AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
-use types::{Amount, Blob, Body, Hash, Keypair, Signature, ids};
+use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
+use types::{Amount, Body, Hash, Keypair, Signature, ids};
 
-use crate::client::{TestServer, signed, transfer};
-use crate::world::{NOW, key};
+use crate::client::{TestServer, claim, signed, transfer};
+use crate::world::{FUNDED, FUNDS, NOW, key};
 
 const PROMPT: &str = "What is 1+1? \u{1f600}";
 
@@ -23,16 +23,6 @@ fn request(submitter: &Keypair, nonce: u64) -> (Hash, String) {
         model_hint: Some("big".to_owned()),
     };
     (agent_run_id, signed(submitter, nonce, &Body::AgentRequest(body)))
-}
-
-fn claim(miner: &Keypair, nonce: u64, agent_run_id: Hash) -> String {
-    let body = AgentClaim {
-        agent_run_id,
-        miner_address: miner.address().into(),
-        model_info: "model-7b".to_owned(),
-        hardware_tier: "desktop".to_owned(),
-    };
-    signed(miner, nonce, &Body::AgentClaim(body))
 }
 
 fn step(miner: &Keypair, nonce: u64, agent_run_id: Hash, step_index: u64) -> String {
@@ -60,7 +50,7 @@ async fn run_in_progress(server: &TestServer) -> Hash {
     let (id, tx) = request(&key(1), 0);
     server.send(&tx).await;
     server.world.commit();
-    server.send(&claim(&key(2), 0, id)).await;
+    server.send(&claim(2, 0, id)).await;
     server.send(&step(&key(2), 1, id, 0)).await;
     server.send(&step(&key(2), 2, id, 3)).await;
     server.world.commit();
@@ -89,6 +79,8 @@ async fn build_and_send(server: &TestServer, method: &str, key: &Keypair, fields
 #[tokio::test]
 async fn chain_info_names_the_chain_and_its_tip() {
     let server = TestServer::start().await;
+    // Holds 10,000.
+    server.send(&request(&key(1), 0).1).await;
     server.world.commit();
     let info = server.result("ombra_chainInfo", json!([])).await;
     assert_eq!(info["chainId"], "test-chain");
@@ -99,7 +91,8 @@ async fn chain_info_names_the_chain_and_its_tip() {
     let fees = server.result("ombra_feeSchedule", json!([])).await;
     assert_eq!(fees["chatTurnFee"], "100");
     let supply = server.result("ombra_getSupply", json!([])).await;
-    assert_eq!(supply["circulating"], "710");
+    let all = u64::from(FUNDED) * FUNDS;
+    assert_eq!(supply["circulating"], (all - 10_000).to_string());
     let validators = server.result("ombra_getValidators", json!([])).await;
     assert_eq!(validators[0]["power"], 10);
     let vote = json!({"candidateKey": key(98).public_key(), "power": 3, "expiresAt": NOW});
@@ -160,11 +153,10 @@ async fn blocks_are_paged_newest_first_while_new_ones_arrive() {
 async fn an_account_shows_what_is_pending_and_an_unknown_one_is_zero() {
     let server = TestServer::start().await;
     let address = key(1).address();
-    server.world.state().balances.insert(address, Amount::new(1_500_000));
     server.send(&transfer(1, 0)).await;
     let account = server.result("ombra_getAccount", json!([address])).await;
     assert_eq!((&account["nonce"], &account["pendingNonce"]), (&json!(0), &json!(1)));
-    assert_eq!(account["balanceOmbra"], "1.500000");
+    assert_eq!(account["balanceOmbra"], "1500.000000");
     assert_eq!(account["isMiner"], false);
     let other_form = server.result("ombra_getAccount", json!([format!("ox{address}")])).await;
     assert_eq!(other_form, account);
@@ -409,25 +401,13 @@ async fn miners_blobs_and_proofs_are_answered() {
     let account = server.result("ombra_getAccount", json!([miner["address"]])).await;
     assert_eq!(&account["miner"], miner);
 
-    let blob = Blob {
-        blob_id: "b".to_owned(),
-        owner: key(1).address(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: 3,
-        total_chunks: 1,
-        received: 1,
-        content_hash: Hash::ZERO,
-        received_hash: None,
-        is_final: true,
-        created_at: NOW,
-    };
-    server.world.state().blobs.insert("b".to_owned(), blob);
+    server.world.add_blob("b", "text/plain", b"abc");
     assert_eq!(server.result("ombra_getBlob", json!(["b"])).await["final"], true);
     assert_eq!(-32051, server.error("ombra_getBlob", json!(["c"])).await.0);
 
     let of = json!({"account": key(1).address()});
     let proof = server.result("ombra_getProof", of).await;
-    assert_eq!((&proof["value"], &proof["header"]["index"]), (&json!("0001ff"), &json!(1)));
+    assert_eq!((&proof["value"], &proof["header"]["index"]), (&json!("0001ff"), &json!(2)));
     assert_eq!(proof["commit"]["blockHash"], proof["blockHash"]);
     server.result("ombra_getProof", json!({"validators": true})).await;
     for of in [
@@ -480,7 +460,8 @@ async fn a_simulation_says_what_would_happen_and_keeps_nothing() {
     let good = &good["result"];
     assert_eq!(good["valid"], true);
     let from = key(1).address().to_string();
-    assert_eq!(good["effects"]["balances"][from], json!({"before": "10", "after": "3"}));
+    let (before, after) = (FUNDS.to_string(), (FUNDS - 1).to_string());
+    assert_eq!(good["effects"]["balances"][from], json!({"before": before, "after": after}));
     let mut tx: Value = serde_json::from_str(&tx).unwrap();
     tx.as_object_mut().unwrap().remove("signature");
     tx["amount"] = json!("x");

@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentClaim, AgentFinish, Transfer};
-use types::{
-    Address, Amount, Blob, Body, CheckedTx, Event, Hash, Keypair, Params, Settlement, SizeLimits,
-    Transaction,
-};
+use types::tx::{AgentFinish, Transfer};
+use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
 
-use crate::client::{TestServer, request, signed, transfer};
+use crate::client::{TestServer, claim, request, signed, transfer};
 use crate::world::{NOW, key};
 
 /// A path's status and JSON.
@@ -213,13 +210,14 @@ async fn escrows_follow_the_blocks_and_are_looked_through_only_once() {
     let server = TestServer::start().await;
     let who = key(1).address();
     assert_eq!("0", escrowed(&server, who).await);
-    for (nonce, id) in [(0, 1), (1, 2)] {
-        server.world.accept(&signed(&key(1), nonce, &request(id)));
-    }
+    let (first, text) = request(1, 0);
+    server.world.accept(&text);
+    server.world.accept(&request(1, 1).1);
+    server.world.accept(&claim(2, 0, first));
     server.world.commit();
     assert_eq!("20000", escrowed(&server, who).await);
     let finish = Body::AgentFinish(AgentFinish {
-        agent_run_id: Hash::new([1; 32]),
+        agent_run_id: first,
         status: "completed".to_owned(),
         total_tokens_out: 0,
         miner_reward: Amount::ZERO,
@@ -228,26 +226,18 @@ async fn escrows_follow_the_blocks_and_are_looked_through_only_once() {
         final_answer_inline: None,
         final_answer_blob_id: None,
     });
-    server.world.accept(&signed(&key(2), 0, &finish));
-    let timed_out = Event::RunTimedOut {
-        agent_run_id: Hash::new([2; 32]),
-        submitter: who,
-        miner: None,
-        settlement: Settlement {
-            miner_reward: Amount::ZERO,
-            user_refund: Amount::new(10_000),
-            network_fee: Amount::ZERO,
-        },
-    };
+    server.world.accept(&signed(&key(2), 1, &finish));
     server.world.commit();
     assert_eq!("10000", escrowed(&server, who).await);
-    server.world.commit_block(Vec::new(), vec![timed_out]);
+    server.world.commit_after(Params::default().pending_ttl_ms);
     assert_eq!("0", escrowed(&server, who).await);
     assert_eq!(1, server.world.escrow_scans());
 
-    server.world.accept(&signed(&key(1), 2, &request(3)));
-    server.world.commit_many(1_000);
-    assert_eq!("20000", escrowed(&server, who).await, "the world keeps what was swept open");
+    server.world.accept(&request(1, 2).1);
+    for _ in 0..1_000 {
+        server.world.commit_after(1);
+    }
+    assert_eq!("10000", escrowed(&server, who).await);
     assert_eq!(2, server.world.escrow_scans(), "too many blocks to follow");
 }
 
@@ -269,19 +259,14 @@ async fn fees_are_those_of_the_last_transfers() {
 async fn every_run_and_turn_is_listed_where_it_belongs() {
     let server = TestServer::start().await;
     let (submitter, miner) = (key(1).address(), key(2).address());
-    server.world.accept(&signed(&key(1), 0, &request(1)));
+    let (id, text) = request(1, 0);
+    server.world.accept(&text);
     // Another's, which is in none of the lists below.
-    server.world.accept(&signed(&key(3), 0, &request(2)));
+    server.world.accept(&request(3, 0).1);
     server.world.commit();
-    let claim = AgentClaim {
-        agent_run_id: Hash::new([1; 32]),
-        miner_address: miner.into(),
-        model_info: "model".to_owned(),
-        hardware_tier: "laptop".to_owned(),
-    };
-    server.world.accept(&signed(&key(2), 0, &Body::AgentClaim(claim)));
+    server.world.accept(&claim(2, 0, id));
     server.world.commit();
-    let id = Hash::new([1; 32]).to_string();
+    let id = id.to_string();
     for list in [
         "by-status/claimed".to_owned(),
         format!("by-submitter/{submitter}"),
@@ -310,20 +295,7 @@ async fn every_run_and_turn_is_listed_where_it_belongs() {
 #[tokio::test]
 async fn a_blob_is_a_file_to_be_kept_whatever_its_owner_calls_it() {
     let server = TestServer::start().await;
-    let blob = Blob {
-        blob_id: "page".to_owned(),
-        owner: key(1).address(),
-        content_type: "text/html".to_owned(),
-        total_bytes: 6,
-        total_chunks: 1,
-        received: 1,
-        content_hash: Hash::digest(b"<html>"),
-        received_hash: None,
-        is_final: true,
-        created_at: NOW,
-    };
-    server.world.state().blobs.insert("page".to_owned(), blob);
-    server.world.state().blob_bytes.insert("page".to_owned(), b"<html>".to_vec());
+    server.world.add_blob("page", "text/html", b"<html>");
     let tag = format!("\"{}\"", Hash::digest(b"<html>"));
     let tagged = format!("etag: {tag}\r\n");
     let text = blob_page(&server, "").await;

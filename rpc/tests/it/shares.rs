@@ -7,10 +7,10 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use types::tx::ChatTurn;
-use types::{Blob, Body, Hash};
+use types::{Body, Hash};
 
 use crate::client::{PATIENCE, TestServer, eventually, exchange, post_text, read_response, signed};
-use crate::world::{NOW, key};
+use crate::world::key;
 
 const GREEDY: u8 = 8;
 const HONEST: u8 = 9;
@@ -29,22 +29,7 @@ fn limits() -> Limits {
 async fn start(limits: Limits, rate: RateLimits) -> TestServer {
     let server = TestServer::start_as(Config { limits, rate, ..Config::default() }).await;
     let bytes = vec![7; usize::try_from(16 * MEBIBYTE).unwrap()];
-    let blob = Blob {
-        blob_id: "large".to_owned(),
-        owner: key(1).address(),
-        content_type: "text/plain".to_owned(),
-        total_bytes: bytes.len() as u64,
-        total_chunks: 1,
-        received: 1,
-        content_hash: Hash::digest(b"large"),
-        received_hash: None,
-        is_final: true,
-        created_at: NOW,
-    };
-    let mut state = server.world.state();
-    state.blobs.insert("large".to_owned(), blob);
-    state.blob_bytes.insert("large".to_owned(), bytes);
-    drop(state);
+    server.world.add_blob("large", "text/plain", &bytes);
     server
 }
 
@@ -135,13 +120,14 @@ fn commit_large(server: &TestServer, nonce: u64) {
 async fn events_go_on_though_the_memory_for_answers_is_full() {
     let limits = Limits { client_share_percent: 100, ..limits() };
     let server = start(limits, RateLimits::default()).await;
+    let before = server.world.state().blocks.len() as u64;
     let mut streams = [events(&server, GREEDY).await, events(&server, HONEST).await];
     let slow = slow_readers(&server, 12).await;
     assert!(is_busy(&ask(&server, HONEST).await), "all is full");
     for nonce in 0..3 {
         commit_large(&server, nonce);
         for stream in &mut streams {
-            until(stream, &format!("id: {}\n", nonce + 1)).await;
+            until(stream, &format!("id: {}\n", before + nonce + 1)).await;
             until(stream, "\n\n").await;
         }
     }
@@ -152,19 +138,22 @@ async fn events_go_on_though_the_memory_for_answers_is_full() {
 async fn an_older_event_waits_for_room_instead_of_being_made_again_for_each_piece() {
     let limits = Limits { client_share_percent: 100, ..limits() };
     let server = start(limits, RateLimits::default()).await;
+    let before = server.world.state().blocks.len() as u64;
     (0..4).for_each(|nonce| commit_large(&server, nonce));
     let slow = slow_readers(&server, 12).await;
     assert!(is_busy(&ask(&server, HONEST).await), "all is full");
     let mut stream = server.connect_from(HONEST).await;
-    let head = b"GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: 0\r\n\r\n";
-    stream.write_all(head).await.unwrap();
-    let early =
-        tokio::time::timeout(Duration::from_millis(300), until(&mut stream, "id: 1\n")).await;
+    let head = format!(
+        "GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {before}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let id = |event: u64| format!("id: {}\n", before + event);
+    let early = tokio::time::timeout(Duration::from_millis(300), until(&mut stream, &id(1))).await;
     assert!(early.is_err(), "a piece of an event that nobody else wants");
     drop(slow);
-    let text = until(&mut stream, "id: 4\n").await;
-    let mut ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
-    assert!((1..4).all(|id| ids.next() == Some(id.to_string().as_str())), "each once, in order");
+    let text = until(&mut stream, &id(4)).await;
+    let mut ids = text.split_inclusive('\n').filter(|line| line.starts_with("id: "));
+    assert!((1..4).all(|event| ids.next() == Some(id(event).as_str())), "each once, in order");
 }
 
 #[tokio::test]

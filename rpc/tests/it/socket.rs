@@ -92,8 +92,8 @@ async fn a_client_follows_the_runs_of_an_account() {
     let server = TestServer::start().await;
     let mut socket = Socket::open(&server).await;
     socket.subscribe(json!({ "channel": "agent", "address": key(2).address() })).await;
-    for (seed, id) in [(1, 1), (2, 2)] {
-        server.world.accept(&signed(&key(seed), 0, &request(id)));
+    for seed in [1, 2] {
+        server.world.accept(&request(seed, 0).1);
     }
     server.world.commit();
     let created = socket.hear_json().await;

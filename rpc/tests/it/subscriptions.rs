@@ -6,10 +6,10 @@ use jsonrpsee::types::ErrorObjectOwned;
 use jsonrpsee::ws_client::WsClient;
 use rpc::{Config, RateLimits};
 use serde_json::{Value, json};
-use types::tx::{AgentClaim, AgentRequest, ChatTurn};
-use types::{Amount, Body, Code, Event, Hash, Rejection, Settlement, ids};
+use types::tx::{AgentRequest, ChatTurn};
+use types::{Amount, Body, Code, Hash, Params, Rejection, ids};
 
-use crate::client::{PATIENCE, TestServer, signed, transfer};
+use crate::client::{PATIENCE, TestServer, claim, signed, transfer};
 use crate::world::{World, key};
 
 async fn subscribe(client: &WsClient, kind: &str, filter: Value) -> Subscription<Value> {
@@ -150,24 +150,10 @@ async fn runs_are_told_from_request_to_deadline_the_same_live_and_replayed() {
     server.send(&tx).await;
     server.send(&request(9, 500).1).await;
     server.world.commit();
-    let claim = AgentClaim {
-        agent_run_id: id,
-        miner_address: key(2).address().into(),
-        model_info: "m".to_owned(),
-        hardware_tier: "server".to_owned(),
-    };
-    server.send(&signed(&key(2), 0, &Body::AgentClaim(claim))).await;
+    server.send(&claim(2, 0, id)).await;
     server.world.commit();
-    let reopened = Event::RunReopened { agent_run_id: id, miner: key(2).address() };
-    server.world.commit_block(Vec::new(), vec![reopened]);
-    let settlement = Settlement {
-        miner_reward: Amount::ZERO,
-        user_refund: Amount::new(1_000),
-        network_fee: Amount::ZERO,
-    };
-    let submitter = key(1).address();
-    let ended = Event::RunTimedOut { agent_run_id: id, submitter, miner: None, settlement };
-    server.world.commit_block(Vec::new(), vec![ended]);
+    server.world.commit_after(Params::default().claim_ttl_ms + 1);
+    server.world.commit_after(Params::default().pending_ttl_ms + 1);
 
     let mut told = Vec::new();
     for (event, status) in [

@@ -1,5 +1,5 @@
-//! A small chain in memory: takes transactions, puts them into blocks when told to, and keeps
-//! just enough state to answer with.
+//! A chain in memory by the ledger's own rules: takes transactions, puts them into blocks when told
+//! to, and answers from the state. Everything else of a node is made up.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,14 +15,23 @@ use rpc::ports::{
     Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
+use state::table::Table;
+use state::view::Range;
+use state::{
+    Executed, Memory, MemoryChain, Parent, PendingState, PushError, TxError, settlement, tables,
+    view,
+};
 use tokio::sync::{broadcast, watch};
 use types::check::{self, StaticRules};
-use types::tx::ChatTurn;
+use types::params::BLOB_CHUNK_BYTES;
+use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
-    Account, Address, Amount, Blob, Block, BlockEvents, Body, CheckedTx, Event, Forks, Hash,
-    Header, Keypair, Miner, MinerFigures, Params, Rejection, Run, RunStatus, SealedBlock, SealedTx,
-    Settlement, SizeLimits, Step, Supply, Transaction, TxEvent, TxLocation, block,
+    Account, Address, Amount, Blob, Body, CheckedTx, Forks, Hash, Header, Keypair, Miner, Params,
+    Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply, Transaction,
+    TxLocation,
 };
+
+use crate::client::signed;
 
 pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
@@ -30,20 +39,20 @@ pub const POOL_EVENTS: usize = 16;
 /// Every kind is valid from the beginning.
 pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0) };
 
-/// Everything that the chain knows.
-#[derive(Default)]
+/// What each of the keys 1 to [`FUNDED`] has at the beginning.
+pub const FUNDS: u64 = 1_500_000_000;
+pub const FUNDED: u8 = 60;
+/// The power of the one validator, which makes every block.
+const POWER: u64 = 10;
+
+/// Everything that the node knows.
 pub struct State {
+    chain: MemoryChain,
     pub blocks: Vec<Arc<CommittedBlock>>,
     pub places: BTreeMap<Hash, TxLocation>,
     pub pending: Vec<CheckedTx>,
     pub queued: Vec<CheckedTx>,
     pub dropped: BTreeMap<Hash, Arc<DroppedTx>>,
-    pub balances: BTreeMap<Address, Amount>,
-    pub runs: BTreeMap<Hash, Run>,
-    pub steps: BTreeMap<Hash, Vec<Step>>,
-    pub miners: BTreeMap<Address, Miner>,
-    pub blobs: BTreeMap<String, Blob>,
-    pub blob_bytes: BTreeMap<String, Vec<u8>>,
     pub peers: Vec<Peer>,
     pub checks: Vec<Check>,
     pub log_filter: String,
@@ -72,6 +81,14 @@ pub fn key(seed: u8) -> Keypair {
     Keypair::from_seed(&[seed; 32])
 }
 
+fn new_chain() -> MemoryChain {
+    let (chain_id, params) = (CHAIN_ID.to_owned(), Params::default());
+    let validators = vec![SetMember { public_key: key(99).public_key(), power: POWER }];
+    let rules = Arc::new(state::Chain { chain_id, params, forks: FORKS, validators });
+    let accounts = (1..=FUNDED).map(|seed| (key(seed).address(), Amount::new(FUNDS))).collect();
+    MemoryChain::new(rules, Hash::digest(b"genesis"), NOW, &accounts).unwrap()
+}
+
 /// What never changes.
 pub fn facts() -> ChainFacts {
     ChainFacts {
@@ -87,9 +104,21 @@ pub fn facts() -> ChainFacts {
 impl World {
     pub fn new() -> Arc<Self> {
         let state = State {
-            log_filter: "info".to_owned(),
+            chain: new_chain(),
+            blocks: Vec::new(),
+            places: BTreeMap::new(),
+            pending: Vec::new(),
+            queued: Vec::new(),
+            dropped: BTreeMap::new(),
+            peers: Vec::new(),
             checks: vec![Check { name: "peers", is_ok: true, detail: "3 peers".to_owned() }],
-            ..State::default()
+            log_filter: "info".to_owned(),
+            refuse: None,
+            submissions: Vec::new(),
+            is_syncing: false,
+            has_fault: false,
+            earliest: 0,
+            events_from: 0,
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -132,10 +161,63 @@ impl World {
         StaticRules { chain_id: CHAIN_ID, params: &self.params, forks: FORKS, height }
     }
 
-    /// Puts everything pending into a block; answers its index.
+    /// Puts what is pending into a block, a second after the last one; answers its index.
     pub fn commit(&self) -> u64 {
-        let transactions = std::mem::take(&mut self.state().pending);
-        self.commit_block(transactions, Vec::new())
+        self.commit_after(1_000)
+    }
+
+    /// A finalised blob of the last funded key, in as many blocks as it takes.
+    pub fn add_blob(&self, id: &str, content_type: &str, bytes: &[u8]) {
+        let owner = key(FUNDED);
+        let (blob_id, total_bytes) = (id.to_owned(), bytes.len() as u64);
+        let mut bodies = vec![Body::BlobInit(BlobInit {
+            blob_id: blob_id.clone(),
+            content_type: content_type.to_owned(),
+            total_bytes,
+            total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
+            content_hash: Hash::digest(bytes),
+        })];
+        for (chunk_index, chunk) in (0..).zip(bytes.chunks(BLOB_CHUNK_BYTES as usize)) {
+            let (blob_id, chunk_data) = (blob_id.clone(), chunk.to_vec());
+            bodies.push(Body::BlobChunk(BlobChunk { blob_id, chunk_index, chunk_data }));
+        }
+        bodies.push(Body::BlobFinalize(BlobFinalize { blob_id }));
+        let first = Projection::account(self, &owner.address()).unwrap().nonce;
+        for (nonce, body) in (first..).zip(&bodies) {
+            self.accept(&signed(&owner, nonce, body));
+        }
+        while !self.state().pending.is_empty() {
+            self.commit();
+        }
+    }
+
+    /// The state after the last block.
+    fn memory(&self) -> Arc<Memory> {
+        Arc::clone(self.state().chain.state())
+    }
+
+    fn row<T: Table>(&self, key: &T::Key) -> Option<T::Value> {
+        view::get::<T>(&*self.memory(), key).unwrap()
+    }
+
+    /// The values of a table in the order of their keys, whose bytes begin so.
+    fn values<T: Table>(&self, begin: &[u8]) -> Vec<T::Value> {
+        let to = [begin, &[0xff; 64]].concat();
+        let range = Range { from: begin, to: Some(&to), limit: usize::MAX };
+        let rows = view::scan::<T>(&*self.memory(), range).unwrap();
+        rows.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The state with what is pending.
+    fn projected(&self) -> PendingState {
+        let state = self.state();
+        let rules = Arc::clone(state.chain.rules());
+        let mut projected = PendingState::new(state.chain.state().still(), rules);
+        for tx in &state.pending {
+            // This node's pool takes what no block would.
+            projected.admit(tx).ok();
+        }
+        projected
     }
 
     /// Makes so many blocks.
@@ -145,34 +227,26 @@ impl World {
         }
     }
 
-    pub fn commit_block(&self, transactions: Vec<CheckedTx>, end: Vec<Event>) -> u64 {
+    /// Puts what is pending into a block that comes so much later; answers its index. What has no room
+    /// stays pending.
+    pub fn commit_after(&self, ms: u64) -> u64 {
         let mut state = self.state();
-        let height = state.blocks.len() as u64 + 1;
-        let hashes: Vec<Hash> = transactions.iter().map(|tx| tx.hash()).collect();
-        let header = Header {
-            chain_id: CHAIN_ID.to_owned(),
-            index: height,
-            previous_hash: state
-                .blocks
-                .last()
-                .map_or_else(|| Hash::digest(b"genesis"), |last| last.hash),
-            timestamp: NOW + height * 1_000,
-            proposer: key(99).address(),
-            tx_root: block::merkle_root(&hashes),
-            state_root: Hash::digest(&height.to_be_bytes()),
-            tokens_burned: Amount::ZERO,
-            tx_count: hashes.len() as u64,
+        let now = state.chain.tip().timestamp + ms;
+        let mut block = state.chain.begin(key(99).address(), now).unwrap();
+        let mut fits = |tx: &CheckedTx| match block.push(tx) {
+            Ok(()) => true,
+            Err(PushError::Full { .. }) => false,
+            Err(error) => panic!("{error}"),
         };
-        let mut events = BlockEvents { end, ..BlockEvents::default() };
-        for (position, tx) in (0..).zip(&transactions) {
-            let place = TxLocation { height, position };
-            state.places.insert(tx.hash(), place);
-            apply(&mut state, tx, place, header.timestamp);
-            let event = event(&state, tx).expect("a kind that the world knows");
-            events.transactions.push(TxEvent { position, event });
+        let taken = state.pending.iter().take_while(|tx| fits(tx)).count();
+        state.pending.drain(..taken);
+        let executed = block.finish().unwrap();
+        state.chain.append(&executed).unwrap();
+        let Parent { height, hash, .. } = state.chain.tip();
+        let Executed { block, events, .. } = executed;
+        for (position, tx) in (0..).zip(&block.transactions) {
+            state.places.insert(tx.hash(), TxLocation { height, position });
         }
-        let hash = header.hash();
-        let block = Block { header, transactions };
         let events = (height >= state.events_from).then_some(events);
         state.blocks.push(Arc::new(CommittedBlock { block, hash, events }));
         drop(state);
@@ -269,117 +343,6 @@ impl World {
     }
 }
 
-fn apply(state: &mut State, tx: &CheckedTx, place: TxLocation, timestamp: u64) {
-    match tx.body() {
-        Body::AgentRequest(body) => {
-            let run = Run {
-                agent_run_id: body.agent_run_id,
-                conversation_id: body.conversation_id,
-                submitter: tx.from(),
-                max_fee: body.max_fee,
-                max_steps: body.max_steps,
-                status: RunStatus::Pending,
-                miner: None,
-                step_count: 0,
-                last_step_index: None,
-                tokens_out: 0,
-                steps_digest: Hash::ZERO,
-                settlement: None,
-                submitted_at: timestamp,
-                claimed_at: None,
-                finished_at: None,
-                deadline_at: Some(timestamp + 900_000),
-                reopens: 0,
-                excluded_miners: Vec::new(),
-                request: place,
-                claim: None,
-                finish: None,
-            };
-            state.runs.insert(body.agent_run_id, run);
-        }
-        Body::AgentClaim(body) => {
-            let run = state.runs.get_mut(&body.agent_run_id).unwrap();
-            run.status = RunStatus::Claimed;
-            run.miner = Some(tx.from());
-            run.claim = Some(place);
-            run.claimed_at = Some(timestamp);
-        }
-        Body::AgentStep(body) => {
-            let run = state.runs.get_mut(&body.agent_run_id).unwrap();
-            run.status = RunStatus::Running;
-            run.step_count += 1;
-            run.tokens_out += body.output_tokens;
-            let step = Step {
-                step_index: body.step_index,
-                output_tokens: body.output_tokens,
-                tx: place,
-                timestamp,
-            };
-            state.steps.entry(body.agent_run_id).or_default().push(step);
-        }
-        Body::AgentFinish(body) => {
-            let run = state.runs.get_mut(&body.agent_run_id).unwrap();
-            run.status = RunStatus::parse(&body.status).unwrap();
-            run.settlement = Some(Settlement {
-                miner_reward: body.miner_reward,
-                user_refund: body.user_refund,
-                network_fee: body.network_fee,
-            });
-            run.finish = Some(place);
-            run.finished_at = Some(timestamp);
-            run.deadline_at = None;
-        }
-        Body::MinerRegister(body) => {
-            let miner = Miner {
-                miner_id: Hash::digest(tx.hash().to_string().as_bytes()),
-                address: tx.from(),
-                name: body.name.clone(),
-                capabilities: body.capabilities.clone(),
-                model_info: body.model_info.clone(),
-                registered_at: timestamp,
-            };
-            state.miners.insert(tx.from(), miner);
-        }
-        _ => {}
-    }
-}
-
-/// What a transaction did, as the ledger would say it.
-fn event(state: &State, tx: &CheckedTx) -> Option<Event> {
-    let from = tx.from();
-    Some(match tx.body() {
-        Body::ChatTurn(body) => Event::TurnAdded { conversation_id: body.conversation_id },
-        Body::AgentRequest(body) => {
-            let (agent_run_id, escrow) = (body.agent_run_id, body.max_fee);
-            Event::RunRequested { agent_run_id, submitter: from, escrow }
-        }
-        Body::AgentClaim(body) => {
-            Event::RunClaimed { agent_run_id: body.agent_run_id, miner: from }
-        }
-        Body::AgentStep(body) => Event::RunStepped {
-            agent_run_id: body.agent_run_id,
-            miner: from,
-            step_index: body.step_index,
-            output_tokens: body.output_tokens,
-        },
-        Body::AgentFinish(body) => {
-            let run = &state.runs[&body.agent_run_id];
-            Event::RunFinished {
-                agent_run_id: run.agent_run_id,
-                submitter: run.submitter,
-                miner: from,
-                status: run.status,
-                settlement: run.settlement?,
-            }
-        }
-        Body::Transfer(body) => {
-            Event::Transferred { to: body.to.address, amount: body.amount, fee: body.fee }
-        }
-        Body::MinerRegister(_) => Event::MinerRegistered { miner_id: state.miners[&from].miner_id },
-        _ => return None,
-    })
-}
-
 fn slice<T, P>(mut items: Vec<T>, limit: usize, position: impl Fn(&T) -> P) -> Slice<T, P> {
     let next = (items.len() > limit).then(|| position(&items[limit - 1]));
     items.truncate(limit);
@@ -450,7 +413,7 @@ impl Chain for World {
             vec![Validator {
                 address: key(99).address(),
                 public_key: key(99).public_key(),
-                power: 10,
+                power: POWER,
                 proposed: 1,
                 missed: 0,
                 votes: vec![vote],
@@ -502,9 +465,7 @@ impl Transactions for World {
 impl Accounts for World {
     fn account(&self, address: &Address) -> Result<Account, Fault> {
         self.fault()?;
-        let balance = self.state().balances.get(address).copied().unwrap_or_default();
-        let nonce = self.all_places(|tx| tx.from() == *address).len() as u64;
-        Ok(Account { balance, nonce })
+        Ok(self.row::<tables::Accounts>(address).unwrap_or_default())
     }
 
     fn transactions(
@@ -514,8 +475,7 @@ impl Accounts for World {
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
         let concerns = |tx: &CheckedTx| {
-            let to =
-                if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
+            let to = if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
             tx.from() == *address || to == Some(*address)
         };
         let mut places = self.all_places(concerns);
@@ -525,33 +485,30 @@ impl Accounts for World {
     }
 
     fn supply(&self) -> Result<Supply, Fault> {
-        Ok(Supply {
-            genesis: Amount::new(1_000),
-            minted: Amount::new(10),
-            burned: Amount::new(100),
-            escrowed: Amount::new(200),
-        })
+        Ok(self.row::<tables::Supplies>(&()).unwrap())
     }
 
     fn census(&self, richest_max: usize) -> Result<Census, Fault> {
         self.fault()?;
-        let state = self.state();
-        let mut richest: Vec<_> = state.balances.iter().map(|(who, held)| (*who, *held)).collect();
+        let range = Range { from: &[], to: None, limit: usize::MAX };
+        let rows = view::scan::<tables::Accounts>(&*self.memory(), range).unwrap();
+        let mut richest: Vec<_> = rows.iter().map(|(who, it)| (*who, it.balance)).collect();
         richest.sort_by_key(|(who, held)| (std::cmp::Reverse(*held), *who));
         let sum = |accounts: &dyn Fn(&Address) -> bool| {
-            let of = || state.balances.iter().filter(|(who, _)| accounts(who));
+            let of = || richest.iter().filter(|(who, _)| accounts(who));
             let amount = of().fold(0, |sum, (_, held)| sum + held.get());
             Group { accounts: of().count() as u64, amount: Amount::new(amount) }
         };
-        let held_by_miners = sum(&|who| state.miners.contains_key(who));
+        let (all, held_by_validators) = (sum(&|_| true), sum(&|who| *who == key(99).address()));
+        let held_by_miners = sum(&|who| self.row::<tables::Miners>(who).is_some());
         richest.truncate(richest_max);
         Ok(Census {
-            height: state.blocks.len() as u64,
-            accounts: state.balances.len() as u64,
-            miners: state.miners.len() as u64,
-            held: sum(&|_| true).amount,
-            escrowed: Amount::new(200),
-            held_by_validators: Group::default(),
+            height: self.state().blocks.len() as u64,
+            accounts: all.accounts,
+            miners: self.values::<tables::Miners>(&[]).len() as u64,
+            held: all.amount,
+            escrowed: Accounts::supply(self)?.escrowed,
+            held_by_validators,
             held_by_miners,
             richest,
         })
@@ -559,19 +516,20 @@ impl Accounts for World {
 
     fn escrows(&self) -> Result<Escrows, Fault> {
         self.escrow_scans.fetch_add(1, Ordering::SeqCst);
-        let state = self.state();
         let mut by_submitter: BTreeMap<Address, Amount> = BTreeMap::new();
-        for run in state.runs.values().filter(|run| !run.status.is_terminal()) {
-            let held = by_submitter.entry(run.submitter).or_default();
-            *held = held.checked_add(run.max_fee).unwrap();
+        for run in self.values::<tables::Runs>(&[]) {
+            if !run.status.is_terminal() {
+                let held = by_submitter.entry(run.submitter).or_default();
+                *held = held.checked_add(run.max_fee).unwrap();
+            }
         }
-        Ok(Escrows { height: state.blocks.len() as u64, by_submitter })
+        Ok(Escrows { height: self.state().blocks.len() as u64, by_submitter })
     }
 }
 
 impl Runs for World {
     fn run(&self, agent_run_id: &Hash) -> Result<Option<Run>, Fault> {
-        Ok(self.state().runs.get(agent_run_id).cloned())
+        Ok(self.row::<tables::Runs>(agent_run_id))
     }
 
     fn steps(
@@ -580,7 +538,7 @@ impl Runs for World {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Slice<Step, u64>, Fault> {
-        let mut steps = self.state().steps.get(agent_run_id).cloned().unwrap_or_default();
+        let mut steps = self.values::<tables::Steps>(agent_run_id.as_bytes());
         steps.retain(|step| after.is_none_or(|after| step.step_index > after));
         Ok(slice(steps, limit, |step| step.step_index))
     }
@@ -591,7 +549,7 @@ impl Runs for World {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<Slice<Run, TxLocation>, Fault> {
-        let mut runs: Vec<Run> = self.state().runs.values().cloned().collect();
+        let mut runs = self.values::<tables::Runs>(&[]);
         runs.sort_by_key(|run| std::cmp::Reverse(run.request));
         runs.retain(|run| {
             before.is_none_or(|before| run.request < before)
@@ -605,8 +563,8 @@ impl Runs for World {
 }
 
 impl World {
-    fn entry(miner: Miner) -> MinerEntry {
-        let figures = MinerFigures { claimed: 2, tokens: 7, ..MinerFigures::default() };
+    fn entry(&self, miner: Miner) -> MinerEntry {
+        let figures = self.row::<tables::Figures>(&miner.address).unwrap_or_default();
         MinerEntry { miner, figures }
     }
 }
@@ -617,33 +575,29 @@ impl Directory for World {
         after: Option<Address>,
         limit: usize,
     ) -> Result<Slice<MinerEntry, Address>, Fault> {
-        let miners: Vec<MinerEntry> = self
-            .state()
-            .miners
-            .values()
-            .filter(|miner| after.is_none_or(|after| miner.address > after))
-            .cloned()
-            .map(Self::entry)
-            .collect();
-        Ok(slice(miners, limit, |entry| entry.miner.address))
+        let mut miners = self.values::<tables::Miners>(&[]);
+        miners.retain(|miner| after.is_none_or(|after| miner.address > after));
+        let miners = miners.into_iter().map(|miner| self.entry(miner)).collect();
+        Ok(slice(miners, limit, |entry: &MinerEntry| entry.miner.address))
     }
 
     fn miner(&self, address: &Address) -> Result<Option<MinerEntry>, Fault> {
-        Ok(self.state().miners.get(address).cloned().map(Self::entry))
+        Ok(self.row::<tables::Miners>(address).map(|miner| self.entry(miner)))
     }
 
     fn miner_by_id(&self, miner_id: &Hash) -> Result<Option<MinerEntry>, Fault> {
-        let state = self.state();
-        let found = state.miners.values().find(|miner| miner.miner_id == *miner_id);
-        Ok(found.cloned().map(Self::entry))
+        let Some(address) = self.row::<tables::MinerIds>(miner_id) else { return Ok(None) };
+        Directory::miner(self, &address)
     }
 
     fn blob(&self, blob_id: &str) -> Result<Option<Blob>, Fault> {
-        Ok(self.state().blobs.get(blob_id).cloned())
+        Ok(self.row::<tables::Blobs>(&blob_id.to_owned()))
     }
 
     fn blob_bytes(&self, blob_id: &str) -> Result<Option<Vec<u8>>, Fault> {
-        Ok(self.state().blob_bytes.get(blob_id).cloned())
+        let Some(blob) = Directory::blob(self, blob_id)? else { return Ok(None) };
+        let chunk = |index| self.row::<tables::BlobChunks>(&(index, blob_id.to_owned())).unwrap();
+        Ok(Some((0..blob.total_chunks as u32).flat_map(chunk).collect()))
     }
 }
 
@@ -678,33 +632,34 @@ impl Submit for World {
 
 impl Projection for World {
     fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
-        let Account { balance, nonce } = Accounts::account(self, address)?;
-        let pending = self.state().pending.iter().filter(|tx| tx.from() == *address).count();
-        Ok(PendingAccount { nonce: nonce + pending as u64, balance })
+        let Account { balance, nonce } = self.projected().account(*address).unwrap();
+        Ok(PendingAccount { nonce, balance })
     }
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
-        Ok(self.state().runs.get(agent_run_id).map(|run| {
-            let fee = run.step_count * 100;
-            let reward = run.tokens_out.min(run.max_fee.get() - fee);
-            SettlementNow {
-                total_tokens_out: run.tokens_out,
-                step_count: run.step_count,
-                fees: Settlement {
-                    miner_reward: Amount::new(reward),
-                    user_refund: Amount::new(run.max_fee.get() - fee - reward),
-                    network_fee: Amount::new(fee),
-                },
-            }
+        let run = self.projected().run(agent_run_id).unwrap();
+        Ok(run.map(|run| {
+            let fees = run.settlement.unwrap_or_else(|| settlement(&run).unwrap().settlement);
+            SettlementNow { total_tokens_out: run.tokens_out, step_count: run.step_count, fees }
         }))
     }
 
     fn simulate(&self, text: &RawValue) -> Result<Effects, SubmitError> {
         let limits = SizeLimits::from(&self.params);
         let tx = Transaction::parse_unsigned(text.get().as_bytes(), &limits)?;
-        let tx = check::verify_unsigned(tx, &self.rules())?;
-        let balances = vec![(tx.from(), Amount::new(10), Amount::new(3))];
-        Ok(Effects { balances, run: None, burned: Amount::ZERO })
+        let rules = self.rules();
+        let tx = check::verify_unsigned(tx, &rules)?;
+        let simulated = self.projected().simulate(&tx, rules.height, NOW);
+        let effects = simulated.map_err(|error| match error {
+            TxError::Rejected(reason) => SubmitError::Rejected(*reason),
+            TxError::Storage(fault) => SubmitError::Fault(Fault::new("simulating", fault)),
+        })?;
+        let balances = effects.balances.into_iter();
+        Ok(Effects {
+            balances: balances.map(|(address, (before, after))| (address, before, after)).collect(),
+            run: effects.run,
+            burned: effects.burned,
+        })
     }
 }
 

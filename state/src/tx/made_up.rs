@@ -10,8 +10,8 @@ use types::build::{Envelope, Unsigned};
 use types::codec::{self, DecodeError};
 use types::tx::ValidatorVote;
 use types::{
-    Account, Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection,
-    SizeLimits, Supply, Transaction,
+    Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection, SizeLimits,
+    Transaction,
 };
 
 use super::{Cost, Kind, envelope};
@@ -21,7 +21,7 @@ use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::memory::Memory;
 use crate::table::{Table, TableId};
-use crate::tables::{self, Accounts, Supplies};
+use crate::tables::{self, Accounts};
 use crate::view::{self, Read};
 
 /// The height of the made-up fork.
@@ -95,11 +95,8 @@ fn chain() -> Chain {
 
 fn state() -> Arc<Memory> {
     let memory = Arc::new(Memory::default());
-    let mut draft = Draft::new(Arc::<Memory>::clone(&memory));
-    let balance = Amount::new(2_500);
-    draft.put::<Accounts>(&key().address(), &Account { balance, nonce: 0 });
-    draft.put::<Supplies>(&(), &Supply { genesis: balance, ..Supply::default() });
-    memory.apply(&draft.into_changes());
+    let accounts = [(key().address(), Amount::new(2_500))].into();
+    memory.apply(&chain().first_state(&accounts).unwrap());
     memory
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use state::tables::{Accounts, Runs, Supplies};
+use state::tables::{Accounts, Runs};
 use state::{
-    BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, Parent, PushError, Read, TxError,
-    execute, execute_block, invariants, validators, view,
+    BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent, PushError,
+    Read, TxError, execute, execute_block, invariants, view,
 };
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_unsigned};
@@ -55,6 +55,7 @@ pub struct World {
     pub chain: Arc<Chain>,
     pub memory: Arc<Memory>,
     pub parent: Parent,
+    blocks: MemoryChain,
     open: Option<BlockBuilder>,
 }
 
@@ -80,22 +81,21 @@ impl World {
     }
 
     fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
-        let (chain_id, first) = ("test".to_owned(), Vec::new());
-        let chain = Arc::new(Chain { chain_id, params, forks, validators: first });
-        let memory = Arc::new(Memory::default());
-        memory.apply(&genesis(validators));
-        let hash = Hash::digest(b"genesis");
-        let parent = Parent { height: 0, hash, timestamp: START, state_root: Hash::ZERO };
-        let mut world = Self { chain, memory, parent, open: None };
+        let validators = validators.iter().map(|(who, power)| member(*who, *power)).collect();
+        let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks, validators });
+        let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
+        let accounts = funded.map(|who| (who.address(), Amount::new(FUNDS))).into();
+        let genesis_hash = Hash::digest(b"genesis");
+        let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
+        let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
+        let mut world = Self { chain, memory, parent, blocks, open: None };
         world.open(SECOND);
         world
     }
 
     fn open(&mut self, after_ms: u64) {
         let now = self.parent.timestamp.checked_add(after_ms).unwrap();
-        let (chain, base) = (Arc::clone(&self.chain), self.base());
-        let builder = BlockBuilder::new(chain, base, self.parent, PROPOSER.address(), now);
-        self.open = Some(builder.unwrap());
+        self.open = Some(self.blocks.begin(PROPOSER.address(), now).unwrap());
     }
 
     /// Opens the block once more, after the state was changed behind its back.
@@ -126,16 +126,10 @@ impl World {
     pub fn next_block_after(&mut self, after_ms: u64) -> Executed {
         let executed = self.open.take().unwrap().finish().unwrap();
         self.assert_repeatable(&executed);
-        self.memory.apply(&executed.changes);
+        self.blocks.append(&executed).unwrap();
+        self.parent = self.blocks.tip();
         let report = invariants::verify(&*self.memory, &self.chain.params).unwrap();
-        assert_eq!(report.broken, [], "invariants after block {}", self.parent.height + 1);
-        let header = &executed.block.header;
-        self.parent = Parent {
-            height: header.index,
-            hash: header.hash(),
-            timestamp: header.timestamp,
-            state_root: Hash::digest(header.hash().as_bytes()),
-        };
+        assert_eq!(report.broken, [], "invariants after block {}", self.parent.height);
         self.open(after_ms);
         executed
     }
@@ -272,22 +266,6 @@ impl World {
         }
         self.must(who, &blob_finalize(id));
     }
-}
-
-fn genesis(first: &[(Who, u64)]) -> state::Changes {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
-    for who in funded {
-        let account = Account { balance: Amount::new(FUNDS), nonce: 0 };
-        draft.put::<Accounts>(&who.address(), &account);
-    }
-    let genesis = Amount::new(FUNDS).checked_mul(5).unwrap();
-    draft.put::<Supplies>(&(), &Supply { genesis, ..Supply::default() });
-    if !first.is_empty() {
-        let members = first.iter().map(|(who, power)| member(*who, *power));
-        validators::put_first(&mut draft, members);
-    }
-    draft.into_changes()
 }
 
 pub const PROMPT: &str = "What is the answer?";

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use state::tables::{Accounts, Supplies};
-use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, Parent};
+use state::{BlockBuilder, Chain, Changes, Executed, Forks, Parent};
 use store::{CommitBlock, GenesisState, Options, Store, Tip};
 use types::build::{Envelope, Unsigned, build_tx};
 use types::ids::compute_agent_run_id;
@@ -13,9 +12,7 @@ use types::tx::{
     AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize, BlobInit, ChatTurn,
     MinerRegister, ToolCall, Transfer,
 };
-use types::{
-    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Supply, Transaction,
-};
+use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Transaction};
 
 /// What every wallet has at the beginning.
 pub(crate) const BALANCE: u64 = 1_000_000_000_000;
@@ -221,15 +218,8 @@ pub(crate) fn whole_run(
 
 /// The rows of height 0: so many wallets, all rich.
 pub(crate) fn genesis_changes(wallets: &[Wallet]) -> Changes {
-    let mut draft = Draft::new(Arc::new(Memory::default()));
-    for wallet in wallets {
-        let account = Account { balance: Amount::new(BALANCE), nonce: 0 };
-        draft.put::<Accounts>(&wallet.address(), &account);
-    }
-    let all = BALANCE * u64::try_from(wallets.len()).expect("few wallets");
-    let supply = Supply { genesis: Amount::new(all), ..Supply::default() };
-    draft.put::<Supplies>(&(), &supply);
-    draft.into_changes()
+    let accounts = wallets.iter().map(|wallet| (wallet.address(), Amount::new(BALANCE)));
+    rules().first_state(&accounts.collect()).expect("few wallets")
 }
 
 /// A chain on a store.

@@ -55,6 +55,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What the tests of every crate may know besides: the rules of the ledger, which run in memory, so
+/// that no test imitates them.
+const FOR_TESTS: &[&str] = &["types", "state"];
+
 /// Libraries with one user, or a few: the library, its users, and why.
 const USERS: &[(&str, &[&str], &str)] = &[
     ("rocksdb", &["store"], "nobody above the tables sees raw keys"),
@@ -155,32 +159,63 @@ fn package(value: &Value) -> Package {
     }
 }
 
-/// Names of direct dependencies; those for tests only if `with_tests`.
-fn dependencies(package: &Package, with_tests: bool) -> BTreeSet<String> {
-    let all = package.dependencies.iter().filter(|it| with_tests || !it.is_for_tests);
+/// Names of direct dependencies, but for those of tests.
+fn dependencies(package: &Package) -> BTreeSet<String> {
+    let all = package.dependencies.iter().filter(|it| !it.is_for_tests);
     all.map(|dependency| dependency.name.clone()).collect()
 }
 
 #[test]
 fn the_crates_know_each_other_only_along_the_arrows() {
-    let allowed: BTreeMap<_, _> = ARROWS.iter().copied().collect();
     let packages = packages();
-    let members: BTreeSet<_> = packages.iter().map(|package| package.name.clone()).collect();
-    let listed: BTreeSet<_> = allowed.keys().map(|name| (*name).to_owned()).collect();
+    let members: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
+    let listed: BTreeSet<_> = ARROWS.iter().map(|(name, _)| *name).collect();
     assert_eq!(listed, members, "the list of arrows names every crate of the workspace");
+    super::assert_none(&wrong_arrows(&packages), "dependencies that are no arrows");
+}
 
-    for package in &packages {
+/// The dependencies within the workspace that [`ARROWS`] does not have, and [`FOR_TESTS`] neither.
+fn wrong_arrows(packages: &[Package]) -> Vec<String> {
+    let allowed: BTreeMap<_, _> = ARROWS.iter().copied().collect();
+    let mut faults = Vec::new();
+    for package in packages {
         let may = allowed[package.name.as_str()];
-        for other in dependencies(package, true).intersection(&members) {
-            assert!(may.contains(&other.as_str()), "{} may not depend on {other}", package.name);
+        for Dependency { name, is_for_tests, .. } in &package.dependencies {
+            let other = name.as_str();
+            let is_allowed = may.contains(&other) || *is_for_tests && FOR_TESTS.contains(&other);
+            if allowed.contains_key(other) && !is_allowed {
+                let whose = if *is_for_tests { "the tests of " } else { "" };
+                faults.push(format!("{whose}{} may not depend on {other}", package.name));
+            }
         }
     }
+    faults
+}
+
+#[test]
+fn only_tests_may_know_the_rules_without_an_arrow() {
+    let depending = |name: &str, is_for_tests: bool| Package {
+        name: "txpool".to_owned(),
+        manifest: String::new(),
+        dependencies: vec![Dependency {
+            name: name.to_owned(),
+            is_for_tests,
+            features: Vec::new(),
+        }],
+    };
+    let wrong = |name, is_for_tests| wrong_arrows(&[depending(name, is_for_tests)]);
+    for (name, is_for_tests) in [("types", false), ("types", true), ("state", true)] {
+        assert_eq!(wrong(name, is_for_tests), [""; 0]);
+    }
+    assert_eq!(wrong("state", false), ["txpool may not depend on state"]);
+    assert_eq!(wrong("store", false), ["txpool may not depend on store"]);
+    assert_eq!(wrong("store", true), ["the tests of txpool may not depend on store"]);
 }
 
 #[test]
 fn a_library_is_used_only_by_its_users() {
     for package in packages().iter().filter(|package| package.name.as_str() != "tests") {
-        let direct = dependencies(package, false);
+        let direct = dependencies(package);
         for (library, users, reason) in USERS {
             assert!(
                 !direct.contains(*library) || users.contains(&package.name.as_str()),
@@ -194,7 +229,7 @@ fn a_library_is_used_only_by_its_users() {
 #[test]
 fn the_engine_is_known_only_to_consensus() {
     for package in packages().iter().filter(|package| package.name.as_str() != "consensus") {
-        for name in dependencies(package, false) {
+        for name in dependencies(package) {
             assert!(!name.contains("malachitebft"), "{} may not use {name}", package.name);
         }
     }
@@ -214,7 +249,7 @@ fn the_json_rpc_server_is_only_in_rpc() {
 #[test]
 fn a_crate_does_without_what_is_foreign_to_it() {
     for package in packages() {
-        let direct = dependencies(&package, false);
+        let direct = dependencies(&package);
         let rules = NEVER.iter().filter(|(name, _, _)| *name == package.name.as_str());
         for (_, libraries, reason) in rules {
             for library in *libraries {

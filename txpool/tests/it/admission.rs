@@ -130,7 +130,7 @@ fn a_whole_run_waits_in_the_pool_together() {
         miner.at(0).claim(run),
         miner.at(1).step(run, 0),
         miner.at(2).step(run, 1),
-        miner.at(3).finish(run),
+        miner.at(3).finish(run, 2),
     ];
     world.pending(&txs.each_ref());
     assert_eq!(txs.iter().map(|tx| tx.hash()).collect::<Vec<_>>(), world.order());

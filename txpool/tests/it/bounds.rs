@@ -1,10 +1,11 @@
 //! Limits that hold whatever comes.
 
 use proptest::prelude::*;
-use txpool::{BlockLimits, Config, Touched};
+use txpool::{BlockLimits, Config};
 use types::CheckedTx;
 
-use crate::support::world::{Block, NOW};
+use crate::support::ledger::execute;
+use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 const WALLETS: u8 = 5;
@@ -17,7 +18,7 @@ enum Action {
     /// Some transactions of a wallet, each with a nonce so far from the next.
     Submit { wallet: u8, offsets: Vec<u64> },
     /// A blob's chunk with the next nonce: a large transaction.
-    Large { wallet: u8, bytes: usize },
+    Large { wallet: u8, bytes: u64 },
     /// A block with so much room.
     Block { count: usize, bytes: usize },
 }
@@ -26,7 +27,7 @@ fn action() -> impl Strategy<Value = Action> {
     let offsets = prop::collection::vec(0..8_u64, 1..8);
     prop_oneof![
         6 => (0..WALLETS, offsets).prop_map(|(wallet, offsets)| Action::Submit { wallet, offsets }),
-        1 => (0..WALLETS, 1..4_000_usize).prop_map(|(wallet, bytes)| Action::Large { wallet, bytes }),
+        1 => (0..WALLETS, 1..4_000_u64).prop_map(|(wallet, bytes)| Action::Large { wallet, bytes }),
         2 => (0..10_usize, 0..6_000_usize).prop_map(|(count, bytes)| Action::Block { count, bytes }),
     ]
 }
@@ -49,9 +50,10 @@ fn act(world: &World, wallets: &[Wallet], action: &Action, clock: &mut u64) {
         Action::Large { wallet, bytes } => {
             let wallet = &wallets[usize::from(*wallet)];
             let next = world.account(wallet).nonce;
-            let txs = [wallet.at(next).blob(&wallet.address().to_string()), {
-                wallet.at(next + 1).chunk(&wallet.address().to_string(), *bytes)
-            }];
+            *clock += 1;
+            let id = clock.to_string();
+            let txs =
+                [wallet.at(next).blob(&id, *bytes), wallet.at(next + 1).chunk(&id, 0, *bytes)];
             assert_eq!(2, world.pool.submit(&txs, NOW).len());
         }
         Action::Block { count, bytes } => {
@@ -59,13 +61,8 @@ fn act(world: &World, wallets: &[Wallet], action: &Action, clock: &mut u64) {
             let included = world.pool.candidates(limits);
             assert!(included.len() <= *count);
             assert!(included.iter().map(|tx| tx.encoded_bytes()).sum::<usize>() <= *bytes);
-            let mut state = world.chain.state.lock().clone();
-            for tx in &included {
-                // No share leaves out a nonce, and turns and blobs build on nobody else's.
-                state.execute(tx).unwrap();
-            }
-            *world.chain.state.lock() = state;
-            world.commit_block(&Block { included, touched: Touched::default() });
+            // No share leaves out a nonce, and turns and blobs build on nobody else's.
+            world.commit(&included.iter().collect::<Vec<_>>());
         }
     }
 }
@@ -84,9 +81,9 @@ fn check(world: &World, wallets: &[Wallet]) {
     }
     assert_eq!((total.pending.count, total.queued.count), sum);
     assert_eq!(world.order().len(), world.pool.pending_count());
-    let mut state = world.chain.state.lock().clone();
+    let mut block = world.chain.begin();
     for hash in world.order() {
-        state.execute(&world.pool.lookup(hash).unwrap()).unwrap();
+        execute(&mut block, &world.pool.lookup(hash).unwrap()).unwrap();
     }
 }
 

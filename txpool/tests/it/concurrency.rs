@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
-use txpool::{BlockLimits, Config, Touched};
+use txpool::{BlockLimits, Config};
 use types::{CheckedTx, Hash};
 
 use crate::journal::restore;
-use crate::support::world::{Block, NOW};
+use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 const PER_SENDER: u64 = 300;
@@ -33,10 +33,9 @@ fn make_blocks(world: &World, still_sending: &AtomicUsize) -> Vec<Hash> {
     loop {
         let is_last = still_sending.load(Ordering::SeqCst) == 0;
         let mut included = world.pool.candidates(BlockLimits { bytes: 10_000, count: 25 });
-        let mut state = world.chain.state.lock();
-        included.retain(|tx| state.execute(tx).is_ok());
-        drop(state);
-        if included.is_empty() {
+        let mut block = world.chain.begin();
+        included.retain(|tx| block.push(tx).is_ok());
+        if block.is_empty() {
             if is_last {
                 return all;
             }
@@ -44,7 +43,7 @@ fn make_blocks(world: &World, still_sending: &AtomicUsize) -> Vec<Hash> {
             continue;
         }
         all.extend(included.iter().map(|tx| tx.hash()));
-        world.commit_block(&Block { included, touched: Touched::default() });
+        world.commit_block(block);
     }
 }
 

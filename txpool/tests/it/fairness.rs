@@ -53,8 +53,8 @@ fn candidates_are_in_the_order_of_arrival() {
 fn a_block_holds_no_more_bytes_than_allowed_and_no_nonce_gap() {
     let (world, [a, b, _]) = World::of_three();
     let small = a.at(0).transfer(&b, 1);
-    let big = a.at(2).chunk("x", 5_000);
-    world.pending(&[&small, &a.at(1).blob("x"), &big, &a.at(3).transfer(&b, 1)]);
+    let big = a.at(2).chunk("x", 0, 5_000);
+    world.pending(&[&small, &a.at(1).blob("x", 5_000), &big, &a.at(3).transfer(&b, 1)]);
     world.pending(&[&b.at(0).transfer(&a, 1)]);
     let bytes = 4 * small.encoded_bytes() + 400;
     let block = world.pool.candidates(BlockLimits { bytes, count: usize::MAX });
@@ -66,9 +66,9 @@ fn a_block_holds_no_more_bytes_than_allowed_and_no_nonce_gap() {
 #[test]
 fn a_transaction_larger_than_a_share_still_gets_in() {
     let (world, [a, b, _]) = World::of_three();
-    let big = a.at(1).chunk("x", 50_000);
-    world.pending(&[&a.at(0).blob("x"), &big]);
-    world.commit(&[&a.at(0).blob("x")]);
+    let (blob, big) = (a.at(0).blob("x", 50_000), a.at(1).chunk("x", 0, 50_000));
+    world.pending(&[&blob, &big]);
+    world.commit(&[&blob]);
     for nonce in 0..200 {
         world.pending(&[&b.at(nonce).transfer(&a, 1)]);
     }

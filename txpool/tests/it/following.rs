@@ -7,9 +7,9 @@ use std::time::Duration;
 use txpool::{Committed, Config, Touched};
 use types::{Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Settlement, TxEvent};
 
-use crate::support::ledger::MAX_FEE;
+use crate::support::ledger::{REWARD, params};
 use crate::support::make::run_of;
-use crate::support::world::{Block, NOW};
+use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 fn hashes(txs: &[&CheckedTx]) -> Vec<Hash> {
@@ -39,7 +39,7 @@ fn a_block_may_take_senders_in_another_order() {
     assert_eq!(hashes(&[&txs[0]]), world.order());
     assert_eq!(before, world.admits());
     world.commit(&[&txs[0]]);
-    assert_eq!(world.chain.state.lock().account(a.address()), world.account(&a));
+    assert_eq!(world.chain.account(a.address()), world.account(&a));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_claim_lost_to_another_miner_is_dropped_at_once_with_all_that_hangs_on_it() 
     let run = run_of(&request);
     world.pending(&[&request]);
     world.commit(&[&request]);
-    let (claim, step, finish) = (b.at(0).claim(run), b.at(1).step(run, 0), b.at(2).finish(run));
+    let (claim, step, finish) = (b.at(0).claim(run), b.at(1).step(run, 0), b.at(2).finish(run, 1));
     let other = b.at(3).transfer(&a, 5);
     world.pending(&[&claim, &step, &finish, &other]);
     world.events();
@@ -125,9 +125,9 @@ fn a_sweep_of_a_run_drops_what_is_pending_about_it() {
     let run = run_of(&request);
     world.pending(&[&request, &claim]);
     world.commit(&[&request, &claim]);
-    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run));
+    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run, 1));
     world.pending(&[&step, &finish]);
-    world.commit_time_out(run);
+    world.commit_time_out(run, &[]);
     assert_eq!(Some(Code::RunNotActive), world.drop_code(&step));
     assert_eq!(Some(Code::RunNotActive), world.drop_code(&finish));
 }
@@ -142,11 +142,7 @@ fn a_refund_by_a_sweep_can_be_spent_although_other_things_are_pending() {
     let (kept, included) = (b.at(1).transfer(&a, 1), b.at(0).transfer(&a, 1));
     world.pending(&[&included, &kept]);
     // The block takes one of ours, so the draft would be kept but for the refund.
-    world.chain.state.lock().execute(&included).unwrap();
-    let submitter = world.chain.state.lock().time_out(run_of(&request)).unwrap();
-    let mut touched = Touched::default();
-    touched.credit(submitter, Amount::new(MAX_FEE));
-    world.commit_block(&Block { included: vec![included], touched });
+    world.commit_time_out(run_of(&request), &[&included]);
     world.pending(&[&a.at(1).transfer(&b, 1_002)]);
     assert_eq!(Amount::ZERO, world.account(&a).balance);
 }
@@ -161,11 +157,7 @@ fn a_run_that_a_sweep_ended_is_over_although_other_things_are_pending() {
     world.commit(&[&request, &b.at(0).claim(run)]);
     // One of ours is in the block of the sweep, so nothing is executed again yet.
     let admits = world.admits();
-    world.chain.state.lock().execute(&others[0]).unwrap();
-    world.chain.state.lock().time_out(run).unwrap();
-    let mut touched = Touched::default();
-    touched.runs.insert(run);
-    world.commit_block(&Block { included: vec![others[0].clone()], touched });
+    world.commit_time_out(run, &[&others[0]]);
     // Nor for what can be answered without the run: a used nonce, one that is not next.
     assert_eq!(Code::NonceStale, world.refusal(&b.at(0).step(run, 0)));
     world.queued(&[&b.at(2).step(run, 1)]);
@@ -178,13 +170,10 @@ fn a_credited_account_shows_its_whole_balance() {
     let (world, [a, b, c]) = World::of_three();
     let (included, kept) = (b.at(0).transfer(&c, 1), b.at(1).transfer(&c, 1));
     world.pending(&[&included, &kept]);
-    world.chain.state.lock().execute(&included).unwrap();
-    world.chain.state.lock().credit(a.address(), 7);
-    let mut touched = Touched::default();
-    touched.credit(a.address(), Amount::new(7));
     let admits = world.admits();
-    world.commit_block(&Block { included: vec![included], touched });
-    assert_eq!(Amount::new(1_000_007), world.account(&a).balance);
+    let made_by_a = world.chain.begin_by(a.address());
+    world.commit_in(made_by_a, &[&included]);
+    assert_eq!(Amount::new(1_000_000 + REWARD), world.account(&a).balance);
     assert_eq!(admits, world.admits(), "asking for an account executes nothing");
 }
 
@@ -194,8 +183,8 @@ fn what_never_gets_into_a_block_is_looked_at_again() {
     let tx = a.at(0).transfer(&b, 10);
     world.pending(&[&tx]);
     // The state changes behind the pool's back, and nobody says so.
-    world.chain.state.lock().accounts.clear();
-    world.commit_block(&Block::default());
+    world.chain.lose_account(a.address());
+    world.commit(&[]);
     assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&tx));
 }
 
@@ -298,19 +287,16 @@ fn a_decided_change_of_the_validators_is_told_to_the_pool() {
 
 #[test]
 fn votes_of_a_validator_that_has_left_are_dropped_at_once() {
-    let (world, [a, b, c]) = World::of_three();
-    world.chain.state.lock().validators.extend([a.address(), b.address()]);
-    world.commit_block(&Block::default());
+    let [a, b, c] = [1, 2, 3].map(Wallet::new);
+    let rich = [&a, &b, &c].map(|wallet| (wallet, 1_000_000));
+    let validators = [(&a, 10), (&b, 1), (&c, 1)];
+    let world = World::with(Config::default(), params(), &rich, &validators);
+    // Decided by the end of this block, so `b` votes for one block more.
+    world.commit(&[&a.at(0).vote_out(&b)]);
     let (stays, goes, other) =
-        (a.at(0).vote_out(&c), b.at(0).vote_out(&c), c.at(0).transfer(&a, 1));
+        (a.at(1).vote_out(&c), b.at(0).vote_out(&c), c.at(0).transfer(&a, 1));
     world.pending(&[&stays, &goes, &other]);
-    {
-        let mut state = world.chain.state.lock();
-        state.execute(&other).unwrap();
-        state.validators.remove(&b.address());
-    }
-    let touched = Touched { validators: true, ..Touched::default() };
-    world.commit_block(&Block { included: vec![other], touched });
+    world.commit(&[&other]);
     assert_eq!(hashes(&[&stays]), world.order());
     assert_eq!(Some(Code::NotValidator), world.drop_code(&goes));
 }
@@ -325,8 +311,9 @@ fn after_many_blocks_at_once_what_they_hold_is_forgotten_and_the_rest_is_judged_
     // Blocks of which the pool hears nothing: two of ours, and another with the nonce of `lost`.
     let other = b.at(0).transfer(&c, 2);
     for tx in [&ours[0], &other, &ours[1]] {
-        world.chain.state.lock().execute(tx).unwrap();
-        world.chain.included.lock().insert(tx.hash());
+        let mut block = world.chain.begin();
+        block.push(tx).unwrap();
+        world.chain.append(block);
     }
     world.pool.chain_moved(NOW).unwrap();
     assert_eq!(hashes(&[&ours[2], &ours[3], &stays]), world.order());

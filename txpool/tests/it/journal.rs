@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use txpool::lanes::{Lane, Rules};
 use txpool::{Config, RestoreError, Restored};
+use types::params::BLOB_CHUNK_BYTES;
 use types::{CheckedTx, Code, Forks, Params};
 
 use crate::support::world::NOW;
@@ -130,16 +131,17 @@ fn a_tombstone_lives_as_long_as_older_records() {
     let (survivor, short, long) =
         (c.at(5).transfer(&a, 1), b.at(5).transfer(&a, 1), b.at(9).transfer(&a, 1));
     world.queued(&[&survivor, &short, &long]);
-    world.pending(&[&a.at(0).blob("x")]);
+    let blob = a.at(0).blob("x", 40 * BLOB_CHUNK_BYTES);
+    world.pending(&[&blob]);
     // More than one segment.
-    let chunk = |nonce| a.at(nonce).chunk("x", 500_000);
+    let chunk = |nonce| a.at(nonce).chunk("x", nonce - 1, BLOB_CHUNK_BYTES);
     let chunks: Vec<CheckedTx> = (1..=40).map(chunk).collect();
     world.pending(&chunks[..35].iter().collect::<Vec<_>>());
     world.pool.flush_journal().unwrap();
     // Makes room for itself.
     world.pending(&[&chunks[35]]);
     assert_eq!(Some(Code::PoolFull), world.drop_code(&long));
-    world.commit(&[&a.at(0).blob("x"), &chunks[0], &chunks[1], &chunks[2], &chunks[3]]);
+    world.commit(&[&blob, &chunks[0], &chunks[1], &chunks[2], &chunks[3]]);
     world.pending(&chunks[36..].iter().collect::<Vec<_>>());
     world.pool.flush_journal().unwrap();
     world.commit(&chunks[4..].iter().collect::<Vec<_>>());
@@ -259,18 +261,19 @@ fn a_changed_signature_does_not_come_back() {
 #[test]
 fn dead_segments_are_deleted() {
     let (directory, world, [a, b, _]) = journalled();
-    let init = a.at(0).blob("x");
+    let init = a.at(0).blob("x", 60 * BLOB_CHUNK_BYTES);
     world.pending(&[&init]);
     world.commit(&[&init]);
     let mut included = 1;
-    // 60 chunks of half a megabyte: more than one segment.
+    // 60 chunks of half a megabyte of text: more than one segment.
+    let chunk = |nonce| a.at(nonce).chunk("x", nonce - 1, BLOB_CHUNK_BYTES);
     for nonce in 1..=60 {
-        world.pending(&[&a.at(nonce).chunk("x", 500_000)]);
+        world.pending(&[&chunk(nonce)]);
     }
     world.pool.flush_journal().unwrap();
     assert!(segments(directory.path()).len() > 1);
     while included <= 60 {
-        world.commit(&[&a.at(included).chunk("x", 500_000)]);
+        world.commit(&[&chunk(included)]);
         included += 1;
     }
     let keep = b.at(0).transfer(&a, 1);
@@ -285,12 +288,12 @@ fn a_journal_that_is_mostly_dead_is_compacted() {
     let (directory, world, [a, b, _]) = journalled();
     let survivor = b.at(0).transfer(&a, 1);
     world.pending(&[&survivor]);
-    let init = a.at(0).blob("x");
+    let init = a.at(0).blob("x", 200 * BLOB_CHUNK_BYTES);
     world.pending(&[&init]);
     world.commit(&[&init]);
     let mut rewritten = 0;
     for nonce in 1..=200 {
-        let chunk = a.at(nonce).chunk("x", 500_000);
+        let chunk = a.at(nonce).chunk("x", nonce - 1, BLOB_CHUNK_BYTES);
         world.pending(&[&chunk]);
         let flushed = world.pool.flush_journal().unwrap();
         rewritten += flushed.rewritten;

@@ -1,4 +1,4 @@
-//! The pool against a small ledger written for these tests.
+//! The pool on the rules of the ledger, in memory.
 
 #![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
 #![expect(clippy::unwrap_in_result, reason = "in a test, a panic is the assertion")]

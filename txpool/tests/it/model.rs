@@ -1,20 +1,23 @@
 //! The pool against a naive one that executes everything again at every step.
 //!
 //! Random wallets send random transactions, valid or not; blocks take some of them in an order of
-//! their own, hold foreign ones, time runs out and credit accounts. After every step the answers,
-//! the content, the order, the accounts and the reasons must be those of the naive pool.
+//! their own, hold foreign ones, come when time has run out and pay a wallet that made them. After
+//! every step the answers, the content, the order, the accounts and the reasons must be those of the
+//! naive pool. Both execute by the rules of the ledger; the naive one does so as in a block.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use txpool::{Config, Found, Standing, Touched};
-use types::{Account, Address, Amount, Body, CheckedTx, Code, Hash};
+use state::BlockBuilder;
+use state::tables::Runs;
+use txpool::{Config, Found, Standing};
+use types::{Account, Address, Body, CheckedTx, Code, Hash, Params};
 
-use crate::support::ledger::MAX_FEE;
+use crate::support::ledger::{TestChain, account_in, execute, params, stranger};
 use crate::support::make::run_of;
-use crate::support::world::{Block, NOW};
-use crate::support::{Ledger, Wallet, World};
+use crate::support::world::NOW;
+use crate::support::{Wallet, World};
 
 const WALLETS: u8 = 4;
 const WINDOW: u64 = 6;
@@ -23,11 +26,15 @@ const BALANCE: u64 = 2_500;
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    Transfer { to: u8, amount: u64 },
+    Transfer {
+        to: u8,
+        amount: u64,
+    },
     Request,
     Claim(Index),
     Step(Index, u64),
-    Finish(Index),
+    /// With the amounts of the steps so far, or of one more.
+    Finish(Index, u64),
     Cancel(Index),
     Turn(Index),
     Blob(u8),
@@ -39,8 +46,9 @@ enum Action {
     Submit { wallet: u8, offset: u64, what: What },
     /// Submit a transaction again that was made before.
     Again(Index),
-    /// Make a block: a seed for its order, how many of ten candidates it takes, what others sent.
-    Block { order: u64, taken: u8, foreign: Vec<(u8, What)>, time_out: Option<Index>, credit: u8 },
+    /// Make a block: a seed for its order, how many of ten candidates it takes, what others sent,
+    /// the run that it comes too late for, and which wallet makes it, if there is such a wallet.
+    Block { order: u64, taken: u8, foreign: Vec<(u8, What)>, time_out: Option<Index>, proposer: u8 },
     /// Ask for an account.
     Look(u8),
 }
@@ -51,7 +59,8 @@ fn what() -> impl Strategy<Value = What> {
         3 => Just(What::Request),
         4 => any::<Index>().prop_map(What::Claim),
         3 => (any::<Index>(), 0..4_u64).prop_map(|(run, step)| What::Step(run, step)),
-        2 => any::<Index>().prop_map(What::Finish),
+        2 => (any::<Index>(), prop_oneof![4 => Just(0), 1 => Just(1)])
+            .prop_map(|(run, more)| What::Finish(run, more)),
         2 => any::<Index>().prop_map(What::Cancel),
         1 => any::<Index>().prop_map(What::Turn),
         1 => (0..3_u8).prop_map(What::Blob),
@@ -71,12 +80,12 @@ fn action() -> impl Strategy<Value = Action> {
     ];
     let time_out = prop::option::weighted(0.2, any::<Index>());
     let block = (any::<u64>(), 0..=10_u8, foreign, time_out, 0..3 * WALLETS).prop_map(
-        |(order, taken, foreign, time_out, credit)| Action::Block {
+        |(order, taken, foreign, time_out, proposer)| Action::Block {
             order,
             taken,
             foreign,
             time_out,
-            credit,
+            proposer,
         },
     );
     prop_oneof![
@@ -99,16 +108,20 @@ struct Naive {
 }
 
 impl Naive {
-    fn draft(&self, committed: &Ledger) -> Ledger {
-        let mut draft = committed.clone();
+    fn draft(&self, chain: &TestChain) -> BlockBuilder {
+        let mut draft = chain.begin();
         for tx in &self.pending {
-            draft.execute(tx).expect("pending transactions are valid in order");
+            execute(&mut draft, tx).expect("pending transactions are valid in order");
         }
         draft
     }
 
-    fn submit(&mut self, tx: &CheckedTx, world: &World) -> Result<Standing, Code> {
-        let committed = world.chain.state.lock().clone();
+    /// The account after everything pending.
+    fn account(&self, address: Address, chain: &TestChain) -> Account {
+        account_in(self.draft(chain).state(), address)
+    }
+
+    fn submit(&mut self, tx: &CheckedTx, chain: &TestChain) -> Result<Standing, Code> {
         if self.pending.contains(tx) {
             return Ok(Standing::Pending);
         }
@@ -116,10 +129,10 @@ impl Naive {
         if self.queued.get(&key) == Some(tx) {
             return Ok(Standing::Queued);
         }
-        let mut draft = self.draft(&committed);
-        let next = draft.account(tx.from()).nonce;
-        if tx.nonce() < committed.account(tx.from()).nonce {
-            let is_included = world.chain.included.lock().contains(&tx.hash());
+        let mut draft = self.draft(chain);
+        let next = account_in(draft.state(), tx.from()).nonce;
+        if tx.nonce() < chain.account(tx.from()).nonce {
+            let is_included = chain.included.lock().contains(&tx.hash());
             return if is_included { Ok(Standing::Included) } else { Err(Code::NonceStale) };
         }
         if tx.nonce() < next {
@@ -136,24 +149,25 @@ impl Naive {
             self.queued.insert(key, tx.clone());
             return Ok(Standing::Queued);
         }
-        draft.execute(tx).map_err(|rejection| rejection.code())?;
+        execute(&mut draft, tx)?;
         self.accept(tx);
         self.pending.push(tx.clone());
-        self.promote(&committed, &[tx.from()]);
+        self.promote(chain, &[tx.from()]);
         Ok(Standing::Pending)
     }
 
     /// Admits what has become executable, the earliest accepted first.
-    fn promote(&mut self, committed: &Ledger, senders: &[Address]) {
+    fn promote(&mut self, chain: &TestChain, senders: &[Address]) {
         loop {
-            let mut draft = self.draft(committed);
-            let keys = senders.iter().map(|sender| (*sender, draft.account(*sender).nonce));
+            let mut draft = self.draft(chain);
+            let next = |sender: &Address| account_in(draft.state(), *sender).nonce;
+            let keys = senders.iter().map(|sender| (*sender, next(sender)));
             let ready = keys.filter(|key| self.queued.contains_key(key));
             let first = ready.min_by_key(|key| self.arrivals[&self.queued[key].hash()]);
             let Some(tx) = first.and_then(|key| self.queued.remove(&key)) else { return };
-            match draft.execute(&tx) {
+            match execute(&mut draft, &tx) {
                 Ok(()) => self.pending.push(tx),
-                Err(rejection) => self.lose(&tx, rejection.code()),
+                Err(code) => self.lose(&tx, code),
             }
         }
     }
@@ -174,6 +188,7 @@ impl Naive {
         let means_all = !matches!(
             code,
             Code::StepOutOfOrder
+                | Code::SettlementMismatch
                 | Code::InsufficientBalance
                 | Code::NonceStale
                 | Code::TurnNotFound
@@ -191,22 +206,24 @@ impl Naive {
         }
     }
 
-    fn committed(&mut self, committed: &Ledger, included: &[CheckedTx]) {
-        self.pending.retain(|tx| !included.contains(tx));
-        self.queued.retain(|_, tx| !included.contains(tx));
-        let mut draft = committed.clone();
+    fn committed(&mut self, chain: &TestChain) {
+        let included = chain.included.lock();
+        self.pending.retain(|tx| !included.contains(&tx.hash()));
+        self.queued.retain(|_, tx| !included.contains(&tx.hash()));
+        drop(included);
+        let mut draft = chain.begin();
         let mut lost = Vec::new();
         for tx in std::mem::take(&mut self.pending) {
-            let next = draft.account(tx.from()).nonce;
+            let next = account_in(draft.state(), tx.from()).nonce;
             if tx.nonce() > next {
                 self.queued.insert((tx.from(), tx.nonce()), tx);
                 continue;
             }
-            match draft.execute(&tx) {
+            match execute(&mut draft, &tx) {
                 Ok(()) => self.pending.push(tx),
-                Err(rejection) => {
-                    self.dropped.insert(tx.hash(), rejection.code());
-                    lost.push((tx, rejection.code()));
+                Err(code) => {
+                    self.dropped.insert(tx.hash(), code);
+                    lost.push((tx, code));
                 }
             }
         }
@@ -215,9 +232,9 @@ impl Naive {
         }
     }
 
-    fn settle_queues(&mut self, committed: &Ledger, senders: &[Address]) {
+    fn settle_queues(&mut self, chain: &TestChain, senders: &[Address]) {
         for sender in senders {
-            let next = self.draft(committed).account(*sender).nonce;
+            let next = self.account(*sender, chain).nonce;
             let stale: Vec<_> =
                 self.queued.range((*sender, 0)..(*sender, next)).map(|(key, _)| *key).collect();
             for key in stale {
@@ -225,7 +242,7 @@ impl Naive {
                 self.dropped.insert(tx.hash(), Code::NonceStale);
             }
         }
-        self.promote(committed, senders);
+        self.promote(chain, senders);
     }
 }
 
@@ -257,12 +274,14 @@ impl Trial {
         let wallets: Vec<Wallet> = (1..=WALLETS).map(Wallet::new).collect();
         let balances: Vec<_> = wallets.iter().map(|wallet| (wallet, BALANCE)).collect();
         let config = Config { nonce_window: WINDOW, ..config };
-        let world = World::new(config, &balances);
+        let params = Params { max_reopens: 1, ..params() };
+        let world = World::with(config, params, &balances, &[]);
         let (made, runs) = (Vec::new(), vec![Hash::ZERO]);
         Self { world, naive: Naive::default(), wallets, made, runs, clock: 0 }
     }
 
-    fn make(&mut self, wallet: u8, nonce: u64, what: What) -> CheckedTx {
+    /// A transaction by what the sender knows, which is everything in `draft`.
+    fn make(&mut self, wallet: u8, nonce: u64, what: What, draft: &BlockBuilder) -> CheckedTx {
         self.clock += 1;
         let from = &self.wallets[usize::from(wallet)];
         let make = from.at(nonce).time(self.clock);
@@ -272,10 +291,13 @@ impl Trial {
             What::Request => make.request(),
             What::Claim(index) => make.claim(run(index)),
             What::Step(index, step) => make.step(run(index), step),
-            What::Finish(index) => make.finish(run(index)),
+            What::Finish(index, more) => {
+                let known = draft.state().get::<Runs>(&run(index)).unwrap();
+                make.finish(run(index), known.map_or(0, |run| run.step_count) + more)
+            }
             What::Cancel(index) => make.cancel(run(index)),
             What::Turn(index) => make.turn(self.parent(index)),
-            What::Blob(id) => make.blob(&format!("blob{id}")),
+            What::Blob(id) => make.blob(&format!("blob{id}"), 1),
         };
         if matches!(what, What::Request) {
             self.runs.push(run_of(&tx));
@@ -295,9 +317,9 @@ impl Trial {
         match action {
             Action::Submit { wallet, offset, what } => {
                 let address = self.wallets[usize::from(*wallet)].address();
-                let committed = self.world.chain.state.lock().clone();
-                let next = self.naive.draft(&committed).account(address).nonce;
-                let tx = self.make(*wallet, (next + offset).saturating_sub(2), *what);
+                let draft = self.naive.draft(&self.world.chain);
+                let next = account_in(draft.state(), address).nonce;
+                let tx = self.make(*wallet, (next + offset).saturating_sub(2), *what, &draft);
                 self.submit(&tx)?;
             }
             Action::Again(index) if !self.made.is_empty() => {
@@ -305,22 +327,13 @@ impl Trial {
                 self.submit(&tx)?;
             }
             Action::Again(_) => {}
-            Action::Block { order, taken, foreign, time_out, credit } => {
-                let included = self.execute_block(*order, *taken, foreign);
-                let mut touched = Touched::default();
-                let mut state = self.world.chain.state.lock();
-                if let Some(run) = time_out.map(|index| *index.get(&self.runs))
-                    && let Some(submitter) = state.time_out(run)
-                {
-                    touched.runs.insert(run);
-                    touched.credit(submitter, Amount::new(MAX_FEE));
-                }
-                if let Some(wallet) = self.wallets.get(usize::from(*credit)) {
-                    state.credit(wallet.address(), 900);
-                    touched.credit(wallet.address(), Amount::new(900));
-                }
-                drop(state);
-                self.commit(Block { included, touched });
+            Action::Block { order, taken, foreign, time_out, proposer } => {
+                let proposer = self.wallets.get(usize::from(*proposer));
+                let proposer = proposer.map_or_else(stranger, Wallet::address);
+                let late = time_out.and_then(|it| self.world.chain.sweep_of(*it.get(&self.runs)));
+                let mut block = self.world.chain.begin_at(late.unwrap_or(0), proposer);
+                self.fill(&mut block, *order, *taken, foreign);
+                self.commit(block);
             }
             Action::Look(wallet) => self.compare_account(*wallet)?,
         }
@@ -328,53 +341,44 @@ impl Trial {
     }
 
     fn submit(&mut self, tx: &CheckedTx) -> Result<(), TestCaseError> {
-        let expected = self.naive.submit(tx, &self.world);
+        let expected = self.naive.submit(tx, &self.world.chain);
         let answer = self.world.submit(tx);
         let answer = answer.map(|a| a.standing).map_err(|rejection| rejection.code());
         prop_assert_eq!(expected, answer, "{} {}", tx.body().type_name(), tx.nonce());
         Ok(())
     }
 
-    /// Executes a valid block of some candidates and some foreign transactions.
-    fn execute_block(&mut self, order: u64, taken: u8, foreign: &[(u8, What)]) -> Vec<CheckedTx> {
+    /// Puts some candidates and some foreign transactions into a block.
+    fn fill(&mut self, block: &mut BlockBuilder, order: u64, taken: u8, foreign: &[(u8, What)]) {
         let mut candidates = self.naive.pending.clone();
         // An order of the block's own: by a hash of hash and seed.
         candidates
             .sort_by_key(|tx| Hash::digest_parts(&[tx.hash().as_bytes(), &order.to_le_bytes()]));
         let room = candidates.len() * usize::from(taken) / 10;
-        let mut state = self.world.chain.state.lock().clone();
-        let mut included = Vec::new();
         for (wallet, what) in foreign {
             let address = self.wallets[usize::from(*wallet)].address();
-            let tx = self.make(*wallet, state.account(address).nonce, *what);
-            if state.execute(&tx).is_ok() {
-                included.push(tx);
-            }
+            let tx = self.make(*wallet, account_in(block.state(), address).nonce, *what, block);
+            // What is refused is not in the block.
+            execute(block, &tx).ok();
         }
         // Again and again, because what builds on others comes after them.
         for _ in 0..room {
-            let fits = candidates.iter().position(|tx| state.clone().execute(tx).is_ok());
+            let fits = candidates.iter().position(|tx| execute(block, tx).is_ok());
             let Some(position) = fits else { break };
-            let tx = candidates.remove(position);
-            state.execute(&tx).unwrap();
-            included.push(tx);
+            candidates.remove(position);
         }
-        *self.world.chain.state.lock() = state;
-        included
     }
 
-    fn commit(&mut self, block: Block) {
-        let committed = self.world.chain.state.lock().clone();
-        self.naive.committed(&committed, &block.included);
+    fn commit(&mut self, block: BlockBuilder) {
+        self.world.commit_block(block);
+        self.naive.committed(&self.world.chain);
         let senders: Vec<Address> = self.wallets.iter().map(Wallet::address).collect();
-        self.naive.settle_queues(&committed, &senders);
-        self.world.commit_block(&block);
+        self.naive.settle_queues(&self.world.chain, &senders);
     }
 
     fn compare_account(&self, wallet: u8) -> Result<(), TestCaseError> {
         let wallet = &self.wallets[usize::from(wallet)];
-        let committed = self.world.chain.state.lock().clone();
-        let expected: Account = self.naive.draft(&committed).account(wallet.address());
+        let expected = self.naive.account(wallet.address(), &self.world.chain);
         prop_assert_eq!(expected, self.world.account(wallet));
         Ok(())
     }
@@ -410,10 +414,10 @@ impl Trial {
         for wallet in 0..WALLETS {
             self.compare_account(wallet)?;
         }
-        let mut state = self.world.chain.state.lock().clone();
+        let mut block = self.world.chain.begin();
         for hash in self.world.order() {
             let tx = self.world.pool.lookup(hash).unwrap();
-            prop_assert!(state.execute(&tx).is_ok(), "an executable transaction does not execute");
+            prop_assert_eq!(Ok(()), execute(&mut block, &tx));
         }
         self.world.pool.clear(NOW).unwrap();
         let stats = self.world.pool.stats();

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use txpool::{BlockLimits, Config, Found, Touched};
+use txpool::{BlockLimits, Config, Found};
 use types::{Account, Amount, CheckedTx, Code, Hash};
 
 use crate::support::make::run_of;
-use crate::support::world::{Block, NOW};
+use crate::support::world::NOW;
 use crate::support::{Wallet, World};
 
 const EVERYTHING: BlockLimits = BlockLimits { bytes: usize::MAX, count: usize::MAX };
@@ -25,7 +25,7 @@ fn settle_all(world: &World) -> usize {
 
 /// A block that has nothing of the pool although the pool has something: the draft is built anew.
 fn force_rebuild(world: &World) {
-    world.commit_block(&Block::default());
+    world.commit(&[]);
 }
 
 fn transfers(from: &Wallet, to: &Wallet, count: u64) -> Vec<CheckedTx> {
@@ -121,9 +121,8 @@ fn foreign_transactions_that_fit_need_no_rebuild() {
     world.commit(&[&foreign[0], &ours[0], &foreign[1], &foreign[2]]);
     assert_eq!(0, world.pool.stats().rebuilds_total);
     assert_eq!(before + 3, world.admits());
-    let state = world.chain.state.lock().clone();
     for wallet in [&b, &c] {
-        let Account { balance, nonce } = state.account(wallet.address());
+        let Account { balance, nonce } = world.chain.account(wallet.address());
         let pending = if wallet.address() == b.address() { 10 } else { 0 };
         let balance = balance.checked_add(Amount::new(pending)).unwrap();
         assert_eq!(Account { balance, nonce }, world.account(wallet));
@@ -154,9 +153,9 @@ fn a_run_that_a_sweep_ended_drops_what_is_about_it_in_its_turn() {
     world.commit(&[&request, &claim]);
     let others = transfers(&c, &a, 6);
     world.pending(&others.iter().collect::<Vec<_>>());
-    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run));
+    let (step, finish) = (b.at(1).step(run, 0), b.at(2).finish(run, 1));
     world.pending(&[&step, &finish]);
-    world.commit_time_out(run);
+    world.commit_time_out(run, &[]);
     settle_all(&world);
     assert_eq!(Some(Code::RunNotActive), world.drop_code(&step));
     assert_eq!(Some(Code::RunNotActive), world.drop_code(&finish));
@@ -239,30 +238,27 @@ impl Trial {
             Action::Block(tenths) => {
                 let mut taken = self.world.pool.candidates(EVERYTHING);
                 taken.truncate(taken.len() * usize::from(tenths) / 10);
-                self.commit(taken);
+                self.commit(&taken);
             }
             Action::Foreign(from) => {
                 // Only a sender of whom the pool has nothing: everything else is a contradiction.
                 let wallet = &self.wallets[usize::from(from)];
                 let has_none = self.world.pool.content_from(wallet.address()).pending.is_empty();
-                let nonce = self.world.chain.state.lock().account(wallet.address()).nonce;
+                let nonce = self.world.chain.account(wallet.address()).nonce;
                 let tx = wallet.at(nonce).time(1).transfer(&self.wallets[0], 1);
-                let is_valid = self.world.chain.state.lock().clone().execute(&tx).is_ok();
+                let is_valid = self.world.chain.begin().push(&tx).is_ok();
                 if has_none && is_valid {
-                    self.commit(vec![tx]);
+                    self.commit(&[tx]);
                 }
             }
             Action::Settle => drop(self.world.pool.settle(NOW).unwrap()),
         }
     }
 
-    fn commit(&mut self, included: Vec<CheckedTx>) {
-        for tx in &included {
-            let executed = self.world.chain.state.lock().execute(tx);
-            executed.expect("candidates are valid in their order");
-            self.included.insert(tx.hash());
-        }
-        self.world.commit_block(&Block { included, touched: Touched::default() });
+    /// Candidates are valid in their order.
+    fn commit(&mut self, included: &[CheckedTx]) {
+        self.included.extend(included.iter().map(|tx| tx.hash()));
+        self.world.commit(&included.iter().collect::<Vec<_>>());
     }
 
     /// Everything that was executed once is in a block or still executable.
@@ -295,7 +291,7 @@ proptest! {
         settle_all(&trial.world);
         let everything = trial.world.pool.candidates(EVERYTHING);
         prop_assert_eq!(everything.len(), trial.world.pool.pending_count());
-        trial.commit(everything);
+        trial.commit(&everything);
         trial.check()?;
         prop_assert_eq!(0, trial.world.pool.pending_count());
     }

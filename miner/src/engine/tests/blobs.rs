@@ -1,9 +1,9 @@
 //! The ids of blobs: they are of whoever announces them first.
 
-use types::{Body, Hash, Keypair, RunStatus, Transaction};
+use types::tx::BlobInit;
+use types::{Body, CheckedTx, Hash, Keypair, RunStatus};
 
 use super::support::Bench;
-use crate::chain::BlobView;
 
 const PROMPT: &str = "think long=20000";
 
@@ -13,11 +13,15 @@ fn answer() -> String {
 }
 
 /// Somebody else announces a blob.
-fn take(bench: &Bench, id: String) {
-    let owner = Keypair::from_seed(&[7; 32]).address();
-    let content_hash = Hash::digest(b"theirs");
-    let view = BlobView { owner, received: 0, is_final: false, content_hash };
-    bench.chain.state.lock().blobs.insert(id, (view, 1, vec![]));
+fn take(bench: &Bench, blob_id: String) {
+    let init = BlobInit {
+        blob_id,
+        content_type: "text/plain".into(),
+        total_bytes: 6,
+        total_chunks: 1,
+        content_hash: Hash::digest(b"theirs"),
+    };
+    bench.chain.act(&Keypair::from_seed(&[7; 32]), &Body::BlobInit(init));
 }
 
 /// The id that the miner announces.
@@ -33,11 +37,12 @@ fn announced(bench: &Bench) -> Option<String> {
 fn ids(bench: &Bench, run: &Hash) -> [String; 3] {
     assert_eq!(RunStatus::Completed, bench.chain.run_of(run).status);
     let state = bench.chain.state.lock();
-    let (step, end) = (&state.step_bodies[0], &state.answers[run]);
-    let ids = [&step.thought_blob_id, &step.output_blob_id, &end.final_answer_blob_id];
-    let ids = ids.map(|id| id.clone().unwrap());
+    let (step, end) = (state.step_bodies().remove(0), state.answer(run));
+    let ids = [step.thought_blob_id, step.output_blob_id, end.final_answer_blob_id];
+    let ids = ids.map(Option::unwrap);
     for (id, text) in ids.iter().zip(["thought 0".to_owned(), answer(), answer()]) {
-        assert!(state.blobs[id].0.is_final && state.blobs[id].2 == text.as_bytes(), "{id}");
+        let (record, bytes) = state.blob(id).unwrap();
+        assert!(record.is_final && bytes == text.as_bytes(), "{id}");
     }
     ids
 }
@@ -89,7 +94,7 @@ async fn an_announcement_that_came_too_late_is_made_again_with_another_id() {
     let happens = async {
         bench.chain.until(|state| state.pool.len() == 1).await;
         bench.chain.make_block();
-        let is_announced = |tx: &Transaction| tx.body().type_name() == "SOCIAL_BLOB_INIT";
+        let is_announced = |tx: &CheckedTx| tx.body().type_name() == "SOCIAL_BLOB_INIT";
         bench.chain.until(|state| state.pool.iter().any(is_announced)).await;
         let id = announced(&bench).unwrap();
         take(&bench, id.clone());

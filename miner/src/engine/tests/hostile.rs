@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use types::tx::AgentRequest;
 use types::{Hash, RunStatus};
 
 use super::support::{Bench, key};
@@ -250,8 +251,8 @@ async fn play(case: &Case) {
         Arc::new(Watched { hands: Hands::new(toolbox.clone()), called: Mutex::default() });
     bench.hands = watched.clone();
     bench.courses = Arc::new(Understanding::new(toolbox, bench.backend.manifest().clone()));
-    let run = bench.chain.add_run(&expanded(prompt), 100_000, STEPS_MAX);
-    bench.chain.state.lock().runs.get_mut(&run).unwrap().tools.clone_from(tools);
+    let grant = |request: &mut AgentRequest| request.tools_whitelist.clone_from(tools);
+    let run = bench.chain.add_run_with(&expanded(prompt), 100_000, STEPS_MAX, grant);
 
     let begun = Instant::now();
     let finished = tokio::time::timeout(CASE_TIMEOUT, bench.finish(1)).await;
@@ -296,7 +297,7 @@ async fn check_texts(case: &Case, bench: &Bench, run: &Hash) {
     let steps = bench.chain.steps(run).await.unwrap();
     assert!(receipt.differences(&steps).is_empty(), "{name}");
     let state = bench.chain.state.lock();
-    let answer = &state.answers[run];
+    let answer = state.answer(run);
     assert_eq!(case.blob, answer.final_answer_blob_id.is_some(), "{name}");
     let mut told = serde_json::to_string(&receipt).unwrap();
     told.push_str(answer.final_answer_inline.as_deref().unwrap_or_default());

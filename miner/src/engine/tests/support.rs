@@ -395,7 +395,6 @@ impl Bench {
             runs_max: 4,
             ..Policy::default()
         };
-        chain.state.lock().balances.entry(key().address()).or_insert(100_000);
         let offer = Arc::default();
         let model = Arc::new(Model::new());
         let tools = Arc::new(TestTools { file: calls, ..TestTools::default() });
@@ -471,14 +470,14 @@ impl Bench {
     pub(super) fn nonces(&self) -> Vec<u64> {
         let me = key().address();
         let state = self.chain.state.lock();
-        state.log.iter().filter(|(from, _, _)| *from == me).map(|(_, _, nonce)| *nonce).collect()
+        state.log().filter(|(from, _, _)| *from == me).map(|(_, _, nonce)| nonce).collect()
     }
 
     /// The kinds of this wallet's transactions, in order.
     pub(super) fn sent(&self) -> Vec<&'static str> {
         let me = key().address();
         let state = self.chain.state.lock();
-        let mine = state.log.iter().filter(|(from, _, _)| *from == me);
+        let mine = state.log().filter(|(from, _, _)| *from == me);
         let short = |kind: &'static str| kind.strip_prefix("AGENT_").unwrap_or(kind);
         mine.map(|(_, kind, _)| short(kind)).collect()
     }

@@ -43,7 +43,7 @@ async fn sweep_until(bench: &Bench, holds: impl Fn() -> bool) {
 }
 
 fn cold_micro(bench: &Bench) -> u64 {
-    bench.chain.state.lock().balances.get(&cold()).copied().unwrap_or_default()
+    bench.chain.state.lock().balance(&cold())
 }
 
 fn pass_a_minute(bench: &Bench) {
@@ -57,7 +57,7 @@ async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
     sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
     assert_eq!(90_000, cold_micro(&bench));
     // More comes in: the pause holds, over a restart too.
-    bench.chain.state.lock().balances.insert(key().address(), 13_000);
+    bench.chain.state.lock().set_balance(&key().address(), 13_000);
     bench.chain.add_run("x", 10_000, 10);
     sweep_until(&bench, || bench.sent().contains(&"FINISH")).await;
     assert_eq!(90_000, cold_micro(&bench));
@@ -65,11 +65,11 @@ async fn what_is_above_the_limit_is_sent_once_in_a_pause() {
     sweep_until(&bench, || bench.journal.swept().unwrap().times == 2).await;
     // The run earned 10.
     assert_eq!(93_010, cold_micro(&bench));
-    assert_eq!(10_000, bench.chain.state.lock().balances[&key().address()]);
+    assert_eq!(10_000, bench.chain.state.lock().balance(&key().address()));
     assert_eq!(vec!["TRANSFER", "CLAIM", "STEP", "FINISH", "TRANSFER"], bench.sent());
     // Less than is worth it.
     pass_a_minute(&bench);
-    bench.chain.state.lock().balances.insert(key().address(), 10_900);
+    bench.chain.state.lock().set_balance(&key().address(), 10_900);
     bench.chain.add_run("y", 1_000, 10);
     sweep_until(&bench, || bench.sent().len() == 8).await;
     assert_eq!(93_010, cold_micro(&bench));
@@ -90,14 +90,14 @@ async fn a_sweep_waits_its_turn_and_leaves_no_gap_of_nonces() {
         bench.chain.add_run(&format!("{number} tools=1 think"), 9_000, 5);
     }
     let is_done = || {
-        let runs = bench.chain.state.lock();
-        let is_over = runs.runs.values().all(|run| run.status == RunStatus::Completed);
+        let runs = bench.chain.state.lock().runs();
+        let is_over = runs.iter().all(|run| run.status == RunStatus::Completed);
         is_over && bench.journal.swept().unwrap().times == 1
     };
     sweep_until(&bench, is_done).await;
-    let state = bench.chain.state.lock();
-    let nonces: Vec<u64> = state.log.iter().map(|(_, _, nonce)| *nonce).collect();
+    let nonces = bench.nonces();
     assert_eq!((0..u64::try_from(nonces.len()).unwrap()).collect::<Vec<_>>(), nonces);
+    let state = bench.chain.state.lock();
     assert!(state.refusals.is_empty(), "{:?}", state.refusals);
 }
 
@@ -113,9 +113,7 @@ async fn a_refused_sweep_is_told_and_tried_again_after_the_pause() {
 }
 
 fn chain(folder: &Path) -> FakeChain {
-    let chain = FakeChain::new();
-    chain.state.lock().balances.insert(key().address(), 100_000);
-    chain.with_file(&folder.join("chain"))
+    FakeChain::new().with_file(&folder.join("chain"))
 }
 
 /// Sweeps in this process until that is done, or until it dies.

@@ -36,7 +36,7 @@ async fn settle(runs: usize, slots: u64, block_every: Option<Duration>) -> f64 {
     };
     bench.during(happens).await;
     let is_done = |run: &crate::chain::RunView| run.status == RunStatus::Completed;
-    assert!(bench.chain.state.lock().runs.values().all(is_done));
+    assert!(bench.chain.state.lock().runs().iter().all(is_done));
     let count = f64::from(u32::try_from(runs).unwrap());
     count / begun.elapsed().as_secs_f64()
 }

@@ -31,7 +31,6 @@ const LANES: usize = 4;
 
 fn chain(folder: &Path) -> (FakeChain, Hash) {
     let chain = FakeChain::new();
-    chain.state.lock().balances.insert(key().address(), 100_000);
     let run = chain.add_run(PROMPT, 10_000, 10);
     (chain.with_file(&folder.join("chain")), run)
 }
@@ -45,7 +44,7 @@ fn work(folder: &Path, point: u64) {
         let mut bench = Bench::at(folder, chain, Some(folder.join("calls")));
         bench.config.turns = true;
         if !bench.chain.run_of(&run).status.is_terminal() {
-            let settled = bench.chain.until(|state| state.runs[&run].status.is_terminal());
+            let settled = bench.chain.until(|state| state.run(&run).unwrap().status.is_terminal());
             bench.during(settled).await;
         }
     });
@@ -55,7 +54,6 @@ fn work(folder: &Path, point: u64) {
 /// A chain of three runs, whose node forgets its pool when the process dies, and a rival.
 fn chain_of_three(folder: &Path) -> (FakeChain, Vec<Hash>) {
     let chain = FakeChain::new();
-    chain.state.lock().balances.insert(key().address(), 100_000);
     let runs: Vec<Hash> = PROMPTS.map(|prompt| chain.add_run(prompt, 10_000, 10)).into();
     let chain = chain.with_file(&folder.join("chain")).with_blocks_on_demand();
     let lost = chain.run_of(&runs[LOST]);

@@ -1,185 +1,65 @@
-//! A ledger of a few rules, enough for the pool to be wrong about.
+//! The chain below the pool: the ledger's own rules on a state in memory, and what a test breaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use state::tables::{Accounts, Runs};
+use state::{
+    BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read, Still,
+    TxError, view,
+};
 use txpool::Fault;
 use txpool::ports::{AdmitError, Chain, Extent, PendingLedger};
-use types::{Account, Address, Amount, Body, CheckedTx, Code, Hash, Rejection};
+use types::{Account, Address, Amount, CheckedTx, Code, Forks, Hash, Params, SetMember};
+
+use super::make::Wallet;
 
 /// What a run costs its submitter in these tests.
 pub(crate) const MAX_FEE: u64 = 1_000;
+/// What the proposer of a block gets.
+pub(crate) const REWARD: u64 = 900;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RunIs {
-    Open,
-    Claimed(Address),
-    Ended,
+/// Milliseconds between two blocks, if a test does not say otherwise.
+const SECOND: u64 = 1_000;
+const GENESIS_TIME: u64 = 1_000_000;
+
+/// A lapsed claim ends its run, and no block is too large.
+pub(crate) fn params() -> Params {
+    let block_reward = Amount::new(REWARD);
+    Params { max_reopens: 0, block_reward, max_block_bytes: u32::MAX, ..Params::default() }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Run {
-    pub(crate) submitter: Address,
-    pub(crate) is: RunIs,
-    pub(crate) steps: u64,
+/// Whoever makes a block if it is none of the test's wallets.
+pub(crate) fn stranger() -> Address {
+    Wallet::new(200).address()
 }
 
-/// The state of the test chain.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Ledger {
-    pub(crate) accounts: BTreeMap<Address, Account>,
-    pub(crate) runs: BTreeMap<Hash, Run>,
-    pub(crate) blobs: BTreeMap<String, Address>,
-    pub(crate) turns: BTreeSet<Hash>,
-    /// Who may vote on the validators.
-    pub(crate) validators: BTreeSet<Address>,
+/// An account in a state.
+pub(crate) fn account_in(state: &dyn Read, address: Address) -> Account {
+    view::get::<Accounts>(state, &address).unwrap().unwrap_or_default()
 }
 
-fn reject(code: Code, got: impl std::fmt::Display) -> Rejection {
-    Rejection::new(code, "field", got, "something else")
+/// Executes a transaction as the block's next one; a refused one changes nothing.
+pub(crate) fn execute(block: &mut BlockBuilder, tx: &CheckedTx) -> Result<(), Code> {
+    block.push(tx).map_err(|error| match error {
+        PushError::Rejected(rejection) => rejection.code(),
+        PushError::Full { .. } | PushError::Storage(_) => panic!("{error}"),
+    })
 }
 
-impl Ledger {
-    pub(crate) fn account(&self, address: Address) -> Account {
-        self.accounts.get(&address).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn credit(&mut self, address: Address, amount: u64) {
-        let account = self.accounts.entry(address).or_default();
-        account.balance = account.balance.checked_add(Amount::new(amount)).unwrap();
-    }
-
-    fn spend(&mut self, address: Address, amount: Amount) -> Result<(), Rejection> {
-        let account = self.accounts.entry(address).or_default();
-        let left = account.balance.checked_sub(amount);
-        account.balance =
-            left.ok_or_else(|| Rejection::insufficient_balance("amount", amount, account.balance))?;
-        Ok(())
-    }
-
-    /// Executes; a refusal changes nothing.
-    pub(crate) fn execute(&mut self, tx: &CheckedTx) -> Result<(), Rejection> {
-        let mut after = self.clone();
-        after.apply(tx)?;
-        *self = after;
-        Ok(())
-    }
-
-    fn apply(&mut self, tx: &CheckedTx) -> Result<(), Rejection> {
-        let from = tx.from();
-        let nonce = self.account(from).nonce;
-        match tx.nonce().cmp(&nonce) {
-            std::cmp::Ordering::Less => return Err(reject(Code::NonceStale, tx.nonce())),
-            std::cmp::Ordering::Greater => return Err(reject(Code::NonceTooHigh, tx.nonce())),
-            std::cmp::Ordering::Equal => {
-                self.accounts.entry(from).or_default().nonce = nonce + 1;
-            }
-        }
-        self.apply_body(tx, from)
-    }
-
-    fn apply_body(&mut self, tx: &CheckedTx, from: Address) -> Result<(), Rejection> {
-        match tx.body() {
-            Body::Transfer(body) => {
-                self.spend(from, body.amount.checked_add(body.fee).unwrap())?;
-                self.credit(body.to.address, body.amount.get());
-            }
-            Body::AgentRequest(body) => {
-                self.spend(from, body.max_fee)?;
-                if self.runs.contains_key(&body.agent_run_id) {
-                    return Err(reject(Code::RunExists, body.agent_run_id));
-                }
-                let run = Run { submitter: from, is: RunIs::Open, steps: 0 };
-                self.runs.insert(body.agent_run_id, run);
-            }
-            Body::AgentClaim(body) => {
-                let run = self.run(body.agent_run_id)?;
-                if run.is != RunIs::Open {
-                    return Err(reject(Code::RunNotPending, body.agent_run_id));
-                }
-                run.is = RunIs::Claimed(from);
-            }
-            Body::AgentStep(body) => {
-                let run = self.run_of_miner(body.agent_run_id, from)?;
-                if body.step_index < run.steps {
-                    return Err(reject(Code::StepOutOfOrder, body.step_index));
-                }
-                run.steps = body.step_index + 1;
-            }
-            Body::AgentFinish(body) => {
-                let run = self.run_of_miner(body.agent_run_id, from)?;
-                run.is = RunIs::Ended;
-                let submitter = run.submitter;
-                self.credit(from, body.miner_reward.get());
-                self.credit(submitter, body.user_refund.get());
-            }
-            Body::AgentCancel(body) => {
-                let run = self.run(body.agent_run_id)?;
-                if run.is != RunIs::Open {
-                    return Err(reject(Code::RunNotPending, body.agent_run_id));
-                }
-                if run.submitter != from {
-                    return Err(reject(Code::NotSubmitter, from));
-                }
-                run.is = RunIs::Ended;
-                self.credit(from, MAX_FEE);
-            }
-            Body::ChatTurn(body) => {
-                self.spend(from, Amount::new(100))?;
-                if let Some(parent) = body.parent_turn_hash
-                    && !self.turns.contains(&parent)
-                {
-                    return Err(reject(Code::TurnNotFound, parent));
-                }
-                self.turns.insert(tx.hash());
-            }
-            Body::BlobInit(body) => {
-                if self.blobs.contains_key(&body.blob_id) {
-                    return Err(reject(Code::BlobExists, &body.blob_id));
-                }
-                self.blobs.insert(body.blob_id.clone(), from);
-            }
-            Body::BlobChunk(body) => {
-                if self.blobs.get(&body.blob_id) != Some(&from) {
-                    return Err(reject(Code::BlobNotFound, &body.blob_id));
-                }
-            }
-            Body::MinerRegister(_) | Body::BlobFinalize(_) => {}
-            Body::ValidatorVote(_) if self.validators.contains(&from) => {}
-            Body::ValidatorVote(_) => return Err(reject(Code::NotValidator, from)),
-        }
-        Ok(())
-    }
-
-    fn run(&mut self, id: Hash) -> Result<&mut Run, Rejection> {
-        self.runs.get_mut(&id).ok_or_else(|| reject(Code::RunNotFound, id))
-    }
-
-    fn run_of_miner(&mut self, id: Hash, miner: Address) -> Result<&mut Run, Rejection> {
-        let run = self.run(id)?;
-        match run.is {
-            RunIs::Claimed(by) if by == miner => Ok(run),
-            RunIs::Claimed(_) => Err(reject(Code::NotRunMiner, miner)),
-            RunIs::Open | RunIs::Ended => Err(reject(Code::RunNotActive, id)),
-        }
-    }
-
-    /// What a sweep does to a run whose deadline has passed: the escrow goes back.
-    pub(crate) fn time_out(&mut self, id: Hash) -> Option<Address> {
-        let run = self.runs.get_mut(&id).filter(|run| run.is != RunIs::Ended)?;
-        run.is = RunIs::Ended;
-        let submitter = run.submitter;
-        self.credit(submitter, MAX_FEE);
-        Some(submitter)
-    }
+/// The blocks, and the transactions of the last one.
+#[derive(Debug)]
+struct Blocks {
+    chain: MemoryChain,
+    last: Vec<CheckedTx>,
 }
 
 /// The committed chain.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TestChain {
-    pub(crate) state: Mutex<Ledger>,
+    blocks: Mutex<Blocks>,
     pub(crate) included: Mutex<BTreeSet<Hash>>,
     /// Whether it was asked what blocks hold.
     pub(crate) is_asked: AtomicBool,
@@ -189,6 +69,86 @@ pub(crate) struct TestChain {
     pub(crate) is_broken: AtomicBool,
 }
 
+impl TestChain {
+    /// A chain with these balances; all wallets of `validators` have so much power.
+    pub(crate) fn new(
+        params: Params,
+        balances: &[(&Wallet, u64)],
+        validators: &[(&Wallet, u64)],
+    ) -> Arc<Self> {
+        let member = |(wallet, power): &(&Wallet, u64)| SetMember {
+            public_key: wallet.0.public_key(),
+            power: *power,
+        };
+        let is_voting = !validators.is_empty();
+        let forks = Forks { validator_vote: is_voting.then_some(0), ..Forks::default() };
+        let validators = validators.iter().map(member).collect();
+        let rules = state::Chain { chain_id: "test".to_owned(), params, forks, validators };
+        let accounts = balances.iter().map(|(it, balance)| (it.address(), Amount::new(*balance)));
+        let (rules, accounts) = (Arc::new(rules), accounts.collect());
+        let chain = MemoryChain::new(rules, Hash::ZERO, GENESIS_TIME, &accounts).unwrap();
+        Arc::new(Self {
+            blocks: Mutex::new(Blocks { chain, last: Vec::new() }),
+            included: Mutex::default(),
+            is_asked: AtomicBool::default(),
+            admits: AtomicUsize::default(),
+            is_broken: AtomicBool::default(),
+        })
+    }
+
+    /// Begins a block, a second after the last one. If it is thrown away, nothing has happened.
+    pub(crate) fn begin(&self) -> BlockBuilder {
+        self.begin_by(stranger())
+    }
+
+    pub(crate) fn begin_by(&self, proposer: Address) -> BlockBuilder {
+        let now = self.blocks.lock().chain.tip().timestamp + SECOND;
+        self.begin_at(now, proposer)
+    }
+
+    pub(crate) fn begin_at(&self, now_ms: u64, proposer: Address) -> BlockBuilder {
+        self.blocks.lock().chain.begin(proposer, now_ms).unwrap()
+    }
+
+    /// From when on a block sweeps a run, if nothing happens to it before.
+    pub(crate) fn sweep_of(&self, run: Hash) -> Option<u64> {
+        let run = view::get::<Runs>(&**self.blocks.lock().chain.state(), &run).unwrap();
+        run.and_then(|run| run.deadline_at).map(|deadline| deadline + 1)
+    }
+
+    /// Makes the block part of the chain.
+    pub(crate) fn append(&self, block: BlockBuilder) -> Executed {
+        let executed = block.finish().unwrap();
+        let mut blocks = self.blocks.lock();
+        blocks.chain.append(&executed).unwrap();
+        blocks.last.clone_from(&executed.block.transactions);
+        self.included.lock().extend(blocks.last.iter().map(|tx| tx.hash()));
+        drop(blocks);
+        executed
+    }
+
+    /// Takes an account away without a block.
+    pub(crate) fn lose_account(&self, address: Address) {
+        let blocks = self.blocks.lock();
+        let mut draft = Draft::new(Arc::<Memory>::clone(blocks.chain.state()));
+        draft.delete::<Accounts>(&address);
+        blocks.chain.state().apply(&draft.into_changes());
+    }
+
+    pub(crate) fn account(&self, address: Address) -> Account {
+        account_in(&**self.blocks.lock().chain.state(), address)
+    }
+
+    fn state(&self) -> Still {
+        self.blocks.lock().chain.state().still()
+    }
+
+    fn pending(&self) -> PendingState {
+        let blocks = self.blocks.lock();
+        PendingState::new(blocks.chain.state().still(), Arc::clone(blocks.chain.rules()))
+    }
+}
+
 impl Chain for TestChain {
     fn is_included(&self, hash: Hash) -> Result<bool, Fault> {
         self.is_asked.store(true, Ordering::SeqCst);
@@ -196,18 +156,18 @@ impl Chain for TestChain {
     }
 }
 
-/// The draft. When the chain moves on, it executes again what stays, which must be valid then: the
-/// pool says that it is.
+/// The draft. When the chain moves on, what stays must be valid in its order: the pool says that it
+/// is.
 #[derive(Debug)]
 pub(crate) struct TestDraft {
     chain: Arc<TestChain>,
-    draft: Ledger,
+    draft: PendingState,
     admitted: Vec<CheckedTx>,
 }
 
 impl TestDraft {
     pub(crate) fn new(chain: Arc<TestChain>) -> Self {
-        let draft = chain.state.lock().clone();
+        let draft = chain.pending();
         Self { chain, draft, admitted: Vec::new() }
     }
 
@@ -217,49 +177,63 @@ impl TestDraft {
         }
         Ok(())
     }
+
+    /// Executes again what stays; the draft must have come to the same.
+    fn assert_right(&self) {
+        let mut anew = self.chain.pending();
+        for tx in &self.admitted {
+            anew.admit(tx).expect("what stays is valid in the new state, in its order");
+        }
+        for tx in &self.admitted {
+            let account = |draft: &PendingState| draft.account(tx.from()).unwrap();
+            assert_eq!(account(&anew), account(&self.draft));
+        }
+    }
+}
+
+fn admit_error(error: TxError) -> AdmitError {
+    match error {
+        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
+        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
+    }
 }
 
 impl PendingLedger for TestDraft {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         self.fail_if_broken()?;
-        Ok(self.draft.account(address))
+        self.draft.account(address).map_err(Fault::new)
     }
 
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
-        let mut draft = self.draft.clone();
-        match extent {
-            Extent::Whole => Ok(draft.apply(tx)?),
-            Extent::Funds => match draft.apply_body(tx, tx.from()) {
-                Err(reason) if reason.code() == Code::InsufficientBalance => Err(reason.into()),
-                Ok(()) | Err(_) => Ok(()),
-            },
-        }
+        let checked = match extent {
+            Extent::Whole => self.draft.check(tx),
+            Extent::Funds => self.draft.check_funds(tx),
+        };
+        checked.map_err(admit_error)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
         self.chain.admits.fetch_add(1, Ordering::SeqCst);
-        self.draft.execute(tx)?;
+        self.draft.admit(tx).map_err(admit_error)?;
         self.admitted.push(tx.clone());
         Ok(())
     }
 
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
         self.fail_if_broken()?;
-        self.draft = self.chain.state.lock().clone();
+        let last = self.chain.blocks.lock().last.clone();
+        self.draft.advance(self.chain.state(), &last, credits).map_err(Fault::new)?;
         let included = self.chain.included.lock();
         self.admitted.retain(|tx| !included.contains(&tx.hash()));
-        for tx in &self.admitted {
-            let executed = self.draft.execute(tx);
-            executed.expect("what stays is valid in the new state, in its order");
-        }
+        self.assert_right();
         Ok(())
     }
 
     fn reset(&mut self) -> Result<(), Fault> {
         self.fail_if_broken()?;
-        self.draft = self.chain.state.lock().clone();
+        drop(self.draft.reset(self.chain.state()));
         self.admitted.clear();
         Ok(())
     }

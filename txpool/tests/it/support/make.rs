@@ -2,6 +2,7 @@
 
 use types::build::{Envelope, build_tx};
 use types::ids::compute_agent_run_id;
+use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
     Transfer, ValidatorVote,
@@ -99,14 +100,16 @@ impl Make<'_> {
         }))
     }
 
-    pub(crate) fn finish(self, run: Hash) -> CheckedTx {
+    /// The end of a run after so many steps.
+    pub(crate) fn finish(self, run: Hash, steps: u64) -> CheckedTx {
+        let (miner_reward, network_fee) = (steps, AGENT_NETWORK_FEE_PER_STEP * steps);
         self.tx(&Body::AgentFinish(AgentFinish {
             agent_run_id: run,
-            total_tokens_out: 1,
+            total_tokens_out: steps,
             status: "completed".to_owned(),
-            miner_reward: Amount::new(MAX_FEE / 2),
-            user_refund: Amount::new(MAX_FEE / 4),
-            network_fee: Amount::new(MAX_FEE / 4),
+            miner_reward: Amount::new(miner_reward),
+            user_refund: Amount::new(MAX_FEE - miner_reward - network_fee),
+            network_fee: Amount::new(network_fee),
             final_answer_inline: None,
             final_answer_blob_id: None,
         }))
@@ -128,12 +131,13 @@ impl Make<'_> {
         }))
     }
 
-    pub(crate) fn blob(self, blob_id: &str) -> CheckedTx {
+    /// Announces a blob of so many bytes.
+    pub(crate) fn blob(self, blob_id: &str, total_bytes: u64) -> CheckedTx {
         self.tx(&Body::BlobInit(BlobInit {
             blob_id: blob_id.to_owned(),
             content_type: "text/plain".to_owned(),
-            total_bytes: 1,
-            total_chunks: 1,
+            total_bytes,
+            total_chunks: total_bytes.div_ceil(BLOB_CHUNK_BYTES),
             content_hash: Hash::ZERO,
         }))
     }
@@ -141,16 +145,16 @@ impl Make<'_> {
     /// A vote to remove a validator.
     pub(crate) fn vote_out(self, validator: &Wallet) -> CheckedTx {
         let candidate_key = validator.0.public_key();
-        let expires_at = self.timestamp + 1;
+        let expires_at = self.timestamp + 3_600_000;
         self.tx(&Body::ValidatorVote(ValidatorVote { candidate_key, power: 0, expires_at }))
     }
 
     /// A chunk of so many bytes.
-    pub(crate) fn chunk(self, blob_id: &str, bytes: usize) -> CheckedTx {
+    pub(crate) fn chunk(self, blob_id: &str, chunk_index: u64, bytes: u64) -> CheckedTx {
         self.tx(&Body::BlobChunk(BlobChunk {
             blob_id: blob_id.to_owned(),
-            chunk_index: 0,
-            chunk_data: vec![0; bytes],
+            chunk_index,
+            chunk_data: vec![0; usize::try_from(bytes).unwrap()],
         }))
     }
 }

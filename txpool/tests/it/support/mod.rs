@@ -1,9 +1,8 @@
-//! Helpers: wallets and their transactions, a ledger, and a world that joins them to a pool.
+//! Helpers: wallets and their transactions, a chain, and a world that joins them to a pool.
 
 pub(crate) mod ledger;
 pub(crate) mod make;
 pub(crate) mod world;
 
-pub(crate) use ledger::Ledger;
 pub(crate) use make::{Wallet, trusted};
 pub(crate) use world::World;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use state::BlockBuilder;
 use txpool::ports::{AdmitError, EventSink};
 use txpool::{
     Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
 };
-use types::{Account, Amount, CheckedTx, Code, Hash, Rejection};
+use types::{Account, CheckedTx, Code, Hash, Params, Rejection};
 
-use super::ledger::{Ledger, MAX_FEE, TestChain, TestDraft};
+use super::ledger::{TestChain, TestDraft, execute, params, stranger};
 use super::make::Wallet;
 
 pub(crate) const NOW: u64 = 2_000_000;
@@ -42,13 +43,6 @@ pub(crate) struct World {
     recorder: Arc<Recorder>,
 }
 
-/// A block of the test chain.
-#[derive(Debug, Default)]
-pub(crate) struct Block {
-    pub(crate) included: Vec<CheckedTx>,
-    pub(crate) touched: Touched,
-}
-
 fn ports(chain: &Arc<TestChain>, recorder: &Arc<Recorder>) -> Ports {
     let ledger = Box::new(TestDraft::new(Arc::clone(chain)));
     let (chain, events) = (Arc::clone(chain), Arc::clone(recorder));
@@ -58,12 +52,17 @@ fn ports(chain: &Arc<TestChain>, recorder: &Arc<Recorder>) -> Ports {
 impl World {
     /// A pool over a chain on which each wallet has so much.
     pub(crate) fn new(config: Config, balances: &[(&Wallet, u64)]) -> Self {
-        let mut ledger = Ledger::default();
-        for (wallet, balance) in balances {
-            ledger.credit(wallet.address(), *balance);
-        }
-        let chain = Arc::new(TestChain::default());
-        *chain.state.lock() = ledger;
+        Self::with(config, params(), balances, &[])
+    }
+
+    /// The same on a chain with these parameters and validators.
+    pub(crate) fn with(
+        config: Config,
+        params: Params,
+        balances: &[(&Wallet, u64)],
+        validators: &[(&Wallet, u64)],
+    ) -> Self {
+        let chain = TestChain::new(params, balances, validators);
         let recorder = Arc::new(Recorder::default());
         let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
         Self { pool, chain, recorder }
@@ -125,29 +124,31 @@ impl World {
         self.pool.account(wallet.address()).unwrap()
     }
 
-    /// Executes the transactions, which must be valid, and commits them as a block.
+    /// Commits a block of these transactions, which must be valid.
     pub(crate) fn commit(&self, txs: &[&CheckedTx]) {
-        let included: Vec<CheckedTx> = txs.iter().map(|tx| (*tx).clone()).collect();
-        for tx in &included {
-            self.chain.state.lock().execute(tx).unwrap();
+        self.commit_in(self.chain.begin(), txs);
+    }
+
+    /// The same in a block that was begun.
+    pub(crate) fn commit_in(&self, mut block: BlockBuilder, txs: &[&CheckedTx]) {
+        for tx in txs {
+            execute(&mut block, tx).unwrap();
         }
-        self.commit_block(&Block { included, touched: Touched::default() });
+        self.commit_block(block);
     }
 
-    /// The state has moved already: tells the pool.
-    pub(crate) fn commit_block(&self, block: &Block) {
-        let Block { included, touched } = block;
-        self.chain.included.lock().extend(included.iter().map(|tx| tx.hash()));
-        self.pool.committed(&Committed { included, touched }, NOW).unwrap();
+    /// Commits a block and tells the pool.
+    pub(crate) fn commit_block(&self, block: BlockBuilder) {
+        let executed = self.chain.append(block);
+        let touched = Touched::by(&executed.events);
+        let block = Committed { included: &executed.block.transactions, touched: &touched };
+        self.pool.committed(&block, NOW).unwrap();
     }
 
-    /// A block without transactions whose sweep ends a run.
-    pub(crate) fn commit_time_out(&self, run: Hash) {
-        let submitter = self.chain.state.lock().time_out(run).unwrap();
-        let mut touched = Touched::default();
-        touched.runs.insert(run);
-        touched.credit(submitter, Amount::new(MAX_FEE));
-        self.commit_block(&Block { included: Vec::new(), touched });
+    /// A block of these transactions, so late that it sweeps a run.
+    pub(crate) fn commit_time_out(&self, run: Hash, txs: &[&CheckedTx]) {
+        let late = self.chain.sweep_of(run).unwrap();
+        self.commit_in(self.chain.begin_at(late, stranger()), txs);
     }
 
     /// The code for which the transaction was dropped.

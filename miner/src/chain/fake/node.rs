@@ -1,0 +1,336 @@
+//! The fake node: the chain below it, its pool, and what it does wrong.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use state::table::{Key, Table};
+use state::tables::{Accounts, BlobChunks, Blobs, Runs, Steps};
+use state::view::{self, Range, Row};
+use state::{BlockBuilder, Chain, Draft, Forks, Memory, MemoryChain, PushError};
+use types::build::{Envelope, build_tx};
+use types::check::{StaticRules, verify_one};
+use types::tx::{AgentClaim, AgentFinish, AgentStep};
+use types::{
+    Account, Address, Amount, Body, CheckedTx, Code, Hash, Keypair, Params, Rejection, Run,
+    SizeLimits, Step, Transaction, TxLocation,
+};
+
+use super::CHAIN;
+use crate::chain::{BlobView, Fate, RunView, StepView};
+
+/// How far a nonce may be beyond the next one.
+const WINDOW: u64 = 64;
+
+/// The chain, the pool of the node, and what the node does wrong.
+#[derive(Debug)]
+pub(crate) struct State {
+    blocks: MemoryChain,
+    /// What is included, by its place.
+    txs: BTreeMap<TxLocation, CheckedTx>,
+    /// The time of the next block, if the last one was earlier.
+    pub(crate) now_ms: u64,
+    pub(crate) refusals: Vec<String>,
+    dropped: BTreeMap<Hash, Code>,
+    pub(crate) pool: Vec<CheckedTx>,
+    /// Codes of what was dropped when a block was made.
+    pub(crate) lost: Vec<&'static str>,
+    /// So many calls fail because the node is away.
+    pub(crate) away: u32,
+    /// So many accepted transactions are forgotten.
+    pub(crate) forgets: u32,
+    /// Claims that are included before those of the pool.
+    pub(crate) rivals: Vec<(Hash, Keypair)>,
+    /// The node says that it is catching up.
+    pub(crate) is_syncing: bool,
+    /// The node names a nonce so far below the next one, as if it had not seen the last blocks.
+    pub(crate) nonces_behind: u64,
+    /// While set, no block is made.
+    pub(crate) is_halted: bool,
+    /// So many steps are refused in their blocks.
+    pub(crate) bad_steps: u32,
+    /// The next sendings are refused with these codes.
+    pub(crate) refuse: Vec<&'static str>,
+}
+
+/// Who asks for the runs of [`super::FakeChain::add_run`].
+pub(super) fn submitter() -> Keypair {
+    Keypair::from_seed(&[200; 32])
+}
+
+/// What the miner of the tests has.
+const MINER_MICRO: u64 = 100_000;
+
+fn first(params: Params) -> MemoryChain {
+    let (chain_id, forks, validators) = (CHAIN.to_owned(), Forks::default(), Vec::new());
+    let rules = Arc::new(Chain { chain_id, params, forks, validators });
+    let miner = Keypair::from_seed(&[9; 32]);
+    let rich = Amount::new(1 << 60);
+    let accounts =
+        [(submitter().address(), rich), (miner.address(), Amount::new(MINER_MICRO))].into();
+    MemoryChain::new(rules, Hash::ZERO, 1, &accounts).unwrap()
+}
+
+/// Every row of a table from one key to another.
+fn rows<T: Table>(memory: &Memory, from: &[u8], to: Option<&[u8]>) -> Vec<Row<T>> {
+    view::scan::<T>(memory, Range { from, to, limit: usize::MAX }).unwrap()
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            blocks: first(Params::default()),
+            txs: BTreeMap::new(),
+            now_ms: 1_000_000,
+            refusals: Vec::new(),
+            dropped: BTreeMap::new(),
+            pool: Vec::new(),
+            lost: Vec::new(),
+            away: 0,
+            forgets: 0,
+            rivals: Vec::new(),
+            is_syncing: false,
+            nonces_behind: 0,
+            is_halted: false,
+            bad_steps: 0,
+            refuse: Vec::new(),
+        }
+    }
+
+    /// Another chain from its beginning.
+    pub(super) fn change_params(&mut self, change: impl FnOnce(&mut Params)) {
+        let mut params = self.params().clone();
+        change(&mut params);
+        self.blocks = first(params);
+    }
+
+    pub(super) fn params(&self) -> &Params {
+        &self.blocks.rules().params
+    }
+
+    fn memory(&self) -> &Memory {
+        self.blocks.state()
+    }
+
+    pub(crate) fn height(&self) -> u64 {
+        self.blocks.tip().height
+    }
+
+    pub(super) fn block_ms(&self) -> u64 {
+        self.blocks.tip().timestamp
+    }
+
+    pub(super) fn begin(&self) -> BlockBuilder {
+        self.blocks.begin(Address::new([1; 20]), self.now_ms).unwrap()
+    }
+
+    pub(super) fn append(&mut self, block: BlockBuilder) {
+        let executed = block.finish().unwrap();
+        self.blocks.append(&executed).unwrap();
+        let height = self.height();
+        let places = (0..).map(|position| TxLocation { height, position });
+        self.txs.extend(places.zip(executed.block.transactions));
+    }
+
+    /// Puts a transaction of the pool into a block, if the block takes it.
+    pub(super) fn try_in(&mut self, block: &mut BlockBuilder, tx: CheckedTx) -> bool {
+        let is_step = matches!(tx.body(), Body::AgentStep(_));
+        let code = match self.bad_steps.checked_sub(1).filter(|_| is_step) {
+            Some(left) => {
+                self.bad_steps = left;
+                Code::StepOutOfOrder
+            }
+            None => match block.push(&tx) {
+                Ok(()) => return true,
+                Err(PushError::Rejected(rejection)) => rejection.code(),
+                Err(PushError::Full { .. }) => Code::NonceTooHigh,
+                Err(PushError::Storage(fault)) => panic!("{fault}"),
+            },
+        };
+        if code == Code::NonceTooHigh {
+            self.pool.push(tx);
+        } else {
+            self.lost.push(code.as_str());
+            self.dropped.insert(tx.hash(), code);
+        }
+        false
+    }
+
+    pub(super) fn parse(&self, text: &str) -> Result<CheckedTx, Rejection> {
+        let params = self.params();
+        let tx = Transaction::parse(text.as_bytes(), &SizeLimits::from(params))?;
+        let (forks, height) = (Forks::default(), self.height() + 1);
+        verify_one(tx, &StaticRules { chain_id: CHAIN, params, forks, height })
+    }
+
+    /// A transaction with the key's next nonce.
+    pub(super) fn signed(&self, key: &Keypair, body: &Body) -> CheckedTx {
+        let (nonce, chain_id) = (self.account(&key.address()).nonce, Some(CHAIN.to_owned()));
+        let envelope = Envelope { nonce, timestamp: self.now_ms, chain_id };
+        self.parse(&build_tx(key, body, &envelope)).unwrap()
+    }
+
+    pub(crate) fn account(&self, address: &Address) -> Account {
+        view::get::<Accounts>(self.memory(), address).unwrap().unwrap_or_default()
+    }
+
+    pub(crate) fn balance(&self, address: &Address) -> u64 {
+        self.account(address).balance.get()
+    }
+
+    /// Gives an account this balance, without a transaction.
+    pub(crate) fn set_balance(&self, address: &Address, micro: u64) {
+        let state = self.blocks.state();
+        let mut draft = Draft::new(Arc::<Memory>::clone(state));
+        let account = Account { balance: Amount::new(micro), ..self.account(address) };
+        draft.put::<Accounts>(address, &account);
+        state.apply(&draft.into_changes());
+    }
+
+    /// The runs, newest request first.
+    pub(crate) fn runs(&self) -> Vec<RunView> {
+        let mut runs: Vec<Run> =
+            rows::<Runs>(self.memory(), &[], None).into_iter().map(|(_, run)| run).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.request));
+        runs.into_iter().map(|run| self.view(run)).collect()
+    }
+
+    pub(crate) fn run(&self, id: &Hash) -> Option<RunView> {
+        let run = view::get::<Runs>(self.memory(), id).unwrap();
+        run.map(|run| self.view(run))
+    }
+
+    fn view(&self, run: Run) -> RunView {
+        let Body::AgentRequest(request) = self.txs[&run.request].body() else {
+            unreachable!("a run begins with its request")
+        };
+        RunView {
+            id: run.agent_run_id,
+            conversation_id: run.conversation_id,
+            submitter: run.submitter,
+            prompt: request.prompt.clone(),
+            prompt_blob_id: request.prompt_blob_id.clone(),
+            tools: request.tools_whitelist.clone(),
+            model_hint: request.model_hint.clone(),
+            max_fee_micro: run.max_fee.get(),
+            steps_max: run.max_steps,
+            status: run.status,
+            miner: run.miner,
+            excluded: run.excluded_miners,
+            steps: run.step_count,
+            tokens: run.tokens_out,
+            deadline_ms: run.deadline_at,
+            reward_micro: run.settlement.map(|settlement| settlement.miner_reward.get()),
+        }
+    }
+
+    pub(super) fn steps(&self, run: &Hash) -> Vec<StepView> {
+        let (from, to) = ((*run, 0_u64).to_bytes(), (*run, u64::MAX).to_bytes());
+        let view = |step: Step| {
+            let Body::AgentStep(body) = self.txs[&step.tx].body() else {
+                unreachable!("a step is of its transaction")
+            };
+            let calls = body.tool_calls.iter().flatten();
+            StepView {
+                index: step.step_index,
+                output_tokens: step.output_tokens,
+                output_hash: body.output_hash,
+                calls: calls.map(|call| (call.args_hash, call.result_hash)).collect(),
+            }
+        };
+        let steps = rows::<Steps>(self.memory(), &from, Some(&to));
+        steps.into_iter().map(|(_, step)| view(step)).collect()
+    }
+
+    /// A blob's record and its bytes.
+    pub(crate) fn blob(&self, id: &str) -> Option<(BlobView, Vec<u8>)> {
+        let id = id.to_owned();
+        let blob = view::get::<Blobs>(self.memory(), &id).unwrap()?;
+        let (owner, received, is_final) = (blob.owner, blob.received, blob.is_final);
+        let record = BlobView { owner, received, is_final, content_hash: blob.content_hash };
+        let chunks = (0..).zip(0..blob.total_chunks).map_while(|(index, _)| {
+            view::get::<BlobChunks>(self.memory(), &(index, id.clone())).unwrap()
+        });
+        Some((record, chunks.flatten().collect()))
+    }
+
+    /// Every included transaction: who sent it, its kind, its nonce.
+    pub(crate) fn log(&self) -> impl Iterator<Item = (Address, &'static str, u64)> + '_ {
+        self.txs.values().map(|tx| (tx.from(), tx.body().type_name(), tx.nonce()))
+    }
+
+    fn bodies<T>(&self, wanted: impl Fn(&Body) -> Option<T>) -> Vec<T> {
+        self.txs.values().filter_map(|tx| wanted(tx.body())).collect()
+    }
+
+    /// How a run was settled.
+    pub(crate) fn answer(&self, run: &Hash) -> AgentFinish {
+        let finish = |body: &Body| match body {
+            Body::AgentFinish(finish) if finish.agent_run_id == *run => Some(finish.clone()),
+            _ => None,
+        };
+        self.bodies(finish).remove(0)
+    }
+
+    pub(crate) fn step_bodies(&self) -> Vec<AgentStep> {
+        self.bodies(|body| if let Body::AgentStep(step) = body { Some(step.clone()) } else { None })
+    }
+
+    /// Roles and texts of the turns.
+    pub(crate) fn turns(&self) -> Vec<(String, String)> {
+        self.bodies(|body| match body {
+            Body::ChatTurn(turn) => Some((turn.role.clone(), turn.content.clone())),
+            _ => None,
+        })
+    }
+
+    fn is_included(&self, hash: &Hash) -> bool {
+        self.txs.values().any(|tx| tx.hash() == *hash)
+    }
+
+    pub(super) fn is_known(&self, hash: &Hash) -> bool {
+        matches!(self.fate(hash), Fate::Included | Fate::Pending)
+    }
+
+    pub(super) fn fate(&self, hash: &Hash) -> Fate {
+        if self.is_included(hash) {
+            return Fate::Included;
+        }
+        if let Some(code) = self.dropped.get(hash) {
+            return Fate::Dropped(code.as_str().to_owned());
+        }
+        let is_pooled = self.pool.iter().any(|pooled| pooled.hash() == *hash);
+        if is_pooled { Fate::Pending } else { Fate::Unknown }
+    }
+
+    /// What is wrong with a nonce: one that is used up or pending, or far beyond the next one.
+    pub(super) fn nonce_fault(&self, tx: &Transaction) -> Option<&'static str> {
+        let (nonce, from) = (tx.nonce(), tx.from());
+        let is_pooled = |other: &CheckedTx| (other.from(), other.nonce()) == (from, nonce);
+        if nonce < self.account(&from).nonce {
+            Some("NONCE_STALE")
+        } else if self.pool.iter().any(is_pooled) {
+            Some("NONCE_TAKEN")
+        } else {
+            (nonce >= self.next_nonce(&from) + WINDOW).then_some("NONCE_TOO_HIGH")
+        }
+    }
+
+    /// The nonce after those that are in blocks or in the pool without a gap.
+    pub(super) fn next_nonce(&self, address: &Address) -> u64 {
+        let mut next = self.account(address).nonce;
+        while self.pool.iter().any(|tx| (tx.from(), tx.nonce()) == (*address, next)) {
+            next += 1;
+        }
+        next
+    }
+}
+
+/// The claim of a run.
+pub(crate) fn claim(run: Hash, miner: &Keypair) -> Body {
+    Body::AgentClaim(AgentClaim {
+        agent_run_id: run,
+        miner_address: miner.address().into(),
+        model_info: "other".into(),
+        hardware_tier: "server".into(),
+    })
+}

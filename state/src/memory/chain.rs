@@ -1,0 +1,80 @@
+//! A chain in memory: every rule of the ledger, without a database, consensus or network.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use types::{Address, Amount, Hash};
+
+use super::Memory;
+use crate::block::{BlockBuilder, BlockError, Executed, Parent, require};
+use crate::chain::Chain;
+use crate::error::StorageError;
+
+/// A chain's rules, its state after the last block, and where the next one goes. It has no state
+/// tree: the root after a block is made of the block's hash.
+#[derive(Debug)]
+pub struct MemoryChain {
+    rules: Arc<Chain>,
+    state: Arc<Memory>,
+    tip: Parent,
+}
+
+impl MemoryChain {
+    /// A chain at height 0, with these balances ([`Chain::first_state`]).
+    ///
+    /// # Errors
+    /// [`StorageError`] if the sum of the balances overflows.
+    pub fn new(
+        rules: Arc<Chain>,
+        genesis_hash: Hash,
+        genesis_time: u64,
+        accounts: &BTreeMap<Address, Amount>,
+    ) -> Result<Self, StorageError> {
+        let state = Arc::new(Memory::default());
+        state.apply(&rules.first_state(accounts)?);
+        let (hash, timestamp) = (genesis_hash, genesis_time);
+        let tip = Parent { height: 0, hash, timestamp, state_root: Hash::ZERO };
+        Ok(Self { rules, state, tip })
+    }
+
+    /// The rules.
+    #[must_use]
+    pub const fn rules(&self) -> &Arc<Chain> {
+        &self.rules
+    }
+
+    /// The state after the last block.
+    #[must_use]
+    pub const fn state(&self) -> &Arc<Memory> {
+        &self.state
+    }
+
+    /// The last block, on which the next one stands.
+    #[must_use]
+    pub const fn tip(&self) -> Parent {
+        self.tip
+    }
+
+    /// Begins the next block.
+    ///
+    /// # Errors
+    /// As [`BlockBuilder::new`].
+    pub fn begin(&self, proposer: Address, now_ms: u64) -> Result<BlockBuilder, StorageError> {
+        let (rules, state) = (Arc::clone(&self.rules), Arc::<Memory>::clone(&self.state));
+        BlockBuilder::new(rules, state, self.tip, proposer, now_ms)
+    }
+
+    /// Appends a block that was made, or executed, on the tip.
+    ///
+    /// # Errors
+    /// [`BlockError::Header`] if it stands on another block.
+    pub fn append(&mut self, executed: &Executed) -> Result<(), BlockError> {
+        let header = &executed.block.header;
+        require("previousHash", &header.previous_hash, &self.tip.hash)?;
+        self.state.apply(&executed.changes);
+        let (height, timestamp, hash) = (header.index, header.timestamp, header.hash());
+        let state_root = Hash::digest(hash.as_bytes());
+        self.tip = Parent { height, hash, timestamp, state_root };
+        Ok(())
+    }
+}
