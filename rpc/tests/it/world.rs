@@ -7,21 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock,
-    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault,
-    ForkCounts, ForkState, ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
-    ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock,
-    Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
+    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
+    ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount,
+    Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness,
+    RunFilter, Runs, SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip,
+    Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 use types::check::{self, StaticRules};
 use types::tx::ChatTurn;
 use types::{
-    Account, Address, Amount, Blob, Block, BlockEvents, Body, CheckedTx, Event, Forks, Hash,
-    Header, Keypair, Miner, MinerFigures, Params, Rejection, Run, RunStatus, SealedBlock, SealedTx,
-    Settlement, SizeLimits, Step, Supply, Transaction, TxEvent, TxLocation, block,
+    Account, Address, Amount, Blob, Block, BlockEvents, Body, CheckedTx, CommittedBlock, Event,
+    Forks, Hash, Header, Keypair, Miner, MinerFigures, Params, Rejection, Run, RunStatus,
+    SealedBlock, SealedTx, Settlement, SizeLimits, Step, Supply, Transaction, TxEvent, TxLocation,
+    block,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
