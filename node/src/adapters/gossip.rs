@@ -9,7 +9,7 @@ use p2p::ports::{Listing, Outcome};
 use p2p::{Handle, SignedTx};
 use parking_lot::Mutex;
 use rpc::SUBMIT_ITEMS_MAX;
-use rpc::ports::{Events, PoolEvent, SubmitError};
+use rpc::ports::SubmitError;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -204,18 +204,17 @@ fn list(entries: &[(Address, Hash)], after: Option<Address>, wanted: usize) -> L
     Listing { hashes, next: (end < rest.len()).then_some(*last) }
 }
 
-/// Tells peers what the pool takes, until asked to stop.
+/// Tells peers what the pool accepts, until asked to stop.
 pub(crate) async fn announce(
     bus: Arc<EventBus>,
     handle: Handle,
     stop: CancellationToken,
 ) -> Result<(), Fault> {
-    let mut events = bus.pool();
+    let mut accepted = bus.accepted();
     let work = async {
         loop {
-            match events.recv().await {
-                Ok(PoolEvent::Accepted(tx)) => handle.announce(SignedTx::from(&tx)),
-                Ok(PoolEvent::Dropped(_)) => {}
+            match accepted.recv().await {
+                Ok(tx) => handle.announce(SignedTx::from(&tx)),
                 // Peers pull what was not told.
                 Err(RecvError::Lagged(lost)) => {
                     handle.counters().unpublished.inc_by(lost);
