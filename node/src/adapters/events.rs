@@ -99,3 +99,40 @@ impl txpool::ports::EventSink for EventBus {
         self.wake.block_may_be_due();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Who hears what.
+
+    use tokio::sync::broadcast::error::TryRecvError;
+    use txpool::Standing;
+    use txpool::ports::EventSink as _;
+    use types::{Code, Rejection};
+
+    use super::*;
+    use crate::ingest::testing::{World, transfer};
+
+    #[test]
+    fn peers_hear_of_what_is_accepted_and_subscribers_of_drops_too() {
+        let bus = EventBus::new(0, 16, Arc::default());
+        let tx = World::new().checked(&transfer(0, 0, 1));
+        let accepted =
+            || txpool::PoolEvent::Accepted { tx: tx.clone(), standing: Standing::Pending };
+        let reason = Rejection::new(Code::PoolFull, "pool", "full", "room");
+        let dropped = txpool::Dropped { tx: tx.clone(), reason: reason.clone(), at_ms: 7 };
+        let dropped = || txpool::PoolEvent::Dropped(Arc::new(dropped.clone()));
+
+        let mut peers = bus.accepted();
+        bus.publish(vec![accepted(), dropped(), txpool::PoolEvent::Promoted(tx.clone())]);
+        assert_eq!(Ok(tx.clone()), peers.try_recv());
+        assert_eq!(Err(TryRecvError::Empty), peers.try_recv());
+
+        let mut subscriber = bus.pool();
+        bus.publish(vec![accepted(), dropped()]);
+        assert_eq!(Ok(tx.clone()), peers.try_recv());
+        assert_eq!(Ok(PoolEvent::Accepted(tx.clone())), subscriber.try_recv());
+        let told = DroppedTx { tx, reason, at: 7 };
+        assert_eq!(Ok(PoolEvent::Dropped(Arc::new(told))), subscriber.try_recv());
+        assert_eq!(Err(TryRecvError::Empty), subscriber.try_recv());
+    }
+}
