@@ -5,14 +5,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use rpc::ports::CommittedBlock;
 use state::Changes;
 use state::block::Executed;
 use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
 use store::offers::Shelf;
 use store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
-use types::{Hash, Params, SetMember, ValidatorSets};
+use types::{CommittedBlock, Hash, Params, SetMember, ValidatorSets};
 
 use crate::clock::now_ms;
 use crate::fault::Fault;

@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 
 /// So long the pool's journal may fail before the node stops: a disk that recovers by then was
 /// only slow or full.
-const FAILING_MAX: Duration = Duration::from_secs(10);
+pub(crate) const FAILING_MAX: Duration = Duration::from_secs(10);
 
 /// After so long without a failure, the next one counts as the first.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(30);
@@ -45,7 +45,8 @@ impl Patience {
         self.fails_at(Instant::now())
     }
 
-    fn fails_at(&mut self, now: Instant) -> bool {
+    /// It fails at this moment; whether it has for too long.
+    pub(crate) fn fails_at(&mut self, now: Instant) -> bool {
         let since = |then: Instant| now.saturating_duration_since(then);
         let failing = self.0.filter(|failing| since(failing.last) < FORGIVEN_AFTER);
         let first = failing.map_or(now, |failing| failing.first);

@@ -21,6 +21,7 @@ mod endpoints;
 mod engine;
 pub mod fault;
 mod forks;
+mod ingest;
 mod journal;
 pub mod keyfile;
 pub mod logging;

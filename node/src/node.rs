@@ -8,7 +8,7 @@ use std::time::Duration;
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness, Submit};
+use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness};
 use store::Store;
 use store::offers::Shelf;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
 use crate::adapters::pool::{IncludedTxs, Pending, PoolLedger, PoolReads, Projected};
 use crate::adapters::reads::Reads;
-use crate::adapters::submit::{self, Door, Worker};
+use crate::adapters::submit::ClientSubmissions;
 use crate::chain::{Chain, ChainSpec};
 use crate::clock::now_ms;
 use crate::config::{Config, Home, Snapshots};
@@ -33,6 +33,7 @@ use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
 use crate::fault::Fault;
 use crate::forks::{self, EarlierVotes, ForkWatch};
+use crate::ingest::{self, IngestHandle};
 use crate::journal;
 use crate::logging::LogControl;
 use crate::metrics::{BlockMetrics, Condition, PoolCollector};
@@ -167,12 +168,12 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         threads.start_engine(engine, &mut supervisor, stop_engine.clone()).await?;
     }
 
-    let door = open_door(&parts, &mut supervisor)?;
+    let ingest = start_ingest(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
     let network = match listen {
         None => None,
         Some(_) => {
-            let setup = gossip_setup(&parts, &config, node_key, Arc::clone(&door));
+            let setup = gossip_setup(&parts, &config, node_key, ingest.clone());
             let handle = start_gossip(setup, &parts, &mut supervisor, stop.clone()).await?;
             handle.counters().register(&mut registry);
             let watch = comparison(&parts, &config, handle.clone());
@@ -204,7 +205,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         engine: control,
         gossip: network.clone(),
     };
-    let ports = rpc_ports(&parts, health, door, peers, operator);
+    let ports = rpc_ports(&parts, health, ingest, peers, operator);
     let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
     let opened = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop);
     let endpoints = threads.serve(opened, &mut supervisor).await?;
@@ -293,17 +294,17 @@ fn engine_of(
     Ok(Engine { settings, identity, ports, control, may_sign })
 }
 
-/// The door of the pool; the task behind it runs in a stage of its own.
-fn open_door(parts: &Parts, supervisor: &mut Supervisor) -> Result<Arc<Door>, StartError> {
+/// Starts the ingest service, in a stage of its own.
+fn start_ingest(parts: &Parts, supervisor: &mut Supervisor) -> Result<IngestHandle, StartError> {
     let stop = supervisor.stage("pool");
-    let (door, ingest) = submit::open(Worker {
+    let (handle, service) = ingest::service(ingest::Parts {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
         lane: lane(&parts.rules)?,
         sync: Arc::clone(&parts.sync),
     });
-    supervisor.spawn("ingest", ingest.run(stop));
-    Ok(Arc::new(door))
+    supervisor.spawn("ingest", service.run(stop));
+    Ok(handle)
 }
 
 /// What runs before consensus. The node is not ready from now on.
@@ -337,7 +338,12 @@ fn comparison(parts: &Parts, config: &Config, network: p2p::Handle) -> Watch {
 }
 
 /// What the network for transactions is started with.
-fn gossip_setup(parts: &Parts, config: &Config, node_key: [u8; 32], door: Arc<Door>) -> p2p::Setup {
+fn gossip_setup(
+    parts: &Parts,
+    config: &Config,
+    node_key: [u8; 32],
+    ingest: IngestHandle,
+) -> p2p::Setup {
     let (chain, pool) = (Arc::clone(&parts.chain), Arc::clone(&parts.pool));
     let spec = parts.chain.spec();
     let params = spec.params();
@@ -348,7 +354,7 @@ fn gossip_setup(parts: &Parts, config: &Config, node_key: [u8; 32], door: Arc<Do
         node_key,
         chain: Arc::new(ServedChain(Arc::clone(&chain))),
         block_bytes_max: engine::block_bytes_max(params),
-        pool: Arc::new(GossipPool::new(chain, pool, door, Arc::clone(&parts.sync))),
+        pool: Arc::new(GossipPool::new(chain, pool, ingest, Arc::clone(&parts.sync))),
         tx_bytes_max: usize::try_from(longest).unwrap_or(usize::MAX),
     }
 }
@@ -397,7 +403,7 @@ fn watch(
 fn rpc_ports(
     parts: &Parts,
     readiness: Arc<dyn Readiness>,
-    door: Arc<dyn Submit>,
+    ingest: IngestHandle,
     peers: Arc<Peers>,
     operator: Operator,
 ) -> Ports {
@@ -410,7 +416,7 @@ fn rpc_ports(
         directory: reads.clone(),
         proofs: reads.clone(),
         forks: reads,
-        submit: door,
+        submit: Arc::new(ClientSubmissions(ingest)),
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),
             pool: Arc::clone(&parts.pool),
@@ -495,7 +501,7 @@ pub(crate) fn chain_spec(genesis: &Genesis) -> Result<ChainSpec, consensus::Vali
 }
 
 /// What the chain fixes about transactions at every height.
-fn static_rules(spec: &ChainSpec) -> Rules {
+pub(crate) fn static_rules(spec: &ChainSpec) -> Rules {
     Rules {
         chain_id: spec.rules.chain_id.clone(),
         params: spec.params().clone(),

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Amount, Blob, Block, BlockEvents, CheckedTx, Forks, Hash, Header, Miner,
+    Account, Address, Amount, Blob, CheckedTx, CommittedBlock, Forks, Hash, Header, Miner,
     MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step, Supply,
     TxLocation,
 };
@@ -146,17 +146,6 @@ pub struct Slice<T, P> {
     pub next: Option<P>,
 }
 
-/// A committed block with what goes with it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CommittedBlock {
-    /// The header and the transactions.
-    pub block: Block,
-    /// The header's hash.
-    pub hash: Hash,
-    /// What it did; none below [`Tip::events_from`].
-    pub events: Option<BlockEvents>,
-}
-
 /// A committed block as clients get it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ShownBlock {
@@ -246,8 +235,9 @@ pub trait Chain: Send + Sync {
     /// The latest committed block.
     fn tip(&self) -> Tip;
 
-    /// The block at `height`, which is at least 1; none if it is not committed. Called once for
-    /// each new block by the subscriptions, so the latest blocks should be held in memory.
+    /// The block at `height`, which is at least 1; none if it is not committed. It has no events
+    /// below [`Tip::events_from`]. Called once for each new block by the subscriptions, so the
+    /// latest blocks should be held in memory.
     ///
     /// # Errors
     /// [`Fault`].

@@ -3,7 +3,7 @@
 use crate::json::{self, ObjectWriter};
 use crate::transaction::{DecodeTxError, SealedTx, SizeLimits};
 use crate::tx::fields::Fields;
-use crate::{Address, Amount, CheckedTx, Hash, Rejection, Transaction};
+use crate::{Address, Amount, BlockEvents, CheckedTx, Hash, Rejection, Transaction};
 
 mod outline;
 
@@ -126,6 +126,17 @@ pub struct Block {
     pub header: Header,
     /// The transactions, in order of execution.
     pub transactions: Vec<CheckedTx>,
+}
+
+/// A committed block with what it did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CommittedBlock {
+    /// The header and the transactions.
+    pub block: Block,
+    /// The header's hash.
+    pub hash: Hash,
+    /// What it did; none if the node committed it with a program that kept no events.
+    pub events: Option<BlockEvents>,
 }
 
 /// A committed block as it is shown.

@@ -47,7 +47,7 @@ mod testing;
 
 pub use address::Address;
 pub use amount::Amount;
-pub use block::{Block, Header, SealedBlock, UncheckedBlock};
+pub use block::{Block, CommittedBlock, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
 pub use event::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
 pub use fork_vote::ForkVote;

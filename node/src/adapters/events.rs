@@ -1,10 +1,11 @@
-//! What happens, for subscribers and for the pace of blocks: committed heights and events of the
-//! pool.
+//! What happens, for subscribers, for peers and for the pace of blocks: committed heights and events
+//! of the pool.
 
 use std::sync::Arc;
 
 use rpc::ports::{DroppedTx, Events, PoolEvent};
 use tokio::sync::{broadcast, watch};
+use types::CheckedTx;
 
 use crate::pace::Wake;
 
@@ -15,6 +16,7 @@ const DROPS_KEPT: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct EventBus {
     committed: watch::Sender<u64>,
+    accepted: broadcast::Sender<CheckedTx>,
     pool: broadcast::Sender<PoolEvent>,
     dropped: broadcast::Sender<Arc<DroppedTx>>,
     wake: Arc<Wake>,
@@ -29,6 +31,7 @@ impl EventBus {
         let kept = kept.clamp(1, usize::MAX / 2);
         Self {
             committed: watch::Sender::new(height),
+            accepted: broadcast::Sender::new(kept),
             pool: broadcast::Sender::new(kept),
             dropped: broadcast::Sender::new(DROPS_KEPT),
             wake,
@@ -38,6 +41,12 @@ impl EventBus {
     /// A block is committed and can be read.
     pub(crate) fn block_committed(&self, height: u64) {
         self.committed.send_replace(height);
+    }
+
+    /// The transactions that the pool accepts from now on. A receiver that falls behind loses the
+    /// oldest.
+    pub(crate) fn accepted(&self) -> broadcast::Receiver<CheckedTx> {
+        self.accepted.subscribe()
     }
 }
 
@@ -64,25 +73,66 @@ pub(crate) fn dropped(dropped: &txpool::Dropped) -> Arc<DroppedTx> {
 impl txpool::ports::EventSink for EventBus {
     // Nobody listening is no trouble to any of these.
     fn publish(&self, events: Vec<txpool::PoolEvent>) {
-        let is_heard = self.pool.receiver_count() > 0;
+        let is_announced = self.accepted.receiver_count() > 0;
+        let is_subscribed = self.pool.receiver_count() > 0;
         for event in events {
             match event {
-                txpool::PoolEvent::Accepted { tx, .. } if is_heard => {
-                    drop(self.pool.send(PoolEvent::Accepted(tx)));
+                txpool::PoolEvent::Accepted { tx, .. } => {
+                    if is_subscribed {
+                        drop(self.pool.send(PoolEvent::Accepted(tx.clone())));
+                    }
+                    if is_announced {
+                        drop(self.accepted.send(tx));
+                    }
                 }
                 txpool::PoolEvent::Dropped(it) => {
                     let it = dropped(&it);
                     drop(self.dropped.send(Arc::clone(&it)));
                     drop(self.pool.send(PoolEvent::Dropped(it)));
                 }
-                txpool::PoolEvent::Accepted { .. }
-                | txpool::PoolEvent::Promoted(_)
-                | txpool::PoolEvent::Demoted(_) => {}
+                txpool::PoolEvent::Promoted(_) | txpool::PoolEvent::Demoted(_) => {}
             }
         }
     }
 
     fn executable(&self) {
         self.wake.block_may_be_due();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Who hears what.
+
+    use tokio::sync::broadcast::error::TryRecvError;
+    use txpool::Standing;
+    use txpool::ports::EventSink as _;
+    use types::{Code, Rejection};
+
+    use super::*;
+    use crate::ingest::testing::{World, transfer};
+
+    #[test]
+    fn peers_hear_of_what_is_accepted_and_subscribers_of_drops_too() {
+        let bus = EventBus::new(0, 16, Arc::default());
+        let tx = World::new().checked(&transfer(0, 0, 1));
+        let accepted =
+            || txpool::PoolEvent::Accepted { tx: tx.clone(), standing: Standing::Pending };
+        let reason = Rejection::new(Code::PoolFull, "pool", "full", "room");
+        let dropped = txpool::Dropped { tx: tx.clone(), reason: reason.clone(), at_ms: 7 };
+        let dropped = || txpool::PoolEvent::Dropped(Arc::new(dropped.clone()));
+
+        let mut peers = bus.accepted();
+        bus.publish(vec![accepted(), dropped(), txpool::PoolEvent::Promoted(tx.clone())]);
+        assert_eq!(Ok(tx.clone()), peers.try_recv());
+        assert_eq!(Err(TryRecvError::Empty), peers.try_recv());
+
+        let mut subscriber = bus.pool();
+        bus.publish(vec![accepted(), dropped()]);
+        assert_eq!(Ok(tx.clone()), peers.try_recv());
+        assert_eq!(Ok(PoolEvent::Accepted(tx.clone())), subscriber.try_recv());
+        let told = DroppedTx { tx, reason, at: 7 };
+        assert_eq!(Ok(PoolEvent::Dropped(Arc::new(told))), subscriber.try_recv());
+        assert_eq!(Err(TryRecvError::Empty), subscriber.try_recv());
     }
 }

@@ -8,31 +8,29 @@ use async_trait::async_trait;
 use p2p::ports::{Listing, Outcome};
 use p2p::{Handle, SignedTx};
 use parking_lot::Mutex;
-use rpc::SUBMIT_ITEMS_MAX;
-use rpc::ports::{Events, PoolEvent, SubmitError};
-use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
-use txpool::Pool;
+use txpool::{Accepted, Pool};
 use types::{Address, Code, Hash};
 
 use crate::adapters::events::EventBus;
-use crate::adapters::submit::Door;
 use crate::chain::Chain;
 use crate::fault::Fault;
+use crate::ingest::{Answer, IngestError, IngestHandle, Origin, Text};
 use crate::sync::SyncState;
 
 /// How long a list of the pool is good for. Making one goes through the whole pool, so peers' questions
 /// must not make one each.
 const LIST_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// The pool, for the transaction network. What peers send goes through the door that clients
-/// use, after a look at the state that spares the signatures of what would be refused anyhow.
+/// The pool, for the transaction network. What peers send goes through the ingest service, as what
+/// clients send does, after a look at the state that spares the signatures of what would be refused
+/// anyhow.
 #[derive(Clone)]
 pub(crate) struct GossipPool {
     chain: Arc<Chain>,
     pool: Arc<Pool>,
-    door: Arc<Door>,
+    ingest: IngestHandle,
     sync: Arc<SyncState>,
     listed: Arc<Mutex<Option<Listed>>>,
 }
@@ -48,10 +46,10 @@ impl GossipPool {
     pub(crate) fn new(
         chain: Arc<Chain>,
         pool: Arc<Pool>,
-        door: Arc<Door>,
+        ingest: IngestHandle,
         sync: Arc<SyncState>,
     ) -> Self {
-        Self { chain, pool, door, sync, listed: Arc::default() }
+        Self { chain, pool, ingest, sync, listed: Arc::default() }
     }
 
     /// A list of the pool that is at most [`LIST_AGE_MAX`] old.
@@ -82,23 +80,8 @@ impl GossipPool {
 
     /// Offers transactions that are not in the pool.
     async fn offer(&self, txs: Vec<SignedTx>) -> Vec<Outcome> {
-        let texts: Vec<Option<Box<RawValue>>> =
-            txs.iter().map(|tx| RawValue::from_string(tx.to_json()).ok()).collect();
-        let mut readable: Vec<Box<RawValue>> = texts.iter().flatten().cloned().collect();
-        let mut answers = Vec::with_capacity(readable.len());
-        while !readable.is_empty() {
-            let rest = readable.split_off(readable.len().min(SUBMIT_ITEMS_MAX));
-            answers.extend(self.door.submit_of_peers(std::mem::replace(&mut readable, rest)).await);
-        }
-        let hashes = answers.iter().filter_map(|answer| answer.as_ref().ok().copied()).collect();
-        let mut pooled = self.pooled(hashes).await.into_iter();
-        let mut answers = answers.into_iter();
-        let outcomes = texts.iter().map(|text| match text {
-            None => Outcome::Refused(Code::Malformed),
-            Some(_) => outcome(answers.next(), &mut pooled),
-        });
-        let outcomes: Vec<Outcome> = outcomes.collect();
-        self.recognise(&txs, outcomes).await
+        let answers = self.ingest.submit(txs.iter().map(text).collect(), Origin::Peer).await;
+        self.recognise(&txs, answers.into_iter().map(outcome).collect()).await
     }
 
     /// What was refused for a stale nonce and stands in a block is known.
@@ -124,23 +107,23 @@ impl GossipPool {
     }
 }
 
-/// The answer of the door, and whether the pool has the transaction now. If it was not there and is
-/// now, it is new; if the door is content and it is not there, a block holds it.
-fn outcome(
-    answer: Option<Result<Hash, SubmitError>>,
-    pooled: &mut impl Iterator<Item = bool>,
-) -> Outcome {
+/// A transaction as its signer would hand it in.
+fn text(tx: &SignedTx) -> Text {
+    tx.to_json().into_boxed_str().into_boxed_bytes()
+}
+
+/// The ingest service's answer in the words of the network.
+fn outcome(answer: Answer) -> Outcome {
     match answer {
-        Some(Ok(_)) if pooled.next() == Some(true) => Outcome::New,
-        Some(Ok(_)) => Outcome::Known,
-        Some(Err(SubmitError::Rejected(reason))) => Outcome::Refused(reason.code()),
-        Some(Err(
-            SubmitError::Syncing
-            | SubmitError::ShuttingDown
-            | SubmitError::Busy { .. }
-            | SubmitError::Fault(_),
-        ))
-        | None => Outcome::Unable,
+        Ok(Accepted { is_new: true, .. }) => Outcome::New,
+        Ok(_) => Outcome::Known,
+        Err(IngestError::Rejected(reason)) => Outcome::Refused(reason.code()),
+        Err(
+            IngestError::Syncing
+            | IngestError::ShuttingDown
+            | IngestError::Busy { .. }
+            | IngestError::Fault(_),
+        ) => Outcome::Unable,
     }
 }
 
@@ -204,18 +187,17 @@ fn list(entries: &[(Address, Hash)], after: Option<Address>, wanted: usize) -> L
     Listing { hashes, next: (end < rest.len()).then_some(*last) }
 }
 
-/// Tells peers what the pool takes, until asked to stop.
+/// Tells peers what the pool accepts, until asked to stop.
 pub(crate) async fn announce(
     bus: Arc<EventBus>,
     handle: Handle,
     stop: CancellationToken,
 ) -> Result<(), Fault> {
-    let mut events = bus.pool();
+    let mut accepted = bus.accepted();
     let work = async {
         loop {
-            match events.recv().await {
-                Ok(PoolEvent::Accepted(tx)) => handle.announce(SignedTx::from(&tx)),
-                Ok(PoolEvent::Dropped(_)) => {}
+            match accepted.recv().await {
+                Ok(tx) => handle.announce(SignedTx::from(&tx)),
                 // Peers pull what was not told.
                 Err(RecvError::Lagged(lost)) => {
                     handle.counters().unpublished.inc_by(lost);
@@ -229,30 +211,4 @@ pub(crate) async fn announce(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(sender: u8, number: u8) -> (Address, Hash) {
-        (Address::new([sender; 20]), Hash::new([number; 32]))
-    }
-
-    #[test]
-    fn a_list_goes_on_after_whole_senders_and_ends_once() {
-        let entries = [entry(1, 1), entry(2, 2), entry(2, 3), entry(2, 4), entry(3, 5)];
-        let hash = |number| Hash::new([number; 32]);
-        let address = |number| Some(Address::new([number; 20]));
-        let cases = [
-            (None, 2, vec![1, 2, 3, 4], address(2)),
-            (None, 1, vec![1], address(1)),
-            (address(1), 1, vec![2, 3, 4], address(2)),
-            (address(2), 2, vec![5], None),
-            (address(2), 1, vec![5], None),
-            (address(3), 1, vec![], None),
-            (None, 9, vec![1, 2, 3, 4, 5], None),
-        ];
-        for (after, wanted, expected, next) in cases {
-            let hashes = expected.into_iter().map(hash).collect();
-            assert_eq!(Listing { hashes, next }, list(&entries, after, wanted), "{after:?}");
-        }
-    }
-}
+mod tests;

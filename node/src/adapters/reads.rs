@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Census, Certificate, CommittedBlock, Equivocation, Escrows, Fault, ForkState, ForkVoter,
-    ForkVotes, IncludedTx, MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip,
-    Validator, ValidatorVote,
+    self, Census, Certificate, Equivocation, Escrows, Fault, ForkState, ForkVoter, ForkVotes,
+    IncludedTx, MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator,
+    ValidatorVote,
 };
 use state::table::{Key, Table};
 use state::tables;
@@ -16,8 +16,8 @@ use state::validators::CastVote;
 use state::{StorageError, forks};
 use store::{self, ForkCount, Snapshot};
 use types::{
-    Account, Address, Blob, Block, Hash, Header, OpenVote, Run, SealedBlock, SealedTx, Step,
-    Supply, TxLocation,
+    Account, Address, Blob, Block, CommittedBlock, Hash, Header, OpenVote, Run, SealedBlock,
+    SealedTx, Step, Supply, TxLocation,
 };
 
 use crate::chain::{Chain, set_of};

@@ -4,11 +4,11 @@
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use types::{
-    Address, Amount, BlockEvents, Body, CheckedTx, Event, Hash, Run, RunStatus, Settlement,
-    TxLocation,
+    Address, Amount, BlockEvents, Body, CheckedTx, CommittedBlock, Event, Hash, Run, RunStatus,
+    Settlement, TxLocation,
 };
 
-use crate::ports::{CommittedBlock, Fault, IncludedTx, Ports};
+use crate::ports::{Fault, IncludedTx, Ports};
 use crate::wire::{
     BlockEvent, BlockSummary, EventKind, FeeSplit, RunEvent, RunEventKind, TurnView, TxEvent,
     tx_object,

@@ -10,11 +10,11 @@ use quick_cache::sync::{Cache, GuardResult};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use types::{Hash, TxLocation};
+use types::{CommittedBlock, Hash, TxLocation};
 
 use super::derive::{Item, derive};
 use crate::error::RpcError;
-use crate::ports::{CommittedBlock, DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
+use crate::ports::{DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
 use crate::share::{Held, Share};
 use crate::wire::{EventKind, TxView};
 

@@ -3,13 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use types::{Address, Amount, Hash, Header};
+use types::{Address, Amount, CommittedBlock, Hash, Header};
 
 use super::{
     AccountTx, AccountView, AddressText, AmountText, BlockTransactions, Commit, HashText,
     HeaderView, MinerView, RunView, StepView, TurnView, TxObject,
 };
-use crate::ports::CommittedBlock;
 
 /// How high the chain is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]

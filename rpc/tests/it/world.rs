@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock,
-    CommittedBlock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault,
-    ForkCounts, ForkState, ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network,
-    Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
-    ProofTarget, Proofs, Readiness, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock,
-    Slice, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
+    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
+    ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount,
+    Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness,
+    RunFilter, Runs, SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip,
+    Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::table::Table;
@@ -26,9 +26,9 @@ use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
-    Account, Address, Amount, Blob, Body, CheckedTx, Forks, Hash, Header, Keypair, Miner, Params,
-    Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply, Transaction,
-    TxLocation,
+    Account, Address, Amount, Blob, Body, CheckedTx, CommittedBlock, Forks, Hash, Header, Keypair,
+    Miner, Params, Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply,
+    Transaction, TxLocation,
 };
 
 use crate::client::signed;
@@ -475,7 +475,8 @@ impl Accounts for World {
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault> {
         let concerns = |tx: &CheckedTx| {
-            let to = if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
+            let to =
+                if let Body::Transfer(body) = tx.body() { Some(body.to.address) } else { None };
             tx.from() == *address || to == Some(*address)
         };
         let mut places = self.all_places(concerns);
