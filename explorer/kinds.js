@@ -1,5 +1,6 @@
 // What the members of each type of transaction are, and how each is shown.
 
+import { DECLARATIONS } from "./lib/kinds.js";
 import { h } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
 import {
@@ -82,27 +83,49 @@ const MEMBERS = {
 
 const ENDS = ["nonce", "timestamp", "chainId", "publicKey"];
 
-/** The members of each type in the order in which they are shown. */
-const TYPES = {
-  CHAT_TURN: ["from", "conversationId", "role", "content", "contentBlobId", "parentTurnHash", "agentRunId", "attachments"],
-  AGENT_REQUEST: ["from", "agentRunId", "conversationId", "prompt", "promptBlobId", "toolsWhitelist", "modelHint", "maxFee", "maxSteps"],
-  AGENT_CLAIM: ["from", "agentRunId", "minerAddress", "modelInfo", "hardwareTier"],
-  AGENT_STEP: ["from", "agentRunId", "stepIndex", "outputTokens", "outputHash", "toolCalls", "thoughtBlobId", "outputBlobId"],
-  AGENT_FINISH: ["from", "agentRunId", "status", "totalTokensOut", "minerReward", "userRefund", "networkFee", "finalAnswerInline", "finalAnswerBlobId"],
-  AGENT_CANCEL: ["from", "agentRunId"],
-  TRANSFER: ["from", "to", "amount", "fee"],
-  MINER_REGISTER: ["from", "name", "capabilities", "modelInfo"],
-  SOCIAL_BLOB_INIT: ["from", "blobId", "contentType", "totalBytes", "totalChunks", "contentHash"],
-  SOCIAL_BLOB_CHUNK: ["from", "blobId", "chunkIndex", "chunkDataBase64"],
-  SOCIAL_BLOB_FINALIZE: ["from", "blobId"],
-  VALIDATOR_VOTE: ["from", "candidateKey", "power", "expiresAt"],
+/** The members of each type in the order in which they are shown: as the node declares them. */
+const TYPES = Object.fromEntries(DECLARATIONS.kinds.map(({ type, required, optional }) => [
+  type,
+  ["from", ...[...required, ...optional].map(({ name }) => name)],
+]));
+const FIELDS = DECLARATIONS.kinds.flatMap(({ required, optional }) => [...required, ...optional]);
+
+/** How a member without a line in MEMBERS is shown, by the form that the node declares. */
+const FORMS = {
+  address: (value) => address(value, true),
+  amount,
+  blobId: blobLink,
+  hash,
+  integer: number,
+  key,
+  names: words,
+  text: long,
+  word: line,
 };
+const FORM_OF = new Map(FIELDS.map(({ name, form }) => [name, form]));
+
+/** `agentRunId` as `Agent run id`. */
+function label(name) {
+  const spaced = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return spaced[0].toUpperCase() + spaced.slice(1);
+}
+
+/** What a member is called, and the function that shows it. */
+function member(name) {
+  if (Object.hasOwn(MEMBERS, name)) return MEMBERS[name];
+  const show = FORMS[FORM_OF.get(name)];
+  return [label(name), show ?? ((value) => block(JSON.stringify(value), { mono: true, max: 1000 }))];
+}
+
 const OF_THE_ENVELOPE = new Set(["type", "hash", "signature", ...ENDS]);
 
 /** The members of a transaction; those that its type does not know are listed apart. */
 export function decoded(tx) {
   const known = TYPES[tx.type] ?? ["from"];
-  const show = (name) => (Object.hasOwn(tx, name) ? [MEMBERS[name][0], MEMBERS[name][1](tx[name])] : [name, null]);
+  const show = (name) => {
+    const [title, draw] = member(name);
+    return Object.hasOwn(tx, name) ? [title, draw(tx[name])] : [title, null];
+  };
   const others = Object.entries(tx).filter(([name]) => !known.includes(name) && !OF_THE_ENVELOPE.has(name));
   const list = facts([...known, ...ENDS].map(show));
   if (others.length === 0) return list;

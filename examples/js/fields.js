@@ -1,19 +1,18 @@
 // What a field may hold (docs/protocol.md section 5). A check answers the value as it is written
 // into the transaction, or throws a FieldError that names the field.
+//
+// The kinds, their fields and their limits come from the node's own declarations (kinds.js).
 
 import { FieldError, utf8, wrong } from "./bytes.js";
 import { bareAddress } from "./keys.js";
+import { DECLARATIONS } from "./kinds.js";
 
 /** The largest amount, 2^64 − 1 micro. */
 export const AMOUNT_MAX = 2n ** 64n - 1n;
 /** The most bytes of a prompt, a turn or an answer. */
 export const INLINE_TEXT_BYTES_MAX = 16384;
-const LABEL_BYTES_MAX = 256;
-const LIST_ENTRIES_MAX = 64;
-const HARDWARE_TIERS = ["laptop", "desktop", "workstation", "server", "cluster"];
-const FINISH_STATUSES = ["completed", "failed", "timeout", "insufficient_funds", "cancelled"];
-const ROLES = ["user", "assistant", "system", "tool"];
-const ATTACHMENT_TYPES = ["image", "audio", "file"];
+/** The most entries of a list of names, and the most bytes of an entry. */
+const NAMES_MAX = 64;
 
 /** @typedef {(field: string, value: unknown) => any} Check */
 
@@ -47,20 +46,12 @@ export function string(field, value) {
 }
 
 /** @returns {Check} */
-const bytesAtMost = (most) => (field, value) => {
+const text = (least, most) => (field, value) => {
   const { length } = utf8(string(field, value));
+  if (length < least) throw wrong(field, value, `${least} to ${most} bytes`);
   if (length > most) throw new FieldError(field, `${length} bytes`, `at most ${most} bytes`);
   return value;
 };
-
-const label = bytesAtMost(LABEL_BYTES_MAX);
-const inlineText = bytesAtMost(INLINE_TEXT_BYTES_MAX);
-
-/** @type {Check} */
-function prompt(field, value) {
-  if (value === "") throw wrong(field, value, `1 to ${INLINE_TEXT_BYTES_MAX} bytes`);
-  return inlineText(field, value);
-}
 
 /** 64 hex characters: a hash, an id or a key. @type {Check} */
 export function hash(field, value) {
@@ -107,7 +98,7 @@ const arrayOf = (check, most) => (field, value) => {
 
 /** @type {Check} */
 function names(field, value) {
-  const list = arrayOf(bytesAtMost(LIST_ENTRIES_MAX), LIST_ENTRIES_MAX)(field, value);
+  const list = arrayOf(text(0, NAMES_MAX), NAMES_MAX)(field, value);
   const twice = list.find((name, at) => list.indexOf(name) !== at);
   if (twice !== undefined) throw new FieldError(field, `${twice} twice`, "each entry once");
   return list;
@@ -146,96 +137,47 @@ function base64(field, value) {
   return value;
 }
 
+/** How a declared form is checked. @type {Record<string, (field: any) => Check>} */
+const FORMS = {
+  address: () => address,
+  amount: () => amount,
+  base64: () => base64,
+  blobId: () => blobId,
+  boolean: () => boolean,
+  hash: () => hash,
+  integer: ({ min, max }) => integer(min, max),
+  key: () => hash,
+  names: () => names,
+  objects: ({ members, max }) => arrayOf(objectOf(checks(members)), max),
+  text: ({ minBytes, maxBytes }) => text(minBytes, maxBytes),
+  word: ({ words }) => oneOf(words),
+};
+
+/** The checks of declared fields by name. */
+function checks(fields) {
+  return Object.fromEntries(fields.map((field) => [field.name, FORMS[field.form](field)]));
+}
+
 /**
- * A kind of transaction: its checks in the order in which the fields are written.
- * @typedef {{required: Record<string, Check>, optional: Record<string, Check>}} Kind
+ * A kind of transaction: its checks in the order in which the fields are written, and how what is
+ * left out is filled in, by field.
+ * @typedef {{required: Record<string, Check>, optional: Record<string, Check>,
+ *   filled: Record<string, string>, forms: Record<string, string>}} Kind
  */
 
-/** @type {Record<string, Kind>} */
-export const KINDS = {
-  CHAT_TURN: {
-    required: { conversationId: hash, role: oneOf(ROLES), content: inlineText },
-    optional: {
-      contentBlobId: blobId,
-      parentTurnHash: hash,
-      agentRunId: hash,
-      attachments: arrayOf(objectOf({ type: oneOf(ATTACHMENT_TYPES), blobId }), 16),
-    },
-  },
-  AGENT_REQUEST: {
-    required: {
-      agentRunId: hash,
-      conversationId: hash,
-      prompt,
-      toolsWhitelist: names,
-      maxFee: amount,
-      maxSteps: integer(1, 200),
-    },
-    optional: { promptBlobId: blobId, modelHint: label },
-  },
-  AGENT_CLAIM: {
-    required: {
-      agentRunId: hash,
-      minerAddress: address,
-      modelInfo: label,
-      hardwareTier: oneOf(HARDWARE_TIERS),
-    },
-    optional: {},
-  },
-  AGENT_STEP: {
-    required: { agentRunId: hash, stepIndex: integer(), outputTokens: integer(), outputHash: hash },
-    optional: {
-      thoughtBlobId: blobId,
-      toolCalls: arrayOf(
-        objectOf({
-          name: label,
-          argsHash: hash,
-          resultHash: hash,
-          durationMs: integer(),
-          ok: boolean,
-        }),
-        64,
-      ),
-      outputBlobId: blobId,
-    },
-  },
-  AGENT_FINISH: {
-    required: {
-      agentRunId: hash,
-      totalTokensOut: integer(),
-      status: oneOf(FINISH_STATUSES),
-      minerReward: amount,
-      userRefund: amount,
-      networkFee: amount,
-    },
-    optional: { finalAnswerInline: inlineText, finalAnswerBlobId: blobId },
-  },
-  AGENT_CANCEL: { required: { agentRunId: hash }, optional: {} },
-  TRANSFER: { required: { to: address, amount, fee: amount }, optional: {} },
-  MINER_REGISTER: {
-    required: { name: label, capabilities: names, modelInfo: label },
-    optional: {},
-  },
-  SOCIAL_BLOB_INIT: {
-    required: {
-      blobId,
-      contentType: label,
-      totalBytes: integer(1),
-      totalChunks: integer(1),
-      contentHash: hash,
-    },
-    optional: {},
-  },
-  SOCIAL_BLOB_CHUNK: {
-    required: { blobId, chunkIndex: integer(), chunkDataBase64: base64 },
-    optional: {},
-  },
-  SOCIAL_BLOB_FINALIZE: { required: { blobId }, optional: {} },
-  VALIDATOR_VOTE: {
-    required: { candidateKey: hash, power: integer(0, 2 ** 48), expiresAt: integer() },
-    optional: {},
-  },
-};
+/** @returns {Kind} */
+function kind({ required, optional }) {
+  const filled = required.filter((field) => field.filled !== undefined);
+  return {
+    required: checks(required),
+    optional: checks(optional),
+    filled: Object.fromEntries(filled.map((field) => [field.name, field.filled])),
+    forms: Object.fromEntries(required.map((field) => [field.name, field.form])),
+  };
+}
+
+/** Every kind by its type. @type {Record<string, Kind>} */
+export const KINDS = Object.fromEntries(DECLARATIONS.kinds.map((it) => [it.type, kind(it)]));
 
 /** @type {Check} */
 export const plainInteger = integer();

@@ -200,7 +200,7 @@ export async function signTransaction(key, type, fields, envelope) {
  * @returns {Promise<Record<string, any>>}
  */
 export async function completeFields(type, fields, { from, nonce, timestamp }) {
-  fields = given(fields);
+  fields = { ...empty(type, from), ...given(fields) };
   switch (type) {
     case "AGENT_REQUEST": {
       const { seed, ...rest } = fields;
@@ -208,14 +208,8 @@ export async function completeFields(type, fields, { from, nonce, timestamp }) {
         agentRunId = await computeAgentRunId(from, nonce, string("prompt", rest.prompt)),
         conversationId = await computeConversationId(from, seed, timestamp),
       } = rest;
-      return { toolsWhitelist: [], ...rest, agentRunId, conversationId };
+      return { ...rest, agentRunId, conversationId };
     }
-    case "AGENT_CLAIM":
-      return { minerAddress: from, ...fields };
-    case "TRANSFER":
-      return { fee: "0", ...fields };
-    case "MINER_REGISTER":
-      return { capabilities: [], ...fields };
     case "SOCIAL_BLOB_INIT":
       return { totalChunks: Math.ceil(fields.totalBytes / BLOB_CHUNK_BYTES), ...fields };
     case "VALIDATOR_VOTE":
@@ -223,6 +217,16 @@ export async function completeFields(type, fields, { from, nonce, timestamp }) {
     default:
       return fields;
   }
+}
+
+/** What a kind's declaration fills in where a field is left out: nothing, or the sender. */
+function empty(type, sender) {
+  const { filled, forms } = Object.hasOwn(KINDS, type) ? KINDS[type] : { filled: {}, forms: {} };
+  const values = Object.entries(filled).map(([name, how]) => {
+    if (how === "sender") return [name, sender];
+    return [name, how === "empty" ? (forms[name] === "amount" ? "0" : []) : undefined];
+  });
+  return given(Object.fromEntries(values));
 }
 
 /**

@@ -86,6 +86,7 @@ const FILES: &[File] = &[
     file("lib/ed25519.js", include_bytes!("../../examples/js/ed25519.js")),
     file("lib/fields.js", include_bytes!("../../examples/js/fields.js")),
     file("lib/hash.js", include_bytes!("../../examples/js/hash.js")),
+    file("lib/kinds.js", include_bytes!("../../examples/js/kinds.js")),
     file("lib/keys.js", include_bytes!("../../examples/js/keys.js")),
     file("lib/mnemonic.js", include_bytes!("../../examples/js/mnemonic.js")),
     file("lib/transactions.js", include_bytes!("../../examples/js/transactions.js")),

@@ -11,6 +11,8 @@ import urllib.request
 from ombrachain.crypto import sha256_hex
 from ombrachain.tx import _sign_and_finalize
 
+from .kinds import members
+
 CHUNK_BYTES = 400_000
 POLL_SECONDS = 0.5
 
@@ -27,8 +29,8 @@ class Runs:
     def send(self, kind, nonce=None, **fields):
         """Signs, submits, and waits for the block."""
         nonce = self.nonce() if nonce is None else nonce
-        base = {"type": kind, "from": self.wallet.address, **fields, "nonce": nonce}
-        tx = {**base, "timestamp": int(time.time() * 1000)}
+        fields = members(kind, fields, nonce, int(time.time() * 1000))
+        tx = {"type": kind, "from": self.wallet.address, **fields}
         sent = self.client.chain.submit_tx(_sign_and_finalize(tx, self.wallet.private_key))
         while (told := self.client.chain.get_tx(sent["hash"]))["txStatus"] == "pending":
             time.sleep(POLL_SECONDS / 5)

@@ -1,6 +1,6 @@
 //! The description of the interface matches the interface.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpc::registry::Registry;
 use serde_json::{Value, json};
@@ -45,6 +45,28 @@ fn the_openapi_document_in_the_repository_is_the_one_that_is_served() {
     assert_kept("openapi", &rpc::openapi_document(env!("CARGO_PKG_VERSION")));
 }
 
+#[test]
+fn the_declarations_in_the_repository_are_those_of_the_program() {
+    let declared = rpc::wire::kinds_document();
+    assert_kept("kinds", &declared);
+    assert_kept_in("examples/python/agent_methods/kinds.json", &declared);
+    let head = "// The kinds of transactions and their fields, as the node declares them: made by\n\
+                // OMBRA_RENEW=1 ./run test in_the_repository\n\n\
+                export const DECLARATIONS = ";
+    let path = format!("{}/../examples/js/kinds.js", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("OMBRA_RENEW").is_some() {
+        let json = serde_json::to_string_pretty(&sorted(&declared)).unwrap();
+        std::fs::write(&path, format!("{head}{json};\n")).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    let json = kept.strip_prefix(head).and_then(|rest| rest.strip_suffix(";\n")).unwrap();
+    assert_eq!(
+        declared,
+        serde_json::from_str::<Value>(json).unwrap(),
+        "examples/js/kinds.js is old: OMBRA_RENEW=1 ./run test in_the_repository"
+    );
+}
+
 #[tokio::test]
 async fn the_openapi_document_is_served_and_closed_under_its_references() {
     let server = TestServer::start().await;
@@ -63,14 +85,30 @@ async fn the_openapi_document_is_served_and_closed_under_its_references() {
 
 /// The copy in the repository is what is served.
 fn assert_kept(name: &str, served: &Value) {
-    let path = format!("{}/../docs/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    assert_kept_in(&format!("docs/{name}.json"), served);
+}
+
+fn assert_kept_in(file: &str, served: &Value) {
+    let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("OMBRA_RENEW").is_some() {
-        let text = serde_json::to_string_pretty(served).unwrap();
+        let text = serde_json::to_string_pretty(&sorted(served)).unwrap();
         std::fs::write(&path, text + "\n").unwrap();
     }
     let kept: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     let place = difference(&kept, served, String::new());
-    assert_eq!(None, place, "docs/{name}.json is old: OMBRA_RENEW=1 ./run test {name}");
+    assert_eq!(None, place, "{file} is old: OMBRA_RENEW=1 ./run test in_the_repository");
+}
+
+/// The same with the members of objects in order of names, whatever order a map keeps.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<&String, &Value> = members.iter().collect();
+            members.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
 }
 
 /// Every reference leads somewhere; there are more than `least`.
