@@ -4,6 +4,7 @@
 mod architecture;
 mod arrows;
 mod documents;
+mod kinds;
 mod packaging;
 mod repository;
 mod sources;
