@@ -6,12 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends at the first surprise")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-#![expect(
-    clippy::too_many_lines,
-    clippy::wildcard_enum_match_arm,
-    unreachable_pub,
-    reason = "of the tests' world"
-)]
+#![expect(unreachable_pub, reason = "of the tests' world")]
 
 #[path = "../tests/it/world.rs"]
 #[expect(dead_code, reason = "tests use more of it")]

@@ -15,7 +15,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
-use types::tx::{AgentClaim, AgentRequest, Transfer};
+use types::tx::{AgentClaim, AgentRequest, ChatTurn, Transfer};
 use types::{Amount, Body, Hash, Keypair, ids};
 
 use crate::world::{NOW, World, facts, key};
@@ -168,6 +168,24 @@ pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
 pub fn transfer(seed: u8, nonce: u64) -> String {
     let body = Transfer::new(key(200).address(), Amount::new(1), Amount::ZERO);
     signed(&key(seed), nonce, &Body::Transfer(body))
+}
+
+/// A turn of a conversation.
+pub fn chat_turn(conversation_id: Hash, content: &str) -> ChatTurn {
+    ChatTurn {
+        conversation_id,
+        role: "user".to_owned(),
+        content: content.to_owned(),
+        content_blob_id: None,
+        parent_turn_hash: None,
+        agent_run_id: None,
+        attachments: None,
+    }
+}
+
+/// A signed turn.
+pub fn turn(seed: u8, nonce: u64, content: &str) -> String {
+    signed(&key(seed), nonce, &Body::ChatTurn(chat_turn(Hash::ZERO, content)))
 }
 
 /// Asks for a run; answers its id and the signed text.

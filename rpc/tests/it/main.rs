@@ -4,7 +4,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::too_many_lines,
     clippy::wildcard_enum_match_arm,
     unreachable_pub,
     reason = "in a test, a panic is the assertion; helpers are public within the suite"

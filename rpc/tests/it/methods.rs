@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
 use types::{Amount, Body, Hash, Keypair, Signature, ids};
 
-use crate::client::{TestServer, claim, signed, transfer};
+use crate::client::{TestServer, chat_turn, claim, signed, transfer, turn};
 use crate::world::{FUNDED, FUNDS, NOW, key};
 
 const PROMPT: &str = "What is 1+1? \u{1f600}";
@@ -316,15 +316,8 @@ async fn conversations_tell_who_speaks_for_the_run() {
     let server = TestServer::start().await;
     let id = run_in_progress(&server).await;
     let turn = |content: &str| {
-        Body::ChatTurn(ChatTurn {
-            conversation_id: Hash::digest(b"conversation"),
-            role: "user".to_owned(),
-            content: content.to_owned(),
-            content_blob_id: None,
-            parent_turn_hash: None,
-            agent_run_id: Some(id),
-            attachments: None,
-        })
+        let turn = chat_turn(Hash::digest(b"conversation"), content);
+        Body::ChatTurn(ChatTurn { agent_run_id: Some(id), ..turn })
     };
     for (seed, nonce, content) in [(1, 1, "a"), (2, 3, "b"), (9, 0, "c")] {
         server.send(&signed(&key(seed), nonce, &turn(content))).await;
@@ -352,16 +345,7 @@ async fn a_page_of_long_texts_ends_early_and_goes_on() {
     let limits = rpc::Limits { page_bytes_max: 40_000, ..rpc::Limits::default() };
     let server = TestServer::start_with(limits).await;
     for nonce in 0..5 {
-        let body = ChatTurn {
-            conversation_id: Hash::ZERO,
-            role: "user".to_owned(),
-            content: "x".repeat(16_000),
-            content_blob_id: None,
-            parent_turn_hash: None,
-            agent_run_id: None,
-            attachments: None,
-        };
-        server.send(&signed(&key(1), nonce, &Body::ChatTurn(body))).await;
+        server.send(&turn(1, nonce, &"x".repeat(16_000))).await;
     }
     server.world.commit();
     let mut lengths = Vec::new();

@@ -6,11 +6,8 @@ use rpc::{Config, Limits, RateLimits};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use types::tx::ChatTurn;
-use types::{Body, Hash};
 
-use crate::client::{PATIENCE, TestServer, eventually, exchange, post_text, read_response, signed};
-use crate::world::key;
+use crate::client::{PATIENCE, TestServer, eventually, exchange, post_text, read_response, turn};
 
 const GREEDY: u8 = 8;
 const HONEST: u8 = 9;
@@ -102,16 +99,7 @@ async fn events(server: &TestServer, last: u8) -> TcpStream {
 /// A block whose event is larger than a piece of a stream.
 fn commit_large(server: &TestServer, nonce: u64) {
     for place in 0..24 {
-        let body = Body::ChatTurn(ChatTurn {
-            conversation_id: Hash::ZERO,
-            role: "user".to_owned(),
-            content: "x".repeat(16_000),
-            content_blob_id: None,
-            parent_turn_hash: None,
-            agent_run_id: None,
-            attachments: None,
-        });
-        server.world.accept(&signed(&key(1), nonce * 24 + place, &body));
+        server.world.accept(&turn(1, nonce * 24 + place, &"x".repeat(16_000)));
     }
     server.world.commit();
 }

@@ -7,10 +7,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async};
-use types::tx::ChatTurn;
-use types::{Body, Hash};
 
-use crate::client::{PATIENCE, TestServer, request, signed, transfer};
+use crate::client::{PATIENCE, TestServer, request, transfer, turn};
 use crate::world::{POOL_EVENTS, key};
 
 struct Socket(WebSocketStream<TcpStream>);
@@ -158,19 +156,6 @@ async fn a_client_that_answers_no_pings_is_closed_with_a_code_after_which_it_com
     assert_eq!(CloseCode::Again, frame.code);
 }
 
-/// A turn with as long a text as there may be.
-fn long_turn() -> Body {
-    Body::ChatTurn(ChatTurn {
-        conversation_id: Hash::digest(b"conversation"),
-        role: "user".to_owned(),
-        content: "x".repeat(16_384),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
-    })
-}
-
 #[tokio::test]
 async fn a_client_that_reads_too_little_is_closed_with_a_code_after_which_it_comes_back() {
     const BLOCKS: u64 = 60;
@@ -182,9 +167,9 @@ async fn a_client_that_reads_too_little_is_closed_with_a_code_after_which_it_com
     slow.subscribe(json!({ "channel": "txs" })).await;
     slow.subscribe(json!({ "channel": "chat" })).await;
     quick.subscribe(json!({ "channel": "blocks" })).await;
-    let mut sent = Vec::new();
+    let (mut sent, longest) = (Vec::new(), "x".repeat(16_384));
     for block in 0..BLOCKS {
-        let turns = (0..TURNS).map(|turn| signed(&key(1), block * TURNS + turn, &long_turn()));
+        let turns = (0..TURNS).map(|place| turn(1, block * TURNS + place, &longest));
         sent.extend(turns.map(|text| server.world.accept(&text).to_string()));
         server.world.commit();
         assert_eq!(json!(block + 1), quick.hear_json().await["data"]["index"]);

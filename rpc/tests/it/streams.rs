@@ -4,11 +4,8 @@ use rpc::{Config, Limits, RateLimits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use types::tx::ChatTurn;
-use types::{Body, Hash};
 
-use crate::client::{PATIENCE, TestServer, eventually, signed, transfer};
-use crate::world::key;
+use crate::client::{PATIENCE, TestServer, eventually, transfer, turn};
 
 /// An open stream of events.
 struct Stream {
@@ -67,18 +64,6 @@ impl Stream {
     }
 }
 
-fn turn(content: &str) -> Body {
-    Body::ChatTurn(ChatTurn {
-        conversation_id: Hash::digest(b"conversation"),
-        role: "user".to_owned(),
-        content: content.to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
-    })
-}
-
 #[tokio::test]
 async fn a_listener_hears_of_every_block_with_its_transactions_in_ascii() {
     let server = TestServer::start().await;
@@ -87,7 +72,7 @@ async fn a_listener_hears_of_every_block_with_its_transactions_in_ascii() {
     assert_eq!(("hello", &json!(0)), (name.as_str(), &data["height"]));
 
     let content = "one\u{2028}two\u{2029}three\u{85}four 😀";
-    server.world.accept(&signed(&key(1), 0, &turn(content)));
+    server.world.accept(&turn(1, 0, content));
     server.world.commit();
     let (id, name, data) = stream.event().await;
     assert_eq!((Some(1), "block", &json!(1)), (id, name.as_str(), &data["index"]));
@@ -126,7 +111,7 @@ async fn a_listener_that_stops_reading_goes_on_at_the_tip_and_holds_nobody_up() 
     for block in 0..BLOCKS {
         for turn_index in 0..TURNS {
             let nonce = block * TURNS + turn_index;
-            server.world.accept(&signed(&key(1), nonce, &turn(&content)));
+            server.world.accept(&turn(1, nonce, &content));
         }
         server.world.commit();
         let (id, name, _) = quick.event().await;

@@ -6,10 +6,10 @@ use jsonrpsee::types::ErrorObjectOwned;
 use jsonrpsee::ws_client::WsClient;
 use rpc::{Config, RateLimits};
 use serde_json::{Value, json};
-use types::tx::{AgentRequest, ChatTurn};
+use types::tx::AgentRequest;
 use types::{Amount, Body, Code, Hash, Params, Rejection, ids};
 
-use crate::client::{PATIENCE, TestServer, claim, signed, transfer};
+use crate::client::{PATIENCE, TestServer, chat_turn, claim, signed, transfer, turn};
 use crate::world::{World, key};
 
 async fn subscribe(client: &WsClient, kind: &str, filter: Value) -> Subscription<Value> {
@@ -44,32 +44,6 @@ fn request(seed: u8, max_fee: u64) -> (Hash, String) {
         model_hint: None,
     };
     (id, signed(&key(seed), 0, &Body::AgentRequest(body)))
-}
-
-fn turn(seed: u8, conversation_id: Hash) -> String {
-    let body = ChatTurn {
-        conversation_id,
-        role: "user".to_owned(),
-        content: "hello".to_owned(),
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
-    };
-    signed(&key(seed), 0, &Body::ChatTurn(body))
-}
-
-fn large_turn(seed: u8, nonce: u64, content: String) -> String {
-    let body = ChatTurn {
-        conversation_id: Hash::ZERO,
-        role: "user".to_owned(),
-        content,
-        content_blob_id: None,
-        parent_turn_hash: None,
-        agent_run_id: None,
-        attachments: None,
-    };
-    signed(&key(seed), nonce, &Body::ChatTurn(body))
 }
 
 #[tokio::test]
@@ -126,7 +100,7 @@ async fn transactions_are_told_by_address_and_type() {
     let receiver = json!({"address": key(200).address()});
     let mut to_all = subscribe(&client, "transactions", receiver).await;
     let mut turns = subscribe(&client, "transactions", json!({"type": "CHAT_TURN"})).await;
-    for tx in [transfer(1, 0), transfer(2, 0), turn(3, Hash::ZERO)] {
+    for tx in [transfer(1, 0), transfer(2, 0), turn(3, 0, "hello")] {
         server.send(&tx).await;
     }
     server.world.commit();
@@ -211,8 +185,8 @@ async fn turns_are_told_by_conversation() {
     let client = server.websocket().await;
     let mine = Hash::digest(b"mine");
     let mut events = subscribe(&client, "chat", json!({"conversationId": mine})).await;
-    server.send(&turn(1, Hash::ZERO)).await;
-    server.send(&turn(2, mine)).await;
+    server.send(&turn(1, 0, "hello")).await;
+    server.send(&signed(&key(2), 0, &Body::ChatTurn(chat_turn(mine, "hello")))).await;
     server.world.commit();
     let event = next(&mut events).await;
     assert_eq!((&event["from"], &event["blockIndex"]), (&json!(key(2).address()), &json!(1)));
@@ -307,11 +281,8 @@ async fn a_replay_of_large_blocks_tells_all_of_them_in_order() {
     let server = TestServer::start().await;
     for block in 0..3 {
         for place in 0..4 {
-            server.world.accept(&large_turn(
-                1,
-                block * 4 + place,
-                "x".repeat(1 + 5_000 * place as usize),
-            ));
+            let content = "x".repeat(1 + 5_000 * place as usize);
+            server.world.accept(&turn(1, block * 4 + place, &content));
         }
         server.world.commit();
     }

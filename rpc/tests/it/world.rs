@@ -16,12 +16,13 @@ use rpc::ports::{
 };
 use serde_json::value::RawValue;
 use state::table::Table;
-use state::view::Range;
+use state::view::{Range, Row};
 use state::{
     Executed, Memory, MemoryChain, Parent, PendingState, PushError, TxError, settlement, tables,
     view,
 };
 use tokio::sync::{broadcast, watch};
+use types::build::{Envelope, build_tx};
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
@@ -30,8 +31,6 @@ use types::{
     Miner, Params, Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply,
     Transaction, TxLocation,
 };
-
-use crate::client::signed;
 
 pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
@@ -184,7 +183,8 @@ impl World {
         bodies.push(Body::BlobFinalize(BlobFinalize { blob_id }));
         let first = Projection::account(self, &owner.address()).unwrap().nonce;
         for (nonce, body) in (first..).zip(&bodies) {
-            self.accept(&signed(&owner, nonce, body));
+            let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+            self.accept(&build_tx(&owner, body, &envelope));
         }
         while !self.state().pending.is_empty() {
             self.commit();
@@ -200,12 +200,15 @@ impl World {
         view::get::<T>(&*self.memory(), key).unwrap()
     }
 
-    /// The values of a table in the order of their keys, whose bytes begin so.
-    fn values<T: Table>(&self, begin: &[u8]) -> Vec<T::Value> {
+    /// The rows of a table in the order of their keys, whose bytes begin so.
+    fn rows<T: Table>(&self, begin: &[u8]) -> Vec<Row<T>> {
         let to = [begin, &[0xff; 64]].concat();
         let range = Range { from: begin, to: Some(&to), limit: usize::MAX };
-        let rows = view::scan::<T>(&*self.memory(), range).unwrap();
-        rows.into_iter().map(|(_, value)| value).collect()
+        view::scan::<T>(&*self.memory(), range).unwrap()
+    }
+
+    fn values<T: Table>(&self, begin: &[u8]) -> Vec<T::Value> {
+        self.rows::<T>(begin).into_iter().map(|(_, value)| value).collect()
     }
 
     /// The state with what is pending.
@@ -236,7 +239,7 @@ impl World {
         let mut fits = |tx: &CheckedTx| match block.push(tx) {
             Ok(()) => true,
             Err(PushError::Full { .. }) => false,
-            Err(error) => panic!("{error}"),
+            Err(error) => unreachable!("tests commit what is valid: {error}"),
         };
         let taken = state.pending.iter().take_while(|tx| fits(tx)).count();
         state.pending.drain(..taken);
@@ -491,8 +494,7 @@ impl Accounts for World {
 
     fn census(&self, richest_max: usize) -> Result<Census, Fault> {
         self.fault()?;
-        let range = Range { from: &[], to: None, limit: usize::MAX };
-        let rows = view::scan::<tables::Accounts>(&*self.memory(), range).unwrap();
+        let rows = self.rows::<tables::Accounts>(&[]);
         let mut richest: Vec<_> = rows.iter().map(|(who, it)| (*who, it.balance)).collect();
         richest.sort_by_key(|(who, held)| (std::cmp::Reverse(*held), *who));
         let sum = |accounts: &dyn Fn(&Address) -> bool| {
@@ -633,12 +635,14 @@ impl Submit for World {
 
 impl Projection for World {
     fn account(&self, address: &Address) -> Result<PendingAccount, Fault> {
-        let Account { balance, nonce } = self.projected().account(*address).unwrap();
+        let account = self.projected().account(*address);
+        let Account { balance, nonce } = account.map_err(|error| Fault::new("reading", error))?;
         Ok(PendingAccount { nonce, balance })
     }
 
     fn settlement(&self, agent_run_id: &Hash) -> Result<Option<SettlementNow>, Fault> {
-        let run = self.projected().run(agent_run_id).unwrap();
+        let run = self.projected().run(agent_run_id);
+        let run = run.map_err(|error| Fault::new("reading", error))?;
         Ok(run.map(|run| {
             let fees = run.settlement.unwrap_or_else(|| settlement(&run).unwrap().settlement);
             SettlementNow { total_tokens_out: run.tokens_out, step_count: run.step_count, fees }

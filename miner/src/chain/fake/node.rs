@@ -258,29 +258,34 @@ impl State {
         self.txs.values().map(|tx| (tx.from(), tx.body().type_name(), tx.nonce()))
     }
 
-    fn bodies<T>(&self, wanted: impl Fn(&Body) -> Option<T>) -> Vec<T> {
-        self.txs.values().filter_map(|tx| wanted(tx.body())).collect()
+    fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.txs.values().map(|tx| tx.body())
     }
 
     /// How a run was settled.
     pub(crate) fn answer(&self, run: &Hash) -> AgentFinish {
-        let finish = |body: &Body| match body {
-            Body::AgentFinish(finish) if finish.agent_run_id == *run => Some(finish.clone()),
-            _ => None,
-        };
-        self.bodies(finish).remove(0)
+        let mut finishes = self.bodies().filter_map(|body| {
+            let Body::AgentFinish(finish) = body else { return None };
+            (finish.agent_run_id == *run).then_some(finish)
+        });
+        finishes.next().unwrap().clone()
     }
 
     pub(crate) fn step_bodies(&self) -> Vec<AgentStep> {
-        self.bodies(|body| if let Body::AgentStep(step) = body { Some(step.clone()) } else { None })
+        let steps = self.bodies().filter_map(|body| {
+            let Body::AgentStep(step) = body else { return None };
+            Some(step.clone())
+        });
+        steps.collect()
     }
 
     /// Roles and texts of the turns.
     pub(crate) fn turns(&self) -> Vec<(String, String)> {
-        self.bodies(|body| match body {
-            Body::ChatTurn(turn) => Some((turn.role.clone(), turn.content.clone())),
-            _ => None,
-        })
+        let turns = self.bodies().filter_map(|body| {
+            let Body::ChatTurn(turn) = body else { return None };
+            Some((turn.role.clone(), turn.content.clone()))
+        });
+        turns.collect()
     }
 
     fn is_included(&self, hash: &Hash) -> bool {

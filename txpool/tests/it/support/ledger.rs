@@ -45,7 +45,9 @@ pub(crate) fn account_in(state: &dyn Read, address: Address) -> Account {
 pub(crate) fn execute(block: &mut BlockBuilder, tx: &CheckedTx) -> Result<(), Code> {
     block.push(tx).map_err(|error| match error {
         PushError::Rejected(rejection) => rejection.code(),
-        PushError::Full { .. } | PushError::Storage(_) => panic!("{error}"),
+        PushError::Full { .. } | PushError::Storage(_) => {
+            unreachable!("a block of a test has room and a state: {error}")
+        }
     })
 }
 
