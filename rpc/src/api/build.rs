@@ -56,7 +56,8 @@ impl Api {
         fields.retain(|_, value| !value.is_null());
         self.complete(builder, &sender, &mut fields)?;
         let text = Value::Object(fields).to_string();
-        let body = Body::parse(builder.spec.type_name, text.as_bytes()).map_err(bad_field)?;
+        let body = Body::parse(builder.spec.type_name, text.as_bytes())
+            .map_err(|refusal| bad_field(&text, refusal))?;
         self.build(&sender, &body)
     }
 
@@ -147,13 +148,15 @@ fn text<'a>(fields: &'a Fields, name: &'static str) -> Result<&'a str, RpcError>
     value.as_str().ok_or_else(|| RpcError::invalid(name, value.to_string(), "a string"))
 }
 
-/// A field that is not of its form is a bad parameter.
-fn bad_field(refusal: Rejection) -> RpcError {
-    if refusal.code() == Code::Malformed {
-        let (field, got, expected) = (refusal.field(), refusal.got(), refusal.expected());
-        return RpcError::invalid(field.to_owned(), got, expected);
+/// A field of `text` that is not of its form is a bad parameter.
+fn bad_field(text: &str, refusal: Rejection) -> RpcError {
+    if refusal.code() != Code::Malformed {
+        return refusal.into();
     }
-    refusal.into()
+    let (field, expected) = (refusal.field().to_owned(), refusal.expected());
+    let fields: Fields = serde_json::from_str(text).unwrap_or_default();
+    let got = fields.get(&field).map_or_else(|| refusal.got().to_owned(), Value::to_string);
+    RpcError::invalid(field, got, expected)
 }
 
 impl Api {
