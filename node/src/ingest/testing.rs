@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use txpool::lanes::Rules;
 use txpool::ports::EventSink;
 use txpool::{BlockLimits, Committed, Config, Lane, Pool, PoolEvent, Ports, Touched};
-use types::build::{Envelope, build_transfer_tx};
+use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
 use types::{Amount, CheckedTx, Hash, Keypair};
 
@@ -156,7 +156,7 @@ pub(crate) fn transfer(sender: u8, nonce: u64, micro: u64) -> String {
     let to = Keypair::from_seed(&[200; 32]).address();
     let fields = Transfer::new(to, Amount::new(micro), Amount::ZERO);
     let envelope = Envelope { nonce, timestamp: now_ms(), chain_id: Some("test".to_owned()) };
-    build_transfer_tx(&key(sender), fields, &envelope)
+    build_tx(&key(sender), &fields.into(), &envelope)
 }
 
 /// The same transaction with another one's signature.
