@@ -307,6 +307,17 @@ async fn printed(arguments: &[&str]) -> Result<serde_json::Value, CliError> {
     Ok(serde_json::from_str(&text).unwrap())
 }
 
+/// A step, field by field, with the given tool calls.
+async fn step_with(tool_calls: &str) -> Result<serde_json::Value, CliError> {
+    let run = "ab".repeat(32);
+    let fields =
+        [("--agent-run-id", run.as_str()), ("--step-index", "0"), ("--output-tokens", "7")];
+    let mut all = vec!["tx", "any", "agent-step", "--output-hash", &run];
+    all.extend(fields.iter().flat_map(|(name, value)| [*name, *value]));
+    all.extend(["--tool-calls", tool_calls]);
+    printed(&all).await
+}
+
 #[tokio::test]
 async fn any_kind_is_sent_field_by_field() {
     let cases: &[(&[&str], &[&str])] = &[
@@ -329,55 +340,29 @@ async fn any_kind_is_sent_field_by_field() {
         assert_eq!(any, own);
     }
     let run = "ab".repeat(32);
-    let step = [
-        "tx",
-        "any",
-        "agent-step",
-        "--agent-run-id",
-        &run,
-        "--step-index",
-        "0",
-        "--output-tokens",
-        "7",
-        "--output-hash",
-        &run,
-        "--tool-calls",
-    ];
     let calls = format!(
         r#"[{{"name":"t","argsHash":"{run}","resultHash":"{run}","durationMs":1,"ok":true}}]"#
     );
-    let tx = printed(&[&step[..], &[&calls]].concat()).await.unwrap();
+    let tx = step_with(&calls).await.unwrap();
     assert_eq!((&tx["outputTokens"], &tx["toolCalls"][0]["ok"]), (&7.into(), &true.into()));
     assert!(tx.get("thoughtBlobId").is_none());
 }
 
 #[tokio::test]
 async fn a_field_that_is_missing_or_wrong_is_named() {
-    let run = "ab".repeat(32);
-    let step = [
-        "tx",
-        "any",
-        "agent-step",
-        "--agent-run-id",
-        &run,
-        "--step-index",
-        "0",
-        "--output-tokens",
-        "7",
-        "--output-hash",
-        &run,
-        "--tool-calls",
-    ];
     let cases: &[(&[&str], &str)] = &[
         (&["tx", "any", "transfer", "--to", "dev:1"], "--amount"),
         (&["tx", "any", "transfer", "--to", "nobody", "--amount", "1"], "--to"),
         (&["tx", "any", "agent-cancel", "--agent-run-id", "12"], "--agent-run-id"),
         (&["tx", "any", "no-kind"], "no-kind"),
-        (&[&step[..], &["{}"]].concat(), "--tool-calls"),
-        (&[&step[..], &["[{}]"]].concat(), "toolCalls[0].name"),
     ];
+    let mut errors = Vec::new();
     for (arguments, named) in cases {
-        let error = printed(arguments).await.unwrap_err();
+        errors.push((printed(arguments).await.unwrap_err(), *named));
+    }
+    errors.push((step_with("{}").await.unwrap_err(), "--tool-calls"));
+    errors.push((step_with("[{}]").await.unwrap_err(), "toolCalls[0].name"));
+    for (error, named) in errors {
         assert!(matches!(error, CliError::Usage(_)), "{error}");
         assert!(error.to_string().contains(named), "{named}: {error}");
     }

@@ -114,8 +114,6 @@ fn is_taken(members: &Map<String, Value>) -> bool {
 
 #[test]
 fn there_is_a_schema_for_every_type_with_the_members_that_the_chain_reads() {
-    let kinds: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
-    assert_eq!(Body::TYPES.to_vec(), kinds);
     let mut generator = SchemaGenerator::default();
     generator.subschema_for::<TxObject>();
     let schemas = generator.take_definitions(true);
@@ -139,5 +137,5 @@ fn there_is_a_schema_for_every_type_with_the_members_that_the_chain_reads() {
             assert!(!is_taken(&less), "{kind} without {name}");
         }
     }
-    assert_eq!(KINDS.len(), seen.len(), "a type is not looked at here");
+    assert_eq!(Body::KINDS.len(), seen.len(), "a type is not looked at here");
 }
