@@ -4,7 +4,6 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 use tests::node::{DevOptions, Node};
-use types::Body;
 
 /// The library's tests that need no node.
 const ALONE: &[&str] = &["vectors", "engines", "fields", "methods", "chain"];
@@ -37,17 +36,4 @@ fn what_the_javascript_library_signs_the_chain_includes() -> anyhow::Result<()> 
     let mut node = Node::start(DevOptions::from_environment())?;
     WITH_NODE.iter().try_for_each(|name| pass(name, Some(&node)))?;
     node.stop()
-}
-
-#[test]
-fn the_javascript_library_knows_every_type() {
-    let source = include_str!("../../examples/js/fields.js");
-    let table = source.split("export const KINDS = {\n").nth(1).expect("the table of kinds");
-    let members = table.lines().take_while(|line| *line != "};");
-    let types: Vec<_> = members
-        .filter_map(|line| line.strip_prefix("  ")?.split_once(": {"))
-        .map(|(name, _)| name)
-        .filter(|name| !name.starts_with(' '))
-        .collect();
-    assert_eq!(Body::TYPES.to_vec(), types);
 }

@@ -90,7 +90,8 @@ fn key() -> Keypair {
 fn chain() -> Chain {
     let forks = Forks { validator_vote: Some(V7), ..Forks::default() };
     let params = Params::default();
-    Chain { chain_id: "test".to_owned(), params, forks, validators: Vec::new() }
+    let validators = vec![SetMember { public_key: key().public_key(), power: 1 }];
+    Chain { chain_id: "test".to_owned(), params, forks, validators }
 }
 
 fn state() -> Arc<Memory> {
