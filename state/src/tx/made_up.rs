@@ -10,8 +10,8 @@ use types::build::{Envelope, Unsigned};
 use types::codec::{self, DecodeError};
 use types::tx::ValidatorVote;
 use types::{
-    Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection, SizeLimits,
-    Transaction,
+    Address, Amount, Body, Code, Event, Forks, Hash, Keypair, Params, Rejection, SetMember,
+    SizeLimits, Transaction,
 };
 
 use super::{Cost, Kind, envelope};
