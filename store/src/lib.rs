@@ -64,7 +64,7 @@ pub(crate) use self::commit::Durability;
 pub use self::commit::{CommitBlock, Prepared};
 pub use self::forks::ForkCount;
 pub use self::options::Options;
-pub use self::pin::Pinned;
+pub use self::pin::{Pinned, pinned_tables};
 pub use self::query::{
     MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
     StoredTx, TurnDetail,

@@ -17,26 +17,18 @@ use parking_lot::{Mutex, RwLock};
 use state::draft::Changes;
 use state::error::StorageError;
 use state::table::{Table, TableId};
-use state::tables::{
-    Accounts, BlobPieces, Blobs, Figures, Miners, Runs, Supplies, Turns, ValidatorVotes, Validators,
-};
+use state::tables::{Figures, Miners, READ_BY_CHECKS, Supplies, Turns};
 use state::view::{Range, RawRow, Read, Still};
 
 use super::{Inner, Latest, Store};
 
+/// The tables that executing reads and no check does.
+const READ_BY_EXECUTION: [TableId; 3] = [Miners::ID, Figures::ID, Supplies::ID];
+
 /// The tables that transactions read, be it to be checked or to be executed.
-const PINNED: [TableId; 10] = [
-    Accounts::ID,
-    Runs::ID,
-    Miners::ID,
-    Figures::ID,
-    Blobs::ID,
-    BlobPieces::ID,
-    Supplies::ID,
-    Turns::ID,
-    Validators::ID,
-    ValidatorVotes::ID,
-];
+pub fn pinned_tables() -> impl Iterator<Item = TableId> {
+    READ_BY_CHECKS.into_iter().chain(READ_BY_EXECUTION)
+}
 
 /// After so many commits a pin is lost. The pool takes a new one after each block, and a simulation
 /// takes no longer than a block.
@@ -110,7 +102,7 @@ impl Store {
 pub(super) fn former(inner: &Arc<Inner>, changes: &Changes) -> Result<Changes, StorageError> {
     let latest = Latest(Arc::clone(inner));
     let mut former = Changes::new();
-    for table in PINNED {
+    for table in pinned_tables() {
         let Some(rows) = changes.get(&table) else { continue };
         let before = rows.keys().map(|key| {
             // A turn has the hash of its transaction: it is written once.
@@ -130,7 +122,7 @@ impl Former {
         if self.is_lost {
             return Err(StorageError::Moved { height });
         }
-        if PINNED.contains(&table) { Ok(()) } else { Err(OTHER) }
+        if pinned_tables().any(|pinned| pinned == table) { Ok(()) } else { Err(OTHER) }
     }
 
     /// What a row was, if it was changed since: the value before the first change.

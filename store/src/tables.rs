@@ -337,6 +337,11 @@ pub(crate) fn shape(table: TableId) -> Shape {
     const QUEUE: [TableId; 5] =
         [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE, BlobRemains::ID];
     const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
+    const LOG: [TableId; 6] =
+        [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID];
+    // A table in no list does not compile.
+    const COUNT: usize = LOOKUP.len() + INDEX.len() + QUEUE.len() + LARGE.len() + LOG.len();
+    const { assert!(COUNT == tables::ALL.len() + OWN.len(), "each table is in one list") }
     if LOOKUP.contains(&table) {
         Shape::Lookup
     } else if INDEX.contains(&table) {

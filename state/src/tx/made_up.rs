@@ -68,7 +68,8 @@ impl Kind for AgentRegister {
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         if view::contains::<Agents>(state, &self.name)? {
             let name = &self.name;
-            return Err(Rejection::new(Code::InvalidField, "name", name, "a new name").into());
+            // A code that blames no peer, whose state may be another. A real kind has one of its own.
+            return Err(Rejection::new(Code::BlobExists, "name", name, "a new name").into());
         }
         Ok(Plan { name: self.name.clone(), owner: tx.from() })
     }
@@ -136,7 +137,7 @@ fn a_new_kind_gets_fork_nonce_and_balance_from_the_envelope() {
     assert_eq!(register(&state, V7, 1, "a"), Err(Code::NonceTooHigh));
     assert_eq!(register(&state, V7, 0, "a"), Ok(()));
     assert_eq!(register(&state, V7, 0, "b"), Err(Code::NonceStale));
-    assert_eq!(register(&state, V7, 1, "a"), Err(Code::InvalidField));
+    assert_eq!(register(&state, V7, 1, "a"), Err(Code::BlobExists));
     assert_eq!(register(&state, V7, 1, "b"), Ok(()));
     assert_eq!(register(&state, V7, 2, "c"), Err(Code::InsufficientBalance));
     let account = view::get::<Accounts>(&*state, &key().address()).unwrap().unwrap();

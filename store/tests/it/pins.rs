@@ -5,36 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use state::table::{Key, Table, TableId};
-use state::tables::{
-    Accounts, BlobPieces, Blobs, Deadlines, Figures, Miners, Runs, Supplies, Turns, ValidatorVotes,
-    Validators,
-};
+use state::tables::{Accounts, Deadlines};
 use state::view::{Range, RawRow, Read};
 use state::{PendingState, SharedPending, StorageError};
-use store::Pinned;
+use store::{Pinned, pinned_tables};
 use types::{Amount, CheckedTx, Event};
 
 use crate::fixture::{BLOCK_MS, TestChain, Wallet, whole_run};
 
-const PINNED: [TableId; 10] = [
-    Accounts::ID,
-    Runs::ID,
-    Miners::ID,
-    Figures::ID,
-    Blobs::ID,
-    BlobPieces::ID,
-    Supplies::ID,
-    Turns::ID,
-    Validators::ID,
-    ValidatorVotes::ID,
-];
-
 /// Every row that a pin has, by scans, and each of them once more by its key.
 fn rows(pin: &Pinned) -> Vec<(TableId, RawRow)> {
     let range = Range { from: &[], to: None, limit: usize::MAX };
-    let all = PINNED.iter().flat_map(|table| {
-        let rows = pin.scan_raw(*table, range).unwrap();
-        rows.into_iter().map(|row| (*table, row))
+    let all = pinned_tables().flat_map(|table| {
+        let rows = pin.scan_raw(table, range).unwrap();
+        rows.into_iter().map(move |row| (table, row))
     });
     let all: Vec<_> = all.collect();
     for (table, (key, value)) in &all {

@@ -44,6 +44,7 @@ const TABLE: [(&str, &str); 12] = [
 
 #[test]
 fn members_stand_in_the_order_of_the_protocols_table() {
+    assert_eq!(TABLE.map(|(name, _)| name), Body::TYPES);
     for (body, (name, own)) in bodies().iter().zip(TABLE) {
         assert_eq!(body.type_name(), name);
         let text = build_tx(&golden_key(), body, &envelope());

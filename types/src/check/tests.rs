@@ -2,6 +2,7 @@
 
 use super::{StaticRules, verify, verify_blocks, verify_one, verify_unsigned};
 use crate::build::{Envelope, build_tx};
+use crate::forks::Fork;
 use crate::testing::{Draft, bodies, body, golden_key, limits};
 use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
 
@@ -113,10 +114,9 @@ fn a_fork_gates_its_kinds_and_no_other() {
     for body in bodies() {
         let tx = Draft::of(&body).parse().unwrap();
         let kind = body.type_name();
-        let of_v6 = kind == "CHAT_TURN" || kind.starts_with("AGENT_");
         for (forks, is_gated) in [
-            (Forks { v6: 5, validator_vote: Some(0) }, of_v6),
-            (Forks { v6: 0, validator_vote: Some(5) }, kind == "VALIDATOR_VOTE"),
+            (Forks { v6: 5, validator_vote: Some(0) }, body.fork() == Some(Fork::V6)),
+            (Forks { v6: 0, validator_vote: Some(5) }, body.fork() == Some(Fork::ValidatorVote)),
         ] {
             let early = StaticRules { forks, height: 4, ..rules(&params) };
             let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
