@@ -112,8 +112,11 @@ pub(super) fn are_shown_where_they_are_met(scene: &mut Scene) -> anyhow::Result<
     // It is asked for when one comes to it.
     let asked = format!("{}/api/blob/answer", scene.origin());
     ensure!(!scene.browser.requested()?.contains(&asked), "it was asked for unseen");
-    let to_answer = "[...document.querySelectorAll('.blob')].at(-1).scrollIntoView()";
-    scene.browser.run(to_answer, &json!([]))?;
+    // The settlement may stand there before the places of the blobs do.
+    let to_answer = "const found = [...document.querySelectorAll('.blob')].at(-1); found?.scrollIntoView(); return found !== undefined";
+    tests::node::wait_for("the place of the answer", || {
+        Ok((scene.browser.run(to_answer, &json!([]))? == Value::Bool(true)).then_some(()))
+    })?;
     scene.browser.shows("Two cats, and no dog.")?;
     shows_whole(scene, &route, &[PRETTY.to_owned()])?;
     unfold(scene, "What it thought")?;
