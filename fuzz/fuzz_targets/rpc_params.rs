@@ -128,7 +128,7 @@ fn act(world: &World) {
         (2, 2, Body::AgentStep(step)),
     ];
     for (seed, nonce, body) in acts {
-        let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+        let envelope = Envelope::new(nonce, NOW, None);
         world.accept(&build_tx(&key(seed), &body, &envelope));
         world.commit();
     }

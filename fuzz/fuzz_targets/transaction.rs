@@ -50,7 +50,7 @@ fn same_after_json(tx: &Transaction, limits: &SizeLimits) {
 
 fn same_after_building(tx: &Transaction, limits: &SizeLimits) {
     let chain_id = tx.chain_id().map(str::to_owned);
-    let envelope = Envelope { nonce: tx.nonce(), timestamp: tx.timestamp(), chain_id };
+    let envelope = Envelope::new(tx.nonce(), tx.timestamp(), chain_id);
     let built = Unsigned::build(tx.body(), &tx.from_text(), &tx.public_key(), &envelope);
     let rebuilt = Transaction::parse_unsigned(built.payload().as_bytes(), limits)
         .expect("a built payload is no longer than the one it came from");

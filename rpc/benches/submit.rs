@@ -103,7 +103,7 @@ fn step() -> String {
         tool_calls: Some(vec![call]),
         output_blob_id: None,
     };
-    let envelope = Envelope { nonce: 7, timestamp: NOW, chain_id: None };
+    let envelope = Envelope::new(7, NOW, None);
     build::build_tx(&key(1), &Body::AgentStep(body), &envelope)
 }
 

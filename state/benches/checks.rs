@@ -45,7 +45,7 @@ fn key(number: u64) -> Keypair {
 }
 
 fn tx(from: &Keypair, nonce: u64, body: &Body) -> CheckedTx {
-    let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
+    let envelope = Envelope::new(nonce, 1, None);
     let address = from.address().to_string();
     let unsigned = Unsigned::build(body, &address, &from.public_key(), &envelope);
     let limits = SizeLimits::from(&Params::default());
@@ -260,7 +260,9 @@ fn main() {
         let tx = tx(&own, 0, &body);
         let (mut checks, mut simulations, mut admissions) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..TIMES {
-            let shared = Arc::new(SharedPending::new(still.clone(), Arc::clone(&chain)));
+            let shared = Arc::new(
+                SharedPending::new(base(&still), Arc::clone(&chain)).expect("a state in memory"),
+            );
             checks.push(time(|| drop(shared.lock().check(&tx))).0);
             simulations.push(time(|| drop(shared.simulate(&tx, 1, 1))).0);
             let (took, admitted) = time(|| shared.lock().admit(&tx));
@@ -280,7 +282,7 @@ fn main() {
 fn slice(chain: &Arc<Chain>) {
     const WALLETS: u64 = 2_000;
     let still = state_of(WALLETS).still();
-    let mut pending = PendingState::new(still.clone(), Arc::clone(chain));
+    let mut pending = PendingState::new(base(still), Arc::clone(chain)).expect("a state in memory");
     let keys: Vec<Keypair> = (0..WALLETS).map(key).collect();
     let per_wallet = u64::try_from(POOL).unwrap() / WALLETS;
     let txs: Vec<CheckedTx> = (0..per_wallet)
@@ -288,7 +290,7 @@ fn slice(chain: &Arc<Chain>) {
         .map(|(it, nonce)| tx(it, nonce, &transfer(nonce % WALLETS)))
         .collect();
     let (all, ()) = time(|| txs.iter().for_each(|tx| pending.admit(tx).unwrap()));
-    let (reset, spent) = time(|| pending.reset(still));
+    let (reset, spent) = time(|| pending.reset(base(&still)));
     let (first, ()) = time(|| txs.iter().take(SLICE).for_each(|tx| pending.admit(tx).unwrap()));
     let (down, ()) = time(|| drop(spent));
     println!("a pool of {} transactions: all at once {all:.0?}", txs.len());

@@ -40,7 +40,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
     });
     let mut blocks =
         MemoryChain::new(Arc::clone(&chain), Hash::ZERO, 1, &accounts(wallets)).unwrap();
-    let mut pending = PendingState::new(blocks.state().still(), chain);
+    let mut pending = PendingState::new(blocks.base(), chain).expect("a state in memory");
     let (mut executing, mut finishing, mut admitting) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = 0;
     for _ in 0..BLOCKS {
@@ -62,7 +62,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         finishing.push(started.elapsed() / count);
         rows = executed.changes.values().map(BTreeMap::len).sum::<usize>();
         blocks.append(&executed).unwrap();
-        pending.advance(blocks.state().still(), &txs, &BTreeMap::new()).unwrap();
+        pending.advance(blocks.base(), &txs, &BTreeMap::new()).unwrap();
         assert!(pending.is_empty());
     }
     report("execute in a block", executing);
@@ -105,7 +105,7 @@ impl Wallets {
 
     fn tx(&mut self, who: usize, body: &Body) -> CheckedTx {
         let Wallet { key, nonce } = &mut self.list[who];
-        let envelope = Envelope { nonce: *nonce, timestamp: 1, chain_id: None };
+        let envelope = Envelope::new(*nonce, 1, None);
         *nonce += 1;
         let from = key.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);

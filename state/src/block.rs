@@ -5,15 +5,20 @@ use std::sync::Arc;
 
 use types::block::merkle_root;
 use types::{
-    Address, Amount, Block, BlockEvents, CheckedTx, Hash, Header, Params, Rejection, TxEvent,
+    Address, Amount, Block, BlockEvents, CheckedTx, Event, Hash, Header, Params, Rejection, TxEvent,
 };
 
 use crate::chain::{Chain, Context};
 use crate::draft::{Changes, Draft};
 use crate::error::{StorageError, TxError};
-use crate::execute::execute;
-use crate::ledger;
+use crate::execute::execute_charged;
+use crate::fees::{Price, Used, next_base_fee};
+use crate::ledger::{self, OVERFLOW};
+use crate::rule_votes;
+use crate::rules::{self, Rules};
 use crate::sweep::{clear_remains, sweep};
+use crate::tables::{FeeRow, Fees};
+use crate::tx::envelope::Charge;
 use crate::validators;
 use crate::view::Read;
 
@@ -243,10 +248,8 @@ fn tx_root(transactions: &[CheckedTx]) -> Hash {
     merkle_root(&transactions.iter().map(|tx| tx.hash()).collect::<Vec<_>>())
 }
 
-/// Bytes that count towards `maxBlockBytes`: the payload and the signature.
 fn content_bytes(tx: &CheckedTx) -> u64 {
-    let bytes = tx.payload().len().saturating_add(64);
-    u64::try_from(bytes).unwrap_or(u64::MAX)
+    u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX)
 }
 
 /// What a header must be on top of its parent.
@@ -297,12 +300,21 @@ struct Place {
 #[derive(Debug)]
 struct Execution {
     chain: Arc<Chain>,
+    rules: Rules,
     place: Place,
     draft: Draft,
     burned_before: Amount,
+    paid: Paid,
     transactions: Vec<CheckedTx>,
     events: Vec<TxEvent>,
-    bytes: u64,
+    used: Used,
+}
+
+/// What the transactions of a block paid for their places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Paid {
+    burned: Amount,
+    tips: Amount,
 }
 
 /// What an execution gives.
@@ -313,12 +325,23 @@ struct Outcome {
     events: BlockEvents,
 }
 
+impl Paid {
+    fn count(&mut self, charge: &Charge) -> Result<(), StorageError> {
+        self.burned = self.burned.checked_add(charge.inclusion).ok_or(OVERFLOW)?;
+        self.tips = self.tips.checked_add(charge.tip).ok_or(OVERFLOW)?;
+        Ok(())
+    }
+}
+
 impl Execution {
     fn new(chain: Arc<Chain>, base: Arc<dyn Read>, place: Place) -> Result<Self, StorageError> {
-        let draft = Draft::new(base);
+        let rules = Rules::at(&chain, &*base, place.height)?;
+        let mut draft = Draft::new(base);
+        rules::begin_block(&mut draft, &chain, &rules, place.height)?;
         let burned_before = ledger::supply(&draft)?.burned;
         let (transactions, events) = (Vec::new(), Vec::new());
-        Ok(Self { chain, place, draft, burned_before, transactions, events, bytes: 0 })
+        let (paid, used) = (Paid::default(), Used::default());
+        Ok(Self { chain, rules, place, draft, burned_before, paid, transactions, events, used })
     }
 
     fn position(&self) -> u32 {
@@ -326,7 +349,7 @@ impl Execution {
     }
 
     fn room(&self) -> u64 {
-        u64::from(self.chain.params.max_block_bytes).saturating_sub(self.bytes)
+        u64::from(self.chain.params.max_block_bytes).saturating_sub(self.used.bytes)
     }
 
     fn push(&mut self, tx: &CheckedTx) -> Result<(), PushError> {
@@ -336,28 +359,45 @@ impl Execution {
         }
         let Place { height, timestamp, proposer } = self.place;
         let position = self.position();
-        let ctx = Context { chain: &self.chain, height, timestamp, proposer, position };
-        let event = execute(tx, &mut self.draft, &ctx).map_err(|error| match error {
-            TxError::Rejected(rejection) => PushError::Rejected(rejection),
-            TxError::Storage(fault) => PushError::Storage(fault),
-        })?;
-        self.bytes = self.bytes.saturating_add(bytes);
+        let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
+        let (event, charge) =
+            execute_charged(tx, &mut self.draft, &ctx).map_err(|error| match error {
+                TxError::Rejected(rejection) => PushError::Rejected(rejection),
+                TxError::Storage(fault) => PushError::Storage(fault),
+            })?;
+        self.paid.count(&charge)?;
+        self.used.bytes = self.used.bytes.saturating_add(bytes);
         self.transactions.push(tx.clone());
         self.events.push(TxEvent { position, event });
         Ok(())
     }
 
-    /// The end of the block: deadlines, the validators of the next heights, then the reward.
+    /// From v7 on: what this block cost, and what the next one will.
+    fn price_next(&mut self) -> Result<Option<Event>, StorageError> {
+        let Some(Price { base_fee, .. }) = self.rules.price else { return Ok(None) };
+        let next_base_fee = next_base_fee(base_fee, self.used, &self.rules.params);
+        if next_base_fee != base_fee {
+            self.draft.put::<Fees>(&(), &FeeRow { base_fee: next_base_fee });
+        }
+        let Paid { burned, tips } = self.paid;
+        Ok(Some(Event::FeesCharged { base_fee, burned, tips, next_base_fee }))
+    }
+
+    /// The end of the block: deadlines, the validators of the next heights, votes on rules, the price of
+    /// the next block, then the reward.
     fn finish(mut self) -> Result<Outcome, StorageError> {
         const UNBURNED: StorageError =
             StorageError::Inconsistent { what: "a block took burned money back" };
-        let params = &self.chain.params;
+        let params = &self.rules.params;
         let Place { height, timestamp, .. } = self.place;
         self.draft.begin_end_of_block();
         let mut end = sweep(&mut self.draft, params, timestamp)?;
         clear_remains(&mut self.draft)?;
         end.extend(validators::end_block(&mut self.draft, height, timestamp)?);
-        end.extend(ledger::mint(&mut self.draft, self.place.proposer, params.block_reward)?);
+        end.extend(rule_votes::end_block(&mut self.draft, &self.rules, height)?);
+        let reward = params.block_reward;
+        end.extend(self.price_next()?);
+        end.extend(ledger::mint(&mut self.draft, self.place.proposer, reward)?);
         let burned = ledger::supply(&self.draft)?.burned;
         let tokens_burned = burned.checked_sub(self.burned_before).ok_or(UNBURNED)?;
         let (changes, credits) = self.draft.into_parts();

@@ -9,6 +9,7 @@ use crate::draft::{Changes, Draft};
 use crate::error::StorageError;
 use crate::ledger::OVERFLOW;
 use crate::memory::Memory;
+use crate::rules::{self, Rules};
 use crate::tables::{Accounts, Supplies};
 use crate::validators;
 
@@ -27,7 +28,7 @@ pub struct Chain {
 
 impl Chain {
     /// The rows of height 0: these balances, their sum as the supply, and the first validators if votes
-    /// can change them.
+    /// can change them. A chain that has v7 from the start gets its rows, too.
     ///
     /// # Errors
     /// [`StorageError`] if the sum of the balances overflows.
@@ -45,6 +46,10 @@ impl Chain {
         if self.forks.validator_vote.is_some() {
             validators::put_first(&mut draft, self.validators.iter().copied());
         }
+        let rules = Rules::at(self, &draft, 0)?;
+        if rules.is_v7() {
+            rules::activate(&mut draft, self, &rules, 0)?;
+        }
         Ok(draft.into_changes())
     }
 }
@@ -52,8 +57,8 @@ impl Chain {
 /// Where and when a transaction is executed. Time is the block's timestamp, nothing else.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The chain's rules.
-    pub chain: &'a Chain,
+    /// The rules of the block.
+    pub rules: &'a Rules,
     /// The block's index.
     pub height: u64,
     /// The block's timestamp in milliseconds.

@@ -5,10 +5,10 @@
 
 use types::{CheckedTx, Event, for_kind};
 
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::TxError;
-use crate::tx::envelope;
+use crate::tx::envelope::{self, Charge};
 use crate::view::Read;
 
 /// Checks a transaction against a state, in the order of docs/protocol.md section 9.
@@ -24,8 +24,8 @@ pub fn check(tx: &CheckedTx, state: &dyn Read, ctx: &Context<'_>) -> Result<(), 
 ///
 /// # Errors
 /// [`TxError::Rejected`] with INSUFFICIENT_BALANCE, or a fault of the storage.
-pub fn check_funds(tx: &CheckedTx, state: &dyn Read, chain: &Chain) -> Result<(), TxError> {
-    for_kind!(tx.body(), kind => envelope::check_funds(kind, tx, state, chain))
+pub fn check_funds(tx: &CheckedTx, state: &dyn Read, ctx: &Context<'_>) -> Result<(), TxError> {
+    for_kind!(tx.body(), kind => envelope::check_funds(kind, tx, state, ctx))
 }
 
 /// Checks a transaction, writes what it does and answers what happened. A refused one leaves the draft
@@ -34,5 +34,14 @@ pub fn check_funds(tx: &CheckedTx, state: &dyn Read, chain: &Chain) -> Result<()
 /// # Errors
 /// [`TxError::Rejected`] with the first rule that it breaks, or a fault of the storage.
 pub fn execute(tx: &CheckedTx, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, TxError> {
+    execute_charged(tx, draft, ctx).map(|(event, _)| event)
+}
+
+/// [`execute`], which also answers what the transaction paid for its place.
+pub(crate) fn execute_charged(
+    tx: &CheckedTx,
+    draft: &mut Draft,
+    ctx: &Context<'_>,
+) -> Result<(Event, Charge), TxError> {
     for_kind!(tx.body(), kind => envelope::execute(kind, tx, draft, ctx))
 }

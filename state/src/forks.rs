@@ -21,6 +21,7 @@ use types::params::FORK_VOTE_BLOCKS;
 use types::{Address, ForkVote, SetMember, Transaction};
 
 use crate::error::StorageError;
+use crate::table::{Table, TableId};
 use crate::validators;
 
 /// The forks for which votes of this form count. Later ones are voted for by a kind of their own.
@@ -44,6 +45,16 @@ pub struct CastForkVote {
     pub height: u64,
     /// The block with the vote.
     pub at: u64,
+}
+
+/// Forks whose heights were fixed by votes that are counted beside the state, by name. The database
+/// keeps them. No row is deleted.
+#[derive(Debug)]
+pub struct FixedForks;
+impl Table for FixedForks {
+    const ID: TableId = TableId::plain(91, "fixed_forks");
+    type Key = String;
+    type Value = FixedFork;
 }
 
 /// A fork whose height is fixed.

@@ -9,11 +9,14 @@ use types::{Account, Address, Amount, CheckedTx, Hash, Run};
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
-use crate::execute::{check, check_funds, execute};
+use crate::execute::{check, check_funds, execute_charged};
+use crate::fees::Price;
 use crate::ledger;
+use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Runs};
+use crate::tx::envelope::Charge;
 use crate::view::{Read, Still};
 
 mod shared;
@@ -33,25 +36,63 @@ pub use shared::SharedPending;
 ///
 /// No bytes of blobs are here, and no hash of them: a blob whose last chunk waits is complete, and what
 /// its hash is shows in the block that takes the chunk.
+///
+/// From v7 on it checks by the rules of the next block, and of each admitted transaction it sets aside
+/// what the inclusion fee may come to while the base fee grows to [`RESERVE_FACTOR`] times what it was
+/// when the draft was begun. What a block takes less comes back as a credit.
 pub struct PendingState {
     chain: Arc<Chain>,
     base: Still,
+    /// The height of the next block.
+    height: u64,
+    /// The rules of the next block.
+    rules: Arc<Rules>,
     draft: Arc<Draft>,
     /// Grows with every change.
     changes: u64,
-    /// The rows that each admitted transaction wrote, by transaction hash.
-    writes: BTreeMap<Hash, Vec<RowId>>,
+    /// What each admitted transaction did to the draft, by transaction hash.
+    admitted: BTreeMap<Hash, Admitted>,
     /// How many admitted transactions wrote each row.
     writers: BTreeMap<RowId, u32>,
 }
 
+/// So many times the base fee at which a draft was begun are set aside for each transaction.
+pub const RESERVE_FACTOR: u64 = 4;
+
+/// A transaction in the draft.
+struct Admitted {
+    /// The rows that it wrote.
+    rows: Vec<RowId>,
+    charge: Charge,
+}
+
+/// A state, and the block after which it is one.
+#[derive(Clone, Debug)]
+pub struct Base {
+    /// The state.
+    pub state: Still,
+    /// The block's height; 0 for genesis.
+    pub height: u64,
+}
+
 impl PendingState {
     /// Nothing pending on top of `base`.
-    #[must_use]
-    pub fn new(base: Still, chain: Arc<Chain>) -> Self {
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn new(base: Base, chain: Arc<Chain>) -> Result<Self, StorageError> {
+        let Base { state: base, height } = base;
+        let height = height.saturating_add(1);
+        let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
-        let (writes, writers) = (BTreeMap::new(), BTreeMap::new());
-        Self { chain, base, draft, changes: 0, writes, writers }
+        let (admitted, writers) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, writers })
+    }
+
+    /// The rules by which it checks: those of the next block.
+    #[must_use]
+    pub const fn rules(&self) -> &Arc<Rules> {
+        &self.rules
     }
 
     /// An account after everything admitted so far.
@@ -74,13 +115,13 @@ impl PendingState {
     /// How many transactions are admitted.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.writes.len()
+        self.admitted.len()
     }
 
     /// Whether nothing is admitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.writes.is_empty()
+        self.admitted.is_empty()
     }
 
     /// Whether a transaction could be admitted now.
@@ -97,7 +138,7 @@ impl PendingState {
     /// # Errors
     /// As [`check_funds`].
     pub fn check_funds(&self, tx: &CheckedTx) -> Result<(), TxError> {
-        check_funds(tx, &*self.draft, &self.chain)
+        check_funds(tx, &*self.draft, &self.context())
     }
 
     /// Executes a transaction after all that were admitted before it. A refused one changes
@@ -110,13 +151,16 @@ impl PendingState {
     /// # Panics
     /// Never: no simulation outlives its call.
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
-        let ctx = context(&self.chain);
+        let ctx = context(&self.rules, self.height);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        if let Err(error) = execute(tx, draft, &ctx) {
-            // A refusal has written nothing; a fault may have come in the middle.
-            draft.undo_written();
-            return Err(error);
-        }
+        let charge = match execute_charged(tx, draft, &ctx) {
+            Ok((_, charge)) => charge,
+            Err(error) => {
+                // A refusal has written nothing; a fault may have come in the middle.
+                draft.undo_written();
+                return Err(error);
+            }
+        };
         self.changes = self.changes.wrapping_add(1);
         let mut rows = draft.take_written();
         rows.sort_unstable();
@@ -125,7 +169,7 @@ impl PendingState {
             let writers = self.writers.entry(row.clone()).or_default();
             *writers = writers.saturating_add(1);
         }
-        self.writes.insert(tx.hash(), rows);
+        self.admitted.insert(tx.hash(), Admitted { rows, charge });
         Ok(())
     }
 
@@ -142,30 +186,43 @@ impl PendingState {
         timestamp: u64,
     ) -> Result<Effects, TxError> {
         let base: Arc<dyn Read> = Arc::<Draft>::clone(&self.draft);
-        let ctx = Context { height, timestamp, ..self.context() };
+        let rules = self.rules.of_block();
+        let ctx = Context { height, timestamp, ..context(&rules, height) };
         simulate(tx, &base, &ctx).map(without_nobody)
     }
 
     /// A block has brought the state to `base`, with these transactions, and besides credited these
-    /// accounts ([`types::BlockEvents::credits`]).
+    /// accounts ([`types::BlockEvents::credits`]). Answers whether the draft is right with that; if the
+    /// rules have changed, or the base fee has passed what was set aside, it must be begun anew.
     ///
     /// # Errors
-    /// [`StorageError`] if a sum of money overflows.
+    /// [`StorageError`] if the database fails or a sum of money overflows.
     ///
     /// # Panics
     /// Never: no simulation outlives its call.
     pub fn advance(
         &mut self,
-        base: Still,
+        base: Base,
         committed: &[CheckedTx],
         credits: &BTreeMap<Address, Amount>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<bool, StorageError> {
+        let Base { state: base, height } = base;
+        let height = height.saturating_add(1);
+        let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
+        let is_right = is_kept(&self.rules, &rules);
+        let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         draft.rebase(Arc::clone(base.source()));
         self.base = base;
+        self.height = height;
+        self.rules = Arc::new(rules);
         self.changes = self.changes.wrapping_add(1);
+        let mut back: Vec<(Address, Amount)> = Vec::new();
         for tx in committed {
-            for row in self.writes.remove(&tx.hash()).unwrap_or_default() {
+            let Some(Admitted { rows, charge }) = self.admitted.remove(&tx.hash()) else {
+                continue;
+            };
+            for row in rows {
                 let Some(writers) = self.writers.get_mut(&row) else { continue };
                 *writers = writers.saturating_sub(1);
                 if *writers == 0 {
@@ -173,28 +230,33 @@ impl PendingState {
                     draft.forget(&row);
                 }
             }
+            back.extend(charge.unused(taken).map(|unused| (tx.from(), unused)));
         }
-        for (address, amount) in credits {
+        let credits = credits.iter().map(|(address, amount)| (*address, *amount));
+        for (address, amount) in credits.chain(back) {
             // Whoever has no row of its own is looked up in the base, which has the credit.
             if self.writers.contains_key(&(Accounts::ID, address.to_bytes())) {
-                ledger::credit(draft, *address, *amount)?;
+                ledger::credit(draft, address, amount)?;
             }
         }
         // These writes belong to no transaction.
         drop(draft.take_written());
-        Ok(())
+        Ok(is_right)
     }
 
     /// Starts on top of `base` without anything admitted. Answers what was before: to take it down
     /// may take long, if much was admitted.
-    pub fn reset(&mut self, base: Still) -> Self {
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails; then nothing is changed.
+    pub fn reset(&mut self, base: Base) -> Result<Self, StorageError> {
         let changes = self.changes.wrapping_add(1);
-        let empty = Self { changes, ..Self::new(base, Arc::clone(&self.chain)) };
-        std::mem::replace(self, empty)
+        let empty = Self { changes, ..Self::new(base, Arc::clone(&self.chain))? };
+        Ok(std::mem::replace(self, empty))
     }
 
     fn context(&self) -> Context<'_> {
-        context(&self.chain)
+        context(&self.rules, self.height)
     }
 }
 
@@ -207,14 +269,37 @@ fn without_nobody(mut effects: Effects) -> Effects {
     effects
 }
 
-/// No check depends on height, time and place, and none on the proposer: the fees of pending
-/// transfers go to nobody, because nobody knows who will make the block.
-fn context(chain: &Chain) -> Context<'_> {
-    Context { chain, height: u64::MAX, timestamp: 0, proposer: NOBODY, position: 0 }
+/// No check depends on time and place, and none on the proposer: the fees of pending transfers go to
+/// nobody, because nobody knows who will make the block. Of the height depend only which rules hold.
+fn context(rules: &Rules, height: u64) -> Context<'_> {
+    Context { rules, height, timestamp: 0, proposer: NOBODY, position: 0 }
+}
+
+/// The rules of a block, with the reserve of the pool: that of the draft so far, or a new one.
+fn pool_rules(
+    chain: &Chain,
+    base: &Still,
+    height: u64,
+    before: Option<Price>,
+) -> Result<Rules, StorageError> {
+    let mut rules = Rules::at(chain, &**base.source(), height)?;
+    if let Some(price) = &mut rules.price {
+        let reserve = before.and_then(|before| before.reserve);
+        let reserve = reserve.unwrap_or_else(|| price.base_fee.saturating_mul(RESERVE_FACTOR));
+        price.reserve = Some(reserve);
+    }
+    Ok(rules)
+}
+
+/// Whether what was admitted by the rules of before may stay under those of now.
+fn is_kept(before: &Rules, now: &Rules) -> bool {
+    let is_reserved =
+        now.price.is_none_or(|price| price.reserve.is_none_or(|reserve| price.base_fee <= reserve));
+    is_reserved && before.is_v7() == now.is_v7() && before.params == now.params
 }
 
 impl std::fmt::Debug for PendingState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PendingState({} transactions)", self.writes.len())
+        write!(f, "PendingState({} transactions)", self.admitted.len())
     }
 }

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 use state::chain::Chain;
 use state::error::StorageError;
-use state::forks::{self, CastForkVote, FixedFork, Tally, VoteInBlock, VotingBlock};
+use state::forks::{self, CastForkVote, FixedFork, FixedForks, Tally, VoteInBlock, VotingBlock};
 use state::table::{Key, Table, encode_value};
 use state::tables::ValidatorHistory;
 use state::validators;
@@ -21,7 +21,7 @@ use types::{Address, Block, CheckedTx, ForkVote, SetMember, Transaction, TxLocat
 
 use super::commit::Durability;
 use super::rocks::{Batch, Rocks};
-use super::tables::{AccountHistory, FixedForks, ForkVotes, META};
+use super::tables::{AccountHistory, ForkVotes, META};
 use super::{FORKS_CELL, Snapshot, Store, read_cell};
 
 /// The cell of a database whose count goes with its tip.

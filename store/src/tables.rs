@@ -30,7 +30,7 @@
 //! and would only hide one another from look-ups by hash, which compare the whole hash.
 
 use serde::{Deserialize, Serialize};
-use state::forks::{CastForkVote, FixedFork};
+use state::forks::{CastForkVote, FixedForks};
 use state::table::{Key, Table, TableId};
 use state::tables;
 use types::{Address, BlockEvents, Hash, Signature, TxLocation};
@@ -249,15 +249,6 @@ impl Table for ForkVotes {
     type Value = CastForkVote;
 }
 
-/// Forks whose heights the validators have fixed, by name. No row is deleted.
-#[derive(Debug)]
-pub(crate) struct FixedForks;
-impl Table for FixedForks {
-    const ID: TableId = TableId::plain(91, "fixed_forks");
-    type Key = String;
-    type Value = FixedFork;
-}
-
 /// The tables of this file.
 pub const OWN: [TableId; 17] = [
     META,
@@ -301,11 +292,12 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, ConversationTurns, Deadlines,
-        Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
-        RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory, ValidatorVotes, Validators,
+        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, ConversationTurns, Deadlines, Fees,
+        Figures, ForkRows, MinerIds, Miners, ParamRows, RuleVotes, Runs, RunsByConversation,
+        RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory,
+        ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 17] = [
+    const LOOKUP: [TableId; 20] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -319,6 +311,9 @@ pub(crate) fn shape(table: TableId) -> Shape {
         TxIndex::ID,
         ValidatorFigures::ID,
         Validators::ID,
+        ForkRows::ID,
+        ParamRows::ID,
+        Fees::ID,
         EquivocationRows::ID,
         ForkVotes::ID,
         FixedForks::ID,
@@ -334,8 +329,14 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ValidatorHistory::ID,
         META,
     ];
-    const QUEUE: [TableId; 5] =
-        [Deadlines::ID, RunsByStatus::ID, ValidatorVotes::ID, TREE_STALE, BlobRemains::ID];
+    const QUEUE: [TableId; 6] = [
+        Deadlines::ID,
+        RunsByStatus::ID,
+        ValidatorVotes::ID,
+        RuleVotes::ID,
+        TREE_STALE,
+        BlobRemains::ID,
+    ];
     const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
     const LOG: [TableId; 6] =
         [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID];

@@ -172,7 +172,7 @@ pub fn keys(accounts: usize) -> anyhow::Result<Vec<Keypair>> {
 
 #[must_use]
 pub const fn envelope(nonce: u64) -> Envelope {
-    Envelope { nonce, timestamp: TIMESTAMP, chain_id: None }
+    Envelope::new(nonce, TIMESTAMP, None)
 }
 
 fn final_nonces(keys: &[Keypair], texts: &[Vec<String>]) -> anyhow::Result<Vec<(String, u64)>> {

@@ -37,7 +37,7 @@ fn key(number: u32) -> Keypair {
 
 fn tx(from: &Keypair, nonce: u64) -> CheckedTx {
     let body = Body::Transfer(Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::ZERO));
-    let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
+    let envelope = Envelope::new(nonce, 1, None);
     let address = from.address().to_string();
     let unsigned = Unsigned::build(&body, &address, &from.public_key(), &envelope);
     let limits = SizeLimits::from(&Params::default());

@@ -28,7 +28,7 @@ fn texts() -> Vec<String> {
         .collect();
     let to = Address::new([7; 20]);
     let text = |nonce, key| {
-        let envelope = Envelope { nonce, timestamp: 1, chain_id: None };
+        let envelope = Envelope::new(nonce, 1, None);
         build_tx(key, &Transfer::new(to, Amount::new(nonce), Amount::ZERO).into(), &envelope)
     };
     (0..PER_SENDER).flat_map(|nonce| keys.iter().map(move |key| text(nonce, key))).collect()

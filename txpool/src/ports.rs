@@ -55,11 +55,12 @@ pub trait PendingLedger: Send {
     /// The base is now the newly committed state. The block's transactions were all admitted, what
     /// else was admitted stays, and the block did nothing beyond its transactions to what that is
     /// about, but for `credits` to accounts: an account whose balance the draft knows by itself gets
-    /// them. What no admitted transaction changed is as in the new state.
+    /// them. What no admitted transaction changed is as in the new state. Answers whether the draft is
+    /// right with that; otherwise it has to be built anew.
     ///
     /// # Errors
     /// [`Fault`] when the store cannot be read.
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), Fault>;
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault>;
 
     /// Forgets the draft: back to the newly committed state.
     ///

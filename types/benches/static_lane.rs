@@ -167,7 +167,7 @@ fn finish(agent_run_id: Hash) -> Body {
 }
 
 const fn envelope(nonce: u64) -> Envelope {
-    Envelope { nonce, timestamp: 1_715_990_000_000, chain_id: None }
+    Envelope::new(nonce, 1_715_990_000_000, None)
 }
 
 /// Changes the signature's first byte to another one, so that its R is another point or none.

@@ -4,12 +4,12 @@
 //! uses [`Unsigned`]: it shows the exact text that is hashed and the exact characters that are
 //! signed, and takes the signature afterwards.
 
-use crate::fork_vote::{FORK_MEMBER, ForkVote, HEIGHT_MEMBER};
+use crate::fork_vote::{FORK_MEMBER, HEIGHT_MEMBER};
 use crate::json::ObjectWriter;
 use crate::transaction::{build_payload, seal};
 use crate::tx::declare::{Declared, Members};
-use crate::tx::{Body, Transfer};
-use crate::{Amount, Hash, Keypair, PublicKey, Signature};
+use crate::tx::{Body, ForkVote, Transfer};
+use crate::{Amount, Bid, Hash, Keypair, PublicKey, Signature};
 
 /// Nonce, time and chain of a transaction to be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +20,17 @@ pub struct Envelope {
     pub timestamp: u64,
     /// Written as the optional member `chainId` if given.
     pub chain_id: Option<String>,
+    /// What it offers for its place in a block; nothing is written of what it does not say.
+    pub bid: Bid,
+}
+
+impl Envelope {
+    /// The envelope of a transaction that offers nothing for its place.
+    #[must_use]
+    pub const fn new(nonce: u64, timestamp: u64, chain_id: Option<String>) -> Self {
+        let bid = Bid { max_base_fee: None, tip: None };
+        Self { nonce, timestamp, chain_id, bid }
+    }
 }
 
 /// A transaction that waits for its signature.
@@ -33,9 +44,9 @@ impl Unsigned {
     /// Writes the payload in the order of docs/protocol.md section 5. `from` is written as given.
     #[must_use]
     pub fn build(body: &Body, from: &str, public_key: &PublicKey, envelope: &Envelope) -> Self {
-        let Envelope { nonce, timestamp, chain_id } = envelope;
+        let Envelope { nonce, timestamp, chain_id, bid } = envelope;
         let times = (*nonce, *timestamp);
-        let payload = build_payload(body, from, public_key, times, chain_id.as_deref());
+        let payload = build_payload(body, from, public_key, times, bid, chain_id.as_deref());
         let hash = Hash::digest(payload.as_bytes());
         Self { payload, hash }
     }
@@ -45,7 +56,7 @@ impl Unsigned {
     #[must_use]
     pub fn fork_vote(vote: &ForkVote, public_key: &PublicKey, envelope: &Envelope) -> Self {
         let ForkVote { fork, height } = vote;
-        let Envelope { nonce, timestamp, chain_id } = envelope;
+        let Envelope { nonce, timestamp, chain_id, bid: _ } = envelope;
         let address = public_key.address();
         let mut payload = String::with_capacity(512);
         let mut object = ObjectWriter::new(&mut payload);

@@ -1,9 +1,12 @@
 //! The checks that need no state: fork, address, hash, signature, chain id, field limits
 //! (docs/protocol.md section 9, in that order).
 
+use crate::forks::Fork;
 use crate::keys::{Claim, verify_batch};
+use crate::params::UNKNOWN_BYTES_MAX;
 use crate::tx::StaticView;
-use crate::{Address, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
+use crate::tx::declare::Members;
+use crate::{Address, Bid, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
 
 /// What the chain fixes about transactions.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +132,8 @@ pub fn verify_signed(txs: Vec<CheckedTx>) -> Vec<Answer> {
 
 fn check_before_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
     let active_from = rules.forks.active_from(tx.body());
-    if rules.height < active_from {
+    let is_known = tx.body().fork().is_none_or(Fork::is_fixed_by_genesis);
+    if is_known && rules.height < active_from {
         return Err(fork_not_active(tx, rules.height, active_from));
     }
     let derived = Address::from_public_key(&tx.public_key());
@@ -154,6 +158,31 @@ pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejec
     }
     let expected = format_args!("block {active_from} or later");
     Rejection::new(Code::ForkNotActive, "type", got, expected)
+}
+
+/// What every transaction must be from v7 on, beside what [`verify`] checks: its members that v7 added
+/// are in order, and members that nobody knows take little room. Answers what it offers for its place.
+/// Execution asks, because only the state knows from which block on v7 holds.
+///
+/// # Errors
+/// MALFORMED or INVALID_FIELD.
+pub fn check_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'tx Bid, Rejection> {
+    let bid = tx.bid().get()?;
+    let unknown = tx.unknown_bytes();
+    if unknown > UNKNOWN_BYTES_MAX {
+        let got =
+            format_args!("{unknown} bytes of members that {} does not have", tx.body().type_name());
+        let expected = format_args!("at most {UNKNOWN_BYTES_MAX} bytes");
+        return Err(Rejection::invalid("transaction", got, expected));
+    }
+    let (signer, timestamp) = (tx.from(), tx.timestamp());
+    let view = StaticView { params, signer, timestamp };
+    bid.check_members(&view)?;
+    if let Some(tip) = bid.tip.filter(|_| tx.body().has_own_tip()) {
+        let expected = "no tip, because the member fee is the tip of a TRANSFER";
+        return Err(Rejection::invalid("tip", tip, expected));
+    }
+    Ok(bid)
 }
 
 fn bad_signature(tx: &Transaction) -> Rejection {

@@ -24,6 +24,7 @@ pub enum Code {
     NonceStale,
     NonceTooHigh,
     NonceTaken,
+    FeeAboveMax,
     InsufficientBalance,
     RunIdMismatch,
     RunExists,
@@ -49,14 +50,17 @@ pub enum Code {
     ValidatorUnchanged,
     ValidatorSetLimit,
     VoteLimit,
+    ForkUnknown,
+    ParamBounds,
     PoolFull,
+    Evicted,
     SenderLimit,
     ClockSkew,
 }
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 43] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -68,6 +72,7 @@ impl Code {
         Self::NonceStale,
         Self::NonceTooHigh,
         Self::NonceTaken,
+        Self::FeeAboveMax,
         Self::InsufficientBalance,
         Self::RunIdMismatch,
         Self::RunExists,
@@ -93,7 +98,10 @@ impl Code {
         Self::ValidatorUnchanged,
         Self::ValidatorSetLimit,
         Self::VoteLimit,
+        Self::ForkUnknown,
+        Self::ParamBounds,
         Self::PoolFull,
+        Self::Evicted,
         Self::SenderLimit,
         Self::ClockSkew,
     ];
@@ -123,6 +131,7 @@ impl Code {
             Self::NonceStale => ("NONCE_STALE", "Nonce stale"),
             Self::NonceTooHigh => ("NONCE_TOO_HIGH", "Nonce too high"),
             Self::NonceTaken => ("NONCE_TAKEN", "Nonce taken"),
+            Self::FeeAboveMax => ("FEE_ABOVE_MAX", "Base fee above maxBaseFee"),
             Self::InsufficientBalance => ("INSUFFICIENT_BALANCE", "Insufficient balance"),
             Self::RunIdMismatch => ("RUN_ID_MISMATCH", "Run id mismatch"),
             Self::RunExists => ("RUN_EXISTS", "Run exists"),
@@ -148,7 +157,10 @@ impl Code {
             Self::ValidatorUnchanged => ("VALIDATOR_UNCHANGED", "Validator unchanged"),
             Self::ValidatorSetLimit => ("VALIDATOR_SET_LIMIT", "Validator set limit"),
             Self::VoteLimit => ("VOTE_LIMIT", "Vote limit"),
+            Self::ForkUnknown => ("FORK_UNKNOWN", "Unknown fork"),
+            Self::ParamBounds => ("PARAM_BOUNDS", "Parameter out of bounds"),
             Self::PoolFull => ("POOL_FULL", "Pool full"),
+            Self::Evicted => ("EVICTED", "Evicted"),
             Self::SenderLimit => ("SENDER_LIMIT", "Sender limit"),
             Self::ClockSkew => ("CLOCK_SKEW", "Clock skew"),
         }
@@ -164,6 +176,7 @@ impl Code {
             Self::ForkNotActive
                 | Self::NonceTooHigh
                 | Self::NonceTaken
+                | Self::FeeAboveMax
                 | Self::InsufficientBalance
                 | Self::RunNotFound
                 | Self::RunNotPending
@@ -182,6 +195,7 @@ impl Code {
                 | Self::ValidatorSetLimit
                 | Self::VoteLimit
                 | Self::PoolFull
+                | Self::Evicted
                 | Self::SenderLimit
                 | Self::ClockSkew
         )
@@ -206,6 +220,7 @@ impl Code {
             | Self::NonceStale
             | Self::NonceTooHigh
             | Self::NonceTaken
+            | Self::FeeAboveMax
             | Self::InsufficientBalance
             | Self::RunIdMismatch
             | Self::RunExists
@@ -231,7 +246,10 @@ impl Code {
             | Self::ValidatorUnchanged
             | Self::ValidatorSetLimit
             | Self::VoteLimit
+            | Self::ForkUnknown
+            | Self::ParamBounds
             | Self::PoolFull
+            | Self::Evicted
             | Self::SenderLimit => false,
         }
     }

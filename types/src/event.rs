@@ -195,6 +195,49 @@ pub enum Event {
         /// How much.
         amount: Amount,
     },
+    /// A validator voted for a fork (section 5.12).
+    ForkVoted {
+        /// The fork.
+        fork: String,
+        /// The first block in which its rules shall hold.
+        height: u64,
+    },
+    /// The height of a fork was fixed (section 5.12).
+    ForkFixed {
+        /// The fork.
+        fork: String,
+        /// The first block in which its rules hold.
+        height: u64,
+    },
+    /// A validator voted for a value of a parameter (section 5.13).
+    ParamVoted {
+        /// The parameter.
+        name: String,
+        /// The value that it shall have.
+        value: u64,
+        /// The first block in which it shall have it.
+        height: u64,
+    },
+    /// A parameter's next value was fixed (section 5.13).
+    ParamFixed {
+        /// The parameter.
+        name: String,
+        /// The value that it will have.
+        value: u64,
+        /// The first block in which it has it.
+        height: u64,
+    },
+    /// What the places in the block cost (section 13). Every block from v7 on has one.
+    FeesCharged {
+        /// The base fee of this block, in micro-OMBRA per KiB.
+        base_fee: u64,
+        /// The inclusion fees of its transactions, burned.
+        burned: Amount,
+        /// The tips of its transactions but those of transfers, for the proposer.
+        tips: Amount,
+        /// The base fee of the next block.
+        next_base_fee: u64,
+    },
 }
 
 /// What an event does to the money that is held for a submitter's runs.
@@ -230,7 +273,12 @@ impl Event {
             | Self::ValidatorVoted { .. }
             | Self::ValidatorChanged { .. }
             | Self::ValidatorSetActivated { .. }
-            | Self::RewardMinted { .. } => None,
+            | Self::RewardMinted { .. }
+            | Self::ForkVoted { .. }
+            | Self::ForkFixed { .. }
+            | Self::ParamVoted { .. }
+            | Self::ParamFixed { .. }
+            | Self::FeesCharged { .. } => None,
         }
     }
 
@@ -255,7 +303,12 @@ impl Event {
             | Self::ValidatorVoted { .. }
             | Self::ValidatorChanged { .. }
             | Self::ValidatorSetActivated { .. }
-            | Self::RewardMinted { .. } => None,
+            | Self::RewardMinted { .. }
+            | Self::ForkVoted { .. }
+            | Self::ForkFixed { .. }
+            | Self::ParamVoted { .. }
+            | Self::ParamFixed { .. }
+            | Self::FeesCharged { .. } => None,
         }
     }
 
@@ -284,7 +337,12 @@ impl Event {
             | Self::ValidatorVoted { .. }
             | Self::ValidatorChanged { .. }
             | Self::ValidatorSetActivated { .. }
-            | Self::RewardMinted { .. } => None,
+            | Self::RewardMinted { .. }
+            | Self::ForkVoted { .. }
+            | Self::ForkFixed { .. }
+            | Self::ParamVoted { .. }
+            | Self::ParamFixed { .. }
+            | Self::FeesCharged { .. } => None,
         }
     }
 }

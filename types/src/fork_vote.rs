@@ -1,23 +1,14 @@
-//! A vote for a fork that is to come: a TRANSFER of an account to itself with two members that no
-//! kind knows (docs/protocol.md section 8.1).
+//! A vote for the first fork that validators agree on, before there was a kind for it: a TRANSFER of an
+//! account to itself with two members that no kind knows (docs/protocol.md section 8.1).
 
 use crate::json::{self, Json};
 use crate::params::{INTEGER_MAX, JSON_DEPTH_MAX};
-use crate::{Amount, Body, Transaction};
+use crate::{Amount, Body, ForkVote, Transaction};
 
 /// The member that names the fork.
 pub(crate) const FORK_MEMBER: &str = "forkVote";
 /// The member with the height.
 pub(crate) const HEIGHT_MEMBER: &str = "forkHeight";
-
-/// A fork, and the first block in which its rules shall hold.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ForkVote {
-    /// The fork's name, such as `v7`.
-    pub fork: String,
-    /// The height.
-    pub height: u64,
-}
 
 impl ForkVote {
     /// Whether a transaction can be a vote. Cheap: its text is not parsed again.
@@ -76,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_built_as_a_vote_is_read_as_one() {
-        let envelope = Envelope { nonce: 3, timestamp: 5, chain_id: Some("c".to_owned()) };
+        let envelope = Envelope::new(3, 5, Some("c".to_owned()));
         let vote = ForkVote { fork: "v7".to_owned(), height: 200_000 };
         let unsigned = Unsigned::fork_vote(&vote, &key().public_key(), &envelope);
         let tx = parsed(unsigned.payload());

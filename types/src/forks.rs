@@ -9,6 +9,9 @@ pub struct Forks {
     pub v6: u64,
     /// VALIDATOR_VOTE; none where genesis does not name the fork: never.
     pub validator_vote: Option<u64>,
+    /// Fees, bonds and votes on parameters; none where genesis does not name the fork. Then the
+    /// validators may fix its height by votes, which stands in the state and not here.
+    pub v7: Option<u64>,
 }
 
 impl Forks {
@@ -18,10 +21,13 @@ impl Forks {
     /// The first block in which VALIDATOR_VOTE is valid; [`Forks::NEVER`] if none is.
     #[must_use]
     pub const fn validator_vote_from(&self) -> u64 {
-        match self.validator_vote {
-            Some(height) => height,
-            None => Self::NEVER,
-        }
+        height_or_never(self.validator_vote)
+    }
+
+    /// The first block with the rules of v7; [`Forks::NEVER`] if none has them.
+    #[must_use]
+    pub const fn v7_from(&self) -> u64 {
+        height_or_never(self.v7)
     }
 
     /// The first block in which the kind of `body` is valid; [`Forks::NEVER`] if none is.
@@ -31,7 +37,15 @@ impl Forks {
             None => 1,
             Some(Fork::V6) => self.v6,
             Some(Fork::ValidatorVote) => self.validator_vote_from(),
+            Some(Fork::V7) => self.v7_from(),
         }
+    }
+}
+
+const fn height_or_never(height: Option<u64>) -> u64 {
+    match height {
+        Some(height) => height,
+        None => Forks::NEVER,
     }
 }
 
@@ -42,6 +56,8 @@ pub enum Fork {
     V6,
     /// `validatorVote`.
     ValidatorVote,
+    /// `v7`.
+    V7,
 }
 
 impl Fork {
@@ -51,6 +67,17 @@ impl Fork {
         match self {
             Self::V6 => "v6",
             Self::ValidatorVote => "validatorVote",
+            Self::V7 => "v7",
+        }
+    }
+
+    /// Whether only genesis can fix its height. The height of any other fork may stand in the state,
+    /// so whether it is active shows only when a transaction is executed.
+    #[must_use]
+    pub const fn is_fixed_by_genesis(self) -> bool {
+        match self {
+            Self::V6 | Self::ValidatorVote => true,
+            Self::V7 => false,
         }
     }
 }

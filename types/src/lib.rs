@@ -24,18 +24,20 @@
 
 pub mod address;
 pub mod amount;
+pub mod bid;
 pub mod block;
 pub mod build;
 pub mod check;
 pub mod codec;
 pub mod error;
 pub mod event;
-pub mod fork_vote;
+mod fork_vote;
 pub mod forks;
 pub mod hash;
 pub mod ids;
 pub mod json;
 pub mod keys;
+pub mod late;
 pub mod params;
 pub mod records;
 pub mod text;
@@ -47,17 +49,18 @@ mod testing;
 
 pub use address::Address;
 pub use amount::Amount;
+pub use bid::Bid;
 pub use block::{Block, CommittedBlock, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
 pub use event::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
-pub use fork_vote::ForkVote;
 pub use forks::Forks;
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
+pub use late::Late;
 pub use params::Params;
 pub use records::{
     Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
     Supply, TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
-pub use tx::Body;
+pub use tx::{Body, ForkVote};

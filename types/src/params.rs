@@ -33,6 +33,14 @@ pub const FORK_VOTE_BLOCKS: u64 = 1_000_000;
 /// The most blocks that `forkDelayBlocks` may ask for: the rest of [`FORK_VOTE_BLOCKS`] is the time
 /// in which validators can agree on a height.
 pub const FORK_DELAY_BLOCKS_MAX: u64 = 500_000;
+/// The most bytes that members may take in a transaction from v7 on that neither its kind nor the
+/// envelope knows.
+pub const UNKNOWN_BYTES_MAX: usize = 256;
+/// The highest base fee, in micro-OMBRA per KiB.
+pub const BASE_FEE_MAX: u64 = 1_000_000_000;
+/// What a step, a claim and the end of a run may have without an inclusion fee, in bytes; and what a
+/// request pays for its run's claim and settlement.
+pub const RUN_BYTES: u64 = 2_048;
 /// The largest integer in a transaction: 2^53−1.
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 
@@ -79,6 +87,14 @@ pub struct Params {
     pub require_chain_id: bool,
     /// How many blocks ahead of its last vote the height of a fork must be at least.
     pub fork_delay_blocks: u64,
+    /// From v7 on: the lowest base fee, in micro-OMBRA per KiB.
+    pub base_fee_floor: u64,
+    /// From v7 on: the units of work that one block may take.
+    pub max_block_work: u64,
+    /// From v7 on: what the first MINER_REGISTER of an account burns.
+    pub register_fee: Amount,
+    /// From v7 on: what a SOCIAL_BLOB_INIT burns.
+    pub blob_init_fee: Amount,
 }
 
 impl Default for Params {
@@ -103,6 +119,10 @@ impl Default for Params {
             max_clock_skew_ms: 120_000,
             require_chain_id: false,
             fork_delay_blocks: 100_000,
+            base_fee_floor: 10,
+            max_block_work: 200_000,
+            register_fee: Amount::new(10_000),
+            blob_init_fee: Amount::new(1_000),
         }
     }
 }

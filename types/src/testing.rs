@@ -11,8 +11,8 @@ use crate::build::{Envelope, Unsigned};
 use crate::json::{self, Json};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, MinerRegister, ToolCall, Transfer, ValidatorVote,
-    WrittenAddress,
+    BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerRegister, ParamVote, ToolCall, Transfer,
+    ValidatorVote, WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, SizeLimits, Transaction,
@@ -83,7 +83,7 @@ impl Draft {
     /// The builder's members for `body`, from the golden wallet with nonce 6.
     pub(crate) fn of(body: &Body) -> Self {
         let key = golden_key();
-        let envelope = Envelope { nonce: 6, timestamp: 1_715_990_000_000, chain_id: None };
+        let envelope = Envelope::new(6, 1_715_990_000_000, None);
         let from = key.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
         let value = json::parse(unsigned.payload().as_bytes(), 8).unwrap();
@@ -230,6 +230,8 @@ fn other_bodies() -> Vec<Body> {
             power: 10,
             expires_at: 1_716_000_000_000,
         }),
+        Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 200_000 }),
+        Body::ParamVote(ParamVote { name: "baseFeeFloor".to_owned(), value: 20, height: 200_000 }),
     ]
 }
 
@@ -376,6 +378,10 @@ fn any_small_body() -> impl Strategy<Value = Body> {
             let candidate_key = PublicKey::new(key);
             Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
         }),
+        (any::<String>(), any_integer())
+            .prop_map(|(fork, height)| Body::ForkVote(ForkVote { fork, height })),
+        (any::<String>(), any_integer(), any_integer())
+            .prop_map(|(name, value, height)| Body::ParamVote(ParamVote { name, value, height })),
     ]
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::json::{self, Bounds, Json, ObjectWriter};
 use crate::params::JSON_DEPTH_MAX;
-use crate::tx::declare::Declared;
+use crate::tx::declare::{Declared, Members};
 use crate::tx::fields::Fields;
 use crate::tx::{BlobChunk, Body};
-use crate::{Address, Hash, Params, PublicKey, Rejection, Signature};
+use crate::{Address, Bid, Hash, Late, Params, PublicKey, Rejection, Signature};
 
 /// A transaction that parsed. Its signature has not been looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ pub struct Transaction {
     nonce: u64,
     timestamp: u64,
     chain_id: Option<Box<str>>,
+    bid: Late<Bid>,
+    unknown_bytes: usize,
     body: Body,
 }
 
@@ -142,6 +144,8 @@ impl Transaction {
         let chain_id = fields.optional_string("chainId")?.map(String::into_boxed_str);
         limits.check(type_name, &payload)?;
         let body = Body::read(type_name, fields)?;
+        let bid = Late::new(Bid::read(fields));
+        let unknown_bytes = fields.unknown_bytes(SEAL_KEYS);
         let hash = Hash::digest(payload.as_bytes());
         Ok(Self {
             payload: payload.into_boxed_str(),
@@ -154,6 +158,8 @@ impl Transaction {
             nonce,
             timestamp,
             chain_id,
+            bid,
+            unknown_bytes,
             body,
         })
     }
@@ -267,6 +273,25 @@ impl Transaction {
     #[must_use]
     pub fn chain_id(&self) -> Option<&str> {
         self.chain_id.as_deref()
+    }
+
+    /// What it offers for its place in a block, on a chain that asks a price for that.
+    #[must_use]
+    pub const fn bid(&self) -> &Late<Bid> {
+        &self.bid
+    }
+
+    /// Bytes that members take in the payload that neither the kind nor the envelope knows, keys,
+    /// colons and commas included.
+    #[must_use]
+    pub const fn unknown_bytes(&self) -> usize {
+        self.unknown_bytes
+    }
+
+    /// Bytes that count towards `maxBlockBytes`: the payload and the signature.
+    #[must_use]
+    pub const fn content_bytes(&self) -> usize {
+        self.payload.len().saturating_add(64)
     }
 
     /// What the transaction does.
@@ -408,6 +433,7 @@ pub(crate) fn build_payload(
     from: &str,
     public_key: &PublicKey,
     (nonce, timestamp): (u64, u64),
+    bid: &Bid,
     chain_id: Option<&str>,
 ) -> String {
     let mut payload = String::with_capacity(512);
@@ -418,6 +444,7 @@ pub(crate) fn build_payload(
     object.integer("nonce", nonce);
     object.integer("timestamp", timestamp);
     body.write_optional(&mut object);
+    bid.write_optional(&mut object);
     if let Some(chain_id) = chain_id {
         object.string("chainId", chain_id);
     }

@@ -116,11 +116,7 @@ impl Client {
             let other = OtherChain { expected: chain.clone(), got };
             return Err(ClientError::OtherChain(Box::new(other)));
         }
-        Ok(Envelope {
-            nonce: account.pending_nonce,
-            timestamp: timestamp_ms,
-            chain_id: Some(chain.chain_id.clone()),
-        })
+        Ok(Envelope::new(account.pending_nonce, timestamp_ms, Some(chain.chain_id.clone())))
     }
 }
 
@@ -144,7 +140,7 @@ mod tests {
     fn the_golden_transfer_has_the_published_hash_and_signature() {
         let to = "5bb5c50f185363cf913f93a18c6837c20d720a69".parse().unwrap();
         let transfer = Transfer::new(to, Amount::new(1_000_000), Amount::new(10_000));
-        let envelope = Envelope { nonce: 0, timestamp: 1_715_990_000_000, chain_id: None };
+        let envelope = Envelope::new(0, 1_715_990_000_000, None);
         let signed = Signed::new(&golden(), &envelope, &Body::Transfer(transfer));
         assert_eq!(
             "eb884fc4e54391df6b40a9f96ef5a301d80da83e043b15006550881389220b83",

@@ -210,7 +210,7 @@ impl Outbox {
         purpose: Purpose,
     ) -> Result<Parcel, Halt> {
         let chain_id = Some(self.chain().await?.chain_id.clone());
-        let envelope = Envelope { nonce, timestamp: self.clock.now_ms(), chain_id };
+        let envelope = Envelope::new(nonce, self.clock.now_ms(), chain_id);
         let signed = Signed::new(&self.key, &envelope, body);
         let (hash, text) = (signed.hash(), signed.text().to_owned());
         Ok(Parcel { nonce, hash, text, run, purpose })

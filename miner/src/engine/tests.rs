@@ -822,7 +822,7 @@ async fn a_miner_that_died_before_it_sent_a_filler_sends_it_with_one_for_the_gap
     let bench = died_with_gaps(3, &[0, 1]).await;
     let nothing = Transfer::new(key().address(), Amount::ZERO, Amount::ZERO);
     let (timestamp, chain_id) = (bench.clock.now_ms(), Some(CHAIN.into()));
-    let envelope = Envelope { nonce: 0, timestamp, chain_id };
+    let envelope = Envelope::new(0, timestamp, chain_id);
     let signed = Signed::new(&key(), &envelope, &Body::Transfer(nothing));
     let (hash, text) = (signed.hash(), signed.text().to_owned());
     let filler = Parcel { nonce: 0, hash, text, run: Hash::ZERO, purpose: Purpose::Filler };

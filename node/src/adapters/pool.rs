@@ -9,8 +9,8 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::{PendingState, SharedPending, StorageError, TxError, tables, view};
-use store::Snapshot;
+use state::{Base, PendingState, SharedPending, StorageError, TxError, tables, view};
+use store::{Pinned, Snapshot};
 use txpool::ports::{AdmitError, Extent, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
@@ -41,7 +41,7 @@ impl Pending {
     /// [`StorageError`] if the chain has no genesis yet.
     pub(crate) fn new(chain: Arc<Chain>) -> Result<Self, StorageError> {
         let rules = Arc::clone(&chain.spec().rules);
-        let state = Arc::new(SharedPending::new(chain.store().pin()?.into(), rules));
+        let state = Arc::new(SharedPending::new(base(chain.store().pin()?), rules)?);
         Ok(Self { chain, state, spent: Mutex::default() })
     }
 
@@ -82,6 +82,10 @@ impl Projected {
 /// The pool's handle on [`Pending`].
 pub(crate) struct PoolLedger(pub(crate) Arc<Pending>);
 
+fn base(pinned: Pinned) -> Base {
+    Base { height: pinned.height(), state: pinned.into() }
+}
+
 fn admit_error(error: TxError) -> AdmitError {
     match error {
         TxError::Rejected(reason) => AdmitError::Rejected(*reason),
@@ -107,16 +111,16 @@ impl PendingLedger for PoolLedger {
         self.0.state.lock().admit(tx).map_err(admit_error)
     }
 
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), PoolFault> {
-        let base = self.0.chain.store().pin().map_err(PoolFault::new)?;
-        let Some(last) = self.0.chain.recent(base.height()) else { return self.reset() };
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, PoolFault> {
+        let pinned = self.0.chain.store().pin().map_err(PoolFault::new)?;
+        let Some(last) = self.0.chain.recent(pinned.height()) else { return Ok(false) };
         let mut state = self.0.state.lock();
-        state.advance(base.into(), &last.block.transactions, credits).map_err(PoolFault::new)
+        state.advance(base(pinned), &last.block.transactions, credits).map_err(PoolFault::new)
     }
 
     fn reset(&mut self) -> Result<(), PoolFault> {
-        let base = self.0.chain.store().pin().map_err(PoolFault::new)?;
-        let spent = self.0.state.lock().reset(base.into());
+        let pinned = self.0.chain.store().pin().map_err(PoolFault::new)?;
+        let spent = self.0.state.lock().reset(base(pinned)).map_err(PoolFault::new)?;
         self.0.keep_spent(spent);
         Ok(())
     }

@@ -155,7 +155,7 @@ fn key(number: u8) -> Keypair {
 pub(crate) fn transfer(sender: u8, nonce: u64, micro: u64) -> String {
     let to = Keypair::from_seed(&[200; 32]).address();
     let fields = Transfer::new(to, Amount::new(micro), Amount::ZERO);
-    let envelope = Envelope { nonce, timestamp: now_ms(), chain_id: Some("test".to_owned()) };
+    let envelope = Envelope::new(nonce, now_ms(), Some("test".to_owned()));
     build_tx(&key(sender), &fields.into(), &envelope)
 }
 

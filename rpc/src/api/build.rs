@@ -168,7 +168,7 @@ impl Api {
             None => self.ports.projection.account(&address)?.nonce,
         };
         let timestamp = timestamp.unwrap_or_else(|| self.ports.clock.now_ms());
-        let envelope = Envelope { nonce, timestamp, chain_id: self.chain_id(chain_id) };
+        let envelope = Envelope::new(nonce, timestamp, self.chain_id(chain_id));
         Ok(Sender { from, public_key: public_key.0, envelope })
     }
 

@@ -160,7 +160,7 @@ pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String
 
 /// A signed transaction.
 pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
-    let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+    let envelope = Envelope::new(nonce, NOW, None);
     build::build_tx(key, body, &envelope)
 }
 

@@ -62,7 +62,7 @@ async fn what_can_be_executed_is_shown_however_many_senders_wait_for_a_nonce() {
     let (_, high, low) = texts.pop().unwrap();
     let text = |high, low, nonce| {
         let to = Transfer::new(key(1).address(), Amount::new(1), Amount::ZERO);
-        let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+        let envelope = Envelope::new(nonce, NOW, None);
         build_tx(&wide_key(high, low), &to.into(), &envelope)
     };
     let pending = tx(&text(high, low, 0));

@@ -183,7 +183,7 @@ impl World {
         bodies.push(Body::BlobFinalize(BlobFinalize { blob_id }));
         let first = Projection::account(self, &owner.address()).unwrap().nonce;
         for (nonce, body) in (first..).zip(&bodies) {
-            let envelope = Envelope { nonce, timestamp: NOW, chain_id: None };
+            let envelope = Envelope::new(nonce, NOW, None);
             self.accept(&build_tx(&owner, body, &envelope));
         }
         while !self.state().pending.is_empty() {
@@ -215,7 +215,7 @@ impl World {
     fn projected(&self) -> PendingState {
         let state = self.state();
         let rules = Arc::clone(state.chain.rules());
-        let mut projected = PendingState::new(state.chain.state().still(), rules);
+        let mut projected = PendingState::new(state.chain.base(), rules).unwrap();
         for tx in &state.pending {
             // This node's pool takes what no block would.
             projected.admit(tx).ok();

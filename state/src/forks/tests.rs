@@ -29,7 +29,7 @@ fn parsed(text: &str) -> Transaction {
 }
 
 fn vote(voter: u8, fork: &str, height: u64) -> Transaction {
-    let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: None };
+    let envelope = Envelope::new(0, 1, None);
     let vote = ForkVote { fork: fork.to_owned(), height };
     parsed(Unsigned::fork_vote(&vote, &key(voter).public_key(), &envelope).payload())
 }

@@ -9,6 +9,7 @@ use super::Memory;
 use crate::block::{BlockBuilder, BlockError, Executed, Parent, require};
 use crate::chain::Chain;
 use crate::error::StorageError;
+use crate::pending::Base;
 
 /// A chain's rules, its state after the last block, and where the next one goes. It has no state
 /// tree: the root after a block is made of the block's hash.
@@ -47,6 +48,12 @@ impl MemoryChain {
     #[must_use]
     pub const fn state(&self) -> &Arc<Memory> {
         &self.state
+    }
+
+    /// The state after the last block, for what waits for the next one. It stands still.
+    #[must_use]
+    pub fn base(&self) -> Base {
+        Base { state: self.state.still(), height: self.tip.height }
     }
 
     /// The last block, on which the next one stands.

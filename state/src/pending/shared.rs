@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use types::CheckedTx;
 
-use super::{NOBODY, PendingState};
+use super::{Base, NOBODY, PendingState};
 use crate::chain::{Chain, Context};
 use crate::error::{StorageError, TxError};
+use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::TableId;
 use crate::view::{Range, RawRow, Read, Still};
@@ -19,16 +20,16 @@ const TRIES_MAX: usize = 3;
 /// A [`PendingState`] that several threads use.
 #[derive(Debug)]
 pub struct SharedPending {
-    chain: Arc<Chain>,
     state: Mutex<PendingState>,
 }
 
 impl SharedPending {
     /// Nothing pending on top of `base`.
-    #[must_use]
-    pub fn new(base: Still, chain: Arc<Chain>) -> Self {
-        let state = Mutex::new(PendingState::new(base, Arc::clone(&chain)));
-        Self { chain, state }
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn new(base: Base, chain: Arc<Chain>) -> Result<Self, StorageError> {
+        PendingState::new(base, chain).map(|state| Self { state: Mutex::new(state) })
     }
 
     /// The state, for as long as the guard lives.
@@ -51,8 +52,8 @@ impl SharedPending {
         for _ in 0..TRIES_MAX {
             let moment = Arc::new(Moment::of(self));
             let base: Arc<dyn Read> = Arc::<Moment>::clone(&moment);
-            let chain = &*self.chain;
-            let ctx = Context { chain, height, timestamp, proposer: NOBODY, position: 0 };
+            let rules = &*moment.rules;
+            let ctx = Context { rules, height, timestamp, proposer: NOBODY, position: 0 };
             let answer = simulate(tx, &base, &ctx);
             if !moment.is_over.load(Ordering::Relaxed) {
                 return answer.map(super::without_nobody);
@@ -66,6 +67,7 @@ impl SharedPending {
 struct Moment {
     shared: Arc<SharedPending>,
     base: Still,
+    rules: Arc<Rules>,
     changes: u64,
     /// Whether a row was asked for too late: then no answer counts.
     is_over: AtomicBool,
@@ -75,8 +77,9 @@ impl Moment {
     fn of(shared: &Arc<SharedPending>) -> Self {
         let state = shared.lock();
         let (base, changes) = (state.base.clone(), state.changes);
+        let rules = Arc::new(state.rules.of_block());
         let (shared, is_over) = (Arc::clone(shared), AtomicBool::new(false));
-        Self { shared, base, changes, is_over }
+        Self { shared, base, rules, changes, is_over }
     }
 
     /// The state, if it still is that of this moment.

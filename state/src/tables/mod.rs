@@ -24,6 +24,10 @@
 //! validator_history         first height u64                             set that decides from there
 //! blob_pieces               blob id (text)                               Pieces
 //! blob_remains              blob id (text)                               Pieces
+//! forks                f    name of a fork (text)                        FixedFork
+//! params               p    name of a parameter (text)                   ParamRow
+//! fees                 e    (one row)                                    FeeRow
+//! rule_votes           o    voter's address | subject (text)             RuleVote
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST.
@@ -34,6 +38,7 @@ use types::{
     SetMember, Step, Supply, TxLocation, ValidatorSets,
 };
 
+use crate::forks::FixedFork;
 use crate::pieces::Pieces;
 use crate::table::{Table, TableId};
 
@@ -262,8 +267,89 @@ impl Table for BlobRemains {
     type Value = Pieces;
 }
 
+/// Forks whose heights are fixed, by name, from v7 on. No row is deleted.
+#[derive(Debug)]
+pub struct ForkRows;
+impl Table for ForkRows {
+    const ID: TableId = TableId::authenticated(22, "forks", b'f');
+    type Key = String;
+    type Value = FixedFork;
+}
+
+/// A parameter that votes can change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ParamRow {
+    /// The value that holds.
+    pub value: u64,
+    /// The value that was voted for, until it holds.
+    pub next: Option<NextValue>,
+}
+
+/// A value that a parameter will have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NextValue {
+    /// The value.
+    pub value: u64,
+    /// The first block with it.
+    pub height: u64,
+}
+
+impl ParamRow {
+    /// The value in a block.
+    #[must_use]
+    pub fn at(&self, height: u64) -> u64 {
+        self.next.filter(|next| next.height <= height).map_or(self.value, |next| next.value)
+    }
+}
+
+/// Parameters that votes can change, by name, from v7 on.
+#[derive(Debug)]
+pub struct ParamRows;
+impl Table for ParamRows {
+    const ID: TableId = TableId::authenticated(23, "params", b'p');
+    type Key = String;
+    type Value = ParamRow;
+}
+
+/// What a place in the next block costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FeeRow {
+    /// The base fee, in micro-OMBRA per KiB.
+    pub base_fee: u64,
+}
+
+/// The base fee, from v7 on: one row.
+#[derive(Debug)]
+pub struct Fees;
+impl Table for Fees {
+    const ID: TableId = TableId::authenticated(24, "fees", b'e');
+    type Key = ();
+    type Value = FeeRow;
+}
+
+/// A validator's vote for a fork or for a value of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RuleVote {
+    /// The value that a parameter shall have; 0 for a fork.
+    pub value: u64,
+    /// The first block in which the fork's rules, or the value, shall hold.
+    pub height: u64,
+    /// The block with the vote.
+    pub at: u64,
+}
+
+/// Votes that count for forks and parameters, by voter and subject ([`crate::rule_votes`]), from v7 on.
+/// The row with the empty subject says in which block the validator voted last.
+#[derive(Debug)]
+pub struct RuleVotes;
+impl Table for RuleVotes {
+    const ID: TableId = TableId::authenticated(25, "rule_votes", b'o');
+    type Key = (Address, String);
+    type Value = RuleVote;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 21] = [
+pub const ALL: [TableId; 25] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -285,16 +371,28 @@ pub const ALL: [TableId; 21] = [
     ValidatorHistory::ID,
     BlobPieces::ID,
     BlobRemains::ID,
+    ForkRows::ID,
+    ParamRows::ID,
+    Fees::ID,
+    RuleVotes::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 7] = [
+pub const READ_BY_CHECKS: [TableId; 10] = [
     Accounts::ID,
     Runs::ID,
+    Miners::ID,
     Blobs::ID,
     BlobPieces::ID,
     Turns::ID,
     Validators::ID,
     ValidatorVotes::ID,
+    ForkRows::ID,
+    RuleVotes::ID,
 ];
+
+/// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those
+/// of genesis.
+pub const READ_FOR_RULES: [TableId; 4] =
+    [ForkRows::ID, ParamRows::ID, Fees::ID, crate::forks::FixedForks::ID];

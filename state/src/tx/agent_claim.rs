@@ -2,6 +2,7 @@
 //!
 //! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, MINER_EXCLUDED, in this order.
 
+use types::params::RUN_BYTES;
 use types::tx::AgentClaim;
 use types::{Address, Code, Event, Rejection, Run, RunStatus, Transaction};
 
@@ -22,6 +23,10 @@ pub(crate) struct Plan {
 impl Kind for AgentClaim {
     type Plan = Plan;
 
+    fn charged_bytes(size: u64) -> u64 {
+        size.saturating_sub(RUN_BYTES)
+    }
+
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;
         runs::require_pending(&run)?;
@@ -38,7 +43,7 @@ impl Kind for AgentClaim {
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut run, miner } = plan;
         let agent_run_id = run.agent_run_id;
-        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.claim_ttl_ms)?;
+        let deadline = runs::deadline(ctx.timestamp, ctx.rules.params.claim_ttl_ms)?;
         run.miner = Some(miner);
         run.claimed_at = Some(ctx.timestamp);
         run.claim = Some(ctx.location());

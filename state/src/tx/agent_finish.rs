@@ -3,6 +3,7 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_ACTIVE, NOT_RUN_MINER, SETTLEMENT_MISMATCH, BLOB_NOT_FOUND,
 //! BLOB_NOT_FINAL, in this order.
 
+use types::params::RUN_BYTES;
 use types::tx::AgentFinish;
 use types::{Address, Amount, Code, Event, Rejection, Run, RunStatus, Settlement, Transaction};
 
@@ -24,6 +25,10 @@ pub(crate) struct Plan {
 
 impl Kind for AgentFinish {
     type Plan = Plan;
+
+    fn charged_bytes(size: u64) -> u64 {
+        size.saturating_sub(RUN_BYTES)
+    }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;

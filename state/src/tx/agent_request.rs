@@ -3,13 +3,15 @@
 //! Refused with RUN_ID_MISMATCH, RUN_EXISTS, BLOB_NOT_FOUND, BLOB_NOT_FINAL, in this order.
 
 use types::ids::compute_agent_run_id;
+use types::params::RUN_BYTES;
 use types::tx::AgentRequest;
 use types::{Address, Amount, Code, Event, Hash, Rejection, Run, RunStatus, Transaction};
 
 use super::{Cost, Kind, blobs};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::rules::Rules;
 use crate::tables::{Deadlines, Runs, RunsByConversation, RunsByStatus, RunsBySubmitter};
 use crate::view::{self, Read};
 use crate::{ledger, runs};
@@ -26,8 +28,13 @@ pub(crate) struct Plan {
 impl Kind for AgentRequest {
     type Plan = Plan;
 
-    fn cost(&self, _: &Chain) -> Cost {
-        Cost { field: "maxFee", total: Some(self.max_fee) }
+    /// A request pays for the claim and the settlement of its run, too.
+    fn charged_bytes(size: u64) -> u64 {
+        size.saturating_add(RUN_BYTES)
+    }
+
+    fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "maxFee", total: Some(self.max_fee) })
     }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
@@ -51,7 +58,7 @@ impl Kind for AgentRequest {
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.pending_ttl_ms)?;
+        let deadline = runs::deadline(ctx.timestamp, ctx.rules.params.pending_ttl_ms)?;
         let run = plan.into_run(ctx, deadline);
         let (id, request) = (run.agent_run_id, run.request);
         ledger::hold(draft, run.max_fee)?;

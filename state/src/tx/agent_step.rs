@@ -3,7 +3,7 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_ACTIVE, NOT_RUN_MINER, STEP_OUT_OF_ORDER, STEP_LIMIT,
 //! TOKENS_LIMIT, ESCROW_EXHAUSTED, in this order.
 
-use types::params::AGENT_NETWORK_FEE_PER_STEP;
+use types::params::{AGENT_NETWORK_FEE_PER_STEP, RUN_BYTES};
 use types::tx::AgentStep;
 use types::{
     Address, Amount, Code, Event, Hash, Params, Rejection, Run, RunStatus, Step, Transaction,
@@ -28,6 +28,10 @@ pub(crate) struct Plan {
 impl Kind for AgentStep {
     type Plan = Plan;
 
+    fn charged_bytes(size: u64) -> u64 {
+        size.saturating_sub(RUN_BYTES)
+    }
+
     fn check(
         &self,
         tx: &Transaction,
@@ -37,7 +41,7 @@ impl Kind for AgentStep {
         let mut run = runs::find(state, &self.agent_run_id)?;
         runs::require_worker(&run, tx.from())?;
         check_index(&run, self.step_index)?;
-        run.tokens_out = add_tokens(&run, self.output_tokens, &ctx.chain.params)?;
+        run.tokens_out = add_tokens(&run, self.output_tokens, &ctx.rules.params)?;
         run.step_count = add_step(&run)?;
         run.last_step_index = Some(self.step_index);
         run.steps_digest = extend_digest(&run.steps_digest, &tx.hash());
@@ -48,7 +52,7 @@ impl Kind for AgentStep {
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { run, miner, step_index, output_tokens } = plan;
         let agent_run_id = run.agent_run_id;
-        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.step_ttl_ms)?;
+        let deadline = runs::deadline(ctx.timestamp, ctx.rules.params.step_ttl_ms)?;
         let (tx, timestamp) = (ctx.location(), ctx.timestamp);
         let step = Step { step_index, output_tokens, tx, timestamp };
         draft.put::<Steps>(&(agent_run_id, step_index), &step);

@@ -8,11 +8,12 @@ use types::tx::BlobChunk;
 use types::{Amount, Blob, Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::pieces::{self, Pieces};
+use crate::rules::Rules;
 use crate::table::Table;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs};
 use crate::view::Read;
@@ -29,8 +30,8 @@ pub(crate) struct Plan {
 impl Kind for BlobChunk {
     type Plan = Plan;
 
-    fn cost(&self, chain: &Chain) -> Cost {
-        Cost { field: "balance", total: Some(chain.params.blob_fee_per_chunk) }
+    fn cost(&self, _: &Transaction, _: &dyn Read, rules: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "balance", total: Some(rules.params.blob_fee_per_chunk) })
     }
 
     fn check(
@@ -48,7 +49,7 @@ impl Kind for BlobChunk {
         }
         check_size(self, &blob)?;
         blobs::require_owner(&blob, tx.from())?;
-        let (data, fee) = (self.chunk_data.clone(), ctx.chain.params.blob_fee_per_chunk);
+        let (data, fee) = (self.chunk_data.clone(), ctx.rules.params.blob_fee_per_chunk);
         Ok(Plan { blob, pieces, index, data, fee })
     }
 

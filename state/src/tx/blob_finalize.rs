@@ -46,7 +46,7 @@ impl Kind for BlobFinalize {
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut blob } = plan;
-        let deadline = runs::deadline(blob.created_at, ctx.chain.params.blob_ttl_ms)?;
+        let deadline = runs::deadline(blob.created_at, ctx.rules.params.blob_ttl_ms)?;
         draft.delete::<Deadlines>(&(deadline, Deadlines::BLOB, blob.blob_id.clone()));
         blob.is_final = true;
         draft.put::<Blobs>(&blob.blob_id, &blob);

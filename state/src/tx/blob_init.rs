@@ -3,12 +3,14 @@
 //! Refused with BLOB_EXISTS.
 
 use types::tx::BlobInit;
-use types::{Address, Blob, Code, Event, Rejection, Transaction};
+use types::{Address, Amount, Blob, Code, Event, Rejection, Transaction};
 
-use super::Kind;
+use super::{Cost, Kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::rules::Rules;
 use crate::runs;
 use crate::tables::{Blobs, Deadlines};
 use crate::view::{self, Read};
@@ -16,24 +18,35 @@ use crate::view::{self, Read};
 /// The blob to be created.
 pub(crate) struct Plan {
     owner: Address,
+    fee: Amount,
     body: BlobInit,
 }
 
 impl Kind for BlobInit {
     type Plan = Plan;
 
-    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+    fn cost(&self, _: &Transaction, _: &dyn Read, rules: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "balance", total: Some(fee(rules)) })
+    }
+
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Plan, TxError> {
         if view::contains::<Blobs>(state, &self.blob_id)? {
             let id = &self.blob_id;
             return Err(Rejection::new(Code::BlobExists, "blobId", id, "a new id").into());
         }
-        Ok(Plan { owner: tx.from(), body: self.clone() })
+        Ok(Plan { owner: tx.from(), fee: fee(ctx.rules), body: self.clone() })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { owner, body } = plan;
+        let Plan { owner, fee, body } = plan;
+        ledger::burn(draft, fee)?;
         let Self { blob_id, content_type, total_bytes, total_chunks, content_hash } = body;
-        let deadline = runs::deadline(ctx.timestamp, ctx.chain.params.blob_ttl_ms)?;
+        let deadline = runs::deadline(ctx.timestamp, ctx.rules.params.blob_ttl_ms)?;
         draft.insert::<Deadlines>(&(deadline, Deadlines::BLOB, blob_id.clone()), &());
         let blob = Blob {
             blob_id,
@@ -50,4 +63,9 @@ impl Kind for BlobInit {
         draft.put::<Blobs>(&blob.blob_id, &blob);
         Ok(Event::BlobAnnounced { blob_id: blob.blob_id })
     }
+}
+
+/// `blobInitFee` from v7 on.
+const fn fee(rules: &Rules) -> Amount {
+    if rules.is_v7() { rules.params.blob_init_fee } else { Amount::ZERO }
 }

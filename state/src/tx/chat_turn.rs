@@ -7,9 +7,10 @@ use types::tx::ChatTurn;
 use types::{Code, Event, Hash, Rejection, Transaction};
 
 use super::{Cost, Kind, blobs};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::rules::Rules;
 use crate::tables::{ConversationTurns, Runs, TurnPlace, Turns};
 use crate::view::{self, Read};
 use crate::{ledger, runs};
@@ -23,8 +24,8 @@ pub(crate) struct Plan {
 impl Kind for ChatTurn {
     type Plan = Plan;
 
-    fn cost(&self, _: &Chain) -> Cost {
-        Cost { field: "balance", total: Some(CHAT_TURN_FEE) }
+    fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "balance", total: Some(CHAT_TURN_FEE) })
     }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {

@@ -1,15 +1,18 @@
-//! What is the same for every kind: the fork, the nonce, the sender's balance, and that nothing is
-//! written before everything is checked (docs/protocol.md section 9).
+//! What is the same for every kind: the fork, the nonce, the inclusion fee, the sender's balance, and
+//! that nothing is written before everything is checked (docs/protocol.md section 9).
 
-use types::check::fork_not_active;
-use types::{Account, Address, Code, Event, Rejection, Transaction};
+use types::check::{check_v7, fork_not_active};
+use types::{Account, Address, Amount, Bid, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::fees::inclusion_fee;
+use crate::rules::Rules;
 use crate::tables::Accounts;
 use crate::view::{self, Read};
+use crate::{ledger, rule_votes};
 
 /// A transaction that may be applied to the very state on which it was checked.
 pub(crate) struct Planned<P> {
@@ -17,7 +20,29 @@ pub(crate) struct Planned<P> {
     /// The sender's account with the nonce raised and the cost taken. Written before the kind is
     /// applied, which may credit the same account.
     account: Account,
+    charge: Charge,
     plan: P,
+}
+
+/// What a transaction pays for its place in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Charge {
+    /// The inclusion fee, burned. Of one that waits in the pool, what is set aside for it.
+    pub(crate) inclusion: Amount,
+    /// What the proposer gets, beside the fee of a transfer.
+    pub(crate) tip: Amount,
+    /// For how many bytes the inclusion fee is paid.
+    pub(crate) bytes: u64,
+    /// Whether it is a validator's vote that costs no inclusion fee.
+    pub(crate) is_free_vote: bool,
+}
+
+impl Charge {
+    /// What a block with this base fee takes less than was set aside.
+    pub(crate) fn unused(&self, base_fee: Option<u64>) -> Option<Amount> {
+        let taken = inclusion_fee(self.bytes, base_fee?);
+        self.inclusion.checked_sub(taken).filter(|unused| !unused.is_zero())
+    }
 }
 
 /// Checks everything that needs state.
@@ -28,23 +53,47 @@ pub(crate) fn check<K: Kind>(
     ctx: &Context<'_>,
 ) -> Result<Planned<K::Plan>, TxError> {
     check_fork(tx, ctx)?;
+    let bid = bid(tx, ctx.rules)?;
     let sender = tx.from();
     let account = view::get::<Accounts>(state, &sender)?.unwrap_or_default();
     let nonce = next_nonce(tx, &account)?;
-    let account = Account { nonce, ..pay(&account, kind.cost(ctx.chain))? };
+    let charge = charge::<K>(tx, bid, state, ctx)?;
+    let cost = kind.cost(tx, state, ctx.rules)?;
+    let account = Account { nonce, ..pay(&account, &charge, cost)? };
     let plan = kind.check(tx, state, ctx)?;
-    Ok(Planned { sender, account, plan })
+    Ok(Planned { sender, account, charge, plan })
 }
 
-/// Checks that the sender has the money that the kind costs.
+/// Checks that the sender has the money that the transaction costs.
 pub(crate) fn check_funds<K: Kind>(
     kind: &K,
     tx: &Transaction,
     state: &dyn Read,
-    chain: &Chain,
+    ctx: &Context<'_>,
 ) -> Result<(), TxError> {
     let account = view::get::<Accounts>(state, &tx.from())?.unwrap_or_default();
-    Ok(pay(&account, kind.cost(chain)).map(drop)?)
+    let charge = charge::<K>(tx, bid(tx, ctx.rules)?, state, ctx)?;
+    let cost = kind.cost(tx, state, ctx.rules)?;
+    Ok(pay(&account, &charge, cost).map(drop)?)
+}
+
+/// What a transaction would pay for its place in the block.
+pub(crate) fn charge<K: Kind>(
+    tx: &Transaction,
+    bid: Option<&Bid>,
+    state: &dyn Read,
+    ctx: &Context<'_>,
+) -> Result<Charge, TxError> {
+    let Some((price, bid)) = ctx.rules.price.zip(bid) else { return Ok(Charge::default()) };
+    let tip = bid.tip.unwrap_or(Amount::ZERO);
+    if K::IS_VOTE && rule_votes::is_free(state, &tx.from(), ctx.height)? {
+        let inclusion = Amount::ZERO;
+        return Ok(Charge { inclusion, tip, bytes: 0, is_free_vote: true });
+    }
+    let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
+    let bytes = K::charged_bytes(size);
+    let inclusion = price.inclusion(bid, bytes)?;
+    Ok(Charge { inclusion, tip, bytes, is_free_vote: false })
 }
 
 /// Checks and applies. A refusal leaves the draft as it was.
@@ -53,9 +102,11 @@ pub(crate) fn execute<K: Kind>(
     tx: &Transaction,
     draft: &mut Draft,
     ctx: &Context<'_>,
-) -> Result<Event, TxError> {
+) -> Result<(Event, Charge), TxError> {
     let planned = check(kind, tx, draft, ctx)?;
-    apply::<K>(planned, draft, ctx).map_err(TxError::from)
+    let charge = planned.charge;
+    let event = apply::<K>(planned, draft, ctx)?;
+    Ok((event, charge))
 }
 
 fn apply<K: Kind>(
@@ -63,17 +114,27 @@ fn apply<K: Kind>(
     draft: &mut Draft,
     ctx: &Context<'_>,
 ) -> Result<Event, StorageError> {
-    let Planned { sender, account, plan } = planned;
+    let Planned { sender, account, charge, plan } = planned;
     draft.put::<Accounts>(&sender, &account);
+    ledger::burn(draft, charge.inclusion)?;
+    ledger::pay_proposer(draft, ctx, charge.tip)?;
+    if charge.is_free_vote {
+        rule_votes::mark(draft, sender, ctx.height);
+    }
     K::apply(plan, draft, ctx)
 }
 
 fn check_fork(tx: &Transaction, ctx: &Context<'_>) -> Result<(), Rejection> {
-    let from = ctx.chain.forks.active_from(tx.body());
+    let from = ctx.rules.forks.active_from(tx.body());
     if ctx.height >= from {
         return Ok(());
     }
     Err(fork_not_active(tx, ctx.height, from))
+}
+
+/// What the transaction offers for its place; none before v7, when it may say there what it likes.
+fn bid<'tx>(tx: &'tx Transaction, rules: &Rules) -> Result<Option<&'tx Bid>, Rejection> {
+    if rules.is_v7() { check_v7(tx, &rules.params).map(Some) } else { Ok(None) }
 }
 
 fn next_nonce(tx: &Transaction, account: &Account) -> Result<u64, TxError> {
@@ -88,9 +149,11 @@ fn next_nonce(tx: &Transaction, account: &Account) -> Result<u64, TxError> {
     Ok(expected.checked_add(1).ok_or(LAST)?)
 }
 
-fn pay(account: &Account, Cost { field, total }: Cost) -> Result<Account, Rejection> {
+fn pay(account: &Account, charge: &Charge, cost: Cost) -> Result<Account, Rejection> {
+    let Cost { field, total } = cost;
     let available = account.balance;
-    let Some(needed) = total else {
+    let place = charge.inclusion.checked_add(charge.tip);
+    let Some(needed) = total.zip(place).and_then(|(total, place)| total.checked_add(place)) else {
         let expected = format_args!("at most {available}");
         return Err(Rejection::new(
             Code::InsufficientBalance,
@@ -102,6 +165,11 @@ fn pay(account: &Account, Cost { field, total }: Cost) -> Result<Account, Reject
     };
     match available.checked_sub(needed) {
         Some(balance) => Ok(Account { balance, ..*account }),
-        None => Err(Rejection::insufficient_balance(field, needed, available)),
+        None if place.is_none_or(Amount::is_zero) => {
+            Err(Rejection::insufficient_balance(field, needed, available))
+        }
+        None => Err(Rejection::insufficient_balance(field, needed, available)
+            .with("inclusionFee", charge.inclusion)
+            .with("tip", charge.tip)),
     }
 }

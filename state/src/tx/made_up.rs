@@ -20,6 +20,7 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::memory::Memory;
+use crate::rules::Rules;
 use crate::table::{Table, TableId};
 use crate::tables::{self, Accounts};
 use crate::view::{self, Read};
@@ -61,8 +62,8 @@ struct Plan {
 impl Kind for AgentRegister {
     type Plan = Plan;
 
-    fn cost(&self, _: &Chain) -> Cost {
-        Cost { field: "deposit", total: Some(DEPOSIT) }
+    fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "deposit", total: Some(DEPOSIT) })
     }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
@@ -107,7 +108,7 @@ fn state() -> Arc<Memory> {
 fn envelope_of(nonce: u64) -> Transaction {
     let candidate_key = key().public_key();
     let body = Body::ValidatorVote(ValidatorVote { candidate_key, power: 1, expires_at: 1 });
-    let envelope = Envelope { nonce, timestamp: 0, chain_id: None };
+    let envelope = Envelope::new(nonce, 0, None);
     let from = key().address().to_string();
     let unsigned = Unsigned::build(&body, &from, &key().public_key(), &envelope);
     let limits = SizeLimits::from(&Params::default());
@@ -117,7 +118,8 @@ fn envelope_of(nonce: u64) -> Transaction {
 fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<(), Code> {
     let chain = chain();
     let proposer = Address::default();
-    let ctx = Context { chain: &chain, height, timestamp: 77, proposer, position: 0 };
+    let rules = Rules::at(&chain, &**state, height).unwrap();
+    let ctx = Context { rules: &rules, height, timestamp: 77, proposer, position: 0 };
     let mut draft = Draft::new(Arc::<Memory>::clone(state));
     let kind = AgentRegister { name: name.to_owned() };
     match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx) {

@@ -14,17 +14,21 @@ mod blob_init;
 pub(crate) mod blobs;
 mod chat_turn;
 pub(crate) mod envelope;
+mod fork_vote;
 #[cfg(test)]
 mod made_up;
 mod miner_register;
+mod param_vote;
 mod transfer;
 mod validator_vote;
+mod votes;
 
 use types::{Amount, Event, Transaction};
 
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::rules::Rules;
 use crate::view::Read;
 
 /// What every kind provides. Fork, nonce and balance are checked by the [`envelope`] before the
@@ -34,10 +38,24 @@ pub(crate) trait Kind {
     /// because sender, receiver, submitter, miner and proposer may be the same account.
     type Plan;
 
-    /// What the transaction takes from its sender.
-    fn cost(&self, chain: &Chain) -> Cost {
-        let _ = chain;
-        Cost::NOTHING
+    /// Whether validators vote with it: from v7 on the first such transaction of a validator in each
+    /// block costs no inclusion fee.
+    const IS_VOTE: bool = false;
+
+    /// For how many bytes the inclusion fee is paid, of a transaction of this size.
+    fn charged_bytes(size: u64) -> u64 {
+        size
+    }
+
+    /// What the transaction takes from its sender, besides the inclusion fee and the tip.
+    fn cost(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        rules: &Rules,
+    ) -> Result<Cost, StorageError> {
+        let _ = (tx, state, rules);
+        Ok(Cost::NOTHING)
     }
 
     /// The rules that need state, in the order of docs/protocol.md section 9.

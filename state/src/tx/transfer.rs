@@ -4,10 +4,11 @@ use types::tx::Transfer;
 use types::{Address, Amount, Event, Transaction};
 
 use super::{Cost, Kind};
-use crate::chain::{Chain, Context};
+use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
+use crate::rules::Rules;
 use crate::view::Read;
 
 /// What moves.
@@ -20,8 +21,8 @@ pub(crate) struct Plan {
 impl Kind for Transfer {
     type Plan = Plan;
 
-    fn cost(&self, _: &Chain) -> Cost {
-        Cost { field: "amount", total: self.amount.checked_add(self.fee) }
+    fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
+        Ok(Cost { field: "amount", total: self.amount.checked_add(self.fee) })
     }
 
     fn check(&self, _: &Transaction, _: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {

@@ -9,7 +9,7 @@ use types::params::{VALIDATOR_VOTE_TTL_MS_MAX, VALIDATOR_VOTES_MAX, VALIDATORS_M
 use types::tx::ValidatorVote;
 use types::{Address, Code, Event, OpenVote, PublicKey, Rejection, SetMember, Transaction};
 
-use super::Kind;
+use super::{Kind, votes};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
@@ -29,15 +29,12 @@ pub(crate) struct Plan {
 impl Kind for ValidatorVote {
     type Plan = Plan;
 
+    const IS_VOTE: bool = true;
+
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let Self { candidate_key: candidate, power, expires_at } = *self;
         let voter = tx.from();
-        let sets = validators::sets(state)?;
-        let sets = sets.filter(|sets| validators::power_of(&sets.current, &voter) > 0);
-        let Some(sets) = sets else {
-            let expected = "the address of a validator of the next block";
-            return Err(Rejection::new(Code::NotValidator, "from", voter, expected).into());
-        };
+        let sets = votes::require_validator(state, voter)?;
         check_change(validators::latest(&sets), candidate, power)?;
         let open = others_of(state, &voter, &candidate)?;
         if open >= VALIDATOR_VOTES_MAX {

@@ -10,7 +10,7 @@ use state::table::Table;
 use state::table::TableId;
 use state::tables::{BlobChunks, Blobs};
 use state::view::{Range, RawRow, Read, Still};
-use state::{PendingState, PushError, SharedPending, StorageError, TxError};
+use state::{Base, PendingState, PushError, SharedPending, StorageError, TxError};
 use types::tx::{AgentFinish, BlobInit};
 use types::{Account, Address, Amount, Body, CheckedTx, Credit, Hash, RunStatus};
 
@@ -22,7 +22,7 @@ use crate::world::{
 };
 
 fn fresh(world: &World) -> PendingState {
-    PendingState::new(world.memory.still(), Arc::clone(&world.chain))
+    PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap()
 }
 
 fn tx(world: &World, pending: &PendingState, who: Who, body: &Body) -> CheckedTx {
@@ -50,7 +50,7 @@ fn a_whole_run_may_wait_together() {
     let late = tx(&world, &pending, BOB, &claim(BOB, run));
     assert!(matches!(pending.admit(&late), Err(TxError::Rejected(_))));
     assert_eq!(pending.len(), 4);
-    drop(pending.reset(world.memory.still()));
+    drop(pending.reset(world.still()).unwrap());
     assert!(pending.is_empty() && pending.run(&run).unwrap().is_none());
 }
 
@@ -102,8 +102,8 @@ impl Read for Failing {
 fn a_fault_in_the_middle_of_a_transaction_leaves_nothing_of_it() {
     let world = World::new();
     let failing = Failing { below: Arc::clone(&world.memory), account: BOB.address() };
-    let failing = Still::vouched(Arc::new(failing));
-    let mut pending = PendingState::new(failing, Arc::clone(&world.chain));
+    let failing = Base { state: Still::vouched(Arc::new(failing)), height: 0 };
+    let mut pending = PendingState::new(failing, Arc::clone(&world.chain)).unwrap();
     pending.admit(&tx(&world, &pending, ALICE, &transfer(MINER, 1, 0))).unwrap();
     let before = pending.account(ALICE.address()).unwrap();
     // The sender has paid when the receiver cannot be read.
@@ -227,7 +227,7 @@ fn commit_some(
         let credit = credits.entry(address).or_default();
         *credit = credit.checked_add(amount).unwrap();
     }
-    pending.advance(world.memory.still(), &included, &credits).unwrap();
+    assert!(pending.advance(world.still(), &included, &credits).unwrap());
     let mut again = fresh(world);
     for tx in &rest {
         again.admit(tx).unwrap();
@@ -295,7 +295,7 @@ fn a_blob_of_other_bytes_is_refused_as_soon_as_its_hash_is_known() {
     let refused = world.builder().push(&finalize).unwrap_err();
     assert!(matches!(&refused, PushError::Rejected(it) if it.code().as_str() == "BLOB_HASH"));
     world.next_block();
-    drop(pending.reset(world.memory.still()));
+    drop(pending.reset(world.still()).unwrap());
     let refused = pending.check(&finalize).unwrap_err();
     assert!(matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "BLOB_HASH"));
 }
@@ -319,8 +319,9 @@ impl Read for NoBytes {
 fn neither_pool_nor_simulation_reads_the_bytes_of_a_blob() {
     let mut world = World::new();
     let bytes = begun_blob(&mut world, &[7; 400_001]);
-    let base = Still::vouched(Arc::new(NoBytes(Arc::clone(&world.memory))));
-    let mut pending = PendingState::new(base, Arc::clone(&world.chain));
+    let state = Still::vouched(Arc::new(NoBytes(Arc::clone(&world.memory))));
+    let base = Base { state, height: world.parent.height };
+    let mut pending = PendingState::new(base, Arc::clone(&world.chain)).unwrap();
     let again = tx(&world, &pending, ALICE, &blob_chunk("b", 0, &bytes[..400_000]));
     let refused = pending.check(&again).unwrap_err();
     assert!(matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "BLOB_CHUNK"));
@@ -334,7 +335,7 @@ fn neither_pool_nor_simulation_reads_the_bytes_of_a_blob() {
 #[test]
 fn a_simulation_that_is_overtaken_answers_for_one_moment() {
     let world = World::new();
-    let shared = Arc::new(SharedPending::new(world.memory.still(), Arc::clone(&world.chain)));
+    let shared = Arc::new(SharedPending::new(world.still(), Arc::clone(&world.chain)).unwrap());
     let pay = |nonce, to| world.tx(ALICE, nonce, &transfer(to, 5, 0)).unwrap();
     shared.lock().admit(&pay(0, BOB)).unwrap();
     // Simulations of the next nonce, while another thread admits and forgets a transaction of it.
@@ -344,7 +345,7 @@ fn a_simulation_that_is_overtaken_answers_for_one_moment() {
         let admitting = scope.spawn(|| {
             for _ in 0..2_000 {
                 let mut state = shared.lock();
-                drop(state.reset(world.memory.still()));
+                drop(state.reset(world.still()).unwrap());
                 state.admit(&pay(0, BOB)).unwrap();
                 drop(state);
                 shared.lock().admit(&other).unwrap();

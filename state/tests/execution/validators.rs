@@ -200,7 +200,7 @@ fn a_change_that_is_decided_is_voted_on_as_made() {
 #[test]
 fn the_pool_gives_the_same_answers_as_a_block() {
     let mut world = four();
-    let mut pending = PendingState::new(world.memory.still(), Arc::clone(&world.chain));
+    let mut pending = PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap();
     for body in [vote(Who(9), 1), vote(Who(9), 2)] {
         let nonce = pending.account(ALICE.address()).unwrap().nonce;
         let tx = world.tx(ALICE, nonce, &body).unwrap();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use state::tables::{Accounts, Runs};
 use state::{
-    BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent, PushError,
-    Read, TxError, execute, execute_block, invariants, view,
+    Base, BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
+    PushError, Read, Rules, TxError, execute, execute_block, invariants, view,
 };
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_unsigned};
@@ -56,6 +56,8 @@ pub struct World {
     pub memory: Arc<Memory>,
     pub parent: Parent,
     blocks: MemoryChain,
+    /// The rules of the open block.
+    rules: Rules,
     open: Option<BlockBuilder>,
 }
 
@@ -80,6 +82,11 @@ impl World {
         Self::begin(params, forks, &[])
     }
 
+    /// A chain with these forks, decided by these validators.
+    pub fn with_forks(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
+        Self::begin(params, forks, validators)
+    }
+
     fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
         let validators = validators.iter().map(|(who, power)| member(*who, *power)).collect();
         let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks, validators });
@@ -88,13 +95,15 @@ impl World {
         let genesis_hash = Hash::digest(b"genesis");
         let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
         let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
-        let mut world = Self { chain, memory, parent, blocks, open: None };
+        let rules = Rules::at(&chain, &*memory, 1).unwrap();
+        let mut world = Self { chain, memory, parent, blocks, rules, open: None };
         world.open(SECOND);
         world
     }
 
     fn open(&mut self, after_ms: u64) {
         let now = self.parent.timestamp.checked_add(after_ms).unwrap();
+        self.rules = Rules::at(&self.chain, &*self.memory, self.parent.height + 1).unwrap();
         self.open = Some(self.blocks.begin(PROPOSER.address(), now).unwrap());
     }
 
@@ -106,6 +115,11 @@ impl World {
     /// The committed state.
     pub fn base(&self) -> Arc<dyn Read> {
         Arc::<Memory>::clone(&self.memory)
+    }
+
+    /// The committed state, standing still.
+    pub fn still(&self) -> Base {
+        self.blocks.base()
     }
 
     pub fn builder(&mut self) -> &mut BlockBuilder {
@@ -179,7 +193,7 @@ impl World {
     /// The same without any check.
     pub fn unchecked_tx(&self, who: Who, nonce: u64, body: &Body) -> Transaction {
         let key = who.key();
-        let envelope = Envelope { nonce, timestamp: START, chain_id: None };
+        let envelope = Envelope::new(nonce, START, None);
         let from = who.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
         let limits = SizeLimits::from(&self.chain.params);
@@ -222,7 +236,7 @@ impl World {
 
     pub fn context(&self) -> Context<'_> {
         Context {
-            chain: &self.chain,
+            rules: &self.rules,
             height: self.parent.height + 1,
             timestamp: self.parent.timestamp + SECOND,
             proposer: PROPOSER.address(),
@@ -375,7 +389,12 @@ pub trait Swept {
 impl Swept for Executed {
     fn swept(&self) -> Vec<Event> {
         let is_told = |event: &Event| {
-            !matches!(event, Event::RewardMinted { .. } | Event::ValidatorSetActivated { .. })
+            !matches!(
+                event,
+                Event::RewardMinted { .. }
+                    | Event::ValidatorSetActivated { .. }
+                    | Event::FeesCharged { .. }
+            )
         };
         self.events.end.iter().filter(|event| is_told(event)).cloned().collect()
     }

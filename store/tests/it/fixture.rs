@@ -54,7 +54,7 @@ impl Wallet {
 
     /// Signs the next transaction. Taken as checked: signatures are not the subject here.
     pub(crate) fn tx(&mut self, body: &Body) -> CheckedTx {
-        let envelope = Envelope { nonce: self.nonce, timestamp: TIME, chain_id: None };
+        let envelope = Envelope::new(self.nonce, TIME, None);
         self.nonce += 1;
         let limits = SizeLimits::from(&Params::default());
         let tx = match self.seal {

@@ -28,7 +28,7 @@ fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
 }
 
 fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {
-    let envelope = Envelope { nonce: wallet.nonce, timestamp: 1, chain_id: None };
+    let envelope = Envelope::new(wallet.nonce, 1, None);
     wallet.nonce += 1;
     let vote = ForkVote { fork: "v7".to_owned(), height };
     let text = Unsigned::fork_vote(&vote, &wallet.key.public_key(), &envelope).sign(&wallet.key);

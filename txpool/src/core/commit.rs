@@ -100,7 +100,9 @@ impl Touched {
             | Event::BlobChunkStored { blob_id, is_as_announced: Some(false), .. } => {
                 self.blobs.insert(blob_id.clone());
             }
-            Event::ValidatorChanged { .. } | Event::ValidatorSetActivated { .. } => {
+            Event::ValidatorChanged { .. }
+            | Event::ValidatorSetActivated { .. }
+            | Event::ForkFixed { .. } => {
                 self.validators = true;
             }
             // Effects that the transaction has in every block, and credits, which are told apart.
@@ -116,7 +118,12 @@ impl Touched {
             | Event::BlobChunkStored { .. }
             | Event::BlobFinalized { .. }
             | Event::ValidatorVoted { .. }
-            | Event::RewardMinted { .. } => {}
+            | Event::RewardMinted { .. }
+            | Event::ForkVoted { .. }
+            | Event::ParamVoted { .. }
+            // Changed parameters, and a base fee that has grown too far, are the ledger's to say.
+            | Event::ParamFixed { .. }
+            | Event::FeesCharged { .. } => {}
         }
     }
 
@@ -211,7 +218,7 @@ impl Core {
             return self.reset_ledger().map(|()| true);
         }
         match self.ledger.advance(credits) {
-            Ok(()) => Ok(true),
+            Ok(is_right) => Ok(is_right),
             Err(fault) => {
                 tracing::error!(%fault, "the pool's draft could not follow a block");
                 Ok(false)

@@ -52,7 +52,7 @@ impl EventSink for Anything {
 
 fn first_of(number: u8) -> CheckedTx {
     let body = Body::Transfer(Transfer::new(Address::default(), Amount::ZERO, Amount::ZERO));
-    let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: None };
+    let envelope = Envelope::new(0, 1, None);
     let text = build_tx(&Keypair::from_seed(&[number; 32]), &body, &envelope);
     let limits = SizeLimits::from(&Params::default());
     CheckedTx::trust(Transaction::parse(text.as_bytes(), &limits).unwrap())

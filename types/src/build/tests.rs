@@ -6,7 +6,7 @@ use crate::testing::{bodies, golden_key, limits};
 use crate::{Body, Code, Transaction};
 
 fn envelope() -> Envelope {
-    Envelope { nonce: 6, timestamp: 1_715_990_000_000, chain_id: None }
+    Envelope::new(6, 1_715_990_000_000, None)
 }
 
 fn keys(text: &str) -> Vec<String> {
@@ -126,7 +126,7 @@ fn a_vote_has_its_golden_payload_and_hash() {
     let key = golden_key();
     let from = key.address().to_string();
     let body = crate::testing::body("VALIDATOR_VOTE");
-    let envelope = Envelope { nonce: 0, timestamp: 1_715_990_000_000, chain_id: None };
+    let envelope = Envelope::new(0, 1_715_990_000_000, None);
     let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
     let expected = concat!(
         r#"{"type":"VALIDATOR_VOTE","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,

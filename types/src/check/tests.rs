@@ -9,7 +9,7 @@ use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
 const CHAIN: &str = "test-chain";
 
 fn rules(params: &Params) -> StaticRules<'_> {
-    let forks = Forks { v6: 10, validator_vote: Some(10) };
+    let forks = Forks { v6: 10, validator_vote: Some(10), v7: Some(10) };
     StaticRules { chain_id: CHAIN, params, forks, height: 10 }
 }
 
@@ -115,8 +115,11 @@ fn a_fork_gates_its_kinds_and_no_other() {
         let tx = Draft::of(&body).parse().unwrap();
         let kind = body.type_name();
         for (forks, is_gated) in [
-            (Forks { v6: 5, validator_vote: Some(0) }, body.fork() == Some(Fork::V6)),
-            (Forks { v6: 0, validator_vote: Some(5) }, body.fork() == Some(Fork::ValidatorVote)),
+            (Forks { v6: 5, validator_vote: Some(0), v7: Some(5) }, body.fork() == Some(Fork::V6)),
+            (
+                Forks { v6: 0, validator_vote: Some(5), v7: Some(5) },
+                body.fork() == Some(Fork::ValidatorVote),
+            ),
         ] {
             let early = StaticRules { forks, height: 4, ..rules(&params) };
             let refused = verify_one(tx.clone(), &early).err().map(|refusal| refusal.code());
@@ -200,7 +203,7 @@ fn the_transactions_of_several_blocks_get_the_answers_of_each_block_alone() {
     let params = Params::default();
     let keys: Vec<Keypair> = (0..5).map(|seed| Keypair::from_seed(&[seed; 32])).collect();
     let tx = |number: usize| {
-        let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: None };
+        let envelope = Envelope::new(0, 1, None);
         let mut text = build_tx(&keys[number % 5], &bodies()[number % 11], &envelope);
         if number % 97 == 3 {
             let end = text.len() - 2;

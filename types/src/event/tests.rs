@@ -61,7 +61,7 @@ fn every_event() -> Vec<(Event, String)> {
         (Event::BlobAnnounced { blob_id: blob_id() }, blob.clone()),
         (stored, format!("{blob} 03000000 01 01")),
         (Event::BlobFinalized { blob_id: blob_id() }, blob.clone()),
-        (Event::BlobDropped { blob_id: blob_id() }, blob),
+        (Event::BlobDropped { blob_id: blob_id() }, blob.clone()),
         (Event::ValidatorVoted { public_key: KEY, power: 3 }, format!("{key} {}", number(3))),
         (
             Event::ValidatorChanged { public_key: KEY, power: 3, height: 4 },
@@ -69,6 +69,20 @@ fn every_event() -> Vec<(Event, String)> {
         ),
         (Event::ValidatorSetActivated { height: 4 }, number(4)),
         (Event::RewardMinted { amount }, number(1)),
+        (Event::ForkVoted { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
+        (Event::ForkFixed { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
+        (
+            Event::ParamVoted { name: blob_id(), value: 3, height: 4 },
+            format!("{blob} {} {}", number(3), number(4)),
+        ),
+        (
+            Event::ParamFixed { name: blob_id(), value: 3, height: 4 },
+            format!("{blob} {} {}", number(3), number(4)),
+        ),
+        (
+            Event::FeesCharged { base_fee: 3, burned: amount, tips: fee, next_base_fee: 4 },
+            [3, 1, 2, 4].map(number).join(" "),
+        ),
     ]
 }
 

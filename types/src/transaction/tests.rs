@@ -35,7 +35,7 @@ fn vectors_of_supported_kinds_parse_verify_and_build_again() {
         assert_eq!(tx.from(), tx.public_key().address(), "{name}");
         assert_eq!(tx.to_json(), text, "{name}");
 
-        let envelope = Envelope { nonce: tx.nonce(), timestamp: tx.timestamp(), chain_id: None };
+        let envelope = Envelope::new(tx.nonce(), tx.timestamp(), None);
         let built = Unsigned::build(tx.body(), &tx.from_text(), &tx.public_key(), &envelope);
         assert_eq!(built.sign(&golden_key()), text, "{name}");
     }
@@ -224,7 +224,7 @@ proptest! {
     ) {
         let key = golden_key();
         let from = format!("{}{}", if has_prefix { "ox" } else { "" }, key.address());
-        let envelope = Envelope { nonce, timestamp, chain_id };
+        let envelope = Envelope::new(nonce, timestamp, chain_id);
         let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
         let text = unsigned.sign(&key);
 

@@ -78,6 +78,7 @@ macro_rules! declare {
     };
     (
         $(#[doc = $doc:literal])+
+        $(#[derive($derived:ident)])?
         object $object:ident {
             required {
                 $(
@@ -96,7 +97,7 @@ macro_rules! declare {
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, PartialEq, Eq, Debug)]
+        #[derive(Clone, PartialEq, Eq, Debug $(, $derived)?)]
         pub struct $object {
             $($(#[doc = $required_doc])+ pub $required: $required_type,)*
             $($(#[doc = $optional_doc])+ pub $optional: Option<$optional_type>,)*

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::json::Json;
+use crate::json::{Json, write_string};
 use crate::params::INTEGER_MAX;
 use crate::text::ParseTextError;
 use crate::{Amount, Hash, Rejection};
@@ -20,6 +20,8 @@ pub(crate) struct Fields<'a, 'b> {
     path: Path<'a>,
     /// Where the next search begins.
     next: Cell<usize>,
+    /// Which of the first 64 members somebody asked for, a bit each.
+    asked: Cell<u64>,
 }
 
 /// Where an object is, for messages.
@@ -46,7 +48,9 @@ impl<'a, 'b> Fields<'a, 'b> {
 
     fn at(value: &'a Json<'b>, path: Path<'a>) -> Result<Self, Rejection> {
         match value {
-            Json::Object(members) => Ok(Self { members, path, next: Cell::new(0) }),
+            Json::Object(members) => {
+                Ok(Self { members, path, next: Cell::new(0), asked: Cell::new(0) })
+            }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
                 let field = match path {
                     Path::Outermost => "transaction".to_owned(),
@@ -71,7 +75,18 @@ impl<'a, 'b> Fields<'a, 'b> {
     fn find(&self, key: &str) -> Option<&'a Json<'b>> {
         let position = self.position(key)?;
         self.next.set(position.saturating_add(1));
+        self.asked.set(self.asked.get() | bit(position));
         self.members.get(position).map(|(_, value)| value)
+    }
+
+    /// Bytes that the members nobody asked for take in the canonical text, but for `known` ones.
+    pub(crate) fn unknown_bytes(&self, known: &[&str]) -> usize {
+        let asked = self.asked.get();
+        let is_unknown = |(position, (key, _)): &(usize, &(Cow<'b, str>, Json<'b>))| {
+            asked & bit(*position) == 0 && !known.contains(&&**key)
+        };
+        let unknown = self.members.iter().enumerate().filter(is_unknown);
+        unknown.map(|(_, (key, value))| member_bytes(key, value)).fold(0, usize::saturating_add)
     }
 
     fn error(&self, key: &str, got: impl Display, expected: impl Display) -> Rejection {
@@ -169,4 +184,20 @@ impl<'a, 'b> Fields<'a, 'b> {
         let items = self.array(key)?.iter().enumerate();
         items.map(|(index, item)| read(&Fields::at(item, Path::Element(key, index))?)).collect()
     }
+}
+
+/// The bit of a member; none for those behind the 64th, which count as unknown. No kind has as many.
+fn bit(position: usize) -> u64 {
+    u32::try_from(position)
+        .ok()
+        .and_then(|position| 1_u64.checked_shl(position))
+        .unwrap_or_default()
+}
+
+/// What a member takes in the canonical text: key, colon, value, and the comma beside it.
+fn member_bytes(key: &str, value: &Json<'_>) -> usize {
+    let mut text = String::new();
+    write_string(key, &mut text);
+    value.write_to(&mut text);
+    text.len().saturating_add(2)
 }

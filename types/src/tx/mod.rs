@@ -14,7 +14,9 @@ mod blob_init;
 mod chat_turn;
 pub(crate) mod declare;
 pub(crate) mod fields;
+mod fork_vote;
 mod miner_register;
+mod param_vote;
 pub mod spec;
 mod transfer;
 mod validator_vote;
@@ -59,6 +61,10 @@ pub(crate) trait Kind: Declared {
     fn payee(&self, sender: Address) -> Option<Address> {
         let _ = sender;
         None
+    }
+    /// Whether a member of the kind itself is what the block's proposer gets.
+    fn has_own_tip(&self) -> bool {
+        false
     }
 }
 
@@ -154,6 +160,8 @@ kinds! { $;
     blob_chunk::BlobChunk,
     blob_finalize::BlobFinalize,
     validator_vote::ValidatorVote,
+    fork_vote::ForkVote,
+    param_vote::ParamVote,
 }
 
 fn unsupported(type_name: &str) -> Rejection {
@@ -191,6 +199,12 @@ impl Body {
     #[must_use]
     pub fn payee(&self, sender: Address) -> Option<Address> {
         for_kind!(self, fields => fields.payee(sender))
+    }
+
+    /// Whether a member of the kind itself is what the block's proposer gets: then there is no `tip`.
+    #[must_use]
+    pub fn has_own_tip(&self) -> bool {
+        for_kind!(self, fields => fields.has_own_tip())
     }
 
     pub(crate) fn write_required(&self, out: &mut ObjectWriter<'_>) {

@@ -33,4 +33,8 @@ impl Kind for Transfer {
     fn payee(&self, _: Address) -> Option<Address> {
         Some(self.to.address)
     }
+
+    fn has_own_tip(&self) -> bool {
+        true
+    }
 }

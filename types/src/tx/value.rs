@@ -37,7 +37,7 @@ pub(crate) trait Value: Sized {
 }
 
 /// Reads the optional member `name`.
-pub(super) fn read_optional<T: Value>(
+pub(crate) fn read_optional<T: Value>(
     fields: &Fields<'_, '_>,
     name: &str,
 ) -> Result<Option<T>, Rejection> {

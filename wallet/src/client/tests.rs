@@ -18,7 +18,7 @@ use script::{Script, refusal};
 const SOON: Duration = Duration::from_secs(20);
 
 fn signed(nonce: u64) -> Signed {
-    let envelope = Envelope { nonce, timestamp: 1, chain_id: Some("test".into()) };
+    let envelope = Envelope::new(nonce, 1, Some("test".into()));
     let body = Body::AgentCancel(AgentCancel { agent_run_id: Hash::ZERO });
     Signed::new(&Keypair::from_seed(&[7; 32]), &envelope, &body)
 }

@@ -165,7 +165,7 @@ impl State {
     /// A transaction with the key's next nonce.
     pub(super) fn signed(&self, key: &Keypair, body: &Body) -> CheckedTx {
         let (nonce, chain_id) = (self.account(&key.address()).nonce, Some(CHAIN.to_owned()));
-        let envelope = Envelope { nonce, timestamp: self.now_ms, chain_id };
+        let envelope = Envelope::new(nonce, self.now_ms, chain_id);
         self.parse(&build_tx(key, body, &envelope)).unwrap()
     }
 

@@ -103,7 +103,7 @@ fn bodies_without_options() -> Vec<Body> {
 
 /// The signed object with all members that it can have.
 fn whole(body: &Body) -> Map<String, Value> {
-    let envelope = Envelope { nonce: 0, timestamp: 1, chain_id: Some(text()) };
+    let envelope = Envelope::new(0, 1, Some(text()));
     serde_json::from_str(&build_tx(&key(), body, &envelope)).expect("an object")
 }
 

@@ -66,7 +66,7 @@ fn a_validator_has_so_many_open_votes() {
 
 #[test]
 fn votes_wait_for_their_fork() {
-    let world = World::with(Params::default(), Forks { v6: 0, validator_vote: Some(2) });
+    let world = World::with(Params::default(), Forks { v6: 0, validator_vote: Some(2), v7: None });
     let early = world.refusal(ALICE, 0, &vote(BOB, 1));
     assert_eq!(early.code().as_str(), "FORK_NOT_ACTIVE");
     assert_eq!(early.expected(), "block 2 or later");

@@ -141,13 +141,13 @@ impl TestChain {
         account_in(&**self.blocks.lock().chain.state(), address)
     }
 
-    fn state(&self) -> Still {
-        self.blocks.lock().chain.state().still()
+    fn base(&self) -> Base {
+        self.blocks.lock().chain.base()
     }
 
     fn pending(&self) -> PendingState {
         let blocks = self.blocks.lock();
-        PendingState::new(blocks.chain.state().still(), Arc::clone(blocks.chain.rules()))
+        PendingState::new(blocks.chain.base(), Arc::clone(blocks.chain.rules())).unwrap()
     }
 }
 
@@ -223,19 +223,22 @@ impl PendingLedger for TestDraft {
         Ok(())
     }
 
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
+    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
         self.fail_if_broken()?;
         let last = self.chain.blocks.lock().last.clone();
-        self.draft.advance(self.chain.state(), &last, credits).map_err(Fault::new)?;
+        let base = self.chain.base();
+        let is_right = self.draft.advance(base, &last, credits).map_err(Fault::new)?;
         let included = self.chain.included.lock();
         self.admitted.retain(|tx| !included.contains(&tx.hash()));
-        self.assert_right();
-        Ok(())
+        if is_right {
+            self.assert_right();
+        }
+        Ok(is_right)
     }
 
     fn reset(&mut self) -> Result<(), Fault> {
         self.fail_if_broken()?;
-        drop(self.draft.reset(self.chain.state()));
+        drop(self.draft.reset(self.chain.base()).map_err(Fault::new)?);
         self.admitted.clear();
         Ok(())
     }

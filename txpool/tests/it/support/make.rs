@@ -52,7 +52,7 @@ impl Make<'_> {
 
     pub(crate) fn text(self, body: &Body) -> String {
         let Self { key, nonce, timestamp } = self;
-        build_tx(key, body, &Envelope { nonce, timestamp, chain_id: None })
+        build_tx(key, body, &Envelope::new(nonce, timestamp, None))
     }
 
     fn tx(self, body: &Body) -> CheckedTx {

@@ -83,7 +83,7 @@ impl Delivery {
         let timestamp = given.timestamp.unwrap_or_else(now_ms);
         if let Some(nonce) = given.nonce.filter(|_| self.args.print) {
             let chain_id = Some(self.sender.signer().chain_id_offline()?);
-            return Ok(Envelope { nonce, timestamp, chain_id });
+            return Ok(Envelope::new(nonce, timestamp, chain_id));
         }
         let mut envelope = self.sender.envelope(timestamp).await?;
         envelope.nonce = given.nonce.unwrap_or(envelope.nonce);

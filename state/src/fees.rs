@@ -1,0 +1,74 @@
+//! What a place in a block costs (docs/protocol.md section 13): the inclusion fee of one transaction,
+//! and how the base fee follows demand.
+
+use types::params::BASE_FEE_MAX;
+use types::{Amount, Bid, Code, Params, Rejection};
+
+/// The base fee that holds in a block, in micro-OMBRA per KiB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Price {
+    /// What a block takes.
+    pub base_fee: u64,
+    /// For the pool: the base fee up to which it sets money of waiting transactions aside.
+    pub reserve: Option<u64>,
+}
+
+impl Price {
+    /// The price that a block takes.
+    #[must_use]
+    pub const fn of_block(base_fee: u64) -> Self {
+        Self { base_fee, reserve: None }
+    }
+
+    /// What `charged` bytes cost at this price; of the pool's price, what it sets aside for them.
+    ///
+    /// # Errors
+    /// FEE_ABOVE_MAX if the base fee is above what the bid allows.
+    pub(crate) fn inclusion(self, bid: &Bid, charged: u64) -> Result<Amount, Rejection> {
+        let highest = bid.highest();
+        let base_fee = Amount::new(self.base_fee);
+        if base_fee > highest {
+            let expected = format_args!("at least {base_fee}, the base fee");
+            return Err(Rejection::new(Code::FeeAboveMax, "maxBaseFee", highest, expected)
+                .with("baseFee", base_fee));
+        }
+        let rate = self.reserve.map_or(base_fee, |reserve| Amount::new(reserve).min(highest));
+        Ok(inclusion_fee(charged, rate.max(base_fee).get()))
+    }
+}
+
+/// `ceil(charged × base fee / 1024)`, in micro-OMBRA.
+#[must_use]
+pub fn inclusion_fee(charged: u64, base_fee: u64) -> Amount {
+    let product = u128::from(charged).saturating_mul(u128::from(base_fee));
+    Amount::new(u64::try_from(product.div_ceil(1_024)).unwrap_or(u64::MAX))
+}
+
+/// What a block used of what it may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Used {
+    /// Bytes of payloads and signatures.
+    pub bytes: u64,
+    /// Units of work.
+    pub work: u64,
+}
+
+/// The base fee of the block after one that used so much.
+#[must_use]
+pub fn next_base_fee(base_fee: u64, used: Used, params: &Params) -> u64 {
+    let max_bytes = u64::from(params.max_block_bytes);
+    let target = u128::from(max_bytes / 2).max(1);
+    let work = u128::from(used.work).saturating_mul(u128::from(max_bytes));
+    let work = work.checked_div(u128::from(params.max_block_work)).unwrap_or(0);
+    let used = u128::from(used.bytes).max(work).min(target.saturating_mul(2));
+    let difference = used.abs_diff(target);
+    let step = u128::from(base_fee).saturating_mul(difference);
+    let step = step.checked_div(target).unwrap_or(0) / 64;
+    let step = if difference == 0 { 0 } else { u64::try_from(step).unwrap_or(u64::MAX).max(1) };
+    let next =
+        if used > target { base_fee.saturating_add(step) } else { base_fee.saturating_sub(step) };
+    next.clamp(params.base_fee_floor.min(BASE_FEE_MAX), BASE_FEE_MAX)
+}
+
+#[cfg(test)]
+mod tests;

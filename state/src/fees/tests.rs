@@ -1,0 +1,68 @@
+//! The published series of base fees, and fees of single transactions.
+
+use types::Bid;
+
+use super::*;
+
+/// What the specification of the market gives.
+const VECTORS: &str = include_str!("vectors.json");
+
+fn number(value: &serde_json::Value) -> u64 {
+    value.as_u64().unwrap()
+}
+
+fn vectors(name: &str) -> Vec<serde_json::Value> {
+    let all: serde_json::Value = serde_json::from_str(VECTORS).unwrap();
+    all[name].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_base_fee_follows_the_published_series() {
+    // The series were made with this floor.
+    let params = Params { base_fee_floor: 50, ..Params::default() };
+    for series in vectors("baseFee") {
+        let mut base_fee = number(&series["from"]);
+        let blocks = series["sizes_work"].as_array().unwrap().iter();
+        for (block, expected) in blocks.zip(series["then"].as_array().unwrap()) {
+            let used = Used { bytes: number(&block[0]), work: number(&block[1]) };
+            base_fee = next_base_fee(base_fee, used, &params);
+            assert_eq!(base_fee, number(expected), "{}", series["note"]);
+        }
+    }
+}
+
+#[test]
+fn the_inclusion_fee_is_rounded_up_as_published() {
+    for vector in vectors("inclusionFee") {
+        let size = number(&vector["payloadBytes"]) + 64;
+        let fee = inclusion_fee(size, number(&vector["baseFee"]));
+        assert_eq!(fee.to_string(), vector["fee"].as_str().unwrap(), "{vector}");
+    }
+    assert_eq!(inclusion_fee(u64::MAX, u64::MAX), Amount::MAX, "no overflow");
+}
+
+#[test]
+fn the_base_fee_keeps_to_its_floor_and_its_ceiling() {
+    let params = Params::default();
+    assert_eq!(next_base_fee(10, Used::default(), &params), 10);
+    let raised = Params { base_fee_floor: 100, ..Params::default() };
+    assert_eq!(next_base_fee(10, Used::default(), &raised), 100, "a raised floor holds at once");
+    let full = Used { bytes: u64::MAX, work: u64::MAX };
+    assert_eq!(next_base_fee(BASE_FEE_MAX, full, &params), BASE_FEE_MAX);
+}
+
+#[test]
+fn a_bid_below_the_base_fee_waits_and_the_pool_sets_aside_what_the_bid_allows() {
+    let bid = |highest| Bid { max_base_fee: Some(Amount::new(highest)), tip: None };
+    let price = Price { base_fee: 100, reserve: Some(400) };
+    let refusal = price.inclusion(&bid(99), 1_024).unwrap_err();
+    assert_eq!(refusal.code(), Code::FeeAboveMax);
+    assert_eq!(
+        refusal.message(),
+        "Base fee above maxBaseFee: maxBaseFee is 99, expected at least 100, the base fee"
+    );
+    let set_aside = |highest| price.inclusion(&bid(highest), 1_024).unwrap().get();
+    assert_eq!((set_aside(100), set_aside(300), set_aside(1_000)), (100, 300, 400));
+    let taken = Price::of_block(100).inclusion(&Bid::default(), 1_024).unwrap();
+    assert_eq!(taken.get(), 100, "a block takes the base fee, whatever the bid");
+}

@@ -1,0 +1,83 @@
+//! The parameters that validators may change by PARAM_VOTE, and their bounds (docs/protocol.md section
+//! 5.13).
+
+use types::{Amount, Params};
+
+/// A parameter that votes can change.
+#[derive(Clone, Copy, Debug)]
+pub struct Changeable {
+    /// Its name in genesis and in votes.
+    pub name: &'static str,
+    /// The least value that may be voted for.
+    pub min: u64,
+    /// The greatest.
+    pub max: u64,
+    get: fn(&Params) -> u64,
+    set: fn(&mut Params, u64),
+}
+
+impl Changeable {
+    /// Its value.
+    #[must_use]
+    pub fn get(&self, params: &Params) -> u64 {
+        (self.get)(params)
+    }
+
+    /// Gives it a value.
+    pub(crate) fn set(&self, params: &mut Params, value: u64) {
+        (self.set)(params, value);
+    }
+
+    /// The parameter of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        CHANGEABLE.iter().find(|param| param.name == name)
+    }
+}
+
+/// The least and the greatest time that a run may be kept waiting.
+const TTL: (u64, u64) = (30_000, 86_400_000);
+/// The least and the greatest fee of a single record, in micro-OMBRA.
+const FEE: (u64, u64) = (0, 10_000_000);
+
+/// Every parameter that votes can change.
+pub const CHANGEABLE: [Changeable; 9] = [
+    integer("baseFeeFloor", (1, 1_000_000), |p| p.base_fee_floor, |p, v| p.base_fee_floor = v),
+    integer("maxBlockWork", (20_000, 2_000_000), |p| p.max_block_work, |p, v| p.max_block_work = v),
+    integer("registerFee", FEE, |p| p.register_fee.get(), |p, v| p.register_fee = Amount::new(v)),
+    integer("blobInitFee", FEE, |p| p.blob_init_fee.get(), |p, v| p.blob_init_fee = Amount::new(v)),
+    integer(
+        "blobFeePerChunk",
+        FEE,
+        |p| p.blob_fee_per_chunk.get(),
+        |p, v| p.blob_fee_per_chunk = Amount::new(v),
+    ),
+    integer("pendingTtlMs", TTL, |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
+    integer("claimTtlMs", TTL, |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
+    integer("stepTtlMs", TTL, |p| p.step_ttl_ms, |p, v| p.step_ttl_ms = v),
+    integer(
+        "minBlockIntervalMs",
+        (20, 10_000),
+        |p| p.min_block_interval_ms,
+        |p, v| p.min_block_interval_ms = v,
+    ),
+];
+
+const fn integer(
+    name: &'static str,
+    (min, max): (u64, u64),
+    get: fn(&Params) -> u64,
+    set: fn(&mut Params, u64),
+) -> Changeable {
+    Changeable { name, min, max, get, set }
+}
+
+/// What a whole set of parameters breaks, if anything: no single bound, but a rule between two of them.
+#[must_use]
+pub fn conflict(params: &Params) -> Option<(&'static str, String)> {
+    if params.min_block_interval_ms > params.heartbeat_ms {
+        let expected = format!("at most {}, heartbeatMs", params.heartbeat_ms);
+        return Some(("minBlockIntervalMs", expected));
+    }
+    None
+}

@@ -1,0 +1,134 @@
+//! The rules of one block: the numbers of the protocol as they are then, which forks are active, and
+//! what a place in the block costs.
+//!
+//! ```text
+//!   genesis ─────────────┐
+//!   votes counted before ├─▶ height of v7 ──▶ block v7 writes forks, params, fees (and validators)
+//!   v7 (state::forks)    ┘                    later blocks read them, votes change them
+//! ```
+//!
+//! Before v7 the rules are those of genesis. A block reads them once, before its transactions.
+
+use types::{Forks, Params};
+
+use crate::chain::Chain;
+use crate::draft::Draft;
+use crate::error::StorageError;
+use crate::fees::Price;
+use crate::forks::{FixedFork, FixedForks};
+use crate::params::CHANGEABLE;
+use crate::tables::{FeeRow, Fees, ForkRows, ParamRow, ParamRows};
+use crate::validators;
+use crate::view::{self, Range, Read};
+
+/// The name of the fork under which these rows stand.
+pub const V7: &str = "v7";
+
+/// The rules of one block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rules {
+    /// The numbers of the protocol.
+    pub params: Params,
+    /// The heights of the forks, as far as they are fixed.
+    pub forks: Forks,
+    /// What a place in the block costs; none before v7.
+    pub price: Option<Price>,
+}
+
+impl Rules {
+    /// The rules of block `height`, on the state of the block before.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn at(chain: &Chain, state: &dyn Read, height: u64) -> Result<Self, StorageError> {
+        let v7 = v7_height(chain, state)?;
+        let forks = Forks { v7, ..chain.forks };
+        let mut params = chain.params.clone();
+        if height < forks.v7_from() {
+            return Ok(Self { params, forks, price: None });
+        }
+        for (name, row) in rows(state)? {
+            if let Some(param) = CHANGEABLE.iter().find(|param| param.name == name) {
+                param.set(&mut params, row.at(height));
+            }
+        }
+        let base_fee = match view::get::<Fees>(state, &())? {
+            Some(fees) => fees.base_fee,
+            // The block that writes the row.
+            None => params.base_fee_floor,
+        };
+        Ok(Self { params, forks, price: Some(Price::of_block(base_fee)) })
+    }
+
+    /// The same rules with the price that a block takes, if these are the pool's.
+    #[must_use]
+    pub(crate) fn of_block(&self) -> Self {
+        let price = self.price.map(|price| Price::of_block(price.base_fee));
+        Self { price, ..self.clone() }
+    }
+
+    /// Whether the rules of v7 hold.
+    #[must_use]
+    pub const fn is_v7(&self) -> bool {
+        self.price.is_some()
+    }
+}
+
+/// The first block with the rules of v7, if it is fixed: by the state once it has been reached, before
+/// that by genesis or by the votes that were counted beside the state.
+fn v7_height(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
+    let name = V7.to_owned();
+    if let Some(fixed) = view::get::<ForkRows>(state, &name)? {
+        return Ok(Some(fixed.height));
+    }
+    if chain.forks.v7.is_some() {
+        return Ok(chain.forks.v7);
+    }
+    Ok(view::get::<FixedForks>(state, &name)?.map(|fixed| fixed.height))
+}
+
+fn rows(state: &dyn Read) -> Result<Vec<(String, ParamRow)>, StorageError> {
+    view::scan::<ParamRows>(state, Range { from: &[], to: None, limit: usize::MAX })
+}
+
+/// What happens before the transactions of a block: block v7 writes the rows that later ones read, and
+/// parameters take the values that were voted for this height.
+pub(crate) fn begin_block(
+    draft: &mut Draft,
+    chain: &Chain,
+    rules: &Rules,
+    height: u64,
+) -> Result<(), StorageError> {
+    if !rules.is_v7() {
+        return Ok(());
+    }
+    if !view::contains::<ForkRows>(draft, &V7.to_owned())? {
+        return activate(draft, chain, rules, height);
+    }
+    for (name, row) in rows(draft)? {
+        if row.next.is_some_and(|next| next.height <= height) {
+            draft.put::<ParamRows>(&name, &ParamRow { value: row.at(height), next: None });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows of v7.
+pub(crate) fn activate(
+    draft: &mut Draft,
+    chain: &Chain,
+    rules: &Rules,
+    height: u64,
+) -> Result<(), StorageError> {
+    let fixed = FixedFork { height: rules.forks.v7_from(), since: height };
+    draft.put::<ForkRows>(&V7.to_owned(), &fixed);
+    for param in &CHANGEABLE {
+        let row = ParamRow { value: param.get(&rules.params), next: None };
+        draft.put::<ParamRows>(&param.name.to_owned(), &row);
+    }
+    draft.put::<Fees>(&(), &FeeRow { base_fee: rules.params.base_fee_floor });
+    if validators::sets(draft)?.is_none() {
+        validators::put_first(draft, chain.validators.iter().copied());
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! What a transaction offers for its place in a block (docs/protocol.md section 13).
+
+use crate::Amount;
+use crate::tx::declare::declare;
+use crate::tx::spec::AmountLimit;
+
+/// `maxBaseFee` of a transaction that names none, in micro-OMBRA per KiB.
+pub const MAX_BASE_FEE: Amount = Amount::new(2_000);
+
+declare! {
+    /// What a transaction of any kind offers for its place in a block.
+    #[derive(Default)]
+    object Bid {
+        required {}
+        optional {
+            /// The highest base fee at which it may be included, in micro-OMBRA per KiB; 2,000 where it is absent.
+            max_base_fee "maxBaseFee": Amount, Amount(AmountLimit::Any);
+            /// What the block's proposer gets.
+            tip "tip": Amount, Amount(AmountLimit::Any);
+        }
+    }
+}
+
+impl Bid {
+    /// The members' names, in the order in which they are written.
+    pub const MEMBERS: [&'static str; 2] = ["maxBaseFee", "tip"];
+
+    /// The highest base fee at which the transaction may be included.
+    #[must_use]
+    pub fn highest(&self) -> Amount {
+        self.max_base_fee.unwrap_or(MAX_BASE_FEE)
+    }
+}
