@@ -102,7 +102,7 @@ impl Genesis {
         read::check_validators(&validators, faults);
         let (accounts, supply) = read::sum_accounts(accounts, faults);
         read::check_forks(forks, faults);
-        params::check(&params, faults);
+        params::check(&params, forks, faults);
         let mut validators: Vec<_> = validators.into_iter().map(|(_, entry)| entry).collect();
         validators.sort_by_key(|validator| validator.public_key.address());
         let members = validators.iter().map(|validator| {

@@ -1,6 +1,7 @@
 //! The parameters by name: how each is written, which values it may have, and rules between them.
 //! One table, used to read a file, to write one and to set a parameter from the command line.
 
+use state::{Chain, Forks};
 use types::json::{Json, ObjectWriter};
 use types::params::{BLOB_CHUNK_BYTES, FORK_DELAY_BLOCKS_MAX};
 use types::{Amount, Params};
@@ -23,6 +24,8 @@ enum Written {
     /// Only with a value of its own: with its default a file has the text that it had before there was
     /// the parameter.
     UnlessDefault,
+    /// In files that name the fork v7, which has brought the parameter.
+    WithV7,
 }
 
 enum Access {
@@ -47,7 +50,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 19] = [
+pub(crate) const FIELDS: [Field; 23] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -113,7 +116,25 @@ pub(crate) const FIELDS: [Field; 19] = [
             |p, v| p.fork_delay_blocks = v,
         )
     },
+    with_v7(integer(
+        "baseFeeFloor",
+        (1, 1_000_000),
+        |p| p.base_fee_floor,
+        |p, v| p.base_fee_floor = v,
+    )),
+    with_v7(integer(
+        "maxBlockWork",
+        (20_000, 2_000_000),
+        |p| p.max_block_work,
+        |p, v| p.max_block_work = v,
+    )),
+    with_v7(amount("registerFee", 0, |p| p.register_fee, |p, v| p.register_fee = v)),
+    with_v7(amount("blobInitFee", 0, |p| p.blob_init_fee, |p, v| p.blob_init_fee = v)),
 ];
+
+const fn with_v7(field: Field) -> Field {
+    Field { is_written: Written::WithV7, ..field }
+}
 
 const fn amount(
     name: &'static str,
@@ -208,10 +229,19 @@ impl Field {
         }
     }
 
+    fn is_default(&self, params: &Params) -> bool {
+        self.text(params) == self.text(&Params::default())
+    }
+
     /// Writes the parameter as a member.
-    pub(crate) fn write(&self, params: &Params, object: &mut ObjectWriter<'_>) {
-        let is_default = || self.text(params) == self.text(&Params::default());
-        if self.is_written == Written::UnlessDefault && is_default() {
+    pub(crate) fn write(&self, chain: &Chain, object: &mut ObjectWriter<'_>) {
+        let params = &chain.params;
+        let is_left_out = match self.is_written {
+            Written::Always => false,
+            Written::UnlessDefault => self.is_default(params),
+            Written::WithV7 => chain.forks.v7.is_none(),
+        };
+        if is_left_out {
             return;
         }
         match self.access {
@@ -223,7 +253,14 @@ impl Field {
 }
 
 /// Checks each value's range and the rules between values.
-pub(crate) fn check(params: &Params, faults: &mut Faults) {
+pub(crate) fn check(params: &Params, forks: Forks, faults: &mut Faults) {
+    let is_early =
+        |field: &&Field| field.is_written == Written::WithV7 && !field.is_default(params);
+    for field in FIELDS.iter().filter(is_early).filter(|_| forks.v7.is_none()) {
+        let path = format!("params.{}", field.name);
+        let expected = "no such parameter in a genesis that does not name forks.v7";
+        faults.add(path, field.text(params), expected);
+    }
     for field in FIELDS.iter().filter(|field| !field.holds(params)) {
         let path = format!("params.{}", field.name);
         faults.add(path, field.text(params), field.expected());

@@ -106,12 +106,13 @@ impl Reader<'_> {
     }
 
     fn forks(&mut self, value: &Json<'_>) -> Forks {
-        let members = self.object(value, "forks", &["v6", "validatorVote"]);
+        let members = self.object(value, "forks", &["v6", "validatorVote", "v7"]);
         let mut height = |key| {
             let is_named = find(members, key).is_some();
             is_named.then(|| self.integer(members, "forks", key)).flatten()
         };
-        Forks { v6: height("v6").unwrap_or_default(), validator_vote: height("validatorVote") }
+        let v6 = height("v6").unwrap_or_default();
+        Forks { v6, validator_vote: height("validatorVote"), v7: height("v7") }
     }
 
     fn params(&mut self, value: &Json<'_>) -> Params {
@@ -243,8 +244,8 @@ pub(crate) fn check_time(time: u64, faults: &mut Faults) {
 }
 
 pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
-    let Forks { v6, validator_vote } = forks;
-    let named = [("forks.v6", Some(v6)), ("forks.validatorVote", validator_vote)];
+    let Forks { v6, validator_vote, v7 } = forks;
+    let named = [("forks.v6", Some(v6)), ("forks.validatorVote", validator_vote), ("forks.v7", v7)];
     for (path, height) in named {
         if let Some(height) = height.filter(|height| *height > LATEST) {
             faults.add(path, height, format_args!("a height of at most {LATEST}"));

@@ -20,16 +20,19 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
         object.display("balance", balance);
     });
     object.object("forks", |object| {
-        let Forks { v6, validator_vote } = genesis.chain.forks;
+        let Forks { v6, validator_vote, v7 } = genesis.chain.forks;
         object.integer("v6", v6);
         // A file without this fork has the text, and so the hash, that it had before there was one.
         if let Some(height) = validator_vote {
             object.integer("validatorVote", height);
         }
+        if let Some(height) = v7 {
+            object.integer("v7", height);
+        }
     });
     object.object("params", |object| {
         for field in &FIELDS {
-            field.write(&genesis.chain.params, object);
+            field.write(&genesis.chain, object);
         }
     });
     object.end();

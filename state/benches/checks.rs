@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use state::pieces::Pieces;
 use state::tables::{Accounts, BlobChunks, BlobPieces, Blobs, Runs, Supplies, ValidatorVotes};
-use state::{Chain, Draft, Forks, Memory, PendingState, SharedPending, validators};
+use state::{Base, Chain, Draft, Forks, Memory, PendingState, SharedPending, Still, validators};
 use types::build::{Envelope, Unsigned};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
@@ -278,11 +278,16 @@ fn main() {
     assert!(worst < QUESTION_MAX, "a question took {worst:?}");
 }
 
+fn base(still: &Still) -> Base {
+    Base { state: still.clone(), height: 0 }
+}
+
 /// What a commit waits for when the pool is full and its draft has to be built anew.
 fn slice(chain: &Arc<Chain>) {
     const WALLETS: u64 = 2_000;
     let still = state_of(WALLETS).still();
-    let mut pending = PendingState::new(base(still), Arc::clone(chain)).expect("a state in memory");
+    let mut pending =
+        PendingState::new(base(&still), Arc::clone(chain)).expect("a state in memory");
     let keys: Vec<Keypair> = (0..WALLETS).map(key).collect();
     let per_wallet = u64::try_from(POOL).unwrap() / WALLETS;
     let txs: Vec<CheckedTx> = (0..per_wallet)
@@ -290,7 +295,7 @@ fn slice(chain: &Arc<Chain>) {
         .map(|(it, nonce)| tx(it, nonce, &transfer(nonce % WALLETS)))
         .collect();
     let (all, ()) = time(|| txs.iter().for_each(|tx| pending.admit(tx).unwrap()));
-    let (reset, spent) = time(|| pending.reset(base(&still)));
+    let (reset, spent) = time(|| pending.reset(base(&still)).expect("a state in memory"));
     let (first, ()) = time(|| txs.iter().take(SLICE).for_each(|tx| pending.admit(tx).unwrap()));
     let (down, ()) = time(|| drop(spent));
     println!("a pool of {} transactions: all at once {all:.0?}", txs.len());

@@ -14,20 +14,21 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
+use state::Base;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::table::{Table, TableId};
-use state::tables::{Figures, Miners, READ_BY_CHECKS, Supplies, Turns};
+use state::tables::{Figures, READ_BY_CHECKS, READ_FOR_RULES, Supplies, Turns};
 use state::view::{Range, RawRow, Read, Still};
 
 use super::{Inner, Latest, Store};
 
 /// The tables that executing reads and no check does.
-const READ_BY_EXECUTION: [TableId; 3] = [Miners::ID, Figures::ID, Supplies::ID];
+const READ_BY_EXECUTION: [TableId; 2] = [Figures::ID, Supplies::ID];
 
 /// The tables that transactions read, be it to be checked or to be executed.
 pub fn pinned_tables() -> impl Iterator<Item = TableId> {
-    READ_BY_CHECKS.into_iter().chain(READ_BY_EXECUTION)
+    READ_BY_CHECKS.into_iter().chain(READ_BY_EXECUTION).chain(READ_FOR_RULES)
 }
 
 /// After so many commits a pin is lost. The pool takes a new one after each block, and a simulation
@@ -142,6 +143,12 @@ impl Pinned {
 impl From<Pinned> for Still {
     fn from(pinned: Pinned) -> Self {
         Self::vouched(Arc::new(pinned))
+    }
+}
+
+impl From<Pinned> for Base {
+    fn from(pinned: Pinned) -> Self {
+        Self { height: pinned.height(), state: pinned.into() }
     }
 }
 

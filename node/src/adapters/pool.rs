@@ -9,8 +9,8 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::{Base, PendingState, SharedPending, StorageError, TxError, tables, view};
-use store::{Pinned, Snapshot};
+use state::{PendingState, SharedPending, StorageError, TxError, tables, view};
+use store::Snapshot;
 use txpool::ports::{AdmitError, Extent, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
@@ -41,7 +41,7 @@ impl Pending {
     /// [`StorageError`] if the chain has no genesis yet.
     pub(crate) fn new(chain: Arc<Chain>) -> Result<Self, StorageError> {
         let rules = Arc::clone(&chain.spec().rules);
-        let state = Arc::new(SharedPending::new(base(chain.store().pin()?), rules)?);
+        let state = Arc::new(SharedPending::new(chain.store().pin()?.into(), rules)?);
         Ok(Self { chain, state, spent: Mutex::default() })
     }
 
@@ -82,10 +82,6 @@ impl Projected {
 /// The pool's handle on [`Pending`].
 pub(crate) struct PoolLedger(pub(crate) Arc<Pending>);
 
-fn base(pinned: Pinned) -> Base {
-    Base { height: pinned.height(), state: pinned.into() }
-}
-
 fn admit_error(error: TxError) -> AdmitError {
     match error {
         TxError::Rejected(reason) => AdmitError::Rejected(*reason),
@@ -115,12 +111,12 @@ impl PendingLedger for PoolLedger {
         let pinned = self.0.chain.store().pin().map_err(PoolFault::new)?;
         let Some(last) = self.0.chain.recent(pinned.height()) else { return Ok(false) };
         let mut state = self.0.state.lock();
-        state.advance(base(pinned), &last.block.transactions, credits).map_err(PoolFault::new)
+        state.advance(pinned.into(), &last.block.transactions, credits).map_err(PoolFault::new)
     }
 
     fn reset(&mut self) -> Result<(), PoolFault> {
         let pinned = self.0.chain.store().pin().map_err(PoolFault::new)?;
-        let spent = self.0.state.lock().reset(base(pinned)).map_err(PoolFault::new)?;
+        let spent = self.0.state.lock().reset(pinned.into()).map_err(PoolFault::new)?;
         self.0.keep_spent(spent);
         Ok(())
     }

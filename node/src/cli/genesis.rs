@@ -49,6 +49,10 @@ pub(super) struct NewArgs {
     /// From which block on validators can change their set by VALIDATOR_VOTE
     #[arg(long, value_name = "HEIGHT", default_value_t = 0)]
     validator_vote: u64,
+    /// From which block on the rules of v7 hold: fees, bonds and votes on rules. Without it validators may
+    /// agree on the height later
+    #[arg(long, value_name = "HEIGHT")]
+    v7: Option<u64>,
     /// Set a parameter
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
@@ -113,7 +117,7 @@ fn new(args: NewArgs, out: Out<'_>) -> Outcome {
         genesis_time: args.time.unwrap_or_else(now_ms),
         validators: args.validator,
         accounts: args.account,
-        forks: state::Forks { v6: args.v6, validator_vote: Some(args.validator_vote) },
+        forks: state::Forks { v6: args.v6, validator_vote: Some(args.validator_vote), v7: args.v7 },
         params,
     };
     let genesis = Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))?;

@@ -186,7 +186,12 @@ impl Change {
             | Event::ValidatorVoted { .. }
             | Event::ValidatorChanged { .. }
             | Event::ValidatorSetActivated { .. }
-            | Event::RewardMinted { .. } => return None,
+            | Event::RewardMinted { .. }
+            | Event::ForkVoted { .. }
+            | Event::ForkFixed { .. }
+            | Event::ParamVoted { .. }
+            | Event::ParamFixed { .. }
+            | Event::FeesCharged { .. } => return None,
         })
     }
 

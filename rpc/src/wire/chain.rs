@@ -62,12 +62,16 @@ pub struct Forks {
     /// VALIDATOR_VOTE; absent on a chain whose validators never change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validator_vote: Option<u64>,
+    /// Fees, bonds and votes on rules; absent where genesis does not name the fork. Validators may fix
+    /// its height later: `ombra_forks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub v7: Option<u64>,
 }
 
 impl From<types::Forks> for Forks {
     fn from(forks: types::Forks) -> Self {
-        let types::Forks { v6, validator_vote } = forks;
-        Self { v6, validator_vote }
+        let types::Forks { v6, validator_vote, v7 } = forks;
+        Self { v6, validator_vote, v7 }
     }
 }
 

@@ -36,7 +36,7 @@ pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
 pub const POOL_EVENTS: usize = 16;
 /// Every kind is valid from the beginning.
-pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0) };
+pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None };
 
 /// What each of the keys 1 to [`FUNDED`] has at the beginning.
 pub const FUNDS: u64 = 1_500_000_000;

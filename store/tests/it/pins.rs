@@ -138,7 +138,7 @@ fn the_last_chunk_of_a_blob_that_a_block_has_just_dropped_is_no_fault() {
     let (rest, begun) = (parts.split_off(2), parts);
     chain.block(&begun);
     let base = chain.store.pin().unwrap();
-    let shared = Arc::new(SharedPending::new(base.into(), Arc::clone(&chain.chain)));
+    let shared = Arc::new(SharedPending::new(base.into(), Arc::clone(&chain.chain)).unwrap());
     shared.lock().admit(&rest[0]).unwrap();
     let executed = chain.execute_after(3_600_001, &[]);
     assert!(executed.events.end.contains(&Event::BlobDropped { blob_id: "b".to_owned() }));
@@ -150,7 +150,7 @@ fn the_last_chunk_of_a_blob_that_a_block_has_just_dropped_is_no_fault() {
     shared.lock().admit(&finalize).unwrap();
     // Then it has.
     let base = chain.store.pin().unwrap();
-    let before: PendingState = shared.lock().reset(base.into());
+    let before: PendingState = shared.lock().reset(base.into()).unwrap();
     assert_eq!(before.len(), 3);
     shared.lock().admit(&rest[0]).unwrap_err();
     let account = shared.lock().account(chain.wallets[0].address()).unwrap();

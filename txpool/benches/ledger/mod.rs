@@ -28,8 +28,8 @@ impl PendingLedger for Nonces {
         Ok(())
     }
 
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
-        Ok(())
+    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+        Ok(true)
     }
 
     fn reset(&mut self) -> Result<(), Fault> {

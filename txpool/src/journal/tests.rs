@@ -29,8 +29,8 @@ impl PendingLedger for Anything {
         Ok(())
     }
 
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<(), Fault> {
-        Ok(())
+    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+        Ok(true)
     }
 
     fn reset(&mut self) -> Result<(), Fault> {

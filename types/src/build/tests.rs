@@ -40,6 +40,8 @@ const TABLE: [(&str, &str); 12] = [
     ("SOCIAL_BLOB_CHUNK", "blobId chunkIndex chunkDataBase64 nonce timestamp"),
     ("SOCIAL_BLOB_FINALIZE", "blobId nonce timestamp"),
     ("VALIDATOR_VOTE", "candidateKey power expiresAt nonce timestamp"),
+    ("FORK_VOTE", "fork height nonce timestamp"),
+    ("PARAM_VOTE", "name value height nonce timestamp"),
 ];
 
 #[test]

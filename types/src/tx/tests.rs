@@ -77,6 +77,8 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("SOCIAL_BLOB_CHUNK", None, "blob", None),
         ("SOCIAL_BLOB_FINALIZE", None, "blob", None),
         ("VALIDATOR_VOTE", Some(Fork::ValidatorVote), "validators", None),
+        ("FORK_VOTE", Some(Fork::V7), "validators", None),
+        ("PARAM_VOTE", Some(Fork::V7), "validators", None),
     ];
     assert_eq!(told, expected);
 }

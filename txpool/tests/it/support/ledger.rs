@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use state::tables::{Accounts, Runs};
 use state::{
-    BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read, Still,
+    Base, BlockBuilder, Draft, Executed, Memory, MemoryChain, PendingState, PushError, Read,
     TxError, view,
 };
 use txpool::Fault;

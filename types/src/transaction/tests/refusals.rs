@@ -58,6 +58,8 @@ const TABLE: [(&str, &str); 12] = [
     ("SOCIAL_BLOB_CHUNK", "blobId:text chunkIndex:integer chunkDataBase64:text |"),
     ("SOCIAL_BLOB_FINALIZE", "blobId:text |"),
     ("VALIDATOR_VOTE", "candidateKey:hash power:integer expiresAt:integer |"),
+    ("FORK_VOTE", "fork:text height:integer |"),
+    ("PARAM_VOTE", "name:text value:integer height:integer |"),
 ];
 
 /// The members of a kind: required, then optional.
