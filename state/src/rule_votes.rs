@@ -18,7 +18,7 @@ use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::forks::FixedFork;
 use crate::params::{Changeable, conflict};
-use crate::rules::Rules;
+use crate::rules::{Rules, V7};
 use crate::tables::{ForkRows, NextValue, ParamRow, ParamRows, RuleVote, RuleVotes};
 use crate::validators;
 use crate::view::{self, Range, Read};
@@ -88,7 +88,7 @@ pub(crate) fn check_height(
         return Ok(());
     }
     let expected = format_args!("{first} to {last}, counted from block {at}");
-    Err(Rejection::new(Code::InvalidField, "height", height, expected))
+    Err(Rejection::new(Code::InvalidField, "height", height, expected).since(V7))
 }
 
 /// Every row: votes and marks of the last ones. There are a few for each validator.

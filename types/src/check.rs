@@ -167,6 +167,10 @@ pub fn fork_not_active(tx: &Transaction, height: u64, active_from: u64) -> Rejec
 /// # Errors
 /// MALFORMED or INVALID_FIELD.
 pub fn check_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'tx Bid, Rejection> {
+    check_members_of_v7(tx, params).map_err(|refusal| refusal.since(Fork::V7.name()))
+}
+
+fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'tx Bid, Rejection> {
     let bid = tx.bid().get()?;
     let unknown = tx.unknown_bytes();
     if unknown > UNKNOWN_BYTES_MAX {

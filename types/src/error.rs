@@ -271,6 +271,9 @@ pub struct Rejection {
     extra: Vec<(Cow<'static, str>, String)>,
 }
 
+/// The key of the fork that brought the broken rule.
+const SINCE: &str = "since";
+
 impl Rejection {
     /// `field` holds `got` where `expected` was wanted. Long values are shortened.
     pub fn new(
@@ -326,6 +329,19 @@ impl Rejection {
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.field = Cow::Owned(format!("{place}.{}", self.field));
         self
+    }
+
+    /// Says that the rule holds from a fork on, whose height only the state knows. A peer that is
+    /// behind the fork does nothing wrong by passing the transaction on.
+    #[must_use]
+    pub fn since(self, fork: &'static str) -> Self {
+        self.with(SINCE, fork)
+    }
+
+    /// Whether whoever sent such a transaction broke a rule that holds for every node at every time.
+    #[must_use]
+    pub fn is_peer_fault(&self) -> bool {
+        self.code.is_peer_fault() && !self.extra().any(|(key, _)| key == SINCE)
     }
 
     /// The fixed code.

@@ -117,6 +117,12 @@ fn outcome(answer: Answer) -> Outcome {
     match answer {
         Ok(Accepted { is_new: true, .. }) => Outcome::New,
         Ok(_) => Outcome::Known,
+        // The sender may be behind a fork that has changed what is right.
+        Err(IngestError::Rejected(reason))
+            if reason.code().is_peer_fault() && !reason.is_peer_fault() =>
+        {
+            Outcome::Unable
+        }
         Err(IngestError::Rejected(reason)) => Outcome::Refused(reason.code()),
         Err(
             IngestError::Syncing
