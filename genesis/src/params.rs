@@ -50,7 +50,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 23] = [
+pub(crate) const FIELDS: [Field; 25] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -130,6 +130,8 @@ pub(crate) const FIELDS: [Field; 23] = [
     )),
     with_v7(amount("registerFee", 0, |p| p.register_fee, |p, v| p.register_fee = v)),
     with_v7(amount("blobInitFee", 0, |p| p.blob_init_fee, |p, v| p.blob_init_fee = v)),
+    with_v7(amount("refuseStake", 0, |p| p.refuse_stake, |p, v| p.refuse_stake = v)),
+    with_v7(integer("unbondMs", (1, LONG_MS), |p| p.unbond_ms, |p, v| p.unbond_ms = v)),
 ];
 
 const fn with_v7(field: Field) -> Field {

@@ -196,6 +196,7 @@ fn of_runs(own: &Keypair) -> Vec<(&'static str, Body)> {
         max_steps: 10,
         prompt_blob_id: Some("final-0".to_owned()),
         model_hint: None,
+        protection: types::Late::default(),
     };
     vec![
         ("claim, 1,000 excluded", Body::AgentClaim(claim)),

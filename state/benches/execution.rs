@@ -62,7 +62,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         finishing.push(started.elapsed() / count);
         rows = executed.changes.values().map(BTreeMap::len).sum::<usize>();
         blocks.append(&executed).unwrap();
-        pending.advance(blocks.base(), &txs, &BTreeMap::new()).unwrap();
+        pending.advance(blocks.base(), &txs, &BTreeMap::new(), &BTreeMap::new()).unwrap();
         assert!(pending.is_empty());
     }
     report("execute in a block", executing);
@@ -165,6 +165,7 @@ fn request(agent_run_id: Hash, prompt: String) -> Body {
         max_steps: 20,
         prompt_blob_id: None,
         model_hint: None,
+        protection: types::Late::default(),
     })
 }
 

@@ -8,6 +8,7 @@ use types::{
     Address, Amount, Block, BlockEvents, CheckedTx, Event, Hash, Header, Params, Rejection, TxEvent,
 };
 
+use crate::bonds;
 use crate::chain::{Chain, Context};
 use crate::draft::{Changes, Draft};
 use crate::error::{StorageError, TxError};
@@ -388,14 +389,14 @@ impl Execution {
     fn finish(mut self) -> Result<Outcome, StorageError> {
         const UNBURNED: StorageError =
             StorageError::Inconsistent { what: "a block took burned money back" };
-        let params = &self.rules.params;
         let Place { height, timestamp, .. } = self.place;
         self.draft.begin_end_of_block();
-        let mut end = sweep(&mut self.draft, params, timestamp)?;
+        let mut end = sweep(&mut self.draft, &self.rules, timestamp)?;
+        end.extend(bonds::end_block(&mut self.draft)?);
         clear_remains(&mut self.draft)?;
         end.extend(validators::end_block(&mut self.draft, height, timestamp)?);
         end.extend(rule_votes::end_block(&mut self.draft, &self.rules, height)?);
-        let reward = params.block_reward;
+        let reward = self.rules.params.block_reward;
         end.extend(self.price_next()?);
         end.extend(ledger::mint(&mut self.draft, self.place.proposer, reward)?);
         let burned = ledger::supply(&self.draft)?.burned;

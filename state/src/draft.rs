@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use types::{Address, Amount, Credit};
 
+use crate::bonds::Release;
 use crate::error::StorageError;
 use crate::table::{Key, Table, TableId, decode_value, encode_value};
 use crate::tables;
@@ -28,6 +29,8 @@ pub struct Draft {
     credits: Vec<Credit>,
     /// Whether the transactions are through, so that every credit is one of those.
     is_at_end: bool,
+    /// What the end of the block will do to bonds.
+    releases: Vec<Release>,
 }
 
 /// What a draft is for, and so which writes it keeps.
@@ -75,6 +78,7 @@ impl Draft {
             scope,
             credits: Vec::new(),
             is_at_end: false,
+            releases: Vec::new(),
         }
     }
 
@@ -166,6 +170,18 @@ impl Draft {
         } else {
             self.credits.push(Credit { address, amount });
         }
+    }
+
+    /// Notes what the end of the block will do to a bond. A draft that is of no block has no end.
+    pub(crate) fn note_release(&mut self, release: Release) {
+        if self.is_of_a_block() {
+            self.releases.push(release);
+        }
+    }
+
+    /// What was noted so far, which is forgotten.
+    pub(crate) fn take_releases(&mut self) -> Vec<Release> {
+        std::mem::take(&mut self.releases)
     }
 
     /// Makes a row what the base has.

@@ -2,14 +2,14 @@
 //! a time, so it works on any database; tests call it after every block, `ombra db verify` on a
 //! stopped node.
 
-use types::{Address, Amount, Blob, Hash, Params, Run, RunStatus, Settlement, Supply};
+use types::{Address, Amount, Blob, Bond, Hash, Params, Run, RunStatus, Settlement, Supply};
 
 use crate::error::StorageError;
 use crate::ledger::supply;
 use crate::table::{Key, Table};
-use crate::tables::{Accounts, Blobs, Deadlines, Runs, RunsByStatus, Steps};
+use crate::tables::{Accounts, Blobs, Bonds, Deadlines, Runs, RunsByStatus, Steps, Unbondings};
 use crate::view::{self, Range, Read};
-use crate::{pieces, runs, settlement::settlement};
+use crate::{bonds, pieces, runs, settlement::settlement};
 
 mod validators;
 
@@ -115,7 +115,8 @@ pub fn verify_from(
     earliest: u64,
 ) -> Result<Report, StorageError> {
     let report = Report::default();
-    let mut walk = Walk { state, params, earliest, report, balances: 0, escrows: 0, waiting: 0 };
+    let mut walk =
+        Walk { state, params, earliest, report, balances: 0, escrows: 0, locked: 0, waiting: 0 };
     let supply = supply(state)?;
     pages::<Accounts>(state, |_: Address, account| {
         walk.report.accounts = walk.report.accounts.saturating_add(1);
@@ -124,6 +125,7 @@ pub fn verify_from(
     })?;
     pages::<Runs>(state, |id, run| walk.run(id, &run))?;
     pages::<Blobs>(state, |_, blob| walk.blob(&blob))?;
+    walk.bonds(&supply)?;
     walk.money(&supply);
     walk.leftovers()?;
     walk.validators()?;
@@ -157,7 +159,9 @@ struct Walk<'a> {
     report: Report,
     balances: u128,
     escrows: u128,
-    /// Runs and blobs that must have a deadline.
+    /// Σ of what is locked for runs.
+    locked: u128,
+    /// Runs, blobs and payments that must have a deadline.
     waiting: u64,
 }
 
@@ -180,9 +184,14 @@ impl Walk<'_> {
         if !is_settled_rightly(run) {
             self.broken(Broken::Settlement { run: id, status: run.status });
         }
-        if !run.status.is_terminal() {
-            self.escrows = self.escrows.saturating_add(u128::from(run.max_fee.get()));
-        }
+        let held = match run.settlement {
+            None => run.max_fee,
+            Some(settlement) if run.is_held() => settlement.miner_reward,
+            Some(_) => Amount::ZERO,
+        };
+        self.escrows = self.escrows.saturating_add(u128::from(held.get()));
+        let locked = run.locked_bond.unwrap_or(Amount::ZERO);
+        self.locked = self.locked.saturating_add(u128::from(locked.get()));
         let key = runs::status_key(run.status, run.request);
         if view::get::<RunsByStatus>(self.state, &key)? != Some(id) {
             self.index(RunsByStatus::ID.name, format!("run {id} is missing"));
@@ -264,15 +273,53 @@ impl Walk<'_> {
     }
 
     fn money(&mut self, supply: &Supply) {
-        let Supply { genesis, minted, burned, escrowed } = *supply;
+        let Supply { genesis, minted, burned, escrowed, bonded, unbonding } = *supply;
         let (balances, escrows) = (self.balances, self.escrows);
-        let held = balances.saturating_add(escrows).saturating_add(u128::from(burned.get()));
+        let counted = [burned, bonded, unbonding].map(|amount| u128::from(amount.get()));
+        let held = balances.saturating_add(escrows);
+        let held = counted.into_iter().fold(held, u128::saturating_add);
         if held != u128::from(genesis.get()).saturating_add(u128::from(minted.get())) {
             self.broken(Broken::Money { balances, escrows, supply: *supply });
         }
         if escrows != u128::from(escrowed.get()) {
             self.broken(Broken::Escrow { escrows, counted: escrowed });
         }
+    }
+
+    /// Bonds and what was taken out of them are what the supply says, and of bonds as much is locked as
+    /// runs say.
+    fn bonds(&mut self, supply: &Supply) -> Result<(), StorageError> {
+        let (mut bonded, mut locked, mut unbonding) = (0_u128, 0_u128, 0_u128);
+        let mut faults = Vec::new();
+        pages::<Bonds>(self.state, |miner: Address, bond: Bond| {
+            bonded = bonded.saturating_add(u128::from(bond.bonded.get()));
+            locked = locked.saturating_add(u128::from(bond.locked.get()));
+            if bond.locked > bond.bonded {
+                faults.push(format!("more of the bond of {miner} is locked than there is"));
+            }
+            Ok(())
+        })?;
+        let mut due = Vec::new();
+        pages::<Unbondings>(self.state, |(miner, at): (Address, u64), amount: Amount| {
+            unbonding = unbonding.saturating_add(u128::from(amount.get()));
+            due.push(bonds::deadline_key(at, &miner));
+            Ok(())
+        })?;
+        for key in due {
+            self.deadline(&key)?;
+        }
+        let sums = [
+            ("bonds", bonded, u128::from(supply.bonded.get())),
+            ("what was taken out", unbonding, u128::from(supply.unbonding.get())),
+            ("what is locked", locked, self.locked),
+        ];
+        for (what, got, expected) in sums.into_iter().filter(|(_, got, it)| got != it) {
+            faults.push(format!("{what} sums up to {got}, expected {expected}"));
+        }
+        for what in faults {
+            self.index(Bonds::ID.name, what);
+        }
+        Ok(())
     }
 
     /// Every run stands once among its status and every waiting thing has one deadline; equal

@@ -90,6 +90,15 @@ pub(crate) fn mint(
     Ok((!amount.is_zero()).then_some(Event::RewardMinted { amount }))
 }
 
+/// Changes the counts of bonds. The caller changes the bonds.
+pub(crate) fn change_bonded(
+    draft: &mut Draft,
+    change: impl FnOnce(&mut Supply) -> Option<()>,
+) -> Result<(), StorageError> {
+    // Any amount but nothing.
+    change_supply(draft, Amount::MAX, change)
+}
+
 fn change_supply(
     draft: &mut Draft,
     amount: Amount,

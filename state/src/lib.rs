@@ -11,6 +11,7 @@
 )]
 
 pub mod block;
+pub mod bonds;
 pub mod chain;
 pub mod draft;
 pub mod error;

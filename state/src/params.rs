@@ -41,7 +41,7 @@ const TTL: (u64, u64) = (30_000, 86_400_000);
 const FEE: (u64, u64) = (0, 10_000_000);
 
 /// Every parameter that votes can change.
-pub const CHANGEABLE: [Changeable; 9] = [
+pub const CHANGEABLE: [Changeable; 11] = [
     integer("baseFeeFloor", (1, 1_000_000), |p| p.base_fee_floor, |p, v| p.base_fee_floor = v),
     integer("maxBlockWork", (20_000, 2_000_000), |p| p.max_block_work, |p, v| p.max_block_work = v),
     integer("registerFee", FEE, |p| p.register_fee.get(), |p, v| p.register_fee = Amount::new(v)),
@@ -52,6 +52,8 @@ pub const CHANGEABLE: [Changeable; 9] = [
         |p| p.blob_fee_per_chunk.get(),
         |p, v| p.blob_fee_per_chunk = Amount::new(v),
     ),
+    integer("refuseStake", FEE, |p| p.refuse_stake.get(), |p, v| p.refuse_stake = Amount::new(v)),
+    integer("unbondMs", (60_000, 2_592_000_000), |p| p.unbond_ms, |p, v| p.unbond_ms = v),
     integer("pendingTtlMs", TTL, |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", TTL, |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
     integer("stepTtlMs", TTL, |p| p.step_ttl_ms, |p, v| p.step_ttl_ms = v),

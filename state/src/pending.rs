@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Account, Address, Amount, CheckedTx, Hash, Run};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, Run};
 
+use crate::bonds;
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
@@ -15,7 +16,7 @@ use crate::ledger;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
-use crate::tables::{Accounts, Runs};
+use crate::tables::{Accounts, Bonds, Runs};
 use crate::tx::envelope::Charge;
 use crate::view::{Read, Still};
 
@@ -192,7 +193,7 @@ impl PendingState {
     }
 
     /// A block has brought the state to `base`, with these transactions, and besides credited these
-    /// accounts ([`types::BlockEvents::credits`]). Answers whether the draft is right with that; if the
+    /// accounts ([`types::BlockEvents::credits`]) and changed these bonds. Answers whether the draft is right with that; if the
     /// rules have changed, or the base fee has passed what was set aside, it must be begun anew.
     ///
     /// # Errors
@@ -205,6 +206,7 @@ impl PendingState {
         base: Base,
         committed: &[CheckedTx],
         credits: &BTreeMap<Address, Amount>,
+        changed_bonds: &BTreeMap<Address, BondChange>,
     ) -> Result<bool, StorageError> {
         let Base { state: base, height } = base;
         let height = height.saturating_add(1);
@@ -237,6 +239,11 @@ impl PendingState {
             // Whoever has no row of its own is looked up in the base, which has the credit.
             if self.writers.contains_key(&(Accounts::ID, address.to_bytes())) {
                 ledger::credit(draft, address, amount)?;
+            }
+        }
+        for (miner, change) in changed_bonds {
+            if self.writers.contains_key(&(Bonds::ID, miner.to_bytes())) {
+                bonds::apply(draft, *miner, *change)?;
             }
         }
         // These writes belong to no transaction.

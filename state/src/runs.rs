@@ -1,12 +1,15 @@
 //! What the kinds of a run and the sweep have in common: a run's row and the rows that follow it.
 
-use types::{Address, Code, Hash, MinerFigures, Rejection, Run, RunStatus, Settlement, TxLocation};
+use types::{
+    Address, Amount, Code, Ender, Event, Hash, MinerFigures, Rejection, Run, RunStatus, Settlement,
+    SubmitterFigures, TxLocation,
+};
 
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
-use crate::ledger;
-use crate::tables::{Deadlines, Figures, Runs, RunsByStatus};
+use crate::tables::{Bonds, Deadlines, Figures, FiguresOfSubmitters, Runs, RunsByStatus};
 use crate::view::{self, Read};
+use crate::{bonds, ledger};
 
 /// The run of that id, or RUN_NOT_FOUND.
 pub(crate) fn find(state: &dyn Read, id: &Hash) -> Result<Run, TxError> {
@@ -82,24 +85,99 @@ pub fn deadline(start: u64, ttl_ms: u64) -> Result<u64, StorageError> {
     start.checked_add(ttl_ms).ok_or(FAR)
 }
 
+/// How a run ends.
+pub(crate) struct End {
+    pub(crate) status: RunStatus,
+    pub(crate) settlement: Settlement,
+    /// The time of the block.
+    pub(crate) timestamp: u64,
+    /// Who ended it; not told before v7.
+    pub(crate) by: Option<Ender>,
+    /// Until when the reward is held; none if it is paid at once.
+    pub(crate) held_until: Option<u64>,
+}
+
 /// Divides the escrow and ends the run.
-pub(crate) fn end(
-    draft: &mut Draft,
-    mut run: Run,
-    status: RunStatus,
-    settlement: Settlement,
-    timestamp: u64,
-) -> Result<(), StorageError> {
+pub(crate) fn end(draft: &mut Draft, mut run: Run, end: End) -> Result<(), StorageError> {
+    let End { status, settlement, timestamp, by, held_until } = end;
     let Settlement { miner_reward, user_refund, network_fee } = settlement;
-    ledger::release(draft, run.max_fee)?;
-    if let Some(miner) = run.miner {
-        ledger::credit(draft, miner, miner_reward)?;
+    if held_until.is_none() {
+        ledger::release(draft, run.max_fee)?;
+        if let Some(miner) = run.miner {
+            ledger::credit(draft, miner, miner_reward)?;
+        }
+    } else {
+        let paid = user_refund.checked_add(network_fee).ok_or(ledger::OVERFLOW)?;
+        ledger::release(draft, paid)?;
     }
     ledger::credit(draft, run.submitter, user_refund)?;
     ledger::burn(draft, network_fee)?;
     run.settlement = Some(settlement);
     run.finished_at = Some(timestamp);
+    run.ended_by = by;
+    save(draft, run, status, held_until);
+    Ok(())
+}
+
+/// Pays the reward that is held for a run.
+pub(crate) fn pay_held(draft: &mut Draft, mut run: Run) -> Result<Event, StorageError> {
+    const UNSETTLED: StorageError =
+        StorageError::Inconsistent { what: "a held run has no settlement or no miner" };
+    let Some((miner, settlement)) = run.miner.zip(run.settlement) else { return Err(UNSETTLED) };
+    let amount = settlement.miner_reward;
+    ledger::release(draft, amount)?;
+    ledger::credit(draft, miner, amount)?;
+    earn(draft, miner, amount)?;
+    bonds::release(draft, &mut run, Amount::ZERO);
+    let (agent_run_id, submitter, status) = (run.agent_run_id, run.submitter, run.status);
     save(draft, run, status, None);
+    Ok(Event::RewardPaid { agent_run_id, submitter, miner, amount })
+}
+
+/// Counts a reward.
+pub(crate) fn earn(draft: &mut Draft, miner: Address, amount: Amount) -> Result<(), StorageError> {
+    count(draft, miner, |figures| {
+        figures.earnings = figures.earnings.checked_add(amount).unwrap_or(Amount::MAX);
+    })
+}
+
+/// NOT_SUBMITTER unless `sender` asked for the run.
+pub(crate) fn require_submitter(run: &Run, sender: Address) -> Result<(), Rejection> {
+    if sender == run.submitter {
+        return Ok(());
+    }
+    Err(Rejection::new(Code::NotSubmitter, "from", sender, run.submitter)
+        .with("agentRunId", run.agent_run_id))
+}
+
+/// BOND_TOO_SMALL unless so much of the miner's bond is free.
+pub(crate) fn require_bond(
+    state: &dyn Read,
+    miner: Address,
+    field: &'static str,
+    needed: Amount,
+) -> Result<(), TxError> {
+    let bond = view::get::<Bonds>(state, &miner)?.unwrap_or_default();
+    let free = bond.free();
+    if needed <= free {
+        return Ok(());
+    }
+    let expected = format_args!("at most {free}, the part of the bond that is not locked");
+    Err(Rejection::new(Code::BondTooSmall, field, needed, expected)
+        .with("bonded", bond.bonded)
+        .with("locked", bond.locked)
+        .into())
+}
+
+/// Changes what is counted about a submitter. The counters stop at 2^64−1.
+pub(crate) fn count_submitter(
+    draft: &mut Draft,
+    submitter: Address,
+    change: impl FnOnce(&mut SubmitterFigures),
+) -> Result<(), StorageError> {
+    let mut figures = draft.get::<FiguresOfSubmitters>(&submitter)?.unwrap_or_default();
+    change(&mut figures);
+    draft.put::<FiguresOfSubmitters>(&submitter, &figures);
     Ok(())
 }
 

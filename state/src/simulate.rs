@@ -41,7 +41,9 @@ pub fn simulate(
         Some(id) => draft.get::<Runs>(&id)?.map_or(Amount::ZERO, |run| run.max_fee),
         None => Amount::ZERO,
     };
-    draft.put::<Supplies>(&(), &Supply { escrowed, ..Supply::default() });
+    // Bonds may be added to and taken out of.
+    let bonded = Amount::new(u64::MAX / 2);
+    draft.put::<Supplies>(&(), &Supply { escrowed, bonded, ..Supply::default() });
     execute(tx, &mut draft, ctx)?;
     let run = match about {
         Some(id) => draft.get::<Runs>(&id)?,

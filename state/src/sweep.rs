@@ -3,15 +3,16 @@
 //! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
 //! little.
 
-use types::{Event, Hash, Params, Run, RunStatus};
+use types::{Address, Amount, Ender, Event, Hash, Params, Run, RunStatus};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
+use crate::rules::Rules;
 use crate::table::Key;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Runs};
 use crate::tx::blobs;
 use crate::view::{self, Range, Read};
-use crate::{pieces, runs, settlement};
+use crate::{bonds, pieces, runs, settlement};
 
 /// The earliest deadline that is set, in milliseconds since 1970.
 ///
@@ -33,9 +34,10 @@ pub fn is_due(state: &dyn Read, timestamp: u64) -> Result<bool, StorageError> {
 /// Acts on the deadlines before `timestamp` in order of (deadline, id), as many as a block may.
 pub(crate) fn sweep(
     draft: &mut Draft,
-    params: &Params,
+    rules: &Rules,
     timestamp: u64,
 ) -> Result<Vec<Event>, StorageError> {
+    let params = &rules.params;
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
     let end = timestamp.to_bytes();
     let range = Range { from: &[], to: Some(&end), limit };
@@ -45,9 +47,16 @@ pub(crate) fn sweep(
             if kind == Deadlines::BLOB {
                 return drop_blob(draft, deadline, id);
             }
+            if kind == Deadlines::UNBONDING {
+                let miner = Address::parse(&id).map_err(|_not_hex| ORPHAN)?;
+                return bonds::pay_out(draft, miner, deadline);
+            }
             let id = Hash::parse(&id).map_err(|_not_hex| ORPHAN)?;
             let run = draft.get::<Runs>(&id)?.ok_or(ORPHAN)?;
-            expire(draft, run, params, timestamp)
+            if run.is_held() {
+                return runs::pay_held(draft, run);
+            }
+            expire(draft, run, rules, timestamp)
         })
         .collect()
 }
@@ -58,9 +67,12 @@ const ORPHAN: StorageError =
 fn expire(
     draft: &mut Draft,
     mut run: Run,
-    params: &Params,
+    rules: &Rules,
     timestamp: u64,
 ) -> Result<Event, StorageError> {
+    let params = &rules.params;
+    // A miner that let a run lapse loses what is locked for it.
+    bonds::release(draft, &mut run, Amount::MAX);
     if let Some(miner) = run.miner {
         runs::count(draft, miner, |figures| {
             figures.timed_out = figures.timed_out.saturating_add(1);
@@ -88,7 +100,9 @@ fn expire(
     }
     let Run { agent_run_id, submitter, miner, .. } = run;
     let settlement = settlement::refund(&run)?;
-    runs::end(draft, run, RunStatus::Timeout, settlement, timestamp)?;
+    let by = rules.is_v7().then_some(Ender::Sweep);
+    let status = RunStatus::Timeout;
+    runs::end(draft, run, runs::End { status, settlement, timestamp, by, held_until: None })?;
     Ok(Event::RunTimedOut { agent_run_id, submitter, miner, settlement })
 }
 

@@ -22,6 +22,14 @@ pub trait Table {
     /// The value.
     type Value: Serialize + DeserializeOwned;
 
+    /// How many bytes the fields take at a value's end that the last version added, if they all say
+    /// nothing: zeros. Such a value is written without them, in the version before, so that a new
+    /// program gives the records of an old one the same bytes. None if the value needs the last version.
+    fn absent_bytes(value: &Self::Value) -> Option<usize> {
+        let _ = value;
+        None
+    }
+
     /// Reads a value that an earlier version wrote; `None` if there never was such a version.
     fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Self::Value, DecodeError>> {
         let _ = (version, bytes);
@@ -32,7 +40,25 @@ pub trait Table {
 /// The stored bytes of a value.
 #[must_use]
 pub fn encode_value<T: Table>(value: &T::Value) -> Vec<u8> {
-    codec::encode(&(T::VERSION, value))
+    let mut bytes = codec::encode(&(T::VERSION, value));
+    if let Some(absent) = T::absent_bytes(value)
+        && let Some(version) = bytes.first_mut()
+    {
+        *version = T::VERSION.saturating_sub(1);
+        bytes.truncate(bytes.len().saturating_sub(absent));
+    }
+    bytes
+}
+
+/// Reads a value of the version before one that appended fields which take so many bytes if they say
+/// nothing.
+///
+/// # Errors
+/// [`DecodeError`] if the bytes are no such value.
+pub fn decode_shorter<T: Table>(bytes: &[u8], absent: usize) -> Result<T::Value, DecodeError> {
+    let mut whole = bytes.to_vec();
+    whole.resize(bytes.len().saturating_add(absent), 0);
+    codec::decode(&whole)
 }
 
 /// The value of stored bytes.

@@ -18,13 +18,16 @@ use state::Base;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::table::{Table, TableId};
-use state::tables::{Figures, READ_BY_CHECKS, READ_FOR_RULES, Supplies, Turns};
+use state::tables::{
+    Figures, FiguresOfSubmitters, READ_BY_CHECKS, READ_FOR_RULES, Supplies, Turns, Unbondings,
+};
 use state::view::{Range, RawRow, Read, Still};
 
 use super::{Inner, Latest, Store};
 
 /// The tables that executing reads and no check does.
-const READ_BY_EXECUTION: [TableId; 2] = [Figures::ID, Supplies::ID];
+const READ_BY_EXECUTION: [TableId; 4] =
+    [Figures::ID, FiguresOfSubmitters::ID, Supplies::ID, Unbondings::ID];
 
 /// The tables that transactions read, be it to be checked or to be executed.
 pub fn pinned_tables() -> impl Iterator<Item = TableId> {

@@ -292,12 +292,12 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, ConversationTurns, Deadlines, Fees,
-        Figures, ForkRows, MinerIds, Miners, ParamRows, RuleVotes, Runs, RunsByConversation,
-        RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns, ValidatorHistory,
-        ValidatorVotes, Validators,
+        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConversationTurns, Deadlines,
+        Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, ParamRows, RuleVotes, Runs,
+        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns,
+        Unbondings, ValidatorHistory, ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 20] = [
+    const LOOKUP: [TableId; 22] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -314,6 +314,8 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ForkRows::ID,
         ParamRows::ID,
         Fees::ID,
+        Bonds::ID,
+        FiguresOfSubmitters::ID,
         EquivocationRows::ID,
         ForkVotes::ID,
         FixedForks::ID,
@@ -329,11 +331,12 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ValidatorHistory::ID,
         META,
     ];
-    const QUEUE: [TableId; 6] = [
+    const QUEUE: [TableId; 7] = [
         Deadlines::ID,
         RunsByStatus::ID,
         ValidatorVotes::ID,
         RuleVotes::ID,
+        Unbondings::ID,
         TREE_STALE,
         BlobRemains::ID,
     ];

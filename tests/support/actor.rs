@@ -60,6 +60,7 @@ impl Actor {
             max_steps,
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::Late::default(),
         }
     }
 

@@ -198,6 +198,7 @@ pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
         max_steps: 50,
         prompt_blob_id: None,
         model_hint: None,
+        protection: types::Late::default(),
     };
     (build::build_tx(key, &fields.into(), &envelope(nonce)), run)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use types::{Account, Address, Amount, CheckedTx, Hash, Rejection};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, Rejection};
 
 use crate::PoolEvent;
 use crate::error::Fault;
@@ -54,13 +54,17 @@ pub trait PendingLedger: Send {
 
     /// The base is now the newly committed state. The block's transactions were all admitted, what
     /// else was admitted stays, and the block did nothing beyond its transactions to what that is
-    /// about, but for `credits` to accounts: an account whose balance the draft knows by itself gets
-    /// them. What no admitted transaction changed is as in the new state. Answers whether the draft is
+    /// about, but for `credits` to accounts and changes of `bonds`: an account or a bond that the draft
+    /// knows by itself gets them. What no admitted transaction changed is as in the new state. Answers whether the draft is
     /// right with that; otherwise it has to be built anew.
     ///
     /// # Errors
     /// [`Fault`] when the store cannot be read.
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault>;
+    fn advance(
+        &mut self,
+        credits: &BTreeMap<Address, Amount>,
+        bonds: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault>;
 
     /// Forgets the draft: back to the newly committed state.
     ///

@@ -182,6 +182,7 @@ fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'t
     let (signer, timestamp) = (tx.from(), tx.timestamp());
     let view = StaticView { params, signer, timestamp };
     bid.check_members(&view)?;
+    tx.body().check_later(&view)?;
     if let Some(tip) = bid.tip.filter(|_| tx.body().has_own_tip()) {
         let expected = "no tip, because the member fee is the tip of a TRANSFER";
         return Err(Rejection::invalid("tip", tip, expected));

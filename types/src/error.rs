@@ -34,6 +34,9 @@ pub enum Code {
     NotRunMiner,
     NotSubmitter,
     MinerExcluded,
+    MinerNotAllowed,
+    BondTooSmall,
+    RefuseClosed,
     StepOutOfOrder,
     StepLimit,
     TokensLimit,
@@ -60,7 +63,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 46] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -82,6 +85,9 @@ impl Code {
         Self::NotRunMiner,
         Self::NotSubmitter,
         Self::MinerExcluded,
+        Self::MinerNotAllowed,
+        Self::BondTooSmall,
+        Self::RefuseClosed,
         Self::StepOutOfOrder,
         Self::StepLimit,
         Self::TokensLimit,
@@ -141,6 +147,9 @@ impl Code {
             Self::NotRunMiner => ("NOT_RUN_MINER", "Not the run's miner"),
             Self::NotSubmitter => ("NOT_SUBMITTER", "Not the run's submitter"),
             Self::MinerExcluded => ("MINER_EXCLUDED", "Miner excluded from the run"),
+            Self::MinerNotAllowed => ("MINER_NOT_ALLOWED", "Miner not allowed for the run"),
+            Self::BondTooSmall => ("BOND_TOO_SMALL", "Bond too small"),
+            Self::RefuseClosed => ("REFUSE_CLOSED", "Nothing to refuse"),
             Self::StepOutOfOrder => ("STEP_OUT_OF_ORDER", "Step out of order"),
             Self::StepLimit => ("STEP_LIMIT", "Step limit"),
             Self::TokensLimit => ("TOKENS_LIMIT", "Tokens limit"),
@@ -182,6 +191,8 @@ impl Code {
                 | Self::RunNotPending
                 | Self::RunNotActive
                 | Self::NotRunMiner
+                | Self::BondTooSmall
+                | Self::RefuseClosed
                 | Self::SettlementMismatch
                 | Self::BlobExists
                 | Self::BlobChunk
@@ -230,6 +241,9 @@ impl Code {
             | Self::NotRunMiner
             | Self::NotSubmitter
             | Self::MinerExcluded
+            | Self::MinerNotAllowed
+            | Self::BondTooSmall
+            | Self::RefuseClosed
             | Self::StepOutOfOrder
             | Self::StepLimit
             | Self::TokensLimit

@@ -238,6 +238,82 @@ pub enum Event {
         /// The base fee of the next block.
         next_base_fee: u64,
     },
+    /// A miner put money at stake (section 5.14).
+    BondAdded {
+        /// How much.
+        amount: Amount,
+    },
+    /// A miner took money out of its bond (section 5.15).
+    UnbondingBegun {
+        /// How much.
+        amount: Amount,
+        /// When it is paid out.
+        due: u64,
+    },
+    /// Money that a miner had taken out of its bond was paid out (section 5.15).
+    UnbondingPaid {
+        /// The miner.
+        miner: Address,
+        /// How much.
+        amount: Amount,
+    },
+    /// A miner ended a run, and its reward is held (section 5.5).
+    RunHeld {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who had asked.
+        submitter: Address,
+        /// Who ended it.
+        miner: Address,
+        /// How it ended; always a terminal status.
+        status: RunStatus,
+        /// How the escrow is divided; the reward is not paid yet.
+        settlement: Settlement,
+        /// Until when the submitter may refuse the reward.
+        until: u64,
+    },
+    /// A reward that was held was paid (section 5.7).
+    RewardPaid {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who had asked.
+        submitter: Address,
+        /// Who received it.
+        miner: Address,
+        /// How much.
+        amount: Amount,
+    },
+    /// A submitter refused the reward that was held (section 5.16).
+    RewardRefused {
+        /// The run.
+        agent_run_id: Hash,
+        /// Who refused.
+        submitter: Address,
+        /// Whose reward it was.
+        miner: Address,
+        /// How much of the escrow was burned.
+        amount: Amount,
+    },
+    /// The end of a block unlocked a part of a miner's bond that was locked for a run (section 5.14).
+    BondUnlocked {
+        /// The run.
+        agent_run_id: Hash,
+        /// The miner.
+        miner: Address,
+        /// How much is free again.
+        unlocked: Amount,
+        /// How much was burned.
+        burned: Amount,
+    },
+}
+
+/// What the end of a block did to a miner's bond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BondChange {
+    /// How much is free again.
+    pub unlocked: Amount,
+    /// How much of what was locked was burned.
+    pub burned: Amount,
 }
 
 /// What an event does to the money that is held for a submitter's runs.
@@ -255,9 +331,10 @@ impl Event {
     #[must_use]
     pub const fn counterparty(&self) -> Option<Address> {
         match self {
-            Self::Transferred { to: other, .. } | Self::RunFinished { submitter: other, .. } => {
-                Some(*other)
-            }
+            Self::Transferred { to: other, .. }
+            | Self::RunFinished { submitter: other, .. }
+            | Self::RunHeld { submitter: other, .. }
+            | Self::RewardRefused { miner: other, .. } => Some(*other),
             Self::TurnAdded { .. }
             | Self::RunRequested { .. }
             | Self::RunClaimed { .. }
@@ -278,8 +355,23 @@ impl Event {
             | Self::ForkFixed { .. }
             | Self::ParamVoted { .. }
             | Self::ParamFixed { .. }
-            | Self::FeesCharged { .. } => None,
+            | Self::FeesCharged { .. }
+            | Self::BondAdded { .. }
+            | Self::UnbondingBegun { .. }
+            | Self::UnbondingPaid { .. }
+            | Self::RewardPaid { .. }
+            | Self::BondUnlocked { .. } => None,
         }
+    }
+
+    /// What the end of the block did to a miner's bond.
+    #[must_use]
+    pub const fn bond_change(&self) -> Option<(Address, BondChange)> {
+        if let Self::BondUnlocked { miner, unlocked, burned, .. } = self {
+            let (unlocked, burned) = (*unlocked, *burned);
+            return Some((*miner, BondChange { unlocked, burned }));
+        }
+        None
     }
 
     /// The run that the event is about.
@@ -292,7 +384,11 @@ impl Event {
             | Self::RunFinished { agent_run_id, .. }
             | Self::RunCancelled { agent_run_id, .. }
             | Self::RunReopened { agent_run_id, .. }
-            | Self::RunTimedOut { agent_run_id, .. } => Some(*agent_run_id),
+            | Self::RunTimedOut { agent_run_id, .. }
+            | Self::RunHeld { agent_run_id, .. }
+            | Self::RewardPaid { agent_run_id, .. }
+            | Self::RewardRefused { agent_run_id, .. }
+            | Self::BondUnlocked { agent_run_id, .. } => Some(*agent_run_id),
             Self::Transferred { .. }
             | Self::TurnAdded { .. }
             | Self::MinerRegistered { .. }
@@ -308,7 +404,10 @@ impl Event {
             | Self::ForkFixed { .. }
             | Self::ParamVoted { .. }
             | Self::ParamFixed { .. }
-            | Self::FeesCharged { .. } => None,
+            | Self::FeesCharged { .. }
+            | Self::BondAdded { .. }
+            | Self::UnbondingBegun { .. }
+            | Self::UnbondingPaid { .. } => None,
         }
     }
 
@@ -323,6 +422,18 @@ impl Event {
             | Self::RunCancelled { submitter, settlement, .. }
             | Self::RunTimedOut { submitter, settlement, .. } => {
                 Some((*submitter, EscrowChange::Released(*settlement)))
+            }
+            Self::RunHeld { submitter, settlement, .. } => {
+                let paid = Settlement { miner_reward: Amount::ZERO, ..*settlement };
+                Some((*submitter, EscrowChange::Released(paid)))
+            }
+            Self::RewardPaid { submitter, amount, .. } => {
+                let paid = Settlement { miner_reward: *amount, ..Settlement::NOTHING };
+                Some((*submitter, EscrowChange::Released(paid)))
+            }
+            Self::RewardRefused { submitter, amount, .. } => {
+                let burned = Settlement { network_fee: *amount, ..Settlement::NOTHING };
+                Some((*submitter, EscrowChange::Released(burned)))
             }
             Self::Transferred { .. }
             | Self::TurnAdded { .. }
@@ -342,7 +453,11 @@ impl Event {
             | Self::ForkFixed { .. }
             | Self::ParamVoted { .. }
             | Self::ParamFixed { .. }
-            | Self::FeesCharged { .. } => None,
+            | Self::FeesCharged { .. }
+            | Self::BondAdded { .. }
+            | Self::UnbondingBegun { .. }
+            | Self::UnbondingPaid { .. }
+            | Self::BondUnlocked { .. } => None,
         }
     }
 }

@@ -52,15 +52,15 @@ pub use amount::Amount;
 pub use bid::Bid;
 pub use block::{Block, CommittedBlock, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
-pub use event::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
+pub use event::{BlockEvents, BondChange, Credit, EscrowChange, Event, TxEvent};
 pub use forks::Forks;
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use late::Late;
 pub use params::Params;
 pub use records::{
-    Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
-    Supply, TxLocation, ValidatorSets,
+    Account, Blob, Bond, Ender, Miner, MinerFigures, OpenVote, Run, RunProtection, RunStatus,
+    SetMember, Settlement, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
 pub use tx::{Body, ForkVote};

@@ -95,6 +95,10 @@ pub struct Params {
     pub register_fee: Amount,
     /// From v7 on: what a SOCIAL_BLOB_INIT burns.
     pub blob_init_fee: Amount,
+    /// From v7 on: what refusing a reward burns of the submitter's balance.
+    pub refuse_stake: Amount,
+    /// From v7 on: how long what was taken out of a bond waits before it is paid out.
+    pub unbond_ms: u64,
 }
 
 impl Default for Params {
@@ -123,6 +127,8 @@ impl Default for Params {
             max_block_work: 200_000,
             register_fee: Amount::new(10_000),
             blob_init_fee: Amount::new(1_000),
+            refuse_stake: Amount::new(10_000),
+            unbond_ms: 259_200_000,
         }
     }
 }

@@ -113,6 +113,10 @@ pub struct Settlement {
 }
 
 impl Settlement {
+    /// Nothing to anybody.
+    pub const NOTHING: Self =
+        Self { miner_reward: Amount::ZERO, user_refund: Amount::ZERO, network_fee: Amount::ZERO };
+
     /// The escrow that was divided. `None` if the parts overflow, as no stored ones do.
     #[must_use]
     pub const fn total(&self) -> Option<Amount> {
@@ -166,6 +170,78 @@ pub struct Run {
     pub claim: Option<TxLocation>,
     /// The AGENT_FINISH or AGENT_CANCEL.
     pub finish: Option<TxLocation>,
+    /// How the submitter protects it; none for a request without such members.
+    pub protection: Option<RunProtection>,
+    /// What is locked of the miner's bond for it; none if nothing is.
+    pub locked_bond: Option<Amount>,
+    /// Who ended it; none while it is open, and of runs that ended before v7.
+    pub ended_by: Option<Ender>,
+    /// Whether the submitter refused the reward.
+    pub is_refused: bool,
+}
+
+impl Run {
+    /// Whether the run has ended and its reward is held until [`Run::deadline_at`].
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.status.is_terminal() && self.deadline_at.is_some()
+    }
+}
+
+/// How a run is protected (docs/protocol.md section 5.2).
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RunProtection {
+    /// The only miners that may claim it; everybody may if there are none.
+    pub miners: Vec<Address>,
+    /// What a claim locks of the miner's bond.
+    pub claim_bond: Amount,
+    /// The most output tokens of one step; none if only the chain's bound holds.
+    pub max_tokens_per_step: Option<u64>,
+    /// How long the reward is held after the end, in milliseconds.
+    pub refuse_ms: u64,
+}
+
+/// Who ended a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Ender {
+    /// Its submitter, by AGENT_CANCEL.
+    Submitter,
+    /// Its miner, by AGENT_FINISH.
+    Miner,
+    /// A deadline.
+    Sweep,
+}
+
+impl Ender {
+    /// The word in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Submitter => "submitter",
+            Self::Miner => "miner",
+            Self::Sweep => "sweep",
+        }
+    }
+}
+
+/// What an account has at stake as a miner (docs/protocol.md section 5.14).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Bond {
+    /// All of it.
+    pub bonded: Amount,
+    /// The part that is locked for runs.
+    pub locked: Amount,
+}
+
+impl Bond {
+    /// The part that is not locked.
+    #[must_use]
+    pub const fn free(&self) -> Amount {
+        match self.bonded.checked_sub(self.locked) {
+            Some(free) => free,
+            None => Amount::ZERO,
+        }
+    }
 }
 
 /// A recorded step: which transaction reported it, and when.
@@ -213,6 +289,17 @@ pub struct MinerFigures {
     pub tokens: u64,
     /// Rewards received.
     pub earnings: Amount,
+    /// Rewards that submitters refused.
+    pub refused: u64,
+}
+
+/// What a submitter of runs has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SubmitterFigures {
+    /// Runs that ended with a reward that was held.
+    pub held: u64,
+    /// Rewards that it refused.
+    pub refused: u64,
 }
 
 /// A blob.
@@ -249,18 +336,24 @@ pub struct Supply {
     pub minted: Amount,
     /// Σ burned fees.
     pub burned: Amount,
-    /// Σ escrows of runs that have not ended.
+    /// Σ escrows of runs that have not ended, and of rewards that are held.
     pub escrowed: Amount,
+    /// Σ bonds.
+    pub bonded: Amount,
+    /// Σ of what was taken out of bonds and is not paid out yet.
+    pub unbonding: Amount,
 }
 
 impl Supply {
-    /// What accounts hold: genesis + minted − burned − escrowed. `None` if the counters contradict
-    /// each other.
+    /// What accounts hold: genesis + minted − burned − escrowed − bonded − unbonding. `None` if the
+    /// counters contradict each other.
     #[must_use]
     pub const fn circulating(&self) -> Option<Amount> {
         let Some(total) = self.genesis.checked_add(self.minted) else { return None };
         let Some(kept) = total.checked_sub(self.burned) else { return None };
-        kept.checked_sub(self.escrowed)
+        let Some(kept) = kept.checked_sub(self.escrowed) else { return None };
+        let Some(kept) = kept.checked_sub(self.bonded) else { return None };
+        kept.checked_sub(self.unbonding)
     }
 }
 

@@ -168,6 +168,7 @@ fn agent_bodies() -> Vec<Body> {
             max_steps: 50,
             prompt_blob_id: some("prompt-blob"),
             model_hint: some("small"),
+            protection: crate::Late::default(),
         }),
         Body::AgentClaim(AgentClaim {
             agent_run_id: RUN,
@@ -304,6 +305,7 @@ fn any_request() -> impl Strategy<Value = AgentRequest> {
                 max_steps: rest.1,
                 prompt_blob_id: rest.2,
                 model_hint: rest.3,
+                protection: crate::Late::default(),
             }
         })
 }

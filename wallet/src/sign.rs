@@ -94,6 +94,7 @@ impl Request {
             max_steps: self.max_steps,
             prompt_blob_id: self.prompt_blob_id,
             model_hint: self.model_hint,
+            protection: types::Late::default(),
         }
     }
 }

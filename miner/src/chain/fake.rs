@@ -91,6 +91,7 @@ impl FakeChain {
             max_steps: steps_max,
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::Late::default(),
         };
         change(&mut request);
         self.act(&submitter(), &Body::AgentRequest(request));

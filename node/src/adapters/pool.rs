@@ -14,7 +14,7 @@ use store::Snapshot;
 use txpool::ports::{AdmitError, Extent, PendingLedger};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
-use types::{Account, Address, Amount, CheckedTx, Hash, SizeLimits, Transaction};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, SizeLimits, Transaction};
 
 use crate::adapters::events::dropped;
 use crate::chain::Chain;
@@ -107,11 +107,17 @@ impl PendingLedger for PoolLedger {
         self.0.state.lock().admit(tx).map_err(admit_error)
     }
 
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, PoolFault> {
+    fn advance(
+        &mut self,
+        credits: &BTreeMap<Address, Amount>,
+        bonds: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, PoolFault> {
         let pinned = self.0.chain.store().pin().map_err(PoolFault::new)?;
         let Some(last) = self.0.chain.recent(pinned.height()) else { return Ok(false) };
         let mut state = self.0.state.lock();
-        state.advance(pinned.into(), &last.block.transactions, credits).map_err(PoolFault::new)
+        state
+            .advance(pinned.into(), &last.block.transactions, credits, bonds)
+            .map_err(PoolFault::new)
     }
 
     fn reset(&mut self) -> Result<(), PoolFault> {

@@ -166,6 +166,10 @@ impl Change {
                 settlement: Some(*settlement),
                 ..change(RunEventKind::Finished, *status, Some(*miner))
             },
+            Event::RunHeld { miner, status, settlement, .. } => Self {
+                settlement: Some(*settlement),
+                ..change(RunEventKind::Finished, *status, Some(*miner))
+            },
             Event::RunCancelled { .. } => {
                 change(RunEventKind::Cancelled, RunStatus::Cancelled, None)
             }
@@ -191,7 +195,11 @@ impl Change {
             | Event::ForkFixed { .. }
             | Event::ParamVoted { .. }
             | Event::ParamFixed { .. }
-            | Event::FeesCharged { .. } => return None,
+            | Event::FeesCharged { .. }
+            | Event::BondAdded { .. }
+            | Event::UnbondingBegun { .. }
+            | Event::UnbondingPaid { .. }
+            | Event::BondUnlocked { .. } => return None,
         })
     }
 

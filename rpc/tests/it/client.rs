@@ -201,6 +201,7 @@ pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
         model_hint: None,
         max_fee: Amount::new(10_000),
         max_steps: 4,
+        protection: types::Late::default(),
     });
     (agent_run_id, signed(&key, nonce, &body))
 }

@@ -12,7 +12,7 @@
 //! blobs                b    blob id (text)                               Blob
 //! blob_chunks               chunk index u32 | blob id (text)             bytes
 //! supply               s    (one row)                                    Supply
-//! deadlines                 deadline u64 | 0 run, 1 blob | id (text)     (nothing)
+//! deadlines                 deadline u64 | 0 run, 1 blob, 2 bond | id    (nothing)
 //! turns                     transaction hash                             TurnPlace
 //! conversation_turns        conversation id | height u64 | position u32  transaction hash
 //! runs_by_status            status u8 | height u64 | position u32        run id
@@ -28,19 +28,23 @@
 //! params               p    name of a parameter (text)                   ParamRow
 //! fees                 e    (one row)                                    FeeRow
 //! rule_votes           o    voter's address | subject (text)             RuleVote
+//! bonds                d    miner's address                              Bond
+//! unbonding            u    miner's address | due time u64               amount
+//! submitter_figures         address                                      SubmitterFigures
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST.
 
 use serde::{Deserialize, Serialize};
+use types::codec::DecodeError;
 use types::{
-    Account, Address, Blob, Hash, Miner, MinerFigures, OpenVote, PublicKey, Run, RunStatus,
-    SetMember, Step, Supply, TxLocation, ValidatorSets,
+    Account, Address, Amount, Blob, Bond, Hash, Miner, MinerFigures, OpenVote, PublicKey, Run,
+    RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
 };
 
 use crate::forks::FixedFork;
 use crate::pieces::Pieces;
-use crate::table::{Table, TableId};
+use crate::table::{Table, TableId, decode_shorter};
 
 /// Balance and nonce by address.
 #[derive(Debug)]
@@ -56,9 +60,24 @@ impl Table for Accounts {
 pub struct Runs;
 impl Table for Runs {
     const ID: TableId = TableId::authenticated(1, "runs", b'r');
+    const VERSION: u8 = 2;
     type Key = Hash;
     type Value = Run;
+
+    fn absent_bytes(run: &Run) -> Option<usize> {
+        let Run { protection, locked_bond, ended_by, is_refused, .. } = run;
+        let has_any =
+            protection.is_some() || locked_bond.is_some() || ended_by.is_some() || *is_refused;
+        (!has_any).then_some(RUN_OF_V7)
+    }
+
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Run, DecodeError>> {
+        (version == 1).then(|| decode_shorter::<Self>(bytes, RUN_OF_V7))
+    }
 }
+
+/// Three absent options and a false switch.
+const RUN_OF_V7: usize = 4;
 
 /// Recorded steps by run and step index.
 #[derive(Debug)]
@@ -92,9 +111,21 @@ impl Table for MinerIds {
 pub struct Figures;
 impl Table for Figures {
     const ID: TableId = TableId::plain(5, "miner_figures");
+    const VERSION: u8 = 2;
     type Key = Address;
     type Value = MinerFigures;
+
+    fn absent_bytes(figures: &MinerFigures) -> Option<usize> {
+        (figures.refused == 0).then_some(FIGURES_OF_V7)
+    }
+
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<MinerFigures, DecodeError>> {
+        (version == 1).then(|| decode_shorter::<Self>(bytes, FIGURES_OF_V7))
+    }
 }
+
+/// One count.
+const FIGURES_OF_V7: usize = 8;
 
 /// Blobs by id.
 #[derive(Debug)]
@@ -120,9 +151,22 @@ impl Table for BlobChunks {
 pub struct Supplies;
 impl Table for Supplies {
     const ID: TableId = TableId::authenticated(8, "supply", b's');
+    const VERSION: u8 = 2;
     type Key = ();
     type Value = Supply;
+
+    fn absent_bytes(supply: &Supply) -> Option<usize> {
+        let has_any = !supply.bonded.is_zero() || !supply.unbonding.is_zero();
+        (!has_any).then_some(SUPPLY_OF_V7)
+    }
+
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Supply, DecodeError>> {
+        (version == 1).then(|| decode_shorter::<Self>(bytes, SUPPLY_OF_V7))
+    }
 }
+
+/// Two amounts.
+const SUPPLY_OF_V7: usize = 16;
 
 /// What the sweep has to look at, in its order.
 #[derive(Debug)]
@@ -138,6 +182,9 @@ impl Deadlines {
     pub const RUN: u8 = 0;
     /// The kind of a blob's deadline; its id is the blob id.
     pub const BLOB: u8 = 1;
+    /// The kind of the deadline at which money is paid out that was taken out of a bond; its id is the
+    /// 40 characters of the miner's address.
+    pub const UNBONDING: u8 = 2;
 }
 
 /// Where a turn is.
@@ -348,8 +395,35 @@ impl Table for RuleVotes {
     type Value = RuleVote;
 }
 
+/// What accounts have at stake as miners.
+#[derive(Debug)]
+pub struct Bonds;
+impl Table for Bonds {
+    const ID: TableId = TableId::authenticated(26, "bonds", b'd');
+    type Key = Address;
+    type Value = Bond;
+}
+
+/// What was taken out of bonds, by miner and the time at which it is paid out.
+#[derive(Debug)]
+pub struct Unbondings;
+impl Table for Unbondings {
+    const ID: TableId = TableId::authenticated(27, "unbonding", b'u');
+    type Key = (Address, u64);
+    type Value = Amount;
+}
+
+/// What submitters of runs have done.
+#[derive(Debug)]
+pub struct FiguresOfSubmitters;
+impl Table for FiguresOfSubmitters {
+    const ID: TableId = TableId::plain(28, "submitter_figures");
+    type Key = Address;
+    type Value = SubmitterFigures;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 25] = [
+pub const ALL: [TableId; 28] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -375,11 +449,14 @@ pub const ALL: [TableId; 25] = [
     ParamRows::ID,
     Fees::ID,
     RuleVotes::ID,
+    Bonds::ID,
+    Unbondings::ID,
+    FiguresOfSubmitters::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 10] = [
+pub const READ_BY_CHECKS: [TableId; 11] = [
     Accounts::ID,
     Runs::ID,
     Miners::ID,
@@ -390,6 +467,7 @@ pub const READ_BY_CHECKS: [TableId; 10] = [
     ValidatorVotes::ID,
     ForkRows::ID,
     RuleVotes::ID,
+    Bonds::ID,
 ];
 
 /// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those

@@ -3,7 +3,7 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, NOT_SUBMITTER, in this order.
 
 use types::tx::AgentCancel;
-use types::{Code, Event, Rejection, Run, RunStatus, Transaction};
+use types::{Ender, Event, Run, RunStatus, Transaction};
 
 use super::Kind;
 use crate::chain::Context;
@@ -23,12 +23,7 @@ impl Kind for AgentCancel {
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let run = runs::find(state, &self.agent_run_id)?;
         runs::require_pending(&run)?;
-        let (sender, submitter) = (tx.from(), run.submitter);
-        if sender != submitter {
-            return Err(Rejection::new(Code::NotSubmitter, "from", sender, submitter)
-                .with("agentRunId", run.agent_run_id)
-                .into());
-        }
+        runs::require_submitter(&run, tx.from())?;
         Ok(Plan { run })
     }
 
@@ -37,7 +32,10 @@ impl Kind for AgentCancel {
         let Run { agent_run_id, submitter, .. } = run;
         let settlement = settlement::refund(&run)?;
         run.finish = Some(ctx.location());
-        runs::end(draft, run, RunStatus::Cancelled, settlement, ctx.timestamp)?;
+        let by = ctx.rules.is_v7().then_some(Ender::Submitter);
+        let (status, timestamp) = (RunStatus::Cancelled, ctx.timestamp);
+        let end = runs::End { status, settlement, timestamp, by, held_until: None };
+        runs::end(draft, run, end)?;
         Ok(Event::RunCancelled { agent_run_id, submitter, settlement })
     }
 }

@@ -1,18 +1,19 @@
 //! AGENT_CLAIM: a miner takes a pending run (docs/protocol.md section 5.3).
 //!
-//! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, MINER_EXCLUDED, in this order.
+//! Refused with RUN_NOT_FOUND, RUN_NOT_PENDING, MINER_EXCLUDED, MINER_NOT_ALLOWED, BOND_TOO_SMALL, in
+//! this order.
 
 use types::params::RUN_BYTES;
 use types::tx::AgentClaim;
-use types::{Address, Code, Event, Rejection, Run, RunStatus, Transaction};
+use types::{Address, Amount, Code, Event, Rejection, Run, RunProtection, RunStatus, Transaction};
 
 use super::Kind;
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
-use crate::runs;
 use crate::tables::RunsByMiner;
 use crate::view::Read;
+use crate::{bonds, runs};
 
 /// The run as it was, and who takes it.
 pub(crate) struct Plan {
@@ -37,6 +38,9 @@ impl Kind for AgentClaim {
                 .with("agentRunId", run.agent_run_id)
                 .into());
         }
+        if let Some(protection) = &run.protection {
+            check_protection(state, &run, protection, miner)?;
+        }
         Ok(Plan { run, miner })
     }
 
@@ -47,10 +51,30 @@ impl Kind for AgentClaim {
         run.miner = Some(miner);
         run.claimed_at = Some(ctx.timestamp);
         run.claim = Some(ctx.location());
+        let bond = run.protection.as_ref().map(|protection| protection.claim_bond);
+        run.locked_bond = bond.filter(|bond| !bond.is_zero());
+        bonds::lock(draft, miner, run.locked_bond.unwrap_or(Amount::ZERO))?;
         let place = (miner, run.request.height, run.request.position);
         draft.put::<RunsByMiner>(&place, &agent_run_id);
         runs::count(draft, miner, |figures| figures.claimed = figures.claimed.saturating_add(1))?;
         runs::save(draft, run, RunStatus::Claimed, Some(deadline));
         Ok(Event::RunClaimed { agent_run_id, miner })
     }
+}
+
+/// What the submitter of a protected run asks of whoever claims it.
+fn check_protection(
+    state: &dyn Read,
+    run: &Run,
+    protection: &RunProtection,
+    miner: Address,
+) -> Result<(), TxError> {
+    let RunProtection { miners, claim_bond, .. } = protection;
+    if !miners.is_empty() && !miners.contains(&miner) {
+        let expected = format_args!("one of the {} miners that the submitter named", miners.len());
+        return Err(Rejection::new(Code::MinerNotAllowed, "minerAddress", miner, expected)
+            .with("agentRunId", run.agent_run_id)
+            .into());
+    }
+    runs::require_bond(state, miner, "claimBond", *claim_bond)
 }

@@ -5,15 +5,17 @@
 
 use types::params::RUN_BYTES;
 use types::tx::AgentFinish;
-use types::{Address, Amount, Code, Event, Rejection, Run, RunStatus, Settlement, Transaction};
+use types::{
+    Address, Amount, Code, Ender, Event, Rejection, Run, RunStatus, Settlement, Transaction,
+};
 
 use super::{Kind, blobs};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
-use crate::runs;
 use crate::settlement::{Totals, settlement};
 use crate::view::Read;
+use crate::{bonds, runs};
 
 /// The run as it was, and how it ends.
 pub(crate) struct Plan {
@@ -62,12 +64,36 @@ impl Kind for AgentFinish {
                 | RunStatus::Running => &mut figures.failed,
             };
             *ended = ended.saturating_add(1);
-            let earnings = figures.earnings.checked_add(settlement.miner_reward);
-            figures.earnings = earnings.unwrap_or(Amount::MAX);
         })?;
-        runs::end(draft, run, status, settlement, ctx.timestamp)?;
-        Ok(Event::RunFinished { agent_run_id, submitter, miner, status, settlement })
+        let held_until = held_until(&run, ctx.timestamp)?;
+        if status == RunStatus::Completed && run.step_count == 0 {
+            // An answer without any work.
+            bonds::release(draft, &mut run, Amount::MAX);
+        } else if held_until.is_none() {
+            bonds::release(draft, &mut run, Amount::ZERO);
+        }
+        let by = ctx.rules.is_v7().then_some(Ender::Miner);
+        let timestamp = ctx.timestamp;
+        runs::end(draft, run, runs::End { status, settlement, timestamp, by, held_until })?;
+        match held_until {
+            None => {
+                runs::earn(draft, miner, settlement.miner_reward)?;
+                Ok(Event::RunFinished { agent_run_id, submitter, miner, status, settlement })
+            }
+            Some(until) => {
+                runs::count_submitter(draft, submitter, |figures| {
+                    figures.held = figures.held.saturating_add(1);
+                })?;
+                Ok(Event::RunHeld { agent_run_id, submitter, miner, status, settlement, until })
+            }
+        }
     }
+}
+
+/// Until when the reward of a run that ends now is held; none if its submitter did not ask for that.
+fn held_until(run: &Run, timestamp: u64) -> Result<Option<u64>, StorageError> {
+    let refuse_ms = run.protection.as_ref().map_or(0, |protection| protection.refuse_ms);
+    if refuse_ms == 0 { Ok(None) } else { runs::deadline(timestamp, refuse_ms).map(Some) }
 }
 
 /// The published rule comes first: the three parts sum up to the escrow.

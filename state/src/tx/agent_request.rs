@@ -4,8 +4,10 @@
 
 use types::ids::compute_agent_run_id;
 use types::params::RUN_BYTES;
-use types::tx::AgentRequest;
-use types::{Address, Amount, Code, Event, Hash, Rejection, Run, RunStatus, Transaction};
+use types::tx::{AgentRequest, Protection};
+use types::{
+    Address, Amount, Code, Event, Hash, Rejection, Run, RunProtection, RunStatus, Transaction,
+};
 
 use super::{Cost, Kind, blobs};
 use crate::chain::Context;
@@ -23,6 +25,7 @@ pub(crate) struct Plan {
     submitter: Address,
     max_fee: Amount,
     max_steps: u64,
+    protection: Option<RunProtection>,
 }
 
 impl Kind for AgentRequest {
@@ -37,7 +40,12 @@ impl Kind for AgentRequest {
         Ok(Cost { field: "maxFee", total: Some(self.max_fee) })
     }
 
-    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Plan, TxError> {
         let id = self.agent_run_id;
         let derived = compute_agent_run_id(&tx.from_text(), tx.nonce(), &self.prompt);
         if id != derived {
@@ -54,6 +62,7 @@ impl Kind for AgentRequest {
             submitter: tx.from(),
             max_fee: self.max_fee,
             max_steps: self.max_steps,
+            protection: if ctx.rules.is_v7() { protection(self.protection.get()?) } else { None },
         })
     }
 
@@ -75,7 +84,8 @@ impl Kind for AgentRequest {
 
 impl Plan {
     fn into_run(self, ctx: &Context<'_>, deadline: u64) -> Run {
-        let Self { agent_run_id, conversation_id, submitter, max_fee, max_steps } = self;
+        let Self { agent_run_id, conversation_id, submitter, max_fee, max_steps, protection } =
+            self;
         Run {
             agent_run_id,
             conversation_id,
@@ -98,6 +108,24 @@ impl Plan {
             request: ctx.location(),
             claim: None,
             finish: None,
+            protection,
+            locked_bond: None,
+            ended_by: None,
+            is_refused: false,
         }
     }
+}
+
+/// How a request protects its run; none if it says nothing of that.
+fn protection(members: &Protection) -> Option<RunProtection> {
+    let Protection { miners, claim_bond, max_tokens_per_step, refuse_ms } = members;
+    if *members == Protection::default() {
+        return None;
+    }
+    Some(RunProtection {
+        miners: miners.iter().flatten().map(|miner| miner.address).collect(),
+        claim_bond: claim_bond.unwrap_or(Amount::ZERO),
+        max_tokens_per_step: *max_tokens_per_step,
+        refuse_ms: refuse_ms.unwrap_or(0),
+    })
 }

@@ -82,7 +82,8 @@ fn check_index(run: &Run, index: u64) -> Result<(), Rejection> {
 }
 
 fn add_tokens(run: &Run, tokens: u64, params: &Params) -> Result<u64, Rejection> {
-    let max = params.max_output_tokens_per_step;
+    let own = run.protection.as_ref().and_then(|protection| protection.max_tokens_per_step);
+    let max = own.unwrap_or(u64::MAX).min(params.max_output_tokens_per_step);
     match run.tokens_out.checked_add(tokens) {
         Some(sum) if tokens <= max => Ok(sum),
         _ => {

@@ -6,6 +6,7 @@
 mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
+mod agent_refuse;
 mod agent_request;
 mod agent_step;
 mod blob_chunk;
@@ -17,7 +18,9 @@ pub(crate) mod envelope;
 mod fork_vote;
 #[cfg(test)]
 mod made_up;
+mod miner_bond;
 mod miner_register;
+mod miner_unbond;
 mod param_vote;
 mod transfer;
 mod validator_vote;

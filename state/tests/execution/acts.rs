@@ -164,6 +164,7 @@ impl Act {
             max_steps: 1 + u64::from(self.amount % 6),
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::Late::default(),
         })
     }
 

@@ -221,7 +221,9 @@ fn the_pool_sets_four_base_fees_aside_and_a_block_gives_the_rest_back() {
     pending.admit(&second).unwrap();
     world.next_block();
     let credits = std::collections::BTreeMap::new();
-    assert!(pending.advance(world.still(), std::slice::from_ref(&first), &credits).unwrap());
+    assert!(
+        pending.advance(world.still(), std::slice::from_ref(&first), &credits, &[].into()).unwrap()
+    );
     let taken = inclusion_fee(size(&first), FLOOR).get();
     let waits = inclusion_fee(size(&second), 4 * FLOOR).get();
     assert_eq!(balance(&pending), FUNDS - 200 - taken - waits);
@@ -239,7 +241,7 @@ fn a_pool_begins_anew_when_the_base_fee_passes_what_it_set_aside() {
             world.must(BOB, &chat(&text));
         }
         world.next_block();
-        answers.push(pending.advance(world.still(), &[], &[].into()).unwrap());
+        answers.push(pending.advance(world.still(), &[], &[].into(), &[].into()).unwrap());
     }
     // The base fee goes up by one a block, from 1 to 6.
     assert_eq!(answers, [true, true, true, false, false]);

@@ -18,6 +18,7 @@ mod effects;
 mod fees;
 mod model;
 mod pending;
+mod protection;
 mod random;
 mod rejections;
 mod rule_votes;

@@ -185,7 +185,10 @@ impl Model {
             | Body::BlobFinalize(_)
             | Body::ValidatorVote(_)
             | Body::ForkVote(_)
-            | Body::ParamVote(_) => 0,
+            | Body::ParamVote(_)
+            | Body::MinerBond(_)
+            | Body::MinerUnbond(_)
+            | Body::AgentRefuse(_) => 0,
         };
         if self.balance(who) < cost {
             return "INSUFFICIENT_BALANCE";
@@ -256,9 +259,13 @@ impl Model {
                 }
                 self.unusable_blob(body.final_answer_blob_id.as_deref())
             }
-            Body::Transfer(_) | Body::MinerRegister(_) | Body::ForkVote(_) | Body::ParamVote(_) => {
-                None
-            }
+            Body::Transfer(_)
+            | Body::MinerRegister(_)
+            | Body::ForkVote(_)
+            | Body::ParamVote(_)
+            | Body::MinerBond(_)
+            | Body::MinerUnbond(_)
+            | Body::AgentRefuse(_) => None,
             Body::ValidatorVote(body) => self.validators.obstacle(who, body),
             Body::BlobInit(body) => self.blobs.contains_key(&body.blob_id).then_some("BLOB_EXISTS"),
             Body::BlobChunk(body) => match self.blobs.get(&body.blob_id) {
@@ -348,7 +355,12 @@ impl Model {
                 self.give(body.to.address, i128::from(body.amount.get()));
                 self.give(self.proposer, i128::from(body.fee.get()));
             }
-            Body::MinerRegister(_) | Body::ForkVote(_) | Body::ParamVote(_) => {}
+            Body::MinerRegister(_)
+            | Body::ForkVote(_)
+            | Body::ParamVote(_)
+            | Body::MinerBond(_)
+            | Body::MinerUnbond(_)
+            | Body::AgentRefuse(_) => {}
             Body::ValidatorVote(body) => {
                 let vote = (body.power, body.expires_at);
                 self.validators.votes.insert((body.candidate_key, who), vote);

@@ -227,7 +227,7 @@ fn commit_some(
         let credit = credits.entry(address).or_default();
         *credit = credit.checked_add(amount).unwrap();
     }
-    assert!(pending.advance(world.still(), &included, &credits).unwrap());
+    assert!(pending.advance(world.still(), &included, &credits, &BTreeMap::new()).unwrap());
     let mut again = fresh(world);
     for tx in &rest {
         again.admit(tx).unwrap();

@@ -295,6 +295,7 @@ pub fn request_body(who: Who, nonce: u64, max_fee: u64, max_steps: u64) -> Body 
         max_steps,
         prompt_blob_id: None,
         model_hint: None,
+        protection: types::Late::default(),
     })
 }
 

@@ -107,6 +107,7 @@ impl Wallet {
             max_steps: 20,
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::Late::default(),
         }));
         (tx, id)
     }

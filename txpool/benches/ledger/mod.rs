@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger};
 use txpool::{Fault, PoolEvent, Ports};
-use types::{Account, Address, Amount, CheckedTx, Hash};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
 
 /// Counts nonces and nothing else.
 #[derive(Default)]
@@ -28,7 +28,11 @@ impl PendingLedger for Nonces {
         Ok(())
     }
 
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+    fn advance(
+        &mut self,
+        _: &BTreeMap<Address, Amount>,
+        _: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault> {
         Ok(true)
     }
 

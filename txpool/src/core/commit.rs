@@ -43,7 +43,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use types::tx::Subject;
 use types::{
-    Account, Address, Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Rejection,
+    Account, Address, Amount, BlockEvents, BondChange, CheckedTx, Code, Credit, Event, Hash,
+    Rejection,
 };
 
 use super::Core;
@@ -72,6 +73,8 @@ pub struct Touched {
     /// How much sweeps (to the submitters of ended runs), fees and reward (to the proposer) credited
     /// to whom.
     pub credits: BTreeMap<Address, Amount>,
+    /// What the end of the block did to bonds.
+    pub bonds: BTreeMap<Address, BondChange>,
     /// Whether the validators of the next heights changed: who may vote on them, and on what.
     pub validators: bool,
 }
@@ -83,6 +86,9 @@ impl Touched {
         let mut touched = Self::default();
         for (_, event) in events.iter() {
             touched.note(event);
+            if let Some((miner, change)) = event.bond_change() {
+                touched.change_bond(miner, change);
+            }
         }
         for Credit { address, amount } in &events.credits {
             touched.credit(*address, *amount);
@@ -92,7 +98,9 @@ impl Touched {
 
     fn note(&mut self, event: &Event) {
         match event {
-            Event::RunReopened { agent_run_id, .. } | Event::RunTimedOut { agent_run_id, .. } => {
+            Event::RunReopened { agent_run_id, .. }
+            | Event::RunTimedOut { agent_run_id, .. }
+            | Event::RewardPaid { agent_run_id, .. } => {
                 self.runs.insert(*agent_run_id);
             }
             // The pool takes a FINALIZE before anybody knows the hash of the chunks.
@@ -123,8 +131,22 @@ impl Touched {
             | Event::ParamVoted { .. }
             // Changed parameters, and a base fee that has grown too far, are the ledger's to say.
             | Event::ParamFixed { .. }
-            | Event::FeesCharged { .. } => {}
+            | Event::FeesCharged { .. }
+            | Event::BondAdded { .. }
+            | Event::UnbondingBegun { .. }
+            | Event::UnbondingPaid { .. }
+            | Event::RunHeld { .. }
+            | Event::RewardRefused { .. }
+            // Told to the draft, as credits are.
+            | Event::BondUnlocked { .. } => {}
         }
+    }
+
+    fn change_bond(&mut self, miner: Address, change: BondChange) {
+        let sum = self.bonds.entry(miner).or_default();
+        let add = |one: Amount, other| one.checked_add(other).unwrap_or(Amount::MAX);
+        sum.unlocked = add(sum.unlocked, change.unlocked);
+        sum.burned = add(sum.burned, change.burned);
     }
 
     /// The block credited so much to an account, beyond what its transactions did.
@@ -173,7 +195,7 @@ impl Core {
             && (learned.has_ours || settled == 0)
             && self.advanced <= advanced_max
             && !self.is_hit(block.touched);
-        let follows = is_right && self.follow(&block.touched.credits)?;
+        let follows = is_right && self.follow(block.touched)?;
         let answer = if follows {
             self.settle(slice.saturating_sub(learned.count), now_ms).map(drop)
         } else {
@@ -213,11 +235,11 @@ impl Core {
     }
 
     /// Brings the draft to the new state with what is settled; false if that failed.
-    fn follow(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+    fn follow(&mut self, touched: &Touched) -> Result<bool, Fault> {
         if self.order.settled_len() == 0 {
             return self.reset_ledger().map(|()| true);
         }
-        match self.ledger.advance(credits) {
+        match self.ledger.advance(&touched.credits, &touched.bonds) {
             Ok(is_right) => Ok(is_right),
             Err(fault) => {
                 tracing::error!(%fault, "the pool's draft could not follow a block");
@@ -256,7 +278,7 @@ impl Core {
 
     /// Whether an executable transaction is about something that a sweep touched.
     fn is_hit(&self, touched: &Touched) -> bool {
-        let Touched { runs, blobs, credits: _, validators } = touched;
+        let Touched { runs, blobs, credits: _, bonds: _, validators } = touched;
         runs.iter().any(|id| self.subjects.has(Subject::Run(*id)))
             || blobs.iter().any(|id| self.subjects.has(Subject::Blob(id)))
             || (*validators && self.subjects.has(Subject::Validators))

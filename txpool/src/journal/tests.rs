@@ -29,7 +29,11 @@ impl PendingLedger for Anything {
         Ok(())
     }
 
-    fn advance(&mut self, _: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+    fn advance(
+        &mut self,
+        _: &BTreeMap<Address, Amount>,
+        _: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault> {
         Ok(true)
     }
 

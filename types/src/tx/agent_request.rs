@@ -2,8 +2,9 @@
 
 use super::declare::declare;
 use super::spec::{AmountLimit, AmountParam, IntegerLimit, LABEL, TextLimit};
+use super::value::WrittenAddress;
 use super::{Kind, Subject};
-use crate::params::{INLINE_TEXT_BYTES_MAX, MAX_STEPS_MAX};
+use crate::params::{INLINE_TEXT_BYTES_MAX, INTEGER_MAX, MAX_STEPS_MAX};
 use crate::{Amount, Hash};
 
 /// 1 to 16,384 bytes.
@@ -31,6 +32,32 @@ declare! {
             prompt_blob_id "promptBlobId": String, Text(TextLimit::BlobId);
             /// The model that the submitter would like.
             model_hint "modelHint": String, Text(LABEL);
+        }
+        /// How the submitter protects the run.
+        later protection: Protection;
+    }
+}
+
+/// The most miners that a request may name.
+pub const MINERS_MAX: usize = 16;
+/// The longest time for which a submitter may have a reward held, a day in milliseconds.
+pub const REFUSE_MS_MAX: u64 = 86_400_000;
+
+declare! {
+    /// How the submitter of a run protects it, from v7 on. A request without these members has the
+    /// rules that were published first.
+    #[derive(Default)]
+    object Protection {
+        required {}
+        optional {
+            /// The only miners that may claim the run, at most 16.
+            miners "miners": Vec<WrittenAddress>, Addresses(MINERS_MAX);
+            /// What the claim locks of the miner's bond until the run's reward is paid.
+            claim_bond "claimBond": Amount, Amount(AmountLimit::Any);
+            /// The most output tokens of one step.
+            max_tokens_per_step "maxTokensPerStep": u64, Integer(IntegerLimit::range(1, INTEGER_MAX, "tokens"));
+            /// How long the reward is held after the run has ended, in which the submitter may refuse it: at most a day.
+            refuse_ms "refuseMs": u64, Integer(IntegerLimit::range(0, REFUSE_MS_MAX, "ms"));
         }
     }
 }

@@ -23,6 +23,15 @@ pub(crate) trait Members: Sized {
 
     /// Checks the limits of each member by itself. Errors are INVALID_FIELD.
     fn check_members(&self, view: &StaticView<'_>) -> Result<(), Rejection>;
+
+    /// Members that a later fork adds behind the optional ones, all of them optional.
+    const LATER: &'static [FieldSpec] = &[];
+
+    /// Checks the members that a later fork adds. Errors are MALFORMED or INVALID_FIELD.
+    fn check_later(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
+        let _ = view;
+        Ok(())
+    }
 }
 
 /// A kind that is declared.
@@ -72,6 +81,7 @@ macro_rules! declare {
                 section: $section,
                 fork: $crate::tx::declare::declare!(@fork $($fork)?),
                 fields: <Self as $crate::tx::declare::Members>::FIELDS,
+                later: <Self as $crate::tx::declare::Members>::LATER,
                 doc: concat!($($doc),+),
             };
         }
@@ -94,6 +104,10 @@ macro_rules! declare {
                     $optional_form:ident $(($optional_limit:expr))?;
                 )*
             }
+            $(
+                $(#[doc = $later_doc:literal])+
+                later $later:ident: $later_type:ty;
+            )?
         }
     ) => {
         $(#[doc = $doc])+
@@ -101,6 +115,7 @@ macro_rules! declare {
         pub struct $object {
             $($(#[doc = $required_doc])+ pub $required: $required_type,)*
             $($(#[doc = $optional_doc])+ pub $optional: Option<$optional_type>,)*
+            $($(#[doc = $later_doc])+ pub $later: $crate::Late<$later_type>,)?
         }
 
         impl $crate::tx::declare::Members for $object {
@@ -127,6 +142,9 @@ macro_rules! declare {
                 Ok(Self {
                     $($required: $crate::tx::value::Value::read(fields, $required_name)?,)*
                     $($optional: $crate::tx::value::read_optional(fields, $optional_name)?,)*
+                    $($later: $crate::Late::new(
+                        <$later_type as $crate::tx::declare::Members>::read(fields),
+                    ),)?
                 })
             }
 
@@ -140,6 +158,9 @@ macro_rules! declare {
                 $(if let Some(value) = &self.$optional {
                     $crate::tx::value::Value::write(value, $optional_name, out);
                 })*
+                $(if let Some(later) = self.$later.ok() {
+                    $crate::tx::declare::Members::write_optional(later, out);
+                })?
             }
 
             fn check_members(
@@ -163,6 +184,19 @@ macro_rules! declare {
                 })*
                 Ok(())
             }
+
+            $(
+                const LATER: &'static [$crate::tx::spec::FieldSpec] =
+                    <$later_type as $crate::tx::declare::Members>::FIELDS;
+
+                fn check_later(
+                    &self,
+                    view: &$crate::tx::StaticView<'_>,
+                ) -> Result<(), $crate::Rejection> {
+                    let later: &$later_type = self.$later.get()?;
+                    $crate::tx::declare::Members::check_members(later, view)
+                }
+            )?
         }
     };
     (@fork) => { None };

@@ -6,6 +6,7 @@
 mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
+mod agent_refuse;
 mod agent_request;
 mod agent_step;
 mod blob_chunk;
@@ -15,7 +16,9 @@ mod chat_turn;
 pub(crate) mod declare;
 pub(crate) mod fields;
 mod fork_vote;
+mod miner_bond;
 mod miner_register;
+mod miner_unbond;
 mod param_vote;
 pub mod spec;
 mod transfer;
@@ -28,6 +31,7 @@ use spec::KindSpec;
 
 pub use agent_claim::HARDWARE_TIERS;
 pub use agent_finish::FINISH_STATUSES;
+pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX};
 pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
 pub use value::WrittenAddress;
@@ -162,6 +166,9 @@ kinds! { $;
     validator_vote::ValidatorVote,
     fork_vote::ForkVote,
     param_vote::ParamVote,
+    miner_bond::MinerBond,
+    miner_unbond::MinerUnbond,
+    agent_refuse::AgentRefuse,
 }
 
 fn unsupported(type_name: &str) -> Rejection {
@@ -213,6 +220,10 @@ impl Body {
 
     pub(crate) fn write_optional(&self, out: &mut ObjectWriter<'_>) {
         for_kind!(self, fields => fields.write_optional(out));
+    }
+
+    pub(crate) fn check_later(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
+        for_kind!(self, fields => fields.check_later(view))
     }
 
     pub(crate) fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection> {

@@ -19,10 +19,17 @@ pub struct KindSpec {
     /// Its own fields in the order in which they are written: the required ones before `nonce`, the
     /// optional ones after `timestamp`.
     pub fields: &'static [FieldSpec],
+    /// Optional fields that v7 added, written behind the others.
+    pub later: &'static [FieldSpec],
     pub(crate) doc: &'static str,
 }
 
 impl KindSpec {
+    /// All fields, those that a fork added included, in the order in which they are written.
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static FieldSpec> {
+        self.fields.iter().chain(self.later)
+    }
+
     /// What it is for, in a sentence.
     #[must_use]
     pub const fn doc(&self) -> &'static str {
@@ -99,6 +106,8 @@ pub enum Form {
     Boolean,
     /// A string.
     Text(TextLimit),
+    /// An array of at most so many addresses, each once and at least one.
+    Addresses(usize),
     /// An array of at most 64 strings of at most 64 bytes, each once.
     Names,
     /// Bytes in standard base64 with padding.
@@ -112,6 +121,8 @@ pub enum Form {
 pub enum AmountLimit {
     /// Anything that an amount can be.
     Any,
+    /// More than nothing.
+    Positive,
     /// At least what the chain's parameter says.
     AtLeast(AmountParam),
 }

@@ -122,6 +122,10 @@ impl Value for Amount {
     ) -> Result<(), Rejection> {
         match limit {
             AmountLimit::Any => Ok(()),
+            AmountLimit::Positive if self.is_zero() => {
+                Err(Rejection::invalid(name, self, "more than 0"))
+            }
+            AmountLimit::Positive => Ok(()),
             AmountLimit::AtLeast(param) => {
                 let least = param.of(view.params);
                 if *self >= least {
@@ -251,6 +255,39 @@ impl Value for Vec<String> {
             if self.iter().take(index).any(|earlier| earlier == entry) {
                 let got = format_args!("{entry:?} twice");
                 return Err(Rejection::invalid(name, got, "each entry once"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list of accounts.
+impl Value for Vec<WrittenAddress> {
+    type Limit = usize;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        let texts = fields.strings(name)?;
+        let read = |text: String| match Address::parse(&text) {
+            Ok(address) => Ok(WrittenAddress { address, text }),
+            Err(fault) => Err(Rejection::malformed(name.to_owned(), fault.got, fault.expected)),
+        };
+        texts.into_iter().map(read).collect()
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        let texts: Vec<String> = self.iter().map(|address| address.text.clone()).collect();
+        out.strings(name, &texts);
+    }
+
+    fn check(&self, name: &'static str, max: &usize, _: &StaticView<'_>) -> Result<(), Rejection> {
+        check_count(name, self, *max)?;
+        if self.is_empty() {
+            return Err(Rejection::invalid(name, "empty", "at least one address"));
+        }
+        for (index, entry) in self.iter().enumerate() {
+            if self.iter().take(index).any(|earlier| earlier.address == entry.address) {
+                let got = format_args!("{} twice", entry.address);
+                return Err(Rejection::invalid(name, got, "each address once"));
             }
         }
         Ok(())

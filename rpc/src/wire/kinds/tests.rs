@@ -45,6 +45,7 @@ fn bodies_with_options() -> Vec<Body> {
             max_steps: 1,
             prompt_blob_id: Some(text()),
             model_hint: Some(text()),
+            protection: types::Late::default(),
         }),
         Body::AgentStep(AgentStep {
             agent_run_id: HASH,

@@ -223,11 +223,15 @@ impl PendingLedger for TestDraft {
         Ok(())
     }
 
-    fn advance(&mut self, credits: &BTreeMap<Address, Amount>) -> Result<bool, Fault> {
+    fn advance(
+        &mut self,
+        credits: &BTreeMap<Address, Amount>,
+        bonds: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault> {
         self.fail_if_broken()?;
         let last = self.chain.blocks.lock().last.clone();
         let base = self.chain.base();
-        let is_right = self.draft.advance(base, &last, credits).map_err(Fault::new)?;
+        let is_right = self.draft.advance(base, &last, credits, bonds).map_err(Fault::new)?;
         let included = self.chain.included.lock();
         self.admitted.retain(|tx| !included.contains(&tx.hash()));
         if is_right {

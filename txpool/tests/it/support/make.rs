@@ -76,6 +76,7 @@ impl Make<'_> {
             max_steps: 10,
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::Late::default(),
         }))
     }
 

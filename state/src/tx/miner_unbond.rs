@@ -1,0 +1,36 @@
+//! MINER_UNBOND: a miner takes money out of its bond (docs/protocol.md section 5.15).
+//!
+//! Refused with BOND_TOO_SMALL.
+
+use types::tx::MinerUnbond;
+use types::{Address, Amount, Event, Transaction};
+
+use super::Kind;
+use crate::chain::Context;
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::view::Read;
+use crate::{bonds, runs};
+
+/// What moves.
+pub(crate) struct Plan {
+    miner: Address,
+    amount: Amount,
+}
+
+impl Kind for MinerUnbond {
+    type Plan = Plan;
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let (miner, amount) = (tx.from(), self.amount);
+        runs::require_bond(state, miner, "amount", amount)?;
+        Ok(Plan { miner, amount })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
+        let Plan { miner, amount } = plan;
+        let due = runs::deadline(ctx.timestamp, ctx.rules.params.unbond_ms)?;
+        bonds::take_out(draft, miner, amount, due)?;
+        Ok(Event::UnbondingBegun { amount, due })
+    }
+}

@@ -1,0 +1,322 @@
+//! Runs that their submitters protect from v7 on: who may claim, what is at stake, what is held, and
+//! what refusing costs whom.
+
+use std::collections::BTreeMap;
+
+use state::tables::{Bonds, Figures, FiguresOfSubmitters, Runs};
+use state::{Forks, PendingState};
+use types::tx::{AgentRefuse, MinerBond, MinerUnbond, Protection, WrittenAddress};
+use types::{Address, Amount, Body, BondChange, Event, Hash, Late, Params};
+
+use crate::world::{
+    ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, Who, World, cancel, claim, step,
+};
+
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const BOND: u64 = 1_000_000;
+const CLAIM_BOND: u64 = 100_000;
+const STAKE: u64 = 10_000;
+const HOLD: u64 = 600_000;
+const MAX_FEE: u64 = 5_000;
+
+/// A chain on which MINER has a bond. Its base fee is as low as can be, and short transactions cost a
+/// few micro.
+fn world() -> World {
+    let params = Params { base_fee_floor: 1, unbond_ms: 60_000, ..Params::default() };
+    let mut world = World::with_forks(params, V7, &[(PROPOSER, 1)]);
+    world.must(MINER, &bond(BOND));
+    world.next_block();
+    world
+}
+
+fn bond(amount: u64) -> Body {
+    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
+}
+
+fn unbond(amount: u64) -> Body {
+    Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })
+}
+
+fn refuse(agent_run_id: Hash) -> Body {
+    Body::AgentRefuse(AgentRefuse { agent_run_id })
+}
+
+fn protected() -> Protection {
+    Protection {
+        miners: None,
+        claim_bond: Some(Amount::new(CLAIM_BOND)),
+        max_tokens_per_step: Some(500),
+        refuse_ms: Some(HOLD),
+    }
+}
+
+fn request_with(world: &mut World, protection: Protection) -> Hash {
+    let mut body = world.request_body(ALICE, MAX_FEE, 5);
+    let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
+    request.protection = Late::from(protection);
+    world.must(ALICE, &body);
+    body.agent_run_id().unwrap()
+}
+
+/// A protected run that MINER has claimed.
+fn claimed(world: &mut World) -> Hash {
+    let run = request_with(world, protected());
+    world.must(MINER, &claim(MINER, run));
+    run
+}
+
+/// A protected run that MINER has ended with a reward of 300.
+fn held(world: &mut World) -> Hash {
+    let run = claimed(world);
+    world.must(MINER, &step(run, 0, 300));
+    let end = world.finish_body(run, "completed");
+    world.must(MINER, &end);
+    world.next_block();
+    run
+}
+
+/// What MINER has bonded and what of it is locked.
+fn stake(world: &World) -> (u64, u64) {
+    let bond = world.state().get::<Bonds>(&MINER.address()).unwrap().unwrap_or_default();
+    (bond.bonded.get(), bond.locked.get())
+}
+
+fn written(who: Who) -> WrittenAddress {
+    who.address().into()
+}
+
+#[test]
+fn only_the_miners_that_are_named_may_claim() {
+    let mut world = world();
+    let miners = Some(vec![written(OTHER_MINER), written(BOB)]);
+    let run = request_with(&mut world, Protection { miners, ..Protection::default() });
+    world.next_block();
+    assert_eq!(world.code(MINER, &claim(MINER, run)), "MINER_NOT_ALLOWED");
+    world.must(OTHER_MINER, &claim(OTHER_MINER, run));
+    world.next_block();
+}
+
+#[test]
+fn a_claim_locks_the_bond_and_needs_it_free() {
+    let mut world = world();
+    let run = claimed(&mut world);
+    assert_eq!(stake(&world), (BOND, CLAIM_BOND));
+    world.next_block();
+    assert_eq!(world.run(run).locked_bond, Some(Amount::new(CLAIM_BOND)));
+    assert_eq!(world.code(MINER, &unbond(BOND - CLAIM_BOND + 1)), "BOND_TOO_SMALL");
+    let other = request_with(&mut world, protected());
+    world.next_block();
+    assert_eq!(world.code(OTHER_MINER, &claim(OTHER_MINER, other)), "BOND_TOO_SMALL");
+}
+
+#[test]
+fn a_step_may_have_as_many_tokens_as_the_submitter_allows() {
+    let mut world = world();
+    let run = claimed(&mut world);
+    world.next_block();
+    assert_eq!(world.code(MINER, &step(run, 0, 501)), "TOKENS_LIMIT");
+    world.must(MINER, &step(run, 0, 500));
+}
+
+#[test]
+fn the_reward_is_held_and_paid_when_nobody_refuses() {
+    let mut world = world();
+    let before = world.balance(MINER);
+    let run = held(&mut world);
+    assert_eq!(world.supply().escrowed, Amount::new(300), "refund and fee are paid at once");
+    assert_eq!(stake(&world), (BOND, CLAIM_BOND));
+    let after_steps = world.balance(MINER);
+    assert!(after_steps <= before);
+    let events = world.wait(HOLD + SECOND);
+    let (agent_run_id, submitter, miner) = (run, ALICE.address(), MINER.address());
+    let paid = Event::RewardPaid { agent_run_id, submitter, miner, amount: Amount::new(300) };
+    let unlocked = Event::BondUnlocked {
+        agent_run_id,
+        miner,
+        unlocked: Amount::new(CLAIM_BOND),
+        burned: Amount::ZERO,
+    };
+    assert_eq!(events, [paid, unlocked]);
+    assert_eq!(world.balance(MINER), after_steps + 300);
+    assert_eq!(stake(&world), (BOND, 0));
+    let figures = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    assert_eq!((figures.earnings, figures.refused), (Amount::new(300), 0));
+    assert_eq!(world.code(ALICE, &refuse(run)), "REFUSE_CLOSED");
+}
+
+#[test]
+fn refusing_burns_the_reward_the_miners_stake_and_the_submitters_own() {
+    let mut world = world();
+    let run = held(&mut world);
+    assert_eq!(world.code(BOB, &refuse(run)), "NOT_SUBMITTER");
+    let (alice, burned) = (world.balance(ALICE), world.supply().burned.get());
+    let tx = world.must(ALICE, &refuse(run));
+    let fee = state::fees::inclusion_fee(u64::try_from(tx.content_bytes()).unwrap(), 1).get();
+    assert_eq!(stake(&world), (BOND, CLAIM_BOND), "bonds change at the end of the block");
+    world.next_block();
+    assert_eq!(stake(&world), (BOND - 300 - STAKE, 0));
+    assert_eq!(world.balance(ALICE), alice - STAKE - fee);
+    assert_eq!(world.supply().burned.get() - burned, 300 + STAKE + (300 + STAKE) + fee);
+    assert_eq!(world.supply().escrowed, Amount::ZERO);
+    assert!(world.run(run).is_refused);
+    let miner = world.state().get::<Figures>(&MINER.address()).unwrap().unwrap();
+    let submitter = world.state().get::<FiguresOfSubmitters>(&ALICE.address()).unwrap().unwrap();
+    assert_eq!((miner.refused, miner.earnings), (1, Amount::ZERO));
+    assert_eq!((submitter.held, submitter.refused), (1, 1));
+    assert_eq!(world.code(ALICE, &refuse(run)), "REFUSE_CLOSED", "once");
+}
+
+#[test]
+fn an_answer_without_a_step_costs_the_claim_bond() {
+    let mut world = world();
+    let run = claimed(&mut world);
+    let end = world.finish_body(run, "completed");
+    world.must(MINER, &end);
+    world.next_block();
+    assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
+    // Nothing is at stake any more; refusing still says so in the figures.
+    world.must(ALICE, &refuse(run));
+    world.next_block();
+    assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
+}
+
+#[test]
+fn who_says_that_it_failed_gets_its_bond_back() {
+    let mut world = world();
+    let protection = Protection { refuse_ms: None, ..protected() };
+    let run = request_with(&mut world, protection);
+    world.must(MINER, &claim(MINER, run));
+    let end = world.finish_body(run, "failed");
+    world.must(MINER, &end);
+    world.next_block();
+    assert_eq!(stake(&world), (BOND, 0));
+}
+
+#[test]
+fn a_claim_or_a_run_that_lapses_costs_the_claim_bond() {
+    let mut world = world();
+    claimed(&mut world);
+    world.wait(Params::default().claim_ttl_ms + SECOND);
+    assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
+    let second = request_with(&mut world, protected());
+    world.must(MINER, &claim(MINER, second));
+    world.must(MINER, &step(second, 0, 1));
+    world.wait(Params::default().step_ttl_ms + SECOND);
+    assert_eq!(stake(&world), (BOND - 2 * CLAIM_BOND, 0));
+    assert_eq!(world.run(second).ended_by, Some(types::Ender::Sweep));
+}
+
+#[test]
+fn what_is_taken_out_of_a_bond_is_paid_out_later() {
+    let mut world = world();
+    let before = world.balance(MINER);
+    world.must(MINER, &unbond(400_000));
+    world.must(MINER, &unbond(100_000));
+    assert_eq!(stake(&world), (BOND - 500_000, 0));
+    let fees = before - world.balance(MINER);
+    world.next_block();
+    assert_eq!(world.supply().unbonding, Amount::new(500_000));
+    let events = world.wait(61_000);
+    let amount = Amount::new(500_000);
+    assert_eq!(events, [Event::UnbondingPaid { miner: MINER.address(), amount }]);
+    assert_eq!(world.balance(MINER), before - fees + 500_000);
+    assert_eq!(world.code(MINER, &unbond(BOND)), "BOND_TOO_SMALL");
+    world.must(MINER, &unbond(BOND - 500_000));
+    world.next_block();
+    assert_eq!(world.state().get::<Bonds>(&MINER.address()).unwrap(), None, "no empty rows");
+}
+
+#[test]
+fn the_record_says_who_ended_a_run() {
+    let mut world = world();
+    let by_submitter = world.request(ALICE, 1_000, 1);
+    world.must(ALICE, &cancel(by_submitter));
+    let by_miner = world.request(ALICE, 1_000, 1);
+    world.must(MINER, &claim(MINER, by_miner));
+    let end = world.finish_body(by_miner, "failed");
+    world.must(MINER, &end);
+    let enders = [by_submitter, by_miner].map(|run| world.run(run).ended_by);
+    assert_eq!(enders, [Some(types::Ender::Submitter), Some(types::Ender::Miner)]);
+}
+
+#[test]
+fn protection_means_nothing_before_the_fork() {
+    let mut world = World::new();
+    let run = request_with(&mut world, protected());
+    world.must(MINER, &claim(MINER, run));
+    world.next_block();
+    let stored = world.run(run);
+    assert_eq!((stored.protection, stored.locked_bond), (None, None));
+    assert_eq!(world.code(MINER, &bond(5)), "FORK_NOT_ACTIVE");
+    // And its record has the bytes that it always had.
+    let version = |world: &World| {
+        let rows = world.memory.rows();
+        let row = rows.into_iter().find(|(table, ..)| *table == "runs").unwrap();
+        row.2[0]
+    };
+    assert_eq!(version(&world), 1);
+    let mut protected = self::world();
+    claimed(&mut protected);
+    protected.next_block();
+    assert_eq!(version(&protected), 2);
+}
+
+#[test]
+fn a_request_may_name_few_miners_each_once() {
+    let world = world();
+    let with = |miners: Vec<Who>| {
+        let mut body = world.request_body(ALICE, MAX_FEE, 5);
+        let Body::AgentRequest(request) = &mut body else { panic!("not a request") };
+        let miners = Some(miners.into_iter().map(written).collect());
+        request.protection = Late::from(Protection { miners, ..Protection::default() });
+        body
+    };
+    assert_eq!(world.code(ALICE, &with(Vec::new())), "INVALID_FIELD");
+    assert_eq!(world.code(ALICE, &with(vec![BOB, BOB])), "INVALID_FIELD");
+    assert_eq!(world.code(ALICE, &with((1..18).map(Who).collect())), "INVALID_FIELD");
+    let nothing = world.tx(MINER, 1, &bond(0)).unwrap_err();
+    assert_eq!(nothing.message(), "Invalid field: amount is 0, expected more than 0");
+}
+
+#[test]
+fn the_pool_learns_what_the_end_of_a_block_did_to_a_bond() {
+    let mut world = world();
+    held(&mut world);
+    let pending = || PendingState::new(world.still(), world.chain.clone()).unwrap();
+    let mut pool = pending();
+    let nonce = world.account(MINER).nonce;
+    let first = world.tx(MINER, nonce, &unbond(1_000)).unwrap();
+    pool.admit(&first).unwrap();
+    let executed = {
+        world.next_block_after(HOLD + SECOND);
+        world.next_block()
+    };
+    let mut bonds: BTreeMap<Address, BondChange> = BTreeMap::new();
+    bonds.extend(executed.events.iter().filter_map(|(_, event)| event.bond_change()));
+    assert_eq!(bonds.len(), 1);
+    let credits = executed.events.credits.iter().map(|it| (it.address, it.amount)).collect();
+    assert!(pool.advance(world.still(), &[], &credits, &bonds).unwrap());
+    // All that is left is free now, and not a micro more.
+    let rest = world.tx(MINER, nonce + 1, &unbond(BOND - 1_000)).unwrap();
+    pool.admit(&rest).unwrap();
+    let more = world.tx(MINER, nonce + 2, &unbond(1)).unwrap();
+    assert!(pool.admit(&more).is_err());
+}
+
+#[test]
+fn money_is_counted_whatever_happens_to_protected_runs() {
+    // The world checks every invariant after each block; here everything happens in few of them.
+    let mut world = world();
+    let runs: Vec<Hash> = (0..4).map(|_| held(&mut world)).collect();
+    world.must(ALICE, &refuse(runs[1]));
+    world.must(MINER, &unbond(5_000));
+    claimed(&mut world);
+    world.wait(HOLD + SECOND);
+    let open: Vec<_> = runs.iter().filter(|run| world.run(**run).is_held()).collect();
+    assert_eq!(open, Vec::<&Hash>::new());
+    let circulating = world.supply().circulating().unwrap().get();
+    let balances: u64 = (1..7).map(|who| world.balance(Who(who))).sum();
+    assert_eq!(circulating, balances);
+    assert!(balances < 5 * FUNDS);
+    assert!(world.state().get::<Runs>(&runs[1]).unwrap().unwrap().is_refused);
+}

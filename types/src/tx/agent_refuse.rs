@@ -1,0 +1,23 @@
+//! AGENT_REFUSE: the submitter of a run refuses to pay the reward that is held for it (docs/protocol.md
+//! section 5.16).
+
+use super::declare::declare;
+use super::{Kind, Subject};
+use crate::Hash;
+
+declare! {
+    /// Refuses the reward that is held for the sender's run: it is burned.
+    kind AgentRefuse = "AGENT_REFUSE", section "5.16", fork V7 {
+        required {
+            /// The run.
+            agent_run_id "agentRunId": Hash, Hash;
+        }
+        optional {}
+    }
+}
+
+impl Kind for AgentRefuse {
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Run(self.agent_run_id))
+    }
+}
