@@ -93,6 +93,10 @@ fn run(id: Hash, submitter: &Keypair, miner: Option<&Keypair>) -> Run {
         request: TxLocation { height: 1, position: 0 },
         claim: None,
         finish: None,
+        protection: None,
+        locked_bond: None,
+        ended_by: None,
+        is_refused: false,
     }
 }
 

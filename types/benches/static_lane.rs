@@ -115,7 +115,7 @@ fn run(number: u8) -> Vec<String> {
         max_steps: 50,
         prompt_blob_id: None,
         model_hint: None,
-        protection: crate::Late::default(),
+        protection: types::Late::default(),
     });
     let mut bodies = vec![claim(agent_run_id, miner.address())];
     bodies.extend((0..STEPS).map(|index| Body::AgentStep(agent_step(agent_run_id, index))));

@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use crate::build::{Envelope, Unsigned};
 use crate::json::{self, Json};
 use crate::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerRegister, ParamVote, ToolCall, Transfer,
-    ValidatorVote, WrittenAddress,
+    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerBond, MinerRegister, MinerUnbond,
+    ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, SizeLimits, Transaction,
@@ -233,6 +233,9 @@ fn other_bodies() -> Vec<Body> {
         }),
         Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 200_000 }),
         Body::ParamVote(ParamVote { name: "baseFeeFloor".to_owned(), value: 20, height: 200_000 }),
+        Body::MinerBond(MinerBond { amount: Amount::new(5) }),
+        Body::MinerUnbond(MinerUnbond { amount: Amount::new(5) }),
+        Body::AgentRefuse(AgentRefuse { agent_run_id: Hash::new([0xa1; 32]) }),
     ]
 }
 
@@ -384,6 +387,10 @@ fn any_small_body() -> impl Strategy<Value = Body> {
             .prop_map(|(fork, height)| Body::ForkVote(ForkVote { fork, height })),
         (any::<String>(), any_integer(), any_integer())
             .prop_map(|(name, value, height)| Body::ParamVote(ParamVote { name, value, height })),
+        any::<u64>().prop_map(|amount| Body::MinerBond(MinerBond { amount: Amount::new(amount) })),
+        any::<u64>()
+            .prop_map(|amount| Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })),
+        any_hash().prop_map(|agent_run_id| Body::AgentRefuse(AgentRefuse { agent_run_id })),
     ]
 }
 

@@ -76,6 +76,7 @@ impl Api {
                     Form::Amount(_) => json!("0"),
                     Form::Names | Form::Objects(_) => json!([]),
                     Form::Address
+                    | Form::Addresses(_)
                     | Form::Base64
                     | Form::Boolean
                     | Form::Hash

@@ -166,6 +166,12 @@ impl Change {
                 settlement: Some(*settlement),
                 ..change(RunEventKind::Finished, *status, Some(*miner))
             },
+            Event::RewardPaid { miner, .. } => {
+                change(RunEventKind::Paid, RunStatus::Completed, Some(*miner))
+            }
+            Event::RewardRefused { miner, .. } => {
+                change(RunEventKind::Refused, RunStatus::Completed, Some(*miner))
+            }
             Event::RunHeld { miner, status, settlement, .. } => Self {
                 settlement: Some(*settlement),
                 ..change(RunEventKind::Finished, *status, Some(*miner))

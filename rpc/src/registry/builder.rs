@@ -57,7 +57,7 @@ impl Builder {
 
     /// The fields that a caller may give, in their order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &'static FieldSpec> {
-        self.spec.fields.iter().filter(|field| field.filled != Filled::Computed)
+        self.spec.all_fields().filter(|field| field.filled != Filled::Computed)
     }
 
     /// The errors that it answers with. What an AGENT_FINISH states is looked up in its run.

@@ -259,9 +259,15 @@ pub struct SupplyView {
     /// Σ burned fees.
     #[schemars(with = "AmountText")]
     pub burned: Amount,
-    /// Σ escrows of runs that have not ended.
+    /// Σ escrows of runs that have not ended, and of rewards that are held.
     #[schemars(with = "AmountText")]
     pub escrowed: Amount,
+    /// Σ bonds of miners.
+    #[schemars(with = "AmountText")]
+    pub bonded: Amount,
+    /// Σ of what was taken out of bonds and is not paid out yet.
+    #[schemars(with = "AmountText")]
+    pub unbonding: Amount,
     /// What accounts hold.
     #[schemars(with = "AmountText")]
     pub circulating: Amount,
@@ -272,8 +278,8 @@ impl SupplyView {
     #[must_use]
     pub fn new(supply: &Supply) -> Option<Self> {
         let circulating = supply.circulating()?;
-        let Supply { genesis, minted, burned, escrowed } = *supply;
-        Some(Self { genesis, minted, burned, escrowed, circulating })
+        let Supply { genesis, minted, burned, escrowed, bonded, unbonding } = *supply;
+        Some(Self { genesis, minted, burned, escrowed, bonded, unbonding, circulating })
     }
 }
 

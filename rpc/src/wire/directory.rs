@@ -38,13 +38,16 @@ pub struct MinerView {
     /// Rewards received.
     #[schemars(with = "AmountText")]
     pub earnings: Amount,
+    /// Rewards that submitters refused.
+    pub rewards_refused: u64,
 }
 
 impl From<MinerEntry> for MinerView {
     fn from(entry: MinerEntry) -> Self {
         let MinerEntry { miner, figures } = entry;
         let Miner { miner_id, address, name, capabilities, model_info, registered_at } = miner;
-        let MinerFigures { claimed, completed, failed, timed_out, tokens, earnings } = figures;
+        let MinerFigures { claimed, completed, failed, timed_out, tokens, earnings, refused } =
+            figures;
         Self {
             miner_id,
             address,
@@ -58,6 +61,7 @@ impl From<MinerEntry> for MinerView {
             runs_timed_out: timed_out,
             tokens,
             earnings,
+            rewards_refused: refused,
         }
     }
 }

@@ -99,6 +99,10 @@ pub enum RunEventKind {
     Expired,
     /// Its submitter took it back.
     Cancelled,
+    /// The reward that was held was paid.
+    Paid,
+    /// Its submitter refused the reward that was held.
+    Refused,
 }
 
 /// Something that happened to a run.

@@ -106,6 +106,13 @@ impl Schematic for Form {
     fn schema(&self, generator: &mut SchemaGenerator) -> Value {
         match self {
             Self::Address => generator.subschema_for::<AddressText>().to_value(),
+            Self::Addresses(max) => {
+                let item = generator.subschema_for::<AddressText>().to_value();
+                json!({
+                    "type": "array", "minItems": 1, "maxItems": max, "uniqueItems": true,
+                    "items": item,
+                })
+            }
             Self::Amount(_) => generator.subschema_for::<AmountText>().to_value(),
             Self::Boolean => json!({ "type": "boolean" }),
             Self::Hash => generator.subschema_for::<HashText>().to_value(),
@@ -172,7 +179,7 @@ fn kind_schema(kind: &KindSpec, generator: &mut SchemaGenerator) -> Value {
 
 /// The fields of a kind that must be there, or those that may.
 fn with(kind: &KindSpec, presence: Presence) -> impl Iterator<Item = &'static FieldSpec> {
-    kind.fields.iter().filter(move |field| field.presence == presence)
+    kind.all_fields().filter(move |field| field.presence == presence)
 }
 
 /// A schema that says by the member `type` which one of the kinds' holds. Theirs are defined on
@@ -220,6 +227,8 @@ fn declaration(kind: &KindSpec) -> Value {
 fn field_declaration(field: &FieldSpec) -> Value {
     let (form, limits) = match field.form {
         Form::Address => ("address", json!({})),
+        Form::Addresses(max) => ("addresses", json!({ "max": max })),
+        Form::Amount(AmountLimit::Positive) => ("amount", json!({ "unit": "micro", "min": "1" })),
         Form::Amount(AmountLimit::Any) => ("amount", json!({ "unit": "micro" })),
         Form::Amount(AmountLimit::AtLeast(param)) => {
             ("amount", json!({ "unit": "micro", "minParam": param.name() }))

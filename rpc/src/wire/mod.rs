@@ -45,7 +45,8 @@ pub use rest::{
 };
 pub(crate) use run::RunTexts;
 pub use run::{
-    ConversationId, FeeSplit, RunState, RunView, SettlementView, StepView, ToolCallView,
+    ConversationId, FeeSplit, ProtectionView, RunState, RunView, SettlementView, StepView,
+    ToolCallView,
 };
 pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
 pub use transaction::{

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use types::tx::{AgentClaim, AgentFinish, AgentRequest, AgentStep, ToolCall};
-use types::{Address, Amount, Hash, Run, Settlement, Step};
+use types::{Address, Amount, Ender, Hash, Run, RunProtection, Settlement, Step};
 
 use super::{AddressText, AmountText, HashText};
 
@@ -55,6 +55,51 @@ pub struct RunState {
     /// Miners whose claim lapsed.
     #[schemars(with = "Vec<AddressText>")]
     pub excluded_miners: Vec<Address>,
+    /// How the submitter protects the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protection: Option<ProtectionView>,
+    /// What is locked of the miner's bond for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub locked_bond: Option<Amount>,
+    /// Until when the submitter may refuse the reward, while it is held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<u64>,
+    /// Whether the submitter refused the reward: then it was burned.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
+    /// Who ended the run: `submitter`, `miner` or `sweep`, which is a deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<&'static str>,
+}
+
+/// How a run is protected.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProtectionView {
+    /// The only miners that may claim it; everybody may if there are none.
+    #[schemars(with = "Vec<AddressText>")]
+    pub miners: Vec<Address>,
+    /// What a claim locks of the miner's bond.
+    #[schemars(with = "AmountText")]
+    pub claim_bond: Amount,
+    /// The most output tokens of one step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens_per_step: Option<u64>,
+    /// How long the reward is held after the end, in milliseconds.
+    pub refuse_ms: u64,
+}
+
+impl From<&RunProtection> for ProtectionView {
+    fn from(protection: &RunProtection) -> Self {
+        let RunProtection { miners, claim_bond, max_tokens_per_step, refuse_ms } = protection;
+        Self {
+            miners: miners.clone(),
+            claim_bond: *claim_bond,
+            max_tokens_per_step: *max_tokens_per_step,
+            refuse_ms: *refuse_ms,
+        }
+    }
 }
 
 /// How an escrow is divided.
@@ -95,9 +140,14 @@ impl From<&Run> for RunState {
             submitted_at: run.submitted_at,
             claimed_at: run.claimed_at,
             finished_at: run.finished_at,
-            deadline_at: run.deadline_at,
+            deadline_at: run.deadline_at.filter(|_| !run.is_held()),
             reopens: run.reopens,
             excluded_miners: run.excluded_miners.clone(),
+            protection: run.protection.as_ref().map(ProtectionView::from),
+            locked_bond: run.locked_bond,
+            held_until: run.deadline_at.filter(|_| run.is_held()),
+            refused: run.is_refused,
+            ended_by: run.ended_by.map(Ender::as_str),
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use state::error::StorageError;
-use state::runs;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
-    Blobs, Deadlines, Figures, MinerIds, Miners, Runs, RunsByConversation, RunsByMiner,
-    RunsByStatus, RunsBySubmitter,
+    Blobs, Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs, RunsByConversation,
+    RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
 };
-use types::{Address, Amount, MinerFigures, Params, Run, RunStatus};
+use state::{bonds, runs};
+use types::{Address, Amount, Ender, MinerFigures, Params, Run, RunStatus, SubmitterFigures};
 
 use super::chunk::Row;
 
@@ -21,6 +21,8 @@ pub(super) type Put<'a> = &'a mut dyn FnMut(TableId, &[u8], &[u8]) -> Result<(),
 pub(super) struct Derived {
     /// One for every account that ever claimed a run.
     figures: BTreeMap<Address, MinerFigures>,
+    /// One for every account that ever had a reward held.
+    submitters: BTreeMap<Address, SubmitterFigures>,
 }
 
 fn put<T: Table>(out: Put<'_>, key: &T::Key, value: &T::Value) -> Result<(), StorageError> {
@@ -47,6 +49,11 @@ impl Derived {
             }
             let deadline = runs::deadline(blob.created_at, params.blob_ttl_ms)?;
             put::<Deadlines>(out, &(deadline, Deadlines::BLOB, blob.blob_id), &())
+        } else if row.table == Unbondings::ID {
+            const KEY: StorageError =
+                StorageError::Inconsistent { what: "a key has the wrong length" };
+            let (miner, due) = <(Address, u64)>::from_bytes(row.key).ok_or(KEY)?;
+            put::<Deadlines>(out, &bonds::deadline_key(due, &miner), &())
         } else {
             Ok(())
         }
@@ -71,6 +78,14 @@ impl Derived {
                 count(&mut figures.timed_out);
             }
         }
+        let is_held = run.protection.as_ref().is_some_and(|protection| protection.refuse_ms > 0);
+        if is_held && run.ended_by == Some(Ender::Miner) {
+            let figures = self.submitters.entry(run.submitter).or_default();
+            count(&mut figures.held);
+            if run.is_refused {
+                count(&mut figures.refused);
+            }
+        }
         if let Some(miner) = holder {
             ended(self.figures.entry(miner).or_default(), run);
         }
@@ -81,6 +96,9 @@ impl Derived {
     pub(super) fn finish(self, out: Put<'_>) -> Result<(), StorageError> {
         for (miner, figures) in self.figures {
             put::<Figures>(&mut *out, &miner, &figures)?;
+        }
+        for (submitter, figures) in self.submitters {
+            put::<FiguresOfSubmitters>(&mut *out, &submitter, &figures)?;
         }
         Ok(())
     }
@@ -100,6 +118,12 @@ fn ended(figures: &mut MinerFigures, run: &Run) {
         RunStatus::Failed | RunStatus::InsufficientFunds | RunStatus::Cancelled => {
             count(&mut figures.failed);
         }
+    }
+    if run.is_refused {
+        count(&mut figures.refused);
+    }
+    if run.is_refused || run.is_held() {
+        return;
     }
     let reward = run.settlement.map_or(Amount::ZERO, |settlement| settlement.miner_reward);
     figures.earnings = figures.earnings.checked_add(reward).unwrap_or(Amount::MAX);

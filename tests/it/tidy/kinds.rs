@@ -10,7 +10,7 @@ use types::tx::spec::{FieldSpec, Form, KindSpec, ListLimit, Presence};
 use super::{code_spans, files, read, section, table_rows};
 
 fn names(kind: &KindSpec, presence: Presence) -> Vec<&'static str> {
-    kind.fields.iter().filter(|field| field.presence == presence).map(|field| field.name).collect()
+    kind.all_fields().filter(|field| field.presence == presence).map(|field| field.name).collect()
 }
 
 #[test]
@@ -40,10 +40,11 @@ fn the_protocol_lists_the_fields_of_each_type_in_their_order() {
 
 /// Every declared field, those of objects within fields too.
 fn fields() -> Vec<FieldSpec> {
-    let own = Body::KINDS.iter().flat_map(|kind| kind.fields.iter());
+    let own = Body::KINDS.iter().flat_map(KindSpec::all_fields);
     let inner = |field: &FieldSpec| match field.form {
         Form::Objects(ListLimit { members, .. }) => members.to_vec(),
         Form::Address
+        | Form::Addresses(_)
         | Form::Amount(_)
         | Form::Base64
         | Form::Boolean
@@ -60,6 +61,7 @@ fn fields() -> Vec<FieldSpec> {
 fn written_form(form: Form) -> Option<&'static str> {
     match form {
         Form::Address => Some("address"),
+        Form::Addresses(_) => Some("array of addresses"),
         Form::Amount(_) => Some("amount string (section 1)"),
         Form::Boolean => Some("boolean"),
         Form::Hash => Some("64 lowercase hex characters"),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
+    Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Keypair, Params, SizeLimits,
+    Transaction,
 };
 
 use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger};

@@ -1,5 +1,6 @@
 //! What a committed block does to the pool.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -238,6 +239,7 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
         runs: [Hash::ZERO, run].into(),
         blobs: ["dropped".to_owned(), "wrong".to_owned()].into(),
         credits: [(address, Amount::new(5))].into(),
+        bonds: BTreeMap::new(),
         validators: false,
     };
     assert_eq!(touched, Touched::by(&events));

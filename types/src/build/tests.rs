@@ -15,7 +15,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 12] = [
+const TABLE: [(&str, &str); 17] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -42,6 +42,9 @@ const TABLE: [(&str, &str); 12] = [
     ("VALIDATOR_VOTE", "candidateKey power expiresAt nonce timestamp"),
     ("FORK_VOTE", "fork height nonce timestamp"),
     ("PARAM_VOTE", "name value height nonce timestamp"),
+    ("MINER_BOND", "amount nonce timestamp"),
+    ("MINER_UNBOND", "amount nonce timestamp"),
+    ("AGENT_REFUSE", "agentRunId nonce timestamp"),
 ];
 
 #[test]

@@ -33,6 +33,14 @@ fn every_event() -> Vec<(Event, String)> {
         status: RunStatus::Failed,
         settlement,
     };
+    let held = Event::RunHeld {
+        agent_run_id,
+        submitter: SUBMITTER,
+        miner: MINER,
+        status: RunStatus::Completed,
+        settlement,
+        until: 9,
+    };
     let stepped = Event::RunStepped { agent_run_id, miner: MINER, step_index: 3, output_tokens: 4 };
     let timed_out =
         |miner| Event::RunTimedOut { agent_run_id, submitter: SUBMITTER, miner, settlement };
@@ -57,7 +65,7 @@ fn every_event() -> Vec<(Event, String)> {
         ),
         (Event::RunReopened { agent_run_id, miner: MINER }, format!("{run} {miner}")),
         (timed_out(Some(MINER)), format!("{run} {submitter} 01 {miner} {parts}")),
-        (Event::MinerRegistered { miner_id: RUN }, run),
+        (Event::MinerRegistered { miner_id: RUN }, run.clone()),
         (Event::BlobAnnounced { blob_id: blob_id() }, blob.clone()),
         (stored, format!("{blob} 03000000 01 01")),
         (Event::BlobFinalized { blob_id: blob_id() }, blob.clone()),
@@ -82,6 +90,22 @@ fn every_event() -> Vec<(Event, String)> {
         (
             Event::FeesCharged { base_fee: 3, burned: amount, tips: fee, next_base_fee: 4 },
             [3, 1, 2, 4].map(number).join(" "),
+        ),
+        (Event::BondAdded { amount }, number(1)),
+        (Event::UnbondingBegun { amount, due: 3 }, format!("{} {}", number(1), number(3))),
+        (Event::UnbondingPaid { miner: MINER, amount }, format!("{miner} {}", number(1))),
+        (held, format!("{run} {submitter} {miner} 03000000 {parts} {}", number(9))),
+        (
+            Event::RewardPaid { agent_run_id, submitter: SUBMITTER, miner: MINER, amount },
+            format!("{run} {submitter} {miner} {}", number(1)),
+        ),
+        (
+            Event::RewardRefused { agent_run_id, submitter: SUBMITTER, miner: MINER, amount },
+            format!("{run} {submitter} {miner} {}", number(1)),
+        ),
+        (
+            Event::BondUnlocked { agent_run_id, miner: MINER, unlocked: amount, burned: fee },
+            format!("{run} {miner} {} {}", number(1), number(2)),
         ),
     ]
 }
@@ -121,13 +145,25 @@ fn a_blocks_events_are_those_of_transactions_then_those_of_its_end_then_its_cred
 fn an_event_says_whom_it_concerns_and_what_it_does_to_an_escrow() {
     let concerned: Vec<_> =
         every_event().iter().filter_map(|(event, _)| event.counterparty()).collect();
-    assert_eq!(concerned, [SUBMITTER, SUBMITTER], "a transfer and the end of a run");
+    assert_eq!(
+        concerned,
+        [SUBMITTER, SUBMITTER, SUBMITTER, MINER],
+        "a transfer, the end of a run, its end with a held reward, and a refused reward"
+    );
     let changes: Vec<_> =
         every_event().iter().filter_map(|(event, _)| event.escrow_change()).collect();
     let released = EscrowChange::Released(SETTLEMENT);
-    let changed = [EscrowChange::Held(Amount::new(1)), released, released, released];
-    assert_eq!(changes, changed.map(|change| (SUBMITTER, change)));
+    let part = |miner_reward, user_refund, network_fee| {
+        let [miner_reward, user_refund, network_fee] =
+            [miner_reward, user_refund, network_fee].map(Amount::new);
+        EscrowChange::Released(Settlement { miner_reward, user_refund, network_fee })
+    };
+    let held = [part(0, 7, 8), part(1, 0, 0), part(0, 0, 1)];
+    let ended = [EscrowChange::Held(Amount::new(1)), released, released, released];
+    let changed = [ended.as_slice(), &held].concat();
+    let expected: Vec<_> = changed.into_iter().map(|change| (SUBMITTER, change)).collect();
+    assert_eq!(changes, expected);
     let of_runs = every_event().iter().filter_map(|(event, _)| event.agent_run_id()).count();
-    assert_eq!(of_runs, 7);
+    assert_eq!(of_runs, 11);
     assert_eq!(SETTLEMENT.total(), Some(Amount::new(21)));
 }

@@ -27,6 +27,11 @@ pub(crate) trait Members: Sized {
     /// Members that a later fork adds behind the optional ones, all of them optional.
     const LATER: &'static [FieldSpec] = &[];
 
+    /// Whether the members that a later fork adds are of their forms. Errors are MALFORMED.
+    fn require_later(&self) -> Result<(), Rejection> {
+        Ok(())
+    }
+
     /// Checks the members that a later fork adds. Errors are MALFORMED or INVALID_FIELD.
     fn check_later(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
         let _ = view;
@@ -188,6 +193,10 @@ macro_rules! declare {
             $(
                 const LATER: &'static [$crate::tx::spec::FieldSpec] =
                     <$later_type as $crate::tx::declare::Members>::FIELDS;
+
+                fn require_later(&self) -> Result<(), $crate::Rejection> {
+                    self.$later.get().map(drop)
+                }
 
                 fn check_later(
                     &self,

@@ -184,7 +184,9 @@ impl Body {
     pub fn parse(type_name: &str, text: &[u8]) -> Result<Self, Rejection> {
         let value = json::parse(text, JSON_DEPTH_MAX)
             .map_err(|e| Rejection::malformed("fields", e, "one flat JSON object"))?;
-        Self::read(type_name, &Fields::of(&value)?)
+        let body = Self::read(type_name, &Fields::of(&value)?)?;
+        for_kind!(&body, fields => fields.require_later())?;
+        Ok(body)
     }
 
     /// What the transaction works on. A turn that merely mentions a run has no subject.

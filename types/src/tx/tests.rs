@@ -79,6 +79,9 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("VALIDATOR_VOTE", Some(Fork::ValidatorVote), "validators", None),
         ("FORK_VOTE", Some(Fork::V7), "validators", None),
         ("PARAM_VOTE", Some(Fork::V7), "validators", None),
+        ("MINER_BOND", Some(Fork::V7), "nothing", None),
+        ("MINER_UNBOND", Some(Fork::V7), "nothing", None),
+        ("AGENT_REFUSE", Some(Fork::V7), "run", None),
     ];
     assert_eq!(told, expected);
 }
@@ -321,7 +324,7 @@ fn what_is_written_has_the_declared_form() {
         let spec = Body::KINDS.iter().find(|kind| kind.type_name == body.type_name()).unwrap();
         let text = Draft::of(&body).text();
         let value = json::parse(text.as_bytes(), 8).unwrap();
-        for field in spec.fields {
+        for field in spec.all_fields() {
             let place = format!("{}.{}", spec.type_name, field.name);
             assert!(has_form(member(&value, field.name), field.form), "{place}");
             assert!(field.doc().ends_with('.'), "{place} is described in sentences");
@@ -335,6 +338,10 @@ fn has_form(value: &Json<'_>, form: Form) -> bool {
         Form::Hash => Hash::parse(text).is_ok(),
         Form::Key => text.parse::<PublicKey>().is_ok(),
         Form::Address => Address::parse(text).is_ok(),
+        Form::Addresses(max) => {
+            let is_address = |item: &Json<'_>| Address::parse(item.as_str().unwrap()).is_ok();
+            items(value).len() <= max && items(value).iter().all(is_address)
+        }
         Form::Amount(_) => text.parse::<Amount>().is_ok(),
         Form::Integer(_) => value.as_number().is_some(),
         Form::Boolean => value.as_bool().is_some(),
@@ -356,7 +363,7 @@ fn kinds_and_their_fields_have_names_of_their_own() {
     let names: BTreeSet<_> = Body::KINDS.iter().map(|kind| kind.name).collect();
     assert_eq!((types.len(), names.len()), (Body::KINDS.len(), Body::KINDS.len()));
     for kind in Body::KINDS {
-        let fields: BTreeSet<_> = kind.fields.iter().map(|field| field.name).collect();
-        assert_eq!(fields.len(), kind.fields.len(), "{}", kind.type_name);
+        let fields: BTreeSet<_> = kind.all_fields().map(|field| field.name).collect();
+        assert_eq!(fields.len(), kind.all_fields().count(), "{}", kind.type_name);
     }
 }

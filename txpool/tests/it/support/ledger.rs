@@ -12,7 +12,9 @@ use state::{
 };
 use txpool::Fault;
 use txpool::ports::{AdmitError, Chain, Extent, PendingLedger};
-use types::{Account, Address, Amount, CheckedTx, Code, Forks, Hash, Params, SetMember};
+use types::{
+    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Params, SetMember,
+};
 
 use super::make::Wallet;
 

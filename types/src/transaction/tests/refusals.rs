@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 12] = [
+const TABLE: [(&str, &str); 17] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -60,6 +60,9 @@ const TABLE: [(&str, &str); 12] = [
     ("VALIDATOR_VOTE", "candidateKey:hash power:integer expiresAt:integer |"),
     ("FORK_VOTE", "fork:text height:integer |"),
     ("PARAM_VOTE", "name:text value:integer height:integer |"),
+    ("MINER_BOND", "amount:amount |"),
+    ("MINER_UNBOND", "amount:amount |"),
+    ("AGENT_REFUSE", "agentRunId:hash |"),
 ];
 
 /// The members of a kind: required, then optional.

@@ -57,7 +57,7 @@ impl FromArgMatches for AnyArgs {
         let is_named = |kind: &&KindSpec| kebab_of_type(kind) == name;
         let kind = Body::KINDS.iter().find(is_named).ok_or_else(missing)?;
         let mut fields = Map::new();
-        for field in kind.fields {
+        for field in kind.all_fields() {
             if let Some(value) = given(field, matches) {
                 fields.insert(field.name.to_owned(), value);
             }
@@ -78,14 +78,14 @@ fn given(field: &FieldSpec, matches: &ArgMatches) -> Option<Value> {
         (Form::Names, [], Filled::Empty) => Some(json!([])),
         (Form::Amount(_), [], Filled::Empty) => Some(json!("0")),
         (_, [], _) => None,
-        (Form::Names, _, _) => Some(Value::Array(values)),
+        (Form::Names | Form::Addresses(_), _, _) => Some(Value::Array(values)),
         (_, [value, ..], _) => Some(value.clone()),
     }
 }
 
 fn subcommand(kind: &'static KindSpec) -> Command {
     let command = Command::new(kebab_of_type(kind));
-    let command = kind.fields.iter().fold(command, |command, field| command.arg(option(field)));
+    let command = kind.all_fields().fold(command, |command, field| command.arg(option(field)));
     // After the arguments, which bring a description of their own.
     SendArgs::augment_args(command).about(kind.doc().trim_end_matches('.'))
 }
@@ -101,7 +101,7 @@ fn option(field: &'static FieldSpec) -> Arg {
         .required(!can_be_left_out)
         .value_parser(parser);
     match field.form {
-        Form::Names => arg.value_delimiter(',').action(ArgAction::Append),
+        Form::Names | Form::Addresses(_) => arg.value_delimiter(',').action(ArgAction::Append),
         Form::Address
         | Form::Amount(_)
         | Form::Base64
@@ -128,6 +128,7 @@ fn help(field: &FieldSpec) -> String {
 fn reader(form: Form) -> (&'static str, ValueParser) {
     match form {
         Form::Address => ("ADDRESS", ValueParser::new(address)),
+        Form::Addresses(_) => ("ADDRESSES", ValueParser::new(address)),
         Form::Amount(_) => ("AMOUNT", ValueParser::new(amount)),
         Form::Base64 => ("BASE64", ValueParser::new(text)),
         Form::Boolean => ("BOOL", ValueParser::new(boolean)),
@@ -198,7 +199,7 @@ static NAMES: LazyLock<BTreeMap<&'static str, String>> = LazyLock::new(|| {
     let types =
         Body::KINDS.iter().map(|kind| (kind.type_name, kind.type_name.to_ascii_lowercase()));
     let types = types.map(|(name, lower)| (name, lower.replace('_', "-")));
-    let fields = Body::KINDS.iter().flat_map(|kind| kind.fields.iter());
+    let fields = Body::KINDS.iter().flat_map(KindSpec::all_fields);
     types.chain(fields.map(|field| (field.name, kebab_of_camel(field.name)))).collect()
 });
 
