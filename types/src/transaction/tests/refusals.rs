@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 12] = [
+const TABLE: [(&str, &str); 14] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
