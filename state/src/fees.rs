@@ -1,4 +1,4 @@
-//! What a place in a block costs (docs/protocol.md section 13): the inclusion fee of one transaction,
+//! What a place in a block costs (docs/protocol.md section 15): the inclusion fee of one transaction,
 //! and how the base fee follows demand.
 
 use types::params::BASE_FEE_MAX;

@@ -1,4 +1,4 @@
-//! What a transaction offers for its place in a block (docs/protocol.md section 13).
+//! What a transaction offers for its place in a block (docs/protocol.md section 15).
 
 use crate::Amount;
 use crate::tx::declare::{Members, declare};
