@@ -119,8 +119,12 @@ impl Hub {
     /// # Errors
     /// Where a block cannot be read.
     pub(crate) fn tips(&self) -> Result<TipsView, RpcError> {
-        self.tips.follow(&self.ports)?;
+        self.follow_tips()?;
         Ok(self.tips.summary())
+    }
+
+    fn follow_tips(&self) -> Result<(), Fault> {
+        self.tips.follow(self.ports.chain.tip(), |height| self.block(height))
     }
 
     /// The events of one kind in a committed block, in order, and how much was read for them.
@@ -272,7 +276,7 @@ impl Hub {
     }
 
     fn committed(&self, last: u64, height: u64) -> Result<(), RpcError> {
-        self.tips.follow(&self.ports)?;
+        self.follow_tips()?;
         if self.waiting.lock().is_empty() {
             return Ok(());
         }

@@ -2,12 +2,13 @@
 //! reads nothing, or the one block that has just come.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 
 use parking_lot::Mutex;
 use types::{Amount, Body, CommittedBlock};
 
-use crate::error::RpcError;
-use crate::ports::{BlockFees, Ports};
+use super::hub::BlockEvents;
+use crate::ports::{BlockFees, Fault, Tip};
 use crate::wire::TipsView;
 
 /// Blocks that are remembered.
@@ -28,15 +29,18 @@ struct Followed {
 
 impl Tips {
     /// Looks at the blocks that have come since, at most the last [`BLOCKS_MAX`].
-    pub(super) fn follow(&self, ports: &Ports) -> Result<(), RpcError> {
+    pub(super) fn follow<B: Deref<Target = BlockEvents>>(
+        &self,
+        tip: Tip,
+        read: impl Fn(u64) -> Result<Option<B>, Fault>,
+    ) -> Result<(), Fault> {
         let mut followed = self.0.lock();
-        let tip = ports.chain.tip();
         let known = if followed.height > tip.height { 0 } else { followed.height };
         let first = tip.height.saturating_sub(BLOCKS_MAX.saturating_sub(1));
         let first = first.max(known.saturating_add(1)).max(tip.earliest);
         for height in first..=tip.height {
-            let Some(committed) = ports.chain.block(height)? else { break };
-            followed.blocks.push_back(tips_of(&committed));
+            let Some(block) = read(height)? else { break };
+            followed.blocks.push_back(tips_of(&block.committed));
             followed.height = height;
         }
         let max = usize::try_from(BLOCKS_MAX).unwrap_or(usize::MAX);
