@@ -75,6 +75,8 @@ const MEMBERS = {
   candidateKey: ["Key of the candidate", key],
   power: ["Power", number],
   expiresAt: ["Counts until", (value) => time(value, { full: true })],
+  maxBaseFee: ["Highest base fee", (value) => [amount(value), " per KiB"]],
+  tip: ["Tip", amount],
   nonce: ["Nonce", number],
   timestamp: ["Signed at", (value) => time(value, { full: true })],
   chainId: ["Chain", line],
@@ -86,7 +88,7 @@ const ENDS = ["nonce", "timestamp", "chainId", "publicKey"];
 /** The members of each type in the order in which they are shown: as the node declares them. */
 const TYPES = Object.fromEntries(DECLARATIONS.kinds.map(({ type, required, optional }) => [
   type,
-  ["from", ...[...required, ...optional].map(({ name }) => name)],
+  ["from", ...[...required, ...optional, ...DECLARATIONS.everyKind.optional].map(({ name }) => name)],
 ]));
 const FIELDS = DECLARATIONS.kinds.flatMap(({ required, optional }) => [...required, ...optional]);
 
@@ -148,6 +150,8 @@ export function summary(tx) {
     case "SOCIAL_BLOB_CHUNK": return on(`chunk ${count(tx.chunkIndex)} of `, blobLink(tx.blobId));
     case "SOCIAL_BLOB_INIT":
     case "SOCIAL_BLOB_FINALIZE": return on(blobLink(tx.blobId));
+    case "FORK_VOTE": return on(line(tx.fork), ` from block ${count(tx.height)} on`);
+    case "PARAM_VOTE": return on(line(tx.name), ` = ${count(tx.value)} from block ${count(tx.height)} on`);
     case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
     default: return on(link(["tx", tx.hash], "details"));
   }

@@ -176,12 +176,14 @@ export class Client {
    * @param {Key} key
    * @param {string} type such as `TRANSFER`
    * @param {Record<string, any>} fields see `completeFields`
+   * @param {{maxBaseFee?: string | bigint, tip?: string | bigint}} [bid] what is offered for a place
+   *   in a block (docs/protocol.md section 15)
    * @returns {Promise<Signed>} the signed transaction, which the node has accepted
    */
-  async submit(key, type, fields) {
+  async submit(key, type, fields, bid = {}) {
     const submit = async () => {
       const [chainId, nonce] = [await this.chainId(), await this.nextNonce(key.address)];
-      const tx = await completeAndSign(key, type, fields, { nonce, chainId });
+      const tx = await completeAndSign(key, type, fields, { ...bid, nonce, chainId });
       await this.send(tx);
       return tx;
     };

@@ -179,5 +179,8 @@ function kind({ required, optional }) {
 /** Every kind by its type. @type {Record<string, Kind>} */
 export const KINDS = Object.fromEntries(DECLARATIONS.kinds.map((it) => [it.type, kind(it)]));
 
+/** What every kind may have beside its own fields, in the order in which it is written. */
+export const EVERY_KIND = checks(DECLARATIONS.everyKind.optional);
+
 /** @type {Check} */
 export const plainInteger = integer();

@@ -1,7 +1,7 @@
 // The kinds of transactions and their fields, as the node declares them: made by
 // OMBRA_RENEW=1 ./run test in_the_repository
 
-export const DECLARATIONS = {"kinds": [
+export const DECLARATIONS = {"everyKind": {"optional":[{"form":"amount","name":"maxBaseFee"},{"form":"amount","name":"tip"}]}, "kinds": [
 {"name":"ChatTurn","optional":[{"form":"blobId","name":"contentBlobId"},{"form":"hash","name":"parentTurnHash"},{"form":"hash","name":"agentRunId"},{"form":"objects","max":16,"members":[{"form":"word","name":"type","words":["image","audio","file"]},{"form":"blobId","name":"blobId"}],"name":"attachments"}],"required":[{"form":"hash","name":"conversationId"},{"form":"word","name":"role","words":["user","assistant","system","tool"]},{"form":"text","maxBytes":16384,"minBytes":0,"name":"content"}],"type":"CHAT_TURN"},
 {"name":"AgentRequest","optional":[{"form":"blobId","name":"promptBlobId"},{"form":"text","maxBytes":256,"minBytes":0,"name":"modelHint"}],"required":[{"filled":"computed","form":"hash","name":"agentRunId"},{"filled":"default","form":"hash","name":"conversationId"},{"form":"text","maxBytes":16384,"minBytes":1,"name":"prompt"},{"filled":"empty","form":"names","name":"toolsWhitelist"},{"form":"amount","minParam":"minMaxFee","name":"maxFee"},{"form":"integer","max":200,"min":1,"name":"maxSteps"}],"type":"AGENT_REQUEST"},
 {"name":"AgentClaim","optional":[],"required":[{"form":"hash","name":"agentRunId"},{"filled":"sender","form":"address","name":"minerAddress"},{"form":"text","maxBytes":256,"minBytes":0,"name":"modelInfo"},{"form":"word","name":"hardwareTier","words":["laptop","desktop","workstation","server","cluster"]}],"type":"AGENT_CLAIM"},
@@ -13,5 +13,7 @@ export const DECLARATIONS = {"kinds": [
 {"name":"BlobInit","optional":[],"required":[{"form":"blobId","name":"blobId"},{"form":"text","maxBytes":256,"minBytes":0,"name":"contentType"},{"form":"integer","max":9007199254740991,"maxParam":"maxBlobBytes","min":1,"name":"totalBytes"},{"filled":"computed","form":"integer","max":9007199254740991,"min":0,"name":"totalChunks"},{"form":"hash","name":"contentHash"}],"type":"SOCIAL_BLOB_INIT"},
 {"name":"BlobChunk","optional":[],"required":[{"form":"blobId","name":"blobId"},{"form":"integer","max":9007199254740991,"min":0,"name":"chunkIndex"},{"form":"base64","name":"chunkDataBase64"}],"type":"SOCIAL_BLOB_CHUNK"},
 {"name":"BlobFinalize","optional":[],"required":[{"form":"blobId","name":"blobId"}],"type":"SOCIAL_BLOB_FINALIZE"},
-{"name":"ValidatorVote","optional":[],"required":[{"form":"key","name":"candidateKey"},{"form":"integer","max":281474976710656,"min":0,"name":"power"},{"filled":"default","form":"integer","max":9007199254740991,"min":0,"name":"expiresAt"}],"type":"VALIDATOR_VOTE"}
+{"name":"ValidatorVote","optional":[],"required":[{"form":"key","name":"candidateKey"},{"form":"integer","max":281474976710656,"min":0,"name":"power"},{"filled":"default","form":"integer","max":9007199254740991,"min":0,"name":"expiresAt"}],"type":"VALIDATOR_VOTE"},
+{"name":"ForkVote","optional":[],"required":[{"form":"text","maxBytes":16,"minBytes":1,"name":"fork"},{"form":"integer","max":9007199254740991,"min":0,"name":"height"}],"type":"FORK_VOTE"},
+{"name":"ParamVote","optional":[],"required":[{"form":"text","maxBytes":64,"minBytes":1,"name":"name"},{"form":"integer","max":9007199254740991,"min":0,"name":"value"},{"form":"integer","max":9007199254740991,"min":0,"name":"height"}],"type":"PARAM_VOTE"}
 ]};

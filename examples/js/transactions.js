@@ -1,9 +1,11 @@
 // Building and signing transactions (docs/protocol.md sections 3 and 5).
 
 import { fromHex, toBase64, toHex, utf8, wrong } from "./bytes.js";
-import { amount, blobId, hash, KINDS, plainInteger, refuseUnknown, string } from "./fields.js";
+import { amount, blobId, EVERY_KIND, hash, KINDS, plainInteger, refuseUnknown, string } from "./fields.js";
 import { sha256 } from "./hash.js";
 import { bareAddress } from "./keys.js";
+
+const OF_THE_ENVELOPE = ["from", "publicKey", "nonce", "timestamp", "chainId", ...Object.keys(EVERY_KIND)];
 
 /** @typedef {import("./keys.js").Key} Key */
 
@@ -18,6 +20,9 @@ const DAY_MS = 86400000;
  * @property {number} [timestamp] milliseconds since 1970; now if not given
  * @property {string} [chainId] binds the transaction to one chain; without it the transaction is
  *   valid on every chain on which the nonce fits
+ * @property {string | bigint} [maxBaseFee] the highest base fee, micro per KiB, at which a block may
+ *   take it; 2,000 if not given (docs/protocol.md section 15)
+ * @property {string | bigint} [tip] micro for the block's proposer; of a TRANSFER it is its `fee`
  * @property {string} [from] the sender's address in the written form that shall stand in the
  *   transaction; the bare form if not given
  */
@@ -110,7 +115,7 @@ export async function buildTransaction(type, fields, envelope) {
   }
   const kind = KINDS[type];
   const { from, publicKey, nonce, timestamp = Date.now(), chainId, ...others } = envelope;
-  refuseUnknown(others, ["from", "publicKey", "nonce", "timestamp", "chainId"]);
+  refuseUnknown(others, OF_THE_ENVELOPE);
   refuseUnknown(fields, [...Object.keys(kind.required), ...Object.keys(kind.optional)]);
   bareAddress(from, "from");
 
@@ -120,6 +125,9 @@ export async function buildTransaction(type, fields, envelope) {
   tx.timestamp = plainInteger("timestamp", timestamp);
   for (const [name, check] of Object.entries(kind.optional)) {
     if (fields[name] !== undefined) tx[name] = check(name, fields[name]);
+  }
+  for (const [name, check] of Object.entries(EVERY_KIND)) {
+    if (envelope[name] !== undefined) tx[name] = check(name, envelope[name]);
   }
   if (chainId !== undefined) tx.chainId = string("chainId", chainId);
   tx.publicKey = hash("publicKey", publicKey);
@@ -132,6 +140,9 @@ export async function buildTransaction(type, fields, envelope) {
 /** Rules that look at several fields. */
 function checkTogether(tx) {
   switch (tx.type) {
+    case "TRANSFER":
+      if (tx.tip !== undefined) throw wrong("tip", tx.tip, "no tip: that of a TRANSFER is its fee");
+      break;
     case "CHAT_TURN":
       if (tx.content === "" && tx.contentBlobId === undefined) {
         throw wrong("content", tx.content, "some text, or a contentBlobId");
@@ -290,6 +301,10 @@ export const blobChunk = builder("SOCIAL_BLOB_CHUNK");
 export const blobFinalize = builder("SOCIAL_BLOB_FINALIZE");
 /** A validator's vote for a change of the set; a missing `expiresAt` is a week ahead. */
 export const validatorVote = builder("VALIDATOR_VOTE");
+/** A validator's vote for the height of a fork. */
+export const forkVote = builder("FORK_VOTE");
+/** A validator's vote for another value of a parameter. */
+export const paramVote = builder("PARAM_VOTE");
 
 // ---- blobs --------------------------------------------------------------------------------------
 

@@ -37,12 +37,23 @@ function draw(page, found) {
       ["Proposer", address(found.proposer, true)],
       ["Transactions", count(found.txCount)],
       ["Burned", amount(found.tokensBurned)],
+      ...places(found),
       ["Root of transactions", plainHash(found.txRoot, "root", true)],
       ["Root of state before", plainHash(found.stateRoot, "root", true)],
       ["Chain", h("bdi", {}, found.chainId)],
     ])),
     card("Transactions", transactions(page, found.transactions)),
     found.commit ? card("Certificate", certificate(found.commit)) : null,
+  ];
+}
+
+/** What the places in the block cost, from fork v7 on. */
+function places({ baseFee, inclusionFees, tips }) {
+  if (baseFee === undefined) return [];
+  return [
+    ["Base fee", [amount(baseFee), " per KiB"]],
+    ["Burned for places", amount(inclusionFees)],
+    ["Tips", amount(tips)],
   ];
 }
 

@@ -5,7 +5,7 @@ import { count } from "../format.js";
 import { decoded } from "../kinds.js";
 import { toHex, utf8 } from "../lib/bytes.js";
 import { sha256 } from "../lib/hash.js";
-import { blockHash, card, copier, facts, height, kind, line, plainHash, status, time } from "../parts.js";
+import { amount, blockHash, card, copier, facts, height, kind, line, plainHash, status, time } from "../parts.js";
 import { indented } from "../rawjson.js";
 import { callWithText } from "../rpc.js";
 import { block as text } from "../text.js";
@@ -39,6 +39,7 @@ function draw(found, raw, check) {
       ["Block", found.blockIndex === undefined ? null : [height(found.blockIndex), ", place ", count(found.position)]],
       ["Block hash", found.blockHash === undefined ? null : blockHash(found.blockHash, true)],
       ["Block time", found.timestamp === undefined ? null : time(found.timestamp, { full: true })],
+      ["Burned for its place", found.inclusionFee === undefined ? null : amount(found.inclusionFee)],
       ["Hash", [plainHash(found.hash, "transaction hash", true), check === null ? null : verdict(check === found.hash)]],
     ])),
     card("What it says", decoded(found.tx)),

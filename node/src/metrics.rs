@@ -11,7 +11,9 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use rpc::ports::BlockFees;
 use txpool::Pool;
+use types::BlockEvents;
 
 pub(crate) use condition::{Condition, encode_process, gauge};
 
@@ -30,6 +32,10 @@ pub(crate) struct BlockMetrics {
     pub(crate) transactions: Counter,
     pub(crate) height: Gauge,
     pub(crate) size: Histogram,
+    /// Of the next block; 0 before fork v7.
+    pub(crate) base_fee: Gauge,
+    /// What transactions burned for their places, in micro-OMBRA.
+    pub(crate) places_burned: Counter,
 }
 
 impl BlockMetrics {
@@ -42,17 +48,40 @@ impl BlockMetrics {
             transactions: Counter::default(),
             height: Gauge::default(),
             size: Histogram::new(exponential_buckets(1.0, 2.0, 14)),
+            base_fee: Gauge::default(),
+            places_burned: Counter::default(),
         };
-        let Self { build, execute, commit, pool, transactions, height, size } = metrics.clone();
+        let Self {
+            build,
+            execute,
+            commit,
+            pool,
+            transactions,
+            height,
+            size,
+            base_fee,
+            places_burned,
+        } = metrics.clone();
         let registry = registry.sub_registry_with_prefix("chain");
         registry.register("height", "Height of the last committed block", height);
         registry.register("transactions", "Transactions in committed blocks", transactions);
         registry.register("block_transactions", "Transactions of a block", size);
+        let help = "Base fee of the next block, in micro-OMBRA per KiB; 0 before fork v7";
+        registry.register("base_fee_micro", help, base_fee);
+        let help = "What transactions burned for their places in blocks, in micro-OMBRA";
+        registry.register("places_burned_micro", help, places_burned);
         registry.register("build_seconds", "Building and executing a proposal", build);
         registry.register("execute_seconds", "Executing a block of another validator", execute);
         registry.register("commit_seconds", "Writing a block and its state, synced", commit);
         registry.register("pool_seconds", "Bringing the pool up to a new block", pool);
         metrics
+    }
+
+    /// Counts what the places in a committed block cost.
+    pub(crate) fn count_fees(&self, events: &BlockEvents) {
+        let Some(BlockFees { burned, next_base_fee, .. }) = BlockFees::of(events) else { return };
+        self.base_fee.set(i64::try_from(next_base_fee).unwrap_or(i64::MAX));
+        self.places_burned.inc_by(burned.get());
     }
 }
 
@@ -95,5 +124,25 @@ impl Collector for PoolCollector {
             "Times the pool executed its content again",
             stats.rebuilds_total,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use types::{Amount, Event};
+
+    use super::*;
+
+    #[test]
+    fn the_base_fee_is_that_of_the_next_block_and_what_was_burned_adds_up() {
+        let metrics = BlockMetrics::register(&mut Registry::default());
+        let mut block = BlockEvents::default();
+        metrics.count_fees(&block);
+        assert_eq!((0, 0), (metrics.base_fee.get(), metrics.places_burned.get()));
+        let (burned, tips) = (Amount::new(7), Amount::ZERO);
+        block.end.push(Event::FeesCharged { base_fee: 10, burned, tips, next_base_fee: 11 });
+        metrics.count_fees(&block);
+        metrics.count_fees(&block);
+        assert_eq!((11, 14), (metrics.base_fee.get(), metrics.places_burned.get()));
     }
 }

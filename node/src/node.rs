@@ -415,7 +415,8 @@ fn rpc_ports(
         runs: reads.clone(),
         directory: reads.clone(),
         proofs: reads.clone(),
-        forks: reads,
+        forks: reads.clone(),
+        rules: reads,
         submit: Arc::new(ClientSubmissions(ingest)),
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
 use types::tx::{AgentStep, ToolCall};
 use types::{Body, Hash};
-use world::{NOW, World, key};
+use world::{FORKS, NOW, World, key};
 
 const TRANSACTIONS: usize = 50_000;
 
@@ -44,7 +44,7 @@ impl Submit for Sink {
 
 fn main() {
     let server = Builder::new_current_thread().enable_all().build().unwrap();
-    let world = World::new();
+    let world = World::new(FORKS);
     let ports = Ports { submit: Arc::new(Sink), ..world.ports() };
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let limits = Limits::default();

@@ -17,6 +17,7 @@ use types::{
 
 mod node;
 mod pool;
+mod rules;
 
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
@@ -25,6 +26,10 @@ pub use node::{
 pub use pool::{
     DroppedTx, Effects, PendingAccount, Pool, PoolCount, PoolTx, Projection, SenderContent,
     SettlementNow, Submit, SubmitError,
+};
+pub use rules::{
+    BlockFees, ForkCounts, ForkState, ForkVoter, ForkVotes, NextRules, NextValue, ParamState,
+    ParamVoter, ParamVotes, Rules,
 };
 
 /// Everything that the interfaces are served from.
@@ -45,6 +50,8 @@ pub struct Ports {
     pub proofs: Arc<dyn Proofs>,
     /// Forks that are to come.
     pub forks: Arc<dyn ForkCounts>,
+    /// The rules that votes can change, and what places in blocks cost by them.
+    pub rules: Arc<dyn Rules>,
     /// Taking transactions in.
     pub submit: Arc<dyn Submit>,
     /// The state with everything pending applied.
@@ -153,6 +160,8 @@ pub struct ShownBlock {
     pub block: SealedBlock,
     /// What made it final.
     pub certificate: Option<Certificate>,
+    /// What the places in it cost; none before v7.
+    pub fees: Option<BlockFees>,
 }
 
 /// The latest committed block.
@@ -261,53 +270,6 @@ pub trait Chain: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault>;
-}
-
-/// Forks that are to come.
-pub trait ForkCounts: Send + Sync {
-    /// The votes for them.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    fn forks(&self) -> Result<ForkVotes, Fault>;
-}
-
-/// The votes for later forks, as the node has counted them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ForkVotes {
-    /// The forks that can be voted for, by name.
-    pub forks: Vec<ForkState>,
-    /// The power of all validators of the next block.
-    pub total_power: u128,
-    /// The first and the last of the blocks whose votes the node has not counted, because it began with
-    /// a snapshot.
-    pub missing: Option<(u64, u64)>,
-}
-
-/// A fork that can be voted for, or was.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ForkState {
-    /// Its name.
-    pub fork: String,
-    /// Whether this program has its rules.
-    pub is_known: bool,
-    /// The height from which its rules hold, and the block with which that was fixed.
-    pub fixed: Option<(u64, u64)>,
-    /// The votes: who, for which height, in which block, with what power.
-    pub votes: Vec<ForkVoter>,
-}
-
-/// A vote for a fork.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ForkVoter {
-    /// The validator.
-    pub address: Address,
-    /// Its power in the set of the next block.
-    pub power: u64,
-    /// The height that it votes for.
-    pub height: u64,
-    /// The block with the vote.
-    pub block_index: u64,
 }
 
 /// A transaction in a block.

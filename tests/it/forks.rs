@@ -73,7 +73,8 @@ fn a_program_votes_only_for_forks_that_it_knows_unless_it_is_told_to() -> anyhow
     let (node, far) = (&net.members[0], net.members[0].height()? + AHEAD);
     for (fork, height, more, said) in [
         ("v7", far, &[][..], "does not know the fork v7"),
-        ("v9", far, &["--for-another-program"], "is no fork that is voted for"),
+        ("v100", far, &["--for-another-program"], "is no fork that is voted for"),
+        ("v9", far, &["--for-another-program"], "count from fork v7 on, which is not active"),
         ("v7", 1, &["--for-another-program"], "expected "),
         ("v7", 90_000_000, &["--for-another-program"], "expected "),
     ] {

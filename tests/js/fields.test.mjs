@@ -58,6 +58,8 @@ const RIGHT = {
   SOCIAL_BLOB_CHUNK: { blobId: "b", chunkIndex: 0, chunkDataBase64: "aGVsbG8=" },
   SOCIAL_BLOB_FINALIZE: { blobId: "b" },
   VALIDATOR_VOTE: { candidateKey: key.publicKey, power: 10, expiresAt: NOW + 1 },
+  FORK_VOTE: { fork: "v8", height: 200000 },
+  PARAM_VOTE: { name: "baseFeeFloor", value: 20, height: 9 },
 };
 
 const sign = (type, change, envelope = {}) =>
@@ -250,6 +252,22 @@ test("what can be computed is filled in", async () => {
   assert.equal((await ombra.validatorVote(key, vote, ENVELOPE)).expiresAt, NOW + 7 * 86400000);
   const before = Date.now();
   assert.ok((await ombra.agentCancel(key, { agentRunId: HASH }, { nonce: 0 })).timestamp >= before);
+});
+
+test("any transaction may say what it offers for its place, before the chain's id", async () => {
+  const bid = { maxBaseFee: "50", tip: 7n };
+  for (const [type, fields] of Object.entries(RIGHT)) {
+    const { tip, ...rest } = type === "TRANSFER" ? { ...bid, tip: undefined } : bid;
+    const envelope = { ...ENVELOPE, ...rest, tip, chainId: "c" };
+    const names = Object.keys(await ombra.signTransaction(key, type, fields, envelope));
+    const written = names.slice(names.indexOf("maxBaseFee"), names.indexOf("publicKey"));
+    assert.deepEqual(written, ["maxBaseFee", ...(tip === undefined ? [] : ["tip"]), "chainId"], type);
+  }
+  const [pay, turn] = ["TRANSFER", "CHAT_TURN"];
+  const sign = (type, more) => ombra.signTransaction(key, type, RIGHT[type], { ...ENVELOPE, ...more });
+  await assert.rejects(sign(pay, { tip: "7" }), { field: "tip" });
+  await assert.rejects(sign(turn, { tip: 7 }), { field: "tip" });
+  await assert.rejects(sign(turn, { maxBaseFee: "-1" }), { field: "maxBaseFee" });
 });
 
 test("a settlement is divided as the protocol says", () => {

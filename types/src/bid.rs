@@ -1,8 +1,8 @@
-//! What a transaction offers for its place in a block (docs/protocol.md section 13).
+//! What a transaction offers for its place in a block (docs/protocol.md section 15).
 
 use crate::Amount;
-use crate::tx::declare::declare;
-use crate::tx::spec::AmountLimit;
+use crate::tx::declare::{Members, declare};
+use crate::tx::spec::{AmountLimit, FieldSpec};
 
 /// `maxBaseFee` of a transaction that names none, in micro-OMBRA per KiB.
 pub const MAX_BASE_FEE: Amount = Amount::new(2_000);
@@ -22,6 +22,9 @@ declare! {
 }
 
 impl Bid {
+    /// The declarations of the members, in the order in which they are written.
+    pub const FIELDS: &'static [FieldSpec] = <Self as Members>::FIELDS;
+
     /// The members' names, in the order in which they are written.
     pub const MEMBERS: [&'static str; 2] = ["maxBaseFee", "tip"];
 

@@ -227,7 +227,7 @@ pub enum Event {
         /// The first block in which it has it.
         height: u64,
     },
-    /// What the places in the block cost (section 13). Every block from v7 on has one.
+    /// What the places in the block cost (section 15). Every block from v7 on has one.
     FeesCharged {
         /// The base fee of this block, in micro-OMBRA per KiB.
         base_fee: u64,

@@ -1,20 +1,20 @@
 //! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
 
 mod census;
+mod rules;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rpc::ports::{
-    self, Census, Certificate, Equivocation, Escrows, Fault, ForkState, ForkVoter, ForkVotes,
-    IncludedTx, MinerEntry, Proof, ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator,
-    ValidatorVote,
+    self, Census, Certificate, Equivocation, Escrows, Fault, IncludedTx, MinerEntry, Proof,
+    ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator, ValidatorVote,
 };
+use state::StorageError;
 use state::table::{Key, Table};
 use state::tables;
 use state::validators::CastVote;
-use state::{StorageError, forks};
-use store::{self, ForkCount, Snapshot};
+use store::{self, Snapshot};
 use types::{
     Account, Address, Blob, Block, CommittedBlock, Hash, Header, OpenVote, Run, SealedBlock,
     SealedTx, Step, Supply, TxLocation,
@@ -99,7 +99,8 @@ impl ports::Chain for Reads {
         let Some(block) = block else { return Ok(None) };
         let bytes = snapshot.certificate(height).map_err(fault("reading a certificate"))?;
         let certificate = bytes.map(|bytes| certificate(&bytes)).transpose()?;
-        Ok(Some(ShownBlock { block, certificate }))
+        let fees = self.fees_of(&snapshot, height).map_err(fault("reading a block's fees"))?;
+        Ok(Some(ShownBlock { block, certificate, fees }))
     }
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
@@ -118,36 +119,6 @@ impl ports::Chain for Reads {
             all.collect::<Result<_, _>>().map(Some)
         };
         read().map_err(fault("reading the validators"))
-    }
-}
-
-impl ports::ForkCounts for Reads {
-    fn forks(&self) -> Result<ForkVotes, Fault> {
-        let ForkCount { tally, missing } = self.chain.forks();
-        let set = self.chain.validators().next;
-        let names: BTreeSet<&str> =
-            forks::COUNTED.into_iter().chain(tally.fixed().keys().map(String::as_str)).collect();
-        let states = names.into_iter().map(|fork| {
-            let votes = tally.votes().iter().filter(|(_, vote)| vote.fork == fork);
-            let votes = votes.map(|(voter, vote)| ForkVoter {
-                address: *voter,
-                power: set.by_address(voter).map_or(0, |validator| validator.power),
-                height: vote.height,
-                block_index: vote.at,
-            });
-            ForkState {
-                fork: fork.to_owned(),
-                is_known: forks::is_known(fork),
-                fixed: tally.fixed().get(fork).map(|fixed| (fixed.height, fixed.since)),
-                votes: votes.collect(),
-            }
-        });
-        let powers = set.validators().iter().map(|validator| u128::from(validator.power));
-        Ok(ForkVotes {
-            forks: states.collect(),
-            total_power: powers.fold(0, u128::saturating_add),
-            missing: missing.map(|blocks| (*blocks.start(), *blocks.end())),
-        })
     }
 }
 

@@ -9,11 +9,11 @@ use types::build::{Envelope, Unsigned};
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::spec::{Filled, Form};
-use types::{Address, Body, Code, Rejection, SizeLimits, Transaction, ids};
+use types::{Address, Bid, Body, Code, Rejection, SizeLimits, Transaction, ids};
 
 use super::Api;
 use crate::error::RpcError;
-use crate::ports::SettlementNow;
+use crate::ports::{NextRules, SettlementNow};
 use crate::registry::Builder;
 use crate::wire::{BuildEnvelope, Built};
 
@@ -162,14 +162,16 @@ fn bad_field(text: &str, refusal: Rejection) -> RpcError {
 
 impl Api {
     fn sender(&self, envelope: BuildEnvelope) -> Result<Sender, RpcError> {
-        let BuildEnvelope { from, public_key, nonce, timestamp, chain_id } = envelope;
+        let BuildEnvelope { from, public_key, nonce, timestamp, chain_id, max_base_fee, tip } =
+            envelope;
         let address = parse_address("from", &from)?;
         let nonce = match nonce {
             Some(nonce) => nonce,
             None => self.ports.projection.account(&address)?.nonce,
         };
         let timestamp = timestamp.unwrap_or_else(|| self.ports.clock.now_ms());
-        let envelope = Envelope::new(nonce, timestamp, self.chain_id(chain_id));
+        let bid = Bid { max_base_fee: max_base_fee.map(|it| it.0), tip: tip.map(|it| it.0) };
+        let envelope = Envelope { bid, ..Envelope::new(nonce, timestamp, self.chain_id(chain_id)) };
         Ok(Sender { from, public_key: public_key.0, envelope })
     }
 
@@ -192,7 +194,11 @@ impl Api {
             forks: self.facts.forks,
             height: self.ports.chain.tip().height.saturating_add(1),
         };
-        check::verify_unsigned(tx, &rules)?;
+        let tx = check::verify_unsigned(tx, &rules)?;
+        let NextRules { params, base_fee, .. } = self.ports.rules.next_rules()?;
+        if base_fee.is_some() {
+            check::check_v7(&tx, &params)?;
+        }
         let payload = unsigned.payload().to_owned();
         Ok(Built {
             tx: RawValue::from_string(payload.clone()).map_err(|e| {

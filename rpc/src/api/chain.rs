@@ -9,11 +9,16 @@ use crate::error::RpcError;
 use crate::ports::{ProofTarget, Tip};
 use crate::wire::{
     BlockSelector, BlockSummary, BlockView, BlocksQuery, ChainInfo, FeeSchedule, Forks, ForksView,
-    PageOf, ProofQuery, ProofView, SupplyView, ValidatorView,
+    InclusionEstimate, PageOf, ParamsView, ProofQuery, ProofView, SupplyView, ValidatorView,
 };
 
 /// The rules that this node follows.
 const PROTOCOL: &str = "ombra-v6";
+
+/// The bytes of a transaction whose place an estimate is for, if the caller does not say.
+const SIZE_DEFAULT: u64 = 512;
+/// More than any block has.
+const SIZE_MAX: u64 = 1 << 32;
 
 /// The chain and its blocks.
 #[rpc(server, namespace = "ombra")]
@@ -35,8 +40,12 @@ pub trait ChainRpc {
     fn supply(&self) -> Result<SupplyView, RpcError>;
 
     /// What sets prices and limits.
-    #[method(name = "feeSchedule")]
+    #[method(name = "feeSchedule", blocking)]
     fn fee_schedule(&self) -> Result<FeeSchedule, RpcError>;
+
+    /// What a place in the next block costs, and what others tip.
+    #[method(name = "feeEstimate", blocking)]
+    fn fee_estimate(&self, size: Option<u64>) -> Result<InclusionEstimate, RpcError>;
 
     /// The validators of a height; of the latest block if none is given.
     #[method(name = "getValidators", blocking)]
@@ -45,6 +54,10 @@ pub trait ChainRpc {
     /// The forks that are to come: votes, and what is fixed.
     #[method(name = "forks", blocking)]
     fn forks(&self) -> Result<ForksView, RpcError>;
+
+    /// The parameters that votes can change: values, bounds, votes, and what is decided.
+    #[method(name = "params", blocking)]
+    fn params(&self) -> Result<ParamsView, RpcError>;
 
     /// A Merkle proof that can be checked without the node.
     #[method(name = "getProof", blocking)]
@@ -116,7 +129,18 @@ impl ChainRpcServer for Api {
     }
 
     fn fee_schedule(&self) -> Result<FeeSchedule, RpcError> {
-        Ok(FeeSchedule::from(&self.facts.params))
+        Ok(FeeSchedule::from(&self.ports.rules.next_rules()?))
+    }
+
+    fn fee_estimate(&self, size: Option<u64>) -> Result<InclusionEstimate, RpcError> {
+        let size = size.unwrap_or(SIZE_DEFAULT);
+        if !(1..=SIZE_MAX).contains(&size) {
+            let expected = format!("1 to {SIZE_MAX} bytes");
+            return Err(RpcError::invalid("size", size.to_string(), expected));
+        }
+        let (rules, tips) = (self.ports.rules.next_rules()?, self.hub.tips()?);
+        let price = |bytes, base_fee| self.ports.rules.inclusion_fee(bytes, base_fee);
+        Ok(InclusionEstimate::new(&rules, size, tips, price))
     }
 
     fn validators(&self, height: Option<u64>) -> Result<Vec<ValidatorView>, RpcError> {
@@ -129,6 +153,11 @@ impl ChainRpcServer for Api {
     fn forks(&self) -> Result<ForksView, RpcError> {
         let votes = self.ports.forks.forks()?;
         Ok(ForksView::new(votes, self.facts.params.fork_delay_blocks))
+    }
+
+    fn params(&self) -> Result<ParamsView, RpcError> {
+        let (votes, rules) = (self.ports.rules.params()?, self.ports.rules.next_rules()?);
+        Ok(ParamsView::new(votes, &rules))
     }
 
     fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {

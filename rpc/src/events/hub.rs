@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 use types::{CommittedBlock, Hash, TxLocation};
 
 use super::derive::{Item, derive};
+use super::tips::Tips;
 use crate::error::RpcError;
 use crate::ports::{DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
 use crate::share::{Held, Share};
-use crate::wire::{EventKind, TxView};
+use crate::wire::{EventKind, TipsView, TxView};
 
 /// Blocks whose events are kept for subscribers that are close to the tip.
 const BLOCKS_KEPT: usize = 32;
@@ -95,6 +96,8 @@ pub(crate) struct Hub {
     waiting: Mutex<BTreeMap<(Hash, u64), oneshot::Sender<TxView>>>,
     waiting_max: usize,
     next_ticket: AtomicU64,
+    /// What the latest blocks tipped.
+    tips: Tips,
 }
 
 impl Hub {
@@ -107,7 +110,21 @@ impl Hub {
             waiting: Mutex::default(),
             waiting_max: usize::try_from(waiting_max).unwrap_or(usize::MAX),
             next_ticket: AtomicU64::new(0),
+            tips: Tips::default(),
         }
+    }
+
+    /// What the latest blocks tipped.
+    ///
+    /// # Errors
+    /// Where a block cannot be read.
+    pub(crate) fn tips(&self) -> Result<TipsView, RpcError> {
+        self.follow_tips()?;
+        Ok(self.tips.summary())
+    }
+
+    fn follow_tips(&self) -> Result<(), Fault> {
+        self.tips.follow(self.ports.chain.tip(), |height| self.block(height))
     }
 
     /// The events of one kind in a committed block, in order, and how much was read for them.
@@ -180,7 +197,7 @@ impl Hub {
     /// A transaction and what became of it, wherever it is.
     pub(crate) fn find(&self, hash: &Hash) -> Result<Option<TxView>, RpcError> {
         if let Some(included) = self.ports.transactions.by_hash(hash)? {
-            return Ok(Some(TxView::from(&included)));
+            return self.view(&included).map(Some);
         }
         let pooled = self.ports.pool.find(hash);
         if let Some(waiting @ PoolTx::Waiting(_)) = &pooled {
@@ -188,9 +205,15 @@ impl Hub {
         }
         // It may have left the pool for a block between the two looks.
         if let Some(included) = self.ports.transactions.by_hash(hash)? {
-            return Ok(Some(TxView::from(&included)));
+            return self.view(&included).map(Some);
         }
         Ok(pooled.as_ref().map(TxView::from))
+    }
+
+    /// An included transaction with what it paid for its place.
+    fn view(&self, included: &IncludedTx) -> Result<TxView, RpcError> {
+        let inclusion_fee = self.ports.rules.paid(included)?;
+        Ok(TxView { inclusion_fee, ..TxView::from(included) })
     }
 
     /// Waits for the transaction to be included or dropped from now on. Look it up after this, so
@@ -253,6 +276,7 @@ impl Hub {
     }
 
     fn committed(&self, last: u64, height: u64) -> Result<(), RpcError> {
+        self.follow_tips()?;
         if self.waiting.lock().is_empty() {
             return Ok(());
         }
@@ -261,27 +285,28 @@ impl Hub {
         }
         for height in last.saturating_add(1)..=height {
             if let Some(events) = self.block(height)? {
-                self.included(&events.committed);
+                self.included(&events.committed)?;
             }
         }
         Ok(())
     }
 
-    fn included(&self, committed: &CommittedBlock) {
+    fn included(&self, committed: &CommittedBlock) -> Result<(), RpcError> {
         let header = &committed.block.header;
         for (position, tx) in (0..).zip(&committed.block.transactions) {
             let senders = self.take(&tx.hash());
             if senders.is_empty() {
                 continue;
             }
-            let view = TxView::from(&IncludedTx {
+            let view = self.view(&IncludedTx {
                 tx: tx.clone(),
                 location: TxLocation { height: header.index, position },
                 block_hash: committed.hash,
                 timestamp: header.timestamp,
-            });
+            })?;
             answer(senders, &view);
         }
+        Ok(())
     }
 
     fn dropped(&self, dropped: &Arc<DroppedTx>) {

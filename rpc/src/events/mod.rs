@@ -18,6 +18,7 @@ mod filter;
 mod hub;
 mod scan;
 mod stream;
+mod tips;
 
 pub(crate) use derive::Keys;
 pub(crate) use filter::Filter;

@@ -5,10 +5,10 @@ use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
     BlocksQuery, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
-    FeeSchedule, ForksView, HashText, MinerSelector, MinerView, NetInfo, Page, PageOf, PeerQuery,
-    PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, RunQuery, RunView, SendAnswer,
-    SendItem, SenderPool, SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView,
-    TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
+    FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo, Page,
+    PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
+    RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation,
+    StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -58,10 +58,22 @@ fn chain() -> Vec<Method> {
             .param(Param::optional::<BlocksQuery>("query", "which blocks").spread()),
         Method::new::<SupplyView>("ombra_getSupply", "The counters of the supply."),
         Method::new::<FeeSchedule>("ombra_feeSchedule", "What sets prices and limits."),
+        Method::new::<InclusionEstimate>(
+            "ombra_feeEstimate",
+            "What a place in the next block costs, and what others tip.",
+        )
+        .param(
+            Param::optional::<u64>("size", "bytes of the payload and 64 more; 512 if not given")
+                .or_named(&["bytes"]),
+        ),
         Method::new::<Vec<ValidatorView>>("ombra_getValidators", "The validators of a height.")
             .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
             .errors(&[NOT_FOUND]),
         Method::new::<ForksView>("ombra_forks", "Forks that are to come: votes and fixed heights."),
+        Method::new::<ParamsView>(
+            "ombra_params",
+            "Parameters that votes can change: values, bounds, votes.",
+        ),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
             .param(Param::required::<ProofQuery>("of", "account, agentRun or validators").spread())
             .errors(&[NOT_FOUND]),

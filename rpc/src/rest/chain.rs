@@ -14,7 +14,7 @@ use crate::api::runs::RunsRpcServer;
 use crate::error::RpcError;
 use crate::ports::{Slice, Tip};
 use crate::wire::{
-    AccountTx, BalanceView, BlockList, BlockName as BlockNameView, BlockSelector,
+    AccountTx, BalanceView, BlockFeesView, BlockList, BlockName as BlockNameView, BlockSelector,
     BlockTransactions, BlockView, ConversationHit, FeeEstimate, Found, FullBlocks, GenesisHeader,
     HeightView, ListedBlock, MempoolView, Page, RestAccount, RestBlock, RestHeader, RestTx,
     StatsView, tx_object,
@@ -100,6 +100,7 @@ fn genesis_block(rest: &Rest) -> RestBlock {
         header: RestHeader::Genesis(header),
         hash: facts.genesis_hash,
         prev_hash: Hash::ZERO,
+        fees: BlockFeesView::default(),
         transactions: BlockTransactions::Full(Vec::new()),
         commit: None,
     }
@@ -122,9 +123,9 @@ fn block_by_hash(rest: &Rest, path: HashPath, _: Nothing) -> Result<RestBlock, R
 }
 
 fn rest_block(view: BlockView) -> RestBlock {
-    let BlockView { header, hash, transactions, commit } = view;
+    let BlockView { header, hash, fees, transactions, commit } = view;
     let prev_hash = header.previous_hash;
-    RestBlock { header: RestHeader::Block(header), hash, prev_hash, transactions, commit }
+    RestBlock { header: RestHeader::Block(header), hash, prev_hash, fees, transactions, commit }
 }
 
 fn blocks(rest: &Rest, _: Nothing, query: OffsetQuery) -> Result<BlockList, RpcError> {

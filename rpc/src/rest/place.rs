@@ -13,8 +13,16 @@ use crate::error::RpcError;
 use crate::wire::{RestTx, TxPlace, TxView};
 
 /// The names of the place's members.
-const NAMES: [&str; 7] =
-    ["blockIndex", "blockHash", "position", "blockTimestamp", "txStatus", "status", "dropped"];
+const NAMES: [&str; 8] = [
+    "blockIndex",
+    "blockHash",
+    "position",
+    "blockTimestamp",
+    "inclusionFee",
+    "txStatus",
+    "status",
+    "dropped",
+];
 
 /// The one type with a `status` of its own.
 const FINISH: &str = "\"AGENT_FINISH\"";
@@ -56,7 +64,17 @@ pub(super) fn beside(view: TxView) -> Result<RestTx, RpcError> {
 }
 
 fn join(view: TxView) -> Option<RestTx> {
-    let TxView { status, tx, block_index, block_hash, position, timestamp, dropped, .. } = view;
+    let TxView {
+        hash: _,
+        status,
+        tx,
+        block_index,
+        block_hash,
+        position,
+        timestamp,
+        inclusion_fee,
+        dropped,
+    } = view;
     let Members(members) = serde_json::from_str(tx.get()).ok()?;
     let is_finish = members.iter().any(|(name, value)| name == "type" && value.get() == FINISH);
     let is_taken = |name: &str| NAMES.contains(&name) && !(is_finish && name == "status");
@@ -65,6 +83,7 @@ fn join(view: TxView) -> Option<RestTx> {
         block_hash,
         position,
         block_timestamp: timestamp,
+        inclusion_fee,
         tx_status: status,
         status: (!is_finish).then_some(status),
         dropped,
@@ -103,6 +122,7 @@ mod tests {
             block_hash: None,
             position: None,
             timestamp: None,
+            inclusion_fee: None,
             dropped: None,
         };
         let RestTx(text) = join(view).expect("an object");
@@ -120,6 +140,7 @@ mod tests {
         let tx = json!({
             "type": "TRANSFER", "memo": "mine", "status": "included", "txStatus": "included",
             "blockIndex": 7, "blockHash": "ab", "position": 3, "blockTimestamp": 5, "dropped": 1,
+            "inclusionFee": "0",
         });
         let expected = json!({
             "type": "TRANSFER", "memo": "mine", "blockIndex": null, "txStatus": "pending",

@@ -7,7 +7,7 @@ use types::{Address, Amount, Hash, Header, SealedBlock, SealedTx, Signature};
 
 use super::{AddressText, AmountText, HashText, SignatureText, TxObject};
 use crate::error::RpcError;
-use crate::ports::{Certificate, ShownBlock};
+use crate::ports::{BlockFees, Certificate, ShownBlock};
 
 /// A header, in the order in which it is hashed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -113,6 +113,42 @@ pub enum BlockTransactions {
     Hashes(#[schemars(with = "Vec<HashText>")] Vec<Hash>),
 }
 
+/// What the places in a block cost; no member before v7.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockFeesView {
+    /// From v7 on: the base fee of the block, in micro-OMBRA per KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub base_fee: Option<Amount>,
+    /// From v7 on: what its transactions burned for their places; a part of `tokensBurned`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub inclusion_fees: Option<Amount>,
+    /// From v7 on: the tips of its transactions for the proposer, those of transfers not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub tips: Option<Amount>,
+    /// From v7 on: the base fee of the next block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub next_base_fee: Option<Amount>,
+}
+
+impl From<Option<BlockFees>> for BlockFeesView {
+    fn from(fees: Option<BlockFees>) -> Self {
+        let Some(BlockFees { base_fee, burned, tips, next_base_fee }) = fees else {
+            return Self::default();
+        };
+        Self {
+            base_fee: Some(Amount::new(base_fee)),
+            inclusion_fees: Some(burned),
+            tips: Some(tips),
+            next_base_fee: Some(Amount::new(next_base_fee)),
+        }
+    }
+}
+
 /// A block.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -123,6 +159,9 @@ pub struct BlockView {
     /// The header's hash: the block's name.
     #[schemars(with = "HashText")]
     pub hash: Hash,
+    /// What places in it cost.
+    #[serde(flatten)]
+    pub fees: BlockFeesView,
     /// Objects or hashes, in order of execution.
     pub transactions: BlockTransactions,
     /// The certificate.
@@ -136,14 +175,16 @@ impl BlockView {
     /// # Errors
     /// [`RpcError::Internal`] if a stored text is not JSON, which is logged.
     pub(crate) fn new(shown: ShownBlock, with_objects: bool) -> Result<Self, RpcError> {
-        let ShownBlock { block: SealedBlock { header, hash, transactions }, certificate } = shown;
+        let ShownBlock { block, certificate, fees } = shown;
+        let SealedBlock { header, hash, transactions } = block;
         let transactions = if with_objects {
             BlockTransactions::Full(transactions.iter().map(sealed).collect::<Result<_, _>>()?)
         } else {
             BlockTransactions::Hashes(transactions.iter().map(SealedTx::hash).collect())
         };
         let commit = certificate.map(Commit::from);
-        Ok(Self { header: HeaderView::from(&header), hash, transactions, commit })
+        let (header, fees) = (HeaderView::from(&header), BlockFeesView::from(fees));
+        Ok(Self { header, hash, fees, transactions, commit })
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::Hash;
 
-use super::{HashText, PublicKeyText, SignatureText, UnsignedTx};
+use super::{AmountText, HashText, PublicKeyText, SignatureText, UnsignedTx};
 
 /// Who sends, and when.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -24,6 +24,12 @@ pub struct BuildEnvelope {
     /// Binds the transaction to this chain.
     #[serde(default)]
     pub chain_id: Option<String>,
+    /// The highest base fee at which it may be included, in micro-OMBRA per KiB; from v7 on.
+    #[serde(default)]
+    pub max_base_fee: Option<AmountText>,
+    /// What the block's proposer gets; from v7 on. A TRANSFER says it in `fee`.
+    #[serde(default)]
+    pub tip: Option<AmountText>,
 }
 
 /// A transaction that waits for its signature.

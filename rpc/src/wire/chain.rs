@@ -12,7 +12,8 @@ use types::{Address, Amount, Hash, Params, PublicKey, Signature, Supply};
 
 use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
 use crate::ports::{
-    Equivocation, ForkState, ForkVoter, ForkVotes, Identity, Peer, Validator, ValidatorVote,
+    Equivocation, ForkState, ForkVoter, ForkVotes, Identity, NextRules, Peer, Validator,
+    ValidatorVote,
 };
 
 /// What `ombra_chainInfo` answers.
@@ -221,10 +222,33 @@ pub struct FeeSchedule {
     pub claim_ttl_ms: u64,
     /// How long a running run waits for its next step, in milliseconds.
     pub step_ttl_ms: u64,
+    /// From v7 on: the base fee of the next block, in micro-OMBRA per KiB. Absent while v7 is not
+    /// active, as the members below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub base_fee: Option<Amount>,
+    /// From v7 on: the lowest base fee.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub base_fee_floor: Option<Amount>,
+    /// From v7 on: burned by the first MINER_REGISTER of an account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub register_fee: Option<Amount>,
+    /// From v7 on: burned by a SOCIAL_BLOB_INIT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub blob_init_fee: Option<Amount>,
+    /// From v7 on: the units of work that a block may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_block_work: Option<u64>,
 }
 
-impl From<&Params> for FeeSchedule {
-    fn from(params: &Params) -> Self {
+impl From<&NextRules> for FeeSchedule {
+    fn from(rules: &NextRules) -> Self {
+        let NextRules { height: _, v7_from: _, params, base_fee } = rules;
+        let is_v7 = base_fee.is_some();
+        let from_v7 = |amount| Some(amount).filter(|_| is_v7);
         Self {
             agent_reward_per_token: Amount::new(AGENT_REWARD_PER_TOKEN),
             agent_network_fee_per_step: Amount::new(AGENT_NETWORK_FEE_PER_STEP),
@@ -242,6 +266,11 @@ impl From<&Params> for FeeSchedule {
             pending_ttl_ms: params.pending_ttl_ms,
             claim_ttl_ms: params.claim_ttl_ms,
             step_ttl_ms: params.step_ttl_ms,
+            base_fee: base_fee.map(Amount::new),
+            base_fee_floor: from_v7(Amount::new(params.base_fee_floor)),
+            register_fee: from_v7(params.register_fee),
+            blob_init_fee: from_v7(params.blob_init_fee),
+            max_block_work: Some(params.max_block_work).filter(|_| is_v7),
         }
     }
 }

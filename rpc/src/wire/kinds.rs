@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use types::Body;
 use types::forks::Fork;
 use types::params::INTEGER_MAX;
 use types::tx::spec::{
     AmountLimit, FieldSpec, Filled, Form, IntegerLimit, IntegerMax, KindSpec, ListLimit, Presence,
     TextLimit,
 };
+use types::{Bid, Body};
 
 use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
 
@@ -75,13 +75,20 @@ fn common(generator: &mut SchemaGenerator) -> [(&'static str, Value); 4] {
     ]
 }
 
-/// Members that every transaction may have.
-fn maybe(generator: &mut SchemaGenerator) -> [(&'static str, Value); 3] {
-    [
+/// Members that a transaction of a kind may have, whatever it does. What a TRANSFER tips is its `fee`.
+fn maybe(kind: &KindSpec, generator: &mut SchemaGenerator) -> Vec<(&'static str, Value)> {
+    let is_taken = |field: &&FieldSpec| kind.type_name != "TRANSFER" || field.name != "tip";
+    let bid = Bid::FIELDS
+        .iter()
+        .filter(is_taken)
+        .map(|field| (field.name, field_schema(field, generator)));
+    let bid: Vec<_> = bid.collect();
+    let rest = [
         ("chainId", json!({ "type": "string" })),
         ("hash", Form::Hash.schema(generator)),
         ("signature", generator.subschema_for::<SignatureText>().to_value()),
-    ]
+    ];
+    bid.into_iter().chain(rest).collect()
 }
 
 /// Nonces and times.
@@ -172,7 +179,7 @@ fn kind_schema(kind: &KindSpec, generator: &mut SchemaGenerator) -> Value {
     for presence in [Presence::Required, Presence::Optional] {
         all.extend(properties(with(kind, presence), generator));
     }
-    all.extend(maybe(generator).into_iter().map(owned));
+    all.extend(maybe(kind, generator).into_iter().map(owned));
     let doc = kind.doc();
     json!({ "type": "object", "description": doc, "required": needed, "properties": all })
 }
@@ -206,7 +213,8 @@ fn one_of_the_kinds(generator: &mut SchemaGenerator) -> Schema {
 #[must_use]
 pub fn kinds_document() -> Value {
     let kinds: Vec<Value> = Body::KINDS.iter().map(declaration).collect();
-    json!({ "kinds": kinds })
+    let every: Vec<Value> = Bid::FIELDS.iter().map(field_declaration).collect();
+    json!({ "kinds": kinds, "everyKind": { "fork": Fork::V7.name(), "optional": every } })
 }
 
 fn declaration(kind: &KindSpec) -> Value {

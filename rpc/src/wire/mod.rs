@@ -14,13 +14,16 @@ mod params;
 mod pool;
 mod proof;
 mod rest;
+mod rules;
 mod run;
 mod schema;
 mod transaction;
 mod turn;
 
 pub use account::{AccountTx, AccountView, Direction};
-pub use block::{BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView};
+pub use block::{
+    BlockFeesView, BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView,
+};
 pub use build::{BuildEnvelope, Built, SignedParts};
 pub use chain::{
     BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,
@@ -42,6 +45,10 @@ pub use rest::{
     FeeEstimate, Found, FullBlocks, GenesisHeader, HeightView, HeldBy, Holder, Holders,
     ListedBlock, MempoolView, RestAccount, RestBlock, RestHeader, RestTx, RunList, RunSteps,
     SocketBlock, StatsView, TxPlace,
+};
+pub use rules::{
+    InclusionEstimate, NextValueView, ParamView, ParamVoterView, ParamVotesView, ParamsView,
+    TipsView,
 };
 pub(crate) use run::RunTexts;
 pub use run::{

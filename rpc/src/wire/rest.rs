@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use types::{Address, Amount, CommittedBlock, Hash, Header};
 
 use super::{
-    AccountTx, AccountView, AddressText, AmountText, BlockTransactions, Commit, HashText,
-    HeaderView, MinerView, RunView, StepView, TurnView, TxObject,
+    AccountTx, AccountView, AddressText, AmountText, BlockFeesView, BlockTransactions, Commit,
+    HashText, HeaderView, MinerView, RunView, StepView, TurnView, TxObject,
 };
 
 /// How high the chain is.
@@ -68,6 +68,9 @@ pub struct RestBlock {
     /// The same as `previousHash`.
     #[schemars(with = "HashText")]
     pub prev_hash: Hash,
+    /// What places in it cost.
+    #[serde(flatten)]
+    pub fees: BlockFeesView,
     /// Signed objects, in order of execution.
     pub transactions: BlockTransactions,
     /// The certificate.
@@ -343,6 +346,10 @@ pub struct TxPlace {
     /// Block time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_timestamp: Option<u64>,
+    /// From v7 on: what it burned for its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub inclusion_fee: Option<Amount>,
     /// Where it is in its life.
     pub tx_status: super::TxStatus,
     /// The same, unless the signed object has a member of that name.

@@ -121,6 +121,10 @@ pub struct TxView {
     /// Included: block time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<u64>,
+    /// Included from v7 on: what it burned for its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AmountText>")]
+    pub inclusion_fee: Option<Amount>,
     /// Dropped: why and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DropView>,
@@ -137,6 +141,7 @@ impl From<&IncludedTx> for TxView {
             block_hash: Some(*block_hash),
             position: Some(location.position),
             timestamp: Some(*timestamp),
+            inclusion_fee: None,
             dropped: None,
         }
     }
@@ -158,6 +163,7 @@ impl From<&PoolTx> for TxView {
             block_hash: None,
             position: None,
             timestamp: None,
+            inclusion_fee: None,
             dropped,
         }
     }

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
 use types::tx::{AgentClaim, AgentRequest, ChatTurn, Transfer};
-use types::{Amount, Body, Hash, Keypair, ids};
+use types::{Amount, Body, Forks, Hash, Keypair, ids};
 
-use crate::world::{NOW, World, facts, key};
+use crate::world::{FORKS, NOW, V7, World, facts, key};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -40,15 +40,25 @@ impl TestServer {
         Self::start_as(Config { limits, ..Config::default() }).await
     }
 
+    /// A server of a chain on which the rules of v7 hold.
+    pub async fn start_v7() -> Self {
+        Self::start_on(V7, Config::default()).await
+    }
+
     pub async fn start_as(config: Config) -> Self {
-        let world = World::new();
+        Self::start_on(FORKS, config).await
+    }
+
+    async fn start_on(forks: Forks, config: Config) -> Self {
+        let world = World::new(forks);
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let config = Config { listen: any, metrics_listen: any, ..config };
         let folder = tempfile::tempdir().unwrap();
         let shutdown = CancellationToken::new();
         let socket = folder.path().join("admin.sock");
         let registry = Registry::with_prefix("ombra");
-        let server = rpc::start(config, facts(), world.ports(), registry, socket, shutdown.clone());
+        let server =
+            rpc::start(config, facts(forks), world.ports(), registry, socket, shutdown.clone());
         let server = server.await.unwrap();
         let endpoints = server.endpoints().clone();
         let finished = tokio::spawn(server.finished());

@@ -59,7 +59,9 @@ fn the_declarations_in_the_repository_are_those_of_the_program() {
         bare["kinds"].as_array().unwrap().iter().map(|kind| sorted(kind).to_string()).collect();
     let path = format!("{}/../examples/js/kinds.js", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("OMBRA_RENEW").is_some() {
-        let text = format!("{head}{{\"kinds\": [\n{}\n]}};\n", lines.join(",\n"));
+        let every = sorted(&bare["everyKind"]);
+        let lines = lines.join(",\n");
+        let text = format!("{head}{{\"everyKind\": {every}, \"kinds\": [\n{lines}\n]}};\n");
         std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap();

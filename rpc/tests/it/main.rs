@@ -19,6 +19,7 @@ mod flood;
 mod health;
 mod methods;
 mod params;
+mod places;
 mod rest;
 mod rubbish;
 mod shares;

@@ -100,7 +100,11 @@ async fn an_unknown_method_is_told() {
 #[tokio::test]
 async fn a_local_interface_answers_as_the_port_does() {
     let server = TestServer::start().await;
-    let local = rpc::Local::new(crate::world::facts(), &server.world.ports(), &Limits::default());
+    let local = rpc::Local::new(
+        crate::world::facts(crate::world::FORKS),
+        &server.world.ports(),
+        &Limits::default(),
+    );
     for body in [
         r#"{"jsonrpc":"2.0","id":1,"method":"ombra_chainInfo"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ombra_getBlock","params":[0]}"#,

@@ -7,14 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
-    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
-    ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, Peer, PeerChange, PendingAccount,
-    Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness,
-    RunFilter, Runs, SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip,
-    Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, BlockFees, Census, Certificate, Chain, ChainFacts, Check, Clock,
+    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState,
+    ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, NextRules, NextValue,
+    ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
+    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, Rules, RunFilter,
+    Runs, SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip, Transactions,
+    Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
+use state::rule_votes::Subject;
 use state::table::Table;
 use state::view::{Range, Row};
 use state::{
@@ -37,6 +39,8 @@ pub const NOW: u64 = 1_700_000_000_000;
 pub const POOL_EVENTS: usize = 16;
 /// Every kind is valid from the beginning.
 pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None };
+/// The rules of v7 hold in every block.
+pub const V7: Forks = Forks { v7: Some(0), ..FORKS };
 
 /// What each of the keys 1 to [`FUNDED`] has at the beginning.
 pub const FUNDS: u64 = 1_500_000_000;
@@ -74,36 +78,37 @@ pub struct World {
     block_reads: AtomicUsize,
     escrow_scans: AtomicUsize,
     pub params: Params,
+    forks: Forks,
 }
 
 pub fn key(seed: u8) -> Keypair {
     Keypair::from_seed(&[seed; 32])
 }
 
-fn new_chain() -> MemoryChain {
+fn new_chain(forks: Forks) -> MemoryChain {
     let (chain_id, params) = (CHAIN_ID.to_owned(), Params::default());
     let validators = vec![SetMember { public_key: key(99).public_key(), power: POWER }];
-    let rules = Arc::new(state::Chain { chain_id, params, forks: FORKS, validators });
+    let rules = Arc::new(state::Chain { chain_id, params, forks, validators });
     let accounts = (1..=FUNDED).map(|seed| (key(seed).address(), Amount::new(FUNDS))).collect();
     MemoryChain::new(rules, Hash::digest(b"genesis"), NOW, &accounts).unwrap()
 }
 
-/// What never changes.
-pub fn facts() -> ChainFacts {
+/// What never changes on a chain with these forks.
+pub fn facts(forks: Forks) -> ChainFacts {
     ChainFacts {
         chain_id: CHAIN_ID.to_owned(),
         genesis_hash: Hash::digest(b"genesis"),
         genesis_time_ms: NOW,
-        forks: FORKS,
+        forks,
         params: Params::default(),
         version: "0.0.0-test".to_owned(),
     }
 }
 
 impl World {
-    pub fn new() -> Arc<Self> {
+    pub fn new(forks: Forks) -> Arc<Self> {
         let state = State {
-            chain: new_chain(),
+            chain: new_chain(forks),
             blocks: Vec::new(),
             places: BTreeMap::new(),
             pending: Vec::new(),
@@ -128,6 +133,7 @@ impl World {
             block_reads: AtomicUsize::new(0),
             escrow_scans: AtomicUsize::new(0),
             params: Params::default(),
+            forks,
         })
     }
 
@@ -144,6 +150,7 @@ impl World {
             directory: self.clone(),
             proofs: self.clone(),
             forks: self.clone(),
+            rules: self.clone(),
             submit: self.clone(),
             projection: self.clone(),
             pool: self.clone(),
@@ -157,7 +164,7 @@ impl World {
 
     pub fn rules(&self) -> StaticRules<'_> {
         let height = self.state().blocks.len() as u64 + 1;
-        StaticRules { chain_id: CHAIN_ID, params: &self.params, forks: FORKS, height }
+        StaticRules { chain_id: CHAIN_ID, params: &self.params, forks: self.forks, height }
     }
 
     /// Puts what is pending into a block, a second after the last one; answers its index.
@@ -402,7 +409,8 @@ impl Chain for World {
             block_hash: committed.hash,
             signatures: vec![(key(99).address(), signature)],
         };
-        Ok(Some(ShownBlock { block, certificate: Some(certificate) }))
+        let fees = committed.events.as_ref().and_then(BlockFees::of);
+        Ok(Some(ShownBlock { block, certificate: Some(certificate), fees }))
     }
 
     fn validators(&self, height: u64) -> Result<Option<Vec<Validator>>, Fault> {
@@ -433,6 +441,55 @@ impl ForkCounts for World {
         let fork = "v7".to_owned();
         let state = ForkState { fork, is_known: false, fixed: Some((70, 6)), votes: vec![voter] };
         Ok(ForkVotes { forks: vec![state], total_power: 10, missing: Some((1, 4)) })
+    }
+}
+
+impl Rules for World {
+    fn next_rules(&self) -> Result<NextRules, Fault> {
+        let state = self.state();
+        let (chain, height) = (state.chain.rules(), state.blocks.len() as u64 + 1);
+        let rules = state::Rules::at(chain, &**state.chain.state(), height).unwrap();
+        let base_fee = rules.price.map(|price| price.base_fee);
+        Ok(NextRules { height, v7_from: rules.forks.v7, params: rules.params, base_fee })
+    }
+
+    fn params(&self) -> Result<ParamVotes, Fault> {
+        let params = self.next_rules()?.params;
+        let cast = state::rule_votes::votes(&*self.memory()).unwrap();
+        let states = state::params::CHANGEABLE.map(|param| {
+            let subject = Subject::Param(param.name.to_owned()).text();
+            let votes = cast.iter().filter(|((_, text), _)| *text == subject);
+            let votes = votes.map(|((voter, _), vote)| ParamVoter {
+                address: *voter,
+                power: POWER,
+                value: vote.value,
+                height: vote.height,
+                block_index: vote.at,
+            });
+            let row = self.row::<tables::ParamRows>(&param.name.to_owned());
+            let next = row.and_then(|row| row.next);
+            ParamState {
+                name: param.name,
+                value: param.get(&params),
+                min: param.min,
+                max: param.max,
+                next: next.map(|next| NextValue { value: next.value, height: next.height }),
+                votes: votes.collect(),
+            }
+        });
+        Ok(ParamVotes { params: states.into(), total_power: u128::from(POWER) })
+    }
+
+    fn inclusion_fee(&self, bytes: u64, base_fee: u64) -> Amount {
+        state::fees::inclusion_fee(bytes, base_fee)
+    }
+
+    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
+        let TxLocation { height, position } = included.location;
+        let committed = self.state().blocks[height as usize - 1].clone();
+        let fees = committed.events.as_ref().and_then(BlockFees::of);
+        let transactions = &committed.block.transactions;
+        Ok(fees.and_then(|fees| state::fees::paid(transactions, position, fees.base_fee)))
     }
 }
 

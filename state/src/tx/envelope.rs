@@ -90,10 +90,19 @@ pub(crate) fn charge<K: Kind>(
         let inclusion = Amount::ZERO;
         return Ok(Charge { inclusion, tip, bytes: 0, is_free_vote: true });
     }
-    let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
-    let bytes = K::charged_bytes(size);
+    let bytes = charged_bytes::<K>(tx);
     let inclusion = price.inclusion(bid, bytes)?;
     Ok(Charge { inclusion, tip, bytes, is_free_vote: false })
+}
+
+/// For how many bytes a transaction of this kind pays, unless it is a vote that costs nothing.
+pub(crate) fn charged_bytes<K: Kind>(tx: &Transaction) -> u64 {
+    K::charged_bytes(u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX))
+}
+
+/// The same, and whether validators vote with the kind.
+pub(crate) fn charged_bytes_and_vote<K: Kind>(_: &K, tx: &Transaction) -> (u64, bool) {
+    (charged_bytes::<K>(tx), K::IS_VOTE)
 }
 
 /// Checks and applies. A refusal leaves the draft as it was.

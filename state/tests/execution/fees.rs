@@ -1,6 +1,6 @@
 //! What a place in a block costs from v7 on, to the micro, and that nothing changes before.
 
-use state::fees::inclusion_fee;
+use state::fees::{inclusion_fee, paid};
 use state::tables::Fees;
 use state::{Forks, PendingState};
 use types::build::{Envelope, Unsigned};
@@ -8,6 +8,7 @@ use types::{Amount, Bid, Body, CheckedTx, Event, Params, Rejection, SizeLimits, 
 
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, Who, World, chat, claim, step, transfer,
+    vote,
 };
 
 const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
@@ -74,6 +75,27 @@ fn each_transaction_burns_its_size_times_the_base_fee_and_tips_the_proposer() {
     let executed = world.next_block();
     assert_eq!(executed.block.header.tokens_burned.get(), fee + 100);
     assert_eq!(fee_event(&executed.events.end), (FLOOR, fee, 7, FLOOR));
+}
+
+#[test]
+fn what_each_transaction_of_a_block_paid_can_be_told_afterwards() {
+    let mut world = world();
+    let run = world.request(ALICE, 1_000, 3);
+    world.must(MINER, &claim(MINER, run));
+    world.must(MINER, &step(run, 0, 300));
+    // The first vote of a validator in a block is free, also behind other transactions.
+    world.must(PROPOSER, &transfer(ALICE, 5, 1));
+    world.must(PROPOSER, &vote(BOB, 1));
+    world.must(PROPOSER, &vote(MINER, 1));
+    world.must(BOB, &chat("hello"));
+    let executed = world.next_block();
+    let transactions = &executed.block.transactions;
+    let paid = |position| paid(transactions, position, FLOOR).map(Amount::get);
+    let all: Vec<u64> = (0..7).map(|position| paid(position).unwrap()).collect();
+    assert_eq!(all[1..3], [0, 0], "the request paid for claim and step");
+    assert!(all[3] > 0 && all[4] == 0 && all[5] > 0, "{all:?}");
+    assert_eq!(fee_event(&executed.events.end).1, all.iter().sum::<u64>());
+    assert_eq!(paid(7), None);
 }
 
 #[test]

@@ -105,6 +105,16 @@ impl Client {
         self.call("ombra_feeSchedule", NO_PARAMS).await
     }
 
+    /// What a place of so many bytes in the next block costs, and what others tip.
+    pub async fn fee_estimate(&self, size: Option<u64>) -> Result<Value> {
+        self.call("ombra_feeEstimate", [size]).await
+    }
+
+    /// The parameters that votes can change: values, bounds, votes.
+    pub async fn params(&self) -> Result<Value> {
+        self.call("ombra_params", NO_PARAMS).await
+    }
+
     /// The amounts that AGENT_FINISH must state for a run now.
     pub async fn settlement(&self, id: &Hash) -> Result<Settlement> {
         self.call("ombra_settlement", [id]).await

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, MinerRegister, ToolCall, Transfer, ValidatorVote,
+    BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerRegister, ParamVote, ToolCall, Transfer,
+    ValidatorVote,
 };
-use types::{Amount, Body, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::{Amount, Bid, Body, Hash, Keypair, Params, SizeLimits, Transaction};
 
 use super::*;
 
@@ -99,12 +100,16 @@ fn bodies_without_options() -> Vec<Body> {
             power: 1,
             expires_at: 2,
         }),
+        Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 1 }),
+        Body::ParamVote(ParamVote { name: text(), value: 1, height: 2 }),
     ]
 }
 
 /// The signed object with all members that it can have.
 fn whole(body: &Body) -> Map<String, Value> {
-    let envelope = Envelope::new(0, 1, Some(text()));
+    let tip = (!matches!(body, Body::Transfer(_))).then_some(Amount::MAX);
+    let bid = Bid { max_base_fee: Some(Amount::MAX), tip };
+    let envelope = Envelope { bid, ..Envelope::new(0, 1, Some(text())) };
     serde_json::from_str(&build_tx(&key(), body, &envelope)).expect("an object")
 }
 

@@ -134,6 +134,36 @@ pub(super) fn forks(answer: &Value) -> String {
     text
 }
 
+pub(super) fn params(answer: &Value) -> String {
+    let mut rows = table(["PARAMETER", "VALUE", "BOUNDS", "NEXT", "VOTES FOR", "POWER", "VOTERS"]);
+    let total = scalar(&answer["totalPower"]);
+    let from =
+        |what: &Value| format!("{} from block {}", scalar(&what["value"]), scalar(&what["height"]));
+    for param in answer["params"].as_array().into_iter().flatten() {
+        let [name, value, min, max] =
+            ["name", "value", "min", "max"].map(|key| scalar(&param[key]));
+        let next = &param["next"];
+        let next = if next.is_null() { "-".to_owned() } else { from(next) };
+        let votes = param["votes"].as_array().into_iter().flatten();
+        let (mut wanted, mut powers, mut who) = (Vec::new(), Vec::new(), Vec::new());
+        for vote in votes {
+            let voters = vote["voters"].as_array().into_iter().flatten();
+            let voters: Vec<String> = voters.map(|voter| scalar(&voter["address"])).collect();
+            let more = "\n".repeat(voters.len().saturating_sub(1));
+            wanted.push(format!("{}{more}", from(vote)));
+            powers.push(format!("{} of {total}{more}", scalar(&vote["power"])));
+            who.push(voters.join("\n"));
+        }
+        let bounds = format!("{min} to {max}");
+        let [wanted, powers, who] = [wanted, powers, who].map(|lines| lines.join("\n"));
+        rows.add_row([name, value, bounds, next, wanted, powers, who]);
+    }
+    if answer["active"] == Value::Bool(true) {
+        return rows.to_string();
+    }
+    format!("{rows}\n\nfork v7 is not active: nobody can vote yet")
+}
+
 fn in_block(height: &Value) -> String {
     format!("in block {}", scalar(height))
 }

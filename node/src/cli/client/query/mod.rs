@@ -53,6 +53,12 @@ pub enum QueryCommand {
     /// The forks that are to come: who votes for which height, and what is fixed
     #[command(after_help = "Example: ombra query forks")]
     Forks(PlainArgs),
+    /// The parameters that votes can change: values, bounds, votes
+    #[command(after_help = "Example: ombra query params")]
+    Params(PlainArgs),
+    /// What a place in the next block costs, and other fees
+    #[command(after_help = "Example: ombra query fees --size 2048")]
+    Fees(FeesArgs),
     /// The node's peers
     #[command(after_help = "Example: ombra query peers")]
     Peers(PlainArgs),
@@ -61,6 +67,16 @@ pub enum QueryCommand {
 /// A question without parameters.
 #[derive(Args, Debug)]
 pub struct PlainArgs {
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// The place whose price is asked for.
+#[derive(Args, Debug)]
+pub struct FeesArgs {
+    /// Bytes of the transaction: its payload and 64 more [default: 512]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    size: Option<u64>,
     #[command(flatten)]
     node: NodeArgs,
 }
@@ -237,6 +253,17 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         QueryCommand::Forks(PlainArgs { node }) => {
             let forks = node.client()?.forks().await?;
             show(&node, forks.text(), out, lists::forks)
+        }
+        QueryCommand::Params(PlainArgs { node }) => {
+            let params = node.client()?.params().await?;
+            show(&node, params.text(), out, lists::params)
+        }
+        QueryCommand::Fees(FeesArgs { size, node }) => {
+            let client = node.client()?;
+            let estimate = client.fee_estimate(size).await?.into_value();
+            let schedule = client.fee_schedule().await?.into_value();
+            let fees = json!({ "estimate": estimate, "schedule": schedule }).to_string();
+            show(&node, &fees, out, |value| single::fees(value).to_string())
         }
         QueryCommand::Peers(PlainArgs { node }) => {
             let peers = node.client()?.peers().await?;

@@ -32,7 +32,7 @@ pub(super) fn trusted(pair: &Value) -> String {
 }
 
 pub(super) fn block(block: &Value) -> String {
-    let head = facts([
+    let always = [
         ("block", scalar(&block["index"])),
         ("hash", scalar(&block["hash"])),
         ("previous", scalar(&block["previousHash"])),
@@ -42,13 +42,26 @@ pub(super) fn block(block: &Value) -> String {
         ("state root", scalar(&block["stateRoot"])),
         ("burned", ombra_of(&block["tokensBurned"])),
         ("transactions", scalar(&block["txCount"])),
-    ]);
+    ];
+    let head = facts(always.into_iter().chain(fees_of(block)));
     let mut rows = table(["TYPE", "FROM", "NONCE", "HASH"]);
     let transactions = block["transactions"].as_array().into_iter().flatten();
     for tx in transactions {
         rows.add_row(["type", "from", "nonce", "hash"].map(|key| scalar(&tx[key])));
     }
     if rows.is_empty() { head.to_string() } else { format!("{head}\n\n{rows}") }
+}
+
+/// What the places in a block cost, from fork v7 on.
+fn fees_of(block: &Value) -> Vec<(&'static str, String)> {
+    if block["baseFee"].is_null() {
+        return Vec::new();
+    }
+    vec![
+        ("base fee", format!("{} micro per KiB", scalar(&block["baseFee"]))),
+        ("burned for places", ombra_of(&block["inclusionFees"])),
+        ("tips", ombra_of(&block["tips"])),
+    ]
 }
 
 pub(super) fn transaction(status: &Value) -> String {
@@ -59,6 +72,9 @@ pub(super) fn transaction(status: &Value) -> String {
         lines.push(("block hash", scalar(&status["blockHash"])));
         lines.push(("position", scalar(&status["position"])));
         lines.push(("block time", time_of(&status["timestamp"])));
+        if !status["inclusionFee"].is_null() {
+            lines.push(("burned for its place", ombra_of(&status["inclusionFee"])));
+        }
     }
     if !status["dropped"].is_null() {
         lines.push(("dropped", scalar(&status["dropped"]["code"])));
@@ -123,6 +139,40 @@ pub(super) fn supply(supply: &Value) -> Rows {
         ("in escrow", ombra_of(&supply["escrowed"])),
         ("circulating", ombra_of(&supply["circulating"])),
     ])
+}
+
+/// What places in blocks cost, and what kinds burn beside that.
+pub(super) fn fees(answer: &Value) -> Rows {
+    let (estimate, schedule) = (&answer["estimate"], &answer["schedule"]);
+    let micro = |value: &Value| format!("{} micro", scalar(value));
+    let tips = ["p10", "p50", "p90"].map(|key| scalar(&estimate["tips"][key])).join(", ");
+    let tips = format!(
+        "{tips} micro: what 10, 50, 90 of 100 paid at most ({} transactions)",
+        scalar(&estimate["tips"]["sample"])
+    );
+    let kinds = [
+        ("a turn", ombra_of(&schedule["chatTurnFee"])),
+        ("a step of a run", ombra_of(&schedule["agentNetworkFeePerStep"])),
+        ("a chunk of a blob", ombra_of(&schedule["blobFeePerChunk"])),
+    ];
+    if estimate["active"] != Value::Bool(true) {
+        let place = ("a place in a block", "nothing: fork v7 is not active".to_owned());
+        return facts([place, ("tips lately", tips)].into_iter().chain(kinds));
+    }
+    let of_v7 = [
+        ("next block", scalar(&estimate["blockIndex"])),
+        ("base fee", format!("{} per KiB", micro(&estimate["baseFee"]))),
+        ("its floor", format!("{} per KiB", micro(&schedule["baseFeeFloor"]))),
+        (
+            "a place",
+            format!("{} for {} bytes", micro(&estimate["inclusionFee"]), scalar(&estimate["size"])),
+        ),
+        ("--max-base-fee to give", scalar(&estimate["suggestedMaxBaseFee"])),
+        ("tips lately", tips),
+        ("a first registration", ombra_of(&schedule["registerFee"])),
+        ("a new blob", ombra_of(&schedule["blobInitFee"])),
+    ];
+    facts(of_v7.into_iter().chain(kinds))
 }
 
 /// The members of a transaction, long texts cut.

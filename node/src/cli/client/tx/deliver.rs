@@ -83,9 +83,11 @@ impl Delivery {
         let timestamp = given.timestamp.unwrap_or_else(now_ms);
         if let Some(nonce) = given.nonce.filter(|_| self.args.print) {
             let chain_id = Some(self.sender.signer().chain_id_offline()?);
-            return Ok(Envelope::new(nonce, timestamp, chain_id));
+            let bid = given.bid();
+            return Ok(Envelope { bid, ..Envelope::new(nonce, timestamp, chain_id) });
         }
         let mut envelope = self.sender.envelope(timestamp).await?;
+        envelope.bid = given.bid();
         envelope.nonce = given.nonce.unwrap_or(envelope.nonce);
         Ok(envelope)
     }
@@ -103,6 +105,11 @@ impl Delivery {
         body: &Body,
         out: Out<'_>,
     ) -> Outcome {
+        if let (Body::Transfer(_), Some(tip)) = (body, envelope.bid.tip) {
+            return Err(CliError::Usage(format!(
+                "--tip is {tip}, expected none: what a transfer tips is its --fee"
+            )));
+        }
         let signed = Signed::new(self.sender.keypair(), envelope, body);
         self.deliver_signed(body.type_name(), &signed, out).await
     }

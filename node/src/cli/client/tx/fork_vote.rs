@@ -1,15 +1,16 @@
-//! `ombra tx fork-vote`: a validator's vote for the height of a fork.
+//! `ombra tx fork-vote`: a validator's vote for the height of a fork. For the first fork that is voted for
+//! there is no kind yet with which to vote, so its votes are transfers (docs/protocol.md section 8.1).
 
 use clap::Args;
-use types::ForkVote;
 use types::params::{FORK_VOTE_BLOCKS, INTEGER_MAX};
+use types::{Body, ForkVote, tx};
 use wallet::Signed;
 
 use super::SendArgs;
 use super::deliver::Delivery;
 use crate::cli::client::{CliError, Out, Outcome};
 
-/// The type that the transaction has on the chain.
+/// The type of a vote that is counted beside the state.
 const TYPE: &str = "TRANSFER";
 
 /// A vote for a fork.
@@ -29,10 +30,11 @@ pub struct ForkVoteArgs {
 
 pub(super) async fn run(args: ForkVoteArgs, out: Out<'_>) -> Outcome {
     let ForkVoteArgs { fork, height, for_another_program, send } = args;
-    if !state::forks::COUNTED.contains(&fork.as_str()) {
+    let is_transfer = state::forks::COUNTED.contains(&fork.as_str());
+    if !is_transfer && !state::rule_votes::is_votable(&fork) {
         let counted = state::forks::COUNTED.join(", ");
         return Err(CliError::Usage(format!(
-            "{fork:?} is no fork that is voted for, those are: {counted}"
+            "{fork:?} is no fork that is voted for, those are: {counted}, and from v7 on v8 to v99"
         )));
     }
     if !state::forks::is_known(&fork) && !for_another_program {
@@ -46,7 +48,11 @@ pub(super) async fn run(args: ForkVoteArgs, out: Out<'_>) -> Outcome {
     let delivery = Delivery::open(send)?;
     let envelope = delivery.envelope().await?;
     if delivery.sends() {
-        refuse_vain(&delivery, height).await?;
+        refuse_vain(&delivery, &fork, height).await?;
+    }
+    if !is_transfer {
+        let body = Body::ForkVote(tx::ForkVote { fork, height });
+        return delivery.deliver_with(&envelope, &body, out).await;
     }
     let vote = ForkVote { fork, height };
     let signed = Signed::fork_vote(delivery.sender.keypair(), &envelope, &vote);
@@ -54,8 +60,15 @@ pub(super) async fn run(args: ForkVoteArgs, out: Out<'_>) -> Outcome {
 }
 
 /// Refuses a vote that the chain would take and not count.
-async fn refuse_vain(delivery: &Delivery, height: u64) -> Outcome {
+async fn refuse_vain(delivery: &Delivery, fork: &str, height: u64) -> Outcome {
     let client = delivery.client();
+    let is_transfer = state::forks::COUNTED.contains(&fork);
+    if !is_transfer && client.params().await?["active"] != true {
+        return Err(CliError::Usage(format!(
+            "FORK is {fork}, expected one that counts now: votes for it count from fork v7 on, \
+             which is not active"
+        )));
+    }
     let (chain, forks) = (client.chain_info().await?, client.forks().await?.into_value());
     let next = chain.height.saturating_add(1);
     let delay = forks["delayBlocks"].as_u64().unwrap_or_default();

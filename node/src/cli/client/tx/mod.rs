@@ -5,11 +5,13 @@ mod blob;
 mod deliver;
 mod fork_vote;
 mod kinds;
+mod param_vote;
 
 use clap::{Args, Subcommand};
+use types::{Amount, Bid};
 
 use super::options::{NodeArgs, SignerArgs};
-use super::{Out, Outcome};
+use super::{Out, Outcome, input};
 
 pub use any::AnyArgs;
 pub use blob::BlobArgs;
@@ -18,6 +20,7 @@ pub use kinds::{
     CancelArgs, ChatArgs, ClaimArgs, FinishArgs, RegisterArgs, RequestArgs, StepArgs,
     StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
 };
+pub use param_vote::ParamVoteArgs;
 
 pub(super) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
@@ -72,6 +75,13 @@ pub enum TxCommand {
                       --for-another-program says that the node runs another one."
     )]
     ForkVote(ForkVoteArgs),
+    /// Vote as a validator for another value of a parameter
+    #[command(
+        after_help = "Example: ombra tx param-vote baseFeeFloor 20 1250000 --key-file HOME/keys/validator.key\n\n\
+                      `ombra query params` shows the parameters that can be voted for, their bounds and \
+                      the open votes. The first vote of a validator in a block costs nothing."
+    )]
+    ParamVote(ParamVoteArgs),
     /// Send a transaction of any kind, field by field
     #[command(
         after_help = "Example: ombra tx any transfer --to dev:3 --amount 1.5ombra --dev 0\n\n\
@@ -105,7 +115,7 @@ pub struct SendArgs {
     pub(super) print: bool,
 }
 
-/// Nonce and time, where the defaults do not fit.
+/// Nonce and time, where the defaults do not fit, and what is offered for a place in a block.
 #[derive(Args, Clone, Debug)]
 pub struct EnvelopeArgs {
     /// Nonce [default: the next one, pending transactions counted]
@@ -114,6 +124,21 @@ pub struct EnvelopeArgs {
     /// Unix milliseconds [default: now]
     #[arg(long, value_name = "MS")]
     pub(super) timestamp: Option<u64>,
+    /// Tip for the block's proposer, in micro-OMBRA or with unit, from fork v7 on; of a transfer it is
+    /// --fee
+    #[arg(long, value_name = "AMOUNT", value_parser = input::amount)]
+    pub(super) tip: Option<Amount>,
+    /// Highest base fee at which a block may take it, in micro-OMBRA per KiB, from fork v7 on
+    /// [default: 2000]
+    #[arg(long, value_name = "MICRO", value_parser = input::amount)]
+    pub(super) max_base_fee: Option<Amount>,
+}
+
+impl EnvelopeArgs {
+    /// What is offered for a place in a block.
+    const fn bid(&self) -> Bid {
+        Bid { max_base_fee: self.max_base_fee, tip: self.tip }
+    }
 }
 
 /// The longest `--timeout`: a year.
@@ -148,6 +173,7 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Blob(args) => blob::run(args, out).await,
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
         TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
+        TxCommand::ParamVote(args) => param_vote::run(args, out).await,
         TxCommand::Any { kind } => any::run(kind, out).await,
     }
 }

@@ -1,0 +1,177 @@
+//! Forks that are to come, the rules that votes can change, and what places in blocks cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use consensus::ValidatorSet;
+use rpc::ports::{
+    self, BlockFees, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue,
+    ParamState, ParamVoter, ParamVotes,
+};
+use state::forks::{self, FixedFork};
+use state::params::CHANGEABLE;
+use state::rule_votes::{self, Subject};
+use state::tables::{ForkRows, ParamRow, ParamRows, RuleVote};
+use state::view::{self, Range};
+use state::{Rules, StorageError, fees};
+use store::{ForkCount, Snapshot};
+use types::{Address, Amount, TxLocation};
+
+use super::{Reads, fault};
+
+const ALL: Range<'static> = Range { from: &[], to: None, limit: usize::MAX };
+
+/// Votes on one subject.
+type Votes = Vec<(Address, RuleVote)>;
+
+impl ports::ForkCounts for Reads {
+    fn forks(&self) -> Result<ForkVotes, Fault> {
+        let ForkCount { tally, missing } = self.chain.forks();
+        let set = self.chain.validators().next;
+        let snapshot = self.snapshot();
+        let doing = || fault("reading votes for forks");
+        let rows: BTreeMap<String, FixedFork> =
+            view::scan::<ForkRows>(&snapshot, ALL).map_err(doing())?.into_iter().collect();
+        let mut cast = votes(&snapshot).map_err(doing())?;
+        let mut names: BTreeSet<String> = forks::COUNTED.map(str::to_owned).into();
+        names.extend(tally.fixed().keys().chain(rows.keys()).cloned());
+        names.extend(cast.keys().filter_map(|subject| match subject {
+            Subject::Fork(name) => Some(name.clone()),
+            Subject::Param(_) => None,
+        }));
+        let states = names.into_iter().map(|fork| {
+            let counted = tally.votes().iter().filter(|(_, vote)| vote.fork == fork);
+            let counted = counted.map(|(voter, vote)| (*voter, (vote.height, vote.at)));
+            let of_state = cast.remove(&Subject::Fork(fork.clone())).unwrap_or_default();
+            let of_state =
+                of_state.into_iter().map(|(voter, vote)| (voter, (vote.height, vote.at)));
+            let votes: BTreeMap<Address, (u64, u64)> = counted.chain(of_state).collect();
+            let votes = votes.into_iter().map(|(address, (height, block_index))| ForkVoter {
+                address,
+                power: power(&set, &address),
+                height,
+                block_index,
+            });
+            let fixed = rows.get(&fork).or_else(|| tally.fixed().get(&fork));
+            ForkState {
+                is_known: forks::is_known(&fork),
+                fixed: fixed.map(|fixed| (fixed.height, fixed.since)),
+                votes: votes.collect(),
+                fork,
+            }
+        });
+        Ok(ForkVotes {
+            forks: states.collect(),
+            total_power: total_power(&set),
+            missing: missing.map(|blocks| (*blocks.start(), *blocks.end())),
+        })
+    }
+}
+
+impl ports::Rules for Reads {
+    fn next_rules(&self) -> Result<NextRules, Fault> {
+        let (height, rules) =
+            self.rules(&self.snapshot()).map_err(fault("reading the rules of the next block"))?;
+        let base_fee = rules.price.map(|price| price.base_fee);
+        Ok(NextRules { height, v7_from: rules.forks.v7, params: rules.params, base_fee })
+    }
+
+    fn params(&self) -> Result<ParamVotes, Fault> {
+        let set = self.chain.validators().next;
+        let snapshot = self.snapshot();
+        let doing = || fault("reading votes for parameters");
+        let (height, rules) = self.rules(&snapshot).map_err(doing())?;
+        let mut cast = votes(&snapshot).map_err(doing())?;
+        let rows: BTreeMap<String, ParamRow> =
+            view::scan::<ParamRows>(&snapshot, ALL).map_err(doing())?.into_iter().collect();
+        let states = CHANGEABLE.iter().map(|param| {
+            let votes = cast.remove(&Subject::Param(param.name.to_owned())).unwrap_or_default();
+            let votes = votes.into_iter().map(|(address, vote)| ParamVoter {
+                address,
+                power: power(&set, &address),
+                value: vote.value,
+                height: vote.height,
+                block_index: vote.at,
+            });
+            let next = rows.get(param.name).and_then(|row| row.next);
+            let next = next.filter(|next| next.height > height);
+            ParamState {
+                name: param.name,
+                value: param.get(&rules.params),
+                min: param.min,
+                max: param.max,
+                next: next.map(|next| NextValue { value: next.value, height: next.height }),
+                votes: votes.collect(),
+            }
+        });
+        Ok(ParamVotes { params: states.collect(), total_power: total_power(&set) })
+    }
+
+    fn inclusion_fee(&self, bytes: u64, base_fee: u64) -> Amount {
+        fees::inclusion_fee(bytes, base_fee)
+    }
+
+    fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
+        let TxLocation { height, position } = included.location;
+        let snapshot = self.snapshot();
+        let read = || -> Result<Option<Amount>, StorageError> {
+            let Some(BlockFees { base_fee, .. }) = self.fees_of(&snapshot, height)? else {
+                return Ok(None);
+            };
+            if !fees::is_vote(&included.tx) {
+                let charged = fees::charged_bytes(&included.tx, || false);
+                return Ok(Some(fees::inclusion_fee(charged, base_fee)));
+            }
+            // Whether a vote was the first of its sender shows in the transactions before it.
+            if let Some(recent) = self.chain.recent(height) {
+                return Ok(fees::paid(&recent.block.transactions, position, base_fee));
+            }
+            let block = snapshot.block(height)?;
+            Ok(block.and_then(|block| fees::paid(&block.transactions, position, base_fee)))
+        };
+        read().map_err(fault("reading what a transaction paid"))
+    }
+}
+
+impl Reads {
+    /// The height of the next block and its rules.
+    fn rules(&self, snapshot: &Snapshot<'_>) -> Result<(u64, Rules), StorageError> {
+        let height = snapshot.tip()?.height.saturating_add(1);
+        Ok((height, Rules::at(&self.chain.spec().rules, snapshot, height)?))
+    }
+
+    /// What the places in a block cost. Of a block before v7 no events are read.
+    pub(super) fn fees_of(
+        &self,
+        snapshot: &Snapshot<'_>,
+        height: u64,
+    ) -> Result<Option<BlockFees>, StorageError> {
+        if let Some(recent) = self.chain.recent(height) {
+            return Ok(recent.events.as_ref().and_then(BlockFees::of));
+        }
+        let v7_from = Rules::v7_from(&self.chain.spec().rules, snapshot)?;
+        if v7_from.is_none_or(|first| height < first) {
+            return Ok(None);
+        }
+        Ok(snapshot.events(height)?.as_ref().and_then(BlockFees::of))
+    }
+}
+
+/// The votes that stand in the state, by subject, in order of voters.
+fn votes(snapshot: &Snapshot<'_>) -> Result<BTreeMap<Subject, Votes>, StorageError> {
+    let mut by_subject: BTreeMap<Subject, Votes> = BTreeMap::new();
+    for ((voter, text), vote) in rule_votes::votes(snapshot)? {
+        // The row that says in which block a validator voted last has no subject.
+        let Some(subject) = Subject::parse(&text) else { continue };
+        by_subject.entry(subject).or_default().push((voter, vote));
+    }
+    Ok(by_subject)
+}
+
+fn power(set: &ValidatorSet, address: &Address) -> u64 {
+    set.by_address(address).map_or(0, |validator| validator.power)
+}
+
+fn total_power(set: &ValidatorSet) -> u128 {
+    let powers = set.validators().iter().map(|validator| u128::from(validator.power));
+    powers.fold(0, u128::saturating_add)
+}
