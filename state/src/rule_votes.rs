@@ -18,7 +18,7 @@ use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::forks::FixedFork;
 use crate::params::{Changeable, conflict};
-use crate::rules::{Rules, V7};
+use crate::rules::{self, Rules, V7};
 use crate::tables::{ForkRows, NextValue, ParamRow, ParamRows, RuleVote, RuleVotes};
 use crate::validators;
 use crate::view::{self, Range, Read};
@@ -185,7 +185,9 @@ fn fix(
         }
         Subject::Param(name) => {
             let Some(param) = Changeable::find(name) else { return Ok(None) };
-            if check_whole(draft, rules, param, value)?.is_some() {
+            // Others may have been decided in this block.
+            let decided = rules::decided(&rules.params, draft)?;
+            if conflict_with(&decided, param, value).is_some() {
                 return Ok(None);
             }
             let now =
@@ -197,23 +199,15 @@ fn fix(
     }
 }
 
-/// What the whole set of parameters would break with this value, with all that is decided already.
-pub(crate) fn check_whole(
-    state: &dyn Read,
-    rules: &Rules,
+/// What the whole set of parameters would break with this value.
+pub(crate) fn conflict_with(
+    decided: &Params,
     param: &Changeable,
     value: u64,
-) -> Result<Option<(&'static str, String)>, StorageError> {
-    let mut params = rules.params.clone();
-    for (name, row) in
-        view::scan::<ParamRows>(state, Range { from: &[], to: None, limit: usize::MAX })?
-    {
-        if let Some(param) = Changeable::find(&name) {
-            param.set(&mut params, row.at(u64::MAX));
-        }
-    }
+) -> Option<(&'static str, String)> {
+    let mut params = decided.clone();
     param.set(&mut params, value);
-    Ok(conflict(&params))
+    conflict(&params)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::fees::Price;
 use crate::forks::{FixedFork, FixedForks};
-use crate::params::CHANGEABLE;
+use crate::params::{CHANGEABLE, Changeable};
 use crate::tables::{FeeRow, Fees, ForkRows, ParamRow, ParamRows};
 use crate::validators;
 use crate::view::{self, Range, Read};
@@ -29,6 +29,9 @@ pub const V7: &str = "v7";
 pub struct Rules {
     /// The numbers of the protocol.
     pub params: Params,
+    /// The same with the values that were voted for and hold later: what a vote on one of them must fit
+    /// to.
+    pub decided: Params,
     /// The heights of the forks, as far as they are fixed.
     pub forks: Forks,
     /// What a place in the block costs; none before v7.
@@ -45,19 +48,17 @@ impl Rules {
         let forks = Forks { v7, ..chain.forks };
         let mut params = chain.params.clone();
         if height < forks.v7_from() {
-            return Ok(Self { params, forks, price: None });
+            return Ok(Self { decided: params.clone(), params, forks, price: None });
         }
-        for (name, row) in rows(state)? {
-            if let Some(param) = CHANGEABLE.iter().find(|param| param.name == name) {
-                param.set(&mut params, row.at(height));
-            }
-        }
+        let rows = rows(state)?;
+        let decided = with(&params, &rows, u64::MAX);
+        params = with(&params, &rows, height);
         let base_fee = match view::get::<Fees>(state, &())? {
             Some(fees) => fees.base_fee,
             // The block that writes the row.
             None => params.base_fee_floor,
         };
-        Ok(Self { params, forks, price: Some(Price::of_block(base_fee)) })
+        Ok(Self { params, decided, forks, price: Some(Price::of_block(base_fee)) })
     }
 
     /// The same rules with the price that a block takes, if these are the pool's.
@@ -93,6 +94,22 @@ fn v7_height(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageErro
         return Ok(chain.forks.v7);
     }
     Ok(view::get::<FixedForks>(state, &name)?.map(|fixed| fixed.height))
+}
+
+/// The numbers with every value that is decided.
+pub(crate) fn decided(params: &Params, state: &dyn Read) -> Result<Params, StorageError> {
+    Ok(with(params, &rows(state)?, u64::MAX))
+}
+
+/// The numbers with the values of a block.
+fn with(params: &Params, rows: &[(String, ParamRow)], height: u64) -> Params {
+    let mut params = params.clone();
+    for (name, row) in rows {
+        if let Some(param) = Changeable::find(name) {
+            param.set(&mut params, row.at(height));
+        }
+    }
+    params
 }
 
 fn rows(state: &dyn Read) -> Result<Vec<(String, ParamRow)>, StorageError> {

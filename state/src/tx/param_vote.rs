@@ -39,7 +39,8 @@ impl Kind for ParamVote {
             let expected = format_args!("{min} to {max} for {name}");
             return Err(Rejection::new(Code::ParamBounds, "value", value, expected).into());
         }
-        if let Some((field, expected)) = rule_votes::check_whole(state, ctx.rules, param, *value)? {
+        let conflict = rule_votes::conflict_with(&ctx.rules.decided, param, *value);
+        if let Some((field, expected)) = conflict {
             let got = format_args!("{value} for {name}");
             let expected = format_args!("a set of parameters in which {field} is {expected}");
             return Err(Rejection::new(Code::ParamBounds, "value", got, expected).into());

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use types::tx::{AgentFinish, AgentRequest, MinerRegister};
-use types::{Amount, Body, Hash, ids};
+use types::tx::{AgentFinish, AgentRequest, ForkVote, MinerRegister, ParamVote};
+use types::{Amount, Bid, Body, Hash, ids};
 
 use crate::model::Model;
 use crate::world::{
@@ -30,6 +30,11 @@ pub fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
 /// Acts of every kind, on a chain whose validators can change.
 pub fn acts_and_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
     acts_of(0..36, most)
+}
+
+/// Acts of every kind, on a chain whose rules can change, too.
+pub fn acts_and_all_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
+    acts_of(0..56, most)
 }
 
 fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
@@ -71,6 +76,11 @@ impl Act {
             9..=15 => run.and_then(|run| run.worker()),
             16 => run.map(|run| run.submitter),
             20 | 21 => model.blobs.get(&self.blob()).map(|blob| blob.owner),
+            36.. => {
+                let current = &model.validators.current;
+                let nth = usize::from(self.who) % current.len().max(1);
+                current.keys().nth(nth).map(|key| key.address())
+            }
             _ => None,
         };
         match right {
@@ -113,6 +123,8 @@ impl Act {
             20 => blob_chunk(&self.blob(), 0, &[self.twist % 2; 3]),
             21 => blob_finalize(&self.blob()),
             24..=35 => self.vote(),
+            36..=40 => self.fork_vote(model.height),
+            41.. => self.param_vote(model.height),
             _ => Body::MinerRegister(MinerRegister {
                 name: format!("miner {amount}"),
                 capabilities: Vec::new(),
@@ -126,6 +138,57 @@ impl Act {
         let candidate = Who(1 + self.pick % 3 * 3);
         let power = [0, 10, 10, 1 << 48][usize::from(self.twist % 4)];
         vote_until(candidate, power, START + 1 + u64::from(self.amount) * 10)
+    }
+
+    /// A height near that of the open block, mostly one that others vote for, too.
+    fn height(&self, open: u64) -> u64 {
+        if self.rarely(9) { open + u64::from(self.pick % 3) } else { (open / 4 + 1) * 4 + 1 }
+    }
+
+    fn fork_vote(&self, open: u64) -> Body {
+        let forks = ["v8", "v8", "v8", "v8", "v9", "v9", "v7", "v100"];
+        let fork = forks[usize::from(self.pick) % forks.len()].to_owned();
+        Body::ForkVote(ForkVote { fork, height: self.height(open) })
+    }
+
+    /// On few parameters and values, so that some get their votes.
+    fn param_vote(&self, open: u64) -> Body {
+        let subjects = [
+            ("baseFeeFloor", [500, 3_000, 0]),
+            ("registerFee", [20_000, 7, 10_000_001]),
+            ("blobInitFee", [0, 333, 20_000_000]),
+            ("blobFeePerChunk", [41, 10_000_000, 10_000_001]),
+            ("minBlockIntervalMs", [20, 1_000, 1_001]),
+            ("maxBlockWork", [500_000, 2_000_000, 19_999]),
+            ("maxBlockBytes", [1, 2, 3]),
+        ];
+        // The first two are what most votes are about.
+        let nth = if self.amount.is_multiple_of(4) {
+            usize::from(self.pick)
+        } else {
+            usize::from(self.pick % 2)
+        };
+        let (name, values) = subjects[nth % subjects.len()];
+        let value = values[[0, 0, 0, 0, 0, 1, 1, 2][usize::from(self.twist / 32)]];
+        let height = self.height(open);
+        Body::ParamVote(ParamVote { name: name.to_owned(), value, height })
+    }
+
+    /// What it offers for its place: nothing, what is enough, or too little, and no tip, a small one, or
+    /// one that nobody can pay.
+    pub fn bid(&self) -> Bid {
+        let max_base_fee = match self.amount % 16 {
+            0..=6 => None,
+            7..=14 => Some(1_000_000_000),
+            _ => Some(u64::from(self.pick) * 10),
+        };
+        let tip = match self.amount / 16 % 16 {
+            0..=8 => None,
+            9..=14 if (17..=18).contains(&self.kind) => None,
+            9..=14 => Some(u64::from(self.pick)),
+            _ => Some(u64::MAX),
+        };
+        Bid { max_base_fee: max_base_fee.map(Amount::new), tip: tip.map(Amount::new) }
     }
 
     /// Its bytes are 0 or 1; a chunk of the other sort has another hash.

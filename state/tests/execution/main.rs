@@ -17,6 +17,7 @@ mod deadlines;
 mod effects;
 mod fees;
 mod model;
+mod model_rules;
 mod pending;
 mod protection;
 mod random;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use types::tx::ValidatorVote;
 use types::{Address, Body, Hash, Params, PublicKey};
 
+use crate::model_rules::{Fee, ModelRules, Place};
 use crate::world::Who;
 
 /// Where a run is: since when, and with whom.
@@ -145,11 +146,39 @@ pub struct Model {
     pub blobs: BTreeMap<String, ModelBlob>,
     pub burned: i128,
     pub validators: ModelValidators,
-    /// The timestamp of the block that is being made.
+    pub rules: ModelRules,
+    /// Height and timestamp of the block that is being made.
+    pub height: u64,
     pub now: u64,
 }
 
 impl Model {
+    /// A chain without a block on which these have money.
+    pub fn new(params: Params, proposer: Address, balances: BTreeMap<Address, i128>) -> Self {
+        Self {
+            params,
+            proposer,
+            balances,
+            nonces: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            turns: Vec::new(),
+            blobs: BTreeMap::new(),
+            burned: 0,
+            validators: ModelValidators::default(),
+            rules: ModelRules::new(None),
+            height: 1,
+            now: 0,
+        }
+    }
+
+    pub fn begin_block(&mut self) {
+        self.rules.begin_block(&mut self.params, self.height);
+    }
+
+    fn is_validator(&self, who: Address) -> bool {
+        self.validators.current.keys().any(|key| key.address() == who)
+    }
+
     pub fn balance(&self, who: Address) -> i128 {
         self.balances.get(&who).copied().unwrap_or_default()
     }
@@ -163,7 +192,17 @@ impl Model {
     }
 
     /// Does what the transaction does, and answers `ok` or the code of the refusal.
-    pub fn send(&mut self, who: Address, nonce: u64, body: &Body, hash: Hash) -> &'static str {
+    pub fn send(
+        &mut self,
+        who: Address,
+        nonce: u64,
+        body: &Body,
+        hash: Hash,
+        place: &Place<'_>,
+    ) -> &'static str {
+        if let Some(code) = self.rules.early_obstacle(body, place.bid, self.height) {
+            return code;
+        }
         let expected = self.nonce(who);
         if nonce < expected {
             return "NONCE_STALE";
@@ -171,6 +210,12 @@ impl Model {
         if nonce > expected {
             return "NONCE_TOO_HIGH";
         }
+        let at = (self.height, self.is_validator(who));
+        let fee = match self.rules.fee(who, body, place, at) {
+            Ok(fee) => fee,
+            Err(code) => return code,
+        };
+        let later = self.rules.cost(who, body, &self.params, self.height);
         let cost = match body {
             Body::ChatTurn(_) => 100,
             Body::AgentRequest(body) => i128::from(body.max_fee.get()),
@@ -190,14 +235,18 @@ impl Model {
             | Body::MinerUnbond(_)
             | Body::AgentRefuse(_) => 0,
         };
-        if self.balance(who) < cost {
+        let Fee { burned, tip, .. } = fee;
+        if self.balance(who) < cost + later + burned + tip {
             return "INSUFFICIENT_BALANCE";
         }
         if let Some(code) = self.obstacle(who, nonce, body) {
             return code;
         }
-        self.give(who, -cost);
+        self.give(who, -cost - later - burned - tip);
+        self.give(self.proposer, tip);
+        self.burned += burned + later;
         self.nonces.insert(who, nonce + 1);
+        self.rules.perform(who, body, place, fee);
         self.perform(who, body, hash);
         "ok"
     }
@@ -261,11 +310,13 @@ impl Model {
             }
             Body::Transfer(_)
             | Body::MinerRegister(_)
-            | Body::ForkVote(_)
-            | Body::ParamVote(_)
             | Body::MinerBond(_)
             | Body::MinerUnbond(_)
             | Body::AgentRefuse(_) => None,
+            Body::ForkVote(_) | Body::ParamVote(_) => {
+                let at = (self.height, self.is_validator(who));
+                self.rules.obstacle(body, &self.params, at)
+            }
             Body::ValidatorVote(body) => self.validators.obstacle(who, body),
             Body::BlobInit(body) => self.blobs.contains_key(&body.blob_id).then_some("BLOB_EXISTS"),
             Body::BlobChunk(body) => match self.blobs.get(&body.blob_id) {
@@ -426,8 +477,13 @@ impl Model {
             }
         }
         self.give(self.proposer, i128::from(self.params.block_reward.get()));
-        let swept = due.into_iter().map(|(_, _, id)| id);
-        swept.chain(self.validators.end_block(self.now)).collect()
+        let mut told: Vec<String> = due.into_iter().map(|(_, _, id)| id).collect();
+        told.extend(self.validators.end_block(self.now));
+        let current = self.validators.current.iter();
+        let powers = current.map(|(key, power)| (key.address(), *power)).collect();
+        told.extend(self.rules.end_block(&self.params, &powers, self.height));
+        self.height += 1;
+        told
     }
 
     fn expire(&mut self, id: Hash) {

@@ -12,10 +12,11 @@ use state::tables::{BlobChunks, Blobs};
 use state::view::{Range, RawRow, Read, Still};
 use state::{Base, PendingState, PushError, SharedPending, StorageError, TxError};
 use types::tx::{AgentFinish, BlobInit};
-use types::{Account, Address, Amount, Body, CheckedTx, Credit, Hash, RunStatus};
+use types::{Account, Address, Amount, Bid, Body, CheckedTx, Credit, Hash, RunStatus};
 
 use crate::acts::{Act, acts};
-use crate::model::{Model, ModelValidators};
+use crate::model::Model;
+use crate::model_rules::Place;
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Swept, Who, World, blob_chunk, blob_finalize,
     blob_init, chat, claim, step, transfer, turn,
@@ -164,18 +165,7 @@ proptest! {
 /// Only its runs, turns and blobs are looked at, to choose sensible actions.
 fn empty_model(world: &World) -> Model {
     let rich = (1..7).map(|who| (Who(who).address(), i128::from(u64::MAX)));
-    Model {
-        params: world.chain.params.clone(),
-        proposer: PROPOSER.address(),
-        balances: rich.collect(),
-        nonces: BTreeMap::new(),
-        runs: BTreeMap::new(),
-        turns: Vec::new(),
-        blobs: BTreeMap::new(),
-        burned: 0,
-        validators: ModelValidators::default(),
-        now: 0,
-    }
+    Model::new(world.chain.params.clone(), PROPOSER.address(), rich.collect())
 }
 
 fn admit(
@@ -194,7 +184,8 @@ fn admit(
         return;
     }
     if pending.admit(&tx).is_ok() {
-        let answer = model.send(sender.address(), nonce, &body, tx.hash());
+        let place = Place { payload: tx.payload().len(), bid: &Bid::default() };
+        let answer = model.send(sender.address(), nonce, &body, tx.hash(), &place);
         assert_eq!(answer, "ok");
         waiting.push(tx);
     }

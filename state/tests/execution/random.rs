@@ -6,22 +6,23 @@ use std::sync::Mutex;
 
 use proptest::prelude::*;
 use state::table::TableId;
-use state::tables::READ_BY_CHECKS;
-use state::view::{Range, RawRow};
-use state::{PushError, Read, StorageError, TxError, check, validators};
+use state::tables::{Fees, ForkRows, ParamRows, READ_BY_CHECKS};
+use state::view::{self, Range, RawRow};
+use state::{Forks, PushError, Read, StorageError, TxError, check, validators};
 use types::{
-    Address, Amount, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
+    Address, Amount, Bid, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
 };
 
-use crate::acts::{Act, acts_and_votes};
+use crate::acts::{Act, acts_and_all_votes, acts_and_votes};
 use crate::model::{Life, Model, ModelValidators};
+use crate::model_rules::{ModelParam, ModelRules, Place, size};
 use crate::world::{FUNDS, PROPOSER, Swept, Who, World};
 
 /// The first validators.
 const VALIDATORS: [(Who, u64); 3] = [(Who(1), 10), (Who(2), 10), (Who(3), 10)];
 
-fn world() -> World {
-    let params = Params {
+fn params() -> Params {
+    Params {
         pending_ttl_ms: 5_000,
         claim_ttl_ms: 3_000,
         step_ttl_ms: 4_000,
@@ -31,24 +32,46 @@ fn world() -> World {
         max_output_tokens_per_step: 1_000,
         block_reward: Amount::new(7),
         ..Params::default()
-    };
-    World::with_validators(params, &VALIDATORS)
+    }
+}
+
+/// Blocks so small that the base fee moves.
+fn small_blocks() -> Params {
+    Params {
+        max_block_bytes: 20_000,
+        base_fee_floor: 1_000,
+        heartbeat_ms: 1_000,
+        fork_delay_blocks: 1,
+        ..params()
+    }
+}
+
+fn world(params: Params, v7: Option<u64>) -> World {
+    let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
+    World::with_forks(params, forks, &VALIDATORS)
 }
 
 fn model(world: &World) -> Model {
     let funded = (1..6).map(|who| (Who(who).address(), i128::from(FUNDS)));
-    Model {
-        params: world.chain.params.clone(),
-        proposer: PROPOSER.address(),
-        balances: funded.collect(),
-        nonces: BTreeMap::new(),
-        runs: BTreeMap::new(),
-        turns: Vec::new(),
-        blobs: BTreeMap::new(),
-        burned: 0,
-        validators: ModelValidators::new(&VALIDATORS),
-        now: world.parent.timestamp + 1_000,
+    let chain = &world.chain;
+    let mut model = Model::new(chain.params.clone(), PROPOSER.address(), funded.collect());
+    model.validators = ModelValidators::new(&VALIDATORS);
+    model.rules = ModelRules::new(chain.forks.v7);
+    model.now = world.parent.timestamp + 1_000;
+    model.begin_block();
+    model
+}
+
+fn agree(mut world: World, acts: Vec<Act>) {
+    let mut model = model(&world);
+    for act in acts {
+        if act.ends_block() {
+            end_block(&mut world, &mut model, u64::from(act.amount) % 2_500 + 1);
+        } else {
+            act_on_both(&mut world, &mut model, act);
+        }
     }
+    end_block(&mut world, &mut model, 1);
 }
 
 proptest! {
@@ -56,16 +79,20 @@ proptest! {
 
     #[test]
     fn the_ledger_agrees_with_the_model(acts in acts_and_votes(250)) {
-        let mut world = world();
-        let mut model = model(&world);
-        for act in acts {
-            if act.ends_block() {
-                end_block(&mut world, &mut model, u64::from(act.amount) % 2_500 + 1);
-            } else {
-                act_on_both(&mut world, &mut model, act);
-            }
-        }
-        end_block(&mut world, &mut model, 1);
+        agree(world(params(), None), acts);
+    }
+
+    #[test]
+    fn the_ledger_agrees_with_the_model_from_v7_on(acts in acts_and_all_votes(250)) {
+        agree(world(small_blocks(), Some(0)), acts);
+    }
+
+    #[test]
+    fn the_ledger_agrees_with_the_model_before_and_after_v7_begins(
+        acts in acts_and_all_votes(250)
+    ) {
+        let params = Params { fork_delay_blocks: 2, ..small_blocks() };
+        agree(world(params, Some(4)), acts);
     }
 }
 
@@ -73,14 +100,19 @@ fn act_on_both(world: &mut World, model: &mut Model, act: Act) {
     let sender = act.sender(model);
     let nonce = act.nonce(model.nonce(sender.address()));
     let body = act.body(model, sender, nonce);
-    let tx = world.tx(sender, nonce, &body).expect("the static checks hold");
+    let bid = if world.chain.forks.v7.is_some() { act.bid() } else { Bid::default() };
+    let tx = world.bidding_tx(sender, nonce, &body, bid.clone()).expect("the static checks hold");
     let checked = spied_check(world, &tx);
+    let place = Place { payload: tx.payload().len(), bid: &bid };
+    let room = i128::from(model.params.max_block_bytes) - model.rules.used;
     let answer = match world.builder().push(&tx) {
         Ok(()) => "ok",
         Err(PushError::Rejected(rejection)) => rejection.code().as_str(),
-        Err(other) => panic!("{other}"),
+        Err(PushError::Full { .. }) => return assert!(size(place.payload) > room),
+        Err(PushError::Storage(fault)) => panic!("{fault}"),
     };
-    let expected = model.send(sender.address(), nonce, &body, tx.hash());
+    assert!(size(place.payload) <= room);
+    let expected = model.send(sender.address(), nonce, &body, tx.hash(), &place);
     assert_eq!(answer, expected, "{body:?} of {sender:?}");
     assert_eq!(checked, expected, "check and execute differ");
 }
@@ -125,6 +157,8 @@ fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
     let swept: Vec<String> = executed.swept().iter().map(swept_id).collect();
     assert_eq!(swept, model.end_block());
     assert_same(world, model);
+    assert_same_rules(world, model);
+    model.begin_block();
     model.now = world.parent.timestamp + next_after_ms;
 }
 
@@ -142,10 +176,36 @@ fn swept_id(event: &Event) -> String {
     if let Event::ValidatorChanged { public_key, power, .. } = event {
         return format!("{public_key}={power}");
     }
+    if let Event::ForkFixed { fork, height } = event {
+        return format!("{fork}@{height}");
+    }
+    if let Event::ParamFixed { name, value, height } = event {
+        return format!("{name}={value}@{height}");
+    }
     event
         .agent_run_id()
-        .expect("the end of a block is about runs, blobs and validators")
+        .expect("the end of a block is about runs, blobs, validators and rules")
         .to_string()
+}
+
+/// The rules that stand in the state after a block.
+fn assert_same_rules(world: &World, model: &Model) {
+    let state = &*world.memory;
+    let all = || Range { from: &[], to: None, limit: usize::MAX };
+    let rules = &model.rules;
+    let base_fee = view::get::<Fees>(state, &()).unwrap().map(|row| i128::from(row.base_fee));
+    let is_active = rules.are_active(world.parent.height);
+    assert_eq!(base_fee, is_active.then_some(rules.base_fee));
+    let forks = view::scan::<ForkRows>(state, all()).unwrap();
+    let forks: BTreeMap<String, (u64, u64)> =
+        forks.into_iter().map(|(name, row)| (name, (row.height, row.since))).collect();
+    assert_eq!(forks, rules.forks);
+    let params = view::scan::<ParamRows>(state, all()).unwrap();
+    let params: BTreeMap<String, ModelParam> = params
+        .into_iter()
+        .map(|(name, row)| (name, (row.value, row.next.map(|next| (next.value, next.height)))))
+        .collect();
+    assert_eq!(params, rules.values);
 }
 
 fn assert_same(world: &World, model: &Model) {

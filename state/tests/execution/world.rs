@@ -15,8 +15,8 @@ use types::tx::{
     BlobInit, ChatTurn, Transfer, ValidatorVote,
 };
 use types::{
-    Account, Address, Amount, Body, CheckedTx, Event, Hash, Keypair, Params, PublicKey, Rejection,
-    Run, SetMember, Settlement, SizeLimits, Supply, Transaction, ids,
+    Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Keypair, Params, PublicKey,
+    Rejection, Run, SetMember, Settlement, SizeLimits, Supply, Transaction, ids,
 };
 
 /// A wallet of the world, by its place.
@@ -184,16 +184,31 @@ impl World {
 
     /// A transaction with a stated nonce, through the static checks but for the signature.
     pub fn tx(&self, who: Who, nonce: u64, body: &Body) -> Result<CheckedTx, Rejection> {
+        self.bidding_tx(who, nonce, body, Bid::default())
+    }
+
+    /// The same with a bid for its place.
+    pub fn bidding_tx(
+        &self,
+        who: Who,
+        nonce: u64,
+        body: &Body,
+        bid: Bid,
+    ) -> Result<CheckedTx, Rejection> {
         let (params, chain_id) = (&self.chain.params, self.chain.chain_id.as_str());
         let height = self.parent.height + 1;
         let rules = StaticRules { chain_id, params, forks: self.chain.forks, height };
-        verify_unsigned(self.unchecked_tx(who, nonce, body), &rules)
+        verify_unsigned(self.parsed(who, nonce, body, bid), &rules)
     }
 
     /// The same without any check.
     pub fn unchecked_tx(&self, who: Who, nonce: u64, body: &Body) -> Transaction {
+        self.parsed(who, nonce, body, Bid::default())
+    }
+
+    fn parsed(&self, who: Who, nonce: u64, body: &Body, bid: Bid) -> Transaction {
         let key = who.key();
-        let envelope = Envelope::new(nonce, START, None);
+        let envelope = Envelope { bid, ..Envelope::new(nonce, START, None) };
         let from = who.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
         let limits = SizeLimits::from(&self.chain.params);

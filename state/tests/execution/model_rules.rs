@@ -1,0 +1,302 @@
+//! What the model knows of the rules from v7 on: what a place in a block costs, and what validators
+//! decide by votes. Written from the protocol, in 128-bit sums, without a look at the ledger.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::tx::{ForkVote, ParamVote};
+use types::{Address, Amount, Bid, Body, Params};
+
+/// A value, and the one that was voted for with the height from which it holds.
+pub type ModelParam = (u64, Option<(u64, u64)>);
+
+/// What validators vote on: a fork, then parameters, each by its name.
+type Subject = (u8, String);
+
+const FORK: u8 = 0;
+const PARAM: u8 = 1;
+
+/// Every parameter that can be voted on, with the least and the greatest value.
+pub const BOUNDS: [(&str, u64, u64); 9] = [
+    ("baseFeeFloor", 1, 1_000_000),
+    ("maxBlockWork", 20_000, 2_000_000),
+    ("registerFee", 0, 10_000_000),
+    ("blobInitFee", 0, 10_000_000),
+    ("blobFeePerChunk", 0, 10_000_000),
+    ("pendingTtlMs", 30_000, 86_400_000),
+    ("claimTtlMs", 30_000, 86_400_000),
+    ("stepTtlMs", 30_000, 86_400_000),
+    ("minBlockIntervalMs", 20, 10_000),
+];
+
+/// The value of a parameter of that name.
+pub fn value_of(params: &Params, name: &str) -> u64 {
+    match name {
+        "baseFeeFloor" => params.base_fee_floor,
+        "maxBlockWork" => params.max_block_work,
+        "registerFee" => params.register_fee.get(),
+        "blobInitFee" => params.blob_init_fee.get(),
+        "blobFeePerChunk" => params.blob_fee_per_chunk.get(),
+        "pendingTtlMs" => params.pending_ttl_ms,
+        "claimTtlMs" => params.claim_ttl_ms,
+        "stepTtlMs" => params.step_ttl_ms,
+        "minBlockIntervalMs" => params.min_block_interval_ms,
+        other => panic!("nobody can vote on {other}"),
+    }
+}
+
+fn change(params: &mut Params, name: &str, value: u64) {
+    match name {
+        "baseFeeFloor" => params.base_fee_floor = value,
+        "maxBlockWork" => params.max_block_work = value,
+        "registerFee" => params.register_fee = Amount::new(value),
+        "blobInitFee" => params.blob_init_fee = Amount::new(value),
+        "blobFeePerChunk" => params.blob_fee_per_chunk = Amount::new(value),
+        "pendingTtlMs" => params.pending_ttl_ms = value,
+        "claimTtlMs" => params.claim_ttl_ms = value,
+        "stepTtlMs" => params.step_ttl_ms = value,
+        "minBlockIntervalMs" => params.min_block_interval_ms = value,
+        other => panic!("nobody can vote on {other}"),
+    }
+}
+
+/// A transaction as far as its place in a block goes.
+pub struct Place<'a> {
+    /// Bytes of its payload.
+    pub payload: usize,
+    pub bid: &'a Bid,
+}
+
+/// What a transaction pays for its place.
+#[derive(Clone, Copy, Default)]
+pub struct Fee {
+    pub burned: i128,
+    pub tip: i128,
+    /// Whether it is the vote that a validator has free.
+    pub is_free_vote: bool,
+}
+
+/// The rules from v7 on.
+pub struct ModelRules {
+    /// The first block with them.
+    pub from: Option<u64>,
+    pub base_fee: i128,
+    /// Bytes in the block that is being made.
+    pub used: i128,
+    /// Validators that have voted in it.
+    voted: BTreeSet<Address>,
+    /// Heights of forks that were fixed, and by which block.
+    pub forks: BTreeMap<String, (u64, u64)>,
+    pub values: BTreeMap<String, ModelParam>,
+    /// The last vote of each validator on each subject: a value and a height.
+    votes: BTreeMap<(Address, Subject), (u64, u64)>,
+    registered: BTreeSet<Address>,
+}
+
+impl ModelRules {
+    pub fn new(from: Option<u64>) -> Self {
+        Self {
+            from,
+            base_fee: 0,
+            used: 0,
+            voted: BTreeSet::new(),
+            forks: BTreeMap::new(),
+            values: BTreeMap::new(),
+            votes: BTreeMap::new(),
+            registered: BTreeSet::new(),
+        }
+    }
+
+    pub fn are_active(&self, height: u64) -> bool {
+        self.from.is_some_and(|from| height >= from)
+    }
+
+    /// Before the first transaction of a block.
+    pub fn begin_block(&mut self, params: &mut Params, height: u64) {
+        if !self.are_active(height) {
+            return;
+        }
+        if self.values.is_empty() {
+            let all = BOUNDS.map(|(name, ..)| (name.to_owned(), (value_of(params, name), None)));
+            self.values = all.into();
+            self.base_fee = i128::from(params.base_fee_floor);
+            // Genesis is block 0, and a chain that has the rules from the start has them there.
+            let since = if self.from == Some(0) { 0 } else { height };
+            self.forks.insert("v7".to_owned(), (self.from.unwrap(), since));
+        }
+        for (name, row) in &mut self.values {
+            if let Some((value, _)) = row.1.filter(|(_, from)| *from <= height) {
+                *row = (value, None);
+                change(params, name, value);
+            }
+        }
+    }
+
+    /// The refusal that comes before the nonce.
+    pub fn early_obstacle(&self, body: &Body, bid: &Bid, height: u64) -> Option<&'static str> {
+        if self.are_active(height) {
+            let is_two_tips = matches!(body, Body::Transfer(_)) && bid.tip.is_some();
+            return is_two_tips.then_some("INVALID_FIELD");
+        }
+        let is_later_kind = matches!(body, Body::ForkVote(_) | Body::ParamVote(_));
+        is_later_kind.then_some("FORK_NOT_ACTIVE")
+    }
+
+    /// What the transaction pays for its place.
+    pub fn fee(
+        &self,
+        who: Address,
+        body: &Body,
+        place: &Place<'_>,
+        (height, is_validator): (u64, bool),
+    ) -> Result<Fee, &'static str> {
+        if !self.are_active(height) {
+            return Ok(Fee::default());
+        }
+        let tip = place.bid.tip.map_or(0, |tip| i128::from(tip.get()));
+        let is_vote =
+            matches!(body, Body::ValidatorVote(_) | Body::ForkVote(_) | Body::ParamVote(_));
+        if is_vote && is_validator && !self.voted.contains(&who) {
+            return Ok(Fee { burned: 0, tip, is_free_vote: true });
+        }
+        let highest = place.bid.max_base_fee.map_or(2_000, |most| i128::from(most.get()));
+        if self.base_fee > highest {
+            return Err("FEE_ABOVE_MAX");
+        }
+        let size = size(place.payload);
+        let charged = match body {
+            Body::AgentRequest(_) => size + 2_048,
+            Body::AgentClaim(_) | Body::AgentStep(_) | Body::AgentFinish(_) => {
+                (size - 2_048).max(0)
+            }
+            _ => size,
+        };
+        Ok(Fee { burned: (charged * self.base_fee + 1_023) / 1_024, tip, is_free_vote: false })
+    }
+
+    /// What a kind costs from v7 on, beside what it cost before.
+    pub fn cost(&self, who: Address, body: &Body, params: &Params, height: u64) -> i128 {
+        match body {
+            Body::MinerRegister(_)
+                if self.are_active(height) && !self.registered.contains(&who) =>
+            {
+                i128::from(params.register_fee.get())
+            }
+            Body::BlobInit(_) if self.are_active(height) => i128::from(params.blob_init_fee.get()),
+            _ => 0,
+        }
+    }
+
+    pub fn obstacle(
+        &self,
+        body: &Body,
+        params: &Params,
+        (height, is_validator): (u64, bool),
+    ) -> Option<&'static str> {
+        let (code, from, to) = match body {
+            Body::ForkVote(ForkVote { fork, height: to }) => {
+                let votable: Vec<String> = (8..100).map(|number| format!("v{number}")).collect();
+                let is_open = votable.contains(fork) && !self.forks.contains_key(fork);
+                let code = (!is_open).then_some("FORK_UNKNOWN");
+                (code, height + params.fork_delay_blocks, *to)
+            }
+            Body::ParamVote(ParamVote { name, value, height: to }) => {
+                let bounds = BOUNDS.iter().find(|(known, ..)| known == name);
+                let is_inside = bounds.is_some_and(|(_, min, max)| value >= min && value <= max);
+                let is_whole = name != "minBlockIntervalMs" || *value <= params.heartbeat_ms;
+                let code = (!is_inside || !is_whole).then_some("PARAM_BOUNDS");
+                (code, height + 1, *to)
+            }
+            _ => return None,
+        };
+        if !is_validator {
+            return Some("NOT_VALIDATOR");
+        }
+        let is_in_time = to >= from && to <= height + 1_000_000;
+        code.or((!is_in_time).then_some("INVALID_FIELD"))
+    }
+
+    /// A transaction is in the block.
+    pub fn perform(&mut self, who: Address, body: &Body, place: &Place<'_>, fee: Fee) {
+        self.used += size(place.payload);
+        if fee.is_free_vote {
+            self.voted.insert(who);
+        }
+        match body {
+            Body::MinerRegister(_) => {
+                self.registered.insert(who);
+            }
+            Body::ForkVote(ForkVote { fork, height }) => {
+                self.votes.insert((who, (FORK, fork.clone())), (0, *height));
+            }
+            Body::ParamVote(ParamVote { name, value, height }) => {
+                self.votes.insert((who, (PARAM, name.clone())), (*value, *height));
+            }
+            _ => {}
+        }
+    }
+
+    /// The end of a block: what the validators of the next one have decided, as words. Then the base fee
+    /// of the next block.
+    pub fn end_block(
+        &mut self,
+        params: &Params,
+        powers: &BTreeMap<Address, u64>,
+        height: u64,
+    ) -> Vec<String> {
+        let used = std::mem::take(&mut self.used);
+        self.voted.clear();
+        if !self.are_active(height) {
+            return Vec::new();
+        }
+        self.votes.retain(|(voter, _), (_, to)| powers.contains_key(voter) && *to > height);
+        let total: u128 = powers.values().map(|power| u128::from(*power)).sum();
+        let subjects: BTreeSet<Subject> =
+            self.votes.keys().map(|(_, subject)| subject.clone()).collect();
+        let mut words = Vec::new();
+        for subject in subjects {
+            let on_it = self.votes.iter().filter(|((_, about), _)| *about == subject);
+            let choices: BTreeSet<(u64, u64)> = on_it.map(|(_, choice)| *choice).collect();
+            let has_won = |choice: &(u64, u64)| {
+                let is_for = |voter: &Address| {
+                    self.votes.get(&(*voter, subject.clone())).is_some_and(|it| it == choice)
+                };
+                let for_it = powers.iter().filter(|(voter, _)| is_for(voter));
+                let sum: u128 = for_it.map(|(_, power)| u128::from(*power)).sum();
+                let delay = if subject.0 == FORK { params.fork_delay_blocks } else { 1 };
+                sum * 3 > total * 2 && choice.1 >= height + delay
+            };
+            let Some(choice) = choices.into_iter().find(has_won) else { continue };
+            words.push(self.decide(&subject, choice, height));
+            self.votes.retain(|(_, about), _| *about != subject);
+        }
+        self.base_fee = next_base_fee(self.base_fee, used, params);
+        words
+    }
+
+    fn decide(&mut self, (sort, name): &Subject, (value, to): (u64, u64), height: u64) -> String {
+        if *sort == FORK {
+            self.forks.insert(name.clone(), (to, height));
+            return format!("{name}@{to}");
+        }
+        self.values.get_mut(name).unwrap().1 = Some((value, to));
+        format!("{name}={value}@{to}")
+    }
+}
+
+/// What a transaction takes of the bytes of a block.
+pub fn size(payload: usize) -> i128 {
+    i128::try_from(payload).unwrap() + 64
+}
+
+/// No block of the random test does as much work as it has bytes, measured by what it may have.
+fn next_base_fee(base_fee: i128, used: i128, params: &Params) -> i128 {
+    let target = i128::from(params.max_block_bytes) / 2;
+    let used = used.min(2 * target);
+    let step = (base_fee * (used - target).abs() / target / 64).max(1);
+    let next = match used.cmp(&target) {
+        std::cmp::Ordering::Less => base_fee - step,
+        std::cmp::Ordering::Equal => base_fee,
+        std::cmp::Ordering::Greater => base_fee + step,
+    };
+    next.clamp(i128::from(params.base_fee_floor), 1_000_000_000)
+}
