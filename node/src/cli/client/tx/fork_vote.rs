@@ -3,7 +3,7 @@
 
 use clap::Args;
 use types::params::{FORK_VOTE_BLOCKS, INTEGER_MAX};
-use types::{Body, ForkVote, tx};
+use types::{Body, ForkVote};
 use wallet::Signed;
 
 use super::SendArgs;
