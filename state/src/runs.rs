@@ -131,7 +131,7 @@ pub(crate) fn pay_held(draft: &mut Draft, mut run: Run) -> Result<Event, Storage
     bonds::release(draft, &mut run, Amount::ZERO);
     let (agent_run_id, submitter, status) = (run.agent_run_id, run.submitter, run.status);
     save(draft, run, status, None);
-    Ok(Event::RewardPaid { agent_run_id, submitter, miner, amount })
+    Ok(Event::RewardPaid { agent_run_id, submitter, miner, status, amount })
 }
 
 /// Counts a reward.

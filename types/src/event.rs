@@ -280,6 +280,8 @@ pub enum Event {
         submitter: Address,
         /// Who received it.
         miner: Address,
+        /// How the run had ended.
+        status: RunStatus,
         /// How much.
         amount: Amount,
     },
@@ -291,6 +293,8 @@ pub enum Event {
         submitter: Address,
         /// Whose reward it was.
         miner: Address,
+        /// How the run had ended.
+        status: RunStatus,
         /// How much of the escrow was burned.
         amount: Amount,
     },

@@ -166,11 +166,12 @@ impl Change {
                 settlement: Some(*settlement),
                 ..change(RunEventKind::Finished, *status, Some(*miner))
             },
-            Event::RewardPaid { miner, .. } => {
-                change(RunEventKind::Paid, RunStatus::Completed, Some(*miner))
-            }
-            Event::RewardRefused { miner, .. } => {
-                change(RunEventKind::Refused, RunStatus::Completed, Some(*miner))
+            Event::RewardPaid { miner, status, amount, .. } => Self {
+                settlement: Some(Settlement { miner_reward: *amount, ..Settlement::NOTHING }),
+                ..change(RunEventKind::Paid, *status, Some(*miner))
+            },
+            Event::RewardRefused { miner, status, .. } => {
+                change(RunEventKind::Refused, *status, Some(*miner))
             }
             Event::RunHeld { miner, status, settlement, .. } => Self {
                 settlement: Some(*settlement),

@@ -69,6 +69,6 @@ impl Kind for AgentRefuse {
         run.is_refused = true;
         let (agent_run_id, submitter, status) = (run.agent_run_id, run.submitter, run.status);
         runs::save(draft, run, status, None);
-        Ok(Event::RewardRefused { agent_run_id, submitter, miner, amount })
+        Ok(Event::RewardRefused { agent_run_id, submitter, miner, status, amount })
     }
 }

@@ -129,7 +129,8 @@ fn the_reward_is_held_and_paid_when_nobody_refuses() {
     assert!(after_steps <= before);
     let events = world.wait(HOLD + SECOND);
     let (agent_run_id, submitter, miner) = (run, ALICE.address(), MINER.address());
-    let paid = Event::RewardPaid { agent_run_id, submitter, miner, amount: Amount::new(300) };
+    let (status, amount) = (types::RunStatus::Completed, Amount::new(300));
+    let paid = Event::RewardPaid { agent_run_id, submitter, miner, status, amount };
     let unlocked = Event::BondUnlocked {
         agent_run_id,
         miner,

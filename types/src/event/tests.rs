@@ -96,12 +96,24 @@ fn every_event() -> Vec<(Event, String)> {
         (Event::UnbondingPaid { miner: MINER, amount }, format!("{miner} {}", number(1))),
         (held, format!("{run} {submitter} {miner} 03000000 {parts} {}", number(9))),
         (
-            Event::RewardPaid { agent_run_id, submitter: SUBMITTER, miner: MINER, amount },
-            format!("{run} {submitter} {miner} {}", number(1)),
+            Event::RewardPaid {
+                agent_run_id,
+                submitter: SUBMITTER,
+                miner: MINER,
+                status: RunStatus::Failed,
+                amount,
+            },
+            format!("{run} {submitter} {miner} 04000000 {}", number(1)),
         ),
         (
-            Event::RewardRefused { agent_run_id, submitter: SUBMITTER, miner: MINER, amount },
-            format!("{run} {submitter} {miner} {}", number(1)),
+            Event::RewardRefused {
+                agent_run_id,
+                submitter: SUBMITTER,
+                miner: MINER,
+                status: RunStatus::Failed,
+                amount,
+            },
+            format!("{run} {submitter} {miner} 04000000 {}", number(1)),
         ),
         (
             Event::BondUnlocked { agent_run_id, miner: MINER, unlocked: amount, burned: fee },
