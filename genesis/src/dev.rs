@@ -23,7 +23,7 @@ pub enum DevError {
 
 impl Genesis {
     /// A genesis with one validator, everything at its default but the block interval, and then
-    /// `params` set in order, each `name=value`.
+    /// `params` set in order, each `name=value`. The rules of v7 hold from block `v7` on, if it is given.
     ///
     /// # Errors
     /// [`DevError`] for a parameter that does not exist or cannot have its value, an account
@@ -34,6 +34,7 @@ impl Genesis {
         validator: PublicKey,
         accounts: Vec<(Address, Amount)>,
         params: &[String],
+        v7: Option<u64>,
     ) -> Result<Self, DevError> {
         let mut values =
             Params { min_block_interval_ms: MIN_BLOCK_INTERVAL_MS, ..Params::default() };
@@ -46,7 +47,7 @@ impl Genesis {
             genesis_time,
             validators: vec![Validator { public_key: validator, power: 1, name }],
             accounts,
-            forks: Forks { validator_vote: Some(0), ..Forks::default() },
+            forks: Forks { validator_vote: Some(0), v7, ..Forks::default() },
             params: values,
         };
         Ok(Self::new(spec)?)

@@ -250,13 +250,13 @@ fn a_development_chain_is_a_genesis_like_any_other() {
     let accounts: Vec<(Address, Amount)> =
         (2..12).map(|number| (key(number).address(), Amount::new(1_000_000_000))).collect();
     let overrides = ["claimTtlMs=5000".to_owned(), "blockReward=7".to_owned()];
-    let genesis = Genesis::dev("dev", 5, validator, accounts.clone(), &overrides).unwrap();
+    let genesis = Genesis::dev("dev", 5, validator, accounts.clone(), &overrides, None).unwrap();
     let params = genesis.chain().params;
     assert_eq!((params.claim_ttl_ms, params.block_reward), (5_000, Amount::new(7)));
     assert_eq!(params.min_block_interval_ms, 50);
     assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
     let twice = [accounts.clone(), accounts].concat();
-    let error = Genesis::dev("dev", 5, validator, twice, &[]).unwrap_err().to_string();
+    let error = Genesis::dev("dev", 5, validator, twice, &[], None).unwrap_err().to_string();
     assert!(error.starts_with("accounts[10].address: "), "{error}");
 }
 

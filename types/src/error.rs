@@ -56,14 +56,13 @@ pub enum Code {
     ForkUnknown,
     ParamBounds,
     PoolFull,
-    Evicted,
     SenderLimit,
     ClockSkew,
 }
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 45] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -107,7 +106,6 @@ impl Code {
         Self::ForkUnknown,
         Self::ParamBounds,
         Self::PoolFull,
-        Self::Evicted,
         Self::SenderLimit,
         Self::ClockSkew,
     ];
@@ -169,7 +167,6 @@ impl Code {
             Self::ForkUnknown => ("FORK_UNKNOWN", "Unknown fork"),
             Self::ParamBounds => ("PARAM_BOUNDS", "Parameter out of bounds"),
             Self::PoolFull => ("POOL_FULL", "Pool full"),
-            Self::Evicted => ("EVICTED", "Evicted"),
             Self::SenderLimit => ("SENDER_LIMIT", "Sender limit"),
             Self::ClockSkew => ("CLOCK_SKEW", "Clock skew"),
         }
@@ -206,7 +203,6 @@ impl Code {
                 | Self::ValidatorSetLimit
                 | Self::VoteLimit
                 | Self::PoolFull
-                | Self::Evicted
                 | Self::SenderLimit
                 | Self::ClockSkew
         )
@@ -263,7 +259,6 @@ impl Code {
             | Self::ForkUnknown
             | Self::ParamBounds
             | Self::PoolFull
-            | Self::Evicted
             | Self::SenderLimit => false,
         }
     }

@@ -85,11 +85,14 @@ pub(super) struct DevArgs {
     #[arg(long, requires = "data_dir")]
     reset: bool,
     /// Begin with this genesis file; its validator must be the key in the data folder
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "mnemonic_file", "fund", "param", "block_time"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "mnemonic_file", "fund", "param", "v7", "block_time"])]
     genesis: Option<PathBuf>,
     /// Set a parameter of genesis
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
+    /// From which block on the rules of v7 hold: fees, bonds and votes on rules
+    #[arg(long, value_name = "HEIGHT")]
+    v7: Option<u64>,
     /// What is logged, as `level` or `target=level,…` [default: warn]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
@@ -297,7 +300,7 @@ fn check_flags(args: &DevArgs, home: &Home, is_new: bool) -> Result<(), CliError
     if !is_new && has_genesis_flags(args) {
         return Err(CliError::Usage(format!(
             "{directory} holds a chain already: --accounts, --mnemonic, --mnemonic-file, --fund, \
-             --param, --block-time and --genesis are for a new one (or add --reset)"
+             --param, --v7, --block-time and --genesis are for a new one (or add --reset)"
         )));
     }
     let holds_chain = home.genesis().exists() || home.consensus().exists();
@@ -332,6 +335,7 @@ const fn has_genesis_flags(args: &DevArgs) -> bool {
         || args.mnemonic_file.is_some()
         || !args.fund.is_empty()
         || !args.param.is_empty()
+        || args.v7.is_some()
         || args.block_time.is_some()
         || args.genesis.is_some()
 }
@@ -366,7 +370,7 @@ fn new_genesis(
     let block_time = args.block_time.unwrap_or(BLOCK_TIME_MS);
     let mut params = vec![format!("minBlockIntervalMs={block_time}")];
     params.extend(args.param.iter().cloned());
-    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params)
+    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params, args.v7)
         .map_err(|error| CliError::Usage(error.to_string()))
 }
 

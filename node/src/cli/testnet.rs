@@ -72,6 +72,9 @@ pub(super) struct TestnetArgs {
     /// Set a parameter of genesis
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
+    /// From which block on the rules of v7 hold: fees, bonds and votes on rules
+    #[arg(long, value_name = "HEIGHT")]
+    v7: Option<u64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -192,7 +195,7 @@ fn make_genesis(
         validators: validators.collect(),
         accounts: accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect(),
         // Operators can replace a validator whose key or disk is lost.
-        forks: state::Forks { validator_vote: Some(0), ..state::Forks::default() },
+        forks: state::Forks { validator_vote: Some(0), v7: args.v7, ..state::Forks::default() },
         params,
     };
     Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))

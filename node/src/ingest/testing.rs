@@ -63,7 +63,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let accounts = (0..SENDERS).map(|number| (key(number).address(), Amount::new(1_000_000)));
         let validator = Keypair::from_seed(&[255; 32]).public_key();
-        let genesis = Genesis::dev("test", 1, validator, accounts.collect(), &[]).unwrap();
+        let genesis = Genesis::dev("test", 1, validator, accounts.collect(), &[], None).unwrap();
         let store = Store::open(&folder.path().join("database"), Options::default()).unwrap();
         let spec = chain_spec(&genesis).unwrap();
         let chain = Arc::new(Chain::open(store, spec, &genesis.state()).unwrap());

@@ -18,10 +18,16 @@ use super::scene::{FUNDS, Scene};
 pub(super) const CODES: &[Code] = &[Code::ForkNotActive];
 
 const V6_HEIGHT: u64 = 1_000_000;
-const VALIDATOR: [u8; 32] = [1; 32];
+/// The seed of the validator's key.
+pub(super) const VALIDATOR: [u8; 32] = [1; 32];
 
 /// Puts a key and a genesis with a late fork into a folder, in which `ombra dev` goes on.
 pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
+    chain_with(folder, "before-the-fork", Forks { v6: V6_HEIGHT, ..Forks::default() })
+}
+
+/// Puts a key and a genesis with these forks into a folder, in which `ombra dev` goes on.
+pub(super) fn chain_with(folder: &Path, chain_id: &str, forks: Forks) -> anyhow::Result<()> {
     fs::create_dir_all(folder.join("keys"))?;
     let key = folder.join("keys/validator.key");
     let mut key = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
@@ -29,11 +35,11 @@ pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
     let validator = Keypair::from_seed(&VALIDATOR).public_key();
     let funded = keys(10)?.iter().map(|key| (key.address(), Amount::new(FUNDS))).collect();
     let genesis = Genesis::new(Spec {
-        chain_id: "before-the-fork".to_owned(),
+        chain_id: chain_id.to_owned(),
         genesis_time: 1_700_000_000_000,
         validators: vec![Validator { public_key: validator, power: 1, name: None }],
         accounts: funded,
-        forks: Forks { v6: V6_HEIGHT, ..Forks::default() },
+        forks,
         params: Params { min_block_interval_ms: 50, ..Params::default() },
     })?;
     fs::write(folder.join("genesis.json"), genesis.to_file())?;

@@ -11,6 +11,7 @@ mod pool;
 mod runs;
 mod scene;
 mod texts;
+mod v7;
 mod validators;
 
 use std::collections::BTreeSet;
@@ -19,8 +20,15 @@ use types::Code;
 
 pub(crate) use fork::before_the_fork;
 
-const GROUPS: [&[Code]; 6] =
-    [texts::CODES, fork::CODES, runs::CODES, blobs::CODES, pool::CODES, validators::CODES];
+const GROUPS: [&[Code]; 7] = [
+    texts::CODES,
+    fork::CODES,
+    runs::CODES,
+    blobs::CODES,
+    pool::CODES,
+    validators::CODES,
+    v7::CODES,
+];
 
 #[test]
 fn every_code_of_the_protocol_is_provoked() {

@@ -24,6 +24,8 @@ pub(super) struct Scene {
     actors: Vec<Actor>,
     /// Sends what is right, between what is wrong.
     bystander: Actor,
+    /// Whether what is right burns money, too.
+    is_priced: bool,
 }
 
 impl Scene {
@@ -46,7 +48,18 @@ impl Scene {
         let connection = Connection::open(node.rpc)?;
         let mut actors: Vec<Actor> = keys(ACCOUNTS)?.into_iter().map(Actor::new).collect();
         let bystander = actors.pop().expect("there are accounts");
-        Ok(Self { node, connection, actors, bystander })
+        Ok(Self { node, connection, actors, bystander, is_priced: false })
+    }
+
+    /// The same chain, on which every transaction costs its place in a block.
+    pub(super) const fn priced(mut self) -> Self {
+        self.is_priced = true;
+        self
+    }
+
+    /// The same after the node was started again.
+    pub(super) fn reconnected(self) -> anyhow::Result<Self> {
+        Ok(Self { connection: Connection::open(self.node.rpc)?, ..self })
     }
 
     /// A funded account that has sent nothing yet, from 0.
@@ -170,7 +183,11 @@ impl Scene {
             "account": self.call("ombra_getAccount", &json!([sender]))?,
             "waiting": self.call("txpool_contentFrom", &json!([sender]))?,
             "pool": pool,
-            "supply": self.call("ombra_getSupply", &json!([]))?,
+            "supply": if self.is_priced {
+                Value::Null
+            } else {
+                self.call("ombra_getSupply", &json!([]))?
+            },
         }))
     }
 

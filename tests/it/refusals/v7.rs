@@ -1,0 +1,233 @@
+//! What fork v7 refuses: bids, votes on rules, protected runs and bonds.
+
+use std::slice::from_ref;
+
+use serde_json::json;
+use state::Forks;
+use tests::actor::{Actor, conversation};
+use tests::node::{DevOptions, wait_for};
+use tests::workload::envelope;
+use types::build::{Envelope, build_tx};
+use types::tx::{AgentRefuse, ForkVote, MinerBond, MinerUnbond, ParamVote, Protection};
+use types::{Amount, Bid, Body, Code, Hash, Keypair, Late};
+
+use super::case::{Case, begins, case, case_of_text};
+use super::fork::{VALIDATOR, chain_with};
+use super::scene::{Scene, assert_provoked};
+
+pub(super) const CODES: &[Code] = &[
+    Code::Malformed,
+    Code::InvalidField,
+    Code::FeeAboveMax,
+    Code::InsufficientBalance,
+    Code::MinerNotAllowed,
+    Code::BondTooSmall,
+    Code::RefuseClosed,
+    Code::ForkUnknown,
+    Code::ParamBounds,
+];
+
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+
+fn scene(folder: &std::path::Path) -> anyhow::Result<Scene> {
+    chain_with(folder, "from-v7-on", V7)?;
+    let data_dir = Some(folder.to_owned());
+    Ok(Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced())
+}
+
+fn fork_vote(fork: &str, height: u64) -> Body {
+    Body::ForkVote(ForkVote { fork: fork.to_owned(), height })
+}
+
+fn param_vote(name: &str, value: u64) -> Body {
+    Body::ParamVote(ParamVote { name: name.to_owned(), value, height: 100_000 })
+}
+
+/// A turn with these members of a bid, signed.
+fn bidding(actor: &Actor, members: &str) -> String {
+    let payload = types::build::Unsigned::build(
+        &Body::ChatTurn(tests::actor::turn("hello")),
+        &actor.address().to_string(),
+        &actor.key.public_key(),
+        &envelope(actor.nonce),
+    );
+    let payload =
+        payload.payload().replace(r#","publicKey""#, &format!(r#"{members},"publicKey""#));
+    let hash = Hash::digest(payload.as_bytes());
+    let signature = actor.key.sign(hash.to_string().as_bytes());
+    types::transaction::seal(&payload, &hash, &signature)
+}
+
+/// A request that only `miner` may claim, whose reward is held.
+fn protected(submitter: &Actor, miner: &Actor) -> Body {
+    let mut request = submitter.request("protect me", 1_000, 3);
+    request.conversation_id = conversation();
+    request.protection = Late::from(Protection {
+        miners: Some(vec![miner.address().into()]),
+        claim_bond: Some(Amount::new(100_000)),
+        max_tokens_per_step: None,
+        refuse_ms: Some(600_000),
+    });
+    Body::AgentRequest(request)
+}
+
+#[test]
+fn what_is_wrong_from_v7_on_is_told_and_changes_nothing() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut scene = self::scene(folder.path())?;
+    let [mut alice, miner, other] = [0, 1, 2].map(|index| scene.actor(index));
+    let validator = Actor::new(Keypair::from_seed(&VALIDATOR));
+    let poor = Actor::new(Keypair::from_seed(&[77; 32]));
+    let request = protected(&alice, &miner);
+    let run = request.agent_run_id().expect("a request is about a run");
+    let text = alice.sign(&request);
+    scene.include(&[text])?;
+    let cases = cases(&Actors { alice, miner, other, validator, poor }, run);
+    assert_provoked(CODES, &cases);
+    scene.refuse_in_every_way(&cases)?;
+    scene.node.stop()
+}
+
+struct Actors {
+    /// Has asked for a protected run.
+    alice: Actor,
+    /// The only one who may claim it; has no bond.
+    miner: Actor,
+    other: Actor,
+    validator: Actor,
+    /// Has no money.
+    poor: Actor,
+}
+
+fn cases(actors: &Actors, run: Hash) -> Vec<Case> {
+    let Actors { alice, miner, other, validator, poor } = actors;
+    let unbond = Body::MinerUnbond(MinerUnbond { amount: Amount::new(1) });
+    let mut cases = bids(alice, poor);
+    cases.extend(votes(validator));
+    cases.extend([
+        case(Code::MinerNotAllowed, other, &Body::AgentClaim(other.claim(run)))
+            .says("minerAddress", other.address(), "one of the 1 miners that the submitter named")
+            .with("agentRunId", run),
+        case(Code::BondTooSmall, miner, &Body::AgentClaim(miner.claim(run)))
+            .says("claimBond", 100_000, "at most 0, the part of the bond that is not locked")
+            .with("bonded", 0)
+            .with("locked", 0),
+        case(Code::BondTooSmall, other, &unbond)
+            .says("amount", 1, "at most 0, the part of the bond that is not locked")
+            .with("bonded", 0)
+            .with("locked", 0),
+        case(Code::RefuseClosed, alice, &Body::AgentRefuse(AgentRefuse { agent_run_id: run }))
+            .says("status", "pending", "a run that has ended and whose reward is held")
+            .with("agentRunId", run),
+        case(Code::InvalidField, other, &Body::MinerBond(MinerBond { amount: Amount::ZERO })).says(
+            "amount",
+            0,
+            "more than 0",
+        ),
+    ]);
+    cases
+}
+
+fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
+    let text = |members| bidding(alice, members);
+    let from = alice.address();
+    let memo = format!(r#","memo":"{}""#, "x".repeat(300));
+    let transfer = {
+        let bid = Bid { max_base_fee: None, tip: Some(Amount::new(5)) };
+        let envelope = Envelope { bid, ..envelope(alice.nonce) };
+        build_tx(&alice.key, &tests::actor::transfer(from, 1), &envelope)
+    };
+    vec![
+        case_of_text(Code::Malformed, from, text(r#","tip":5"#))
+            .says("tip", "a number", "a string")
+            .with("since", "v7"),
+        case_of_text(Code::InvalidField, from, text(&memo))
+            .says(
+                "transaction",
+                "310 bytes of members that CHAT_TURN does not have",
+                "at most 256 bytes",
+            )
+            .with("since", "v7"),
+        case_of_text(Code::InvalidField, from, transfer)
+            .says("tip", 5, "no tip, because the member fee is the tip of a TRANSFER")
+            .with("since", "v7"),
+        case_of_text(Code::FeeAboveMax, from, text(r#","maxBaseFee":"9""#))
+            .says("maxBaseFee", 9, "at least 10, the base fee")
+            .with("baseFee", 10),
+        case(Code::InsufficientBalance, poor, &tests::actor::transfer(from, 0))
+            .says("amount", begins(""), "at most 0")
+            .with_some("needed")
+            .with("available", 0)
+            .with_some("inclusionFee")
+            .with("tip", 0),
+    ]
+}
+
+fn votes(validator: &Actor) -> Vec<Case> {
+    let expected = "a fork from v8 to v99";
+    vec![
+        case(Code::ForkUnknown, validator, &fork_vote("v7", 200_000)).says("fork", "v7", expected),
+        case(Code::ForkUnknown, validator, &fork_vote("summer", 200_000))
+            .says("fork", "summer", expected),
+        case(Code::InvalidField, validator, &fork_vote("v8", 5))
+            .says("height", 5, begins("100"))
+            .with("since", "v7"),
+        case(Code::ParamBounds, validator, &param_vote("maxBlockBytes", 1)).says(
+            "name",
+            "maxBlockBytes",
+            begins("one of baseFeeFloor, "),
+        ),
+        case(Code::ParamBounds, validator, &param_vote("baseFeeFloor", 0)).says(
+            "value",
+            0,
+            "1 to 1000000 for baseFeeFloor",
+        ),
+    ]
+}
+
+/// The record of the run, once it fits.
+fn run_until(
+    scene: &Scene,
+    run: Hash,
+    fits: impl Fn(&serde_json::Value) -> bool,
+) -> anyhow::Result<serde_json::Value> {
+    wait_for("the run to be as expected", || {
+        let record = scene.node.call("ombra_getAgentRun", &json!([run]))?;
+        Ok(fits(&record).then_some(record))
+    })
+}
+
+#[test]
+fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut scene = self::scene(folder.path())?;
+    let [mut alice, mut miner] = [0, 1].map(|index| scene.actor(index));
+    let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(1_000_000) }));
+    scene.include(from_ref(&bond))?;
+    let request = protected(&alice, &miner);
+    let run = request.agent_run_id().expect("a request is about a run");
+    let texts = [alice.sign(&request), miner.sign(&Body::AgentClaim(miner.claim(run)))];
+    scene.include(&texts)?;
+    let texts = [
+        miner.sign(&tests::actor::step(run, 0, 300)),
+        miner.sign(&Body::AgentFinish(tests::actor::finish(run, 300, [300, 600, 100]))),
+    ];
+    scene.include(&texts)?;
+    let held = run_until(&scene, run, |record| record["heldUntil"].is_u64())?;
+    assert_eq!(
+        json!(["completed", "100000", "miner"]),
+        json!([held["status"], held["lockedBond"], held["endedBy"]])
+    );
+    scene.node.kill_and_restart()?;
+    let mut scene = scene.reconnected()?;
+    let supply = scene.call("ombra_getSupply", &json!([]))?;
+    assert_eq!(json!(["300", "1000000"]), json!([supply["escrowed"], supply["bonded"]]));
+    let refuse = alice.sign(&Body::AgentRefuse(AgentRefuse { agent_run_id: run }));
+    scene.include(from_ref(&refuse))?;
+    let refused = run_until(&scene, run, |record| record["refused"] == true)?;
+    assert!(refused["heldUntil"].is_null(), "{refused}");
+    let supply = scene.call("ombra_getSupply", &json!([]))?;
+    let left = 1_000_000 - 300 - 10_000;
+    assert_eq!(json!(["0", left.to_string()]), json!([supply["escrowed"], supply["bonded"]]));
+    scene.node.stop()
+}
