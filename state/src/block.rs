@@ -391,7 +391,7 @@ impl Execution {
         let params = &self.rules.params;
         let Place { height, timestamp, .. } = self.place;
         self.draft.begin_end_of_block();
-        let mut end = sweep(&mut self.draft, params, timestamp)?;
+        let mut end = sweep(&mut self.draft, &self.rules, timestamp)?;
         clear_remains(&mut self.draft)?;
         end.extend(validators::end_block(&mut self.draft, height, timestamp)?);
         end.extend(rule_votes::end_block(&mut self.draft, &self.rules, height)?);
