@@ -9,7 +9,7 @@ use types::{Account, Address, Amount, CheckedTx, Hash, Run};
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
-use crate::execute::{check, check_funds, execute_charged};
+use crate::execute::{check, check_funds, execute_if};
 use crate::fees::Price;
 use crate::ledger;
 use crate::rules::Rules;
@@ -153,8 +153,8 @@ impl PendingState {
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
         let ctx = context(&self.rules, self.height);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        let charge = match execute_charged(tx, draft, &ctx) {
-            Ok((_, charge)) => charge,
+        let charge = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
+            Ok(done) => done.charge,
             Err(error) => {
                 // A refusal has written nothing; a fault may have come in the middle.
                 draft.undo_written();

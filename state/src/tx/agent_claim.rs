@@ -13,6 +13,7 @@ use crate::error::{StorageError, TxError};
 use crate::runs;
 use crate::tables::RunsByMiner;
 use crate::view::Read;
+use crate::work;
 
 /// The run as it was, and who takes it.
 pub(crate) struct Plan {
@@ -38,6 +39,10 @@ impl Kind for AgentClaim {
                 .into());
         }
         Ok(Plan { run, miner })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(6))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -14,6 +14,7 @@ use crate::error::{StorageError, TxError};
 use crate::runs;
 use crate::settlement::{Totals, settlement};
 use crate::view::Read;
+use crate::work;
 
 /// The run as it was, and how it ends.
 pub(crate) struct Plan {
@@ -43,6 +44,10 @@ impl Kind for AgentFinish {
             Rejection::invalid("status", &self.status, "a status in which a run ends")
         })?;
         Ok(Plan { run, miner: tx.from(), status, settlement: totals.settlement })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(6))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -14,7 +14,7 @@ use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::tables::{Deadlines, Runs, RunsByConversation, RunsByStatus, RunsBySubmitter};
 use crate::view::{self, Read};
-use crate::{ledger, runs};
+use crate::{ledger, runs, work};
 
 /// The run to be created.
 pub(crate) struct Plan {
@@ -55,6 +55,10 @@ impl Kind for AgentRequest {
             max_fee: self.max_fee,
             max_steps: self.max_steps,
         })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(8)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
