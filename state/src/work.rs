@@ -1,5 +1,5 @@
-//! What a transaction makes a node do, in units of about a microsecond of one core (docs/protocol.md,
-//! the section on work). From v7 on a block may take `maxBlockWork` of them.
+//! What a transaction makes a node do, in units of about a microsecond of one core (docs/protocol.md
+//! section 16). From v7 on a block may take `maxBlockWork` of them.
 //!
 //! ```text
 //! work = TRANSACTION + payload in KiB × PAYLOAD_KIB + what the kind says: rows × ROW, and its own
