@@ -12,16 +12,17 @@ use crate::bonds;
 use crate::chain::{Chain, Context};
 use crate::draft::{Changes, Draft};
 use crate::error::{StorageError, TxError};
-use crate::execute::execute_charged;
+use crate::execute::execute_if;
 use crate::fees::{Price, Used, next_base_fee};
 use crate::ledger::{self, OVERFLOW};
 use crate::rule_votes;
 use crate::rules::{self, Rules};
 use crate::sweep::{clear_remains, sweep};
 use crate::tables::{FeeRow, Fees};
-use crate::tx::envelope::Charge;
+use crate::tx::envelope::{Charge, Done};
 use crate::validators;
 use crate::view::Read;
+use crate::work;
 
 /// The end of the chain, on which the next block stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +78,14 @@ pub enum BlockError {
         /// `maxBlockBytes`.
         max: u64,
     },
+    /// The transactions take more work than a block may.
+    #[error("transaction {position} takes the block beyond {max} units of work")]
+    TooMuchWork {
+        /// The place of the first one that has no room, from 0.
+        position: u32,
+        /// `maxBlockWork`.
+        max: u64,
+    },
     /// A transaction is not valid at its place.
     #[error("transaction {position}: {rejection}")]
     Transaction {
@@ -90,15 +99,35 @@ pub enum BlockError {
     Storage(#[from] StorageError),
 }
 
+/// What a block has so much of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resource {
+    /// Bytes of payloads and signatures, as `maxBlockBytes` says.
+    Bytes,
+    /// Units of work, as `maxBlockWork` says, from v7 on.
+    Work,
+}
+
+impl std::fmt::Display for Resource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bytes => "bytes",
+            Self::Work => "units of work",
+        })
+    }
+}
+
 /// Why a transaction does not come into the block that is being built.
 #[derive(Debug, thiserror::Error)]
 pub enum PushError {
     /// The block has no room for it; a smaller one may fit.
-    #[error("the block has room for {room} more bytes, the transaction has {bytes}")]
+    #[error("the block has room for {room} more {resource}, the transaction takes {needed}")]
     Full {
-        /// Bytes of its payload and signature.
-        bytes: u64,
-        /// What is left of `maxBlockBytes`.
+        /// What there is too little of.
+        resource: Resource,
+        /// How much of it the transaction takes; of work at least so much.
+        needed: u64,
+        /// What is left of it.
         room: u64,
     },
     /// It is not valid at this place.
@@ -107,6 +136,15 @@ pub enum PushError {
     /// Our fault.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl From<TxError> for PushError {
+    fn from(error: TxError) -> Self {
+        match error {
+            TxError::Rejected(rejection) => Self::Rejected(rejection),
+            TxError::Storage(fault) => Self::Storage(fault),
+        }
+    }
 }
 
 /// Makes a block out of transactions that are tried one after the other.
@@ -140,7 +178,7 @@ impl BlockBuilder {
     /// Executes a transaction as the block's next one. One that is refused changes nothing.
     ///
     /// # Errors
-    /// [`PushError::Full`] if it is too large for the rest of the block, [`PushError::Rejected`]
+    /// [`PushError::Full`] if it is too much for the rest of the block, [`PushError::Rejected`]
     /// if it is not valid here.
     pub fn push(&mut self, tx: &CheckedTx) -> Result<(), PushError> {
         self.execution.push(tx)
@@ -168,6 +206,12 @@ impl BlockBuilder {
     #[must_use]
     pub fn room(&self) -> u64 {
         self.execution.room()
+    }
+
+    /// What is left of `maxBlockWork`; nothing is counted before v7.
+    #[must_use]
+    pub fn work_room(&self) -> u64 {
+        self.execution.work_room()
     }
 
     /// Sweeps, pays the reward and writes the header.
@@ -216,10 +260,16 @@ pub fn execute_block(
     if bytes > max {
         return Err(BlockError::TooLarge { bytes, max });
     }
+    let max_work = execution.rules.params.max_block_work;
     for tx in &transactions {
         let position = execution.position();
         execution.push(tx).map_err(|error| match error {
-            PushError::Full { .. } => BlockError::TooLarge { bytes, max },
+            PushError::Full { resource: Resource::Bytes, .. } => {
+                BlockError::TooLarge { bytes, max }
+            }
+            PushError::Full { resource: Resource::Work, .. } => {
+                BlockError::TooMuchWork { position, max: max_work }
+            }
             PushError::Rejected(rejection) => BlockError::Transaction { position, rejection },
             PushError::Storage(fault) => BlockError::Storage(fault),
         })?;
@@ -353,21 +403,39 @@ impl Execution {
         u64::from(self.chain.params.max_block_bytes).saturating_sub(self.used.bytes)
     }
 
+    fn work_room(&self) -> u64 {
+        self.rules.params.max_block_work.saturating_sub(self.used.work)
+    }
+
+    /// How a block counts the work of a transaction: not before v7, and as no more than the whole budget,
+    /// so that there is a place for every transaction in a block without others.
+    fn counting(&self) -> impl Fn(u64) -> u64 + Copy + use<> {
+        let max = if self.rules.is_v7() { self.rules.params.max_block_work } else { 0 };
+        move |work| work.min(max)
+    }
+
     fn push(&mut self, tx: &CheckedTx) -> Result<(), PushError> {
+        let full = |resource, needed, room| Err(PushError::Full { resource, needed, room });
         let (bytes, room) = (content_bytes(tx), self.room());
         if bytes > room {
-            return Err(PushError::Full { bytes, room });
+            return full(Resource::Bytes, bytes, room);
         }
+        let room = self.work_room();
+        if room == 0 {
+            return full(Resource::Work, work::TRANSACTION, room);
+        }
+        let counting = self.counting();
+        let fits = |work| {
+            let needed = counting(work);
+            if needed > room { full(Resource::Work, needed, room) } else { Ok(()) }
+        };
         let Place { height, timestamp, proposer } = self.place;
         let position = self.position();
         let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
-        let (event, charge) =
-            execute_charged(tx, &mut self.draft, &ctx).map_err(|error| match error {
-                TxError::Rejected(rejection) => PushError::Rejected(rejection),
-                TxError::Storage(fault) => PushError::Storage(fault),
-            })?;
+        let Done { event, charge, work } = execute_if(tx, &mut self.draft, &ctx, fits)?;
         self.paid.count(&charge)?;
         self.used.bytes = self.used.bytes.saturating_add(bytes);
+        self.used.work = self.used.work.saturating_add(counting(work));
         self.transactions.push(tx.clone());
         self.events.push(TxEvent { position, event });
         Ok(())

@@ -8,7 +8,7 @@ use types::{CheckedTx, Event, for_kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::TxError;
-use crate::tx::envelope::{self, Charge};
+use crate::tx::envelope::{self, Done};
 use crate::view::Read;
 
 /// Checks a transaction against a state, in the order of docs/protocol.md section 9.
@@ -34,14 +34,15 @@ pub fn check_funds(tx: &CheckedTx, state: &dyn Read, ctx: &Context<'_>) -> Resul
 /// # Errors
 /// [`TxError::Rejected`] with the first rule that it breaks, or a fault of the storage.
 pub fn execute(tx: &CheckedTx, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, TxError> {
-    execute_charged(tx, draft, ctx).map(|(event, _)| event)
+    execute_if(tx, draft, ctx, |_| Ok(())).map(|done: Done| done.event)
 }
 
-/// [`execute`], which also answers what the transaction paid for its place.
-pub(crate) fn execute_charged(
+/// [`execute`], if `fits` has room for the transaction's work. Answers also what it paid for its place.
+pub(crate) fn execute_if<E: From<TxError>>(
     tx: &CheckedTx,
     draft: &mut Draft,
     ctx: &Context<'_>,
-) -> Result<(Event, Charge), TxError> {
-    for_kind!(tx.body(), kind => envelope::execute(kind, tx, draft, ctx))
+    fits: impl FnOnce(u64) -> Result<(), E>,
+) -> Result<Done, E> {
+    for_kind!(tx.body(), kind => envelope::execute(kind, tx, draft, ctx, fits))
 }

@@ -35,9 +35,10 @@ pub mod tables;
 mod tx;
 pub mod validators;
 pub mod view;
+pub mod work;
 
 pub use block::{
-    BlockBuilder, BlockError, Executed, Parent, PushError, check_clock, execute_block,
+    BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, execute_block,
 };
 pub use chain::{Chain, Context};
 pub use draft::{Changes, Draft};

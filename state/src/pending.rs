@@ -10,7 +10,7 @@ use crate::bonds;
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
-use crate::execute::{check, check_funds, execute_charged};
+use crate::execute::{check, check_funds, execute_if};
 use crate::fees::Price;
 use crate::ledger;
 use crate::rules::Rules;
@@ -154,8 +154,8 @@ impl PendingState {
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
         let ctx = context(&self.rules, self.height);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        let charge = match execute_charged(tx, draft, &ctx) {
-            Ok((_, charge)) => charge,
+        let charge = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
+            Ok(done) => done.charge,
             Err(error) => {
                 // A refusal has written nothing; a fault may have come in the middle.
                 draft.undo_written();

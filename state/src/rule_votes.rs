@@ -21,7 +21,7 @@ use crate::params::{Changeable, conflict};
 use crate::rules::{self, Rules, V7};
 use crate::tables::{ForkRows, NextValue, ParamRow, ParamRows, RuleVote, RuleVotes};
 use crate::validators;
-use crate::view::{self, Range, Read};
+use crate::view::{self, Range, Read, Row};
 
 /// What a vote is about: its text is the last part of the vote's key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -95,7 +95,7 @@ pub(crate) fn check_height(
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
-pub fn votes(state: &dyn Read) -> Result<Vec<((Address, String), RuleVote)>, StorageError> {
+pub fn votes(state: &dyn Read) -> Result<Vec<Row<RuleVotes>>, StorageError> {
     view::scan::<RuleVotes>(state, Range { from: &[], to: None, limit: usize::MAX })
 }
 
@@ -190,8 +190,9 @@ fn fix(
             if conflict_with(&decided, param, value).is_some() {
                 return Ok(None);
             }
-            let now =
-                draft.get::<ParamRows>(name)?.map_or(param.get(&rules.params), |row| row.value);
+            let now = draft
+                .get::<ParamRows>(name)?
+                .map_or_else(|| param.get(&rules.params), |row| row.value);
             let next = Some(NextValue { value, height: from });
             draft.put::<ParamRows>(name, &ParamRow { value: now, next });
             Ok(Some(Event::ParamFixed { name: name.clone(), value, height: from }))

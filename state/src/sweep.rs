@@ -3,6 +3,8 @@
 //! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
 //! little.
 
+use std::cmp::Ordering;
+
 use types::{Address, Amount, Ender, Event, Hash, Params, Run, RunStatus};
 
 use crate::draft::Draft;
@@ -31,7 +33,9 @@ pub fn is_due(state: &dyn Read, timestamp: u64) -> Result<bool, StorageError> {
     Ok(next_deadline(state)?.is_some_and(|deadline| deadline < timestamp))
 }
 
-/// Acts on the deadlines before `timestamp` in order of (deadline, id), as many as a block may.
+/// Acts on the deadlines before `timestamp` in order of (deadline, id), as many as a block may. From v7
+/// on it may so many of runs, so many of blobs and so many of what was taken out of bonds, so that none
+/// waits for another: before, whoever left blobs unfinished kept the escrows of others.
 pub(crate) fn sweep(
     draft: &mut Draft,
     rules: &Rules,
@@ -39,11 +43,18 @@ pub(crate) fn sweep(
 ) -> Result<Vec<Event>, StorageError> {
     let params = &rules.params;
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
-    let end = timestamp.to_bytes();
-    let range = Range { from: &[], to: Some(&end), limit };
-    view::scan::<Deadlines>(draft, range)?
-        .into_iter()
-        .map(|((deadline, kind, id), ())| {
+    let due = if rules.is_v7() {
+        let mut due = due_of(draft, Deadlines::RUN, timestamp, limit)?;
+        due.extend(due_of(draft, Deadlines::BLOB, timestamp, limit)?);
+        due.extend(due_of(draft, Deadlines::UNBONDING, timestamp, limit)?);
+        due
+    } else {
+        let end = timestamp.to_bytes();
+        let rows = view::scan::<Deadlines>(draft, Range { from: &[], to: Some(&end), limit })?;
+        rows.into_iter().map(|(deadline, ())| deadline).collect()
+    };
+    due.into_iter()
+        .map(|(deadline, kind, id)| {
             if kind == Deadlines::BLOB {
                 return drop_blob(draft, deadline, id);
             }
@@ -60,6 +71,49 @@ pub(crate) fn sweep(
         })
         .collect()
 }
+
+/// How many rows are read at a time while one kind is looked for among both.
+const PAGE: usize = 64;
+/// How many rows a block reads at most while it looks for one kind: a few tens of milliseconds.
+const LOOKED_AT_MAX: usize = 32_768;
+
+/// The first deadlines of a kind before `timestamp`. Rows of the other kind with the same deadline are
+/// passed over in one step: a block makes many of the same deadline.
+fn due_of(
+    state: &dyn Read,
+    kind: u8,
+    timestamp: u64,
+    limit: usize,
+) -> Result<Vec<Deadline>, StorageError> {
+    let end = timestamp.to_bytes();
+    let mut found = Vec::new();
+    let mut from = Vec::new();
+    let mut looked_at = 0_usize;
+    while found.len() < limit && looked_at < LOOKED_AT_MAX {
+        let range = Range { from: &from, to: Some(&end), limit: PAGE };
+        let rows = view::scan::<Deadlines>(state, range)?;
+        looked_at = looked_at.saturating_add(rows.len());
+        let last = rows.last().filter(|_| rows.len() == PAGE).map(|(key, ())| after(key, kind));
+        let of_kind = rows.into_iter().map(|(key, ())| key).filter(|key| key.1 == kind);
+        found.extend(of_kind.take(limit.saturating_sub(found.len())));
+        let Some(next) = last else { break };
+        from = next;
+    }
+    Ok(found)
+}
+
+/// The first key behind a row at which a row of `kind` can stand.
+fn after(row: &Deadline, kind: u8) -> Vec<u8> {
+    let (deadline, of, _) = row;
+    match of.cmp(&kind) {
+        Ordering::Equal => [row.to_bytes(), vec![0]].concat(),
+        Ordering::Less => (*deadline, kind, String::new()).to_bytes(),
+        Ordering::Greater => (deadline.saturating_add(1), kind, String::new()).to_bytes(),
+    }
+}
+
+/// A row of [`Deadlines`].
+type Deadline = (u64, u8, String);
 
 const ORPHAN: StorageError =
     StorageError::Inconsistent { what: "a deadline belongs to nothing that waits" };

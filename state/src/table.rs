@@ -82,6 +82,19 @@ pub fn decode_value<T: Table>(bytes: &[u8]) -> Result<T::Value, StorageError> {
     value.map_err(|source| StorageError::Decode { table, source })
 }
 
+/// What is in a stored value that is bytes, without a copy of them.
+///
+/// # Errors
+/// [`StorageError`] if it is not a value of the table in the version that is written now.
+pub fn bytes_of_value<T: Table<Value = Vec<u8>>>(stored: &[u8]) -> Result<&[u8], StorageError> {
+    const BROKEN: StorageError =
+        StorageError::Inconsistent { what: "stored bytes do not have their stated length" };
+    let (_, rest) = stored.split_first().filter(|(it, _)| **it == T::VERSION).ok_or(BROKEN)?;
+    let (length, bytes) = rest.split_first_chunk::<8>().ok_or(BROKEN)?;
+    let is_whole = u64::try_from(bytes.len()).is_ok_and(|it| it == u64::from_le_bytes(*length));
+    if is_whole { Ok(bytes) } else { Err(BROKEN) }
+}
+
 /// Bytes of a key. Fixed-width parts keep their order; a text can only be the last part.
 pub trait Key: Sized {
     /// Appends the key's bytes.
@@ -259,5 +272,23 @@ impl PartialOrd for TableId {
 impl Ord for TableId {
     fn cmp(&self, other: &Self) -> Ordering {
         self.number.cmp(&other.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::BlobChunks;
+
+    #[test]
+    fn bytes_are_read_in_place_as_they_are_decoded() {
+        for bytes in [vec![], vec![7], vec![1; 700]] {
+            let mut stored = encode_value::<BlobChunks>(&bytes);
+            assert_eq!(bytes_of_value::<BlobChunks>(&stored).unwrap(), bytes);
+            assert_eq!(decode_value::<BlobChunks>(&stored).unwrap(), bytes);
+            stored.push(0);
+            assert!(bytes_of_value::<BlobChunks>(&stored).is_err());
+            assert!(bytes_of_value::<BlobChunks>(&stored[..5]).is_err());
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::view::Read;
-use crate::{runs, settlement};
+use crate::{runs, settlement, work};
 
 /// The run as it was.
 pub(crate) struct Plan {
@@ -25,6 +25,10 @@ impl Kind for AgentCancel {
         runs::require_pending(&run)?;
         runs::require_submitter(&run, tx.from())?;
         Ok(Plan { run })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(4))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -13,7 +13,7 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::tables::RunsByMiner;
 use crate::view::Read;
-use crate::{bonds, runs};
+use crate::{bonds, runs, work};
 
 /// The run as it was, and who takes it.
 pub(crate) struct Plan {
@@ -42,6 +42,10 @@ impl Kind for AgentClaim {
             check_protection(state, &run, protection, miner)?;
         }
         Ok(Plan { run, miner })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(6))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

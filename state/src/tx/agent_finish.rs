@@ -15,7 +15,7 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::settlement::{Totals, settlement};
 use crate::view::Read;
-use crate::{bonds, runs};
+use crate::{bonds, runs, work};
 
 /// The run as it was, and how it ends.
 pub(crate) struct Plan {
@@ -45,6 +45,10 @@ impl Kind for AgentFinish {
             Rejection::invalid("status", &self.status, "a status in which a run ends")
         })?;
         Ok(Plan { run, miner: tx.from(), status, settlement: totals.settlement })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(6))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

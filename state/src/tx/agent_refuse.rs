@@ -12,7 +12,7 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::view::Read;
-use crate::{bonds, ledger, runs};
+use crate::{bonds, ledger, runs, work};
 
 /// The run as it was, and what refusing burns of the submitter's balance.
 pub(crate) struct Plan {
@@ -22,6 +22,11 @@ pub(crate) struct Plan {
 
 impl Kind for AgentRefuse {
     type Plan = Plan;
+
+    fn work(plan: &Plan) -> u64 {
+        // The run, the supply, the figures of both sides, and the bond at the end of the block.
+        work::run(&plan.run).saturating_add(work::rows(4))
+    }
 
     fn cost(&self, _: &Transaction, _: &dyn Read, rules: &Rules) -> Result<Cost, StorageError> {
         Ok(Cost { field: "refuseStake", total: Some(rules.params.refuse_stake) })

@@ -16,7 +16,7 @@ use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::tables::{Deadlines, Runs, RunsByConversation, RunsByStatus, RunsBySubmitter};
 use crate::view::{self, Read};
-use crate::{ledger, runs};
+use crate::{ledger, runs, work};
 
 /// The run to be created.
 pub(crate) struct Plan {
@@ -64,6 +64,10 @@ impl Kind for AgentRequest {
             max_steps: self.max_steps,
             protection: if ctx.rules.is_v7() { protection(self.protection.get()?) } else { None },
         })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(8)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

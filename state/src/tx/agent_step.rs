@@ -16,6 +16,7 @@ use crate::error::{StorageError, TxError};
 use crate::runs;
 use crate::tables::Steps;
 use crate::view::Read;
+use crate::work;
 
 /// The run with the step counted in, and the step.
 pub(crate) struct Plan {
@@ -47,6 +48,10 @@ impl Kind for AgentStep {
         run.steps_digest = extend_digest(&run.steps_digest, &tx.hash());
         let (step_index, output_tokens) = (self.step_index, self.output_tokens);
         Ok(Plan { run, miner: tx.from(), step_index, output_tokens })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::run(&plan.run).saturating_add(work::rows(6))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -13,6 +13,7 @@ use crate::error::{StorageError, TxError};
 use crate::runs;
 use crate::tables::{Blobs, Deadlines};
 use crate::view::Read;
+use crate::work;
 
 /// The blob as it was.
 pub(crate) struct Plan {
@@ -42,6 +43,10 @@ impl Kind for BlobFinalize {
         }
         blobs::require_owner(&blob, tx.from())?;
         Ok(Plan { blob })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(2)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -14,6 +14,7 @@ use crate::rules::Rules;
 use crate::runs;
 use crate::tables::{Blobs, Deadlines};
 use crate::view::{self, Read};
+use crate::work;
 
 /// The blob to be created.
 pub(crate) struct Plan {
@@ -40,6 +41,10 @@ impl Kind for BlobInit {
             return Err(Rejection::new(Code::BlobExists, "blobId", id, "a new id").into());
         }
         Ok(Plan { owner: tx.from(), fee: fee(ctx.rules), body: self.clone() })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(3)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -13,12 +13,14 @@ use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::tables::{ConversationTurns, Runs, TurnPlace, Turns};
 use crate::view::{self, Read};
-use crate::{ledger, runs};
+use crate::{ledger, runs, work};
 
 /// The turn to be recorded.
 pub(crate) struct Plan {
     conversation_id: Hash,
     tx_hash: Hash,
+    /// Rows that it names.
+    references: u64,
 }
 
 impl Kind for ChatTurn {
@@ -37,15 +39,21 @@ impl Kind for ChatTurn {
         let content = self.content_blob_id.iter().map(|id| ("contentBlobId", id));
         let attachments = self.attachments.iter().flatten();
         let attached = attachments.map(|item| ("attachments.blobId", &item.blob_id));
-        blobs::require_final(state, &content.chain(attached).collect::<Vec<_>>())?;
+        let named = content.chain(attached).collect::<Vec<_>>();
+        blobs::require_final(state, &named)?;
         if let Some(parent) = &self.parent_turn_hash {
             check_parent(state, parent, &self.conversation_id)?;
         }
-        Ok(Plan { conversation_id: self.conversation_id, tx_hash: tx.hash() })
+        let references = u64::try_from(named.len()).unwrap_or(u64::MAX);
+        Ok(Plan { conversation_id: self.conversation_id, tx_hash: tx.hash(), references })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        work::rows(plan.references.saturating_add(3))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        let Plan { conversation_id, tx_hash } = plan;
+        let Plan { conversation_id, tx_hash, references: _ } = plan;
         ledger::burn(draft, CHAT_TURN_FEE)?;
         let tx = ctx.location();
         draft.put::<Turns>(&tx_hash, &TurnPlace { conversation_id, tx });

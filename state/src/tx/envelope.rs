@@ -12,7 +12,7 @@ use crate::fees::inclusion_fee;
 use crate::rules::Rules;
 use crate::tables::Accounts;
 use crate::view::{self, Read};
-use crate::{ledger, rule_votes};
+use crate::{ledger, rule_votes, work};
 
 /// A transaction that may be applied to the very state on which it was checked.
 pub(crate) struct Planned<P> {
@@ -21,7 +21,16 @@ pub(crate) struct Planned<P> {
     /// applied, which may credit the same account.
     account: Account,
     charge: Charge,
+    work: u64,
     plan: P,
+}
+
+/// What a transaction did.
+pub(crate) struct Done {
+    pub(crate) event: Event,
+    pub(crate) charge: Charge,
+    /// Units of [`work`].
+    pub(crate) work: u64,
 }
 
 /// What a transaction pays for its place in a block.
@@ -61,7 +70,9 @@ pub(crate) fn check<K: Kind>(
     let cost = kind.cost(tx, state, ctx.rules)?;
     let account = Account { nonce, ..pay(&account, &charge, cost)? };
     let plan = kind.check(tx, state, ctx)?;
-    Ok(Planned { sender, account, charge, plan })
+    let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
+    let work = work::of_any(size).saturating_add(K::work(&plan));
+    Ok(Planned { sender, account, charge, work, plan })
 }
 
 /// Checks that the sender has the money that the transaction costs.
@@ -105,17 +116,19 @@ pub(crate) fn charged_bytes_and_vote<K: Kind>(_: &K, tx: &Transaction) -> (u64, 
     (charged_bytes::<K>(tx), K::IS_VOTE)
 }
 
-/// Checks and applies. A refusal leaves the draft as it was.
-pub(crate) fn execute<K: Kind>(
+/// Checks and applies, if there is room for its work. A refusal leaves the draft as it was.
+pub(crate) fn execute<K: Kind, E: From<TxError>>(
     kind: &K,
     tx: &Transaction,
     draft: &mut Draft,
     ctx: &Context<'_>,
-) -> Result<(Event, Charge), TxError> {
+    fits: impl FnOnce(u64) -> Result<(), E>,
+) -> Result<Done, E> {
     let planned = check(kind, tx, draft, ctx)?;
-    let charge = planned.charge;
-    let event = apply::<K>(planned, draft, ctx)?;
-    Ok((event, charge))
+    let Planned { charge, work, .. } = planned;
+    fits(work)?;
+    let event = apply::<K>(planned, draft, ctx).map_err(TxError::Storage)?;
+    Ok(Done { event, charge, work })
 }
 
 fn apply<K: Kind>(
@@ -123,7 +136,7 @@ fn apply<K: Kind>(
     draft: &mut Draft,
     ctx: &Context<'_>,
 ) -> Result<Event, StorageError> {
-    let Planned { sender, account, charge, plan } = planned;
+    let Planned { sender, account, charge, work: _, plan } = planned;
     draft.put::<Accounts>(&sender, &account);
     ledger::burn(draft, charge.inclusion)?;
     ledger::pay_proposer(draft, ctx, charge.tip)?;

@@ -24,6 +24,7 @@ use crate::rules::Rules;
 use crate::table::{Table, TableId};
 use crate::tables::{self, Accounts};
 use crate::view::{self, Read};
+use crate::work;
 
 /// The height of the made-up fork.
 const V7: u64 = 5;
@@ -75,6 +76,10 @@ impl Kind for AgentRegister {
         Ok(Plan { name: self.name.clone(), owner: tx.from() })
     }
 
+    fn work(_: &Plan) -> u64 {
+        work::rows(2)
+    }
+
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { name, owner } = plan;
         // A real kind has an event of its own.
@@ -115,14 +120,19 @@ fn envelope_of(nonce: u64) -> Transaction {
     Transaction::parse(unsigned.sign(&key()).as_bytes(), &limits).unwrap()
 }
 
+fn rules(chain: &Chain, state: &Arc<Memory>, height: u64) -> Rules {
+    Rules::at(chain, &**state, height).unwrap()
+}
+
 fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<(), Code> {
     let chain = chain();
     let proposer = Address::default();
-    let rules = Rules::at(&chain, &**state, height).unwrap();
+    let rules = rules(&chain, state, height);
     let ctx = Context { rules: &rules, height, timestamp: 77, proposer, position: 0 };
     let mut draft = Draft::new(Arc::<Memory>::clone(state));
     let kind = AgentRegister { name: name.to_owned() };
-    match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx) {
+    let fits = |_| Ok::<_, TxError>(());
+    match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx, fits) {
         Ok(_) => {
             state.apply(&draft.into_changes());
             Ok(())

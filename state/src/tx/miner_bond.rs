@@ -5,12 +5,12 @@ use types::tx::MinerBond;
 use types::{Address, Amount, Event, Transaction};
 
 use super::{Cost, Kind};
-use crate::bonds;
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::rules::Rules;
 use crate::view::Read;
+use crate::{bonds, work};
 
 /// What moves.
 pub(crate) struct Plan {
@@ -20,6 +20,11 @@ pub(crate) struct Plan {
 
 impl Kind for MinerBond {
     type Plan = Plan;
+
+    fn work(_: &Plan) -> u64 {
+        // The bond and the supply.
+        work::rows(2)
+    }
 
     fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
         Ok(Cost { field: "amount", total: Some(self.amount) })

@@ -11,6 +11,7 @@ use crate::ledger;
 use crate::rules::Rules;
 use crate::tables::{MinerIds, Miners};
 use crate::view::{self, Read};
+use crate::work;
 
 /// The entry to be written; `id_if_first` names a miner that has none yet.
 pub(crate) struct Plan {
@@ -44,6 +45,10 @@ impl Kind for MinerRegister {
         let Self { name, capabilities, model_info } = self.clone();
         let id_if_first = Hash::digest(tx.hash().to_string().as_bytes());
         Ok(Plan { address: tx.from(), fee, id_if_first, name, capabilities, model_info })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(4)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -10,7 +10,7 @@ use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::view::Read;
-use crate::{bonds, runs};
+use crate::{bonds, runs, work};
 
 /// What moves.
 pub(crate) struct Plan {
@@ -20,6 +20,11 @@ pub(crate) struct Plan {
 
 impl Kind for MinerUnbond {
     type Plan = Plan;
+
+    fn work(_: &Plan) -> u64 {
+        // The bond, the supply, what waits to be paid, and its deadline.
+        work::rows(4)
+    }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let (miner, amount) = (tx.from(), self.amount);

@@ -61,6 +61,9 @@ pub(crate) trait Kind {
         Ok(Cost::NOTHING)
     }
 
+    /// What it makes a node do besides what every transaction does, in units of [`crate::work`].
+    fn work(plan: &Self::Plan) -> u64;
+
     /// The rules that need state, in the order of docs/protocol.md section 9.
     fn check(
         &self,

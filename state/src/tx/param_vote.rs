@@ -51,6 +51,10 @@ impl Kind for ParamVote {
         Ok(Vote { voter: tx.from(), subject, vote })
     }
 
+    fn work(_: &Vote) -> u64 {
+        votes::WORK
+    }
+
     fn apply(plan: Vote, draft: &mut Draft, _: &Context<'_>) -> Result<Event, StorageError> {
         Ok(plan.cast(draft))
     }

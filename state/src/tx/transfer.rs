@@ -10,6 +10,7 @@ use crate::error::{StorageError, TxError};
 use crate::ledger;
 use crate::rules::Rules;
 use crate::view::Read;
+use crate::work;
 
 /// What moves.
 pub(crate) struct Plan {
@@ -28,6 +29,10 @@ impl Kind for Transfer {
     fn check(&self, _: &Transaction, _: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
         let Self { to, amount, fee } = self;
         Ok(Plan { to: to.address, amount: *amount, fee: *fee })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(2)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

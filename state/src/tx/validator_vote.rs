@@ -17,6 +17,7 @@ use crate::table::Key;
 use crate::tables::ValidatorVotes;
 use crate::validators::{self, ChangeError};
 use crate::view::{self, Range, Read};
+use crate::work;
 
 /// The vote to be written; it takes the place of the voter's earlier one for the candidate.
 pub(crate) struct Plan {
@@ -25,6 +26,9 @@ pub(crate) struct Plan {
     power: u64,
     expires_at: u64,
 }
+
+/// Rows that the check reads, of the voter's other votes among them, and those that are written and counted.
+const VALIDATOR_VOTE_ROWS: u64 = 45;
 
 impl Kind for ValidatorVote {
     type Plan = Plan;
@@ -43,6 +47,10 @@ impl Kind for ValidatorVote {
             return Err(Rejection::new(Code::VoteLimit, "from", got, expected).into());
         }
         Ok(Plan { voter, candidate, power, expires_at })
+    }
+
+    fn work(_: &Plan) -> u64 {
+        work::rows(VALIDATOR_VOTE_ROWS)
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {

@@ -8,6 +8,7 @@ use crate::rule_votes::Subject;
 use crate::tables::{RuleVote, RuleVotes};
 use crate::validators;
 use crate::view::Read;
+use crate::work;
 
 /// The sets of the next two heights, if the sender is in the first one; otherwise NOT_VALIDATOR.
 pub(crate) fn require_validator(
@@ -21,6 +22,9 @@ pub(crate) fn require_validator(
         Rejection::new(Code::NotValidator, "from", voter, expected).into()
     })
 }
+
+/// The work of a vote on a rule: the rows of the voter, and its part in the count.
+pub(crate) const WORK: u64 = work::rows(8);
 
 /// A vote on a rule to be written; it takes the place of the voter's earlier one on the same subject.
 pub(crate) struct Vote {

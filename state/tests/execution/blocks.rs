@@ -1,6 +1,6 @@
 //! Headers, limits, rewards: what makes a block valid (docs/protocol.md section 6).
 
-use state::{BlockError, Executed, Forks, PushError, check_clock, execute_block};
+use state::{BlockError, Executed, Forks, PushError, Resource, check_clock, execute_block};
 use types::{Address, Amount, Block, Body, Hash, Header, Params};
 
 use crate::world::{ALICE, BOB, FUNDS, PROPOSER, World, chat, transfer};
@@ -83,9 +83,9 @@ fn a_block_over_the_byte_limit_is_invalid_and_cannot_be_built() {
     let tx = world.tx(ALICE, 1, &large).unwrap();
     let room = world.builder().room();
     match world.builder().push(&tx) {
-        Err(PushError::Full { bytes, room: stated }) => {
-            assert_eq!(stated, room);
-            assert!(bytes > room);
+        Err(PushError::Full { resource, needed, room: stated }) => {
+            assert_eq!((resource, stated), (Resource::Bytes, room));
+            assert!(needed > room);
         }
         other => panic!("{other:?}"),
     }

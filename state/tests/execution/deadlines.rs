@@ -7,9 +7,9 @@ use state::pieces::Pieces;
 use state::table::{Table, TableId};
 use state::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures};
 use state::view::{self, Range, RawRow};
-use state::{BlockBuilder, Draft, Executed, Memory, Read, StorageError, sweep};
+use state::{BlockBuilder, Draft, Executed, Forks, Memory, Read, StorageError, sweep};
 use types::tx::Transfer;
-use types::{Amount, Blob, Body, Credit, Event, Hash, Run, RunStatus, Settlement, TxEvent};
+use types::{Amount, Blob, Body, Credit, Event, Hash, Params, Run, RunStatus, Settlement, TxEvent};
 
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Swept, Who, World, blob_chunk,
@@ -181,6 +181,39 @@ fn a_block_sweeps_so_many_in_order_of_deadline_and_id() {
     assert_eq!(swept(world.next_block().swept()), [early, late[0]]);
     assert_eq!(swept(world.next_block().swept()), [late[1]]);
     assert_eq!(world.balance(ALICE), FUNDS);
+}
+
+/// What a sweep did when blobs were left alone first, and a run after them.
+fn swept_behind_blobs(v7: Option<u64>, blobs: u32) -> Vec<Event> {
+    let params = Params {
+        max_expiries_per_block: 1,
+        blob_ttl_ms: 1_000,
+        blob_init_fee: Amount::ZERO,
+        pending_ttl_ms: 1_000,
+        ..Params::default()
+    };
+    let mut world = World::with_forks(params, Forks { v7, ..Forks::default() }, &[(PROPOSER, 1)]);
+    for number in 0..blobs {
+        world.must(BOB, &blob_init(&format!("blob{number:04}"), b"bytes"));
+    }
+    world.next_block_after(1);
+    world.request(ALICE, 500, 3);
+    world.next_block_after(10_000);
+    world.next_block().swept()
+}
+
+#[test]
+fn blobs_that_were_left_alone_keep_no_escrow_from_v7_on() {
+    for blobs in [1, 3, 200] {
+        let first = Event::BlobDropped { blob_id: "blob0000".to_owned() };
+        assert_eq!(swept_behind_blobs(None, blobs), std::slice::from_ref(&first));
+        match swept_behind_blobs(Some(0), blobs).as_slice() {
+            [Event::RunTimedOut { submitter, .. }, dropped] => {
+                assert_eq!((*submitter, dropped), (ALICE.address(), &first));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

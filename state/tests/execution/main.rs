@@ -7,6 +7,7 @@
     clippy::unwrap_in_result,
     clippy::type_complexity,
     clippy::too_many_lines,
+    clippy::wildcard_enum_match_arm,
     unreachable_pub,
     reason = "in a test, a panic is the assertion; helpers are public within the suite"
 )]
@@ -25,4 +26,5 @@ mod rejections;
 mod rule_votes;
 mod simulation;
 mod validators;
+mod work;
 mod world;

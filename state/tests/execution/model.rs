@@ -468,7 +468,17 @@ impl Model {
         }
         due.retain(|(deadline, ..)| *deadline < self.now);
         due.sort();
-        due.truncate(self.params.max_expiries_per_block.try_into().unwrap());
+        let most = self.params.max_expiries_per_block.try_into().unwrap();
+        if self.rules.are_active(self.height) {
+            // Runs and blobs have budgets of their own.
+            let (mut blobs, mut runs): (Vec<_>, Vec<_>) =
+                due.into_iter().partition(|(_, is_blob, _)| *is_blob);
+            blobs.truncate(most);
+            runs.truncate(most);
+            due = [runs, blobs].concat();
+        } else {
+            due.truncate(most);
+        }
         for (_, is_blob, id) in &due {
             if *is_blob {
                 self.blobs.remove(id);

@@ -194,8 +194,8 @@ impl ModelRules {
     ) -> Option<&'static str> {
         let (code, from, to) = match body {
             Body::ForkVote(ForkVote { fork, height: to }) => {
-                let votable: Vec<String> = (8..100).map(|number| format!("v{number}")).collect();
-                let is_open = votable.contains(fork) && !self.forks.contains_key(fork);
+                let is_votable = (8..100).any(|number| *fork == format!("v{number}"));
+                let is_open = is_votable && !self.forks.contains_key(fork);
                 let code = (!is_open).then_some("FORK_UNKNOWN");
                 (code, height + params.fork_delay_blocks, *to)
             }
@@ -212,7 +212,7 @@ impl ModelRules {
             return Some("NOT_VALIDATOR");
         }
         let is_in_time = to >= from && to <= height + 1_000_000;
-        code.or((!is_in_time).then_some("INVALID_FIELD"))
+        code.or_else(|| (!is_in_time).then_some("INVALID_FIELD"))
     }
 
     /// A transaction is in the block.

@@ -81,6 +81,11 @@ proptest! {
     fn the_ledger_agrees_with_the_model(acts in acts_and_votes(250)) {
         agree(world(params(), None), acts);
     }
+}
+
+proptest! {
+    // There are more kinds of acts, and longer blocks.
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_ledger_agrees_with_the_model_from_v7_on(acts in acts_and_all_votes(250)) {

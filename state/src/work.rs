@@ -1,0 +1,49 @@
+//! What a transaction makes a node do, in units of about a microsecond of one core (docs/protocol.md
+//! section 16). From v7 on a block may take `maxBlockWork` of them.
+//!
+//! ```text
+//! work = TRANSACTION + payload in KiB × PAYLOAD_KIB + what the kind says: rows × ROW, and its own
+//! ```
+//!
+//! The numbers are rules: whoever changes one changes which blocks are valid. They were taken from
+//! `cargo bench -p state --bench work`.
+
+use types::Run;
+
+/// So many excluded miners of a run take a unit.
+const EXCLUDED_PER_UNIT: u64 = 10;
+/// What every transaction takes: its signature, its account's row and its place in the block.
+pub const TRANSACTION: u64 = 25;
+/// A KiB of payload: reading, hashing and keeping it.
+pub const PAYLOAD_KIB: u64 = 3;
+/// A row that is read or written besides: in the state, in its tree and on the disk.
+pub const ROW: u64 = 2;
+/// A KiB of a blob that is decoded and kept, beside the payload that it came in.
+pub const STORED_KIB: u64 = 3;
+/// A KiB of a blob that is read again and hashed.
+pub const HASHED_KIB: u64 = 1;
+
+/// So many rows.
+#[must_use]
+pub const fn rows(count: u64) -> u64 {
+    count.saturating_mul(ROW)
+}
+
+/// So many bytes at a price for each KiB, rounded up.
+#[must_use]
+pub const fn bytes(count: u64, per_kib: u64) -> u64 {
+    count.saturating_mul(per_kib).div_ceil(1_024)
+}
+
+/// A run's row and its deadline's: it grows with the miners that it names.
+#[must_use]
+pub fn run(run: &Run) -> u64 {
+    let excluded = u64::try_from(run.excluded_miners.len()).unwrap_or(u64::MAX);
+    rows(2).saturating_add(excluded.div_ceil(EXCLUDED_PER_UNIT))
+}
+
+/// What every transaction of this size takes.
+#[must_use]
+pub const fn of_any(size: u64) -> u64 {
+    TRANSACTION.saturating_add(bytes(size, PAYLOAD_KIB))
+}
