@@ -75,7 +75,7 @@ const MEMBERS = {
   candidateKey: ["Key of the candidate", key],
   power: ["Power", number],
   expiresAt: ["Counts until", (value) => time(value, { full: true })],
-  maxBaseFee: ["Highest base fee", (value) => [amount(value), " per KiB"]],
+  maxBaseFee: ["Highest base fee", (value) => `${count(value)} micro per KiB`],
   tip: ["Tip", amount],
   nonce: ["Nonce", number],
   timestamp: ["Signed at", (value) => time(value, { full: true })],
@@ -88,7 +88,7 @@ const ENDS = ["nonce", "timestamp", "chainId", "publicKey"];
 /** The members of each type in the order in which they are shown: as the node declares them. */
 const TYPES = Object.fromEntries(DECLARATIONS.kinds.map(({ type, required, optional }) => [
   type,
-  ["from", ...[...required, ...optional, ...DECLARATIONS.everyKind.optional].map(({ name }) => name)],
+  ["from", ...[...required, ...optional].map(({ name }) => name)],
 ]));
 const FIELDS = DECLARATIONS.kinds.flatMap(({ required, optional }) => [...required, ...optional]);
 
@@ -119,11 +119,15 @@ function member(name) {
   return [label(name), show ?? ((value) => block(JSON.stringify(value), { mono: true, max: 1000 }))];
 }
 
+/** What every type may have; before fork v7 a member of that name could be anything. */
+const OFFERS = DECLARATIONS.everyKind.optional.map(({ name }) => name);
+const isAmount = (value) => typeof value === "string" && /^(0|[1-9][0-9]{0,19})$/.test(value);
+
 const OF_THE_ENVELOPE = new Set(["type", "hash", "signature", ...ENDS]);
 
 /** The members of a transaction; those that its type does not know are listed apart. */
 export function decoded(tx) {
-  const known = TYPES[tx.type] ?? ["from"];
+  const known = [...(TYPES[tx.type] ?? ["from"]), ...OFFERS.filter((name) => isAmount(tx[name]))];
   const show = (name) => {
     const [title, draw] = member(name);
     return Object.hasOwn(tx, name) ? [title, draw(tx[name])] : [title, null];

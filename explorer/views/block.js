@@ -51,7 +51,7 @@ function draw(page, found) {
 function places({ baseFee, inclusionFees, tips }) {
   if (baseFee === undefined) return [];
   return [
-    ["Base fee", [amount(baseFee), " per KiB"]],
+    ["Base fee", `${count(baseFee)} micro per KiB`],
     ["Burned for places", amount(inclusionFees)],
     ["Tips", amount(tips)],
   ];

@@ -21,6 +21,8 @@ const BUILDERS = {
   SOCIAL_BLOB_CHUNK: "ombra_buildBlobChunk",
   SOCIAL_BLOB_FINALIZE: "ombra_buildBlobFinalize",
   VALIDATOR_VOTE: "ombra_buildValidatorVote",
+  FORK_VOTE: "ombra_buildForkVote",
+  PARAM_VOTE: "ombra_buildParamVote",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
@@ -49,12 +51,18 @@ function nodeBuilds({ hash, signature, type, ...members }) {
   return node.rpc(BUILDERS[type], Object.fromEntries(given));
 }
 
-/** Has a signed transaction included, after the node has built the same. */
-async function include(tx) {
+/** Has the node build the same transaction. */
+async function isBuiltAlike(tx) {
   const { hash, signature, ...unsigned } = tx;
   const built = await nodeBuilds(tx);
   assert.equal(built.payload, JSON.stringify(unsigned));
   assert.equal(built.hash, hash);
+}
+
+/** Has a signed transaction included, after the node has built the same. */
+async function include(tx) {
+  const { hash } = tx;
+  await isBuiltAlike(tx);
   assert.equal(await node.send(tx), hash);
   const { tx: stored } = await node.waitFor(hash);
   assert.equal(JSON.stringify(stored), JSON.stringify(tx));
@@ -166,6 +174,31 @@ test("a run that nobody has claimed is taken back", async () => {
 test("a validator votes", async () => {
   const key = await validator();
   await does(key, ombra.validatorVote, { candidateKey: key.publicKey, power: 20 });
+});
+
+test("a validator votes on rules, once the chain has fork v7", async () => {
+  const key = await validator();
+  const { active, blockIndex } = await node.rpc("ombra_params");
+  const chainId = await node.chainId();
+  for (const [build, fields] of [
+    [ombra.forkVote, { fork: "v8", height: blockIndex + 200000 }],
+    [ombra.paramVote, { name: "registerFee", value: 9000, height: blockIndex + 900000 }],
+  ]) {
+    const nonce = await node.nextNonce(key.address);
+    const tx = await build(key, fields, { nonce, chainId, maxBaseFee: "5000" });
+    if (active) {
+      await include(tx);
+    } else {
+      await isBuiltAlike(tx);
+      await assert.rejects(node.send(tx), code("FORK_NOT_ACTIVE"));
+      included.add(tx.type);
+    }
+  }
+});
+
+test("what is offered for a place stands where the node writes it", async () => {
+  const envelope = { nonce: 0, chainId: await node.chainId(), maxBaseFee: 5000n, tip: "7" };
+  await isBuiltAlike(await ombra.agentCancel(alice, { agentRunId: HASH }, envelope));
 });
 
 test("every kind that the library builds has been included", () => {

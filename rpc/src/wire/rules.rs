@@ -18,6 +18,9 @@ pub struct InclusionEstimate {
     pub block_index: u64,
     /// Whether places in that block cost anything: whether fork v7 is active then.
     pub active: bool,
+    /// The first block in which they cost something; absent while none is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_from: Option<u64>,
     /// The base fee of that block, in micro-OMBRA per KiB; 0 before v7.
     #[schemars(with = "AmountText")]
     pub base_fee: Amount,
@@ -46,6 +49,7 @@ impl InclusionEstimate {
         Self {
             block_index: rules.height,
             active: rules.base_fee.is_some(),
+            active_from: rules.v7_from,
             base_fee: Amount::new(base_fee),
             size,
             inclusion_fee: price(size, base_fee),

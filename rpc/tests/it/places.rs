@@ -68,6 +68,7 @@ async fn before_v7_nothing_tells_of_places() {
     }
     let estimate = server.result("ombra_feeEstimate", json!([])).await;
     assert_eq!((&estimate["active"], &estimate["inclusionFee"]), (&json!(false), &json!("0")));
+    assert_eq!(estimate.get("activeFrom"), None);
     let params = server.result("ombra_params", json!([])).await;
     assert_eq!(params["active"], false);
 }
@@ -82,6 +83,7 @@ async fn the_fee_schedule_and_the_estimate_tell_the_price_of_the_next_block() {
 
     let estimate = server.result("ombra_feeEstimate", json!([])).await;
     assert_eq!((&estimate["blockIndex"], &estimate["active"]), (&json!(1), &json!(true)));
+    assert_eq!(estimate["activeFrom"], 0);
     assert_eq!((&estimate["size"], &estimate["inclusionFee"]), (&json!(512), &json!("5")));
     assert_eq!(estimate["suggestedMaxBaseFee"], "2000");
     let zero = json!({"p10": "0", "p50": "0", "p90": "0", "sample": 0, "blocks": 0});
@@ -136,7 +138,7 @@ async fn builders_write_what_a_place_may_cost() {
     // What a transfer tips is its fee.
     let twice = with(sender(1), json!({"tip": "7", "to": key(2).address(), "amount": "1"}));
     let (number, code, _) = server.error("ombra_buildTransfer", twice).await;
-    assert_eq!((-32000, "INVALID_FIELD"), (number, code.as_str()));
+    assert_eq!((-32050, "INVALID_FIELD"), (number, code.as_str()));
     let vote = with(sender(99), json!({"name": "baseFeeFloor", "value": 20, "height": 5}));
     let built = server.result("ombra_buildParamVote", vote).await;
     assert_eq!((&built["tx"]["type"], &built["tx"]["value"]), (&json!("PARAM_VOTE"), &json!(20)));

@@ -394,6 +394,37 @@ mod tests {
     }
 
     #[test]
+    fn fees_and_parameters_say_whether_the_fork_is_active() {
+        let tips = json!({"p10": "0", "p50": "5", "p90": "9", "sample": 30, "blocks": 20});
+        let mut fees = json!({
+            "estimate": {"blockIndex": 8, "active": true, "baseFee": "10", "size": 512,
+                "inclusionFee": "5", "suggestedMaxBaseFee": "2000", "tips": tips},
+            "schedule": {"baseFeeFloor": "10", "registerFee": "10000", "blobInitFee": "1000"},
+        });
+        let said = single::fees(&fees).to_string();
+        assert!(said.contains("5 micro for 512 bytes") && said.contains("0, 5, 9 micro"), "{said}");
+        fees["estimate"]["active"] = json!(false);
+        let said = single::fees(&fees).to_string();
+        assert!(said.contains("fork v7 is not active") && !said.contains("512 bytes"), "{said}");
+        fees["estimate"]["activeFrom"] = json!(90);
+        assert!(single::fees(&fees).to_string().contains("begins with block 90"));
+
+        let voter = json!({"address": "ab", "power": 3, "blockIndex": 2});
+        let vote = json!({"value": 20, "height": 90, "power": "3", "voters": [voter]});
+        let next = json!({"value": 30, "height": 60});
+        let param = json!({"name": "baseFeeFloor", "value": 10, "min": 1, "max": 1_000_000,
+            "next": next, "votes": [vote]});
+        let mut params = json!({"active": true, "totalPower": "10", "params": [param]});
+        let said = lists::params(&params);
+        for wanted in ["1 to 1000000", "30 from block 60", "20 from block 90", "3 of 10"] {
+            assert!(said.contains(wanted), "{wanted}: {said}");
+        }
+        assert!(!said.contains("not active"), "{said}");
+        params["active"] = json!(false);
+        assert!(lists::params(&params).contains("fork v7 is not active"));
+    }
+
+    #[test]
     fn an_empty_page_goes_on_at_its_cursor() {
         let empty = json!({"items": [], "nextCursor": "next"});
         assert_eq!(Some("next".to_owned()), cursor_of_empty(&empty.to_string()));

@@ -156,7 +156,13 @@ pub(super) fn fees(answer: &Value) -> Rows {
         ("a chunk of a blob", ombra_of(&schedule["blobFeePerChunk"])),
     ];
     if estimate["active"] != Value::Bool(true) {
-        let place = ("a place in a block", "nothing: fork v7 is not active".to_owned());
+        let from = &estimate["activeFrom"];
+        let until = if from.is_null() {
+            "nothing: fork v7 is not active".to_owned()
+        } else {
+            format!("nothing until fork v7 begins with block {}", scalar(from))
+        };
+        let place = ("a place in a block", until);
         return facts([place, ("tips lately", tips)].into_iter().chain(kinds));
     }
     let of_v7 = [
