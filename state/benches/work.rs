@@ -291,6 +291,7 @@ fn request(agent_run_id: Hash, prompt: &str) -> Body {
         max_steps: 20,
         prompt_blob_id: None,
         model_hint: None,
+        protection: types::Late::default(),
     })
 }
 

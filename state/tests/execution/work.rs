@@ -155,6 +155,7 @@ fn largest_bodies(world: &World) -> Vec<(Who, Body)> {
         max_steps: 200,
         prompt_blob_id: None,
         model_hint: Some(escaped(256)),
+        protection: types::Late::default(),
     };
     let registered = MinerRegister {
         name: escaped(256),
