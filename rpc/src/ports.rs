@@ -10,9 +10,9 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Amount, Blob, CheckedTx, CommittedBlock, Forks, Hash, Header, Miner,
-    MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step, Supply,
-    TxLocation,
+    Account, Address, Amount, Blob, Bond, CheckedTx, CommittedBlock, Forks, Hash, Header, Miner,
+    MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step,
+    SubmitterFigures, Supply, TxLocation,
 };
 
 mod node;
@@ -285,6 +285,17 @@ pub struct IncludedTx {
     pub timestamp: u64,
 }
 
+/// What an account has at stake as a miner, and what it has done as a submitter.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stake {
+    /// Its bond.
+    pub bond: Bond,
+    /// What it took out of its bond: when it is paid, and how much. The earliest first.
+    pub unbonding: Vec<(u64, Amount)>,
+    /// What it has done as a submitter of runs.
+    pub submitter: SubmitterFigures,
+}
+
 /// Transactions that are loaded before their size is looked at: neighbours cost one read.
 const LOADED_TOGETHER: usize = 8;
 
@@ -364,6 +375,12 @@ pub trait Accounts: Send + Sync {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
+
+    /// What an account has at stake, at most `limit` of its payments that wait.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault>;
 
     /// The counters of the supply.
     ///

@@ -36,6 +36,7 @@ impl Chain {
                 followers: options.followers,
                 accounts,
                 params,
+                v7: options.v7,
             })?));
         }
         Ok(Self::Alone(Node::start(DevOptions {
@@ -43,7 +44,11 @@ impl Chain {
             data_dir: options.data_dir.clone(),
             accounts,
             block_time_ms,
-            more: still.into_iter().flat_map(|param| ["--param".to_owned(), param]).collect(),
+            more: still
+                .into_iter()
+                .flat_map(|param| ["--param".to_owned(), param])
+                .chain(options.v7.into_iter().flat_map(|at| ["--v7".to_owned(), at.to_string()]))
+                .collect(),
             settings: Vec::new(),
         })?))
     }
@@ -56,6 +61,7 @@ impl Chain {
             followers: options.followers.max(2),
             accounts: options.accounts + 1,
             params: vec![format!("minBlockIntervalMs={}", options.block_time)],
+            v7: options.v7,
         })?;
         let started = net.members.len() - 1;
         for member in net.members.iter_mut().take(started) {

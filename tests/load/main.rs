@@ -131,6 +131,9 @@ struct Options {
     /// Milliseconds between blocks
     #[arg(long, default_value_t = 50)]
     block_time: u64,
+    /// From which block on the rules of v7 hold; without it the chain never has them
+    #[arg(long, value_name = "HEIGHT")]
+    v7: Option<u64>,
     /// Validators, each a process; 0 is one node that makes blocks alone
     #[arg(long, default_value_t = 0)]
     validators: usize,

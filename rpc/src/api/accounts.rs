@@ -6,7 +6,12 @@ use types::Address;
 use super::{Api, paging};
 use crate::error::RpcError;
 use crate::ports::Slice;
-use crate::wire::{AccountTx, AccountView, BlobView, MinerSelector, MinerView, Page, PageOf};
+use crate::wire::{
+    AccountTx, AccountView, BlobView, BondView, MinerSelector, MinerView, Page, PageOf,
+};
+
+/// The most payments out of a bond that are listed.
+const UNBONDING_MAX: usize = 100;
 
 /// Accounts, miners, blobs.
 #[rpc(server, namespace = "ombra")]
@@ -22,6 +27,10 @@ pub trait AccountsRpc {
         address: Address,
         page: Option<Page>,
     ) -> Result<PageOf<AccountTx>, RpcError>;
+
+    /// What an account has at stake.
+    #[method(name = "getBond", blocking)]
+    fn bond(&self, address: Address) -> Result<BondView, RpcError>;
 
     /// The miner directory, in order of addresses.
     #[method(name = "listMiners", blocking)]
@@ -42,6 +51,11 @@ impl AccountsRpcServer for Api {
         let pending = self.ports.projection.account(&address)?;
         let miner = self.ports.directory.miner(&address)?;
         Ok(AccountView::new(address, account, pending, miner.map(MinerView::from)))
+    }
+
+    fn bond(&self, address: Address) -> Result<BondView, RpcError> {
+        let stake = self.ports.accounts.stake(&address, UNBONDING_MAX)?;
+        Ok(BondView::new(address, stake))
     }
 
     fn account_transactions(

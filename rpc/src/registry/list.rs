@@ -4,7 +4,7 @@ use super::{Builder, Kind, Method, Param};
 use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
-    BlocksQuery, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
+    BlocksQuery, BondView, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
     FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo, Page,
     PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
     RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation,
@@ -118,6 +118,8 @@ fn submission() -> Vec<Method> {
 fn accounts() -> Vec<Method> {
     vec![
         Method::new::<AccountView>("ombra_getAccount", "An account; zeros if it does not exist.")
+            .param(address()),
+        Method::new::<BondView>("ombra_getBond", "What an account has at stake as a miner.")
             .param(address()),
         Method::new::<PageOf<AccountTx>>(
             "ombra_getAccountTransactions",

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use types::{Address, Amount, Blob, Hash, Miner, MinerFigures};
+use types::{Address, Amount, Blob, Bond, Hash, Miner, MinerFigures, SubmitterFigures};
 
 use super::{AddressText, AmountText, HashText};
-use crate::ports::MinerEntry;
+use crate::ports::{MinerEntry, Stake};
 
 /// A miner with what it has done.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -117,6 +117,61 @@ impl From<Blob> for BlobView {
             content_hash,
             is_final,
             created_at,
+        }
+    }
+}
+
+/// What an account has at stake as a miner, and what it has done as a submitter of runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BondView {
+    /// The account.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// Its bond.
+    #[schemars(with = "AmountText")]
+    pub bonded: Amount,
+    /// The part that is locked for runs.
+    #[schemars(with = "AmountText")]
+    pub locked: Amount,
+    /// The part that is not.
+    #[schemars(with = "AmountText")]
+    pub free: Amount,
+    /// What it took out of its bond and is not paid yet, the earliest first; at most 100 payments.
+    pub unbonding: Vec<UnbondingView>,
+    /// Its runs whose reward was held.
+    pub rewards_held: u64,
+    /// Rewards that it refused as a submitter.
+    pub rewards_refused: u64,
+}
+
+/// A payment out of a bond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnbondingView {
+    /// When it is paid: block time in milliseconds.
+    pub due: u64,
+    /// How much.
+    #[schemars(with = "AmountText")]
+    pub amount: Amount,
+}
+
+impl BondView {
+    /// The view of an account's stake.
+    #[must_use]
+    pub fn new(address: Address, stake: Stake) -> Self {
+        let Stake { bond, unbonding, submitter } = stake;
+        let Bond { bonded, locked } = bond;
+        let SubmitterFigures { held, refused } = submitter;
+        let unbonding = unbonding.into_iter();
+        Self {
+            address,
+            bonded,
+            locked,
+            free: bond.free(),
+            unbonding: unbonding.map(|(due, amount)| UnbondingView { due, amount }).collect(),
+            rewards_held: held,
+            rewards_refused: refused,
         }
     }
 }

@@ -30,7 +30,7 @@ pub use chain::{
     ForkVotesView, Forks, ForksView, NetInfo, PeerView, SignedChoiceView, SupplyView,
     ValidatorView, ValidatorVoteView,
 };
-pub use directory::{BlobView, MinerView};
+pub use directory::{BlobView, BondView, MinerView, UnbondingView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
 pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};

@@ -12,8 +12,8 @@ use rpc::ports::{
     ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, NextRules, NextValue,
     ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
     PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, Rules, RunFilter,
-    Runs, SenderContent, SettlementNow, ShownBlock, Slice, Submit, SubmitError, Tip, Transactions,
-    Validator, ValidatorVote,
+    Runs, SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip,
+    Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::rule_votes::Subject;
@@ -543,6 +543,12 @@ impl Accounts for World {
         places.reverse();
         places.retain(|place| before.is_none_or(|before| *place < before));
         Ok(slice(places, limit, |place| *place))
+    }
+
+    fn stake(&self, address: &Address, _: usize) -> Result<Stake, Fault> {
+        let bond = self.row::<tables::Bonds>(address).unwrap_or_default();
+        let submitter = self.row::<tables::FiguresOfSubmitters>(address).unwrap_or_default();
+        Ok(Stake { bond, unbonding: Vec::new(), submitter })
     }
 
     fn supply(&self) -> Result<Supply, Fault> {

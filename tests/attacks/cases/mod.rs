@@ -32,6 +32,7 @@ mod resting_miner;
 mod simulate_chunk;
 mod slow_pull;
 mod slow_readers;
+mod stolen_runs;
 mod strangers_ahead;
 mod taken_places;
 mod unread_answers;
@@ -175,6 +176,12 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "strangers and one validator vote for forks in masses; nothing is fixed, nothing grows",
         needs: Need::Loopback,
         run: fork_votes::run,
+    },
+    Case {
+        name: "stolen_runs",
+        about: "whoever claims first reports tokens that nobody saw, or ends a run without work",
+        needs: Need::Loopback,
+        run: stolen_runs::run,
     },
     Case {
         name: "amnesia",

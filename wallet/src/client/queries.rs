@@ -100,6 +100,11 @@ impl Client {
         self.call("ombra_getSupply", NO_PARAMS).await
     }
 
+    /// What an account has at stake as a miner.
+    pub async fn bond(&self, address: &Address) -> Result<Value> {
+        self.call("ombra_getBond", [address]).await
+    }
+
     /// Prices and limits.
     pub async fn fee_schedule(&self) -> Result<Value> {
         self.call("ombra_feeSchedule", NO_PARAMS).await

@@ -44,6 +44,9 @@ pub enum QueryCommand {
     /// The miner directory
     #[command(after_help = "Example: ombra query miners")]
     Miners(MinersArgs),
+    /// What an account has at stake as a miner
+    #[command(after_help = "Example: ombra query bond dev:1")]
+    Bond(BondArgs),
     /// All OMBRA: made, burned, in escrow, in circulation
     #[command(after_help = "Example: ombra query supply")]
     Supply(PlainArgs),
@@ -77,6 +80,16 @@ pub struct FeesArgs {
     /// Bytes of the transaction: its payload and 64 more [default: 512]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     size: Option<u64>,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
+/// Whose bond.
+#[derive(Args, Debug)]
+pub struct BondArgs {
+    /// 40 hex characters, 'ox' and 40 hex characters, or dev:N
+    #[arg(value_parser = input::address)]
+    address: Address,
     #[command(flatten)]
     node: NodeArgs,
 }
@@ -241,6 +254,10 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             let miners =
                 first_items(args.page.page(), async |page| client.miners(&page).await).await?;
             show(&args.node, miners.text(), out, lists::miners)
+        }
+        QueryCommand::Bond(BondArgs { address, node }) => {
+            let bond = node.client()?.bond(&address).await?;
+            show(&node, bond.text(), out, |value| single::bond(value).to_string())
         }
         QueryCommand::Supply(PlainArgs { node }) => {
             let supply = node.client()?.supply().await?;

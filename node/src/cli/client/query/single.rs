@@ -137,7 +137,26 @@ pub(super) fn supply(supply: &Value) -> Rows {
         ("minted", ombra_of(&supply["minted"])),
         ("burned", ombra_of(&supply["burned"])),
         ("in escrow", ombra_of(&supply["escrowed"])),
+        ("bonded", ombra_of(&supply["bonded"])),
+        ("unbonding", ombra_of(&supply["unbonding"])),
         ("circulating", ombra_of(&supply["circulating"])),
+    ])
+}
+
+/// What an account has at stake.
+pub(super) fn bond(bond: &Value) -> Rows {
+    let waiting = bond["unbonding"].as_array().into_iter().flatten();
+    let waiting: Vec<String> = waiting
+        .map(|it| format!("{} at {}", ombra_of(&it["amount"]), time_of(&it["due"])))
+        .collect();
+    facts([
+        ("address", scalar(&bond["address"])),
+        ("bonded", ombra_of(&bond["bonded"])),
+        ("locked", ombra_of(&bond["locked"])),
+        ("free", ombra_of(&bond["free"])),
+        ("unbonding", if waiting.is_empty() { "nothing".to_owned() } else { waiting.join("\n") }),
+        ("rewards held", scalar(&bond["rewardsHeld"])),
+        ("rewards refused", scalar(&bond["rewardsRefused"])),
     ])
 }
 
