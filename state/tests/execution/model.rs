@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use types::tx::ValidatorVote;
 use types::{Address, Body, Hash, Params, PublicKey};
 
-use crate::model_rules::{Fee, ModelRules, Place};
+use crate::model_rules::{self, Fee, ModelRules, Place};
 use crate::world::Who;
 
 /// Where a run is: since when, and with whom.
@@ -191,6 +191,22 @@ impl Model {
         *self.balances.entry(who).or_default() += amount;
     }
 
+    /// The work that a block counts for a transaction.
+    pub fn work(&self, body: &Body, place: &Place<'_>) -> i128 {
+        if !self.rules.are_active(self.height) {
+            return 0;
+        }
+        let run = body.agent_run_id().and_then(|id| self.runs.get(&id));
+        let excluded = run.map_or(0, |run| run.excluded.len());
+        // Every blob has one chunk.
+        let completed = match body {
+            Body::BlobChunk(chunk) => self.blobs.get(&chunk.blob_id).map_or(0, |blob| blob.total),
+            _ => 0,
+        };
+        let work = model_rules::work(body, place.payload, excluded, completed);
+        work.min(i128::from(self.params.max_block_work))
+    }
+
     /// Does what the transaction does, and answers `ok` or the code of the refusal.
     pub fn send(
         &mut self,
@@ -236,6 +252,7 @@ impl Model {
             | Body::AgentRefuse(_) => 0,
         };
         let Fee { burned, tip, .. } = fee;
+        let taken = (model_rules::size(place.payload), self.work(body, place));
         if self.balance(who) < cost + later + burned + tip {
             return "INSUFFICIENT_BALANCE";
         }
@@ -246,7 +263,7 @@ impl Model {
         self.give(self.proposer, tip);
         self.burned += burned + later;
         self.nonces.insert(who, nonce + 1);
-        self.rules.perform(who, body, place, fee);
+        self.rules.perform(who, body, fee, taken);
         self.perform(who, body, hash);
         "ok"
     }

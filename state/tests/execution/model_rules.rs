@@ -82,6 +82,8 @@ pub struct ModelRules {
     pub base_fee: i128,
     /// Bytes in the block that is being made.
     pub used: i128,
+    /// Units of work in it.
+    pub worked: i128,
     /// Validators that have voted in it.
     voted: BTreeSet<Address>,
     /// Heights of forks that were fixed, and by which block.
@@ -98,6 +100,7 @@ impl ModelRules {
             from,
             base_fee: 0,
             used: 0,
+            worked: 0,
             voted: BTreeSet::new(),
             forks: BTreeMap::new(),
             values: BTreeMap::new(),
@@ -216,8 +219,9 @@ impl ModelRules {
     }
 
     /// A transaction is in the block.
-    pub fn perform(&mut self, who: Address, body: &Body, place: &Place<'_>, fee: Fee) {
-        self.used += size(place.payload);
+    pub fn perform(&mut self, who: Address, body: &Body, fee: Fee, (size, work): (i128, i128)) {
+        self.used += size;
+        self.worked += work;
         if fee.is_free_vote {
             self.voted.insert(who);
         }
@@ -243,7 +247,7 @@ impl ModelRules {
         powers: &BTreeMap<Address, u64>,
         height: u64,
     ) -> Vec<String> {
-        let used = std::mem::take(&mut self.used);
+        let (used, worked) = (std::mem::take(&mut self.used), std::mem::take(&mut self.worked));
         self.voted.clear();
         if !self.are_active(height) {
             return Vec::new();
@@ -269,7 +273,7 @@ impl ModelRules {
             words.push(self.decide(&subject, choice, height));
             self.votes.retain(|(_, about), _| *about != subject);
         }
-        self.base_fee = next_base_fee(self.base_fee, used, params);
+        self.base_fee = next_base_fee(self.base_fee, used, worked, params);
         words
     }
 
@@ -288,10 +292,36 @@ pub fn size(payload: usize) -> i128 {
     i128::try_from(payload).unwrap() + 64
 }
 
-/// No block of the random test does as much work as it has bytes, measured by what it may have.
-fn next_base_fee(base_fee: i128, used: i128, params: &Params) -> i128 {
-    let target = i128::from(params.max_block_bytes) / 2;
-    let used = used.min(2 * target);
+/// The work of a transaction, of a run with so many excluded miners or a blob that it completes with so
+/// many bytes.
+pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i128 {
+    let up = |units: i128, parts: i128| (units + parts - 1) / parts;
+    let excluded = up(i128::try_from(excluded).unwrap(), 10);
+    let (rows, more) = match body {
+        Body::Transfer(_) | Body::BlobFinalize(_) => (2, 0),
+        Body::ChatTurn(turn) => {
+            let attached = turn.attachments.as_ref().map_or(0, Vec::len);
+            let named = attached + usize::from(turn.content_blob_id.is_some());
+            (3 + i128::try_from(named).unwrap(), 0)
+        }
+        Body::AgentRequest(_) | Body::ForkVote(_) | Body::ParamVote(_) => (8, 0),
+        Body::AgentClaim(_) | Body::AgentStep(_) | Body::AgentFinish(_) => (8, excluded),
+        Body::AgentCancel(_) => (6, excluded),
+        Body::MinerRegister(_) => (4, 0),
+        Body::BlobInit(_) => (3, 0),
+        Body::BlobChunk(chunk) => {
+            let stored = i128::try_from(chunk.chunk_data.len()).unwrap();
+            (4, up(stored * 3, 1_024) + up(i128::from(completed), 1_024))
+        }
+        Body::ValidatorVote(_) => (45, 0),
+    };
+    25 + up(size(payload) * 3, 1_024) + rows * 2 + more
+}
+
+fn next_base_fee(base_fee: i128, used: i128, worked: i128, params: &Params) -> i128 {
+    let most = i128::from(params.max_block_bytes);
+    let target = most / 2;
+    let used = used.max(worked * most / i128::from(params.max_block_work)).min(2 * target);
     let step = (base_fee * (used - target).abs() / target / 64).max(1);
     let next = match used.cmp(&target) {
         std::cmp::Ordering::Less => base_fee - step,

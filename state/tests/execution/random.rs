@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use state::table::TableId;
 use state::tables::{Fees, ForkRows, ParamRows, READ_BY_CHECKS};
 use state::view::{self, Range, RawRow};
-use state::{Forks, PushError, Read, StorageError, TxError, check, validators};
+use state::{Forks, PushError, Read, Resource, StorageError, TxError, check, validators};
 use types::{
     Address, Amount, Bid, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
 };
@@ -35,7 +35,7 @@ fn params() -> Params {
     }
 }
 
-/// Blocks so small that the base fee moves.
+/// Blocks so small that the base fee moves by the bytes that are in them.
 fn small_blocks() -> Params {
     Params {
         max_block_bytes: 20_000,
@@ -89,7 +89,9 @@ proptest! {
 
     #[test]
     fn the_ledger_agrees_with_the_model_from_v7_on(acts in acts_and_all_votes(250)) {
-        agree(world(small_blocks(), Some(0)), acts);
+        // Here it moves by their work, too.
+        let params = Params { max_block_work: 800, ..small_blocks() };
+        agree(world(params, Some(0)), acts);
     }
 
     #[test]
@@ -110,13 +112,18 @@ fn act_on_both(world: &mut World, model: &mut Model, act: Act) {
     let checked = spied_check(world, &tx);
     let place = Place { payload: tx.payload().len(), bid: &bid };
     let room = i128::from(model.params.max_block_bytes) - model.rules.used;
+    let work = model.work(&body, &place);
+    let work_room = i128::from(model.params.max_block_work) - model.rules.worked;
     let answer = match world.builder().push(&tx) {
         Ok(()) => "ok",
         Err(PushError::Rejected(rejection)) => rejection.code().as_str(),
-        Err(PushError::Full { .. }) => return assert!(size(place.payload) > room),
+        Err(PushError::Full { resource: Resource::Bytes, .. }) => {
+            return assert!(size(place.payload) > room);
+        }
+        Err(PushError::Full { resource: Resource::Work, .. }) => return assert!(work > work_room),
         Err(PushError::Storage(fault)) => panic!("{fault}"),
     };
-    assert!(size(place.payload) <= room);
+    assert!(size(place.payload) <= room && (answer != "ok" || work <= work_room));
     let expected = model.send(sender.address(), nonce, &body, tx.hash(), &place);
     assert_eq!(answer, expected, "{body:?} of {sender:?}");
     assert_eq!(checked, expected, "check and execute differ");
