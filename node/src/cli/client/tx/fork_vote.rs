@@ -3,7 +3,7 @@
 
 use clap::Args;
 use types::params::{FORK_VOTE_BLOCKS, INTEGER_MAX};
-use types::{Body, ForkVote, tx};
+use types::{Body, ForkVote};
 use wallet::Signed;
 
 use super::SendArgs;
@@ -51,7 +51,7 @@ pub(super) async fn run(args: ForkVoteArgs, out: Out<'_>) -> Outcome {
         refuse_vain(&delivery, &fork, height).await?;
     }
     if !is_transfer {
-        let body = Body::ForkVote(tx::ForkVote { fork, height });
+        let body = Body::ForkVote(ForkVote { fork, height });
         return delivery.deliver_with(&envelope, &body, out).await;
     }
     let vote = ForkVote { fork, height };
