@@ -139,7 +139,7 @@ async fn a_signed_transaction_can_be_printed_without_a_node() {
 }
 
 /// Signs without a node and gives the transaction.
-async fn printed(command: &[&str]) -> Result<types::Transaction, CliError> {
+async fn signed_offline(command: &[&str]) -> Result<types::Transaction, CliError> {
     let mut all = vec!["tx"];
     all.extend(command);
     all.extend(["--dev", "0", "--print", "--nonce", "0", "--chain-id", "here"]);
@@ -157,29 +157,30 @@ async fn any_transaction_says_what_it_offers_for_its_place() {
         &["cancel", &run],
         &["any", "agent-cancel", "--agent-run-id", &run],
     ] {
-        let tx = printed(&[command, &bid].concat()).await.unwrap();
+        let tx = signed_offline(&[command, &bid].concat()).await.unwrap();
         assert!(
             tx.payload().contains(r#","maxBaseFee":"50","tip":"1500000","chainId""#),
             "{command:?}"
         );
-        let plain = printed(command).await.unwrap();
+        let plain = signed_offline(command).await.unwrap();
         assert!(!plain.payload().contains("tip"), "{command:?}");
     }
-    let refused = printed(&["transfer", "dev:1", "1ombra", "--tip", "5"]).await.unwrap_err();
+    let refused = signed_offline(&["transfer", "dev:1", "1ombra", "--tip", "5"]).await.unwrap_err();
     assert_eq!(2, refused.exit_code());
     assert!(refused.to_string().contains("--tip is 5, expected none"), "{refused}");
 }
 
 #[tokio::test]
 async fn votes_for_the_first_fork_are_transfers_and_for_later_ones_a_kind() {
-    let vote =
-        async |fork: &str| printed(&["fork-vote", fork, "200000", "--for-another-program"]).await;
+    let vote = async |fork: &str| {
+        signed_offline(&["fork-vote", fork, "200000", "--for-another-program"]).await
+    };
     assert_eq!("TRANSFER", vote("v7").await.unwrap().body().type_name());
     assert_eq!("FORK_VOTE", vote("v8").await.unwrap().body().type_name());
     assert_eq!(2, vote("v100").await.unwrap_err().exit_code());
-    let unknown = printed(&["fork-vote", "v99", "200000"]).await.unwrap_err();
+    let unknown = signed_offline(&["fork-vote", "v99", "200000"]).await.unwrap_err();
     assert!(unknown.to_string().contains("does not know the fork v99"), "{unknown}");
-    let param = printed(&["param-vote", "baseFeeFloor", "20", "9"]).await.unwrap();
+    let param = signed_offline(&["param-vote", "baseFeeFloor", "20", "9"]).await.unwrap();
     assert!(param.payload().contains(r#""name":"baseFeeFloor","value":20,"height":9,"#));
 }
 
