@@ -16,6 +16,8 @@ use tests::workload::keys;
 use types::tx::{AgentRefuse, MinerBond, Protection};
 use types::{Amount, Body, Hash, Keypair, Late};
 
+use super::blobs::USER;
+
 /// How often each way is tried.
 const RUNS: u64 = 5;
 const MAX_FEE: u64 = 90_000;
@@ -37,7 +39,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let rpc = town.node(0)?.rpc;
     let mut keys = keys(3)?;
     let mut key = || keys.pop().context("a key");
-    let user = User::start(rpc, "honest", key()?);
+    let user = User::start(rpc, USER, key()?);
     let (victim, thief) = (Actor::new(key()?), Actor::new(key()?));
     let mut stage = Stage { connection: Connection::open(rpc)?, victim, thief };
 
