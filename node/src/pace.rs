@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use consensus::Pace;
+use state::Rules;
 use tokio::sync::Notify;
 use txpool::Pool;
 use types::Params;
@@ -94,6 +95,16 @@ pub(crate) struct BlockPace {
 }
 
 impl BlockPace {
+    /// The parameters of the next block, which votes may have changed. What cannot be read is as genesis
+    /// says; whoever executes the block finds the fault.
+    fn params(&self) -> Params {
+        let (spec, next) = (self.chain.spec(), self.chain.tip().height.saturating_add(1));
+        match Rules::at(&spec.rules, &self.chain.store().snapshot(), next) {
+            Ok(rules) => rules.params,
+            Err(_fault) => spec.params().clone(),
+        }
+    }
+
     fn situation(&self) -> Situation {
         let (tip, age) = self.chain.tip_and_age();
         Situation {
@@ -121,7 +132,7 @@ impl Pace for BlockPace {
         self.end().await;
         loop {
             let woken = self.wake.0.notified();
-            let wait = self.situation().until_due(self.chain.spec().params());
+            let wait = self.situation().until_due(&self.params());
             if wait == 0 {
                 return;
             }
@@ -135,7 +146,7 @@ impl Pace for BlockPace {
     async fn earliest(&self, _height: u64) {
         self.end().await;
         loop {
-            let wait = self.situation().until_earliest(self.chain.spec().params());
+            let wait = self.situation().until_earliest(&self.params());
             if wait == 0 {
                 return;
             }

@@ -13,9 +13,9 @@ use state::chain::Chain;
 use state::error::StorageError;
 use state::forks::{self, CastForkVote, FixedFork, FixedForks, Tally, VoteInBlock, VotingBlock};
 use state::table::{Key, Table, encode_value};
-use state::tables::ValidatorHistory;
-use state::validators;
+use state::tables::{ForkRows, ValidatorHistory};
 use state::view::{self, Range};
+use state::{rules, validators};
 use types::params::FORK_VOTE_BLOCKS;
 use types::{Address, Block, CheckedTx, ForkVote, SetMember, Transaction, TxLocation, codec};
 
@@ -112,7 +112,23 @@ impl Store {
     #[must_use]
     pub fn forks(&self) -> ForkCount {
         let forks = self.0.forks.read();
-        ForkCount { tally: forks.tally.clone(), missing: self.missing(&forks) }
+        // A database that cannot be read fails for whoever goes on, not for who asks.
+        let tally = self.with_later(&forks.tally).unwrap_or_else(|_fault| forks.tally.clone());
+        ForkCount { tally, missing: self.missing(&forks) }
+    }
+
+    /// A count with the forks whose heights stand in the state: those after v7 that validators have
+    /// voted for.
+    fn with_later(&self, tally: &Tally) -> Result<Tally, StorageError> {
+        let rows = view::scan::<ForkRows>(&self.snapshot(), ALL)?;
+        let mut fixed = tally.fixed().clone();
+        fixed.extend(rows.into_iter().filter(|(fork, _)| fork != rules::V7));
+        Ok(Tally::new(tally.votes().clone(), fixed))
+    }
+
+    /// Refuses a block that belongs to a fork that this program does not know.
+    fn require_known(&self, tally: &Tally, height: u64) -> Result<(), StorageError> {
+        self.with_later(tally)?.require_known(height)
     }
 
     /// Refuses to go on where the next block belongs to a fork that this program does not know.
@@ -121,7 +137,7 @@ impl Store {
     /// [`StorageError::UnknownFork`].
     pub fn require_known_fork(&self) -> Result<(), StorageError> {
         let next = self.tip()?.height.saturating_add(1);
-        self.0.forks.read().tally.require_known(next)
+        self.require_known(&self.0.forks.read().tally, next)
     }
 
     /// The blocks before the first one of this database that must be counted.
@@ -300,7 +316,7 @@ impl Store {
     /// # Errors
     /// [`StorageError::UnknownFork`] if the block belongs to a fork that this program does not know.
     pub(super) fn votes_of(&self, block: &Block) -> Result<Vec<CheckedTx>, StorageError> {
-        self.0.forks.read().tally.require_known(block.header.index)?;
+        self.require_known(&self.0.forks.read().tally, block.header.index)?;
         let votes = block.transactions.iter().filter(|tx| ForkVote::may_be(tx));
         Ok(votes.cloned().collect())
     }
@@ -319,7 +335,7 @@ impl Store {
     ) -> Result<Option<Tally>, StorageError> {
         let (before, rules) = {
             let forks = self.0.forks.read();
-            forks.tally.require_known(height)?;
+            self.require_known(&forks.tally, height)?;
             let Some(rules) = forks.rules.clone().filter(|_| forks.follows()) else {
                 return Ok(None);
             };
