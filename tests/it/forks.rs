@@ -19,10 +19,15 @@ const AHEAD: u64 = 120;
 
 /// Four validators that make snapshots often, and a follower that begins with one later.
 fn net() -> anyhow::Result<Net> {
+    net_with(None)
+}
+
+/// The same, with the rules of v7 from a height on.
+fn net_with(v7: Option<u64>) -> anyhow::Result<Net> {
     let params = ["minBlockIntervalMs=50", "heartbeatMs=150"].map(str::to_owned);
     let delay = format!("forkDelayBlocks={DELAY}");
     let params = params.into_iter().chain([delay]).collect();
-    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    let mut net = Net::make_as(&NetOptions { params, v7, ..NetOptions::new(VALIDATORS, 1) })?;
     for member in net.members.iter_mut().take(VALIDATORS) {
         // Many are kept: one of ten blocks is gone before a newcomer has asked for it.
         member.start_with(&[
@@ -194,5 +199,66 @@ fn a_validator_follows_the_chain_while_nobody_has_the_blocks_before_its_snapshot
     assert_eq!(said["ok"], false, "{said}");
     assert!(said["detail"].as_str().is_some_and(|it| it.contains("are not counted yet")), "{said}");
     assert_eq!(last.metric("ombra_consensus_votes_signed_total")?, 0);
+    Ok(())
+}
+
+/// Any vote, with the key of a validator and no money of its own.
+fn cast(member: &Member, arguments: &[&str]) -> anyhow::Result<()> {
+    let key = member.home().join("keys/validator.key");
+    let mut command = program();
+    command.arg("tx").args(arguments).arg("--key-file").arg(key);
+    let voted = command.args(["--rpc", &format!("http://{}", member.rpc)]).output()?;
+    ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
+    Ok(())
+}
+
+#[test]
+fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyhow::Result<()> {
+    let mut net = net_with(Some(0))?;
+    let at = net.members[0].height()? + 40;
+    for member in &net.members[..3] {
+        cast(member, &["param-vote", "baseFeeFloor", "70", &at.to_string()])?;
+    }
+    net.members[VALIDATORS - 1].reaches(at + 1)?;
+    for member in &net.members[..VALIDATORS] {
+        wait_for(&format!("the base fee of {}", member.name), || {
+            let fees = member.call("ombra_feeEstimate", &json!([]))?;
+            Ok((fees["baseFee"] == json!("70")).then_some(()))
+        })?;
+    }
+    // One of ten blocks is a snapshot: whoever begins with it has the parameters, and not the votes.
+    net.members[LATECOMER].start_with(&[("OMBRA__SNAPSHOTS__FETCH", "true".to_owned())])?;
+    let latecomer = &net.members[LATECOMER];
+    let begun = latecomer.call("ombra_chainInfo", &json!([]))?;
+    assert!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
+    let params = |member: &Member| member.call("ombra_params", &json!([]));
+    wait_for("the parameters of the latecomer", || {
+        Ok((params(&net.members[LATECOMER])? == params(&net.members[0])?).then_some(()))
+    })?;
+
+    let height = net.members[0].height()? + AHEAD;
+    for member in &net.members[..3] {
+        cast(member, &["fork-vote", "v8", &height.to_string(), "--for-another-program"])?;
+    }
+    wait_for("the fixed height", || {
+        let answer = forks(&net.members[3])?;
+        let states = answer["forks"].as_array().into_iter().flatten();
+        let fixed = states.filter(|fork| fork["fork"] == "v8").map(|fork| &fork["fixed"]["height"]);
+        Ok(fixed.last().is_some_and(|fixed| *fixed == json!(height)).then_some(()))
+    })?;
+    for goal in (0..height - 10).step_by(10) {
+        net.members[0].reaches(goal)?;
+    }
+    let sentence = format!("block {height} begins the fork v8, which ombra ");
+    for member in &mut net.members {
+        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
+        let log = member.logged()?;
+        let last = log.lines().last().unwrap_or_default();
+        assert!(last.contains(&sentence), "{}: {last}", member.name);
+    }
+    for member in &net.members {
+        let verified = member.db("verify")?;
+        assert!(verified.contains(&format!(" {} ", height - 1)), "{verified}");
+    }
     Ok(())
 }
