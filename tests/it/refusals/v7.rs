@@ -29,7 +29,7 @@ pub(super) const CODES: &[Code] = &[
 
 const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
 
-fn scene(folder: &std::path::Path) -> anyhow::Result<Scene> {
+fn begin(folder: &std::path::Path) -> anyhow::Result<Scene> {
     chain_with(folder, "from-v7-on", V7)?;
     let data_dir = Some(folder.to_owned());
     Ok(Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced())
@@ -74,7 +74,7 @@ fn protected(submitter: &Actor, miner: &Actor) -> Body {
 #[test]
 fn what_is_wrong_from_v7_on_is_told_and_changes_nothing() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut scene = self::scene(folder.path())?;
+    let mut scene = begin(folder.path())?;
     let [mut alice, miner, other] = [0, 1, 2].map(|index| scene.actor(index));
     let validator = Actor::new(Keypair::from_seed(&VALIDATOR));
     let poor = Actor::new(Keypair::from_seed(&[77; 32]));
@@ -200,7 +200,7 @@ fn run_until(
 #[test]
 fn a_reward_is_held_refused_and_burned_across_a_kill() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let mut scene = self::scene(folder.path())?;
+    let mut scene = begin(folder.path())?;
     let [mut alice, mut miner] = [0, 1].map(|index| scene.actor(index));
     let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(1_000_000) }));
     scene.include(from_ref(&bond))?;
