@@ -291,15 +291,22 @@ pub struct SupplyView {
     /// Σ escrows of runs that have not ended, and of rewards that are held.
     #[schemars(with = "AmountText")]
     pub escrowed: Amount,
-    /// Σ bonds of miners.
-    #[schemars(with = "AmountText")]
+    /// Σ bonds of miners; absent if there are none.
+    #[serde(skip_serializing_if = "is_nothing")]
+    #[schemars(with = "Option<AmountText>")]
     pub bonded: Amount,
-    /// Σ of what was taken out of bonds and is not paid out yet.
-    #[schemars(with = "AmountText")]
+    /// Σ of what was taken out of bonds and is not paid out yet; absent if there is nothing.
+    #[serde(skip_serializing_if = "is_nothing")]
+    #[schemars(with = "Option<AmountText>")]
     pub unbonding: Amount,
     /// What accounts hold.
     #[schemars(with = "AmountText")]
     pub circulating: Amount,
+}
+
+/// Whether there is nothing to tell.
+const fn is_nothing(amount: &Amount) -> bool {
+    amount.is_zero()
 }
 
 impl SupplyView {

@@ -38,8 +38,9 @@ pub struct MinerView {
     /// Rewards received.
     #[schemars(with = "AmountText")]
     pub earnings: Amount,
-    /// Rewards that submitters refused.
-    pub rewards_refused: u64,
+    /// Rewards that submitters refused; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewards_refused: Option<u64>,
 }
 
 impl From<MinerEntry> for MinerView {
@@ -61,7 +62,7 @@ impl From<MinerEntry> for MinerView {
             runs_timed_out: timed_out,
             tokens,
             earnings,
-            rewards_refused: refused,
+            rewards_refused: (refused > 0).then_some(refused),
         }
     }
 }

@@ -132,13 +132,17 @@ pub(super) fn run(run: &Value) -> String {
 }
 
 pub(super) fn supply(supply: &Value) -> Rows {
+    let at_stake = |key: &str| match &supply[key] {
+        Value::Null => "0.000000 OMBRA".to_owned(),
+        amount => ombra_of(amount),
+    };
     facts([
         ("genesis", ombra_of(&supply["genesis"])),
         ("minted", ombra_of(&supply["minted"])),
         ("burned", ombra_of(&supply["burned"])),
         ("in escrow", ombra_of(&supply["escrowed"])),
-        ("bonded", ombra_of(&supply["bonded"])),
-        ("unbonding", ombra_of(&supply["unbonding"])),
+        ("bonded", at_stake("bonded")),
+        ("unbonding", at_stake("unbonding")),
         ("circulating", ombra_of(&supply["circulating"])),
     ])
 }
