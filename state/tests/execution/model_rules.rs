@@ -307,7 +307,9 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::AgentRequest(_) | Body::ForkVote(_) | Body::ParamVote(_) => (8, 0),
         Body::AgentClaim(_) | Body::AgentStep(_) | Body::AgentFinish(_) => (8, excluded),
         Body::AgentCancel(_) => (6, excluded),
-        Body::MinerRegister(_) => (4, 0),
+        Body::MinerRegister(_) | Body::MinerUnbond(_) => (4, 0),
+        Body::MinerBond(_) => (2, 0),
+        Body::AgentRefuse(_) => (6, excluded),
         Body::BlobInit(_) => (3, 0),
         Body::BlobChunk(chunk) => {
             let stored = i128::try_from(chunk.chunk_data.len()).unwrap();
