@@ -11,7 +11,7 @@ use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
 use crate::execute::{check, check_funds, execute_if};
-use crate::fees::Price;
+use crate::fees::{Price, is_vote};
 use crate::ledger;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
@@ -65,6 +65,7 @@ struct Admitted {
     /// The rows that it wrote.
     rows: Vec<RowId>,
     charge: Charge,
+    is_vote: bool,
 }
 
 /// A state, and the block after which it is one.
@@ -170,7 +171,7 @@ impl PendingState {
             let writers = self.writers.entry(row.clone()).or_default();
             *writers = writers.saturating_add(1);
         }
-        self.admitted.insert(tx.hash(), Admitted { rows, charge });
+        self.admitted.insert(tx.hash(), Admitted { rows, charge, is_vote: is_vote(tx) });
         Ok(())
     }
 
@@ -211,7 +212,11 @@ impl PendingState {
         let Base { state: base, height } = base;
         let height = height.saturating_add(1);
         let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
-        let is_right = is_kept(&self.rules, &rules);
+        // Which votes are free, and which count, depends on the block that takes them.
+        let has_votes = rules.is_v7()
+            && (self.admitted.values().any(|it| it.is_vote)
+                || committed.iter().any(|tx| is_vote(tx)));
+        let is_right = !has_votes && is_kept(&self.rules, &rules);
         let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         draft.rebase(Arc::clone(base.source()));
@@ -221,7 +226,8 @@ impl PendingState {
         self.changes = self.changes.wrapping_add(1);
         let mut back: Vec<(Address, Amount)> = Vec::new();
         for tx in committed {
-            let Some(Admitted { rows, charge }) = self.admitted.remove(&tx.hash()) else {
+            let Some(Admitted { rows, charge, is_vote: _ }) = self.admitted.remove(&tx.hash())
+            else {
                 continue;
             };
             for row in rows {

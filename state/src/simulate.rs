@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Address, Amount, CheckedTx, Run, Supply};
+use types::{Address, Amount, Body, CheckedTx, Run, Supply};
 
 use crate::chain::Context;
 use crate::draft::Draft;
@@ -41,8 +41,8 @@ pub fn simulate(
         Some(id) => draft.get::<Runs>(&id)?.map_or(Amount::ZERO, |run| run.max_fee),
         None => Amount::ZERO,
     };
-    // Bonds may be added to and taken out of.
-    let bonded = Amount::new(u64::MAX / 2);
+    // As much is bonded as can be taken out, and nothing if something is added.
+    let bonded = if let Body::MinerUnbond(body) = tx.body() { body.amount } else { Amount::ZERO };
     draft.put::<Supplies>(&(), &Supply { escrowed, bonded, ..Supply::default() });
     execute(tx, &mut draft, ctx)?;
     let run = match about {

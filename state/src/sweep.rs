@@ -72,13 +72,12 @@ pub(crate) fn sweep(
         .collect()
 }
 
-/// How many rows are read at a time while one kind is looked for among both.
-const PAGE: usize = 64;
-/// How many rows a block reads at most while it looks for one kind: a few tens of milliseconds.
-const LOOKED_AT_MAX: usize = 32_768;
+/// So many deadlines at which things of other kinds wait a block passes over at most while it looks for
+/// one kind.
+const PASSED_OVER_MAX: usize = 32_768;
 
-/// The first deadlines of a kind before `timestamp`. Rows of the other kind with the same deadline are
-/// passed over in one step: a block makes many of the same deadline.
+/// The first deadlines of a kind before `timestamp`. What of other kinds waits for the same moment is
+/// passed over in one step.
 fn due_of(
     state: &dyn Read,
     kind: u8,
@@ -86,30 +85,30 @@ fn due_of(
     limit: usize,
 ) -> Result<Vec<Deadline>, StorageError> {
     let end = timestamp.to_bytes();
-    let mut found = Vec::new();
+    let mut found: Vec<Deadline> = Vec::new();
     let mut from = Vec::new();
-    let mut looked_at = 0_usize;
-    while found.len() < limit && looked_at < LOOKED_AT_MAX {
-        let range = Range { from: &from, to: Some(&end), limit: PAGE };
-        let rows = view::scan::<Deadlines>(state, range)?;
-        looked_at = looked_at.saturating_add(rows.len());
-        let last = rows.last().filter(|_| rows.len() == PAGE).map(|(key, ())| after(key, kind));
-        let of_kind = rows.into_iter().map(|(key, ())| key).filter(|key| key.1 == kind);
-        found.extend(of_kind.take(limit.saturating_sub(found.len())));
-        let Some(next) = last else { break };
-        from = next;
+    for _ in 0..PASSED_OVER_MAX {
+        let left = limit.saturating_sub(found.len());
+        let range = Range { from: &from, to: Some(&end), limit: 1.min(left) };
+        let Some(((deadline, of, id), ())) = view::scan::<Deadlines>(state, range)?.pop() else {
+            break;
+        };
+        from = match of.cmp(&kind) {
+            Ordering::Less => (deadline, kind, String::new()).to_bytes(),
+            Ordering::Greater => (deadline.saturating_add(1), kind, String::new()).to_bytes(),
+            Ordering::Equal => {
+                let (first, behind) = (
+                    (deadline, kind, id).to_bytes(),
+                    (deadline, kind.saturating_add(1), String::new()).to_bytes(),
+                );
+                let range = Range { from: &first, to: Some(&behind), limit: left };
+                let rows = view::scan::<Deadlines>(state, range)?;
+                found.extend(rows.into_iter().map(|(key, ())| key));
+                behind
+            }
+        };
     }
     Ok(found)
-}
-
-/// The first key behind a row at which a row of `kind` can stand.
-fn after(row: &Deadline, kind: u8) -> Vec<u8> {
-    let (deadline, of, _) = row;
-    match of.cmp(&kind) {
-        Ordering::Equal => [row.to_bytes(), vec![0]].concat(),
-        Ordering::Less => (*deadline, kind, String::new()).to_bytes(),
-        Ordering::Greater => (deadline.saturating_add(1), kind, String::new()).to_bytes(),
-    }
 }
 
 /// A row of [`Deadlines`].

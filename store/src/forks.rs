@@ -54,6 +54,8 @@ struct Rules {
     delay: u64,
     /// The validators of a chain that keeps them for ever.
     first: Vec<SetMember>,
+    /// Whether genesis names v7.
+    has_v7: bool,
 }
 
 /// The votes for later forks at one moment.
@@ -98,8 +100,11 @@ impl Store {
     /// # Errors
     /// [`StorageError`] if the database fails.
     pub fn count_forks(&self, chain: &Chain) -> Result<(), StorageError> {
-        let rules =
-            Rules { delay: chain.params.fork_delay_blocks, first: chain.validators.clone() };
+        let rules = Rules {
+            delay: chain.params.fork_delay_blocks,
+            first: chain.validators.clone(),
+            has_v7: chain.forks.v7.is_some(),
+        };
         self.0.forks.write().rules = Some(rules);
         match self.0.counting.try_lock() {
             Some(_counting) => self.count_rest(),
@@ -122,6 +127,10 @@ impl Store {
     fn with_later(&self, tally: &Tally) -> Result<Tally, StorageError> {
         let rows = view::scan::<ForkRows>(&self.snapshot(), ALL)?;
         let mut fixed = tally.fixed().clone();
+        if self.0.forks.read_recursive().rules.as_ref().is_some_and(|rules| rules.has_v7) {
+            // Votes decide nothing that genesis has.
+            fixed.remove(rules::V7);
+        }
         fixed.extend(rows.into_iter().filter(|(fork, _)| fork != rules::V7));
         Ok(Tally::new(tally.votes().clone(), fixed))
     }

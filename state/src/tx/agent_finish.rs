@@ -70,7 +70,7 @@ impl Kind for AgentFinish {
             *ended = ended.saturating_add(1);
         })?;
         let held_until = held_until(&run, ctx.timestamp)?;
-        if status == RunStatus::Completed && run.step_count == 0 {
+        if status == RunStatus::Completed && run.tokens_out == 0 {
             // An answer without any work.
             bonds::release(draft, &mut run, Amount::MAX);
         } else if held_until.is_none() {

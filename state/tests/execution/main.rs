@@ -23,6 +23,7 @@ mod pending;
 mod protection;
 mod random;
 mod rejections;
+mod review;
 mod rule_votes;
 mod simulation;
 mod validators;

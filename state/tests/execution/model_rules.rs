@@ -16,12 +16,14 @@ const FORK: u8 = 0;
 const PARAM: u8 = 1;
 
 /// Every parameter that can be voted on, with the least and the greatest value.
-pub const BOUNDS: [(&str, u64, u64); 9] = [
+pub const BOUNDS: [(&str, u64, u64); 11] = [
     ("baseFeeFloor", 1, 1_000_000),
     ("maxBlockWork", 20_000, 2_000_000),
     ("registerFee", 0, 10_000_000),
     ("blobInitFee", 0, 10_000_000),
     ("blobFeePerChunk", 0, 10_000_000),
+    ("refuseStake", 0, 10_000_000),
+    ("unbondMs", 60_000, 2_592_000_000),
     ("pendingTtlMs", 30_000, 86_400_000),
     ("claimTtlMs", 30_000, 86_400_000),
     ("stepTtlMs", 30_000, 86_400_000),
@@ -33,6 +35,8 @@ pub fn value_of(params: &Params, name: &str) -> u64 {
     match name {
         "baseFeeFloor" => params.base_fee_floor,
         "maxBlockWork" => params.max_block_work,
+        "refuseStake" => params.refuse_stake.get(),
+        "unbondMs" => params.unbond_ms,
         "registerFee" => params.register_fee.get(),
         "blobInitFee" => params.blob_init_fee.get(),
         "blobFeePerChunk" => params.blob_fee_per_chunk.get(),
@@ -48,6 +52,8 @@ fn change(params: &mut Params, name: &str, value: u64) {
     match name {
         "baseFeeFloor" => params.base_fee_floor = value,
         "maxBlockWork" => params.max_block_work = value,
+        "refuseStake" => params.refuse_stake = Amount::new(value),
+        "unbondMs" => params.unbond_ms = value,
         "registerFee" => params.register_fee = Amount::new(value),
         "blobInitFee" => params.blob_init_fee = Amount::new(value),
         "blobFeePerChunk" => params.blob_fee_per_chunk = Amount::new(value),
@@ -162,9 +168,6 @@ impl ModelRules {
             return Ok(Fee { burned: 0, tip, is_free_vote: true });
         }
         let highest = place.bid.max_base_fee.map_or(2_000, |most| i128::from(most.get()));
-        if self.base_fee > highest {
-            return Err("FEE_ABOVE_MAX");
-        }
         let size = size(place.payload);
         let charged = match body {
             Body::AgentRequest(_) => size + 2_048,
@@ -173,6 +176,9 @@ impl ModelRules {
             }
             _ => size,
         };
+        if charged > 0 && self.base_fee > highest {
+            return Err("FEE_ABOVE_MAX");
+        }
         Ok(Fee { burned: (charged * self.base_fee + 1_023) / 1_024, tip, is_free_vote: false })
     }
 

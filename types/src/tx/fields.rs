@@ -22,6 +22,8 @@ pub(crate) struct Fields<'a, 'b> {
     next: Cell<usize>,
     /// Which of the first 64 members somebody asked for, a bit each.
     asked: Cell<u64>,
+    /// Bytes of members that nobody asked for within objects that were read.
+    unknown_within: Cell<usize>,
 }
 
 /// Where an object is, for messages.
@@ -48,9 +50,13 @@ impl<'a, 'b> Fields<'a, 'b> {
 
     fn at(value: &'a Json<'b>, path: Path<'a>) -> Result<Self, Rejection> {
         match value {
-            Json::Object(members) => {
-                Ok(Self { members, path, next: Cell::new(0), asked: Cell::new(0) })
-            }
+            Json::Object(members) => Ok(Self {
+                members,
+                path,
+                next: Cell::new(0),
+                asked: Cell::new(0),
+                unknown_within: Cell::new(0),
+            }),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
                 let field = match path {
                     Path::Outermost => "transaction".to_owned(),
@@ -86,7 +92,10 @@ impl<'a, 'b> Fields<'a, 'b> {
             asked & bit(*position) == 0 && !known.contains(&&**key)
         };
         let unknown = self.members.iter().enumerate().filter(is_unknown);
-        unknown.map(|(_, (key, value))| member_bytes(key, value)).fold(0, usize::saturating_add)
+        let within = self.unknown_within.get();
+        unknown
+            .map(|(_, (key, value))| member_bytes(key, value))
+            .fold(within, usize::saturating_add)
     }
 
     fn error(&self, key: &str, got: impl Display, expected: impl Display) -> Rejection {
@@ -182,7 +191,14 @@ impl<'a, 'b> Fields<'a, 'b> {
         read: impl Fn(&Fields<'_, 'b>) -> Result<T, Rejection>,
     ) -> Result<Vec<T>, Rejection> {
         let items = self.array(key)?.iter().enumerate();
-        items.map(|(index, item)| read(&Fields::at(item, Path::Element(key, index))?)).collect()
+        let read = |(index, item)| {
+            let element = Fields::at(item, Path::Element(key, index))?;
+            let value = read(&element)?;
+            let unknown = self.unknown_within.get().saturating_add(element.unknown_bytes(&[]));
+            self.unknown_within.set(unknown);
+            Ok(value)
+        };
+        items.map(read).collect()
     }
 }
 
