@@ -243,8 +243,9 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
     wait_for("the fixed height", || {
         let answer = forks(&net.members[3])?;
         let states = answer["forks"].as_array().into_iter().flatten();
-        let fixed = states.filter(|fork| fork["fork"] == "v8").map(|fork| &fork["fixed"]["height"]);
-        Ok(fixed.last().is_some_and(|fixed| *fixed == json!(height)).then_some(()))
+        let mut fixed =
+            states.filter(|fork| fork["fork"] == "v8").map(|fork| &fork["fixed"]["height"]);
+        Ok(fixed.any(|fixed| *fixed == json!(height)).then_some(()))
     })?;
     for goal in (0..height - 10).step_by(10) {
         net.members[0].reaches(goal)?;

@@ -60,10 +60,12 @@ impl Tips {
 fn tips_of(committed: &CommittedBlock) -> Vec<Amount> {
     let is_v7 = committed.events.as_ref().and_then(BlockFees::of).is_some();
     let transactions = committed.block.transactions.iter().take(TXS_MAX);
-    let tips = transactions.filter_map(|tx| match tx.body() {
-        Body::Transfer(transfer) => Some(transfer.fee),
-        _ if is_v7 => Some(tx.bid().ok().and_then(|bid| bid.tip).unwrap_or_default()),
-        _ => None,
+    let tips = transactions.filter_map(|tx| {
+        if let Body::Transfer(transfer) = tx.body() {
+            return Some(transfer.fee);
+        }
+        let tip = || tx.bid().ok().and_then(|bid| bid.tip).unwrap_or_default();
+        is_v7.then(tip)
     });
     tips.collect()
 }

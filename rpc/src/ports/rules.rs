@@ -81,11 +81,11 @@ impl BlockFees {
     /// What a block's events say of it; none before v7.
     #[must_use]
     pub fn of(events: &types::BlockEvents) -> Option<Self> {
-        events.end.iter().rev().find_map(|event| match *event {
-            Event::FeesCharged { base_fee, burned, tips, next_base_fee } => {
-                Some(Self { base_fee, burned, tips, next_base_fee })
-            }
-            _ => None,
+        events.end.iter().rev().find_map(|event| {
+            let Event::FeesCharged { base_fee, burned, tips, next_base_fee } = *event else {
+                return None;
+            };
+            Some(Self { base_fee, burned, tips, next_base_fee })
         })
     }
 }

@@ -176,7 +176,7 @@ fn a_flood_of_steps_does_not_cost_other_miners_their_bonds() {
         let body = world.request_body(BOB, 20_000, 200);
         free(&mut world, BOB, &body).unwrap();
         open.push(body.agent_run_id().unwrap());
-        if open.len() % 5 == 0 {
+        if open.len().is_multiple_of(5) {
             world.next_block_after(200);
         }
     }
@@ -372,12 +372,12 @@ impl Dice {
 fn free_bond(world: &World, pool: &PendingState, who: Who) -> u64 {
     let (mut low, mut high) = (0, 20_000_000);
     while low < high {
-        let middle = (low + high + 1) / 2;
+        let middle = (low + high).div_ceil(2);
         let nonce = pool.account(who.address()).unwrap().nonce;
         let tx = world.bidding_tx(who, nonce, &unbond(middle), bid(1_000_000_000, 0)).unwrap();
         match pool.check(&tx) {
             Err(TxError::Rejected(it)) if it.code().as_str() == "BOND_TOO_SMALL" => {
-                high = middle - 1
+                high = middle - 1;
             }
             Err(TxError::Rejected(it))
                 if matches!(it.code().as_str(), "INSUFFICIENT_BALANCE" | "FORK_NOT_ACTIVE") =>
@@ -499,7 +499,7 @@ fn play(seed: u64, params: Params, forks: Forks) {
                 *seen.entry("burned".to_owned()).or_default() += 1;
             }
         }
-        *seen.entry(format!("followed {}", is_right)).or_default() += 1;
+        *seen.entry(format!("followed {is_right}")).or_default() += 1;
         let touched: Vec<Hash> = executed
             .events
             .end
@@ -547,7 +547,6 @@ fn play(seed: u64, params: Params, forks: Forks) {
             pool = again;
         }
     }
-    println!("{seed}: {seen:?}");
 }
 
 #[test]

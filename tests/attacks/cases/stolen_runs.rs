@@ -65,8 +65,9 @@ impl Stage {
     /// Sends texts that must be taken, and waits for their blocks.
     fn include(&mut self, texts: &[String]) -> anyhow::Result<()> {
         for text in texts {
-            let answer: Value =
-                serde_json::from_str(&self.connection.post(&send_body(&[text.clone()]))?)?;
+            let answer: Value = serde_json::from_str(
+                &self.connection.post(&send_body(std::slice::from_ref(text)))?,
+            )?;
             let hash = answer.pointer("/result/hash").cloned();
             let hash = hash.with_context(|| format!("not taken: {answer}"))?;
             self.call("ombra_waitForTransaction", &json!([hash]))?;

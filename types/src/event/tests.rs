@@ -20,6 +20,11 @@ fn number(value: u8) -> String {
 
 /// One event of each variant, with its bytes after the variant's number.
 fn every_event() -> Vec<(Event, String)> {
+    [every_event_of_v6(), every_event_of_v7()].concat()
+}
+
+/// Those that every chain has.
+fn every_event_of_v6() -> Vec<(Event, String)> {
     let (run, submitter, miner, key) =
         ("a1".repeat(32), "a2".repeat(20), "a3".repeat(20), "a4".repeat(32));
     let (parts, blob) = ([6, 7, 8].map(number).join(" "), format!("{} 62", number(1)));
@@ -32,14 +37,6 @@ fn every_event() -> Vec<(Event, String)> {
         miner: MINER,
         status: RunStatus::Failed,
         settlement,
-    };
-    let held = Event::RunHeld {
-        agent_run_id,
-        submitter: SUBMITTER,
-        miner: MINER,
-        status: RunStatus::Completed,
-        settlement,
-        until: 9,
     };
     let stepped = Event::RunStepped { agent_run_id, miner: MINER, step_index: 3, output_tokens: 4 };
     let timed_out =
@@ -65,11 +62,11 @@ fn every_event() -> Vec<(Event, String)> {
         ),
         (Event::RunReopened { agent_run_id, miner: MINER }, format!("{run} {miner}")),
         (timed_out(Some(MINER)), format!("{run} {submitter} 01 {miner} {parts}")),
-        (Event::MinerRegistered { miner_id: RUN }, run.clone()),
+        (Event::MinerRegistered { miner_id: RUN }, run),
         (Event::BlobAnnounced { blob_id: blob_id() }, blob.clone()),
         (stored, format!("{blob} 03000000 01 01")),
         (Event::BlobFinalized { blob_id: blob_id() }, blob.clone()),
-        (Event::BlobDropped { blob_id: blob_id() }, blob.clone()),
+        (Event::BlobDropped { blob_id: blob_id() }, blob),
         (Event::ValidatorVoted { public_key: KEY, power: 3 }, format!("{key} {}", number(3))),
         (
             Event::ValidatorChanged { public_key: KEY, power: 3, height: 4 },
@@ -77,6 +74,25 @@ fn every_event() -> Vec<(Event, String)> {
         ),
         (Event::ValidatorSetActivated { height: 4 }, number(4)),
         (Event::RewardMinted { amount }, number(1)),
+    ]
+}
+
+/// The same of what fork v7 brought.
+fn every_event_of_v7() -> Vec<(Event, String)> {
+    let (run, submitter, miner) = ("a1".repeat(32), "a2".repeat(20), "a3".repeat(20));
+    let (parts, blob) = ([6, 7, 8].map(number).join(" "), format!("{} 62", number(1)));
+    let blob_id = || "b".to_owned();
+    let (amount, fee) = (Amount::new(1), Amount::new(2));
+    let (agent_run_id, settlement) = (RUN, SETTLEMENT);
+    let held = Event::RunHeld {
+        agent_run_id,
+        submitter: SUBMITTER,
+        miner: MINER,
+        status: RunStatus::Completed,
+        settlement,
+        until: 9,
+    };
+    vec![
         (Event::ForkVoted { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
         (Event::ForkFixed { fork: blob_id(), height: 3 }, format!("{blob} {}", number(3))),
         (

@@ -210,6 +210,7 @@ impl PageArgs {
 ///
 /// # Errors
 /// [`CliError`].
+#[expect(clippy::too_many_lines, reason = "a few lines for each question")]
 pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
     match command {
         QueryCommand::Chain(PlainArgs { node }) => {

@@ -132,9 +132,9 @@ pub(super) fn run(run: &Value) -> String {
 }
 
 pub(super) fn supply(supply: &Value) -> Rows {
-    let at_stake = |key: &str| match &supply[key] {
-        Value::Null => "0.000000 OMBRA".to_owned(),
-        amount => ombra_of(amount),
+    let at_stake = |key: &str| {
+        let amount = supply.get(key);
+        amount.map_or_else(|| "0.000000 OMBRA".to_owned(), ombra_of)
     };
     facts([
         ("genesis", ombra_of(&supply["genesis"])),
