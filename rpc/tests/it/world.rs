@@ -448,14 +448,16 @@ impl Rules for World {
     fn next_rules(&self) -> Result<NextRules, Fault> {
         let state = self.state();
         let (chain, height) = (state.chain.rules(), state.blocks.len() as u64 + 1);
-        let rules = state::Rules::at(chain, &**state.chain.state(), height).unwrap();
+        let rules = state::Rules::at(chain, &**state.chain.state(), height)
+            .map_err(|fault| Fault::new("reading the rules", fault))?;
         let base_fee = rules.price.map(|price| price.base_fee);
         Ok(NextRules { height, v7_from: rules.forks.v7, params: rules.params, base_fee })
     }
 
     fn params(&self) -> Result<ParamVotes, Fault> {
         let params = self.next_rules()?.params;
-        let cast = state::rule_votes::votes(&*self.memory()).unwrap();
+        let cast = state::rule_votes::votes(&*self.memory())
+            .map_err(|fault| Fault::new("reading votes", fault))?;
         let states = state::params::CHANGEABLE.map(|param| {
             let subject = Subject::Param(param.name.to_owned()).text();
             let votes = cast.iter().filter(|((_, text), _)| *text == subject);
