@@ -372,7 +372,7 @@ impl Dice {
 fn free_bond(world: &World, pool: &PendingState, who: Who) -> u64 {
     let (mut low, mut high) = (0, 20_000_000);
     while low < high {
-        let middle = (low + high).div_ceil(2);
+        let middle = u64::div_ceil(low + high, 2);
         let nonce = pool.account(who.address()).unwrap().nonce;
         let tx = world.bidding_tx(who, nonce, &unbond(middle), bid(1_000_000_000, 0)).unwrap();
         match pool.check(&tx) {
