@@ -104,6 +104,16 @@ function names(field, value) {
   return list;
 }
 
+/** @returns {Check} */
+const addresses = (most) => (field, value) => {
+  const list = arrayOf(address, most)(field, value);
+  if (list.length === 0) throw new FieldError(field, "empty", "at least one address");
+  const bare = list.map((item) => bareAddress(item, field));
+  const twice = bare.find((item, at) => bare.indexOf(item) !== at);
+  if (twice !== undefined) throw new FieldError(field, `${twice} twice`, "each address once");
+  return list;
+};
+
 /**
  * Members of an object in the order of their checks; members that have none are refused.
  * @returns {Check}
@@ -140,6 +150,7 @@ function base64(field, value) {
 /** How a declared form is checked. @type {Record<string, (field: any) => Check>} */
 const FORMS = {
   address: () => address,
+  addresses: ({ max }) => addresses(max),
   amount: () => amount,
   base64: () => base64,
   blobId: () => blobId,

@@ -303,6 +303,12 @@ export const blobFinalize = builder("SOCIAL_BLOB_FINALIZE");
 export const validatorVote = builder("VALIDATOR_VOTE");
 /** A validator's vote for the height of a fork. */
 export const forkVote = builder("FORK_VOTE");
+/** Puts money at stake as a miner. */
+export const minerBond = builder("MINER_BOND");
+/** Takes money out of the bond; it is paid later. */
+export const minerUnbond = builder("MINER_UNBOND");
+/** Refuses the reward that is held for a run of the sender. */
+export const agentRefuse = builder("AGENT_REFUSE");
 /** A validator's vote for another value of a parameter. */
 export const paramVote = builder("PARAM_VOTE");
 

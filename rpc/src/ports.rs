@@ -376,12 +376,6 @@ pub trait Accounts: Send + Sync {
         limit: usize,
     ) -> Result<Slice<TxLocation, TxLocation>, Fault>;
 
-    /// What an account has at stake, at most `limit` of its payments that wait.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault>;
-
     /// The counters of the supply.
     ///
     /// # Errors

@@ -23,6 +23,9 @@ const BUILDERS = {
   VALIDATOR_VOTE: "ombra_buildValidatorVote",
   FORK_VOTE: "ombra_buildForkVote",
   PARAM_VOTE: "ombra_buildParamVote",
+  MINER_BOND: "ombra_buildMinerBond",
+  MINER_UNBOND: "ombra_buildMinerUnbond",
+  AGENT_REFUSE: "ombra_buildAgentRefuse",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
@@ -176,13 +179,16 @@ test("a validator votes", async () => {
   await does(key, ombra.validatorVote, { candidateKey: key.publicKey, power: 20 });
 });
 
-test("a validator votes on rules, once the chain has fork v7", async () => {
+test("what fork v7 brings is sent once the chain has it", async () => {
   const key = await validator();
   const { active, blockIndex } = await node.rpc("ombra_params");
   const chainId = await node.chainId();
   for (const [build, fields] of [
     [ombra.forkVote, { fork: "v8", height: blockIndex + 200000 }],
     [ombra.paramVote, { name: "registerFee", value: 9000, height: blockIndex + 900000 }],
+    [ombra.minerBond, { amount: "5" }],
+    [ombra.minerUnbond, { amount: "5" }],
+    [ombra.agentRefuse, { agentRunId: HASH }],
   ]) {
     const nonce = await node.nextNonce(key.address);
     const tx = await build(key, fields, { nonce, chainId, maxBaseFee: "5000" });

@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use rpc::ports::{
     self, Census, Certificate, Equivocation, Escrows, Fault, IncludedTx, MinerEntry, Proof,
-    ProofTarget, RunFilter, ShownBlock, Slice, Stake, Tip, Validator, ValidatorVote,
+    ProofTarget, RunFilter, ShownBlock, Slice, Tip, Validator, ValidatorVote,
 };
 use state::StorageError;
 use state::table::{Key, Table};
 use state::tables;
 use state::validators::CastVote;
-use state::view::{self, Range, Read};
 use store::{self, Snapshot};
 use types::{
     Account, Address, Blob, Block, CommittedBlock, Hash, Header, OpenVote, Run, SealedBlock,
@@ -251,19 +250,6 @@ impl ports::Accounts for Reads {
             .account_places(address, before, limit.saturating_add(1))
             .map_err(fault("reading an account's transactions"))?;
         ended_early(page(places, limit, |place| *place), snapshot.earliest())
-    }
-
-    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault> {
-        let read = |state: &dyn Read| -> Result<Stake, StorageError> {
-            let bond = view::get::<tables::Bonds>(state, address)?.unwrap_or_default();
-            let submitter = view::get::<tables::FiguresOfSubmitters>(state, address)?;
-            let (from, to) = ((*address, 0_u64).to_bytes(), (*address, u64::MAX).to_bytes());
-            let range = Range { from: &from, to: Some(&to), limit };
-            let rows = view::scan::<tables::Unbondings>(state, range)?;
-            let unbonding = rows.into_iter().map(|((_, due), amount)| (due, amount)).collect();
-            Ok(Stake { bond, unbonding, submitter: submitter.unwrap_or_default() })
-        };
-        read(&self.snapshot()).map_err(fault("reading a bond"))
     }
 
     fn supply(&self) -> Result<Supply, Fault> {

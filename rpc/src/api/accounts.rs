@@ -54,7 +54,7 @@ impl AccountsRpcServer for Api {
     }
 
     fn bond(&self, address: Address) -> Result<BondView, RpcError> {
-        let stake = self.ports.accounts.stake(&address, UNBONDING_MAX)?;
+        let stake = self.ports.rules.stake(&address, UNBONDING_MAX)?;
         Ok(BondView::new(address, stake))
     }
 

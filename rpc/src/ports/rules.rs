@@ -2,7 +2,7 @@
 
 use types::{Address, Amount, Event, Params};
 
-use super::{Fault, IncludedTx};
+use super::{Fault, IncludedTx, Stake};
 
 /// Forks that are to come.
 pub trait ForkCounts: Send + Sync {
@@ -163,4 +163,10 @@ pub trait Rules: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault>;
+
+    /// What an account has at stake, at most `limit` of its payments that wait.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault>;
 }

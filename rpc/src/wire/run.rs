@@ -67,6 +67,7 @@ pub struct RunState {
     pub held_until: Option<u64>,
     /// Whether the submitter refused the reward: then it was burned.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(with = "Option<bool>")]
     pub refused: bool,
     /// Who ended the run: `submitter`, `miner` or `sweep`, which is a deadline.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -445,6 +445,12 @@ impl ForkCounts for World {
 }
 
 impl Rules for World {
+    fn stake(&self, address: &Address, _: usize) -> Result<Stake, Fault> {
+        let bond = self.row::<tables::Bonds>(address).unwrap_or_default();
+        let submitter = self.row::<tables::FiguresOfSubmitters>(address).unwrap_or_default();
+        Ok(Stake { bond, unbonding: Vec::new(), submitter })
+    }
+
     fn next_rules(&self) -> Result<NextRules, Fault> {
         let state = self.state();
         let (chain, height) = (state.chain.rules(), state.blocks.len() as u64 + 1);
@@ -545,12 +551,6 @@ impl Accounts for World {
         places.reverse();
         places.retain(|place| before.is_none_or(|before| *place < before));
         Ok(slice(places, limit, |place| *place))
-    }
-
-    fn stake(&self, address: &Address, _: usize) -> Result<Stake, Fault> {
-        let bond = self.row::<tables::Bonds>(address).unwrap_or_default();
-        let submitter = self.row::<tables::FiguresOfSubmitters>(address).unwrap_or_default();
-        Ok(Stake { bond, unbonding: Vec::new(), submitter })
     }
 
     fn supply(&self) -> Result<Supply, Fault> {

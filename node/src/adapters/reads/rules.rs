@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use consensus::ValidatorSet;
 use rpc::ports::{
     self, BlockFees, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue,
-    ParamState, ParamVoter, ParamVotes,
+    ParamState, ParamVoter, ParamVotes, Stake,
 };
 use state::forks::{self, FixedFork};
 use state::params::CHANGEABLE;
 use state::rule_votes::{self, Subject};
-use state::tables::{ForkRows, ParamRow, ParamRows, RuleVote};
-use state::view::{self, Range};
+use state::table::Key;
+use state::tables::{self, ForkRows, ParamRow, ParamRows, RuleVote};
+use state::view::{self, Range, Read};
 use state::{Rules, StorageError, fees};
 use store::{ForkCount, Snapshot};
 use types::{Address, Amount, TxLocation};
@@ -68,6 +69,19 @@ impl ports::ForkCounts for Reads {
 }
 
 impl ports::Rules for Reads {
+    fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault> {
+        let read = |state: &dyn Read| -> Result<Stake, StorageError> {
+            let bond = view::get::<tables::Bonds>(state, address)?.unwrap_or_default();
+            let submitter = view::get::<tables::FiguresOfSubmitters>(state, address)?;
+            let (from, to) = ((*address, 0_u64).to_bytes(), (*address, u64::MAX).to_bytes());
+            let range = Range { from: &from, to: Some(&to), limit };
+            let rows = view::scan::<tables::Unbondings>(state, range)?;
+            let unbonding = rows.into_iter().map(|((_, due), amount)| (due, amount)).collect();
+            Ok(Stake { bond, unbonding, submitter: submitter.unwrap_or_default() })
+        };
+        read(&self.snapshot()).map_err(fault("reading a bond"))
+    }
+
     fn next_rules(&self) -> Result<NextRules, Fault> {
         let (height, rules) =
             self.rules(&self.snapshot()).map_err(fault("reading the rules of the next block"))?;
