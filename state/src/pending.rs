@@ -53,6 +53,8 @@ pub struct PendingState {
     changes: u64,
     /// What each admitted transaction did to the draft, by transaction hash.
     admitted: BTreeMap<Hash, Admitted>,
+    /// How many of them are votes of validators.
+    votes: usize,
     /// How many admitted transactions wrote each row.
     writers: BTreeMap<RowId, u32>,
 }
@@ -65,7 +67,6 @@ struct Admitted {
     /// The rows that it wrote.
     rows: Vec<RowId>,
     charge: Charge,
-    is_vote: bool,
 }
 
 /// A state, and the block after which it is one.
@@ -88,7 +89,7 @@ impl PendingState {
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
         let (admitted, writers) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, writers })
+        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, votes: 0, writers })
     }
 
     /// The rules by which it checks: those of the next block.
@@ -171,7 +172,8 @@ impl PendingState {
             let writers = self.writers.entry(row.clone()).or_default();
             *writers = writers.saturating_add(1);
         }
-        self.admitted.insert(tx.hash(), Admitted { rows, charge, is_vote: is_vote(tx) });
+        self.votes = self.votes.saturating_add(usize::from(is_vote(tx)));
+        self.admitted.insert(tx.hash(), Admitted { rows, charge });
         Ok(())
     }
 
@@ -213,9 +215,7 @@ impl PendingState {
         let height = height.saturating_add(1);
         let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
         // Which votes are free, and which count, depends on the block that takes them.
-        let has_votes = rules.is_v7()
-            && (self.admitted.values().any(|it| it.is_vote)
-                || committed.iter().any(|tx| is_vote(tx)));
+        let has_votes = rules.is_v7() && (self.votes > 0 || committed.iter().any(|tx| is_vote(tx)));
         let is_right = !has_votes && is_kept(&self.rules, &rules);
         let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
@@ -226,10 +226,10 @@ impl PendingState {
         self.changes = self.changes.wrapping_add(1);
         let mut back: Vec<(Address, Amount)> = Vec::new();
         for tx in committed {
-            let Some(Admitted { rows, charge, is_vote: _ }) = self.admitted.remove(&tx.hash())
-            else {
+            let Some(Admitted { rows, charge }) = self.admitted.remove(&tx.hash()) else {
                 continue;
             };
+            self.votes = self.votes.saturating_sub(usize::from(is_vote(tx)));
             for row in rows {
                 let Some(writers) = self.writers.get_mut(&row) else { continue };
                 *writers = writers.saturating_sub(1);

@@ -125,8 +125,11 @@ pub(crate) fn end_block(
     rules: &Rules,
     height: u64,
 ) -> Result<Vec<Event>, StorageError> {
+    if !rules.is_v7() {
+        return Ok(Vec::new());
+    }
     let cast = votes(draft)?;
-    if !rules.is_v7() || cast.is_empty() {
+    if cast.is_empty() {
         return Ok(Vec::new());
     }
     let Some(sets) = validators::sets(draft)? else { return Ok(Vec::new()) };
