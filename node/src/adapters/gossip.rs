@@ -117,11 +117,12 @@ fn outcome(answer: Answer) -> Outcome {
     match answer {
         Ok(Accepted { is_new: true, .. }) => Outcome::New,
         Ok(_) => Outcome::Known,
-        // The sender may be behind a fork that has changed what is right.
+        // The sender may be behind a fork that has changed what is right. That is no offence, but it
+        // counts as a refusal, so that nobody can flood a node with such transactions for nothing.
         Err(IngestError::Rejected(reason))
             if reason.code().is_peer_fault() && !reason.is_peer_fault() =>
         {
-            Outcome::Unable
+            Outcome::Refused(Code::ForkNotActive)
         }
         Err(IngestError::Rejected(reason)) => Outcome::Refused(reason.code()),
         Err(
