@@ -130,9 +130,10 @@ impl BlockPace {
 impl Pace for BlockPace {
     async fn due(&self, _height: u64) {
         self.end().await;
+        let params = self.params();
         loop {
             let woken = self.wake.0.notified();
-            let wait = self.situation().until_due(&self.params());
+            let wait = self.situation().until_due(&params);
             if wait == 0 {
                 return;
             }
@@ -145,8 +146,9 @@ impl Pace for BlockPace {
 
     async fn earliest(&self, _height: u64) {
         self.end().await;
+        let params = self.params();
         loop {
-            let wait = self.situation().until_earliest(&self.params());
+            let wait = self.situation().until_earliest(&params);
             if wait == 0 {
                 return;
             }
