@@ -27,7 +27,8 @@ impl Price {
     /// # Errors
     /// FEE_ABOVE_MAX if the base fee is above what the bid allows.
     pub(crate) fn inclusion(self, bid: &Bid, charged: u64) -> Result<Amount, Rejection> {
-        // Who pays nothing for its place minds no price: a miner's steps must not wait while others pay.
+        // A transaction that pays nothing for its place is accepted at any base fee: a miner's steps
+        // must not wait while others pay.
         if charged == 0 {
             return Ok(Amount::ZERO);
         }
