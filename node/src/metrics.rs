@@ -11,9 +11,8 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use rpc::ports::BlockFees;
 use txpool::Pool;
-use types::BlockEvents;
+use types::{BlockEvents, BlockFees};
 
 pub(crate) use condition::{Condition, encode_process, gauge};
 
@@ -79,7 +78,7 @@ impl BlockMetrics {
 
     /// Counts what the places in a committed block cost.
     pub(crate) fn count_fees(&self, events: &BlockEvents) {
-        let Some(BlockFees { burned, next_base_fee, .. }) = BlockFees::of(events) else { return };
+        let Some(BlockFees { burned, next_base_fee, .. }) = events.fees() else { return };
         self.base_fee.set(i64::try_from(next_base_fee).unwrap_or(i64::MAX));
         self.places_burned.inc_by(burned.get());
     }

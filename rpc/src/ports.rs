@@ -10,8 +10,8 @@ use std::error::Error;
 use std::sync::Arc;
 
 use types::{
-    Account, Address, Amount, Blob, Bond, CheckedTx, CommittedBlock, Forks, Hash, Header, Miner,
-    MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step,
+    Account, Address, Amount, Blob, BlockFees, Bond, CheckedTx, CommittedBlock, Forks, Hash,
+    Header, Miner, MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step,
     SubmitterFigures, Supply, TxLocation,
 };
 
@@ -28,8 +28,8 @@ pub use pool::{
     SettlementNow, Submit, SubmitError,
 };
 pub use rules::{
-    BlockFees, ForkCounts, ForkState, ForkVoter, ForkVotes, NextRules, NextValue, ParamState,
-    ParamVoter, ParamVotes, Rules,
+    ForkCounts, ForkState, ForkVoter, ForkVotes, NextRules, NextValue, ParamState, ParamVoter,
+    ParamVotes, Rules,
 };
 
 /// Everything that the interfaces are served from.

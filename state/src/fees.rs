@@ -2,7 +2,7 @@
 //! and how the base fee follows demand.
 
 use types::params::BASE_FEE_MAX;
-use types::{Amount, Bid, CheckedTx, Code, Params, Rejection, Transaction, for_kind};
+use types::{Amount, Bid, Code, Params, Rejection, Transaction, for_kind};
 
 use crate::tx::envelope;
 
@@ -51,18 +51,6 @@ pub fn inclusion_fee(charged: u64, base_fee: u64) -> Amount {
     Amount::new(u64::try_from(product.div_ceil(1_024)).unwrap_or(u64::MAX))
 }
 
-/// What the transaction at a position paid for its place in a block from v7 on with these transactions and
-/// this base fee; none if there is no such position. It is burned.
-#[must_use]
-pub fn paid(transactions: &[CheckedTx], position: u32, base_fee: u64) -> Option<Amount> {
-    let index = usize::try_from(position).ok()?;
-    let (tx, before) = (transactions.get(index)?, transactions.get(..index)?);
-    Some(inclusion_fee(
-        charged_bytes(tx, || before.iter().any(|other| is_vote_of(other, tx))),
-        base_fee,
-    ))
-}
-
 /// For how many bytes a transaction of a block pays. The first vote of a validator in a block pays for
 /// none, so of a vote it is asked whether its sender had voted before it in the same block.
 #[must_use]
@@ -75,10 +63,6 @@ pub fn charged_bytes(tx: &Transaction, has_voted: impl FnOnce() -> bool) -> u64 
 #[must_use]
 pub fn is_vote(tx: &Transaction) -> bool {
     for_kind!(tx.body(), kind => envelope::charged_bytes_and_vote(kind, tx)).1
-}
-
-fn is_vote_of(tx: &Transaction, voter: &Transaction) -> bool {
-    tx.from() == voter.from() && is_vote(tx)
 }
 
 /// What a block used of what it may have.

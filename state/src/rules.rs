@@ -68,14 +68,6 @@ impl Rules {
         Self { price, ..self.clone() }
     }
 
-    /// The first block with the rules of v7, as far as it is fixed on this state.
-    ///
-    /// # Errors
-    /// [`StorageError`] if the database fails.
-    pub fn v7_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
-        v7_height(chain, state)
-    }
-
     /// Whether the rules of v7 hold.
     #[must_use]
     pub const fn is_v7(&self) -> bool {

@@ -17,8 +17,8 @@ use super::floor::lowest_deadline;
 use super::offers::{LinkRow, make_link};
 use super::rocks::{Batch, Rocks};
 use super::tables::{
-    AccountHistory, BODIES, BlockIds, COMMITS, EventRows, HeaderRow, Headers, META, TREE_NODES,
-    TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
+    AccountHistory, BODIES, BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, META,
+    TREE_NODES, TREE_STALE, TxIndex, TxKey, ValidatorFigures, ValidatorLinks,
 };
 use super::{FORMAT, FORMAT_CELL, GENESIS_CELL, GenesisState, Store, TIP_CELL, Tip};
 use super::{bodies, history, pin, undecided};
@@ -127,6 +127,9 @@ impl Store {
             writer.typed::<BlockIds>(&hash, &header.index)?;
             writer.block(block, events)?;
             writer.typed::<EventRows>(&header.index, events)?;
+            if let Some(fees) = events.fees() {
+                writer.typed::<FeeTotals>(&header.index, &fees)?;
+            }
             self.count_proposers(&mut writer, header.proposer, input.missed)?;
             let former = if self.0.pins.is_any() {
                 Some(Arc::new(pin::former(&self.0, changes)?))

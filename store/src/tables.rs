@@ -17,6 +17,7 @@
 //! equivocations    address                                 Equivocations
 //! validator_links  height u64                              Link
 //! block_events     height u64                              BlockEvents
+//! block_fees       height u64                              BlockFees
 //! fork_votes       voter's address                         CastForkVote
 //! fixed_forks      name of a fork, text                    FixedFork
 //! ```
@@ -33,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use state::forks::{CastForkVote, FixedForks};
 use state::table::{Key, Table, TableId};
 use state::tables;
-use types::{Address, BlockEvents, Hash, Signature, TxLocation};
+use types::{Address, BlockEvents, BlockFees, Hash, Signature, TxLocation};
 
 use super::offers::Link;
 
@@ -130,6 +131,16 @@ impl Table for EventRows {
     const ID: TableId = TableId::plain(78, "block_events");
     type Key = u64;
     type Value = BlockEvents;
+}
+
+/// What the places in a block cost: a copy of what its events say, which costs little to read. Blocks
+/// before fork v7 have no row.
+#[derive(Debug)]
+pub(crate) struct FeeTotals;
+impl Table for FeeTotals {
+    const ID: TableId = TableId::plain(79, "block_fees");
+    type Key = u64;
+    type Value = BlockFees;
 }
 
 /// How a validator has done.
@@ -250,7 +261,7 @@ impl Table for ForkVotes {
 }
 
 /// The tables of this file.
-pub const OWN: [TableId; 17] = [
+pub const OWN: [TableId; 18] = [
     META,
     Headers::ID,
     COMMITS,
@@ -266,6 +277,7 @@ pub const OWN: [TableId; 17] = [
     EquivocationRows::ID,
     ValidatorLinks::ID,
     EventRows::ID,
+    FeeTotals::ID,
     ForkVotes::ID,
     FixedForks::ID,
 ];
@@ -341,8 +353,8 @@ pub(crate) fn shape(table: TableId) -> Shape {
         BlobRemains::ID,
     ];
     const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
-    const LOG: [TableId; 6] =
-        [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID];
+    const LOG: [TableId; 7] =
+        [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID, FeeTotals::ID];
     // A table in no list does not compile.
     const COUNT: usize = LOOKUP.len() + INDEX.len() + QUEUE.len() + LARGE.len() + LOG.len();
     const { assert!(COUNT == tables::ALL.len() + OWN.len(), "each table is in one list") }

@@ -29,6 +29,17 @@ impl BlockEvents {
         self.transactions.get(index.ok()?).map(|found| &found.event)
     }
 
+    /// What the places in the block cost; none before fork v7.
+    #[must_use]
+    pub fn fees(&self) -> Option<BlockFees> {
+        self.end.iter().rev().find_map(|event| {
+            let Event::FeesCharged { base_fee, burned, tips, next_base_fee } = *event else {
+                return None;
+            };
+            Some(BlockFees { base_fee, burned, tips, next_base_fee })
+        })
+    }
+
     /// Every event: those of transactions with their positions, then those of the end.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, &Event)> {
         let transactions = self.transactions.iter().map(|tx| (Some(tx.position), &tx.event));
@@ -309,6 +320,19 @@ pub enum Event {
         /// How much was burned.
         burned: Amount,
     },
+}
+
+/// What the places in a block cost (docs/protocol.md section 15).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockFees {
+    /// The base fee of the block, in micro-OMBRA per KiB.
+    pub base_fee: u64,
+    /// The inclusion fees of its transactions, burned.
+    pub burned: Amount,
+    /// The tips of its transactions except those of transfers, for the proposer.
+    pub tips: Amount,
+    /// The base fee of the next block.
+    pub next_base_fee: u64,
 }
 
 /// What the end of a block did to a miner's bond.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use types::{Amount, Body, CommittedBlock};
 
 use super::hub::BlockEvents;
-use crate::ports::{BlockFees, Fault, Tip};
+use crate::ports::{Fault, Tip};
 use crate::wire::TipsView;
 
 /// Blocks that are remembered.
@@ -58,7 +58,7 @@ impl Tips {
 
 /// The tips of a block's first transactions. Before v7 only transfers have one.
 fn tips_of(committed: &CommittedBlock) -> Vec<Amount> {
-    let is_v7 = committed.events.as_ref().and_then(BlockFees::of).is_some();
+    let is_v7 = committed.events.as_ref().and_then(types::BlockEvents::fees).is_some();
     let transactions = committed.block.transactions.iter().take(TXS_MAX);
     let tips = transactions.filter_map(|tx| {
         if let Body::Transfer(transfer) = tx.body() {

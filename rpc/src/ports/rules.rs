@@ -1,6 +1,6 @@
 //! Forks that are to come, the rules that votes can change, and what places in blocks cost by them.
 
-use types::{Address, Amount, Event, Params};
+use types::{Address, Amount, Params};
 
 use super::{Fault, IncludedTx, Stake};
 
@@ -62,32 +62,6 @@ pub struct NextRules {
     pub params: Params,
     /// What a KiB in it costs, in micro-OMBRA; none before v7.
     pub base_fee: Option<u64>,
-}
-
-/// What the places in a block cost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BlockFees {
-    /// The base fee of the block, in micro-OMBRA per KiB.
-    pub base_fee: u64,
-    /// What its transactions burned for their places.
-    pub burned: Amount,
-    /// The tips of its transactions but those of transfers.
-    pub tips: Amount,
-    /// The base fee of the next block.
-    pub next_base_fee: u64,
-}
-
-impl BlockFees {
-    /// What a block's events say of it; none before v7.
-    #[must_use]
-    pub fn of(events: &types::BlockEvents) -> Option<Self> {
-        events.end.iter().rev().find_map(|event| {
-            let Event::FeesCharged { base_fee, burned, tips, next_base_fee } = *event else {
-                return None;
-            };
-            Some(Self { base_fee, burned, tips, next_base_fee })
-        })
-    }
 }
 
 /// The parameters that votes can change.

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use types::{Address, Amount, Hash, Header, SealedBlock, SealedTx, Signature};
+use types::{Address, Amount, BlockFees, Hash, Header, SealedBlock, SealedTx, Signature};
 
 use super::{AddressText, AmountText, HashText, SignatureText, TxObject};
 use crate::error::RpcError;
-use crate::ports::{BlockFees, Certificate, ShownBlock};
+use crate::ports::{Certificate, ShownBlock};
 
 /// A header, in the order in which it is hashed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]

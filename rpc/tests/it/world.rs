@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, BlockFees, Census, Certificate, Chain, ChainFacts, Check, Clock,
-    Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState,
-    ForkVoter, ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, NextRules, NextValue,
-    ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
-    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, Readiness, Rules, RunFilter,
-    Runs, SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip,
-    Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
+    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
+    ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, NextRules, NextValue, ParamState,
+    ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx,
+    Ports, Projection, Proof, ProofTarget, Proofs, Readiness, Rules, RunFilter, Runs,
+    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
+    Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::rule_votes::Subject;
@@ -29,9 +29,9 @@ use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
-    Account, Address, Amount, Blob, Body, CheckedTx, CommittedBlock, Forks, Hash, Header, Keypair,
-    Miner, Params, Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits, Step, Supply,
-    Transaction, TxLocation,
+    Account, Address, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock, Forks, Hash,
+    Header, Keypair, Miner, Params, Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits,
+    Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -409,7 +409,7 @@ impl Chain for World {
             block_hash: committed.hash,
             signatures: vec![(key(99).address(), signature)],
         };
-        let fees = committed.events.as_ref().and_then(BlockFees::of);
+        let fees = committed.events.as_ref().and_then(BlockEvents::fees);
         Ok(Some(ShownBlock { block, certificate: Some(certificate), fees }))
     }
 
@@ -495,9 +495,13 @@ impl Rules for World {
     fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
         let TxLocation { height, position } = included.location;
         let committed = self.state().blocks[height as usize - 1].clone();
-        let fees = committed.events.as_ref().and_then(BlockFees::of);
-        let transactions = &committed.block.transactions;
-        Ok(fees.and_then(|fees| state::fees::paid(transactions, position, fees.base_fee)))
+        let fees = committed.events.as_ref().and_then(BlockEvents::fees);
+        let before = &committed.block.transactions[..position as usize];
+        let is_earlier_vote =
+            |other: &CheckedTx| other.from() == included.tx.from() && state::fees::is_vote(other);
+        let charged =
+            state::fees::charged_bytes(&included.tx, || before.iter().any(is_earlier_vote));
+        Ok(fees.map(|fees| state::fees::inclusion_fee(charged, fees.base_fee)))
     }
 }
 

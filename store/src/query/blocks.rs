@@ -3,10 +3,10 @@
 use state::error::StorageError;
 use state::table::Table;
 use state::view::{self, Range};
-use types::{Address, Block, BlockEvents, Hash, Header, SealedBlock};
+use types::{Address, Block, BlockEvents, BlockFees, Hash, Header, SealedBlock};
 
 use crate::tables::{
-    BlockIds, COMMITS, EventRows, HeaderRow, Headers, ValidatorFigures, ValidatorStats,
+    BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, ValidatorFigures, ValidatorStats,
 };
 use crate::{Snapshot, TIP_CELL, Tip, bodies, read_cell, snapshot};
 
@@ -143,6 +143,14 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or the row does not decode.
     pub fn events(&self, height: u64) -> Result<Option<BlockEvents>, StorageError> {
         self.get::<EventRows>(&height)
+    }
+
+    /// What the places in a block cost. None if there is no such block, or before fork v7.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or the row does not decode.
+    pub fn fees(&self, height: u64) -> Result<Option<BlockFees>, StorageError> {
+        self.get::<FeeTotals>(&height)
     }
 
     /// How a validator has done.

@@ -194,3 +194,21 @@ fn what_a_block_did_is_kept_with_it() {
     let status = chain.store.snapshot().run(&run).unwrap().unwrap().status;
     assert_eq!(status, RunStatus::Timeout);
 }
+
+#[test]
+fn what_places_cost_is_kept_beside_the_events_from_v7_on() {
+    let (_dir, mut chain) = run_chain();
+    let before = chain.tip().height;
+    let mut rules = (*chain.chain).clone();
+    rules.forks.v7 = Some(before + 1);
+    chain.chain = rules.into();
+    let to = chain.wallets[1].address();
+    let tx = chain.wallets[0].transfer(to, 1);
+    let executed = chain.execute(&[tx]);
+    let tip = chain.commit(&executed);
+    let snapshot = chain.store.snapshot();
+    assert_eq!(snapshot.fees(before).unwrap(), None);
+    let fees = snapshot.fees(tip.height).unwrap();
+    assert_eq!(fees, executed.events.fees());
+    assert!(fees.is_some_and(|fees| fees.burned.get() > 0), "{fees:?}");
+}

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consensus::ValidatorSet;
 use rpc::ports::{
-    self, BlockFees, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue,
-    ParamState, ParamVoter, ParamVotes, Stake,
+    self, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue, ParamState,
+    ParamVoter, ParamVotes, Stake,
 };
 use state::forks::{self, FixedFork};
 use state::params::CHANGEABLE;
@@ -15,11 +15,14 @@ use state::tables::{self, ForkRows, ParamRow, ParamRows, RuleVote};
 use state::view::{self, Range, Read};
 use state::{Rules, StorageError, fees};
 use store::{ForkCount, Snapshot};
-use types::{Address, Amount, TxLocation};
+use types::{Address, Amount, BlockEvents, BlockFees, TxLocation};
 
 use super::{Reads, fault};
 
 const ALL: Range<'static> = Range { from: &[], to: None, limit: usize::MAX };
+
+/// How many transactions are read at most to tell what a vote paid.
+const OWN_TXS_READ: usize = 8;
 
 /// Votes on one subject.
 type Votes = Vec<(Address, RuleVote)>;
@@ -125,7 +128,7 @@ impl ports::Rules for Reads {
     }
 
     fn paid(&self, included: &IncludedTx) -> Result<Option<Amount>, Fault> {
-        let TxLocation { height, position } = included.location;
+        let TxLocation { height, .. } = included.location;
         let snapshot = self.snapshot();
         let read = || -> Result<Option<Amount>, StorageError> {
             let Some(BlockFees { base_fee, .. }) = self.fees_of(&snapshot, height)? else {
@@ -135,12 +138,9 @@ impl ports::Rules for Reads {
                 let charged = fees::charged_bytes(&included.tx, || false);
                 return Ok(Some(fees::inclusion_fee(charged, base_fee)));
             }
-            // Whether a vote was the first of its sender shows in the transactions before it.
-            if let Some(recent) = self.chain.recent(height) {
-                return Ok(fees::paid(&recent.block.transactions, position, base_fee));
-            }
-            let block = snapshot.block(height)?;
-            Ok(block.and_then(|block| fees::paid(&block.transactions, position, base_fee)))
+            let Some(has_voted) = has_voted_before(&snapshot, included)? else { return Ok(None) };
+            let charged = fees::charged_bytes(&included.tx, || has_voted);
+            Ok(Some(fees::inclusion_fee(charged, base_fee)))
         };
         read().map_err(fault("reading what a transaction paid"))
     }
@@ -153,21 +153,34 @@ impl Reads {
         Ok((height, Rules::at(&self.chain.spec().rules, snapshot, height)?))
     }
 
-    /// What the places in a block cost. Of a block before v7 no events are read.
+    /// What the places in a block cost; none before v7.
     pub(super) fn fees_of(
         &self,
         snapshot: &Snapshot<'_>,
         height: u64,
     ) -> Result<Option<BlockFees>, StorageError> {
         if let Some(recent) = self.chain.recent(height) {
-            return Ok(recent.events.as_ref().and_then(BlockFees::of));
+            return Ok(recent.events.as_ref().and_then(BlockEvents::fees));
         }
-        let v7_from = Rules::v7_from(&self.chain.spec().rules, snapshot)?;
-        if v7_from.is_none_or(|first| height < first) {
-            return Ok(None);
-        }
-        Ok(snapshot.events(height)?.as_ref().and_then(BlockFees::of))
+        snapshot.fees(height)
     }
+}
+
+/// Whether the sender of a vote had voted before it in the same block, which makes the vote cost
+/// something. None if the block holds more than [`OWN_TXS_READ`] transactions before it that concern the
+/// sender: this is asked by strangers, and must not read a whole block.
+fn has_voted_before(
+    snapshot: &Snapshot<'_>,
+    vote: &IncludedTx,
+) -> Result<Option<bool>, StorageError> {
+    let (sender, location) = (vote.tx.from(), vote.location);
+    let mut places = snapshot.account_places(&sender, Some(location), OWN_TXS_READ + 1)?;
+    places.retain(|place| place.height == location.height);
+    if places.len() > OWN_TXS_READ {
+        return Ok(None);
+    }
+    let before = snapshot.transactions(&places)?;
+    Ok(Some(before.iter().any(|tx| tx.from() == sender && fees::is_vote(tx))))
 }
 
 /// The votes that stand in the state, by subject, in order of voters.

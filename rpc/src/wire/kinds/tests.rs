@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use types::build::{Envelope, build_tx};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, Attachment, BlobChunk,
-    BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerRegister, ParamVote, ToolCall, Transfer,
-    ValidatorVote,
+    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerBond, MinerRegister, MinerUnbond,
+    ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
 };
-use types::{Amount, Bid, Body, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, SizeLimits, Transaction};
 
 use super::*;
 
@@ -26,6 +26,12 @@ fn key() -> Keypair {
 fn bodies_with_options() -> Vec<Body> {
     let attachment = Attachment { kind: "file".to_owned(), blob_id: text() };
     let (args_hash, result_hash) = (HASH, HASH);
+    let protection = Protection {
+        miners: Some(vec![key().address().into()]),
+        claim_bond: Some(Amount::MAX),
+        max_tokens_per_step: Some(1),
+        refuse_ms: Some(0),
+    };
     let call = ToolCall { name: text(), args_hash, result_hash, duration_ms: 1, ok: true };
     vec![
         Body::ChatTurn(ChatTurn {
@@ -46,7 +52,7 @@ fn bodies_with_options() -> Vec<Body> {
             max_steps: 1,
             prompt_blob_id: Some(text()),
             model_hint: Some(text()),
-            protection: types::Late::default(),
+            protection: Late::from(protection),
         }),
         Body::AgentStep(AgentStep {
             agent_run_id: HASH,
@@ -102,6 +108,9 @@ fn bodies_without_options() -> Vec<Body> {
         }),
         Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 1 }),
         Body::ParamVote(ParamVote { name: text(), value: 1, height: 2 }),
+        Body::MinerBond(MinerBond { amount: Amount::MAX }),
+        Body::MinerUnbond(MinerUnbond { amount: Amount::MAX }),
+        Body::AgentRefuse(AgentRefuse { agent_run_id: HASH }),
     ]
 }
 
