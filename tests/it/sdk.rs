@@ -151,8 +151,19 @@ fn a_whole_agent_run_is_signed_with_the_functions_of_the_public_sdk() -> anyhow:
 
 #[test]
 fn every_rest_answer_is_as_the_openapi_document_says() -> anyhow::Result<()> {
+    answers_as_the_openapi_document_says(plain(), "v6")
+}
+
+#[test]
+fn every_rest_answer_about_runs_and_bonds_of_v7_is_as_the_openapi_document_says()
+-> anyhow::Result<()> {
+    let v7 = DevOptions { more: vec!["--v7".to_owned(), "0".to_owned()], ..plain() };
+    answers_as_the_openapi_document_says(v7, "v7")
+}
+
+fn answers_as_the_openapi_document_says(options: DevOptions, fork: &str) -> anyhow::Result<()> {
     let statuses = json!([200, 400, 404, 409, 413, 422, 426]);
-    assert_eq!(json!({ "statuses": statuses }), seen("openapi.py", plain(), &[])?);
+    assert_eq!(json!({ "statuses": statuses }), seen("openapi.py", options, &[fork])?);
     Ok(())
 }
 
