@@ -12,15 +12,15 @@
 //! ```
 //!
 //! To check one without this program: for each entry build the precommit bytes described in
-//! [`sign_bytes`](crate::sign_bytes), verify the signature with the validator's public key, add
+//! [`sign_bytes`](types::sign_bytes), verify the signature with the validator's public key, add
 //! up the powers, and ask for more than two thirds of the set's total.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use serde::{Deserialize, Serialize};
+use types::sign_bytes::{Domain, VoteFields, VoteKind};
 use types::{Address, Hash, Signature};
 
 use crate::ValidatorSet;
-use crate::sign_bytes::{self, VoteFields, VoteKind};
 use crate::validators::VALIDATORS_MAX;
 
 /// The precommits that made a block final. In JSON: `{"height", "round", "blockHash",
@@ -144,7 +144,7 @@ impl Certificate {
     ///
     /// # Errors
     /// [`CertificateError`], first failing check.
-    pub fn verify(&self, chain_id: &str, set: &ValidatorSet) -> Result<(), CertificateError> {
+    pub fn verify(&self, domain: &Domain, set: &ValidatorSet) -> Result<(), CertificateError> {
         let mut signed = 0_u64;
         let mut previous: Option<Address> = None;
         for CommitSignature { address, signature } in &self.signatures {
@@ -162,7 +162,7 @@ impl Certificate {
                 value: Some(self.block_hash),
                 validator: *address,
             };
-            let message = sign_bytes::vote(chain_id, &vote);
+            let message = domain.vote(&vote);
             if !validator.public_key.verify(&message, signature) {
                 return Err(CertificateError::Signature { address: *address });
             }
@@ -175,13 +175,13 @@ impl Certificate {
     }
 }
 
-/// Checks that `bytes` prove block `block_hash` final at `height` on chain `chain_id`, `set`
+/// Checks that `bytes` prove block `block_hash` final at `height` on the chain of `domain`, `set`
 /// being the validators of that height.
 ///
 /// # Errors
 /// [`CertificateError`], first failing check.
 pub fn verify_certificate(
-    chain_id: &str,
+    domain: &Domain,
     set: &ValidatorSet,
     height: u64,
     block_hash: &Hash,
@@ -194,7 +194,7 @@ pub fn verify_certificate(
             block_hash: certificate.block_hash,
         });
     }
-    certificate.verify(chain_id, set)?;
+    certificate.verify(domain, set)?;
     Ok(certificate)
 }
 
@@ -204,8 +204,11 @@ mod tests {
 
     use super::*;
 
-    const CHAIN: &str = "ombra-test";
     const BLOCK: Hash = Hash::new([7; 32]);
+
+    fn chain(chain_id: &str) -> Domain {
+        Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
+    }
 
     fn keys() -> Vec<Keypair> {
         (1..=4).map(|seed| Keypair::from_seed(&[seed; 32])).collect()
@@ -216,6 +219,10 @@ mod tests {
     }
 
     fn signed_by(keys: &[Keypair]) -> Certificate {
+        signed_for(&chain("ombra-test"), keys)
+    }
+
+    fn signed_for(domain: &Domain, keys: &[Keypair]) -> Certificate {
         let mut signatures: Vec<CommitSignature> = keys
             .iter()
             .map(|key| {
@@ -226,7 +233,7 @@ mod tests {
                     value: Some(BLOCK),
                     validator: key.address(),
                 };
-                let signature = key.sign(&sign_bytes::vote(CHAIN, &vote));
+                let signature = key.sign(&domain.vote(&vote));
                 CommitSignature { address: key.address(), signature }
             })
             .collect();
@@ -238,12 +245,12 @@ mod tests {
     fn three_of_four_prove_a_block_and_two_do_not() {
         let bytes = signed_by(&keys()[..3]).encode();
         assert_eq!(
-            verify_certificate(CHAIN, &set(), 5, &BLOCK, &bytes),
+            verify_certificate(&chain("ombra-test"), &set(), 5, &BLOCK, &bytes),
             Ok(signed_by(&keys()[..3]))
         );
         let two = signed_by(&keys()[..2]).encode();
         assert_eq!(
-            verify_certificate(CHAIN, &set(), 5, &BLOCK, &two),
+            verify_certificate(&chain("ombra-test"), &set(), 5, &BLOCK, &two),
             Err(CertificateError::Quorum { signed: 20, total: 40 })
         );
     }
@@ -253,18 +260,41 @@ mod tests {
         let certificate = signed_by(&keys());
         let bytes = certificate.encode();
         let other = CertificateError::OtherBlock { height: 5, block_hash: BLOCK };
-        assert_eq!(verify_certificate(CHAIN, &set(), 6, &BLOCK, &bytes), Err(other.clone()));
-        assert_eq!(verify_certificate(CHAIN, &set(), 5, &Hash::ZERO, &bytes), Err(other));
+        assert_eq!(
+            verify_certificate(&chain("ombra-test"), &set(), 6, &BLOCK, &bytes),
+            Err(other.clone())
+        );
+        assert_eq!(
+            verify_certificate(&chain("ombra-test"), &set(), 5, &Hash::ZERO, &bytes),
+            Err(other)
+        );
         let first = certificate.signatures[0].address;
         assert_eq!(
-            verify_certificate("ombra-other", &set(), 5, &BLOCK, &bytes),
+            verify_certificate(&chain("ombra-other"), &set(), 5, &BLOCK, &bytes),
             Err(CertificateError::Signature { address: first })
         );
         let stranger = Keypair::from_seed(&[9; 32]);
         assert_eq!(
-            signed_by(std::slice::from_ref(&stranger)).verify(CHAIN, &set()),
+            signed_by(std::slice::from_ref(&stranger)).verify(&chain("ombra-test"), &set()),
             Err(CertificateError::Stranger { address: stranger.address() })
         );
+    }
+
+    #[test]
+    fn from_v7_on_a_certificate_of_another_genesis_proves_nothing() {
+        let domain = |genesis: u8| Domain {
+            genesis_hash: Hash::new([genesis; 32]),
+            v7_from: Some(5),
+            ..chain("ombra-test")
+        };
+        let certificate = signed_for(&domain(1), &keys());
+        assert_eq!(certificate.verify(&domain(1), &set()), Ok(()));
+        let first = certificate.signatures[0].address;
+        for other in [domain(2), chain("ombra-test")] {
+            let refused = certificate.verify(&other, &set());
+            assert_eq!(refused, Err(CertificateError::Signature { address: first }));
+        }
+        assert!(signed_by(&keys()).verify(&domain(1), &set()).is_err(), "the first version");
     }
 
     #[test]
@@ -272,7 +302,10 @@ mod tests {
         let mut certificate = signed_by(&keys()[..1]);
         let only = certificate.signatures[0].clone();
         certificate.signatures = vec![only.clone(), only.clone(), only];
-        assert_eq!(certificate.verify(CHAIN, &set()), Err(CertificateError::Encoding));
+        assert_eq!(
+            certificate.verify(&chain("ombra-test"), &set()),
+            Err(CertificateError::Encoding)
+        );
         let bytes = certificate.encode();
         assert_eq!(Certificate::decode(&bytes), Err(CertificateError::Encoding));
     }

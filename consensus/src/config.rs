@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use types::{Hash, Keypair};
+use types::Keypair;
+use types::sign_bytes::Domain;
 
 /// How consensus runs on this node.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The chain; part of everything that is signed, and of the network protocol's name.
-    pub chain_id: String,
-    /// The chain's beginning; part of the network protocol's name.
-    pub genesis_hash: Hash,
+    /// The chain: part of everything that is signed, and of the network protocol's name.
+    pub domain: Domain,
     /// Name of this node in metrics and logs; must differ between nodes of one process.
     pub moniker: String,
     /// Where the engine's log and the record of signed votes are kept. Must never be copied to

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use parking_lot::Mutex;
+use types::sign_bytes::Domain;
 use types::{Hash, PublicKey};
 
 pub(crate) const FILE_NAME: &str = "last-signed";
@@ -109,7 +110,7 @@ pub enum GuardError {
 struct Record {
     /// Grows by one with each write; tells the newer slot.
     sequence: u64,
-    /// Digest of chain id and key.
+    /// [`owners`].
     owner: [u8; 32],
     height: u64,
     round: i64,
@@ -132,16 +133,19 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Opens or creates the record in `directory` and locks it for this process.
+    /// Opens or creates the record in `directory` and locks it for this process. A record without the
+    /// genesis hash in its owner, as programs before fork v7 wrote it, is taken and stays as it is.
     pub(crate) fn open(
         directory: &Path,
-        chain_id: &str,
+        domain: &Domain,
         key: &PublicKey,
     ) -> Result<Self, GuardError> {
         let path = directory.join(FILE_NAME);
         let io = |source| GuardError::Io { path: path.clone(), source };
-        let owner = *Hash::digest_parts(&[chain_id.as_bytes(), key.as_bytes()]).as_bytes();
+        let [first, second] = owners(domain, key);
         if !path.try_exists().map_err(io)? {
+            // A chain without v7 keeps the form that older programs read.
+            let owner = if domain.v7_from.is_some() { second } else { first };
             create(directory, &path, owner).map_err(io)?;
         }
         let file = OpenOptions::new().read(true).write(true).open(&path).map_err(io)?;
@@ -151,7 +155,7 @@ impl Guard {
         let Some(record) = read_newest(&file).map_err(io)? else {
             return Err(GuardError::Damaged { path });
         };
-        if record.owner != owner {
+        if ![first, second].contains(&record.owner) {
             return Err(GuardError::Owner { path });
         }
         let guard = Self { path, file, state: Mutex::new(State { record, reserved: [false; 3] }) };
@@ -276,6 +280,16 @@ pub fn last_signed(directory: &Path) -> Result<Option<LastSigned>, GuardError> {
         return Err(GuardError::Damaged { path });
     };
     Ok((sequence > 0).then_some(LastSigned { height, round }))
+}
+
+/// To whom a record belongs: in the first form by chain id and key, in the second by the genesis hash,
+/// too.
+fn owners(domain: &Domain, key: &PublicKey) -> [[u8; 32]; 2] {
+    let (id, key) = (domain.chain_id.as_bytes(), key.as_bytes());
+    [
+        *Hash::digest_parts(&[id, key]).as_bytes(),
+        *Hash::digest_parts(&[domain.genesis_hash.as_bytes(), id, key]).as_bytes(),
+    ]
 }
 
 /// Makes a first record under another name and moves it to its place, so that a crash leaves

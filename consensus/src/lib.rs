@@ -53,7 +53,6 @@ mod parts;
 mod ports;
 mod presence;
 mod room;
-pub mod sign_bytes;
 mod start;
 mod validators;
 

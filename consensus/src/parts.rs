@@ -18,7 +18,7 @@ use malachitebft_engine::util::streaming::StreamContent;
 use types::{Address, Hash, Signature};
 
 use crate::engine::context::Ctx;
-use crate::sign_bytes::BodyFields;
+use types::sign_bytes::BodyFields;
 
 pub(crate) mod assembler;
 

@@ -151,13 +151,12 @@ async fn launch(
     let Identity { node_key, validator } = identity;
     std::fs::create_dir_all(&config.directory)
         .map_err(|source| StartError::Directory { path: config.directory.clone(), source })?;
-    let chain_id: Arc<str> = config.chain_id.as_str().into();
     let counters = ports.counters.clone();
     let signer = match validator {
         None => None,
         Some(keypair) => {
-            let guard = Guard::open(&config.directory, &chain_id, &keypair.public_key())?;
-            Some(Signer::new(Arc::clone(&chain_id), keypair, guard, counters.clone()))
+            let guard = Guard::open(&config.directory, &config.domain, &keypair.public_key())?;
+            Some(Signer::new(config.domain.clone(), keypair, guard, counters.clone()))
         }
     };
     let stop = stop.child_token();
@@ -167,7 +166,7 @@ async fn launch(
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
     };
-    let base = Base { config, chain_id, node_key, ports, stop: stop.clone(), control };
+    let base = Base { config, node_key, ports, stop: stop.clone(), control };
     let tip = base.tip().await?;
     let until = base.follow_until(&tip, signer.as_ref()).await?;
     base.control.withheld.set(until);
@@ -204,7 +203,6 @@ fn tell_of_following(height: u64, tip: &Tip, signer: Option<&Signer>) {
 /// What engines are started with, one after the other.
 struct Base {
     config: Config,
-    chain_id: Arc<str>,
     node_key: [u8; 32],
     ports: Ports,
     stop: CancellationToken,
@@ -265,11 +263,11 @@ impl Base {
         follows: Option<Follows>,
         (unheard_max, lock_wait_max): (Duration, Duration),
     ) -> Result<Started, StartError> {
-        let Self { config, chain_id, node_key, ports, stop, control } = self;
+        let Self { config, node_key, ports, stop, control } = self;
         let named = control.named.lock().clone();
         let (settings, log) = (Settings::new(config, named)?, self.log(signer.as_ref()));
         let presence = Presence::default();
-        let verifier = Verifier::new(Arc::clone(chain_id), presence.clone());
+        let verifier = Verifier::new(config.domain.clone(), presence.clone());
         let node_key = node_keypair(node_key)?;
         let peer_id = node_key.public().to_peer_id();
         let network = network_identity(config, node_key, peer_id, signer.as_ref()).await?;

@@ -11,6 +11,7 @@ use state::table::Table;
 use state::{StorageError, sweep, tables, validators};
 use store::offers::Shelf;
 use store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
+use types::sign_bytes::Domain;
 use types::{CommittedBlock, Hash, Params, SetMember, ValidatorSets};
 
 use crate::clock::now_ms;
@@ -48,6 +49,15 @@ pub(crate) struct NextValidators {
 impl ChainSpec {
     pub(crate) fn params(&self) -> &Params {
         &self.rules.params
+    }
+
+    /// What separates the signatures of this chain's validators from those of others'.
+    pub(crate) fn domain(&self) -> Domain {
+        Domain {
+            chain_id: self.rules.chain_id.as_str().into(),
+            genesis_hash: self.genesis_hash,
+            v7_from: self.rules.forks.v7,
+        }
     }
 }
 

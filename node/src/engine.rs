@@ -132,8 +132,7 @@ pub(crate) fn settings(
         timeout_step_ms,
     } = config.consensus;
     consensus::Config {
-        chain_id: spec.rules.chain_id.clone(),
-        genesis_hash: spec.genesis_hash,
+        domain: spec.domain(),
         moniker: "ombra".to_owned(),
         directory: home.consensus(),
         network,

@@ -73,12 +73,16 @@ impl Certificates for ChainReplay {
         hash: &Hash,
         certificate: &[u8],
     ) -> Result<Vec<Address>, String> {
-        let chain = &self.spec.rules.chain_id;
         let stored = set.map(set_of).transpose().map_err(|fault| fault.to_string())?;
         let validators = stored.as_ref().unwrap_or(&self.spec.validators);
-        let certificate =
-            consensus::verify_certificate(chain, validators, height, hash, certificate)
-                .map_err(|error| error.to_string())?;
+        let certificate = consensus::verify_certificate(
+            &self.spec.domain(),
+            validators,
+            height,
+            hash,
+            certificate,
+        )
+        .map_err(|error| error.to_string())?;
         self.trust.check(height, hash).map_err(|other| other.to_string())?;
         Ok(missed(validators, &certificate))
     }

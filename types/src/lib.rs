@@ -40,6 +40,7 @@ pub mod keys;
 pub mod late;
 pub mod params;
 pub mod records;
+pub mod sign_bytes;
 pub mod text;
 pub mod transaction;
 pub mod tx;

@@ -14,8 +14,8 @@ use crate::engine::context::{Ctx, Height, Value};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body};
 use crate::parts::{Form, Head, Part};
-use crate::sign_bytes::BodyFields;
 use crate::{Candidate, Encoded, Fault, Origin, Tip, Verdict};
+use types::sign_bytes::BodyFields;
 
 /// How far beyond the tip bodies are taken in. Others may be a height ahead while this node
 /// still commits.

@@ -9,7 +9,7 @@ use super::App;
 use crate::Fault;
 use crate::engine::context::Ctx;
 use crate::ports::{Equivocation, SignedChoice, SignedKind};
-use crate::sign_bytes::VoteKind;
+use types::sign_bytes::VoteKind;
 
 impl App {
     /// Logs, counts and keeps the contradicting messages of a height. Which of them are seen

@@ -17,8 +17,8 @@ use types::{Hash, Signature};
 use super::{App, number, send};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::parts::{self, Form, Head, Part};
-use crate::sign_bytes::BodyFields;
 use crate::{Fault, Proposed, Undecided};
+use types::sign_bytes::BodyFields;
 
 /// Bodies that are kept because their outlines were sent: that of the open height, and that of the
 /// height before, which others may still decide.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use malachitebft_app::engine::host::SyncedValueOutcome;
 use malachitebft_app::types::PeerId;
 use malachitebft_core_types::Validity;
+use types::sign_bytes::Domain;
 use types::{Hash, Keypair};
 
 use super::*;
@@ -18,6 +19,10 @@ use crate::{
 };
 
 const CHAIN: &str = "chain";
+
+fn domain(chain_id: &str) -> Domain {
+    Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
+}
 const TIP: u64 = 10;
 /// The hash of the block that the good bytes are of, and all others claim to be.
 const BLOCK: Hash = Hash::new([7; 32]);
@@ -118,7 +123,7 @@ fn app_with_network() -> (App, Arc<Judge>, mpsc::Receiver<NetworkMsg<Ctx>>) {
         signer: None,
         follows: None,
         unheard_max: None,
-        verifier: Verifier::new(CHAIN.into(), Presence::default()),
+        verifier: Verifier::new(domain(CHAIN), Presence::default()),
         timeouts: settings::timeouts(&Timeouts::default()),
         presence: Presence::default(),
         publishes: true,
@@ -171,7 +176,7 @@ async fn send(
     let key = keys().into_iter().find(|key| key.address() == turn).expect("a validator");
     let fields = parts::describe(TIP + 1, 0, turn, BLOCK, bytes).expect("a small body");
     let form = outline.map_or(Form::Whole, |it| Form::Outline(it.len().try_into().expect("short")));
-    let head = Head::new(&fields, form, &key.sign(&crate::sign_bytes::body(CHAIN, &fields)));
+    let head = Head::new(&fields, form, &key.sign(&domain(CHAIN).body(&fields)));
     let stream = parts::body_stream(&fields.digest, form, 0);
     let mut told = None;
     let bytes = Bytes::copy_from_slice(outline.unwrap_or(bytes));

@@ -14,8 +14,8 @@ use types::Hash;
 use super::patience::Patience;
 use super::signing::{PublicKey, Scheme};
 use crate::parts::Part;
-use crate::sign_bytes::{ProposalFields, VoteFields, VoteKind};
 use crate::{ValidatorSet, validators};
+use types::sign_bytes::{ProposalFields, VoteFields, VoteKind};
 
 /// Names the types that the engine works with.
 #[derive(Clone, Copy, Debug, Default)]

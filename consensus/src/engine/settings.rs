@@ -12,6 +12,7 @@ use malachitebft_app::config::{
 use malachitebft_app::net::Multiaddr;
 use malachitebft_core_types::LinearTimeouts;
 use types::Hash;
+use types::sign_bytes::Domain;
 
 use super::patience::Patience;
 use crate::{Config, Network, StartError, Timeouts};
@@ -63,7 +64,7 @@ impl Settings {
                 ip_throttle_duration: Duration::ZERO,
                 ..DiscoveryConfig::default()
             },
-            protocol_names: protocol_names(&config.chain_id, config.genesis_hash),
+            protocol_names: protocol_names(&config.domain),
             ..P2pConfig::default()
         };
         p2p.pubsub_max_size = size(GOSSIP_BYTES_MAX);
@@ -180,7 +181,8 @@ pub(crate) fn socket_address(listen: &str) -> Option<SocketAddr> {
 
 /// Protocol names that hold the chain and its genesis: nodes of another chain are turned away at
 /// once.
-fn protocol_names(chain_id: &str, genesis_hash: Hash) -> ProtocolNames {
+fn protocol_names(domain: &Domain) -> ProtocolNames {
+    let Domain { chain_id, genesis_hash, .. } = domain;
     // The hash has a fixed length, so no two pairs give the same bytes.
     let digest = Hash::digest_parts(&[genesis_hash.as_bytes(), chain_id.as_bytes()]).to_string();
     let chain = digest.get(..16).unwrap_or_default();

@@ -8,13 +8,13 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use malachitebft_core_types::{SignedMessage, SigningScheme, ValidatorProof, VoteExtensionScope};
 use malachitebft_signing::{Error, VerificationResult};
 use parking_lot::Mutex;
+use types::sign_bytes::{BodyFields, Domain, VoteFields, VoteKind};
 use types::{Hash, Keypair};
 
 use super::context::{Ctx, Proposal, Vote};
 use crate::Counters;
 use crate::guard::{Guard, GuardError, Kind, LastSigned};
 use crate::presence::Presence;
-use crate::sign_bytes::{self, BodyFields, VoteFields, VoteKind};
 
 /// Ed25519 with the rule of docs/protocol.md section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +103,14 @@ impl BorshDeserialize for Signature {
 /// Checks signatures of validators on this chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
-    chain_id: Arc<str>,
+    domain: Domain,
     /// Told of each good signature of a validator.
     presence: Presence,
 }
 
 impl Verifier {
-    pub(crate) const fn new(chain_id: Arc<str>, presence: Presence) -> Self {
-        Self { chain_id, presence }
+    pub(crate) const fn new(domain: Domain, presence: Presence) -> Self {
+        Self { domain, presence }
     }
 
     /// Whether a proposer sealed this body.
@@ -120,7 +120,7 @@ impl Verifier {
         key: &types::PublicKey,
         seal: &types::Signature,
     ) -> bool {
-        key.verify(&sign_bytes::body(&self.chain_id, body), seal)
+        key.verify(&self.domain.body(body), seal)
     }
 
     /// Whether a validator signed this vote.
@@ -130,7 +130,7 @@ impl Verifier {
         key: &types::PublicKey,
         signature: &types::Signature,
     ) -> bool {
-        key.verify(&sign_bytes::vote(&self.chain_id, vote), signature)
+        key.verify(&self.domain.vote(vote), signature)
     }
 }
 
@@ -164,7 +164,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
         let fields = vote.fields();
-        let message = sign_bytes::vote(&self.chain_id, &fields);
+        let message = self.domain.vote(&fields);
         Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
@@ -175,7 +175,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
         let fields = proposal.fields();
-        let message = sign_bytes::proposal(&self.chain_id, &fields);
+        let message = self.domain.proposal(&fields);
         Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
@@ -204,7 +204,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
 /// Signs for one validator on one chain, never against itself.
 #[derive(Clone)]
 pub(crate) struct Signer {
-    chain_id: Arc<str>,
+    domain: Domain,
     keypair: Keypair,
     guard: Arc<Guard>,
     /// Whether this validator is the whole set of the height that is being decided.
@@ -215,15 +215,10 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    pub(crate) fn new(
-        chain_id: Arc<str>,
-        keypair: Keypair,
-        guard: Guard,
-        counters: Counters,
-    ) -> Self {
+    pub(crate) fn new(domain: Domain, keypair: Keypair, guard: Guard, counters: Counters) -> Self {
         let alone = Arc::new(AtomicBool::new(false));
         let refusal = Arc::new(Mutex::new(None));
-        Self { chain_id, keypair, guard: Arc::new(guard), alone, counters, refusal }
+        Self { domain, keypair, guard: Arc::new(guard), alone, counters, refusal }
     }
 
     /// What the key has signed last.
@@ -252,7 +247,7 @@ impl Signer {
     /// Seals a body of a proposal of our own. Needs no guard: a seal is no vote, and
     /// contradicting ones harm nobody.
     pub(crate) fn seal(&self, body: &BodyFields) -> types::Signature {
-        self.keypair.sign(&sign_bytes::body(&self.chain_id, body))
+        self.keypair.sign(&self.domain.body(body))
     }
 
     /// Asks the guard on a blocking thread (it syncs to disk).
@@ -279,7 +274,7 @@ impl Signer {
 impl malachitebft_signing::Signer<Ctx> for Signer {
     async fn sign_vote(&self, vote: Vote) -> Result<SignedMessage<Ctx, Vote>, Error> {
         let fields = vote.fields();
-        let message = sign_bytes::vote(&self.chain_id, &fields);
+        let message = self.domain.vote(&fields);
         let digest = Hash::digest(&message);
         let kind = match fields.kind {
             VoteKind::Prevote => Kind::Prevote,
@@ -303,7 +298,7 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
         proposal: Proposal,
     ) -> Result<SignedMessage<Ctx, Proposal>, Error> {
         let fields = proposal.fields();
-        let message = sign_bytes::proposal(&self.chain_id, &fields);
+        let message = self.domain.proposal(&fields);
         let digest = Hash::digest(&message);
         if self.alone.load(Ordering::Acquire) && fields.valid_round < 0 {
             let [prevote, precommit] = [VoteKind::Prevote, VoteKind::Precommit].map(|kind| {
@@ -314,7 +309,7 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
                     value: Some(fields.value),
                     validator: fields.validator,
                 };
-                Hash::digest(&sign_bytes::vote(&self.chain_id, &vote))
+                Hash::digest(&self.domain.vote(&vote))
             });
             let digests = [digest, prevote, precommit];
             self.ask(move |guard| guard.permit_alone(fields.height, fields.round, digests)).await?;

@@ -22,14 +22,22 @@ impl Desk {
     }
 
     fn try_open(&self, chain: &str, seed: u8) -> Result<Guard, GuardError> {
+        self.try_open_in(&domain(chain, 0, None), seed)
+    }
+
+    fn try_open_in(&self, domain: &Domain, seed: u8) -> Result<Guard, GuardError> {
         let key = Keypair::from_seed(&[seed; 32]).public_key();
-        Guard::open(self.directory.path(), chain, &key)
+        Guard::open(self.directory.path(), domain, &key)
     }
 
     fn file(&self) -> File {
         let path = self.directory.path().join(FILE_NAME);
         OpenOptions::new().read(true).write(true).open(path).expect("the record")
     }
+}
+
+fn domain(chain_id: &str, genesis: u8, v7_from: Option<u64>) -> Domain {
+    Domain { chain_id: chain_id.into(), genesis_hash: Hash::new([genesis; 32]), v7_from }
 }
 
 fn conflicts(result: Result<(), GuardError>) -> bool {
@@ -168,4 +176,23 @@ fn the_record_of_a_stopped_node_can_be_read_and_set_aside() {
         assert!(kept.is_some_and(|kept| kept.exists()));
         assert_eq!(look().expect("no record"), None);
     }
+}
+
+#[test]
+fn the_record_of_a_chain_that_goes_over_to_v7_is_taken_as_it_is() {
+    let desk = Desk::new();
+    desk.open().permit(5, 0, Kind::Prevote, A).expect("before v7");
+    let guard = desk.try_open_in(&domain("chain", 0, Some(6)), 1).expect("the same record");
+    assert!(conflicts(guard.permit(5, 0, Kind::Prevote, B)));
+    drop(guard);
+    desk.open();
+}
+
+#[test]
+fn a_record_of_a_v7_chain_is_refused_on_another_genesis_with_the_same_id() {
+    let desk = Desk::new();
+    desk.try_open_in(&domain("chain", 1, Some(0)), 1).expect("a new record");
+    desk.try_open_in(&domain("chain", 1, Some(0)), 1).expect("the same chain");
+    let other = desk.try_open_in(&domain("chain", 2, Some(0)), 1);
+    assert!(matches!(other, Err(GuardError::Owner { .. })));
 }

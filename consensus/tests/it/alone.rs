@@ -7,7 +7,7 @@ use consensus::{Fault, Network, StartError, verify_certificate};
 use tempfile::TempDir;
 use types::Hash;
 
-use crate::chain::{CHAIN, Disk, Goal, Node, Plan, at_once, key, set};
+use crate::chain::{Disk, Goal, Node, Plan, at_once, domain, key, set};
 
 struct Home {
     directory: TempDir,
@@ -65,10 +65,14 @@ async fn every_block_has_a_certificate_that_anyone_can_check() {
     node.stop().await;
     for height in 1..=3 {
         let (hash, decided) = home.plan.disk.block(height);
-        let certificate = verify_certificate(CHAIN, &set([1]), height, &hash, &decided.certificate)
-            .expect("a valid certificate");
+        let certificate =
+            verify_certificate(&domain(Hash::ZERO), &set([1]), height, &hash, &decided.certificate)
+                .expect("a valid certificate");
         assert_eq!(certificate.signatures.len(), 1);
-        assert!(verify_certificate(CHAIN, &set([2]), height, &hash, &decided.certificate).is_err());
+        assert!(
+            verify_certificate(&domain(Hash::ZERO), &set([2]), height, &hash, &decided.certificate)
+                .is_err()
+        );
     }
 }
 
@@ -143,7 +147,7 @@ fn sudden_ends_lose_nothing_and_never_contradict() {
     assert!(blocks >= 24, "{blocks}");
     for height in 1..=blocks {
         let (hash, decided) = home.plan.disk.block(height);
-        verify_certificate(CHAIN, &set([1]), height, &hash, &decided.certificate)
+        verify_certificate(&domain(Hash::ZERO), &set([1]), height, &hash, &decided.certificate)
             .expect("a valid certificate");
     }
 }

@@ -18,9 +18,15 @@ use consensus::{
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use types::sign_bytes::Domain;
 use types::{Address, Hash, Keypair};
 
-pub(crate) const CHAIN: &str = "ombra-consensus-test";
+const CHAIN: &str = "ombra-consensus-test";
+
+/// From the third height on validators sign the second version.
+pub(crate) fn domain(genesis_hash: Hash) -> Domain {
+    Domain { chain_id: CHAIN.into(), genesis_hash, v7_from: Some(3) }
+}
 
 /// How long anything may take before a test fails. Generous: machines may be busy.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -362,8 +368,7 @@ impl Node {
     async fn try_start(plan: &Plan, directory: &Path) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
         let config = Config {
-            chain_id: CHAIN.to_owned(),
-            genesis_hash: plan.genesis,
+            domain: domain(plan.genesis),
             moniker: plan.name.clone(),
             directory: directory.join(&plan.name),
             network: plan.network.clone(),

@@ -7,7 +7,7 @@ use consensus::{CertificateError, verify_certificate};
 use tokio_util::sync::CancellationToken;
 use types::Hash;
 
-use crate::chain::{CHAIN, DEADLINE, Plan, key, set};
+use crate::chain::{DEADLINE, Plan, domain, key, set};
 use crate::town::Town;
 
 /// The logs of an engine that signs, and of one that only follows.
@@ -216,7 +216,13 @@ async fn validators_come_and_go_and_every_block_has_its_own_set() {
     // With the set of another height the certificate proves nothing.
     let height = (4..=16).find(|height| signed(*height, newcomer)).expect("it signs");
     let (hash, decided) = disk.block(height);
-    let wrong = verify_certificate(CHAIN, &disk.set_of(1), height, &hash, &decided.certificate);
+    let wrong = verify_certificate(
+        &domain(Hash::ZERO),
+        &disk.set_of(1),
+        height,
+        &hash,
+        &decided.certificate,
+    );
     assert_eq!(wrong, Err(CertificateError::Stranger { address: newcomer }));
     town.stop_all().await;
 }

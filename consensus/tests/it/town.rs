@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use types::Hash;
 
 use crate::chain::{
-    CHAIN, DEADLINE, Disk, Goal, Node, Plan, at_once, free_address, key, node_key, set,
+    DEADLINE, Disk, Goal, Node, Plan, at_once, domain, free_address, key, node_key, set,
 };
 
 /// A body of several parts.
@@ -149,7 +149,7 @@ impl Town {
             for (other, decided) in blocks {
                 assert_eq!(hash, other, "height {height}");
                 let checked = verify_certificate(
-                    CHAIN,
+                    &domain(Hash::ZERO),
                     &self.plans[0].disk.set_of(height),
                     height,
                     &hash,

@@ -192,9 +192,9 @@ fn decided(
         Some(stored) => set_of(&stored.members)?,
         None => spec.validators.clone(),
     };
-    let (id, hash) = (&spec.rules.chain_id, header.hash());
+    let (domain, hash) = (spec.domain(), header.hash());
     // Whoever has no keys at all is turned away before its part is complete.
-    let decided = consensus::verify_certificate(id, &set, height, &hash, &block.certificate);
+    let decided = consensus::verify_certificate(&domain, &set, height, &hash, &block.certificate);
     if let Err(error) = decided {
         return Ok(Err(format!("block {height}: {error}")));
     }

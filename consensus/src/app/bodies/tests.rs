@@ -6,9 +6,13 @@ use super::*;
 use crate::ValidatorSet;
 use crate::parts::assembler::Limits;
 use crate::presence::Presence;
-use crate::sign_bytes::{self, BodyFields};
+use types::sign_bytes::{BodyFields, Domain};
 
 const CHAIN: &str = "chain";
+
+fn domain(chain_id: &str) -> Domain {
+    Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
+}
 const TIP: u64 = 10;
 
 fn keys() -> Vec<Keypair> {
@@ -31,7 +35,7 @@ fn on_turn(height: u64, round: u32) -> Keypair {
 fn head_of(height: u64, round: u32, proposer: Address, sealed_by: &Keypair) -> Head {
     let value = Hash::new([1; 32]);
     let fields = BodyFields { height, round, proposer, value, size: 9, digest: Hash::ZERO };
-    Head::new(&fields, Form::Whole, &sealed_by.sign(&sign_bytes::body(CHAIN, &fields)))
+    Head::new(&fields, Form::Whole, &sealed_by.sign(&domain(CHAIN).body(&fields)))
 }
 
 fn head(height: u64, round: u32) -> Head {
@@ -40,7 +44,7 @@ fn head(height: u64, round: u32) -> Head {
 }
 
 fn wanted_in_round(round: u32, head: &Head) -> bool {
-    is_wanted(&tip(), round, &Verifier::new(CHAIN.into(), Presence::default()), head)
+    is_wanted(&tip(), round, &Verifier::new(domain(CHAIN), Presence::default()), head)
 }
 
 fn wanted(head: &Head) -> bool {
@@ -69,7 +73,7 @@ fn only_the_validator_on_turn_is_listened_to() {
         assert!(!wanted(&head_of(height, 0, other.address(), &other)));
         assert!(!wanted(&head_of(height, 0, turn.address(), &other)));
     }
-    let elsewhere = Verifier::new("another chain".into(), Presence::default());
+    let elsewhere = Verifier::new(domain("another chain"), Presence::default());
     assert!(!is_wanted(&tip(), 0, &elsewhere, &head(height, 0)));
 }
 
@@ -79,7 +83,7 @@ fn each_of_the_next_two_heights_has_a_set_of_its_own() {
     let alone = ValidatorSet::new([(newcomer.public_key(), 1)]).expect("a set");
     let tip = Tip { next_validators: alone, ..tip() };
     let is_wanted =
-        |head: &Head| is_wanted(&tip, 0, &Verifier::new(CHAIN.into(), Presence::default()), head);
+        |head: &Head| is_wanted(&tip, 0, &Verifier::new(domain(CHAIN), Presence::default()), head);
     assert!(is_wanted(&head(TIP + 1, 0)) && !is_wanted(&head(TIP + 2, 0)));
     let of_newcomer = |height| head_of(height, 0, newcomer.address(), &newcomer);
     assert!(!is_wanted(&of_newcomer(TIP + 1)) && is_wanted(&of_newcomer(TIP + 2)));
@@ -107,7 +111,7 @@ fn parked_bodies_wait_for_their_height_and_are_few_of_each_proposer() {
         let value = Hash::new([size; 32]);
         let size = u32::from(size);
         let fields = BodyFields { height, round, proposer, value, size, digest: Hash::ZERO };
-        let head = Head::new(&fields, Form::Whole, &liar.sign(&sign_bytes::body(CHAIN, &fields)));
+        let head = Head::new(&fields, Form::Whole, &liar.sign(&domain(CHAIN).body(&fields)));
         bodies.park(Body { head, bytes: Vec::new().into() });
     }
     assert_eq!(parked(&bodies, 0), PARKED_PER_PROPOSER_MAX);

@@ -2,10 +2,13 @@
 
 use super::*;
 
+fn domain(chain_id: &str, genesis_hash: Hash) -> Domain {
+    Domain { chain_id: chain_id.into(), genesis_hash, v7_from: None }
+}
+
 fn config(chain_id: &str, network: Network) -> Config {
     Config {
-        chain_id: chain_id.to_owned(),
-        genesis_hash: Hash::ZERO,
+        domain: domain(chain_id, Hash::ZERO),
         moniker: "node".to_owned(),
         directory: "unused".into(),
         network,
@@ -58,7 +61,7 @@ fn a_bad_address_is_named() {
 
 #[test]
 fn chains_do_not_share_protocols() {
-    let names = |chain, genesis| protocol_names(chain, Hash::new([genesis; 32])).consensus;
+    let names = |chain, genesis| protocol_names(&domain(chain, Hash::new([genesis; 32]))).consensus;
     assert_ne!(names("one", 1), names("two", 1));
     assert_ne!(names("one", 1), names("one", 2));
     assert!(names("one", 1).starts_with("/ombra/"));

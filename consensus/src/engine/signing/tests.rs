@@ -8,6 +8,10 @@ use crate::engine::context::{Address, Height, Value};
 
 const CHAIN: &str = "chain";
 
+fn domain(chain_id: &str) -> Domain {
+    Domain { chain_id: chain_id.into(), genesis_hash: Hash::ZERO, v7_from: None }
+}
+
 struct Desk {
     signer: Signer,
     _directory: tempfile::TempDir,
@@ -16,8 +20,9 @@ struct Desk {
 fn desk() -> Desk {
     let directory = tempfile::tempdir().expect("a directory");
     let keypair = Keypair::from_seed(&[1; 32]);
-    let guard = Guard::open(directory.path(), CHAIN, &keypair.public_key()).expect("a guard");
-    let signer = Signer::new(CHAIN.into(), keypair, guard, Counters::default());
+    let guard =
+        Guard::open(directory.path(), &domain(CHAIN), &keypair.public_key()).expect("a guard");
+    let signer = Signer::new(domain(CHAIN), keypair, guard, Counters::default());
     Desk { signer, _directory: directory }
 }
 
@@ -40,7 +45,7 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
     let proposal = Ctx.new_proposal(Height(5), Round::new(0), value(1), Round::Nil, address);
     let proposal = signer.sign_proposal(proposal).await.expect("a proposal");
     for (chain, expected) in [(CHAIN, true), ("another", false)] {
-        let verifier = Verifier::new(chain.into(), Presence::default());
+        let verifier = Verifier::new(domain(chain), Presence::default());
         let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
         let checked =
@@ -75,7 +80,7 @@ async fn a_validator_proof_binds_the_key_to_the_peer() {
     let Desk { signer, _directory } = desk();
     let key = signer.public_key().as_bytes().to_vec();
     let mut proof = signer.sign_validator_proof(key, vec![7; 38]).await.expect("a proof");
-    let verifier = Verifier::new("any chain".into(), Presence::default());
+    let verifier = Verifier::new(domain("any chain"), Presence::default());
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_valid());
     proof.peer_id[0] ^= 1;
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
@@ -91,7 +96,7 @@ async fn vote_extensions_are_neither_signed_nor_valid() {
     assert!(signer.sign_vote_extension(scope(), vec![1]).await.is_err());
     let signature = signer.keypair.sign(b"anything").into();
     let key = signer.public_key().into();
-    let checked = Verifier::new(CHAIN.into(), Presence::default())
+    let checked = Verifier::new(domain(CHAIN), Presence::default())
         .verify_signed_vote_extension(&scope(), &vec![1], &signature, &key)
         .await;
     assert!(checked.expect("an answer").is_invalid());
