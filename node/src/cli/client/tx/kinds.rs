@@ -6,14 +6,15 @@ use clap::Args;
 use types::params::INLINE_TEXT_BYTES_MAX;
 use types::tx::{
     ATTACHMENT_TYPES, AgentCancel, AgentClaim, AgentFinish, AgentStep, Attachment, ChatTurn,
-    FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, ROLES, ToolCall, Transfer, ValidatorVote,
+    FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, Protection, ROLES, ToolCall, Transfer,
+    ValidatorVote,
 };
 use types::{Address, Amount, Body, Hash, PublicKey, ids};
-use wallet::Page;
 use wallet::sign::Request;
+use wallet::{Client, Page};
 
-use super::SendArgs;
 use super::deliver::Delivery;
+use super::{ProtectionArgs, SendArgs};
 use crate::cli::client::{CliError, Out, Outcome, input};
 
 /// Milliseconds in a day.
@@ -94,25 +95,47 @@ pub struct TermsArgs {
     /// Finalised blob with a longer prompt
     #[arg(long, value_name = "BLOB")]
     pub(in crate::cli::client) prompt_blob: Option<String>,
+    /// How the run is protected.
+    #[command(flatten)]
+    pub(in crate::cli::client) protection: ProtectionArgs,
 }
 
 impl TermsArgs {
+    /// The escrow.
+    pub(in crate::cli::client) fn escrow(&self) -> Amount {
+        self.max_fee.unwrap_or(MAX_FEE_DEFAULT)
+    }
+
+    /// How the run is to be protected on the chain of a node.
+    ///
+    /// # Errors
+    /// As for [`ProtectionArgs::on`].
+    pub(in crate::cli::client) async fn protection_on(
+        &self,
+        client: &Client,
+    ) -> Result<Protection, CliError> {
+        self.protection.on(client, self.escrow()).await
+    }
+
     /// The request; a missing conversation is a new one of `creator`.
     pub(in crate::cli::client) fn request(
         self,
         prompt: String,
+        protection: Protection,
         creator: &Address,
         now_ms: u64,
     ) -> Request {
+        let max_fee = self.escrow();
         let new = || ids::compute_conversation_id(&creator.to_string(), None, now_ms);
         Request {
             conversation_id: self.conversation.unwrap_or_else(new),
             prompt,
             tools_whitelist: self.tools,
-            max_fee: self.max_fee.unwrap_or(MAX_FEE_DEFAULT),
+            max_fee,
             max_steps: self.max_steps.unwrap_or(MAX_STEPS_DEFAULT),
             prompt_blob_id: self.prompt_blob,
             model_hint: self.model,
+            protection,
         }
     }
 }
@@ -279,9 +302,15 @@ pub(super) async fn request(args: RequestArgs, out: Out<'_>) -> Outcome {
     let delivery = Delivery::open(args.send)?;
     let envelope = delivery.envelope().await?;
     let keypair = delivery.sender.keypair();
-    let request = args
-        .terms
-        .request(prompt.unwrap_or_default(), &keypair.address(), envelope.timestamp)
+    let terms = args.terms;
+    let protection = if delivery.asks_node() {
+        terms.protection_on(delivery.client()).await?
+    } else {
+        terms.protection.as_given()
+    };
+    let prompt = prompt.unwrap_or_default();
+    let request = terms
+        .request(prompt, protection, &keypair.address(), envelope.timestamp)
         .into_body(keypair, envelope.nonce);
     let (run, conversation) = (request.agent_run_id, request.conversation_id);
     delivery.deliver_with(&envelope, &Body::AgentRequest(request), out).await?;
