@@ -106,7 +106,7 @@ pub(super) enum Sending {
 pub(super) async fn send(
     sender: &Sender,
     question: Question,
-    mut terms: TermsArgs,
+    terms: TermsArgs,
     sending: &mut Sending,
     out: Out<'_>,
 ) -> Result<Requested, CliError> {
@@ -115,7 +115,7 @@ pub(super) async fn send(
                     one with a blob beside it";
         return Err(CliError::Usage(text.into()));
     }
-    let protection = terms.protection_on(&sender.client).await?;
+    let (mut terms, protection) = terms.on(&sender.client).await?;
     let (prompt, blob) = match question.written() {
         Written::Inline(prompt) => (prompt, None),
         Written::Blob { prompt, blob } => (prompt, Some(blob)),

@@ -3,6 +3,7 @@
 mod any;
 mod blob;
 mod deliver;
+mod escrow;
 mod fork_vote;
 mod kinds;
 mod param_vote;

@@ -4,7 +4,6 @@ use clap::{Args, value_parser};
 use types::params::INTEGER_MAX;
 use types::tx::{Protection, REFUSE_MS_MAX};
 use types::{Address, Amount};
-use wallet::Client;
 use wallet::client::records::RunProtection;
 use wallet::sign::{REFUSE_MS_DEFAULT, claim_bond_default};
 
@@ -34,19 +33,12 @@ pub struct ProtectionArgs {
 }
 
 impl ProtectionArgs {
-    /// The members of a request with this escrow for the chain of a node.
+    /// The members of a request with this escrow for a chain that has fork v7 or not.
     ///
     /// # Errors
-    /// When the node is away, or an option asks for what its chain does not have yet.
-    pub(in crate::cli::client) async fn on(
-        &self,
-        client: &Client,
-        max_fee: Amount,
-    ) -> Result<Protection, CliError> {
-        if self.unprotected && self.named().is_none() {
-            return Ok(Protection::default());
-        }
-        if client.is_v7_active().await? { Ok(self.with_defaults(max_fee)) } else { self.nothing() }
+    /// When an option asks for what the chain does not have yet.
+    pub(super) fn on(&self, has_v7: bool, max_fee: Amount) -> Result<Protection, CliError> {
+        if has_v7 { Ok(self.with_defaults(max_fee)) } else { self.nothing() }
     }
 
     /// The members as they are given, for a chain that cannot be asked.
