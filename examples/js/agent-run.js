@@ -18,8 +18,13 @@ await run("node agent-run.js PROMPT [MAX_FEE_MICRO [MAX_STEPS]]", async (words) 
 
   const ended = await client.rpc("ombra_getAgentRun", [agentRunId]);
   const { status, finalAnswerInline, minerReward = "0", userRefund, networkFee = "0" } = ended;
+  const { heldUntil } = ended;
   if (finalAnswerInline !== undefined) console.log(printable(finalAnswerInline));
   console.log(`${status}: miner ${minerReward}, refund ${userRefund}, burned ${networkFee} micro`);
+  if (heldUntil !== undefined) {
+    const until = new Date(heldUntil).toISOString();
+    console.log(`the miner's part is held until ${until}; an AGENT_REFUSE of ${agentRunId} burns it`);
+  }
 });
 
 /** Prints every event of the run from its block on, until it has ended. */

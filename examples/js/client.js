@@ -1,7 +1,7 @@
 // A client of a node: JSON-RPC over HTTP, and subscriptions over WebSocket (docs/rpc.md).
 
 import { Subscription } from "./subscription.js";
-import { blobTransactions, completeAndSign, computeContentHash } from "./transactions.js";
+import { blobTransactions, completeAndSign, computeContentHash, protection } from "./transactions.js";
 import { utf8 } from "./bytes.js";
 import { OmbraError } from "./errors.js";
 
@@ -176,20 +176,37 @@ export class Client {
    * @param {Key} key
    * @param {string} type such as `TRANSFER`
    * @param {Record<string, any>} fields see `completeFields`
-   * @param {{maxBaseFee?: string | bigint, tip?: string | bigint}} [bid] what is offered for a place
-   *   in a block (docs/protocol.md section 15)
+   * @param {{maxBaseFee?: string | bigint, tip?: string | bigint, unprotected?: boolean}} [options]
+   *   `maxBaseFee` and `tip` are what is offered for a place in a block (docs/protocol.md section 15);
+   *   with `unprotected` an AGENT_REQUEST gets no members that protect its run
    * @returns {Promise<Signed>} the signed transaction, which the node has accepted
    */
-  async submit(key, type, fields, bid = {}) {
+  async submit(key, type, fields, { unprotected = false, ...bid } = {}) {
     const submit = async () => {
       const [chainId, nonce] = [await this.chainId(), await this.nextNonce(key.address)];
-      const tx = await completeAndSign(key, type, fields, { ...bid, nonce, chainId });
+      const isGuarded = type === "AGENT_REQUEST" && !unprotected;
+      const whole = isGuarded ? await this.protect(fields) : fields;
+      const tx = await completeAndSign(key, type, whole, { ...bid, nonce, chainId });
       await this.send(tx);
       return tx;
     };
     const submission = this.#lastSubmission.then(submit);
     this.#lastSubmission = submission.catch(() => {});
     return submission;
+  }
+
+  /**
+   * The fields of an AGENT_REQUEST with what protects its run: `claimBond` and `refuseMs` as
+   * `protection` computes them, where the fields do not say them. Before fork v7 nothing is added.
+   * @param {Record<string, any>} fields
+   * @returns {Promise<Record<string, any>>}
+   */
+  async protect(fields) {
+    // The schedule has the base fee from v7 on only.
+    const { baseFee } = await this.rpc("ombra_feeSchedule");
+    if (baseFee === undefined) return fields;
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+    return { ...protection(fields.maxFee), ...Object.fromEntries(given) };
   }
 
   /**

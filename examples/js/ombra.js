@@ -44,6 +44,7 @@ export {
   minerRegister,
   minerUnbond,
   paramVote,
+  protection,
   signTransaction,
   transfer,
   validatorVote,

@@ -12,6 +12,7 @@ const OF_THE_ENVELOPE = ["from", "publicKey", "nonce", "timestamp", "chainId", .
 /** Bytes in a chunk of a blob; only the last chunk is shorter. */
 export const BLOB_CHUNK_BYTES = 400000;
 const DAY_MS = 86400000;
+const AMOUNT_MAX = 2n ** 64n - 1n;
 
 /**
  * Nonce, time and chain of a transaction.
@@ -98,6 +99,19 @@ export function computeSettlement({ maxFee, stepCount, totalTokensOut }) {
     userRefund: `${rest - reward}`,
     networkFee: `${fee}`,
   };
+}
+
+/**
+ * What protects a run with this escrow, from fork v7 on: its claim locks a bond of the miner, and its
+ * reward is held for ten minutes, in which an AGENT_REFUSE burns it (docs/protocol.md section 5.2).
+ * `Client.submit` adds it to an AGENT_REQUEST by itself.
+ * @param {string | bigint} maxFee
+ * @returns {{claimBond: string, refuseMs: number}}
+ */
+export function protection(maxFee) {
+  const bond = BigInt(amount("maxFee", maxFee)) + 10000n;
+  const bounded = bond > AMOUNT_MAX ? AMOUNT_MAX : bond;
+  return { claimBond: `${bounded < 100000n ? 100000n : bounded}`, refuseMs: 600000 };
 }
 
 // ---- any kind -----------------------------------------------------------------------------------

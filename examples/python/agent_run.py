@@ -10,11 +10,13 @@ import os
 import sys
 import time
 
+from agent_methods.protection import protection
 from ombrachain import OmbraClient, Wallet
 from ombrachain.crypto import sha256_hex
 from ombrachain.tx import _sign_and_finalize
 
-client = OmbraClient(os.environ.get("OMBRA_URL", "http://127.0.0.1:8777"))
+url = os.environ.get("OMBRA_URL", "http://127.0.0.1:8777")
+client = OmbraClient(url)
 wallet = Wallet.from_mnemonic(os.environ["OMBRA_MNEMONIC"])
 
 
@@ -28,7 +30,8 @@ def request(prompt, max_fee):
     topic = sha256_hex(f"{address}|{now}|".encode())
     what = {"agentRunId": run, "conversationId": topic, "prompt": prompt, "toolsWhitelist": []}
     most = {"maxFee": str(int(max_fee)), "maxSteps": 20, "nonce": nonce, "timestamp": now}
-    tx = {"type": "AGENT_REQUEST", "from": address, **what, **most}
+    guard = protection(url, max_fee)  # after all that is required
+    tx = {"type": "AGENT_REQUEST", "from": address, **what, **most, **guard}
     client.chain.submit_tx(_sign_and_finalize(tx, wallet.private_key))
     return run
 
@@ -54,6 +57,8 @@ async def main(prompt, max_fee="100000"):
     await socket.close()
     print(told.get("finalAnswerInline", "(no answer in the record)"))
     print(told["minerReward"], "for the miner,", told["userRefund"], "back")
+    if "heldUntil" in told:
+        print("the miner's part is held until", time.ctime(told["heldUntil"] / 1000))
 
 
 asyncio.run(main(*sys.argv[1:3]))

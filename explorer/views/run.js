@@ -55,6 +55,7 @@ function draw(page, record, steps) {
         ["Hardware", record.hardwareTier === undefined ? null : line(record.hardwareTier)],
         ["Deadline", isOpen && record.deadlineAt ? time(record.deadlineAt, { full: true }) : null],
         ["Opened again", record.reopens > 0 ? `${count(record.reopens)} times` : null],
+        ["Protection", record.protection === undefined ? null : guards(record)],
         ["Excluded miners", record.excludedMiners.length > 0 ? h("ul", { class: "words" }, record.excludedMiners.map((one) => h("li", {}, address(one)))) : null],
       ])),
     card("Asked for", asked(page, record)),
@@ -62,6 +63,17 @@ function draw(page, record, steps) {
     isOpen ? null : card("Settlement", settlement(record)),
     answered(page, record),
   ];
+}
+
+/** What the submitter has at stake of others, from fork v7 on. */
+function guards({ protection, lockedBond }) {
+  const { miners, claimBond, maxTokensPerStep, refuseMs } = protection;
+  return h("ul", { class: "words" }, [
+    h("li", {}, "claim bond ", amount(claimBond), lockedBond === undefined ? null : ", locked now"),
+    h("li", {}, `reward held for ${duration(refuseMs)}`),
+    maxTokensPerStep === undefined ? null : h("li", {}, `${count(maxTokensPerStep)} tokens a step`),
+    miners.map((one) => h("li", {}, "only ", address(one))),
+  ]);
 }
 
 const progress = (record) =>
@@ -152,6 +164,8 @@ const settlement = (record) =>
   facts([
     ["Budget", amount(record.maxFee)],
     ["To the miner", record.minerReward === undefined ? "–" : amount(record.minerReward)],
+    ["Reward held until", record.heldUntil === undefined ? null : time(record.heldUntil, { full: true })],
+    ["Reward refused", record.refused === true ? "burned, the submitter refused it" : null],
     ["Network fee, burned", record.networkFee === undefined ? "–" : amount(record.networkFee)],
     ["Back to the submitter", record.userRefund === undefined ? "–" : amount(record.userRefund)],
   ]);

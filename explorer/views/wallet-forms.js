@@ -1,8 +1,9 @@
-// The forms of the wallet: a transfer, a turn of a conversation, a request for a run, taking one back.
+// The forms of the wallet: a transfer, a turn of a conversation, a request for a run, taking one back,
+// refusing a reward that is held.
 
 import { h, swap } from "../dom.js";
 import { ADDRESS, HASH, parseOmbra } from "../format.js";
-import { amount, empty, line, runLink, table } from "../parts.js";
+import { amount, empty, line, runLink, table, time } from "../parts.js";
 import { call } from "../rpc.js";
 import { propose } from "./wallet-send.js";
 
@@ -42,6 +43,7 @@ export function forms(context) {
     part("Write a turn", context.conversationId !== undefined, turn(context)),
     part("Ask for an agent run", false, request(context)),
     part("Take back a run", false, cancel(context)),
+    part("Refuse a reward", false, refuse(context)),
   ];
 }
 
@@ -89,7 +91,8 @@ function request(context) {
   const steps = field("steps", "Most steps", { type: "number", value: "8", min: 1, max: 200 });
   const tools = field("tools", "Tools allowed", { hint: "names with commas between them; may be empty" });
   const conversation = field("run-conversation", "Conversation", { maxlength: 64, hint: "leave it empty to begin a new one" });
-  return form("Ask …", [prompt, budget, steps, tools, conversation], () => {
+  const unprotected = field("unprotected", "Without protection", { type: "checkbox", hint: "from fork v7 on, runs are protected: the miner has something at stake, and its reward is held for ten minutes, in which you may refuse it" });
+  return form("Ask …", [prompt, budget, steps, tools, conversation, unprotected], async () => {
     const fields = {
       prompt: text(prompt),
       maxFee: parseOmbra(text(budget), "Budget"),
@@ -97,8 +100,37 @@ function request(context) {
       toolsWhitelist: text(tools).split(",").map((name) => name.trim()).filter((name) => name !== ""),
     };
     if (text(conversation).trim() !== "") fields.conversationId = matching("Conversation", conversation, HASH, "64 hex characters");
-    return propose(context, "AGENT_REQUEST", fields);
+    const guard = unprotected.input.checked ? {} : await protection(context, fields.maxFee);
+    return propose(context, "AGENT_REQUEST", { ...fields, ...guard });
   });
+}
+
+/** What protects a run, on a chain that has it: only there the schedule of fees has a base fee. */
+async function protection({ page, library }, maxFee) {
+  const { baseFee } = await call("ombra_feeSchedule", [], page.signal);
+  return baseFee === undefined ? {} : library.protection(maxFee);
+}
+
+/** Runs of this account whose reward is held: it is burned if the submitter refuses it. */
+function refuse(context) {
+  const { page, key } = context;
+  const list = page.part({
+    load: (signal) => call("ombra_listAgentRuns", [{ submitter: key.address }, { limit: 30 }], signal),
+    draw: ({ items }) => {
+      const held = items.filter(({ heldUntil }) => heldUntil !== undefined);
+      if (held.length === 0) return empty("No reward of a run of this account is held.");
+      return table("Rewards that are held", ["Run", "Asked for", "Reward", "Until", "Do"], held.map((run) => [
+        runLink(run.agentRunId), line(run.prompt, 50), amount(run.minerReward), time(run.heldUntil), refusing(context, run.agentRunId)]));
+    },
+    follow: true,
+  });
+  return [h("p", { class: "faint" }, "Refusing burns the reward, about as much of the miner's bond, and a stake of your own. Nothing comes back."), list.box];
+}
+
+function refusing(context, agentRunId) {
+  const made = h("form", {}, h("button", { type: "submit", "aria-label": `Refuse the reward of run ${agentRunId.slice(0, 8)}` }, "Refuse …"));
+  busy(made, () => propose(context, "AGENT_REFUSE", { agentRunId }, ["run", agentRunId]));
+  return made;
 }
 
 /** Runs of this account that nobody has claimed. */

@@ -28,7 +28,13 @@ impl Drop for Miner {
 
 impl Scene {
     fn new() -> anyhow::Result<Self> {
-        let node = Node::start(DevOptions::from_environment())?;
+        Self::on(&[])
+    }
+
+    /// On a chain with these options.
+    fn on(options: &[&str]) -> anyhow::Result<Self> {
+        let more = options.iter().map(ToString::to_string).collect();
+        let node = Node::start(DevOptions { more, ..DevOptions::from_environment() })?;
         let folder = tempfile::tempdir()?;
         let model = ModelServer::start("math_eval", &json!({ "expression": "17*23" }))?;
         std::fs::write(folder.path().join("miner.toml"), model.settings())?;
@@ -81,7 +87,13 @@ impl Scene {
 
     /// Asks for a run and answers its settled record.
     fn ask(&self, question: &str) -> anyhow::Result<Value> {
-        let asked = self.node.ombra(&[
+        self.ask_with(question, &[])
+    }
+
+    /// The same with more options.
+    fn ask_with(&self, question: &str, more: &[&str]) -> anyhow::Result<Value> {
+        let url = self.url();
+        let usual = [
             "run",
             question,
             "--tools",
@@ -91,11 +103,12 @@ impl Scene {
             "--dev",
             "0",
             "--rpc",
-            &self.url(),
+            &url,
             "--json",
             "--timeout",
             "60",
-        ])?;
+        ];
+        let asked = self.node.ombra(&[&usual, more].concat())?;
         let log = std::fs::read_to_string(self.path("miner.log"))?;
         let said = String::from_utf8_lossy(&asked.stderr);
         anyhow::ensure!(asked.status.success(), "{said}\n{log}");
@@ -128,6 +141,8 @@ fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<(
     let reward = (2 * ANSWER_TOKENS).to_string();
     let paid = ["minerReward", "networkFee"].map(|part| text(&run, part).to_owned());
     assert_eq!([reward.as_str(), "200"], [&*paid[0], &*paid[1]]);
+    // The chain does not have fork v7: nothing was written that only that knows.
+    assert!(run.get("protection").is_none() && run["bill"].get("heldUntil").is_none(), "{run}");
     // The requester may know of the end before the miner has written it down.
     wait_for("the miner to know that the run is over", || {
         let log = std::fs::read_to_string(scene.path("miner.log"))?;
@@ -209,6 +224,73 @@ fn a_miner_with_a_server_that_is_no_model_ends_with_a_sentence() -> anyhow::Resu
     let said = std::fs::read_to_string(scene.path("miner.log"))?;
     assert!(!status.success() && said.contains("refuses the request"), "{status}: {said}");
     Ok(())
+}
+
+/// What the chain says that an account has at stake.
+fn stake(scene: &Scene, account: usize) -> anyhow::Result<Value> {
+    let key = tests::workload::keys(account + 1)?.pop().context("a key")?;
+    scene.node.call("ombra_getBond", &json!([key.address()]))
+}
+
+#[test]
+fn a_miner_bonds_for_a_protected_run_and_is_paid_when_the_reward_is_due() -> anyhow::Result<()> {
+    let scene = Scene::on(&["--v7", "0"])?;
+    let miner = scene.mine("1")?;
+    assert_eq!("0", stake(&scene, 1)?["bonded"]);
+    let run = scene.ask_with("How much is 17 times 23?", &["--refuse-ms", "3000"])?;
+    assert_eq!(("completed", "391"), (text(&run, "status"), text(&run, "finalAnswerInline")));
+    let protection = json!({ "miners": [], "claimBond": "100000", "refuseMs": 3_000 });
+    assert_eq!(protection, run["protection"]);
+    // What is held, and until when, is on the bill.
+    assert!(run["bill"]["heldUntil"].is_u64(), "{run}");
+    assert_eq!("100000", run["bill"]["lockedBond"]);
+    assert_eq!("100000", stake(&scene, 1)?["bonded"]);
+
+    let id = text(&run, "agentRunId");
+    wait_for("the reward to be paid", || {
+        let record = scene.node.call("ombra_getAgentRun", &json!([id]))?;
+        Ok(record.get("heldUntil").is_none().then_some(()))
+    })?;
+    assert_eq!("0", stake(&scene, 1)?["locked"]);
+    let earned: Value = serde_json::from_str(&scene.tell(&["earnings", "--json"])?)?;
+    assert_eq!(json!(2 * ANSWER_TOKENS), earned["earned_micro"]);
+    assert!(earned.get("held_micro").is_none(), "{earned}");
+    wait_for("the miner to tell its bond", || {
+        let status: Value = serde_json::from_str(&scene.tell(&["status", "--json"])?)?;
+        let stake = &status["node"]["stake"];
+        let is_told = stake["bonded_micro"] == json!(100_000) && stake["locked_micro"] == json!(0);
+        Ok(is_told.then_some(()))
+    })?;
+    stop(miner)
+}
+
+#[test]
+fn a_requester_refuses_a_reward_and_says_why() -> anyhow::Result<()> {
+    let scene = Scene::on(&["--v7", "0"])?;
+    let miner = scene.mine("1")?;
+    let run = scene.ask("How much is 17 times 23?")?;
+    assert_eq!(json!(600_000), run["protection"]["refuseMs"]);
+    let (id, url) = (text(&run, "agentRunId"), scene.url());
+    let place = ["--dev", "0", "--rpc", url.as_str()];
+    let refuse = ["tx", "refuse", id, "--reason", "It is 390."];
+    let told = scene.node.ombra(&[&refuse[..], &place].concat())?;
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let record = scene.node.call("ombra_getAgentRun", &json!([id]))?;
+    assert_eq!(json!(true), record["refused"]);
+    let turns = scene.node.call("ombra_getConversation", &json!([run["conversationId"]]))?;
+    let last = turns["items"].as_array().and_then(|turns| turns.last()).context("a turn")?;
+    assert_eq!(("It is 390.", "submitter"), (text(last, "content"), text(last, "relation")));
+    assert_eq!(json!(1), stake(&scene, 0)?["rewardsRefused"]);
+    // The reward and the stake of the requester are burned of the bond, too.
+    let left = 100_000 - 2 * ANSWER_TOKENS - 10_000;
+    assert_eq!(json!(left.to_string()), stake(&scene, 1)?["bonded"]);
+    let earned: Value = serde_json::from_str(&scene.tell(&["earnings", "--json"])?)?;
+    assert_eq!((json!(0), json!(1)), (earned["earned_micro"].clone(), earned["refused"].clone()));
+    let again = scene.node.ombra(&[&refuse[..3], &place].concat())?;
+    assert_eq!(Some(4), again.status.code(), "a reward is refused once");
+    let plain = scene.ask_with("How much is 17 times 23 again?", &["--unprotected"])?;
+    assert!(plain.get("protection").is_none() && plain["bill"].get("heldUntil").is_none());
+    stop(miner)
 }
 
 fn verify(scene: &Scene, receipt: &str) -> anyhow::Result<()> {

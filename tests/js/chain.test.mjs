@@ -1,14 +1,17 @@
-// A client signs for the chain that it was given, or else for the first one that the node named.
+// A client signs for the chain that it was given, or else for the first one that the node named, and
+// protects runs on chains that can.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 
-import { Client, Key } from "../../examples/js/ombra.js";
+import { Client, Key, protection } from "../../examples/js/ombra.js";
 
 const HOME = { chainId: "home", genesisHash: "11".repeat(32) };
 const AWAY = { chainId: "away", genesisHash: "22".repeat(32) };
-let [server, url, named, sent] = [null, null, HOME, []];
+const BEFORE_V7 = { chatTurnFee: "100" };
+const FROM_V7 = { ...BEFORE_V7, baseFee: "10" };
+let [server, url, named, sent, schedule] = [null, null, HOME, [], BEFORE_V7];
 
 before(async () => {
   server = createServer(async (request, response) => {
@@ -19,6 +22,7 @@ before(async () => {
     const answers = {
       ombra_chainInfo: named,
       ombra_getAccount: { pendingNonce: 0 },
+      ombra_feeSchedule: schedule,
       ombra_sendTransaction: { hash: params[0]?.hash },
     };
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }));
@@ -56,4 +60,33 @@ test("the chain that was given is signed for, and the first one otherwise", asyn
   named = AWAY;
   assert.equal((await pay(client)).chainId, "home");
   assert.equal(sent.length, 2);
+});
+
+/** The members after the time of a request that a client submits. */
+async function asked(fields, options) {
+  [named, sent] = [HOME, []];
+  const key = await Key.fromPrivateKey("01".repeat(32));
+  const terms = { prompt: "?", maxFee: "1000000", maxSteps: 1, ...fields };
+  await new Client(url).submit(key, "AGENT_REQUEST", terms, options);
+  const names = Object.keys(sent[0]);
+  const own = names.slice(names.indexOf("timestamp") + 1, names.indexOf("chainId"));
+  return Object.fromEntries(own.map((name) => [name, sent[0][name]]));
+}
+
+test("a run is protected from v7 on unless that is switched off, and before v7 nothing is written", async () => {
+  schedule = BEFORE_V7;
+  assert.deepEqual(await asked({}), {});
+  schedule = FROM_V7;
+  assert.deepEqual(await asked({}), { claimBond: "1010000", refuseMs: 600000 });
+  const given = await asked({ refuseMs: 5, claimBond: undefined, modelHint: "m" });
+  assert.deepEqual(given, { modelHint: "m", claimBond: "1010000", refuseMs: 5 });
+  const bid = { unprotected: true, tip: "7" };
+  assert.deepEqual(await asked({}, bid), { tip: "7" });
+});
+
+test("the bond of a claim is more than the escrow and at least a tenth of an OMBRA", () => {
+  const bonds = [["0", "100000"], ["90000", "100000"], [90001n, "100001"], [2n ** 64n - 1n, `${2n ** 64n - 1n}`]];
+  for (const [maxFee, claimBond] of bonds) {
+    assert.deepEqual(protection(maxFee), { claimBond, refuseMs: 600000 });
+  }
 });

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use types::build::Unsigned;
-use types::tx::AgentRequest;
+use types::tx::{AgentRequest, Protection};
 use types::{Amount, Body, ForkVote, Hash, Keypair, ids};
 
 pub use types::build::Envelope;
@@ -78,6 +78,22 @@ pub struct Request {
     pub prompt_blob_id: Option<String>,
     /// The model wished for.
     pub model_hint: Option<String>,
+    /// How the run is protected; nothing before fork v7.
+    pub protection: Protection,
+}
+
+/// The least bond that a claim locks where clients protect a run by default, micro-OMBRA.
+const CLAIM_BOND_MIN: Amount = Amount::new(100_000);
+/// How much more than the escrow such a bond is: as much as refusing costs the submitter.
+const CLAIM_BOND_MORE: Amount = Amount::new(10_000);
+/// How long clients have a reward held by default, in milliseconds: ten minutes.
+pub const REFUSE_MS_DEFAULT: u64 = 600_000;
+
+/// The bond that a claim of a run with this escrow locks where nothing else is said: at least what its
+/// miner could earn by an answer that is refused, and what refusing it costs.
+#[must_use]
+pub fn claim_bond_default(max_fee: Amount) -> Amount {
+    max_fee.checked_add(CLAIM_BOND_MORE).unwrap_or(max_fee).max(CLAIM_BOND_MIN)
 }
 
 impl Request {
@@ -94,7 +110,7 @@ impl Request {
             max_steps: self.max_steps,
             prompt_blob_id: self.prompt_blob_id,
             model_hint: self.model_hint,
-            protection: types::Late::default(),
+            protection: self.protection.into(),
         }
     }
 }
@@ -128,7 +144,7 @@ mod tests {
     use types::tx::Transfer;
     use types::{Amount, Body};
 
-    use super::{Envelope, Request, Signed};
+    use super::{Envelope, Request, Signed, claim_bond_default};
     use crate::Phrase;
 
     const GOLDEN: &str = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
@@ -162,10 +178,23 @@ mod tests {
             max_steps: 1,
             prompt_blob_id: None,
             model_hint: None,
+            protection: types::tx::Protection::default(),
         };
         assert_eq!(
             "731003a8a724720b12c81fa536adc996230f4a8f892df43cfba3c8696383b942",
             request.into_body(&golden(), 7).agent_run_id.to_string()
         );
+    }
+    #[test]
+    fn the_bond_of_a_claim_is_more_than_the_escrow_and_at_least_a_tenth_of_an_ombra() {
+        for (max_fee, bond) in [
+            (0, 100_000),
+            (90_000, 100_000),
+            (90_001, 100_001),
+            (1_000_000, 1_010_000),
+            (u64::MAX, u64::MAX),
+        ] {
+            assert_eq!(Amount::new(bond), claim_bond_default(Amount::new(max_fee)), "{max_fee}");
+        }
     }
 }

@@ -12,6 +12,7 @@ from ombrachain.crypto import sha256_hex
 from ombrachain.tx import _sign_and_finalize
 
 from .kinds import members
+from .protection import protection
 
 CHUNK_BYTES = 400_000
 POLL_SECONDS = 0.5
@@ -41,7 +42,7 @@ class Runs:
         return sha256_hex(f"{self.wallet.address}|{int(time.time() * 1000)}|".encode())
 
     def ask(self, written, conversation, max_fee, max_steps):
-        """Asks for what `write_request` gave; answers the settled record."""
+        """Asks for what `write_request` gave, protected from v7 on; answers the settled record."""
         # The first 256 UTF-16 code units, where a cut pair becomes U+FFFD.
         begin = written.prompt.encode("utf-16-le")[:512].decode("utf-16-le", "replace")
         blob = {"promptBlobId": self.store(written.blob)} if written.blob else {}
@@ -49,7 +50,8 @@ class Runs:
         run = sha256_hex(f"{self.wallet.address}{nonce}{begin}".encode())
         what = {"agentRunId": run, "conversationId": conversation, "prompt": written.prompt}
         what = {**what, "toolsWhitelist": [], "maxFee": str(max_fee), "maxSteps": max_steps}
-        self.send("AGENT_REQUEST", nonce, **what, **blob)
+        guard = protection(self.url, max_fee)
+        self.send("AGENT_REQUEST", nonce, **what, **blob, **guard)
         while (told := self.record(run))["status"] in ("pending", "claimed", "running"):
             time.sleep(POLL_SECONDS)
         return told

@@ -1,5 +1,7 @@
 //! The ports of the chain over the wallet's client of a node.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,13 +14,16 @@ use wallet::client::{Events, Kind, Page};
 use wallet::{Chain, Client, ClientError, OtherChain};
 
 use super::{
-    BlobView, ChainError, Fate, Funds, Head, Ledger, Notice, RunView, Runs, StepView, Watch,
+    BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, Protection, RunView, Runs,
+    Stake, StepView, Watch,
 };
 
 /// Runs in one page of a list.
 const PAGE: u32 = 500;
 /// Pages of pending runs that are looked at: more cannot be claimed before the list is old.
 const PENDING_PAGES_MAX: usize = 4;
+/// Runs of a miner among which rewards are looked for that are held.
+const HELD_RUNS: u32 = 100;
 /// Pages of a miner's own runs.
 const OWN_PAGES_MAX: usize = 200;
 const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
@@ -30,6 +35,8 @@ pub struct Node {
     http: reqwest::Client,
     /// The only chain that its answers may be of.
     bound: Option<Chain>,
+    /// Whether it has said that the chain has bonds, which it has for ever then.
+    has_bonds: Arc<AtomicBool>,
 }
 
 type Answer<T> = Result<T, ChainError>;
@@ -40,7 +47,8 @@ impl Node {
     /// # Errors
     /// When no HTTP client can be made.
     pub fn new(client: Client) -> Result<Self, reqwest::Error> {
-        Ok(Self { client, http: crate::backend::http::client()?, bound: None })
+        let (http, has_bonds) = (crate::backend::http::client()?, Arc::default());
+        Ok(Self { client, http, bound: None, has_bonds })
     }
 
     /// The same node, which is to be of this chain: what it says of another is an error.
@@ -117,7 +125,16 @@ fn view(run: records::Run) -> Answer<RunView> {
         tokens: run.total_tokens_out,
         deadline_ms: run.deadline_at,
         reward_micro: run.miner_reward.map(types::Amount::get),
+        protection: run.protection.map(protection),
+        held_until_ms: run.held_until,
+        is_refused: run.refused,
     })
+}
+
+fn protection(protection: records::RunProtection) -> Protection {
+    let records::RunProtection { miners, claim_bond, max_tokens_per_step, refuse_ms } = protection;
+    let claim_bond_micro = claim_bond.get();
+    Protection { miners, claim_bond_micro, step_tokens_max: max_tokens_per_step, refuse_ms }
 }
 
 #[async_trait]
@@ -250,6 +267,32 @@ impl Ledger for Node {
                 Fate::Dropped(code.unwrap_or_default())
             }
         })
+    }
+
+    async fn stake(&self, address: &Address) -> Answer<Option<Stake>> {
+        if !self.has_bonds.load(Ordering::Relaxed) {
+            if !self.client.is_v7_active().await.map_err(error)? {
+                return Ok(None);
+            }
+            self.has_bonds.store(true, Ordering::Relaxed);
+        }
+        let told = self.client.bond(address).await.map_err(error)?.into_value();
+        let unbonding = told.unbonding.iter().map(|payment| payment.amount.get());
+        Ok(Some(Stake {
+            bonded_micro: told.bonded.get(),
+            locked_micro: told.locked.get(),
+            unbonding_micro: unbonding.fold(0, u64::saturating_add),
+            rewards_held: told.rewards_held,
+            rewards_refused: told.rewards_refused,
+        }))
+    }
+
+    async fn held(&self, miner: &Address) -> Answer<Held> {
+        let filter = Map::from_iter([("miner".to_owned(), json!(miner))]);
+        let page = Page { cursor: None, limit: Some(HELD_RUNS) };
+        let told = self.client.runs(&filter, &page).await.map_err(error)?.into_value();
+        let runs: Answer<Vec<RunView>> = told.items.into_iter().map(view).collect();
+        Ok(Held::of(&runs?))
     }
 
     async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {

@@ -17,7 +17,8 @@ use types::tx::{AgentRequest, BlobChunk, BlobFinalize, BlobInit};
 use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, RunStatus, Transaction};
 
 use super::{
-    BlobView, ChainError, Fate, Funds, Head, Ledger, Notice, RunView, Runs, StepView, Watch,
+    BlobView, ChainError, Fate, Funds, Head, Held, Ledger, Notice, RunView, Runs, Stake, StepView,
+    Watch,
 };
 
 use node::submitter;
@@ -45,6 +46,12 @@ impl FakeChain {
     /// The same chain with other parameters. Nothing has happened on it.
     pub(crate) fn change_params(&self, change: impl FnOnce(&mut Params)) {
         self.state.lock().change_params(change);
+    }
+
+    /// The same chain with the rules of v7. Nothing has happened on it.
+    pub(crate) fn with_v7(self) -> Self {
+        self.state.lock().begin_with_v7();
+        self
     }
 
     /// Executes what the file holds, and appends to it from now on; what is refused goes into a
@@ -303,6 +310,15 @@ impl Ledger for FakeChain {
             return Ok(self.state.lock().fate(tx));
         }
         Ok(fate)
+    }
+
+    async fn stake(&self, address: &Address) -> Answer<Option<Stake>> {
+        self.reach().await?;
+        Ok(self.state.lock().stake(address))
+    }
+
+    async fn held(&self, miner: &Address) -> Answer<Held> {
+        Ok(Held::of(&self.of_miner(miner).await?))
     }
 
     async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {

@@ -11,6 +11,19 @@ use wallet::Chain;
 
 pub use ports::{Ledger, Runs, Watch};
 
+/// How the submitter protects a run, from fork v7 on (docs/protocol.md section 5.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protection {
+    /// The only miners that may claim it; everybody may if there are none.
+    pub miners: Vec<Address>,
+    /// What a claim locks of the miner's bond, micro-OMBRA.
+    pub claim_bond_micro: u64,
+    /// The most output tokens of one step, where the run has a bound of its own.
+    pub step_tokens_max: Option<u64>,
+    /// How long the reward is held after the end, milliseconds.
+    pub refuse_ms: u64,
+}
+
 /// A run as the chain has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunView {
@@ -46,6 +59,79 @@ pub struct RunView {
     pub deadline_ms: Option<u64>,
     /// What the miner got, once it is settled, micro-OMBRA.
     pub reward_micro: Option<u64>,
+    /// How it is protected; none in journals that were written before there was such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<Protection>,
+    /// Until when its reward is held, milliseconds since 1970; none if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until_ms: Option<u64>,
+    /// Whether its submitter refused the reward: then nobody gets it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_refused: bool,
+}
+
+impl RunView {
+    /// What a claim locks of the miner's bond, micro-OMBRA.
+    #[must_use]
+    pub fn claim_bond_micro(&self) -> u64 {
+        self.protection.as_ref().map_or(0, |it| it.claim_bond_micro)
+    }
+
+    /// How long the reward is held after the end, milliseconds.
+    #[must_use]
+    pub fn refuse_ms(&self) -> u64 {
+        self.protection.as_ref().map_or(0, |it| it.refuse_ms)
+    }
+
+    /// The most tokens of one step, where the chain takes `chain_max` of any.
+    #[must_use]
+    pub fn step_tokens_max(&self, chain_max: u64) -> u64 {
+        let own = self.protection.as_ref().and_then(|it| it.step_tokens_max);
+        own.unwrap_or(chain_max).min(chain_max)
+    }
+}
+
+/// What an account has at stake as a miner, and what it did as a submitter of runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stake {
+    /// Its bond, micro-OMBRA.
+    pub bonded_micro: u64,
+    /// The part that is locked for runs.
+    pub locked_micro: u64,
+    /// What it took out of its bond and is not paid yet; of more than 100 payments, the first 100.
+    pub unbonding_micro: u64,
+    /// Its runs, as a submitter, whose reward was held.
+    pub rewards_held: u64,
+    /// Rewards that it refused as a submitter.
+    pub rewards_refused: u64,
+}
+
+impl Stake {
+    /// The part of the bond that is not locked, micro-OMBRA.
+    #[must_use]
+    pub const fn free_micro(&self) -> u64 {
+        self.bonded_micro.saturating_sub(self.locked_micro)
+    }
+}
+
+/// Rewards of a miner that are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Of how many runs.
+    pub runs: u64,
+    /// Their sum, micro-OMBRA.
+    pub micro: u64,
+}
+
+impl Held {
+    /// What is held of these runs.
+    #[must_use]
+    pub fn of(runs: &[RunView]) -> Self {
+        runs.iter().filter(|run| run.held_until_ms.is_some()).fold(Self::default(), |sum, run| {
+            let reward_micro = run.reward_micro.unwrap_or_default();
+            Self { runs: sum.runs.saturating_add(1), micro: sum.micro.saturating_add(reward_micro) }
+        })
+    }
 }
 
 /// A recorded step, as far as receipts need it.

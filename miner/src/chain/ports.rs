@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use types::{Address, Hash};
 
-use super::{BlobView, ChainError, Fate, Funds, Head, Notice, RunView, StepView};
+use super::{BlobView, ChainError, Fate, Funds, Head, Held, Notice, RunView, Stake, StepView};
 
 /// Runs, as the chain has them.
 #[async_trait]
@@ -35,6 +35,10 @@ pub trait Ledger: Debug + Send + Sync {
     async fn send(&self, text: &str) -> Result<(), ChainError>;
     /// Waits until a transaction is included or dropped, at most `patience`.
     async fn wait(&self, tx: &Hash, patience: Duration) -> Result<Fate, ChainError>;
+    /// What an account has at stake; none while the chain has no bonds.
+    async fn stake(&self, address: &Address) -> Result<Option<Stake>, ChainError>;
+    /// What is held of a miner's rewards, among its 100 runs that were asked for last.
+    async fn held(&self, miner: &Address) -> Result<Held, ChainError>;
     /// A blob's record.
     async fn blob(&self, id: &str) -> Result<Option<BlobView>, ChainError>;
 }

@@ -8,7 +8,7 @@ use super::{Inner, Workers, budget};
 use crate::backend::{BackendError, Health};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
-use crate::policy::{Asked, Decision, Policy, Standing, decide};
+use crate::policy::{Asked, Decision, Policy, Refusals, Standing, decide};
 use crate::ports::{Course, Event};
 use crate::talk::ToolSpec;
 
@@ -58,6 +58,9 @@ impl Inner {
             Health::Ready => None,
             Health::Degraded(why) | Health::Down(why) => Some(why),
         };
+        if let Err(error) = self.ask_stakes(run, &mut standing).await {
+            return Ok(Err(error));
+        }
         let second = decide(&policy, run, &standing);
         if !matches!(second, Decision::Claim { .. }) {
             return Ok(Ok(second));
@@ -77,7 +80,8 @@ impl Inner {
                 if standing.tools_missing.is_empty() {
                     let paid = budget::output_tokens_max(run).unwrap_or(1);
                     let expected = paid.min(policy.tokens_expected);
-                    let output_tokens_max = self.step_tokens(expected, head.step_tokens_max);
+                    let step_max = run.step_tokens_max(head.step_tokens_max);
+                    let output_tokens_max = self.step_tokens(expected, step_max);
                     match self.measured(run, &*course, output_tokens_max).await {
                         Ok(asked) => standing.asked = Some(asked),
                         Err(too_long) => standing.too_long = Some(too_long),
@@ -86,6 +90,19 @@ impl Inner {
             }
         }
         Ok(Ok(decide(&policy, run, &standing)))
+    }
+
+    /// What this miner and the requester have at stake, as far as the run's protection makes it matter.
+    async fn ask_stakes(&self, run: &RunView, standing: &mut Standing) -> Result<(), ChainError> {
+        let ledger = &self.parts.ledger;
+        if run.claim_bond_micro() > 0 {
+            let stake = ledger.stake(&self.me).await?.unwrap_or_default();
+            standing.bonded = Some(self.bonding.left(&stake));
+        }
+        if run.refuse_ms() > 0 {
+            standing.refusals = Refusals::of(ledger.stake(&run.submitter).await?);
+        }
+        Ok(())
     }
 
     /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens,
@@ -134,6 +151,8 @@ impl Inner {
             rival: self.rival(&run.id),
             prompt_bytes: u64::try_from(run.prompt.len()).unwrap_or(u64::MAX),
             unreadable: None,
+            bonded: None,
+            refusals: Refusals::default(),
         })
     }
 
@@ -171,7 +190,7 @@ impl Inner {
 
     /// One count and one note for a decision, and one line if the last one about the run was another:
     /// a pending run is looked at as often as the node is.
-    async fn tell(&self, run: &RunView, decision: &Decision) -> Result<(), Halt> {
+    pub(super) async fn tell(&self, run: &RunView, decision: &Decision) -> Result<(), Halt> {
         let code = decision.code();
         let (run_id, max_fee_micro) = (run.id, run.max_fee_micro);
         let before = self.parts.journal.why(&run.id)?.decisions;

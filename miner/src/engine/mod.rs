@@ -9,6 +9,7 @@
 //! A worker knows nothing that is not in the journal or on the chain, so a restart is no special case.
 
 mod blobs;
+mod bonding;
 pub mod budget;
 mod config;
 mod consider;
@@ -42,6 +43,7 @@ use crate::journal::Journal;
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::policy::Policy;
 use crate::ports::{Clock, Counters, Courses, Tools};
+use bonding::Bonding;
 pub use config::Config;
 pub use error::EngineError;
 use error::Halt;
@@ -100,6 +102,7 @@ struct Inner {
     parts: Parts,
     me: Address,
     outbox: Outbox,
+    bonding: Bonding,
     stop: CancellationToken,
     /// Runs with a worker: their slots.
     busy: Mutex<BTreeSet<Hash>>,
@@ -115,8 +118,8 @@ impl Engine {
     pub fn new(parts: Parts, stop: CancellationToken) -> Self {
         let me = parts.key.address();
         let outbox = Outbox::new(&parts, stop.clone());
-        let inner =
-            Inner { parts, me, outbox, stop, busy: Mutex::default(), rivals: Mutex::default() };
+        let (bonding, busy, rivals) = (Bonding::default(), Mutex::default(), Mutex::default());
+        let inner = Inner { parts, me, outbox, bonding, stop, busy, rivals };
         Self { inner: Arc::new(inner) }
     }
 

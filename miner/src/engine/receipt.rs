@@ -177,10 +177,22 @@ pub struct Earnings {
     pub timed_out: u64,
     /// Runs that are open.
     pub open: u64,
-    /// Rewards of ended runs, micro-OMBRA.
+    /// Rewards of ended runs that were paid, micro-OMBRA.
     pub earned_micro: u64,
     /// Tokens of open runs: what they will pay at most so far, micro-OMBRA.
     pub pending_micro: u64,
+    /// Rewards that are held, micro-OMBRA.
+    #[serde(skip_serializing_if = "is_none")]
+    pub held_micro: u64,
+    /// Rewards that requesters refused: nobody got them.
+    #[serde(skip_serializing_if = "is_none")]
+    pub refused: u64,
+}
+
+/// Whether there is nothing to tell: most chains have no such thing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
+const fn is_none(value: &u64) -> bool {
+    *value == 0
 }
 
 impl Earnings {
@@ -190,7 +202,13 @@ impl Earnings {
         let mut sum = Self::default();
         for run in runs {
             let reward = run.reward_micro.unwrap_or_default();
-            sum.earned_micro = sum.earned_micro.saturating_add(reward);
+            if run.is_refused {
+                sum.refused = sum.refused.saturating_add(1);
+            } else if run.held_until_ms.is_some() {
+                sum.held_micro = sum.held_micro.saturating_add(reward);
+            } else {
+                sum.earned_micro = sum.earned_micro.saturating_add(reward);
+            }
             match run.status {
                 RunStatus::Completed => sum.completed = sum.completed.saturating_add(1),
                 RunStatus::Timeout => {

@@ -68,6 +68,14 @@ pub(super) fn settle(
             let day = Day { spent_micro: CHAT_TURN_FEE.get(), ..none };
             (Entry { turns, ..entry.clone() }, day)
         }
+        // The money is in the bond, and the claim is next.
+        (Purpose::Bond { .. }, Verdict::Included) => (entry.clone(), none),
+        (Purpose::Bond { .. }, Verdict::Refused(code)) if is_of_nonce(code) => {
+            (refused(entry, Phase::Reserved, code), none)
+        }
+        (Purpose::Bond { .. }, Verdict::Refused(code)) => {
+            (entry.at(Phase::Over(Outcome::ClaimRefused(code.clone()))), none)
+        }
         // Turns are a courtesy: the work goes on without them.
         (Purpose::Turn, Verdict::Refused(_)) => {
             (Entry { turns: Vec::new(), ..entry.clone() }, none)

@@ -58,7 +58,8 @@ impl Inner {
             let why = "the escrow does not pay for another step";
             return self.end(entry, early(&*course, RunStatus::InsufficientFunds, why)).await;
         };
-        let output_tokens_max = self.step_tokens(paid, self.outbox.step_tokens_max().await?);
+        let step_max = view.step_tokens_max(self.outbox.step_tokens_max().await?);
+        let output_tokens_max = self.step_tokens(paid, step_max);
         let iteration = question(&*course, output_tokens_max);
         let offer = tools::offer_hash(iteration.tools);
         let output = match self.infer(scene, &iteration).await? {
@@ -86,7 +87,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The most tokens of a step that may have so many, where the chain takes `chain_max` of any.
+    /// The most tokens of a step that may have so many, where chain and run take `chain_max` of any.
     pub(super) fn step_tokens(&self, tokens_max: u64, chain_max: u64) -> u32 {
         let most = u32::try_from(tokens_max.min(chain_max)).unwrap_or(u32::MAX);
         most.min(self.parts.config.output_tokens_max).max(1)

@@ -1,6 +1,7 @@
 //! The engine on a fake chain: what it sends, what it never sends twice, how it ends.
 
 mod blobs;
+mod bonding;
 mod hostile;
 mod support;
 mod sweep;

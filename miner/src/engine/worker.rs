@@ -89,6 +89,13 @@ impl Inner {
             // What that means follows from the chain's record.
             return Ok(());
         }
+        let needed_micro = entry.run.claim_bond_micro();
+        let share = if needed_micro == 0 {
+            None
+        } else {
+            let Some(share) = self.secure(entry, needed_micro).await? else { return Ok(()) };
+            Some(share)
+        };
         let claim = AgentClaim {
             agent_run_id: id,
             miner_address: self.me.into(),
@@ -97,6 +104,7 @@ impl Inner {
         };
         let signed = entry.at(Phase::ClaimSigned);
         self.outbox.post(&signed, &Body::AgentClaim(claim), Purpose::Claim).await?;
+        drop(share);
         Ok(())
     }
 
@@ -190,7 +198,7 @@ impl Inner {
     }
 
     /// Writes down that the work on a run is over.
-    async fn close(&self, entry: &Entry, outcome: Outcome) -> Result<(), Halt> {
+    pub(super) async fn close(&self, entry: &Entry, outcome: Outcome) -> Result<(), Halt> {
         let run = entry.run.id;
         tracing::info!(%run, %outcome, steps = entry.steps, tokens = entry.tokens, "over");
         if let Outcome::Ended { status, reward_micro } = outcome {

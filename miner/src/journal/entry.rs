@@ -309,6 +309,11 @@ pub enum Purpose {
         /// 0 but for chunks.
         burns_micro: u64,
     },
+    /// MINER_BOND, for the claim of the run.
+    Bond {
+        /// How much is added, micro-OMBRA.
+        micro: u64,
+    },
     /// CHAT_TURN.
     Turn,
     /// Nothing: it takes the nonce of a transaction that was refused, for those after it.

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::alarm::{Facts, alarms};
 use super::desk::{Desk, Plan};
-use super::record::BackendFact;
+use super::record::{BackendFact, NodeAnswers};
 use crate::backend::{Backend, Health};
-use crate::chain::{ChainError, Funds, Head, Ledger};
+use crate::chain::Ledger;
 
 /// Looks every so often until `stop` is cancelled.
 pub async fn look_out(
@@ -35,11 +35,7 @@ pub async fn look_out(
 
 async fn look(desk: &Desk, ledger: &dyn Ledger, backend: &dyn Backend) {
     let Plan { wallet, clock, tally, journal, alarms: config, policy, .. } = &desk.plan;
-    let answers: Result<(Head, Funds), ChainError> = async {
-        let head = ledger.head().await?;
-        Ok((head, ledger.funds(wallet).await?))
-    }
-    .await;
+    let answers = NodeAnswers::ask(ledger, wallet).await;
     let health = match backend.health().await {
         Health::Ready => BackendFact::Ready,
         Health::Degraded(why) => BackendFact::Degraded { why },

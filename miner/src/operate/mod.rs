@@ -27,8 +27,8 @@ pub use desk::{Check, Desk, Plan};
 pub use lookout::look_out;
 pub use measured::Measured;
 pub use record::{
-    AlarmFact, BackendFact, DecisionCount, NodeFact, NodeState, PolicyFact, Process, RunLine,
-    Starting, Status, SweepFact, ToolFact, WaitFact, WhyRecord,
+    AlarmFact, BackendFact, DecisionCount, NodeAnswers, NodeFact, NodeState, PolicyFact, Process,
+    RunLine, StakeFact, Starting, Status, SweepFact, ToolFact, WaitFact, WhyRecord,
 };
 pub use tally::{Counts, Tally};
 pub use trial::{Trial, Tried};

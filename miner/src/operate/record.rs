@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash};
 
-use crate::chain::{ChainError, Funds, Head};
+use crate::chain::{ChainError, Funds, Head, Held, Ledger};
 use crate::journal::entry::{Day, Entry, Noted, Outcome, Phase, Swept};
 
 /// A run of the journal in one line.
@@ -96,14 +96,61 @@ pub struct NodeFact {
     pub block_ms: Option<u64>,
     /// What the wallet has with everything pending counted, micro-OMBRA.
     pub balance_micro: Option<u64>,
+    /// What it has at stake; none while the chain has no bonds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stake: Option<StakeFact>,
+}
+
+/// What a miner has at stake, and what of its rewards is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StakeFact {
+    /// Its bond, micro-OMBRA.
+    pub bonded_micro: u64,
+    /// The part that runs have locked.
+    pub locked_micro: u64,
+    /// What was taken out of the bond and is not paid yet.
+    pub unbonding_micro: u64,
+    /// Rewards that are held, among the 100 runs that were asked for last.
+    pub held: Held,
+}
+
+/// What a node says of itself and of a miner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeAnswers {
+    /// The chain.
+    pub head: Head,
+    /// The account.
+    pub funds: Funds,
+    /// The stake; none while the chain has no bonds.
+    pub stake: Option<StakeFact>,
+}
+
+impl NodeAnswers {
+    /// Asks a node about a miner.
+    ///
+    /// # Errors
+    /// When the node cannot answer.
+    pub async fn ask(ledger: &dyn Ledger, miner: &Address) -> Result<Self, ChainError> {
+        let (head, funds) = (ledger.head().await?, ledger.funds(miner).await?);
+        let stake = match ledger.stake(miner).await? {
+            None => None,
+            Some(stake) => Some(StakeFact {
+                bonded_micro: stake.bonded_micro,
+                locked_micro: stake.locked_micro,
+                unbonding_micro: stake.unbonding_micro,
+                held: ledger.held(miner).await?,
+            }),
+        };
+        Ok(Self { head, funds, stake })
+    }
 }
 
 impl NodeFact {
-    /// What two answers of a node say. What an absent node said before is kept.
+    /// What the answers of a node say. What an absent node said before is kept.
     #[must_use]
-    pub fn after(self, answers: Result<(Head, Funds), ChainError>) -> Self {
+    pub fn after(self, answers: Result<NodeAnswers, ChainError>) -> Self {
         match answers {
-            Ok((head, funds)) => {
+            Ok(NodeAnswers { head, funds, stake }) => {
                 let Head {
                     chain_id,
                     genesis: _,
@@ -120,6 +167,7 @@ impl NodeFact {
                     height: Some(height),
                     block_ms: Some(block_ms),
                     balance_micro: Some(funds.balance_micro),
+                    stake,
                 }
             }
             Err(error) => Self { state: NodeState::Away, why: Some(error.to_string()), ..self },

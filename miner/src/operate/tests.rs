@@ -11,8 +11,8 @@ use wallet::Chain;
 use super::alarm::InForce;
 use super::tell::{Wanted, runs, status, why};
 use super::{
-    Alarm, AlarmConfig, BackendFact, Counts, Facts, Idle, NodeFact, NodeState, SweepConfig, Tally,
-    Trial, alarms,
+    Alarm, AlarmConfig, BackendFact, Counts, Facts, Idle, NodeAnswers, NodeFact, NodeState,
+    SweepConfig, Tally, Trial, alarms,
 };
 use crate::chain::fake::{FakeChain, claim};
 use crate::chain::{ChainError, Funds, Head, RunView};
@@ -61,7 +61,8 @@ fn ready(balance_micro: u64) -> NodeFact {
         step_tokens_max: 131_072,
         block_ms: 5,
     };
-    NodeFact::default().after(Ok((head, Funds { balance_micro, nonce: 0 })))
+    let funds = Funds { balance_micro, nonce: 0 };
+    NodeFact::default().after(Ok(NodeAnswers { head, funds, stake: None }))
 }
 
 /// What alarms follow from, an hour and a bit after the last work.

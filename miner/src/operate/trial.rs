@@ -5,7 +5,7 @@ use types::{Address, Hash};
 use crate::adapters::Understanding;
 use crate::backend::{Manifest, tokens_about};
 use crate::chain::{ChainError, Ledger, RunView, Runs};
-use crate::policy::{Asked, Decision, Policy, Standing, decide};
+use crate::policy::{Asked, Bonded, Decision, Policy, Refusals, Standing, decide};
 use crate::ports::{self, Courses};
 use crate::settings::{ModelConfig, Settings};
 use crate::tools::mcp::ServerConfig;
@@ -85,7 +85,10 @@ impl Trial {
                 rival: None,
                 prompt_bytes: u64::try_from(run.prompt.len()).unwrap_or(u64::MAX),
                 unreadable: None,
+                bonded: None,
+                refusals: Refusals::default(),
             };
+            let standing = staked(node, wallet.as_ref(), &run, standing).await?;
             let standing = self.read(node, &run, standing).await?;
             let decision = decide(&self.policy, &run, &standing);
             tried.push(Tried { run: run.id, max_fee_micro: run.max_fee_micro, decision });
@@ -155,6 +158,24 @@ impl Trial {
         };
         missing.into_iter().filter(|name| !of_server(name)).collect()
     }
+}
+
+/// With what miner and requester have at stake. Without a wallet the bond stands against nothing.
+async fn staked(
+    node: &impl Ledger,
+    wallet: Option<&Address>,
+    run: &RunView,
+    mut standing: Standing,
+) -> Result<Standing, ChainError> {
+    if let Some(wallet) = wallet.filter(|_| run.claim_bond_micro() > 0) {
+        let stake = node.stake(wallet).await?.unwrap_or_default();
+        let (bonded_micro, free_micro) = (stake.bonded_micro, stake.free_micro());
+        standing.bonded = Some(Bonded { bonded_micro, free_micro });
+    }
+    if run.refuse_ms() > 0 {
+        standing.refusals = Refusals::of(node.stake(&run.submitter).await?);
+    }
+    Ok(standing)
 }
 
 /// What the configuration says about the model.

@@ -9,7 +9,7 @@ use types::{Address, Hash, RunStatus};
 
 use super::{Policy, Reason, Unit};
 use crate::backend::tokens_about;
-use crate::chain::RunView;
+use crate::chain::{RunView, Stake};
 use crate::engine::budget;
 use crate::ports::Ask;
 use crate::talk::Constraint;
@@ -51,6 +51,28 @@ pub struct Standing {
     pub too_long: Option<(u64, u64)>,
     /// Why the request cannot be worked on; none if it can.
     pub unreadable: Option<String>,
+    /// This miner's bond; none if it was not asked for.
+    pub bonded: Option<Bonded>,
+    /// What the requester did with rewards that were held.
+    pub refusals: Refusals,
+}
+
+/// A miner's bond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bonded {
+    /// All of it, micro-OMBRA.
+    pub bonded_micro: u64,
+    /// The part that neither a run has locked nor a claim will that is under way.
+    pub free_micro: u64,
+}
+
+/// What a requester did with rewards that were held, as the chain counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// Runs whose reward was held.
+    pub held: u64,
+    /// Those that it refused.
+    pub refused: u64,
 }
 
 /// What a request asks of the model, as far as it is money.
@@ -62,6 +84,15 @@ pub struct Asked {
     pub form_tokens: Option<u64>,
     /// Whether tools are offered, after whose calls the prompt is read again.
     pub has_tools: bool,
+}
+
+impl Refusals {
+    /// What the chain says of an account; nothing while it has no bonds.
+    #[must_use]
+    pub fn of(stake: Option<Stake>) -> Self {
+        let stake = stake.unwrap_or_default();
+        Self { held: stake.rewards_held, refused: stake.rewards_refused }
+    }
 }
 
 impl Asked {
@@ -124,7 +155,7 @@ pub fn decide(policy: &Policy, run: &RunView, standing: &Standing) -> Decision {
     if let Some(reason) = skip(policy, run, standing) {
         return Decision::Skip(reason);
     }
-    if let Some(reason) = wait(policy, standing) {
+    if let Some(reason) = wait(policy, run, standing) {
         return Decision::Wait(reason);
     }
     Decision::Claim { after_ms: jitter_ms(&standing.miner, &run.id, policy.claim_jitter_ms) }
@@ -154,6 +185,7 @@ fn skip(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
         return Some(Reason::Known { phase: phase.clone() });
     }
     skip_requester(policy, run)
+        .or_else(|| skip_protection(policy, run, standing))
         .or_else(|| skip_money(policy, run))
         .or_else(|| skip_work(policy, run, standing))
         .or_else(|| skip_time(policy, run, standing))
@@ -167,6 +199,29 @@ fn skip_requester(policy: &Policy, run: &RunView) -> Option<Reason> {
     let listed = &policy.requesters_allow;
     (!listed.is_empty() && !listed.contains(&requester))
         .then_some(Reason::RequesterNotListed { requester })
+}
+
+/// What the requester asks of a miner as its protection, and what it is known to do with it.
+fn skip_protection(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
+    let protection = run.protection.as_ref()?;
+    let listed = &protection.miners;
+    if !listed.is_empty() && !listed.contains(&standing.miner) {
+        let miners = u64::try_from(listed.len()).unwrap_or(u64::MAX);
+        return Some(Reason::MinerNotListed { miners });
+    }
+    let (needed_micro, max_micro) = (protection.claim_bond_micro, policy.bond_micro_max);
+    if needed_micro > max_micro {
+        return Some(Reason::BondTooHigh { needed_micro, max_micro });
+    }
+    let (got_ms, max_ms) = (protection.refuse_ms, policy.hold_ms_max);
+    if got_ms > max_ms {
+        return Some(Reason::HeldTooLong { got_ms, max_ms });
+    }
+    let Refusals { held, refused } = standing.refusals;
+    let percent_max = policy.refused_percent_max;
+    let refuses = refused.saturating_mul(100) > held.saturating_mul(percent_max);
+    (got_ms > 0 && refused > policy.refused_ignored && refuses)
+        .then_some(Reason::RequesterRefuses { refused, held, percent_max })
 }
 
 fn skip_money(policy: &Policy, run: &RunView) -> Option<Reason> {
@@ -221,11 +276,16 @@ fn skip_work(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reas
 /// What is read is paid only by what is put out.
 fn skip_prompt(policy: &Policy, run: &RunView, asked: Asked) -> Option<Reason> {
     let Asked { prompt_tokens, form_tokens, has_tools } = asked;
+    let paid = budget::output_tokens_max(run).unwrap_or_default();
+    // Where steps are short, the answer takes more of them, and each reads the prompt again.
+    let step_max = run.step_tokens_max(u64::MAX);
+    let all_steps = step_max.saturating_mul(run.steps_max);
+    let wanted = form_tokens.unwrap_or(u64::MAX).min(policy.tokens_expected);
+    let put_out = wanted.min(paid).min(all_steps);
     let reads = if has_tools { policy.steps_expected.min(run.steps_max).max(1) } else { 1 };
+    let reads = reads.max(put_out.div_ceil(step_max.max(1)));
     let tokens = prompt_tokens.saturating_mul(reads);
     let cost_micro = tokens.saturating_mul(policy.prompt_micro_per_1000_tokens) / 1_000;
-    let paid = budget::output_tokens_max(run).unwrap_or_default();
-    let put_out = form_tokens.unwrap_or(u64::MAX).min(policy.tokens_expected).min(paid);
     let income_micro = put_out.saturating_mul(AGENT_REWARD_PER_TOKEN);
     (income_micro < cost_micro).then_some(Reason::PromptUnpaid { tokens, cost_micro, income_micro })
 }
@@ -247,7 +307,7 @@ fn skip_time(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reas
 }
 
 /// What stands against claiming anything now.
-fn wait(policy: &Policy, standing: &Standing) -> Option<Reason> {
+fn wait(policy: &Policy, run: &RunView, standing: &Standing) -> Option<Reason> {
     if !policy.claiming {
         return Some(Reason::Paused);
     }
@@ -267,10 +327,27 @@ fn wait(policy: &Policy, standing: &Standing) -> Option<Reason> {
     if got_micro < min_micro {
         return Some(Reason::BalanceLow { got_micro, min_micro });
     }
+    let bonded = standing.bonded;
+    if let Some(reason) = bonded.and_then(|bonded| wait_bond(policy, run, standing, bonded)) {
+        return Some(reason);
+    }
     let (got, max) = (standing.claims_today, policy.claims_per_day_max);
     if got >= max {
         return Some(Reason::ClaimsToday { got, max });
     }
     let (got_micro, max_micro) = (standing.spent_today_micro, policy.spend_micro_per_day_max);
     (got_micro >= max_micro).then_some(Reason::SpentToday { got_micro, max_micro })
+}
+
+/// Whether the bond is too small for the claim of a run, and cannot be made larger now.
+fn wait_bond(
+    policy: &Policy,
+    run: &RunView,
+    standing: &Standing,
+    bonded: Bonded,
+) -> Option<Reason> {
+    let (needed_micro, Bonded { bonded_micro, free_micro }) = (run.claim_bond_micro(), bonded);
+    let room_micro = policy.bond_room_micro(bonded_micro, standing.balance_micro);
+    let missing_micro = needed_micro.saturating_sub(free_micro);
+    (missing_micro > room_micro).then_some(Reason::BondLow { needed_micro, free_micro, room_micro })
 }

@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use types::Address;
 
-pub use decide::{Asked, Decision, Standing, decide, jitter_ms};
+pub use decide::{Asked, Bonded, Decision, Refusals, Standing, decide, jitter_ms};
 pub use reason::{Reason, Unit};
 
 /// What is claimed; the table `[policy]` of the miner's configuration. Units are in the names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a file of settings")]
 pub struct Policy {
     /// Whether anything is claimed at all.
     pub claiming: bool,
@@ -45,6 +46,16 @@ pub struct Policy {
     pub requesters_allow: BTreeSet<Address>,
     /// Never these requesters.
     pub requesters_deny: BTreeSet<Address>,
+    /// Whether MINER_BOND adds to the bond what a claim needs and is not free of it.
+    pub bond_automatically: bool,
+    /// The most that this miner has as its bond, and the most that a run may ask of it.
+    pub bond_micro_max: u64,
+    /// The longest time for which a run may have its reward held.
+    pub hold_ms_max: u64,
+    /// The most of a hundred rewards that a requester may have refused.
+    pub refused_percent_max: u64,
+    /// So many refusals of a requester say nothing yet.
+    pub refused_ignored: u64,
     /// The longest prompt, its blob included.
     pub prompt_bytes_max: u64,
     /// How many runs are worked on at once.
@@ -77,6 +88,11 @@ impl Default for Policy {
             unnamed_models: true,
             requesters_allow: BTreeSet::new(),
             requesters_deny: BTreeSet::new(),
+            bond_automatically: true,
+            bond_micro_max: 5_000_000,
+            hold_ms_max: 3_600_000,
+            refused_percent_max: 10,
+            refused_ignored: 2,
             prompt_bytes_max: 262_144,
             runs_max: 1,
             claims_per_day_max: 10_000,
@@ -135,7 +151,22 @@ struct PolicyTable {
     policy: Policy,
 }
 
+/// What is kept beside a bond for the places of transactions in blocks, micro-OMBRA: more than a claim
+/// with its bond costs at the highest base fee that wallets offer unasked.
+const PLACES_MICRO: u64 = 2_000;
+
 impl Policy {
+    /// What may be added to a bond of so much with such a balance, micro-OMBRA.
+    #[must_use]
+    pub fn bond_room_micro(&self, bonded_micro: u64, balance_micro: u64) -> u64 {
+        if !self.bond_automatically {
+            return 0;
+        }
+        let kept_micro = self.balance_micro_min.saturating_add(PLACES_MICRO);
+        let spare_micro = balance_micro.saturating_sub(kept_micro);
+        self.bond_micro_max.saturating_sub(bonded_micro).min(spare_micro)
+    }
+
     /// Reads the table `[policy]` of a TOML text and checks it.
     ///
     /// # Errors
@@ -173,6 +204,8 @@ impl Policy {
         let fee_ok = self.min_max_fee_micro >= types::params::AGENT_NETWORK_FEE_PER_STEP;
         let least = "at least 100, the network fee of one step".to_owned();
         check(fee_ok, "min_max_fee_micro", self.min_max_fee_micro.to_string(), least);
+        let percent = self.refused_percent_max;
+        check(percent <= 100, "refused_percent_max", percent.to_string(), span(0, 100));
         check(self.prompt_bytes_max > 0, "prompt_bytes_max", "0".into(), "at least 1".into());
         let both = self.requesters_allow.intersection(&self.requesters_deny).next();
         let got = both.map_or_else(String::new, ToString::to_string);

@@ -110,6 +110,40 @@ pub enum Reason {
         /// Who.
         requester: Address,
     },
+    /// The requester named miners, and this is none.
+    #[error("the requester names {miners} who may claim the run, and this miner is none of them")]
+    MinerNotListed {
+        /// How many.
+        miners: u64,
+    },
+    /// A claim would lock more than the policy allows.
+    #[error("claimBond {needed_micro} micro is above bond_micro_max {max_micro}")]
+    BondTooHigh {
+        /// The run's.
+        needed_micro: u64,
+        /// The policy's.
+        max_micro: u64,
+    },
+    /// The reward would come late.
+    #[error("the reward would be held for {got_ms} ms, above hold_ms_max {max_ms}")]
+    HeldTooLong {
+        /// The run's `refuseMs`.
+        got_ms: u64,
+        /// The policy's.
+        max_ms: u64,
+    },
+    /// The requester often refuses what was answered.
+    #[error(
+        "the requester refused {refused} of {held} rewards, above refused_percent_max {percent_max}"
+    )]
+    RequesterRefuses {
+        /// Rewards that it refused.
+        refused: u64,
+        /// Of so many that were held.
+        held: u64,
+        /// The policy's.
+        percent_max: u64,
+    },
     /// The prompt is long.
     #[error("{}", unit.sentence(*got, *max))]
     PromptTooLong {
@@ -177,6 +211,19 @@ pub enum Reason {
         /// The policy's.
         min_micro: u64,
     },
+    /// Too little of the bond is free, and no more may be bonded.
+    #[error(
+        "claimBond {needed_micro} micro is above the free bond {free_micro}, and the policy and the \
+         balance let {room_micro} be added"
+    )]
+    BondLow {
+        /// The run's.
+        needed_micro: u64,
+        /// What is free, claims under way counted.
+        free_micro: u64,
+        /// What may be added now.
+        room_micro: u64,
+    },
     /// Enough for today.
     #[error("{got} claims today reach claims_per_day_max {max}")]
     ClaimsToday {
@@ -225,6 +272,11 @@ impl Reason {
             Self::NodeSyncing => "NODE_SYNCING",
             Self::BackendDown { .. } => "BACKEND_DOWN",
             Self::BalanceLow { .. } => "BALANCE_LOW",
+            Self::MinerNotListed { .. } => "MINER_NOT_LISTED",
+            Self::BondTooHigh { .. } => "BOND_TOO_HIGH",
+            Self::HeldTooLong { .. } => "HELD_TOO_LONG",
+            Self::RequesterRefuses { .. } => "REQUESTER_REFUSES",
+            Self::BondLow { .. } => "BOND_LOW",
             Self::ClaimsToday { .. } => "CLAIMS_TODAY",
             Self::SpentToday { .. } => "SPENT_TODAY",
             Self::Paused => "PAUSED",

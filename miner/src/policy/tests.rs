@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use types::{Address, Hash, Keypair, RunStatus};
 
 use super::{
-    Asked, Decision, Policy, PolicyError, PolicyFile, Reason, Standing, Unit, decide, jitter_ms,
+    Asked, Bonded, Decision, Policy, PolicyError, PolicyFile, Reason, Refusals, Standing, Unit,
+    decide, jitter_ms,
 };
-use crate::chain::RunView;
+use crate::chain::{Protection, RunView};
 use crate::ports::Ask;
 use crate::talk::Constraint;
 
@@ -33,6 +34,9 @@ fn run() -> RunView {
         tokens: 0,
         deadline_ms: Some(1_000_000),
         reward_micro: None,
+        protection: None,
+        held_until_ms: None,
+        is_refused: false,
     }
 }
 
@@ -55,6 +59,8 @@ fn standing() -> Standing {
         rival: None,
         prompt_bytes: 5,
         unreadable: None,
+        bonded: None,
+        refusals: Refusals::default(),
     }
 }
 
@@ -103,6 +109,92 @@ fn every_reason_to_skip_has_its_code() {
         assert!(matches!(decision, Decision::Skip(_)), "{code}: {decision:?}");
         assert_eq!(code, decision.code());
     }
+}
+
+/// A protected run, and a requester that refused so many of ten rewards.
+fn protected(refused: u64, change: impl FnOnce(&mut Policy, &mut Protection)) -> Decision {
+    let (mut policy, mut run, mut standing) = (Policy::default(), run(), standing());
+    let mut protection =
+        Protection { claim_bond_micro: 100_000, refuse_ms: 600_000, ..Protection::default() };
+    change(&mut policy, &mut protection);
+    run.protection = Some(protection);
+    standing.refusals = Refusals { held: 10, refused };
+    standing.bonded = Some(Bonded { bonded_micro: 150_000, free_micro: 100_000 });
+    decide(&policy, &run, &standing)
+}
+
+#[test]
+fn a_protected_run_has_reasons_of_its_own_to_skip_it() {
+    assert_eq!("CLAIM", protected(1, |_, _| ()).code());
+    let codes = [
+        protected(0, |_, it| it.miners = vec![address(3)]).code(),
+        protected(0, |_, it| it.miners = vec![address(3), address(9)]).code(),
+        protected(0, |policy, _| policy.bond_micro_max = 99_999).code(),
+        protected(0, |policy, _| policy.bond_micro_max = 100_000).code(),
+        protected(0, |policy, _| policy.hold_ms_max = 599_999).code(),
+        protected(0, |policy, _| policy.hold_ms_max = 600_000).code(),
+    ];
+    let expected =
+        ["MINER_NOT_LISTED", "CLAIM", "BOND_TOO_HIGH", "CLAIM", "HELD_TOO_LONG", "CLAIM"];
+    assert_eq!(expected, codes);
+}
+
+#[test]
+fn a_requester_who_refuses_often_is_declined_with_the_figures() {
+    let reason = Reason::RequesterRefuses { refused: 3, held: 10, percent_max: 10 };
+    let said = reason.to_string();
+    assert_eq!("the requester refused 3 of 10 rewards, above refused_percent_max 10", said);
+    assert_eq!(Decision::Skip(reason), protected(3, |_, _| ()));
+    // A few say nothing, a share that the policy allows neither, and nothing is refused that is not held.
+    assert_eq!("CLAIM", protected(2, |_, _| ()).code());
+    assert_eq!("CLAIM", protected(3, |policy, _| policy.refused_ignored = 3).code());
+    assert_eq!("CLAIM", protected(3, |policy, _| policy.refused_percent_max = 30).code());
+    assert_eq!("CLAIM", protected(9, |_, it| it.refuse_ms = 0).code());
+}
+
+#[test]
+fn a_bond_is_added_to_up_to_what_the_policy_and_the_balance_allow() {
+    let rich = |policy: &Policy| policy.bond_room_micro(1_000_000, 50_000_000);
+    assert_eq!(4_000_000, rich(&Policy::default()));
+    assert_eq!(0, rich(&Policy { bond_automatically: false, ..Policy::default() }));
+    assert_eq!(0, rich(&Policy { bond_micro_max: 999_999, ..Policy::default() }));
+    let policy = Policy { balance_micro_min: 10_000, ..Policy::default() };
+    let rooms = [12_000, 12_001, 112_000].map(|balance| policy.bond_room_micro(0, balance));
+    assert_eq!([0, 1, 100_000], rooms);
+}
+
+#[test]
+fn a_run_whose_bond_is_neither_free_nor_to_be_had_waits() {
+    let decided = |balance_micro, free_micro| {
+        let mut run = run();
+        let claim_bond_micro = 100_000;
+        run.protection = Some(Protection { claim_bond_micro, ..Protection::default() });
+        let bonded = Some(Bonded { bonded_micro: 150_000, free_micro });
+        decide(&Policy::default(), &run, &Standing { balance_micro, bonded, ..standing() })
+    };
+    let (needed_micro, free_micro) = (100_000, 40_000);
+    let low = Reason::BondLow { needed_micro, free_micro, room_micro: 59_999 };
+    assert_eq!(Decision::Wait(low), decided(61_999, 40_000));
+    assert_eq!("CLAIM", decided(62_000, 40_000).code());
+    assert_eq!("CLAIM", decided(0, 100_000).code());
+}
+
+#[test]
+fn short_steps_make_a_prompt_cost_as_often_as_it_is_read() {
+    let decided = |step_tokens_max| {
+        let mut run = run();
+        run.protection = Some(Protection { step_tokens_max, ..Protection::default() });
+        decide(
+            &Policy::default(),
+            &run,
+            &Standing { asked: Some(asked(2_000, None)), ..standing() },
+        )
+    };
+    assert_eq!("CLAIM", decided(None).code());
+    assert_eq!("CLAIM", decided(Some(100)).code());
+    // Ten steps of one token read twenty thousand tokens of prompt for ten micro.
+    let unpaid = Reason::PromptUnpaid { tokens: 20_000, cost_micro: 100, income_micro: 10 };
+    assert_eq!(Decision::Skip(unpaid), decided(Some(1)));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use types::{Address, Hash};
 
-use super::records::{Account, ChainInfo, Items, Run, Settlement, Step, TransactionStatus, Turn};
+use super::records::{
+    Account, ChainInfo, Items, Run, Settlement, Stake, Step, TransactionStatus, Turn,
+};
 use super::{Answer, Client, ClientError, NO_PARAMS};
 
 /// Which part of a list: after a cursor, at most so many items.
@@ -101,13 +103,19 @@ impl Client {
     }
 
     /// What an account has at stake as a miner.
-    pub async fn bond(&self, address: &Address) -> Result<Value> {
+    pub async fn bond(&self, address: &Address) -> Result<Stake> {
         self.call("ombra_getBond", [address]).await
     }
 
     /// Prices and limits.
     pub async fn fee_schedule(&self) -> Result<Value> {
         self.call("ombra_feeSchedule", NO_PARAMS).await
+    }
+
+    /// Whether the rules of fork v7 hold in the next block. Nodes that do not know v7 can be asked, too.
+    pub async fn is_v7_active(&self) -> std::result::Result<bool, ClientError> {
+        // The schedule has the base fee from v7 on only.
+        Ok(self.fee_schedule().await?.get("baseFee").is_some())
     }
 
     /// What a place of so many bytes in the next block costs, and what others tip.

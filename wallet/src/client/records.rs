@@ -172,6 +172,60 @@ pub struct Run {
     /// Miners whose claim lapsed and that may not claim it again.
     #[serde(default)]
     pub excluded_miners: Vec<Address>,
+    /// How the submitter protects it, if it does.
+    pub protection: Option<RunProtection>,
+    /// What is locked of the miner's bond for it, if anything is.
+    pub locked_bond: Option<Amount>,
+    /// Until when the reward is held and can be refused, Unix milliseconds; none if it is not held.
+    pub held_until: Option<u64>,
+    /// Whether the submitter refused the reward: then it was burned.
+    #[serde(default)]
+    pub refused: bool,
+}
+
+/// How a run is protected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunProtection {
+    /// The only miners that may claim it; everybody may if there are none.
+    #[serde(default)]
+    pub miners: Vec<Address>,
+    /// What a claim locks of the miner's bond, micro-OMBRA.
+    pub claim_bond: Amount,
+    /// The most output tokens of one step, where the run has a bound of its own.
+    pub max_tokens_per_step: Option<u64>,
+    /// How long the reward is held after the end, milliseconds.
+    pub refuse_ms: u64,
+}
+
+/// What `ombra_getBond` tells of an account.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stake {
+    /// Its bond, micro-OMBRA.
+    pub bonded: Amount,
+    /// The part that is locked for runs.
+    pub locked: Amount,
+    /// The part that is not.
+    pub free: Amount,
+    /// What it took out of its bond and is not paid yet, at most 100 payments.
+    #[serde(default)]
+    pub unbonding: Vec<Unbonding>,
+    /// Its runs, as a submitter, whose reward was held.
+    #[serde(default)]
+    pub rewards_held: u64,
+    /// Rewards that it refused as a submitter.
+    #[serde(default)]
+    pub rewards_refused: u64,
+}
+
+/// A payment out of a bond.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Unbonding {
+    /// When it is paid: block time, Unix milliseconds.
+    pub due: u64,
+    /// How much, micro-OMBRA.
+    pub amount: Amount,
 }
 
 impl Run {

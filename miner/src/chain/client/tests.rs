@@ -140,6 +140,55 @@ async fn an_account_counts_what_is_pending() {
     assert_eq!((4, 3), (funds.balance_micro, funds.nonce));
 }
 
+#[tokio::test]
+async fn a_stake_is_told_from_the_block_on_from_which_the_chain_has_bonds() {
+    let (script, node) = node().await;
+    let set = |method: &str, result: Value| {
+        script.answers.lock().insert(method.to_owned(), json!({ "result": result }));
+    };
+    let miner = ADDRESS.parse().unwrap();
+    set("ombra_feeSchedule", json!({ "chatTurnFee": "100" }));
+    assert_eq!(Ok(None), node.stake(&miner).await, "a node of before does not know the method");
+    set("ombra_feeSchedule", json!({ "chatTurnFee": "100", "baseFee": "10" }));
+    let payment = |micro: &str| json!({ "due": 1, "amount": micro });
+    set(
+        "ombra_getBond",
+        json!({
+            "address": ADDRESS, "bonded": "9", "locked": "4", "free": "5",
+            "unbonding": [payment("2"), payment("3")], "rewardsHeld": 7, "rewardsRefused": 1,
+        }),
+    );
+    for _ in 0..2 {
+        let stake = node.stake(&miner).await.unwrap().unwrap();
+        assert_eq!((9, 5, 5), (stake.bonded_micro, stake.free_micro(), stake.unbonding_micro));
+        assert_eq!((7, 1), (stake.rewards_held, stake.rewards_refused));
+    }
+    let asked = script.calls.lock();
+    let schedules = asked.iter().filter(|call| call["method"] == "ombra_feeSchedule").count();
+    assert_eq!(2, schedules, "that there are bonds is asked no more once it is known");
+}
+
+#[tokio::test]
+async fn a_protected_run_is_read_with_its_terms_and_what_is_held() {
+    let (script, node) = node().await;
+    let mut record = run_record("completed");
+    record["protection"] = json!({
+        "miners": [ADDRESS], "claimBond": "100000", "maxTokensPerStep": 50, "refuseMs": 600_000,
+    });
+    (record["heldUntil"], record["minerReward"]) = (json!(9), json!("14"));
+    let page = json!({ "items": [record, run_record("running")], "nextCursor": null });
+    script.answers.lock().insert("ombra_listAgentRuns".into(), json!({ "result": page }));
+    script.answers.lock().insert("ombra_getAgentRun".into(), json!({ "result": record }));
+    let run = node.run(&Hash::ZERO).await.unwrap().unwrap();
+    let miners = vec![ADDRESS.parse().unwrap()];
+    assert_eq!(Some(miners), run.protection.as_ref().map(|it| it.miners.clone()));
+    assert_eq!((100_000, 600_000), (run.claim_bond_micro(), run.refuse_ms()));
+    assert_eq!((50, 49), (run.step_tokens_max(1_000), run.step_tokens_max(49)));
+    assert_eq!((Some(9), false), (run.held_until_ms, run.is_refused));
+    let held = node.held(&ADDRESS.parse().unwrap()).await.unwrap();
+    assert_eq!((1, 14), (held.runs, held.micro));
+}
+
 #[test]
 fn notices_tell_of_open_runs_and_of_claims_in_the_pool() {
     let run = Hash::digest(b"run");

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use state::table::{Key, Table};
-use state::tables::{Accounts, BlobChunks, Blobs, Runs, Steps};
+use state::tables::{
+    Accounts, BlobChunks, Blobs, Bonds, FiguresOfSubmitters, Runs, Steps, Unbondings,
+};
 use state::view::{self, Range, Row};
 use state::{BlockBuilder, Chain, Draft, Forks, Memory, MemoryChain, PushError};
 use types::build::{Envelope, build_tx};
@@ -16,7 +18,7 @@ use types::{
 };
 
 use super::CHAIN;
-use crate::chain::{BlobView, Fate, RunView, StepView};
+use crate::chain::{BlobView, Fate, Protection, RunView, Stake, StepView};
 
 /// How far a nonce may be beyond the next one.
 const WINDOW: u64 = 64;
@@ -60,8 +62,8 @@ pub(super) fn submitter() -> Keypair {
 /// What the miner of the tests has.
 const MINER_MICRO: u64 = 100_000;
 
-fn first(params: Params) -> MemoryChain {
-    let (chain_id, forks, validators) = (CHAIN.to_owned(), Forks::default(), Vec::new());
+fn first(params: Params, forks: Forks) -> MemoryChain {
+    let (chain_id, validators) = (CHAIN.to_owned(), Vec::new());
     let rules = Arc::new(Chain { chain_id, params, forks, validators });
     let miner = Keypair::from_seed(&[9; 32]);
     let rich = Amount::new(1 << 60);
@@ -78,7 +80,7 @@ fn rows<T: Table>(memory: &Memory, from: &[u8], to: Option<&[u8]>) -> Vec<Row<T>
 impl State {
     pub(super) fn new() -> Self {
         Self {
-            blocks: first(Params::default()),
+            blocks: first(Params::default(), Forks::default()),
             txs: BTreeMap::new(),
             now_ms: 1_000_000,
             refusals: Vec::new(),
@@ -100,7 +102,30 @@ impl State {
     pub(super) fn change_params(&mut self, change: impl FnOnce(&mut Params)) {
         let mut params = self.params().clone();
         change(&mut params);
-        self.blocks = first(params);
+        self.blocks = first(params, self.blocks.rules().forks);
+    }
+
+    /// A chain with the rules of v7 from its beginning.
+    pub(crate) fn begin_with_v7(&mut self) {
+        let forks = Forks { v7: Some(0), ..Forks::default() };
+        self.blocks = first(self.params().clone(), forks);
+    }
+
+    /// What an account has at stake; none before v7.
+    pub(crate) fn stake(&self, address: &Address) -> Option<Stake> {
+        self.blocks.rules().forks.v7?;
+        let bond = view::get::<Bonds>(self.memory(), address).unwrap().unwrap_or_default();
+        let figures = view::get::<FiguresOfSubmitters>(self.memory(), address).unwrap();
+        let figures = figures.unwrap_or_default();
+        let (from, to) = ((*address, 0_u64).to_bytes(), (*address, u64::MAX).to_bytes());
+        let unbonding = rows::<Unbondings>(self.memory(), &from, Some(&to));
+        Some(Stake {
+            bonded_micro: bond.bonded.get(),
+            locked_micro: bond.locked.get(),
+            unbonding_micro: unbonding.into_iter().map(|(_, amount)| amount.get()).sum(),
+            rewards_held: figures.held,
+            rewards_refused: figures.refused,
+        })
     }
 
     pub(super) fn params(&self) -> &Params {
@@ -158,7 +183,7 @@ impl State {
     pub(super) fn parse(&self, text: &str) -> Result<CheckedTx, Rejection> {
         let params = self.params();
         let tx = Transaction::parse(text.as_bytes(), &SizeLimits::from(params))?;
-        let (forks, height) = (Forks::default(), self.height() + 1);
+        let (forks, height) = (self.blocks.rules().forks, self.height() + 1);
         verify_one(tx, &StaticRules { chain_id: CHAIN, params, forks, height })
     }
 
@@ -203,6 +228,7 @@ impl State {
         let Body::AgentRequest(request) = self.txs[&run.request].body() else {
             unreachable!("a run begins with its request")
         };
+        let is_held = run.is_held();
         RunView {
             id: run.agent_run_id,
             conversation_id: run.conversation_id,
@@ -218,8 +244,16 @@ impl State {
             excluded: run.excluded_miners,
             steps: run.step_count,
             tokens: run.tokens_out,
-            deadline_ms: run.deadline_at,
+            deadline_ms: run.deadline_at.filter(|_| !is_held),
+            held_until_ms: run.deadline_at.filter(|_| is_held),
             reward_micro: run.settlement.map(|settlement| settlement.miner_reward.get()),
+            protection: run.protection.map(|it| Protection {
+                miners: it.miners,
+                claim_bond_micro: it.claim_bond.get(),
+                step_tokens_max: it.max_tokens_per_step,
+                refuse_ms: it.refuse_ms,
+            }),
+            is_refused: run.is_refused,
         }
     }
 

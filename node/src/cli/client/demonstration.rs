@@ -7,6 +7,7 @@ use miner::engine::receipt::{ReceiptStep, receipt};
 use miner::journal::Journal;
 use serde_json::Value;
 use tokio::time::Instant;
+use types::tx::Protection;
 use types::{Address, Amount, Body, Hash, Keypair, ids};
 use wallet::client::records::Step;
 use wallet::sign::Request;
@@ -107,6 +108,8 @@ async fn request(
         max_steps: MAX_STEPS,
         prompt_blob_id: None,
         model_hint: None,
+        // The demonstration ends with the run, and a reward that is held would come later.
+        protection: Protection::default(),
     };
     let body = request.into_body(requester, envelope.nonce);
     let run = body.agent_run_id;

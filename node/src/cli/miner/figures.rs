@@ -6,7 +6,7 @@ use std::fmt::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use miner::operate::{Alarm, BackendFact, Desk, NodeState, Process, Status};
+use miner::operate::{Alarm, BackendFact, Desk, NodeState, Process, StakeFact, Status};
 use miner::ports::{Counters, Event};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
@@ -287,9 +287,26 @@ fn encode_status(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result
     gauge(encoder, "node_height", "Height of the node's newest block", node.height)?;
     let help = "What the wallet has, micro-OMBRA, as the node said last";
     gauge(encoder, "balance_micro", help, node.balance_micro)?;
+    encode_stake(encoder, node.stake)?;
     gauge(encoder, "today_claims", "Claims of this day (UTC)", Some(today.claims))?;
     let help = "What transactions burned on this day (UTC), micro-OMBRA";
     gauge(encoder, "today_spent_micro", help, Some(today.spent_micro))
+}
+
+/// What is at stake; nothing while the chain has no bonds.
+fn encode_stake(
+    encoder: &mut DescriptorEncoder<'_>,
+    stake: Option<StakeFact>,
+) -> Result<(), Error> {
+    let Some(stake) = stake else { return Ok(()) };
+    let help = "The bond of the wallet, micro-OMBRA";
+    gauge(encoder, "bonded_micro", help, Some(stake.bonded_micro))?;
+    let help = "What runs have locked of the bond, micro-OMBRA";
+    gauge(encoder, "locked_micro", help, Some(stake.locked_micro))?;
+    let help = "What was taken out of the bond and is not paid yet, micro-OMBRA";
+    gauge(encoder, "unbonding_micro", help, Some(stake.unbonding_micro))?;
+    let help = "Rewards that are held, micro-OMBRA";
+    gauge(encoder, "held_micro", help, Some(stake.held.micro))
 }
 
 #[cfg(test)]

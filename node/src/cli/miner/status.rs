@@ -1,12 +1,12 @@
 //! `ombra miner status`: how a miner is, on one page.
 
-use miner::chain::Ledger;
+use miner::chain::Held;
 use miner::journal::Journal;
 use miner::journal::entry::{Day, Swept, SweptLast};
 use miner::operate::tell;
 use miner::operate::{
-    BackendFact, NodeFact, NodeState, PolicyFact, Process, Starting, Status, SweepFact, ToolFact,
-    WaitFact,
+    BackendFact, NodeAnswers, NodeFact, NodeState, PolicyFact, Process, StakeFact, Starting,
+    Status, SweepFact, ToolFact, WaitFact,
 };
 use types::{Address, Amount};
 
@@ -59,11 +59,7 @@ fn fresh(wallet: Address, node: NodeFact) -> Status {
 /// What the node says to who asks in place of the miner.
 async fn asked(place: &PlaceArgs, miner: &Address) -> Result<NodeFact, CliError> {
     let node = place.chain()?;
-    let answers = async {
-        let head = node.head().await?;
-        Ok((head, node.funds(miner).await?))
-    };
-    Ok(NodeFact::default().after(answers.await))
+    Ok(NodeFact::default().after(NodeAnswers::ask(&node, miner).await))
 }
 
 fn facts(status: &Status) -> Vec<(&'static str, String)> {
@@ -85,6 +81,14 @@ fn facts(status: &Status) -> Vec<(&'static str, String)> {
     facts.push(("node", node_text(node, *now_ms)));
     let balance = node.balance_micro.map(|micro| output::ombra(Amount::new(micro)));
     facts.push(("balance", balance.unwrap_or_else(|| "not known".to_owned())));
+    if let Some(stake) = node.stake {
+        facts.push(("bond", bond_text(&stake)));
+        let Held { runs, micro } = stake.held;
+        facts.push((
+            "held rewards",
+            format!("{} of {runs} runs", output::ombra(Amount::new(micro))),
+        ));
+    }
     if let Some(process) = process {
         facts.extend(of_process(process, *now_ms, open.len()));
     }
@@ -157,6 +161,18 @@ fn node_text(node: &NodeFact, now_ms: u64) -> String {
     };
     let chain = output::printable(chain);
     format!("{state}; {chain} at height {height}, a block of {} ago", ago(block_ms, now_ms))
+}
+
+fn bond_text(stake: &StakeFact) -> String {
+    let StakeFact { bonded_micro, locked_micro, unbonding_micro, held: _ } = *stake;
+    let ombra = |micro| output::ombra(Amount::new(micro));
+    let free_micro = bonded_micro.saturating_sub(locked_micro);
+    let (bonded, locked, free) = (ombra(bonded_micro), ombra(locked_micro), ombra(free_micro));
+    let mut text = format!("{bonded}, of which {locked} are locked and {free} free");
+    if unbonding_micro > 0 {
+        text += &format!("; {} taken out and not paid yet", ombra(unbonding_micro));
+    }
+    text
 }
 
 fn backend_text(backend: &BackendFact) -> String {

@@ -176,10 +176,17 @@ pub(super) async fn earnings(args: &PlainArgs, out: Out<'_>) -> Outcome {
     if place.node.json {
         return print_json(&sum, out);
     }
-    let Earnings { completed, failed, timed_out, open, earned_micro, pending_micro } = sum;
+    let Earnings { completed, failed, timed_out, open, earned_micro, pending_micro, .. } = sum;
     writeln!(out, "earned     {} OMBRA", Amount::new(earned_micro).ombra())?;
     writeln!(out, "completed  {completed} runs")?;
     writeln!(out, "failed     {failed} runs, of which {timed_out} ended for lack of time")?;
+    let Earnings { held_micro, refused, .. } = sum;
+    if held_micro > 0 {
+        writeln!(out, "held       {} OMBRA", Amount::new(held_micro).ombra())?;
+    }
+    if refused > 0 {
+        writeln!(out, "refused    the rewards of {refused} runs")?;
+    }
     writeln!(out, "open       {open} runs, {} OMBRA so far", Amount::new(pending_micro).ombra())?;
     Ok(())
 }

@@ -123,12 +123,33 @@ pub(super) fn run(run: &Value) -> String {
         optional("burned", "networkFee", ombra_of),
         optional("back", "userRefund", ombra_of),
         optional("answer in blob", "finalAnswerBlobId", scalar),
+        optional("protected", "protection", protection),
+        optional("locked of the bond", "lockedBond", ombra_of),
+        optional("reward held until", "heldUntil", time_of),
+        optional("reward refused", "refused", scalar),
+        optional("ended by", "endedBy", scalar),
     ];
     let head = facts(always.into_iter().chain(sometimes.into_iter().flatten()));
     match run["finalAnswerInline"].as_str() {
         Some(answer) => format!("{head}\n\n{}", printable(answer)),
         None => head.to_string(),
     }
+}
+
+/// How a run is protected.
+fn protection(protection: &Value) -> String {
+    let mut parts = vec![
+        format!("claim bond {}", ombra_of(&protection["claimBond"])),
+        format!("reward held for {} ms", scalar(&protection["refuseMs"])),
+    ];
+    if !protection["maxTokensPerStep"].is_null() {
+        parts.push(format!("{} tokens a step", scalar(&protection["maxTokensPerStep"])));
+    }
+    let miners = names(&protection["miners"]);
+    if miners != "-" {
+        parts.push(format!("miners {miners}"));
+    }
+    parts.join(", ")
 }
 
 pub(super) fn supply(supply: &Value) -> Rows {

@@ -1,10 +1,10 @@
 //! What a run cost, and how it ended, for the person who pays.
 
 use serde_json::{Value, json};
-use types::Amount;
+use types::{Amount, Hash};
 use wallet::client::records::Run;
 
-use crate::cli::client::output::{ombra, printable};
+use crate::cli::client::output::{ombra, printable, time};
 use crate::cli::client::{Out, Outcome};
 
 /// The settlement of a run, and what was paid beside it.
@@ -18,6 +18,59 @@ pub(super) struct Bill {
     pub(super) steps: u64,
     /// What the chunks of the prompt's blob burned; nothing unless this command stored it.
     pub(super) blob_fees: Amount,
+    pub(super) reward: Reward,
+}
+
+/// What becomes of the miner's reward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reward {
+    /// It is paid.
+    Paid,
+    /// It is held, and the submitter may refuse it.
+    Held {
+        run: Hash,
+        /// Unix milliseconds.
+        until: u64,
+        /// What is locked of the miner's bond as long.
+        locked: Amount,
+    },
+    /// The submitter refused it.
+    Refused,
+}
+
+impl Reward {
+    fn of(run: &Run) -> Self {
+        match run.held_until {
+            _ if run.refused => Self::Refused,
+            Some(until) => Self::Held {
+                run: run.agent_run_id,
+                until,
+                locked: run.locked_bond.unwrap_or_default(),
+            },
+            None => Self::Paid,
+        }
+    }
+
+    /// What the bill says of it, if it is not paid.
+    fn line(self, reward: Amount) -> Option<String> {
+        match self {
+            Self::Paid => None,
+            Self::Refused => Some("refused      what was the miner's is burned".to_owned()),
+            Self::Held { run, until, locked } => {
+                let bond = if locked.is_zero() {
+                    String::new()
+                } else {
+                    format!(", and {} of the miner's bond", ombra(locked))
+                };
+                Some(format!(
+                    "held         {}{bond} until {}; to refuse the answer: ombra tx refuse {run} \
+                     --reason TEXT",
+                    ombra(reward),
+                    time(until)
+                ))
+            }
+        }
+    }
 }
 
 impl Bill {
@@ -31,6 +84,7 @@ impl Bill {
             tokens: run.total_tokens_out,
             steps: run.step_count,
             blob_fees,
+            reward: Reward::of(run),
         }
     }
 
@@ -42,7 +96,7 @@ impl Bill {
 
     /// The bill in lines.
     pub(super) fn print(&self, out: Out<'_>) -> Outcome {
-        let Self { escrow, to_miner, burned, back, tokens, steps, blob_fees } = *self;
+        let Self { escrow, to_miner, burned, back, tokens, steps, blob_fees, reward } = *self;
         writeln!(out, "escrow       {}", ombra(escrow))?;
         writeln!(out, "  to miner   {} for {}", ombra(to_miner), counted(tokens, "token"))?;
         writeln!(out, "  burned     {} for {}", ombra(burned), counted(steps, "step"))?;
@@ -51,14 +105,26 @@ impl Bill {
             writeln!(out, "prompt blob  {} burned", ombra(blob_fees))?;
         }
         writeln!(out, "paid         {}", ombra(self.paid()))?;
+        if let Some(line) = reward.line(to_miner) {
+            writeln!(out, "{line}")?;
+        }
         Ok(())
     }
 
     /// The bill as JSON, amounts in micro-OMBRA.
     pub(super) fn json(&self) -> Value {
-        let Self { escrow, to_miner, burned, back, tokens: _, steps: _, blob_fees } = *self;
-        json!({ "escrow": escrow, "toMiner": to_miner, "burned": burned, "back": back,
-            "blobFees": blob_fees, "paid": self.paid() })
+        let Self { escrow, to_miner, burned, back, tokens: _, steps: _, blob_fees, reward } = *self;
+        let mut bill = json!({ "escrow": escrow, "toMiner": to_miner, "burned": burned,
+            "back": back, "blobFees": blob_fees, "paid": self.paid() });
+        match reward {
+            Reward::Paid => {}
+            Reward::Held { run: _, until, locked } => {
+                bill["heldUntil"] = json!(until);
+                bill["lockedBond"] = json!(locked);
+            }
+            Reward::Refused => bill["refused"] = json!(true),
+        }
+        bill
     }
 }
 
@@ -140,6 +206,29 @@ mod tests {
         assert_eq!(expected, String::from_utf8(printed).unwrap());
         let json = Bill::of(&run(&json!({})), Amount::new(300)).json();
         assert_eq!((json!("514"), json!("300")), (json["paid"].clone(), json["blobFees"].clone()));
+    }
+
+    #[test]
+    fn a_bill_says_what_is_held_and_until_when_and_what_was_refused() {
+        let printed = |members: &Value| {
+            let mut printed = Vec::new();
+            Bill::of(&run(members), Amount::ZERO).print(&mut printed).unwrap();
+            String::from_utf8(printed).unwrap()
+        };
+        let held = json!({ "heldUntil": 600_000, "lockedBond": "100000" });
+        let told = printed(&held);
+        let id = "00".repeat(32);
+        let line = format!(
+            "held         0.000014 OMBRA, and 0.100000 OMBRA of the miner's bond until 1970-01-01 \
+             00:10:00.000 UTC; to refuse the answer: ombra tx refuse {id} --reason TEXT\n"
+        );
+        assert!(told.ends_with(&line), "{told}");
+        let bill = Bill::of(&run(&held), Amount::ZERO).json();
+        assert_eq!((&json!(600_000), &json!("100000")), (&bill["heldUntil"], &bill["lockedBond"]));
+        let told = printed(&json!({ "refused": true }));
+        assert!(told.ends_with("refused      what was the miner's is burned\n"), "{told}");
+        let paid = Bill::of(&run(&json!({})), Amount::ZERO).json();
+        assert!(paid.get("heldUntil").is_none() && paid.get("refused").is_none(), "{paid}");
     }
 
     #[test]

@@ -6,12 +6,13 @@ use miner::chain::Ledger as _;
 use miner::chain::client::Node;
 use miner::methods::{Ask, Parsed, Request, Written};
 use types::params::INLINE_TEXT_BYTES_MAX;
+use types::tx::Protection;
 use types::{Amount, Body, Hash};
 use wallet::Signed;
 use wallet::client::records::Run;
 
 use super::method;
-use crate::cli::client::output::{ombra, ombra_of};
+use crate::cli::client::output::{duration, ombra, ombra_of};
 use crate::cli::client::tx::{Sender, TermsArgs, blob_bodies, block_of, refusal_of};
 use crate::cli::client::{CliError, Out, Outcome};
 use crate::clock::now_ms;
@@ -105,7 +106,7 @@ pub(super) enum Sending {
 pub(super) async fn send(
     sender: &Sender,
     question: Question,
-    mut terms: TermsArgs,
+    terms: TermsArgs,
     sending: &mut Sending,
     out: Out<'_>,
 ) -> Result<Requested, CliError> {
@@ -114,6 +115,7 @@ pub(super) async fn send(
                     one with a blob beside it";
         return Err(CliError::Usage(text.into()));
     }
+    let (mut terms, protection) = terms.on(&sender.client).await?;
     let (prompt, blob) = match question.written() {
         Written::Inline(prompt) => (prompt, None),
         Written::Blob { prompt, blob } => (prompt, Some(blob)),
@@ -125,13 +127,15 @@ pub(super) async fn send(
                         the blob";
             return Err(CliError::Usage(text.into()));
         }
-        try_out(sender, &prompt, &terms).await?;
+        try_out(sender, &prompt, &terms, &protection).await?;
         let kept = keep(sender, &text, sending, out).await?;
         blob_fees = kept.fees;
         terms.prompt_blob = Some(kept.id);
     }
     let envelope = sender.envelope(now_ms()).await?;
-    let request = terms.request(prompt, &sender.keypair().address(), envelope.timestamp);
+    let guard = guarded(&protection);
+    let creator = sender.keypair().address();
+    let request = terms.request(prompt, protection, &creator, envelope.timestamp);
     let max_fee = request.max_fee;
     let body = request.into_body(sender.keypair(), envelope.nonce);
     let (id, conversation) = (body.agent_run_id, body.conversation_id);
@@ -144,12 +148,16 @@ pub(super) async fn send(
     let included = sender.include_signed(&signed, REQUEST_TIMEOUT).await?;
     let (escrow, tx, block) = (ombra(max_fee), included.hash, block_of(&included));
     writeln!(out, "requested    escrow {escrow}, tx {tx}, block {block}")?;
+    if let Some(guard) = guard {
+        writeln!(out, "protected    {guard}")?;
+    }
     Ok(Requested { id, blob_fees })
 }
 
 /// The terms of a run that is gone on with, where the command line names no others.
 pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
-    let TermsArgs { max_fee, max_steps, tools, model, conversation: _, prompt_blob } = terms;
+    let TermsArgs { max_fee, max_steps, tools, model, conversation: _, prompt_blob, protection } =
+        terms;
     TermsArgs {
         max_fee: max_fee.or(Some(run.max_fee)),
         max_steps: max_steps.or(Some(run.max_steps)),
@@ -157,14 +165,37 @@ pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
         model: model.or_else(|| run.model_hint.clone()),
         conversation: Some(run.conversation_id),
         prompt_blob,
+        protection: protection.after(run.protection.as_ref()),
     }
 }
 
+/// What protects a run, in a sentence; none if nothing does.
+fn guarded(protection: &Protection) -> Option<String> {
+    let Protection { miners, claim_bond, max_tokens_per_step, refuse_ms } = protection;
+    let parts = [
+        claim_bond.map(|bond| format!("a claim locks {} of the miner's bond", ombra(bond))),
+        refuse_ms.map(|ms| format!("the reward is held for {}", duration(ms))),
+        miners.as_ref().map(|miners| match miners.as_slice() {
+            [one] => format!("only {} may claim it", one.address),
+            many => format!("only {} miners may claim it", many.len()),
+        }),
+        max_tokens_per_step.map(|tokens| format!("a step has at most {tokens} tokens")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// Has the node judge the request before its blob is paid for.
-async fn try_out(sender: &Sender, prompt: &str, terms: &TermsArgs) -> Outcome {
+async fn try_out(
+    sender: &Sender,
+    prompt: &str,
+    terms: &TermsArgs,
+    protection: &Protection,
+) -> Outcome {
     let envelope = sender.envelope(now_ms()).await?;
     let address = sender.keypair().address();
-    let request = terms.clone().request(prompt.to_owned(), &address, envelope.timestamp);
+    let (prompt, protection) = (prompt.to_owned(), protection.clone());
+    let request = terms.clone().request(prompt, protection, &address, envelope.timestamp);
     let body = Body::AgentRequest(request.into_body(sender.keypair(), envelope.nonce));
     let signed = Signed::new(sender.keypair(), &envelope, &body);
     let judged = sender.client.simulate(signed.json()).await?;

@@ -143,6 +143,11 @@ impl Delivery {
         !self.args.print && !self.args.dry_run
     }
 
+    /// Whether a node is asked anything: only what is printed with a nonce that is given can do without.
+    pub(super) const fn asks_node(&self) -> bool {
+        !(self.args.print && self.args.envelope.nonce.is_some())
+    }
+
     pub(super) fn simulates(&self) -> bool {
         self.args.dry_run
     }

@@ -6,21 +6,20 @@ use clap::Args;
 use types::params::INLINE_TEXT_BYTES_MAX;
 use types::tx::{
     ATTACHMENT_TYPES, AgentCancel, AgentClaim, AgentFinish, AgentStep, Attachment, ChatTurn,
-    FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, ROLES, ToolCall, Transfer, ValidatorVote,
+    FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, Protection, ROLES, ToolCall, Transfer,
+    ValidatorVote,
 };
 use types::{Address, Amount, Body, Hash, PublicKey, ids};
-use wallet::Page;
 use wallet::sign::Request;
+use wallet::{Client, Page};
 
-use super::SendArgs;
 use super::deliver::Delivery;
+use super::{ProtectionArgs, SendArgs, escrow};
 use crate::cli::client::{CliError, Out, Outcome, input};
 
 /// Milliseconds in a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The escrow of a run where none is named: 1 OMBRA.
-const MAX_FEE_DEFAULT: Amount = Amount::new(Amount::MICRO_PER_OMBRA);
 const MAX_STEPS_DEFAULT: u64 = 20;
 
 /// More than any inline text: the node's own limit gives the exact answer.
@@ -76,7 +75,8 @@ pub struct RequestArgs {
 #[derive(Args, Clone, Debug)]
 pub struct TermsArgs {
     /// Escrow: the most that the run may cost, in micro-OMBRA or with unit (0.5ombra)
-    /// [default: 1ombra]
+    /// [default: four times what nine of ten runs have cost lately, 0.05ombra to 1ombra; 1ombra before
+    /// fork v7]
     #[arg(long, value_name = "AMOUNT", value_parser = input::amount)]
     pub(in crate::cli::client) max_fee: Option<Amount>,
     /// The most steps, 1 to 200 [default: 20]
@@ -94,13 +94,35 @@ pub struct TermsArgs {
     /// Finalised blob with a longer prompt
     #[arg(long, value_name = "BLOB")]
     pub(in crate::cli::client) prompt_blob: Option<String>,
+    /// How the run is protected.
+    #[command(flatten)]
+    pub(in crate::cli::client) protection: ProtectionArgs,
 }
 
 impl TermsArgs {
+    /// The same with an escrow, and how the run is to be protected, on the chain of a node.
+    ///
+    /// # Errors
+    /// When the node is away, or an option asks for what its chain does not have yet.
+    pub(in crate::cli::client) async fn on(
+        self,
+        client: &Client,
+    ) -> Result<(Self, Protection), CliError> {
+        let has_v7 = client.is_v7_active().await?;
+        let max_fee = match self.max_fee {
+            Some(max_fee) => max_fee,
+            None if has_v7 => escrow::lately(client).await?,
+            None => escrow::USUAL,
+        };
+        let protection = self.protection.on(has_v7, max_fee)?;
+        Ok((Self { max_fee: Some(max_fee), ..self }, protection))
+    }
+
     /// The request; a missing conversation is a new one of `creator`.
     pub(in crate::cli::client) fn request(
         self,
         prompt: String,
+        protection: Protection,
         creator: &Address,
         now_ms: u64,
     ) -> Request {
@@ -109,10 +131,11 @@ impl TermsArgs {
             conversation_id: self.conversation.unwrap_or_else(new),
             prompt,
             tools_whitelist: self.tools,
-            max_fee: self.max_fee.unwrap_or(MAX_FEE_DEFAULT),
+            max_fee: self.max_fee.unwrap_or(escrow::USUAL),
             max_steps: self.max_steps.unwrap_or(MAX_STEPS_DEFAULT),
             prompt_blob_id: self.prompt_blob,
             model_hint: self.model,
+            protection,
         }
     }
 }
@@ -279,9 +302,15 @@ pub(super) async fn request(args: RequestArgs, out: Out<'_>) -> Outcome {
     let delivery = Delivery::open(args.send)?;
     let envelope = delivery.envelope().await?;
     let keypair = delivery.sender.keypair();
-    let request = args
-        .terms
-        .request(prompt.unwrap_or_default(), &keypair.address(), envelope.timestamp)
+    let (terms, protection) = if delivery.asks_node() {
+        args.terms.on(delivery.client()).await?
+    } else {
+        let protection = args.terms.protection.as_given();
+        (args.terms, protection)
+    };
+    let prompt = prompt.unwrap_or_default();
+    let request = terms
+        .request(prompt, protection, &keypair.address(), envelope.timestamp)
         .into_body(keypair, envelope.nonce);
     let (run, conversation) = (request.agent_run_id, request.conversation_id);
     delivery.deliver_with(&envelope, &Body::AgentRequest(request), out).await?;

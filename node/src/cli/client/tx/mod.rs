@@ -3,9 +3,12 @@
 mod any;
 mod blob;
 mod deliver;
+mod escrow;
 mod fork_vote;
 mod kinds;
 mod param_vote;
+mod protection;
+mod refuse;
 
 use clap::{Args, Subcommand};
 use types::{Amount, Bid};
@@ -21,6 +24,8 @@ pub use kinds::{
     StepOutputArgs, TermsArgs, TransferArgs, ValidatorVoteArgs,
 };
 pub use param_vote::ParamVoteArgs;
+pub use protection::ProtectionArgs;
+pub use refuse::RefuseArgs;
 
 pub(super) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
@@ -51,6 +56,13 @@ pub enum TxCommand {
     /// Take back the escrow of a run that no miner has claimed
     #[command(after_help = "Example: ombra tx cancel RUN --dev 0")]
     Cancel(CancelArgs),
+    /// Refuse the reward that is held for a run of one's own, from fork v7 on: it is burned
+    #[command(
+        after_help = "Example: ombra tx refuse RUN --reason \"It answers another question.\" --dev 0\n\n\
+                      Refusing burns the reward, as much of the miner's bond and more, and the \
+                      parameter refuseStake of your own (`ombra query params`). Nothing comes back."
+    )]
+    Refuse(RefuseArgs),
     /// Send OMBRA to an address
     #[command(after_help = "Example: ombra tx transfer dev:3 1.5ombra --dev 0")]
     Transfer(TransferArgs),
@@ -168,6 +180,7 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Step(args) => kinds::step(args, out).await,
         TxCommand::Finish(args) => kinds::finish(args, out).await,
         TxCommand::Cancel(args) => kinds::cancel(args, out).await,
+        TxCommand::Refuse(args) => refuse::run(args, out).await,
         TxCommand::Transfer(args) => kinds::transfer(args, out).await,
         TxCommand::Register(args) => kinds::register(args, out).await,
         TxCommand::Blob(args) => blob::run(args, out).await,
