@@ -361,5 +361,5 @@ impl Outbox {
 
 /// Whether a refusal with this code may pass by itself, so that the same bytes can still be included.
 fn passes(code: &str) -> bool {
-    matches!(code, "POOL_FULL" | "SENDER_LIMIT" | "CLOCK_SKEW" | "NONCE_TOO_HIGH")
+    matches!(code, "POOL_FULL" | "SENDER_LIMIT" | "CLOCK_SKEW" | "NONCE_TOO_HIGH" | "EVICTED")
 }
