@@ -270,7 +270,7 @@ fn whoever_builds_a_block_can_ask_for_more() {
     world.pending(&[&request, &claim, &b.at(1).tip(500).turn(None), &dear, &cheap]);
     let mut offered = Offered::default();
     let some = world.pool.more_candidates(block_of(2), &mut offered);
-    assert_eq!(hashes(&[claim.clone(), b.at(1).tip(500).turn(None)]), hashes(&some));
+    assert_eq!(hashes(&[claim, b.at(1).tip(500).turn(None)]), hashes(&some));
     // Without its request a claim is not valid.
     offered.refuse(b.address());
     let some = world.pool.more_candidates(block_of(2), &mut offered);
@@ -460,7 +460,7 @@ impl Trial {
         }
     }
 
-    fn block(&mut self, count: usize, is_foreign: bool) {
+    fn block(&self, count: usize, is_foreign: bool) {
         let mut block = self.world.chain.begin();
         if is_foreign {
             let wallet = &self.wallets[0];
