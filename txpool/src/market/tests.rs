@@ -60,9 +60,9 @@ fn change() -> impl Strategy<Value = Change> {
 fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change, arrival: u64) {
     match *change {
         Change::Push { sender, rate, is_favoured } => {
-            let nonce = lists[sender].last().map_or(0, |last| last.nonce + 1);
+            let nonce = lists[sender].last().map_or(0, |last| last.nonce.saturating_add(1));
             let slot = usize::try_from(arrival).unwrap();
-            let (bytes, highest) = (300 + slot, u64::MAX);
+            let (bytes, highest) = (slot.saturating_add(300), u64::MAX);
             let offer = Offer { slot, nonce, arrival, bytes, rate, highest, is_favoured };
             lists[sender].push(offer);
             market.push(sender, offer);
