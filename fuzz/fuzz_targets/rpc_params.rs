@@ -28,9 +28,9 @@ struct Stage {
 }
 
 static STAGE: LazyLock<Stage> = LazyLock::new(|| {
-    let world = World::new();
+    let world = World::new(world::V7);
     act(&world);
-    let local = Local::new(world::facts(), &world.ports(), &Limits::default());
+    let local = Local::new(world::facts(world::V7), &world.ports(), &Limits::default());
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
     Stage { runtime, local, world, registry: Registry::public() }
 });

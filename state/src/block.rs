@@ -434,7 +434,7 @@ impl Execution {
         let Place { height, timestamp, proposer } = self.place;
         let position = self.position();
         let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
-        let Done { event, charge, work } = execute_if(tx, &mut self.draft, &ctx, fits)?;
+        let Done { event, charge, work, left: _ } = execute_if(tx, &mut self.draft, &ctx, fits)?;
         self.paid.count(&charge)?;
         self.used.bytes = self.used.bytes.saturating_add(bytes);
         self.used.work = self.used.work.saturating_add(counting(work));

@@ -47,9 +47,9 @@ enum Scope {
 const BYTES_OF_BLOBS: [TableId; 2] = [tables::BlobChunks::ID, tables::BlobRemains::ID];
 
 /// One write, and what the draft had at the place before: nothing, or a change.
-struct Written {
-    row: RowId,
-    before: Option<Option<Vec<u8>>>,
+pub(crate) struct Written {
+    pub(crate) row: RowId,
+    pub(crate) before: Option<Option<Vec<u8>>>,
 }
 
 impl Draft {
@@ -191,10 +191,28 @@ impl Draft {
         }
     }
 
-    /// The rows written since the last call, each write once. Empty unless the draft is
+    /// The writes since the last call, in their order. Empty unless the draft is
     /// [`Draft::for_checks`].
-    pub(crate) fn take_written(&mut self) -> Vec<RowId> {
-        self.take_notes().into_iter().map(|Written { row, before: _ }| row).collect()
+    pub(crate) fn take_written(&mut self) -> Vec<Written> {
+        self.take_notes()
+    }
+
+    /// The writes that [`Draft::take_written`] would take.
+    pub(crate) fn written(&self) -> &[Written] {
+        match &self.scope {
+            Scope::Block | Scope::Simulation => &[],
+            Scope::Checks { written } => written,
+        }
+    }
+
+    /// Makes a row what the draft had for it once, without a note of it.
+    pub(crate) fn restore(&mut self, (table, key): &RowId, before: Option<Vec<u8>>) {
+        self.changes.entry(*table).or_default().insert(key.clone(), before);
+    }
+
+    /// The value that a key has below the changes.
+    pub(crate) fn below<T: Table>(&self, key: &[u8]) -> Result<Option<T::Value>, StorageError> {
+        self.base.get_raw(T::ID, key)?.as_deref().map(decode_value::<T>).transpose()
     }
 
     /// Undoes what was written since [`Draft::take_written`] was last called. Only for a draft that
@@ -319,8 +337,8 @@ mod tests {
         draft.insert::<Accounts>(&key, &value);
         let rows = BTreeMap::from([(key.to_bytes(), Some(encode_value::<Accounts>(&value)))]);
         base.apply(&Changes::from([(Accounts::ID, rows)]));
-        for row in draft.take_written() {
-            draft.forget(&row);
+        for written in draft.take_written() {
+            draft.forget(&written.row);
         }
         draft.delete::<Accounts>(&key);
         assert_eq!(None, draft.get::<Accounts>(&key).unwrap());

@@ -47,7 +47,7 @@ pub use execute::{check, check_funds, execute};
 pub use fees::Price;
 pub use ledger::supply;
 pub use memory::{Memory, MemoryChain};
-pub use pending::{Base, PendingState, SharedPending};
+pub use pending::{Base, PendingState, Retracted, SharedPending};
 pub use rules::Rules;
 pub use settlement::{Totals, settlement};
 pub use simulate::{Effects, simulate};

@@ -20,8 +20,12 @@ use crate::tables::{Accounts, Bonds, Runs};
 use crate::tx::envelope::Charge;
 use crate::view::{Read, Still};
 
+use retract::Undo;
+
+mod retract;
 mod shared;
 
+pub use retract::Retracted;
 pub use shared::SharedPending;
 
 /// A draft that lives as long as the pool. When a block commits some of its transactions, the rows
@@ -55,8 +59,10 @@ pub struct PendingState {
     admitted: BTreeMap<Hash, Admitted>,
     /// How many of them are votes of validators.
     votes: usize,
-    /// How many admitted transactions wrote each row.
-    writers: BTreeMap<RowId, u32>,
+    /// The admitted transactions that wrote each row.
+    writers: BTreeMap<RowId, Writers>,
+    /// From v7 on what the admitted transactions of each sender take from it, whatever it gets.
+    debits: BTreeMap<Address, u128>,
 }
 
 /// So many times the base fee at which a draft was begun are set aside for each transaction.
@@ -67,6 +73,17 @@ struct Admitted {
     /// The rows that it wrote.
     rows: Vec<RowId>,
     charge: Charge,
+    /// What takes its effects away again. Nothing before v7.
+    undo: Undo,
+}
+
+/// The admitted transactions that wrote a row.
+#[derive(Default)]
+struct Writers {
+    count: u32,
+    /// From v7 on their hashes, in the order of admission. Not of accounts: what transactions do to
+    /// these does not depend on their order.
+    order: Vec<Hash>,
 }
 
 /// A state, and the block after which it is one.
@@ -88,8 +105,19 @@ impl PendingState {
         let height = height.saturating_add(1);
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
-        let (admitted, writers) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, votes: 0, writers })
+        let (admitted, writers, debits) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Self {
+            chain,
+            base,
+            height,
+            rules,
+            draft,
+            changes: 0,
+            admitted,
+            votes: 0,
+            writers,
+            debits,
+        })
     }
 
     /// The rules by which it checks: those of the next block.
@@ -156,8 +184,8 @@ impl PendingState {
     pub fn admit(&mut self, tx: &CheckedTx) -> Result<(), TxError> {
         let ctx = context(&self.rules, self.height);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
-        let charge = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
-            Ok(done) => done.charge,
+        let (charge, left) = match execute_if(tx, draft, &ctx, |_| Ok::<_, TxError>(())) {
+            Ok(done) => (done.charge, done.left),
             Err(error) => {
                 // A refusal has written nothing; a fault may have come in the middle.
                 draft.undo_written();
@@ -165,15 +193,36 @@ impl PendingState {
             }
         };
         self.changes = self.changes.wrapping_add(1);
-        let mut rows = draft.take_written();
+        let is_v7 = self.rules.is_v7();
+        let undo = if is_v7 {
+            Undo::of(tx.from(), left, draft, &self.writers)
+        } else {
+            Ok(Undo::default())
+        };
+        let undo = match undo {
+            Ok(undo) => undo,
+            Err(fault) => {
+                draft.undo_written();
+                return Err(fault.into());
+            }
+        };
+        let written = draft.take_written();
+        let mut rows: Vec<RowId> = written.into_iter().map(|write| write.row).collect();
         rows.sort_unstable();
         rows.dedup();
         for row in &rows {
             let writers = self.writers.entry(row.clone()).or_default();
-            *writers = writers.saturating_add(1);
+            writers.count = writers.count.saturating_add(1);
+            if is_v7 && row.0 != Accounts::ID {
+                writers.order.push(tx.hash());
+            }
         }
         self.votes = self.votes.saturating_add(usize::from(is_vote(tx)));
-        self.admitted.insert(tx.hash(), Admitted { rows, charge });
+        if is_v7 {
+            let debits = self.debits.entry(tx.from()).or_default();
+            *debits = debits.saturating_add(undo.debit());
+        }
+        self.admitted.insert(tx.hash(), Admitted { rows, charge, undo });
         Ok(())
     }
 
@@ -226,15 +275,13 @@ impl PendingState {
         self.changes = self.changes.wrapping_add(1);
         let mut back: Vec<(Address, Amount)> = Vec::new();
         for tx in committed {
-            let Some(Admitted { rows, charge }) = self.admitted.remove(&tx.hash()) else {
+            let Some(Admitted { rows, charge, undo }) = self.admitted.remove(&tx.hash()) else {
                 continue;
             };
             self.votes = self.votes.saturating_sub(usize::from(is_vote(tx)));
+            retract::take_debit(&mut self.debits, tx.from(), &undo);
             for row in rows {
-                let Some(writers) = self.writers.get_mut(&row) else { continue };
-                *writers = writers.saturating_sub(1);
-                if *writers == 0 {
-                    self.writers.remove(&row);
+                if retract::is_last_of(&mut self.writers, &row, tx.hash()) {
                     draft.forget(&row);
                 }
             }
@@ -248,8 +295,15 @@ impl PendingState {
             }
         }
         for (miner, change) in changed_bonds {
-            if self.writers.contains_key(&(Bonds::ID, miner.to_bytes())) {
+            let row = (Bonds::ID, miner.to_bytes());
+            if let Some(writers) = self.writers.get(&row) {
                 bonds::apply(draft, *miner, *change)?;
+                // What the row was before one of them is not what it would be without that one now.
+                for hash in &writers.order {
+                    if let Some(admitted) = self.admitted.get_mut(hash) {
+                        admitted.undo.forget(&row);
+                    }
+                }
             }
         }
         // These writes belong to no transaction.

@@ -70,7 +70,7 @@ fn main() {
 
 /// Asks a pool with these transactions everything; answers the longest time.
 fn questions(what: &str, txs: &[CheckedTx]) -> Duration {
-    let pool = Pool::new(Config::default(), 0, ports());
+    let pool = Pool::new(Config::default(), 0, ports(None));
     assert!(pool.submit(txs, 1).iter().all(Result::is_ok));
     println!("{what}: {} transactions", txs.len());
     let mut senders: Vec<Address> = txs.iter().map(|tx| tx.from()).collect();

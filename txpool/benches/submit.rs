@@ -91,7 +91,7 @@ fn main() {
     let lane = Lane::new(rules, NonZeroUsize::MIN).unwrap();
     let txs: Vec<CheckedTx> = lane.check(texts, 1).into_iter().map(Result::unwrap).collect();
     let directory = tempfile::tempdir().unwrap();
-    let pool = Pool::with_journal(Config::default(), 0, ports(), directory.path()).unwrap();
+    let pool = Pool::with_journal(Config::default(), 0, ports(None), directory.path()).unwrap();
     pool.restore(&lane, 1, 1).unwrap();
 
     let start = Clock::start();

@@ -18,6 +18,8 @@ pub struct Config {
     pub nonce_window: u64,
     /// How long a transaction may be queued. The time begins anew with the node.
     pub queued_age_max_ms: u64,
+    /// From fork v7 on, how long a transaction may be in the pool. The time begins anew with the node.
+    pub age_max_ms: u64,
     /// While others wait, one sender gets at most one part in this many of a block.
     pub block_share: usize,
     /// How many transactions are executed again at a time when the draft has to be built anew: while a
@@ -42,6 +44,7 @@ impl Default for Config {
             sender_count_max: 2_048,
             nonce_window: 64,
             queued_age_max_ms: 10_800_000,
+            age_max_ms: 3_600_000,
             block_share: 16,
             rebuild_slice: 2_048,
             dropped_count_max: 10_000,

@@ -12,8 +12,9 @@
 //!   claim, its steps and its finish can wait together, and the rules are those of block execution,
 //!   by the same code: the pool has no rules of the ledger of its own.
 //! - A transaction is *queued* when its sender's nonces before it are missing, within a window.
-//! - The order between senders is arrival; there is no fee market. While more waits than fits into
-//!   a block, no sender gets more than its share of it.
+//! - The order between senders is arrival. While more waits than fits into a block, no sender gets
+//!   more than its share of it; from fork v7 on tips decide who gets in, and who makes room in a full
+//!   pool (`market.rs`).
 //! - Every structure is bounded: see [`Config`]. Who makes room for whom is in `core/limits.rs`;
 //!   why a commit needs no new execution, in `core/commit.rs`.
 //!
@@ -32,6 +33,7 @@ mod error;
 mod event;
 mod journal;
 pub mod lanes;
+mod market;
 mod order;
 mod pool;
 pub mod ports;
@@ -46,6 +48,7 @@ pub use error::{Fault, JournalError, RestoreError};
 pub use event::{Accepted, Dropped, PoolEvent, Standing};
 pub use journal::{Flushed, Restored};
 pub use lanes::Lane;
+pub use market::Offered;
 pub use order::BlockLimits;
 pub use pool::{Pool, Ports};
 pub use tally::{Halves, Stats, Status, Volume};

@@ -38,7 +38,7 @@ pub struct BlockLimits {
 }
 
 /// Fewer bytes than any transaction has: with less room than this, a block is full.
-const TX_BYTES_MIN: usize = 256;
+pub(crate) const TX_BYTES_MIN: usize = 256;
 
 /// A share of a block is never fewer transactions than this, if their bytes allow.
 const SHARE_COUNT_MIN: usize = 64;
@@ -120,6 +120,11 @@ impl Order {
     /// How many are to be executed again.
     pub(crate) fn unsettled_len(&self) -> usize {
         self.unsettled.len()
+    }
+
+    /// The transaction at this place that is to be executed again.
+    pub(crate) fn unsettled(&self, seq: Seq) -> Option<Ready> {
+        self.unsettled.get(&seq).copied()
     }
 
     /// Whether the transaction at this place is executed on the draft.

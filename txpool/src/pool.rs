@@ -13,6 +13,7 @@ use crate::core::{Committed, Core, Found, Page, SenderContent};
 use crate::entries::Entry;
 use crate::error::{Fault, JournalError};
 use crate::journal::Journal;
+use crate::market::Offered;
 use crate::order::BlockLimits;
 use crate::ports::{AdmitError, Chain, EventSink, PendingLedger};
 use crate::tally::{Stats, Status};
@@ -175,12 +176,27 @@ impl Pool {
 
     /// Transactions for the next block, in the order in which they are to be executed, within
     /// `limits`. While there are more than fit, no sender gets more than its share
-    /// ([`Config::block_share`]). They stay in the pool until [`Pool::committed`]; one that fails on
+    /// ([`Config::block_share`]); from fork v7 on those are chosen that are worth the most. They stay in the pool until [`Pool::committed`]; one that fails on
     /// the block's draft (because it builds on one that is not in the block) is simply left out of
     /// the block.
     #[must_use]
     pub fn candidates(&self, limits: BlockLimits) -> Vec<CheckedTx> {
-        self.core().candidates(limits)
+        self.core().candidates(limits, &mut Offered::default())
+    }
+
+    /// [`Pool::candidates`] for a block of which some were `offered` already: more for the room that is
+    /// left, in order. None if there is nothing more; before fork v7 there never is.
+    #[must_use]
+    pub fn more_candidates(&self, limits: BlockLimits, offered: &mut Offered) -> Vec<CheckedTx> {
+        self.core().candidates(limits, offered)
+    }
+
+    /// A block was built of what was offered. If it could not take everything, and something was evicted
+    /// on which that may have built, the next block has the draft built anew.
+    pub fn built(&self, offered: &Offered) {
+        if offered.has_refused() {
+            self.core().doubt();
+        }
     }
 
     /// How many transactions are executable. Takes no lock.

@@ -28,6 +28,19 @@ pub enum Extent {
     Funds,
 }
 
+/// What came of taking a transaction off the draft.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TakenBack {
+    /// The draft is as if it had never been admitted.
+    Yes,
+    /// Nothing has changed: this transaction builds on it and must be taken back first.
+    After(Hash),
+    /// Nothing has changed: this account was paid by it and may have spent that.
+    Spent(Address),
+    /// Nothing has changed, and nothing short of building the draft anew would take it off.
+    Unknown,
+}
+
 /// The ledger with everything pending applied to it: a draft over the latest committed state.
 ///
 /// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
@@ -51,6 +64,17 @@ pub trait PendingLedger: Send {
     /// # Errors
     /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError>;
+
+    /// Takes an admitted transaction back, the one of its sender with the highest nonce. What only reads
+    /// what it wrote is not found, and fails in the block or when the draft is built anew.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault>;
+
+    /// The base fee of the next block, in micro-OMBRA per KiB; none before fork v7. Where there is one,
+    /// tips decide who gets into the block and who may wait.
+    fn base_fee(&self) -> Option<u64>;
 
     /// The base is now the newly committed state. The block's transactions were all admitted, what
     /// else was admitted stays, and the block did nothing beyond its transactions to what that is

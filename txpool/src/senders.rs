@@ -125,6 +125,16 @@ impl Senders {
         place == 0
     }
 
+    /// Removes the executable transaction with the highest nonce.
+    pub(crate) fn pop_pending(&mut self, id: SenderId) {
+        if let Some(sender) = self.slab.get_mut(id)
+            && sender.pending.pop_back().is_some()
+        {
+            sender.next = sender.next.saturating_sub(1);
+            sender.settled = sender.settled.min(sender.pending.len());
+        }
+    }
+
     /// Takes out what is not executed on the draft; the nonce after the rest is `next`.
     pub(crate) fn cut(&mut self, id: SenderId, next: u64) -> VecDeque<Slot> {
         let Some(sender) = self.slab.get_mut(id) else { return VecDeque::new() };

@@ -82,7 +82,7 @@ pub struct Stats {
     pub included_total: u64,
     /// Accepted transactions that were dropped, by code.
     pub dropped_total: BTreeMap<Code, u64>,
-    /// Of these, the queued ones that made room for others.
+    /// Of these, those that made room for others or, from fork v7 on, had waited for too long.
     pub evicted_total: u64,
     /// How often the draft was built anew from the committed state.
     pub rebuilds_total: u64,

@@ -58,11 +58,12 @@ pub enum Code {
     PoolFull,
     SenderLimit,
     ClockSkew,
+    Evicted,
 }
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 46] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -108,6 +109,7 @@ impl Code {
         Self::PoolFull,
         Self::SenderLimit,
         Self::ClockSkew,
+        Self::Evicted,
     ];
 
     /// The text that clients match on: `NONCE_STALE`.
@@ -169,6 +171,7 @@ impl Code {
             Self::PoolFull => ("POOL_FULL", "Pool full"),
             Self::SenderLimit => ("SENDER_LIMIT", "Sender limit"),
             Self::ClockSkew => ("CLOCK_SKEW", "Clock skew"),
+            Self::Evicted => ("EVICTED", "Evicted from the pool"),
         }
     }
 
@@ -205,6 +208,7 @@ impl Code {
                 | Self::PoolFull
                 | Self::SenderLimit
                 | Self::ClockSkew
+                | Self::Evicted
         )
     }
 
@@ -224,6 +228,7 @@ impl Code {
             // A peer that is ahead may be past the fork, and its clock may differ.
             Self::ForkNotActive
             | Self::ClockSkew
+            | Self::Evicted
             | Self::NonceStale
             | Self::NonceTooHigh
             | Self::NonceTaken

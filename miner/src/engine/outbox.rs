@@ -361,5 +361,7 @@ impl Outbox {
 
 /// Whether a refusal with this code may pass by itself, so that the same bytes can still be included.
 fn passes(code: &str) -> bool {
-    matches!(code, "POOL_FULL" | "SENDER_LIMIT" | "CLOCK_SKEW" | "NONCE_TOO_HIGH" | "FEE_ABOVE_MAX")
+    const PASSING: [&str; 6] =
+        ["POOL_FULL", "SENDER_LIMIT", "CLOCK_SKEW", "NONCE_TOO_HIGH", "FEE_ABOVE_MAX", "EVICTED"];
+    PASSING.contains(&code)
 }

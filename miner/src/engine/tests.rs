@@ -636,7 +636,7 @@ async fn a_node_that_is_away_or_forgets_gets_the_same_bytes_again() {
 
 #[tokio::test]
 async fn refusals_that_pass_are_waited_out_and_a_taken_nonce_is_replaced() {
-    for code in ["SENDER_LIMIT", "POOL_FULL", "NONCE_STALE", "NONCE_TAKEN"] {
+    for code in ["SENDER_LIMIT", "POOL_FULL", "EVICTED", "NONCE_STALE", "NONCE_TAKEN"] {
         let bench = Bench::new();
         bench.chain.add_run("x", 9_000, 5);
         bench.chain.state.lock().refuse = vec![code];

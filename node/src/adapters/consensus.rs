@@ -9,7 +9,7 @@ use consensus::{
     SignedKind, Tip, Undecided, Verdict,
 };
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
-use txpool::{BlockLimits, Committed, Pool, Touched};
+use txpool::{BlockLimits, Committed, Offered, Pool, Touched};
 use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, SizeLimits, UncheckedBlock};
 
@@ -69,21 +69,46 @@ impl ChainLedger {
         let base = self.chain.store().latest();
         let mut builder = BlockBuilder::new(rules, base, self.parent(), proposer, now_ms())
             .map_err(LedgerFault::new)?;
-        let bytes = usize::try_from(builder.room()).unwrap_or(usize::MAX);
-        for tx in self.pool.candidates(BlockLimits { bytes, count: BLOCK_TXS_MAX }) {
-            match builder.push(&tx) {
-                // One that fails here builds on one that is not in the block; it stays in the pool.
-                Ok(()) | Err(PushError::Rejected(_) | PushError::Full { .. }) => {}
-                Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
-            }
-            if started.elapsed() >= self.build_time_max {
-                tracing::debug!(transactions = builder.len(), "the time for a proposal is over");
-                break;
-            }
-        }
+        self.fill(&mut builder, started)?;
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
         Ok(executed)
+    }
+
+    /// Puts transactions of the pool into the block until the block or the time is full. What cannot be
+    /// in it stays in the pool, and others get its room.
+    fn fill(&self, builder: &mut BlockBuilder, started: Instant) -> Result<(), LedgerFault> {
+        let mut offered = Offered::default();
+        loop {
+            let bytes = usize::try_from(builder.room()).unwrap_or(usize::MAX);
+            let count = BLOCK_TXS_MAX.saturating_sub(builder.len());
+            let some = self.pool.more_candidates(BlockLimits { bytes, count }, &mut offered);
+            if some.is_empty() {
+                break;
+            }
+            for tx in some {
+                match builder.push(&tx) {
+                    Ok(()) => {}
+                    // It builds on one that is not in the block, or is too large for what is left.
+                    Err(PushError::Rejected(_)) => offered.refuse(tx.from()),
+                    Err(PushError::Full { .. }) => offered.leave_out(tx.from()),
+                    Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
+                }
+                if started.elapsed() >= self.build_time_max {
+                    tracing::debug!(
+                        transactions = builder.len(),
+                        "the time for a proposal is over"
+                    );
+                    self.pool.built(&offered);
+                    return Ok(());
+                }
+            }
+            if builder.work_room() == 0 {
+                break;
+            }
+        }
+        self.pool.built(&offered);
+        Ok(())
     }
 
     /// Keeps an executed proposal: on the disk, then in memory.

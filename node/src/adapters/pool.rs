@@ -9,9 +9,9 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::{PendingState, SharedPending, StorageError, TxError, tables, view};
+use state::{PendingState, Retracted, SharedPending, StorageError, TxError, tables, view};
 use store::Snapshot;
-use txpool::ports::{AdmitError, Extent, PendingLedger};
+use txpool::ports::{AdmitError, Extent, PendingLedger, TakenBack};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, SizeLimits, Transaction};
@@ -105,6 +105,19 @@ impl PendingLedger for PoolLedger {
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.0.state.lock().admit(tx).map_err(admit_error)
+    }
+
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
+        Ok(match self.0.state.lock().retract(tx).map_err(PoolFault::new)? {
+            Retracted::Yes => TakenBack::Yes,
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.0.state.lock().rules().price.map(|price| price.base_fee)
     }
 
     fn advance(

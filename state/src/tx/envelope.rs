@@ -31,6 +31,8 @@ pub(crate) struct Done {
     pub(crate) charge: Charge,
     /// Units of [`work`].
     pub(crate) work: u64,
+    /// What its sender had left after paying for it, and before what it got by it.
+    pub(crate) left: Amount,
 }
 
 /// What a transaction pays for its place in a block.
@@ -125,10 +127,10 @@ pub(crate) fn execute<K: Kind, E: From<TxError>>(
     fits: impl FnOnce(u64) -> Result<(), E>,
 ) -> Result<Done, E> {
     let planned = check(kind, tx, draft, ctx)?;
-    let Planned { charge, work, .. } = planned;
+    let Planned { charge, work, account: Account { balance: left, .. }, .. } = planned;
     fits(work)?;
     let event = apply::<K>(planned, draft, ctx).map_err(TxError::Storage)?;
-    Ok(Done { event, charge, work })
+    Ok(Done { event, charge, work, left })
 }
 
 fn apply<K: Kind>(

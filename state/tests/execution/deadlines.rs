@@ -363,7 +363,7 @@ fn a_new_blob_of_the_same_id_has_nothing_of_the_old_one() {
         world.next_block();
     }
     assert_eq!(chunk_rows(&world, "same"), [0, 1], "the new chunks stay");
-    assert_eq!(chunk_rows(&world, "a-large-one"), []);
+    assert!(chunk_rows(&world, "a-large-one").is_empty());
     let chunk = world.state().get::<BlobChunks>(&(0, "same".to_owned())).unwrap().unwrap();
     assert_eq!(chunk.len(), 400_000);
 }

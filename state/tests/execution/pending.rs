@@ -10,16 +10,18 @@ use state::table::Table;
 use state::table::TableId;
 use state::tables::{BlobChunks, Blobs};
 use state::view::{Range, RawRow, Read, Still};
-use state::{Base, PendingState, PushError, SharedPending, StorageError, TxError};
+use state::{
+    Base, Forks, PendingState, PushError, Retracted, SharedPending, StorageError, TxError,
+};
 use types::tx::{AgentFinish, BlobInit};
-use types::{Account, Address, Amount, Bid, Body, CheckedTx, Credit, Hash, RunStatus};
+use types::{Account, Address, Amount, Bid, Body, CheckedTx, Credit, Hash, Params, RunStatus};
 
 use crate::acts::{Act, acts};
 use crate::model::Model;
 use crate::model_rules::Place;
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, Swept, Who, World, blob_chunk, blob_finalize,
-    blob_init, chat, claim, step, transfer, turn,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, SECOND, STRANGER, Swept, Who, World, blob_chunk,
+    blob_finalize, blob_init, chat, claim, step, transfer, turn,
 };
 
 fn fresh(world: &World) -> PendingState {
@@ -162,6 +164,143 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever waits beside it, and whatever blocks took meanwhile.
+    #[test]
+    fn taking_back_is_as_good_as_never_admitting(acts in acts(150)) {
+        let mut world = World::with_forks(Params::default(), V7, &[(PROPOSER, 1)]);
+        let mut model = empty_model(&world);
+        let mut pending = fresh(&world);
+        let mut waiting: Vec<CheckedTx> = Vec::new();
+        for act in acts {
+            // What only reads what another one wrote is not found: no turns and no blobs.
+            let act = Act { kind: if matches!(act.kind, 0 | 1 | 19..=21) { 17 } else { act.kind }, ..act };
+            if !act.ends_block() {
+                admit_v7(&world, &mut pending, &mut model, &mut waiting, act);
+            } else if act.twist % 4 == 0 {
+                waiting = commit_some(&mut world, &mut pending, waiting, act);
+            } else {
+                for _ in 0..act.twist % 8 {
+                    take_back(&mut pending, &mut waiting, Who(act.who).address());
+                }
+                compare(&world, &pending, &waiting, &[]);
+            }
+        }
+    }
+}
+
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+
+/// The model only chooses what is sensible; it does not know the fees of v7.
+fn admit_v7(
+    world: &World,
+    pending: &mut PendingState,
+    model: &mut Model,
+    waiting: &mut Vec<CheckedTx>,
+    act: Act,
+) {
+    let sender = act.sender(model);
+    let nonce = pending.account(sender.address()).unwrap().nonce;
+    let body = act.body(model, sender, nonce);
+    let tx = world.tx(sender, nonce, &body).unwrap();
+    if pending.admit(&tx).is_ok() {
+        let place = Place { payload: tx.payload().len(), bid: &Bid::default() };
+        model.send(sender.address(), nonce, &body, tx.hash(), &place);
+        waiting.push(tx);
+    }
+}
+
+/// Takes the sender's last one back, and before it what builds on it.
+fn take_back(pending: &mut PendingState, waiting: &mut Vec<CheckedTx>, from: Address) {
+    let last_of =
+        |waiting: &[CheckedTx], from| waiting.iter().rev().find(|tx| tx.from() == from).cloned();
+    let mut goals: Vec<Hash> = last_of(waiting, from).iter().map(|tx| tx.hash()).collect();
+    for _ in 0..500 {
+        let Some(goal) = goals.last().copied() else { return };
+        let Some(tx) = waiting.iter().find(|tx| tx.hash() == goal) else {
+            goals.pop();
+            continue;
+        };
+        let last = last_of(waiting, tx.from()).unwrap();
+        match pending.retract(&last).unwrap() {
+            Retracted::Yes => waiting.retain(|tx| *tx != last),
+            Retracted::After(hash) => goals.push(hash),
+            Retracted::Spent(address) => goals.push(last_of(waiting, address).unwrap().hash()),
+            Retracted::Unknown => panic!("{} cannot be taken back", last.body().type_name()),
+        }
+    }
+}
+
+/// The draft is what comes of admitting what waits to a new one.
+fn compare(world: &World, pending: &PendingState, waiting: &[CheckedTx], included: &[CheckedTx]) {
+    let mut again = fresh(world);
+    for tx in waiting {
+        again.admit(tx).unwrap();
+    }
+    assert_eq!(pending.len(), again.len());
+    for who in (1..7).map(Who) {
+        let address = who.address();
+        assert_eq!(pending.account(address).unwrap(), again.account(address).unwrap(), "{who:?}");
+    }
+    for id in waiting.iter().chain(included).filter_map(|tx| tx.body().agent_run_id()) {
+        let (ours, theirs) = (pending.run(&id).unwrap(), again.run(&id).unwrap());
+        let facts = |run: types::Run| (run.status, run.step_count, run.tokens_out, run.miner);
+        assert_eq!(ours.map(facts), theirs.map(facts));
+    }
+}
+
+#[test]
+fn what_another_one_builds_on_is_taken_back_after_it() {
+    let world = World::with_forks(Params::default(), V7, &[(PROPOSER, 1)]);
+    let mut pending = fresh(&world);
+    let request = world.request_body(ALICE, 1_000, 3);
+    let run = request.agent_run_id().unwrap();
+    let request = tx(&world, &pending, ALICE, &request);
+    pending.admit(&request).unwrap();
+    let claim = tx(&world, &pending, MINER, &claim(MINER, run));
+    pending.admit(&claim).unwrap();
+    let step = tx(&world, &pending, MINER, &step(run, 0, 10));
+    pending.admit(&step).unwrap();
+    assert_eq!(Retracted::After(step.hash()), pending.retract(&request).unwrap());
+    assert_eq!(Retracted::Unknown, pending.retract(&claim).unwrap());
+    assert_eq!(Retracted::Yes, pending.retract(&step).unwrap());
+    assert_eq!(RunStatus::Claimed, pending.run(&run).unwrap().unwrap().status);
+    assert_eq!(Retracted::Yes, pending.retract(&claim).unwrap());
+    assert_eq!(RunStatus::Pending, pending.run(&run).unwrap().unwrap().status);
+    assert_eq!(Retracted::Yes, pending.retract(&request).unwrap());
+    assert!(pending.is_empty() && pending.run(&run).unwrap().is_none());
+    assert_eq!(FUNDS, pending.account(ALICE.address()).unwrap().balance.get());
+}
+
+#[test]
+fn what_paid_for_something_is_taken_back_after_it() {
+    let world = World::with_forks(Params::default(), V7, &[(PROPOSER, 1)]);
+    let mut pending = fresh(&world);
+    let all = transfer(STRANGER, FUNDS / 2, 0);
+    let paying = tx(&world, &pending, ALICE, &all);
+    pending.admit(&paying).unwrap();
+    let spending = tx(&world, &pending, STRANGER, &transfer(BOB, FUNDS / 4, 0));
+    pending.admit(&spending).unwrap();
+    assert_eq!(Retracted::Spent(STRANGER.address()), pending.retract(&paying).unwrap());
+    assert_eq!(Retracted::Yes, pending.retract(&spending).unwrap());
+    assert_eq!(Retracted::Yes, pending.retract(&paying).unwrap());
+    let accounts = [ALICE, BOB, STRANGER].map(|who| pending.account(who.address()).unwrap());
+    let funded = Account { nonce: 0, balance: Amount::new(FUNDS) };
+    assert_eq!([funded, funded, Account::default()], accounts);
+}
+
+#[test]
+fn before_v7_nothing_is_taken_back() {
+    let world = World::new();
+    let mut pending = fresh(&world);
+    let sent = tx(&world, &pending, ALICE, &transfer(BOB, 1, 0));
+    pending.admit(&sent).unwrap();
+    assert_eq!(Retracted::Unknown, pending.retract(&sent).unwrap());
+    assert_eq!(1, pending.len());
+}
+
 /// Only its runs, turns and blobs are looked at, to choose sensible actions.
 fn empty_model(world: &World) -> Model {
     let rich = (1..7).map(|who| (Who(who).address(), i128::from(u64::MAX)));
@@ -219,20 +358,7 @@ fn commit_some(
         *credit = credit.checked_add(amount).unwrap();
     }
     assert!(pending.advance(world.still(), &included, &credits, &BTreeMap::new()).unwrap());
-    let mut again = fresh(world);
-    for tx in &rest {
-        again.admit(tx).unwrap();
-    }
-    assert_eq!(pending.len(), again.len());
-    for who in (1..7).map(Who) {
-        let address = who.address();
-        assert_eq!(pending.account(address).unwrap(), again.account(address).unwrap(), "{who:?}");
-    }
-    for id in rest.iter().chain(&included).filter_map(|tx| tx.body().agent_run_id()) {
-        let (ours, theirs) = (pending.run(&id).unwrap(), again.run(&id).unwrap());
-        let facts = |run: types::Run| (run.status, run.step_count, run.tokens_out, run.miner);
-        assert_eq!(ours.map(facts), theirs.map(facts));
-    }
+    compare(world, pending, &rest, &included);
     rest
 }
 

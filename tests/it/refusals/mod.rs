@@ -20,12 +20,13 @@ use types::Code;
 
 pub(crate) use fork::before_the_fork;
 
-const GROUPS: [&[Code]; 7] = [
+const GROUPS: [&[Code]; 8] = [
     texts::CODES,
     fork::CODES,
     runs::CODES,
     blobs::CODES,
     pool::CODES,
+    pool::DROPS,
     validators::CODES,
     v7::CODES,
 ];

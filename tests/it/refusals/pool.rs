@@ -2,13 +2,17 @@
 
 use serde_json::json;
 use tests::actor::{Actor, transfer};
-use tests::node::wait_for;
-use types::Code;
+use tests::node::{DevOptions, wait_for};
+use types::tx::Transfer;
+use types::{Amount, Code};
 
 use super::case::{Case, begins, case};
+use super::fork::chain_with;
 use super::scene::{Scene, all_taken, assert_provoked};
 
 pub(super) const CODES: &[Code] = &[Code::PoolFull, Code::SenderLimit];
+/// What no submission is answered with, but a question for what was accepted.
+pub(super) const DROPS: &[Code] = &[Code::Evicted];
 
 /// Transactions in the pool, and of one sender.
 const COUNT_MAX: u64 = 8;
@@ -90,6 +94,33 @@ fn a_full_pool_refuses_and_takes_the_same_once_blocks_have_made_room() -> anyhow
     scene.wait_until_included(&taken)?;
     wait_for_pool(&mut scene, 0, 0)?;
     scene.include(rest)?;
+    scene.node.stop()
+}
+
+#[test]
+fn from_v7_on_who_offers_more_takes_the_place_of_the_latest_who_offers_least() -> anyhow::Result<()>
+{
+    let folder = tempfile::tempdir()?;
+    chain_with(folder.path(), "pool-by-tips", super::v7::V7)?;
+    let settings = vec![("OMBRA__TXPOOL__COUNT_MAX", COUNT_MAX.to_string())];
+    let data_dir = Some(folder.path().to_owned());
+    let mut scene = Scene::of(DevOptions { data_dir, settings, ..DevOptions::from_environment() })?;
+    let [alice, bob, carol] = [0, 1, 2].map(|index| scene.actor(index));
+    let mut texts = transfers(&alice, 0..4);
+    texts.extend(transfers(&bob, 0..4));
+    let paying = Transfer::new(alice.address(), Amount::new(1), Amount::new(100));
+    texts.push(carol.draft(&paying.into()));
+    // An array is taken in at once, so that no block makes room in between.
+    let mut hashes = all_taken(scene.send_together(&texts)?);
+    let evicted = hashes.remove(7);
+    scene.wait_until_included(&hashes)?;
+    let tx = scene.call("ombra_waitForTransaction", &json!([evicted]))?;
+    assert_eq!(json!(["dropped", "EVICTED"]), json!([tx["status"], tx["dropped"]["code"]]));
+    let message = tx["dropped"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("evicted by transactions that offer more"), "{message}");
+    // Its nonce can be used again.
+    let again = Transfer::new(alice.address(), Amount::new(1), Amount::new(2));
+    scene.include(&[bob.at(3).draft(&again.into())])?;
     scene.node.stop()
 }
 

@@ -5,17 +5,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger};
+use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
 use txpool::{Fault, PoolEvent, Ports};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
 
 /// Counts nonces and nothing else.
 #[derive(Default)]
-struct Nonces(HashMap<Address, u64>);
+struct Nonces {
+    next: HashMap<Address, u64>,
+    base_fee: Option<u64>,
+}
 
 impl PendingLedger for Nonces {
     fn account(&self, address: Address) -> Result<Account, Fault> {
-        let nonce = self.0.get(&address).copied().unwrap_or(0);
+        let nonce = self.next.get(&address).copied().unwrap_or(0);
         Ok(Account { balance: Amount::MAX, nonce })
     }
 
@@ -24,8 +27,17 @@ impl PendingLedger for Nonces {
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.0.insert(tx.from(), tx.nonce() + 1);
+        self.next.insert(tx.from(), tx.nonce() + 1);
         Ok(())
+    }
+
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        self.next.insert(tx.from(), tx.nonce());
+        Ok(TakenBack::Yes)
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.base_fee
     }
 
     fn advance(
@@ -55,10 +67,10 @@ impl EventSink for Nothing {
     fn publish(&self, _: Vec<PoolEvent>) {}
 }
 
-/// What a pool needs, without a chain.
-pub(crate) fn ports() -> Ports {
+/// What a pool needs, without a chain; from v7 on with a base fee.
+pub(crate) fn ports(base_fee: Option<u64>) -> Ports {
     Ports {
-        ledger: Box::new(Nonces::default()),
+        ledger: Box::new(Nonces { base_fee, ..Nonces::default() }),
         chain: Arc::new(Nothing),
         events: Arc::new(Nothing),
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use types::{Account, Address, CheckedTx, Code, Rejection};
 
-use super::limits::Newcomer;
+use super::limits::{Newcomer, Room};
 use super::{Core, Settled};
 use crate::entries::Place;
 use crate::error::Fault;
@@ -133,12 +133,23 @@ impl Core {
     /// A transaction with the sender's next nonce: executed on the draft, or refused. The rules of
     /// the ledger come before those of the pool.
     fn admit_next(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
-        if let Err(refusal) = self.room_for(tx, Newcomer::Executable, now_ms) {
-            self.ledger.check(tx, Extent::Whole)?;
-            return Err(refusal.into());
+        match self.room_for(tx, Newcomer::Executable, now_ms) {
+            Ok(Room::Free) => {
+                self.ledger.admit(tx)?;
+                self.make_room(tx, now_ms);
+            }
+            Ok(Room::Dearer) => {
+                self.ledger.check(tx, Extent::Whole)?;
+                self.make_room(tx, now_ms);
+                self.outbid(tx, now_ms)?;
+                // Refused now if it builds on what had to go, which only its sender can have wanted.
+                self.ledger.admit(tx)?;
+            }
+            Err(refusal) => {
+                self.ledger.check(tx, Extent::Whole)?;
+                return Err(refusal.into());
+            }
         }
-        self.ledger.admit(tx)?;
-        self.make_room(tx, now_ms);
         let id = self.senders.open(tx.from(), tx.nonce());
         self.insert_pending(tx, id, now_ms);
         // What fails here is for whoever sent it, and has been told to nobody yet: it is looked at
@@ -158,8 +169,15 @@ impl Core {
         id: SenderId,
         now_ms: u64,
     ) -> Result<(), AdmitError> {
-        self.room_for(tx, Newcomer::Executable, now_ms)?;
+        let room = self.room_for(tx, Newcomer::Executable, now_ms)?;
         self.make_room(tx, now_ms);
+        if room == Room::Dearer {
+            self.outbid(tx, now_ms)?;
+        }
+        if self.senders.get(id).is_none_or(|sender| sender.next != tx.nonce()) {
+            // What it follows built on what had to go.
+            return Err(self.pool_full().into());
+        }
         self.insert_unsettled(tx, id, now_ms);
         self.promote(id, now_ms)?;
         Ok(())

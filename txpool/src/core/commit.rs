@@ -34,7 +34,8 @@
 //! its own ([`crate::ports::PendingLedger::advance`]).
 //!
 //! So the draft is built anew when a block contradicts what is executable, when it holds too much that
-//! is not, when it touched what something executable is about, when nothing executable got into it (so
+//! is not, when it touched what something executable is about, when something was evicted that could not
+//! be taken off the draft, or on which something else seems to build (`evict`), when nothing executable got into it (so
 //! that a transaction that wrongly counts as executable cannot stay), and now and then (so that the
 //! draft's changes cannot pile up). That takes its time, but not all of it while the block is
 //! committed: see `rebuild`.
@@ -194,14 +195,20 @@ impl Core {
         let is_right = learned.all
             && (learned.has_ours || settled == 0)
             && self.advanced <= advanced_max
+            && !self.wants_rebuild
             && !self.is_hit(block.touched);
         let follows = is_right && self.follow(block.touched)?;
-        let answer = if follows {
-            self.settle(slice.saturating_sub(learned.count), now_ms).map(drop)
-        } else {
+        if !follows {
             self.rebuild()?;
-            self.settle_first(slice, now_ms)
-        };
+        }
+        self.follow_market();
+        let answer = self.drop_expired(now_ms).and_then(|()| {
+            if follows {
+                self.settle(slice.saturating_sub(learned.count), now_ms).map(drop)
+            } else {
+                self.settle_first(slice, now_ms)
+            }
+        });
         // What was not executed again is left for the next time.
         if let Err(fault) = answer {
             tracing::error!(%fault, "a pooled transaction could not be executed again");
@@ -255,6 +262,7 @@ impl Core {
         }
         self.dropped.expire(now_ms);
         self.rebuild()?;
+        self.follow_market();
         self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
         self.settle_first(self.config.rebuild_slice.max(1), now_ms)
     }
@@ -267,6 +275,7 @@ impl Core {
         match place {
             Place::Pending(seq) => {
                 self.order.remove(seq);
+                self.withdraw(id, slot);
                 self.senders.remove_pending(id, slot);
             }
             Place::Queued => drop(self.senders.dequeue(id, nonce)),
@@ -286,7 +295,10 @@ impl Core {
 
     /// Drops what has waited for its turn for too long: nobody will send what is before it.
     fn drop_aged(&mut self, now_ms: u64) {
-        let age_max_ms = self.config.queued_age_max_ms;
+        let mut age_max_ms = self.config.queued_age_max_ms;
+        if self.market.is_some() {
+            age_max_ms = age_max_ms.min(self.config.age_max_ms);
+        }
         if now_ms.abs_diff(self.aged_ms) < age_max_ms / AGE_LOOKS {
             return;
         }

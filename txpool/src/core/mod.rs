@@ -1,10 +1,11 @@
 //! The pool without its lock: what is in it, and the steps from which operations are made.
 //!
-//! `admission` lets transactions in, `limits` makes room, `commit` follows the chain, `rebuild`
-//! executes again what waits, `query` answers.
+//! `admission` lets transactions in, `limits` and `evict` make room, `commit` follows the chain,
+//! `rebuild` executes again what waits, `query` answers.
 
 mod admission;
 mod commit;
+mod evict;
 mod limits;
 mod query;
 mod rebuild;
@@ -21,7 +22,8 @@ use crate::dropped::DroppedRing;
 use crate::entries::{Entries, Entry, Place};
 use crate::error::Fault;
 use crate::journal::Written;
-use crate::order::{BlockLimits, Order, Ready};
+use crate::market::{Market, Offer, Offered, Wanted, highest, is_favoured, rate};
+use crate::order::{BlockLimits, Order, Ready, Seq};
 use crate::ports::PendingLedger;
 use crate::senders::{SenderId, Senders};
 use crate::slab::Slot;
@@ -43,6 +45,7 @@ enum Settled {
 /// 2. A sender's `next` is the draft's nonce of its account and, if some of its transactions are
 ///    unsettled, so much more.
 /// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
+/// 4. `market`, if there is one, has what is in `order`.
 pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) max_clock_skew_ms: u64,
@@ -51,6 +54,13 @@ pub(crate) struct Core {
     senders: Senders,
     order: Order,
     pub(crate) tally: Tally,
+    /// What executable transactions offer, while tips decide (fork v7).
+    market: Option<Market>,
+    /// Whether something was taken off the draft since the last rebuild.
+    has_taken_back: bool,
+    /// Whether the next block has the draft built anew: because a block could not take something that
+    /// counts as executable, or because something could not be taken off the draft.
+    wants_rebuild: bool,
     dropped: DroppedRing,
     /// What executable transactions are about.
     subjects: Subjects,
@@ -70,7 +80,11 @@ impl Core {
         max_clock_skew_ms: u64,
         ledger: Box<dyn PendingLedger>,
     ) -> Self {
+        let market = ledger.base_fee().map(|_| Market::default());
         Self {
+            market,
+            has_taken_back: false,
+            wants_rebuild: false,
             dropped: DroppedRing::new(&config),
             config,
             max_clock_skew_ms,
@@ -102,14 +116,88 @@ impl Core {
         self.order.unsettled_len() > 0 || !self.restless.is_empty()
     }
 
-    /// The transactions for a block, in the order in which they are to be executed.
-    pub(crate) fn candidates(&self, limits: BlockLimits) -> Vec<CheckedTx> {
-        let slots = self.order.choose(limits, self.config.block_share, self.senders.bound());
+    /// The transactions for a block, in the order in which they are to be executed, without what was
+    /// `offered` already.
+    pub(crate) fn candidates(&self, limits: BlockLimits, offered: &mut Offered) -> Vec<CheckedTx> {
+        let Some(market) = &self.market else {
+            // Shares give everything there is.
+            if std::mem::replace(&mut offered.is_over, true) {
+                return Vec::new();
+            }
+            let slots = self.order.choose(limits, self.config.block_share, self.senders.bound());
+            return self.txs(slots);
+        };
+        let left_out = offered.clone_left_out();
+        let open = |id| {
+            let sender = self.senders.get(id).filter(|it| !left_out.contains(&it.address));
+            0..sender.map_or(0, |sender| sender.settled)
+        };
+        let base_fee = self.ledger.base_fee().unwrap_or(0);
+        let mut slots = market.choose(Wanted { limits, base_fee }, offered, &open);
+        slots.sort_unstable_by_key(|slot| self.seq(*slot));
+        self.txs(slots)
+    }
+
+    fn txs(&self, slots: Vec<Slot>) -> Vec<CheckedTx> {
         slots.into_iter().filter_map(|slot| Some(self.entries.get(slot)?.tx.clone())).collect()
+    }
+
+    /// The place of an executable transaction in the order.
+    fn seq(&self, slot: Slot) -> Option<Seq> {
+        match self.entries.get(slot)?.place {
+            Place::Pending(seq) => Some(seq),
+            Place::Queued => None,
+        }
+    }
+
+    /// A block could not take something that the pool had offered.
+    pub(crate) const fn doubt(&mut self) {
+        // Otherwise it builds on what is not in the block, and is right where it is.
+        if self.has_taken_back {
+            self.wants_rebuild = true;
+        }
+    }
+
+    /// Tips decide from now on, or do not any more.
+    fn follow_market(&mut self) {
+        let has_price = self.ledger.base_fee().is_some();
+        if has_price == self.market.is_some() {
+            return;
+        }
+        self.market = has_price.then(Market::default);
+        let pending: Vec<(SenderId, Slot)> = self
+            .senders
+            .iter()
+            .flat_map(|(id, sender)| sender.pending.iter().map(move |slot| (id, *slot)))
+            .collect();
+        for (id, slot) in pending {
+            self.offer(id, slot);
+        }
+    }
+
+    /// An executable transaction is in the market, after the others of its sender.
+    fn offer(&mut self, id: SenderId, slot: Slot) {
+        if let Some(market) = &mut self.market
+            && let Some(Entry { tx, arrival, .. }) = self.entries.get(slot)
+        {
+            let (nonce, arrival, bytes) = (tx.nonce(), *arrival, tx.encoded_bytes());
+            let (rate, is_favoured, highest) = (rate(tx), is_favoured(tx), highest(tx));
+            market.push(id, Offer { slot, nonce, arrival, bytes, rate, highest, is_favoured });
+        }
+    }
+
+    /// A transaction is in the market no more.
+    fn withdraw(&mut self, id: SenderId, slot: Slot) {
+        if let Some(market) = &mut self.market
+            && let Some(Entry { tx, arrival, .. }) = self.entries.get(slot)
+        {
+            market.remove(id, tx.nonce(), *arrival);
+        }
     }
 
     /// Drops everything for `reason`.
     pub(crate) fn clear(&mut self, reason: &Rejection, now_ms: u64) -> Result<usize, Fault> {
+        self.market = self.market.is_some().then(Market::default);
         let mut slots: Vec<Slot> = self.order.take().map(|ready| ready.slot).collect();
         for id in self.senders.with_queue() {
             let queued = self.senders.get(id).map(|s| s.queued.clone()).unwrap_or_default();
@@ -139,6 +227,7 @@ impl Core {
         let seq = self.order.append(Ready { slot, sender, bytes });
         self.set_place(slot, Place::Pending(seq));
         self.senders.push_pending(sender, slot);
+        self.offer(sender, slot);
         self.note_new(tx, slot, Half::Pending);
     }
 
@@ -149,6 +238,7 @@ impl Core {
         let seq = self.order.append_unsettled(Ready { slot, sender, bytes });
         self.set_place(slot, Place::Pending(seq));
         self.senders.push_unsettled(sender, slot);
+        self.offer(sender, slot);
         self.note_new(tx, slot, Half::Pending);
     }
 
@@ -212,6 +302,7 @@ impl Core {
             }
         };
         self.set_place(slot, Place::Pending(seq));
+        self.offer(sender, slot);
         self.leave(&tx, Half::Queued);
         self.enter(&tx, Half::Pending);
         self.events.push(PoolEvent::Promoted(tx));

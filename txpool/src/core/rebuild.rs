@@ -24,6 +24,7 @@ use super::Core;
 use super::admission::stale;
 use crate::entries::Place;
 use crate::error::Fault;
+use crate::market::{Offered, Wanted};
 use crate::order::{BlockLimits, Ready, Seq};
 use crate::ports::AdmitError;
 use crate::senders::SenderId;
@@ -47,6 +48,7 @@ impl Core {
     /// The draft is the committed state.
     pub(super) fn reset_ledger(&mut self) -> Result<(), Fault> {
         self.advanced = 0;
+        (self.has_taken_back, self.wants_rebuild) = (false, false);
         self.ledger.reset()
     }
 
@@ -56,11 +58,30 @@ impl Core {
             return self.settle(most, now_ms).map(drop);
         }
         let limits = BlockLimits { bytes: usize::MAX, count: most };
-        let (shares, bound) = (self.config.block_share, self.senders.bound());
-        for (seq, ready) in self.order.choose_unsettled(limits, shares, bound) {
+        for (seq, ready) in self.choose_unsettled(limits) {
             self.settle_one(seq, ready, now_ms)?;
         }
         Ok(())
+    }
+
+    /// What would be chosen for a block of those that are to be executed again.
+    fn choose_unsettled(&self, limits: BlockLimits) -> Vec<(Seq, Ready)> {
+        let Some(market) = &self.market else {
+            let (shares, bound) = (self.config.block_share, self.senders.bound());
+            return self.order.choose_unsettled(limits, shares, bound);
+        };
+        let open =
+            |id| self.senders.get(id).map_or(0..0, |sender| sender.settled..sender.pending.len());
+        let base_fee = self.ledger.base_fee().unwrap_or(0);
+        let wanted = Wanted { limits, base_fee };
+        let slots = market.choose(wanted, &mut Offered::default(), &open);
+        let mut chosen: Vec<_> = slots
+            .into_iter()
+            .filter_map(|slot| self.seq(slot))
+            .filter_map(|seq| Some((seq, self.order.unsettled(seq)?)))
+            .collect();
+        chosen.sort_unstable_by_key(|(seq, _)| *seq);
+        chosen
     }
 
     /// Executes at most so many of the transactions that are to be executed again, in their order, and
@@ -131,6 +152,7 @@ impl Core {
             if let Some(Place::Pending(seq)) = self.entries.get(slot).map(|entry| entry.place) {
                 self.order.remove(seq);
             }
+            self.withdraw(id, slot);
             self.senders.remove_pending(id, slot);
             self.discard(slot, reason.clone(), now_ms);
         }
@@ -150,6 +172,7 @@ impl Core {
 
     /// An executable transaction whose predecessor was dropped waits from now on.
     fn demote(&mut self, slot: Slot, id: SenderId, now_ms: u64) {
+        self.withdraw(id, slot);
         let Some(entry) = self.entries.get_mut(slot) else { return };
         let (tx, place) = (entry.tx.clone(), entry.place);
         entry.place = Place::Queued;

@@ -11,7 +11,7 @@ use types::{
     Transaction,
 };
 
-use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger};
+use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
 use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
 
 /// Takes everything.
@@ -28,6 +28,14 @@ impl PendingLedger for Anything {
 
     fn admit(&mut self, _: &CheckedTx) -> Result<(), AdmitError> {
         Ok(())
+    }
+
+    fn take_back(&mut self, _: &CheckedTx) -> Result<TakenBack, Fault> {
+        Ok(TakenBack::Yes)
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        None
     }
 
     fn advance(

@@ -11,6 +11,7 @@ mod following;
 mod journal;
 mod lanes;
 mod limits;
+mod market;
 mod model;
 mod queries;
 mod slices;

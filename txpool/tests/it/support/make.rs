@@ -7,7 +7,9 @@ use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
     Transfer, ValidatorVote,
 };
-use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction};
+use types::{
+    Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
+};
 
 use super::ledger::MAX_FEE;
 
@@ -26,7 +28,7 @@ impl Wallet {
 
     /// A transaction with this nonce.
     pub(crate) fn at(&self, nonce: u64) -> Make<'_> {
-        Make { key: &self.0, nonce, timestamp: 1_000_000 }
+        Make { key: &self.0, nonce, timestamp: 1_000_000, tip: None, max_base_fee: None }
     }
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct Make<'a> {
     key: &'a Keypair,
     nonce: u64,
     timestamp: u64,
+    tip: Option<u64>,
+    max_base_fee: Option<u64>,
 }
 
 /// The transaction of a signed text, taken as checked.
@@ -50,9 +54,22 @@ impl Make<'_> {
         Self { timestamp, ..self }
     }
 
+    /// What it offers to the proposer.
+    pub(crate) const fn tip(self, tip: u64) -> Self {
+        Self { tip: Some(tip), ..self }
+    }
+
+    pub(crate) const fn max_base_fee(self, micro: u64) -> Self {
+        Self { max_base_fee: Some(micro), ..self }
+    }
+
     pub(crate) fn text(self, body: &Body) -> String {
-        let Self { key, nonce, timestamp } = self;
-        build_tx(key, body, &Envelope::new(nonce, timestamp, None))
+        let Self { key, nonce, timestamp, tip, max_base_fee } = self;
+        // The fee of a transfer is its tip.
+        let tip = tip.filter(|_| !matches!(body, Body::Transfer(_)));
+        let amount = |micro: Option<u64>| micro.map(Amount::new);
+        let bid = Bid { max_base_fee: amount(max_base_fee), tip: amount(tip) };
+        build_tx(key, body, &Envelope { bid, ..Envelope::new(nonce, timestamp, None) })
     }
 
     fn tx(self, body: &Body) -> CheckedTx {
@@ -60,7 +77,8 @@ impl Make<'_> {
     }
 
     pub(crate) fn transfer(self, to: &Wallet, amount: u64) -> CheckedTx {
-        let fields = Transfer::new(to.address(), Amount::new(amount), Amount::ZERO);
+        let tip = Amount::new(self.tip.unwrap_or(0));
+        let fields = Transfer::new(to.address(), Amount::new(amount), tip);
         self.tx(&Body::Transfer(fields))
     }
 

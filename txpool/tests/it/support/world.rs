@@ -10,7 +10,7 @@ use txpool::ports::{AdmitError, EventSink};
 use txpool::{
     Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
 };
-use types::{Account, CheckedTx, Code, Hash, Params, Rejection};
+use types::{Account, CheckedTx, Code, Forks, Hash, Params, Rejection};
 
 use super::ledger::{TestChain, TestDraft, execute, params, stranger};
 use super::make::Wallet;
@@ -66,6 +66,33 @@ impl World {
         let recorder = Arc::new(Recorder::default());
         let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
         Self { pool, chain, recorder }
+    }
+
+    /// A pool over a chain with the rules of v7 from this height on.
+    pub(crate) fn v7_from(height: u64, config: Config, balances: &[(&Wallet, u64)]) -> Self {
+        Self::v7_with(height, params(), config, balances)
+    }
+
+    /// The same on a chain with these parameters.
+    pub(crate) fn v7_with(
+        height: u64,
+        params: Params,
+        config: Config,
+        balances: &[(&Wallet, u64)],
+    ) -> Self {
+        let forks = Forks { v7: Some(height), validator_vote: Some(0), ..Forks::default() };
+        let validator = Wallet::new(201);
+        let chain = TestChain::with_forks(params, forks, balances, &[(&validator, 1)]);
+        let recorder = Arc::new(Recorder::default());
+        let pool = Pool::new(config, SKEW, ports(&chain, &recorder));
+        Self { pool, chain, recorder }
+    }
+
+    /// Rich wallets of these numbers and a pool with the rules of v7.
+    pub(crate) fn v7<const N: usize>(config: Config) -> (Self, [Wallet; N]) {
+        let wallets = std::array::from_fn(|number| Wallet::new(u8::try_from(number).unwrap() + 1));
+        let balances: Vec<_> = wallets.iter().map(|wallet| (wallet, 1_000_000)).collect();
+        (Self::v7_from(0, config, &balances), wallets)
     }
 
     /// Rich wallets 1, 2, 3 and a pool with default limits.
@@ -139,10 +166,14 @@ impl World {
 
     /// Commits a block and tells the pool.
     pub(crate) fn commit_block(&self, block: BlockBuilder) {
+        self.commit_block_at(block, NOW);
+    }
+
+    pub(crate) fn commit_block_at(&self, block: BlockBuilder, now_ms: u64) {
         let executed = self.chain.append(block);
         let touched = Touched::by(&executed.events);
         let block = Committed { included: &executed.block.transactions, touched: &touched };
-        self.pool.committed(&block, NOW).unwrap();
+        self.pool.committed(&block, now_ms).unwrap();
     }
 
     /// A block of these transactions, so late that it sweeps a run.

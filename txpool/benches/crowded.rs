@@ -1,0 +1,175 @@
+//! A pool that is full of transactions without tips, by the rules of v7: what it costs somebody with a tip
+//! to get in, beside an empty pool, and that the next block has it. Executed by the ledger's own rules, on
+//! a state in memory.
+//!
+//! `cargo bench -p txpool --bench crowded`
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError};
+use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
+use txpool::{BlockLimits, Config, Fault, Found, Pool, PoolEvent, Ports};
+use types::build::{Envelope, Unsigned};
+use types::tx::Transfer;
+use types::{
+    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember,
+    SizeLimits, Transaction,
+};
+
+/// Transactions without a tip, each of a sender of its own: as many as a pool of this size takes.
+const CROWD: u32 = 100_000;
+const COUNT_MAX: usize = 111_111;
+const PAYERS: u32 = 2_000;
+/// No submission may hold the lock for longer.
+const SUBMIT_MAX: Duration = Duration::from_millis(1);
+const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: 20_000 };
+
+struct Draft {
+    chain: Arc<MemoryChain>,
+    draft: PendingState,
+}
+
+fn admit_error(error: TxError) -> AdmitError {
+    match error {
+        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
+        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
+    }
+}
+
+impl PendingLedger for Draft {
+    fn account(&self, address: Address) -> Result<Account, Fault> {
+        self.draft.account(address).map_err(Fault::new)
+    }
+
+    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
+        let checked = match extent {
+            Extent::Whole => self.draft.check(tx),
+            Extent::Funds => self.draft.check_funds(tx),
+        };
+        checked.map_err(admit_error)
+    }
+
+    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
+        self.draft.admit(tx).map_err(admit_error)
+    }
+
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+            Retracted::Yes => TakenBack::Yes,
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.draft.rules().price.map(|price| price.base_fee)
+    }
+
+    fn advance(
+        &mut self,
+        credits: &BTreeMap<Address, Amount>,
+        bonds: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault> {
+        self.draft.advance(self.chain.base(), &[], credits, bonds).map_err(Fault::new)
+    }
+
+    fn reset(&mut self) -> Result<(), Fault> {
+        self.draft.reset(self.chain.base()).map(drop).map_err(Fault::new)
+    }
+}
+
+struct Nothing;
+
+impl Chain for Nothing {
+    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+impl EventSink for Nothing {
+    fn executable(&self) {}
+
+    fn publish(&self, _: Vec<PoolEvent>) {}
+}
+
+fn key(number: u32) -> Keypair {
+    Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
+}
+
+fn tx(from: &Keypair, tip: u64) -> CheckedTx {
+    let fields = Transfer::new(Address::new([7; 20]), Amount::new(1), Amount::new(tip));
+    let (envelope, address) = (Envelope::new(0, 1, None), from.address().to_string());
+    let unsigned = Unsigned::build(&fields.into(), &address, &from.public_key(), &envelope);
+    let limits = SizeLimits::from(&Params::default());
+    CheckedTx::trust(Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits).unwrap())
+}
+
+fn pool(keys: &[Keypair]) -> Pool {
+    let forks = Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() };
+    let validators = vec![SetMember { public_key: key(u32::MAX).public_key(), power: 1 }];
+    let rules =
+        Rules { chain_id: "bench".to_owned(), params: Params::default(), forks, validators };
+    let accounts = keys.iter().map(|key| (key.address(), Amount::new(1_000_000))).collect();
+    let rules = Arc::new(rules);
+    let chain = MemoryChain::new(Arc::clone(&rules), Hash::ZERO, 1, &accounts).unwrap();
+    let chain = Arc::new(chain);
+    let draft = PendingState::new(chain.base(), rules).unwrap();
+    let ledger = Box::new(Draft { chain, draft });
+    let config = Config { count_max: COUNT_MAX, ..Config::default() };
+    Pool::new(config, 0, Ports { ledger, chain: Arc::new(Nothing), events: Arc::new(Nothing) })
+}
+
+/// Submits one by one; answers the mean and the time that 99 of 100 stay within.
+fn submit_each(pool: &Pool, txs: &[CheckedTx]) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = txs
+        .iter()
+        .map(|tx| {
+            let started = Instant::now();
+            pool.submit(std::slice::from_ref(tx), 1).remove(0).unwrap();
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    let mean = times.iter().sum::<Duration>() / u32::try_from(times.len()).unwrap();
+    (mean, times[times.len() * 99 / 100])
+}
+
+fn main() {
+    let keys: Vec<Keypair> = (0..CROWD + PAYERS + 2).map(key).collect();
+    let crowd = usize::try_from(CROWD).unwrap();
+    let free: Vec<CheckedTx> = keys[..crowd].iter().map(|key| tx(key, 0)).collect();
+    let paid: Vec<CheckedTx> =
+        keys[crowd..keys.len() - 1].iter().zip(100..).map(|(key, tip)| tx(key, tip)).collect();
+    let (late, paid) = paid.split_last().unwrap();
+
+    let empty = pool(&keys);
+    let (mean, most) = submit_each(&empty, paid);
+    println!("into an empty pool: {mean:?} each, 99 of 100 within {most:?}");
+
+    let full = pool(&keys);
+    let started = Instant::now();
+    assert!(full.submit(&free, 1).iter().all(Result::is_ok));
+    println!("{CROWD} without a tip: {:?} each", started.elapsed() / CROWD);
+    let without_tip = tx(keys.last().unwrap(), 0);
+    let answer = full.submit(&[without_tip], 1).remove(0);
+    assert!(matches!(answer, Err(AdmitError::Rejected(it)) if it.code() == Code::PoolFull));
+    let (mean, most) = submit_each(&full, paid);
+    println!("into a full pool: {mean:?} each, 99 of 100 within {most:?}");
+    assert!(most < SUBMIT_MAX, "a submission held the pool for {most:?}");
+    assert!(matches!(
+        full.find(free.last().unwrap().hash()),
+        Some(Found::Dropped(it)) if it.reason.code() == Code::Evicted
+    ));
+
+    full.submit(std::slice::from_ref(late), 1).remove(0).unwrap();
+    let started = Instant::now();
+    let block = full.candidates(BLOCK);
+    println!("a block of {} transactions: chosen in {:?}", block.len(), started.elapsed());
+    assert!(block.contains(late), "who pays is not in the next block");
+    assert!(paid.iter().all(|tx| block.contains(tx)), "who pays is not in the next block");
+}

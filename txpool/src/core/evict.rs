@@ -1,0 +1,178 @@
+//! Executable transactions that leave before a block has them (from v7 on): those that are worth less
+//! than a newcomer when the pool is full, and those that have waited for too long.
+//!
+//! What leaves is the last one of its sender. If another transaction builds on it, that one and what
+//! comes after it goes first. The draft does without them at once where that can be told from what they
+//! wrote; otherwise they stay, and the next block has the draft built anew: what is to be executed again
+//! can leave at any time.
+
+use std::collections::BTreeSet;
+
+use types::{CheckedTx, Code, Rejection};
+
+use super::Core;
+use crate::entries::{Entry, Place};
+use crate::error::Fault;
+use crate::market::rate;
+use crate::ports::{AdmitError, TakenBack};
+use crate::senders::SenderId;
+use crate::slab::Slot;
+use crate::tally::Volume;
+
+/// How much one newcomer may evict, and how many senders are looked at for it.
+const VICTIMS_MAX: usize = 512;
+/// How many transactions go because one does.
+const DEPENDENTS_MAX: usize = 128;
+/// How many senders are passed over because something else builds on what they have.
+const PASSED_MAX: usize = 16;
+
+impl Core {
+    /// Whether enough is worth less than the transaction would be for it to fit.
+    pub(super) fn is_dearer(&self, tx: &CheckedTx) -> bool {
+        let Some(market) = &self.market else { return false };
+        let id = self.senders.find(tx.from()).map(|(id, _)| id);
+        let worth = market.worth(id, rate(tx));
+        let queued = self.tally.halves().queued;
+        let lack = self.lack(tx);
+        let wanted = Volume {
+            count: lack.count.saturating_sub(queued.count),
+            bytes: lack.bytes.saturating_sub(queued.bytes),
+        };
+        market.has_below(worth, wanted, self.is_tenth_full(tx), VICTIMS_MAX)
+    }
+
+    /// Evicts what is worth the least until the transaction fits.
+    pub(super) fn outbid(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
+        let mut passed = BTreeSet::new();
+        for _ in 0..VICTIMS_MAX {
+            if self.lack(tx) == Volume::default() {
+                return Ok(());
+            }
+            let with_spared = self.is_tenth_full(tx);
+            let Some(market) = &self.market else { break };
+            let id = self.senders.find(tx.from()).map(|(id, _)| id);
+            let worth = market.worth(id, rate(tx));
+            let Some((lowest, id)) = market.lowest(with_spared, &passed) else { break };
+            if lowest >= worth {
+                break;
+            }
+            if !self.evict_last(id, &evicted(), now_ms)? {
+                passed.insert(id);
+            }
+            if passed.len() > PASSED_MAX {
+                break;
+            }
+        }
+        if self.lack(tx) == Volume::default() { Ok(()) } else { Err(self.pool_full().into()) }
+    }
+
+    /// Drops the sender's last executable transaction, and before it what builds on it. False if that
+    /// cannot be done before the next block.
+    fn evict_last(&mut self, id: SenderId, reason: &Rejection, now_ms: u64) -> Result<bool, Fault> {
+        let Some(slot) = self.last_pending(id) else { return Ok(false) };
+        let mut goals = vec![slot];
+        let mut lost = None;
+        for _ in 0..DEPENDENTS_MAX {
+            let Some(goal) = goals.last().copied() else { return Ok(true) };
+            let Some((id, _)) = self.pending_at(goal) else {
+                goals.pop();
+                continue;
+            };
+            let Some(last) = self.last_pending(id) else { break };
+            let Some((_, tx)) = self.pending_at(last) else { break };
+            match self.take_back(id, &tx)? {
+                TakenBack::Yes => {
+                    let reason = match lost {
+                        Some(first) => reason.clone().with("after", first),
+                        None => reason.clone(),
+                    };
+                    self.remove_last(id, last, reason, now_ms);
+                }
+                TakenBack::After(hash) => {
+                    let Some(dependent) = self.entries.slot(hash) else { break };
+                    lost.get_or_insert_with(|| tx.hash());
+                    goals.push(dependent);
+                }
+                TakenBack::Spent(address) => {
+                    let spender = self.senders.find(address).map(|(id, _)| id);
+                    let Some(spent) = spender.and_then(|id| self.last_settled(id)) else { break };
+                    lost.get_or_insert_with(|| tx.hash());
+                    goals.push(spent);
+                }
+                TakenBack::Unknown => break,
+            }
+        }
+        let is_done = goals.first().is_none_or(|goal| self.pending_at(*goal).is_none());
+        self.wants_rebuild |= !is_done;
+        Ok(is_done)
+    }
+
+    fn take_back(&mut self, id: SenderId, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        let is_settled = self.senders.get(id).is_some_and(crate::senders::Sender::is_settled);
+        if !is_settled {
+            // The draft does not have it.
+            return Ok(TakenBack::Yes);
+        }
+        let answer = self.ledger.take_back(tx)?;
+        self.has_taken_back |= answer == TakenBack::Yes;
+        Ok(answer)
+    }
+
+    /// Drops the last executable transaction of a sender, which is on the draft no more.
+    fn remove_last(&mut self, id: SenderId, slot: Slot, reason: Rejection, now_ms: u64) {
+        if let Some(Place::Pending(seq)) = self.entries.get(slot).map(|entry| entry.place) {
+            self.order.remove(seq);
+        }
+        self.withdraw(id, slot);
+        self.senders.pop_pending(id);
+        self.discard(slot, reason, now_ms);
+        self.tally.evicted();
+        self.senders.close_if_empty(id);
+    }
+
+    fn last_pending(&self, id: SenderId) -> Option<Slot> {
+        self.senders.get(id)?.pending.back().copied()
+    }
+
+    /// The sender's last transaction that the draft has.
+    fn last_settled(&self, id: SenderId) -> Option<Slot> {
+        let sender = self.senders.get(id)?;
+        sender.pending.get(sender.settled.checked_sub(1)?).copied()
+    }
+
+    fn pending_at(&self, slot: Slot) -> Option<(SenderId, CheckedTx)> {
+        let Entry { tx, sender, place, .. } = self.entries.get(slot)?;
+        matches!(place, Place::Pending(_)).then(|| (*sender, tx.clone()))
+    }
+
+    /// Drops executable transactions that have waited for too long, each with those of its sender after
+    /// it. No more at a time than are executed again at a time.
+    pub(super) fn drop_expired(&mut self, now_ms: u64) -> Result<(), Fault> {
+        let age_max_ms = self.config.age_max_ms;
+        for _ in 0..self.config.rebuild_slice.max(1) {
+            let Some(slot) = self.market.as_ref().and_then(crate::market::Market::oldest) else {
+                return Ok(());
+            };
+            let Some(Entry { sender, accepted_ms, .. }) = self.entries.get(slot) else { break };
+            if now_ms.saturating_sub(*accepted_ms) < age_max_ms {
+                return Ok(());
+            }
+            let id = *sender;
+            if !self.evict_last(id, &expired(age_max_ms), now_ms)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn evicted() -> Rejection {
+    let got = "evicted by transactions that offer more";
+    Rejection::new(Code::Evicted, "tip", got, "the transaction to be sent again with a higher tip")
+}
+
+fn expired(age_max_ms: u64) -> Rejection {
+    let got = format_args!("no place in a block within {age_max_ms} ms");
+    let expected = "the transaction to be sent again, with a higher tip";
+    Rejection::new(Code::Evicted, "tip", got, expected).with("ageMaxMs", age_max_ms)
+}
