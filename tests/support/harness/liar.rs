@@ -18,6 +18,7 @@ use consensus::{
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use types::block::{Block, Header, UncheckedBlock, merkle_root};
+use types::sign_bytes::Domain;
 use types::{Address, Amount, Hash, Params, Signature, SizeLimits};
 
 /// How often it looks for a block to make.
@@ -246,8 +247,8 @@ impl Liar {
             Ok(format!("{}/p2p/{id}", other.p2p_address(Network::Consensus)))
         });
         let config = Config {
-            chain_id,
-            genesis_hash: genesis,
+            // The tests that have a liar have no chain with v7.
+            domain: Domain { chain_id: chain_id.into(), genesis_hash: genesis, v7_from: None },
             moniker: "liar".to_owned(),
             directory: directory.to_owned(),
             network: consensus::Network::Peers {
