@@ -179,7 +179,7 @@ proptest! {
             let act = Act { kind: if matches!(act.kind, 0 | 1 | 19..=21) { 17 } else { act.kind }, ..act };
             if !act.ends_block() {
                 admit_v7(&world, &mut pending, &mut model, &mut waiting, act);
-            } else if act.twist % 4 == 0 {
+            } else if act.twist.is_multiple_of(4) {
                 waiting = commit_some(&mut world, &mut pending, waiting, act);
             } else {
                 for _ in 0..act.twist % 8 {
