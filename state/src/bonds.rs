@@ -2,7 +2,7 @@
 //! where a miner failed (docs/protocol.md sections 5.14 and 5.15).
 //!
 //! Only the miner itself adds to its bond, locks parts of it by claims and takes parts out, in its
-//! transactions. Everything else happens at the end of a block ([`end_block`]), so that what others do
+//! transactions. Everything else happens at the end of a block (`end_block`), so that what others do
 //! never makes a transaction of the miner invalid within the block.
 
 use types::{Address, Amount, Bond, BondChange, Event, Hash, Run};

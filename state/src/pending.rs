@@ -177,7 +177,7 @@ impl PendingState {
     /// the block that comes next.
     ///
     /// # Errors
-    /// As [`execute`].
+    /// [`TxError`]: the refusal, or a fault of the database.
     ///
     /// # Panics
     /// Never: no simulation outlives its call.
@@ -231,7 +231,7 @@ impl PendingState {
     /// nobody knows who that will be.
     ///
     /// # Errors
-    /// As [`execute`].
+    /// [`TxError`]: the refusal, or a fault of the database.
     pub fn simulate(
         &self,
         tx: &CheckedTx,
