@@ -15,8 +15,7 @@ from ombrachain import OmbraClient, Wallet
 from ombrachain.crypto import sha256_hex
 from ombrachain.tx import _sign_and_finalize
 
-url = os.environ.get("OMBRA_URL", "http://127.0.0.1:8777")
-client = OmbraClient(url)
+client = OmbraClient(url := os.environ.get("OMBRA_URL", "http://127.0.0.1:8777"))
 wallet = Wallet.from_mnemonic(os.environ["OMBRA_MNEMONIC"])
 
 
@@ -30,8 +29,7 @@ def request(prompt, max_fee):
     topic = sha256_hex(f"{address}|{now}|".encode())
     what = {"agentRunId": run, "conversationId": topic, "prompt": prompt, "toolsWhitelist": []}
     most = {"maxFee": str(int(max_fee)), "maxSteps": 20, "nonce": nonce, "timestamp": now}
-    guard = protection(url, max_fee)  # after all that is required
-    tx = {"type": "AGENT_REQUEST", "from": address, **what, **most, **guard}
+    tx = {"type": "AGENT_REQUEST", "from": address, **what, **most, **protection(url, max_fee)}
     client.chain.submit_tx(_sign_and_finalize(tx, wallet.private_key))
     return run
 
@@ -43,8 +41,7 @@ async def main(prompt, max_fee="100000"):
     await socket.subscribe({"channel": "agent", "address": wallet.address})
     # Each message, also that of a new connection, is a reason to look at the record.
     async for _ in socket.messages():
-        told = client.chain.search(run)["result"]
-        if not told:
+        if not (told := client.chain.search(run)["result"]):
             continue
         for step in client._request("GET", f"/api/agent/v6/run/{run}/steps")["steps"][steps:]:
             steps += 1
@@ -57,8 +54,6 @@ async def main(prompt, max_fee="100000"):
     await socket.close()
     print(told.get("finalAnswerInline", "(no answer in the record)"))
     print(told["minerReward"], "for the miner,", told["userRefund"], "back")
-    if "heldUntil" in told:
-        print("the miner's part is held until", time.ctime(told["heldUntil"] / 1000))
 
 
 asyncio.run(main(*sys.argv[1:3]))

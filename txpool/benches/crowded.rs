@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError};
-use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
+use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{BlockLimits, Config, Fault, Found, Pool, PoolEvent, Ports};
 use types::build::{Envelope, Unsigned};
 use types::tx::Transfer;
@@ -40,6 +40,21 @@ fn admit_error(error: TxError) -> AdmitError {
     }
 }
 
+impl PricedDraft for Draft {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+            Retracted::Yes => TakenBack::Yes,
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.draft.rules().price.map(|price| price.base_fee)
+    }
+}
+
 impl PendingLedger for Draft {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         self.draft.account(address).map_err(Fault::new)
@@ -55,19 +70,6 @@ impl PendingLedger for Draft {
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.draft.admit(tx).map_err(admit_error)
-    }
-
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
-            Retracted::Yes => TakenBack::Yes,
-            Retracted::After(hash) => TakenBack::After(hash),
-            Retracted::Spent(address) => TakenBack::Spent(address),
-            Retracted::Unknown => TakenBack::Unknown,
-        })
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        self.draft.rules().price.map(|price| price.base_fee)
     }
 
     fn advance(

@@ -41,11 +41,25 @@ pub enum TakenBack {
     Unknown,
 }
 
+/// What the pool needs of its draft where places in blocks have a price, from fork v7 on.
+pub trait PricedDraft {
+    /// Takes an admitted transaction back, the one of its sender with the highest nonce. What only reads
+    /// what it wrote is not found, and fails in the block or when the draft is built anew.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault>;
+
+    /// The base fee of the next block, in micro-OMBRA per KiB; none before fork v7. Where there is one,
+    /// tips decide who gets into the block and who may wait.
+    fn base_fee(&self) -> Option<u64>;
+}
+
 /// The ledger with everything pending applied to it: a draft over the latest committed state.
 ///
 /// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
-/// this trait may change the draft.
-pub trait PendingLedger: Send {
+/// this trait and of [`PricedDraft`] may change the draft.
+pub trait PendingLedger: PricedDraft + Send {
     /// The account after everything admitted so far. An unknown account is a zero account.
     ///
     /// # Errors
@@ -64,17 +78,6 @@ pub trait PendingLedger: Send {
     /// # Errors
     /// [`AdmitError::Rejected`] by the first rule that fails, or [`AdmitError::Fault`].
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError>;
-
-    /// Takes an admitted transaction back, the one of its sender with the highest nonce. What only reads
-    /// what it wrote is not found, and fails in the block or when the draft is built anew.
-    ///
-    /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault>;
-
-    /// The base fee of the next block, in micro-OMBRA per KiB; none before fork v7. Where there is one,
-    /// tips decide who gets into the block and who may wait.
-    fn base_fee(&self) -> Option<u64>;
 
     /// The base is now the newly committed state. The block's transactions were all admitted, what
     /// else was admitted stays, and the block did nothing beyond its transactions to what that is

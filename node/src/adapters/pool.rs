@@ -11,7 +11,7 @@ use rpc::ports::{
 use serde_json::value::RawValue;
 use state::{PendingState, Retracted, SharedPending, StorageError, TxError, tables, view};
 use store::Snapshot;
-use txpool::ports::{AdmitError, Extent, PendingLedger, TakenBack};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, SizeLimits, Transaction};
@@ -89,6 +89,21 @@ fn admit_error(error: TxError) -> AdmitError {
     }
 }
 
+impl PricedDraft for PoolLedger {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
+        Ok(match self.0.state.lock().retract(tx).map_err(PoolFault::new)? {
+            Retracted::Yes => TakenBack::Yes,
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.0.state.lock().rules().price.map(|price| price.base_fee)
+    }
+}
+
 impl PendingLedger for PoolLedger {
     fn account(&self, address: Address) -> Result<Account, PoolFault> {
         self.0.state.lock().account(address).map_err(PoolFault::new)
@@ -105,19 +120,6 @@ impl PendingLedger for PoolLedger {
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.0.state.lock().admit(tx).map_err(admit_error)
-    }
-
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, PoolFault> {
-        Ok(match self.0.state.lock().retract(tx).map_err(PoolFault::new)? {
-            Retracted::Yes => TakenBack::Yes,
-            Retracted::After(hash) => TakenBack::After(hash),
-            Retracted::Spent(address) => TakenBack::Spent(address),
-            Retracted::Unknown => TakenBack::Unknown,
-        })
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        self.0.state.lock().rules().price.map(|price| price.base_fee)
     }
 
     fn advance(

@@ -292,9 +292,10 @@ fn names<T: DeserializeOwned + std::fmt::Debug>() -> BTreeSet<String> {
     quoted.map(str::to_owned).collect()
 }
 
-/// What is signed for no run. `operate::sweep` kills a miner around a sweep; a filler comes only after
-/// a claim that was lost in a block, where the torture of the crate `miner` kills it.
-const OF_NO_RUN: [&str; 2] = ["filler", "sweep"];
+/// What is signed for no run of the table. `operate::sweep` kills a miner around a sweep; a filler comes
+/// only after a claim that was lost in a block, and a bond only on chains with fork v7: around these the
+/// tests of the crate `miner` kill it.
+const ELSEWHERE: [&str; 3] = ["filler", "sweep", "bond"];
 
 #[test]
 fn the_table_has_every_state_that_the_journal_knows() {
@@ -306,7 +307,7 @@ fn the_table_has_every_state_that_the_journal_knows() {
         ("signed", names::<Purpose>()),
     ] {
         let missing: Vec<_> =
-            names.difference(&words).filter(|name| !OF_NO_RUN.contains(&name.as_str())).collect();
+            names.difference(&words).filter(|name| !ELSEWHERE.contains(&name.as_str())).collect();
         assert!(missing.is_empty(), "no miner is killed in these {what}: {missing:?}");
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
+use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{Fault, PoolEvent, Ports};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
 
@@ -14,6 +14,17 @@ use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
 struct Nonces {
     next: HashMap<Address, u64>,
     base_fee: Option<u64>,
+}
+
+impl PricedDraft for Nonces {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        self.next.insert(tx.from(), tx.nonce());
+        Ok(TakenBack::Yes)
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.base_fee
+    }
 }
 
 impl PendingLedger for Nonces {
@@ -29,15 +40,6 @@ impl PendingLedger for Nonces {
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.next.insert(tx.from(), tx.nonce() + 1);
         Ok(())
-    }
-
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        self.next.insert(tx.from(), tx.nonce());
-        Ok(TakenBack::Yes)
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        self.base_fee
     }
 
     fn advance(

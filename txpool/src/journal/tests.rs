@@ -11,11 +11,21 @@ use types::{
     Transaction,
 };
 
-use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, TakenBack};
+use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
 use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
 
 /// Takes everything.
 struct Anything;
+
+impl PricedDraft for Anything {
+    fn take_back(&mut self, _: &CheckedTx) -> Result<TakenBack, Fault> {
+        Ok(TakenBack::Yes)
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        None
+    }
+}
 
 impl PendingLedger for Anything {
     fn account(&self, _: Address) -> Result<Account, Fault> {
@@ -28,14 +38,6 @@ impl PendingLedger for Anything {
 
     fn admit(&mut self, _: &CheckedTx) -> Result<(), AdmitError> {
         Ok(())
-    }
-
-    fn take_back(&mut self, _: &CheckedTx) -> Result<TakenBack, Fault> {
-        Ok(TakenBack::Yes)
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        None
     }
 
     fn advance(

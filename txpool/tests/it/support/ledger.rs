@@ -11,7 +11,7 @@ use state::{
     Retracted, TxError, view,
 };
 use txpool::Fault;
-use txpool::ports::{AdmitError, Chain, Extent, PendingLedger, TakenBack};
+use txpool::ports::{AdmitError, Chain, Extent, PendingLedger, PricedDraft, TakenBack};
 use types::{
     Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Params, SetMember,
 };
@@ -218,6 +218,25 @@ fn admit_error(error: TxError) -> AdmitError {
     }
 }
 
+impl PricedDraft for TestDraft {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        self.fail_if_broken()?;
+        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+            Retracted::Yes => {
+                self.admitted.retain(|other| other != tx);
+                TakenBack::Yes
+            }
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.draft.rules().price.map(|price| price.base_fee)
+    }
+}
+
 impl PendingLedger for TestDraft {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         self.fail_if_broken()?;
@@ -239,23 +258,6 @@ impl PendingLedger for TestDraft {
         self.draft.admit(tx).map_err(admit_error)?;
         self.admitted.push(tx.clone());
         Ok(())
-    }
-
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        self.fail_if_broken()?;
-        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
-            Retracted::Yes => {
-                self.admitted.retain(|other| other != tx);
-                TakenBack::Yes
-            }
-            Retracted::After(hash) => TakenBack::After(hash),
-            Retracted::Spent(address) => TakenBack::Spent(address),
-            Retracted::Unknown => TakenBack::Unknown,
-        })
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        self.draft.rules().price.map(|price| price.base_fee)
     }
 
     fn advance(
