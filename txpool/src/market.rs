@@ -32,6 +32,12 @@ pub(crate) fn rate(tx: &CheckedTx) -> Rate {
     rate.and_then(|rate| u64::try_from(rate).ok()).unwrap_or(u64::MAX)
 }
 
+/// The least that a newcomer must be worth to take the place of what is worth `lowest`: an eighth more.
+/// Otherwise one could outbid others by a micro again and again.
+pub(crate) fn price_over(lowest: Rate) -> Rate {
+    lowest.saturating_add(lowest.div_ceil(8).max(1))
+}
+
 /// Whether a tenth of the pool and of each block is kept for such transactions: a miner gets no tip for
 /// the work that it has done.
 pub(crate) fn is_favoured(tx: &CheckedTx) -> bool {
@@ -146,17 +152,6 @@ impl Line {
     fn lowest_before(&self, place: usize) -> Rate {
         let before = self.offers.iter().take(place).map(|offer| offer.rate);
         before.min().unwrap_or(Rate::MAX)
-    }
-
-    /// What the last ones have that are worth less than `rate`.
-    fn below(&self, rate: Rate) -> Volume {
-        let first = self.offers.iter().position(|offer| offer.rate < rate);
-        let mut below = Volume::default();
-        for offer in first.map(|first| self.offers.range(first..)).into_iter().flatten() {
-            below.count = below.count.saturating_add(1);
-            below.bytes = below.bytes.saturating_add(offer.bytes);
-        }
-        below
     }
 }
 
@@ -287,39 +282,44 @@ impl Market {
         first(&self.tails).into_iter().chain(spared).min().map(|(rate, _, id)| (rate, id))
     }
 
-    /// Whether at least so much is worth less than `rate`; no more than `most` senders are looked at.
-    pub(crate) fn has_below(
+    /// Whether so much can be freed for a newcomer of this worth by evicting at most `most` transactions,
+    /// in the order in which [`Market::lowest`] names them.
+    pub(crate) fn can_free(
         &self,
-        rate: Rate,
+        worth: Rate,
         wanted: Volume,
         with_spared: bool,
         most: usize,
     ) -> bool {
-        let mut found = Volume::default();
         let spared = if with_spared { Some(&self.spared_tails) } else { None };
         let tails = [Some(&self.tails), spared].into_iter().flatten();
-        for (_, _, id) in
-            tails.flat_map(|tails| tails.range(..(rate, Reverse(u64::MAX), 0)).take(most))
-        {
-            let Some(line) = self.lines.get(id) else { continue };
-            let is_enough =
-                |found: &Volume| found.count >= wanted.count && found.bytes >= wanted.bytes;
-            let last = line.offers.back().map_or(0, |last| last.bytes);
-            let with_last = Volume {
-                count: found.count.saturating_add(1),
-                bytes: found.bytes.saturating_add(last),
-            };
-            if is_enough(&with_last) {
+        let tails = tails.flat_map(|tails| tails.iter().take(most));
+        let count = |id| self.lines.get(id).map_or(0, |line| line.offers.len());
+        // How many the sender has left goes with it.
+        let mut next: BinaryHeap<_> =
+            tails.map(|(rate, arrival, id)| Reverse((*rate, *arrival, *id, count(id)))).collect();
+        let mut freed = Volume::default();
+        for _ in 0..most {
+            if freed.count >= wanted.count && freed.bytes >= wanted.bytes {
                 return true;
             }
-            let below = line.below(rate);
-            found.count = found.count.saturating_add(below.count);
-            found.bytes = found.bytes.saturating_add(below.bytes);
-            if is_enough(&found) {
-                return true;
+            let Some(Reverse((lowest, _, id, left))) = next.pop() else { return false };
+            if worth < price_over(lowest) {
+                return false;
+            }
+            let Some(line) = self.lines.get(&id) else { continue };
+            let left = left.saturating_sub(1);
+            freed.count = freed.count.saturating_add(1);
+            freed.bytes =
+                freed.bytes.saturating_add(line.offers.get(left).map_or(0, |offer| offer.bytes));
+            let Some(last) = left.checked_sub(1).and_then(|place| line.offers.get(place)) else {
+                continue;
+            };
+            if with_spared || left > line.lead {
+                next.push(Reverse((line.lowest_before(left), Reverse(last.arrival), id, left)));
             }
         }
-        false
+        freed.count >= wanted.count && freed.bytes >= wanted.bytes
     }
 
     /// The executable transaction that was accepted first.

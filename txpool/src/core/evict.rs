@@ -13,16 +13,18 @@ use types::{CheckedTx, Code, Rejection};
 use super::Core;
 use crate::entries::{Entry, Place};
 use crate::error::Fault;
-use crate::market::rate;
+use crate::market::{price_over, rate};
 use crate::ports::{AdmitError, TakenBack};
 use crate::senders::SenderId;
 use crate::slab::Slot;
 use crate::tally::Volume;
 
-/// How much one newcomer may evict, and how many senders are looked at for it.
-const VICTIMS_MAX: usize = 512;
-/// How many transactions go because one does.
-const DEPENDENTS_MAX: usize = 128;
+/// How many transactions make room for one newcomer. All of this happens under the pool's lock, and a
+/// newcomer need not get into a block, so it costs its sender nothing.
+const VICTIMS_MAX: usize = 64;
+/// How often the draft is asked for one newcomer to do without a transaction: those that make room, and
+/// those that go because they build on them.
+const TAKEN_BACK_MAX: usize = 128;
 /// How many senders are passed over because something else builds on what they have.
 const PASSED_MAX: usize = 16;
 
@@ -38,12 +40,12 @@ impl Core {
             count: lack.count.saturating_sub(queued.count),
             bytes: lack.bytes.saturating_sub(queued.bytes),
         };
-        market.has_below(worth, wanted, self.is_tenth_full(tx), VICTIMS_MAX)
+        market.can_free(worth, wanted, self.is_tenth_full(tx), VICTIMS_MAX)
     }
 
     /// Evicts what is worth the least until the transaction fits.
     pub(super) fn outbid(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
-        let mut passed = BTreeSet::new();
+        let (mut passed, mut budget) = (BTreeSet::new(), TAKEN_BACK_MAX);
         for _ in 0..VICTIMS_MAX {
             if self.lack(tx) == Volume::default() {
                 return Ok(());
@@ -53,13 +55,13 @@ impl Core {
             let id = self.senders.find(tx.from()).map(|(id, _)| id);
             let worth = market.worth(id, rate(tx));
             let Some((lowest, id)) = market.lowest(with_spared, &passed) else { break };
-            if lowest >= worth {
+            if worth < price_over(lowest) {
                 break;
             }
-            if !self.evict_last(id, &evicted(), now_ms)? {
+            if !self.evict_last(id, &evicted(), &mut budget, now_ms)? {
                 passed.insert(id);
             }
-            if passed.len() > PASSED_MAX {
+            if passed.len() > PASSED_MAX || budget == 0 {
                 break;
             }
         }
@@ -67,12 +69,18 @@ impl Core {
     }
 
     /// Drops the sender's last executable transaction, and before it what builds on it. False if that
-    /// cannot be done before the next block.
-    fn evict_last(&mut self, id: SenderId, reason: &Rejection, now_ms: u64) -> Result<bool, Fault> {
+    /// cannot be done before the next block, or not within the `budget`.
+    fn evict_last(
+        &mut self,
+        id: SenderId,
+        reason: &Rejection,
+        budget: &mut usize,
+        now_ms: u64,
+    ) -> Result<bool, Fault> {
         let Some(slot) = self.last_pending(id) else { return Ok(false) };
         let mut goals = vec![slot];
         let mut lost = None;
-        for _ in 0..DEPENDENTS_MAX {
+        while let Some(left) = budget.checked_sub(1) {
             let Some(goal) = goals.last().copied() else { return Ok(true) };
             let Some((id, _)) = self.pending_at(goal) else {
                 goals.pop();
@@ -80,6 +88,7 @@ impl Core {
             };
             let Some(last) = self.last_pending(id) else { break };
             let Some((_, tx)) = self.pending_at(last) else { break };
+            *budget = left;
             match self.take_back(id, &tx)? {
                 TakenBack::Yes => {
                     let reason = match lost {
@@ -102,8 +111,9 @@ impl Core {
                 TakenBack::Unknown => break,
             }
         }
-        let is_done = goals.first().is_none_or(|goal| self.pending_at(*goal).is_none());
-        self.wants_rebuild |= !is_done;
+        let is_done = self.pending_at(slot).is_none();
+        // What stays because the budget was spent can go for the next newcomer.
+        self.wants_rebuild |= !is_done && *budget > 0;
         Ok(is_done)
     }
 
@@ -149,7 +159,8 @@ impl Core {
     /// it. No more at a time than are executed again at a time.
     pub(super) fn drop_expired(&mut self, now_ms: u64) -> Result<(), Fault> {
         let age_max_ms = self.config.age_max_ms;
-        for _ in 0..self.config.rebuild_slice.max(1) {
+        let mut budget = self.config.rebuild_slice.max(1);
+        while budget > 0 {
             let Some(slot) = self.market.as_ref().and_then(crate::market::Market::oldest) else {
                 return Ok(());
             };
@@ -158,7 +169,7 @@ impl Core {
                 return Ok(());
             }
             let id = *sender;
-            if !self.evict_last(id, &expired(age_max_ms), now_ms)? {
+            if !self.evict_last(id, &expired(age_max_ms), &mut budget, now_ms)? {
                 return Ok(());
             }
         }

@@ -62,6 +62,14 @@ fn who_offers_no_more_than_the_least_is_refused() {
 }
 
 #[test]
+fn who_offers_less_than_an_eighth_more_is_refused() {
+    let (world, [a, b]) = of_count(1);
+    world.pending(&[&a.at(0).tip(1_000).transfer(&b, 1)]);
+    assert_eq!(Code::PoolFull, world.refusal(&b.at(0).tip(1_110).transfer(&a, 1)));
+    world.pending(&[&b.at(0).tip(1_130).transfer(&a, 1)]);
+}
+
+#[test]
 fn before_v7_a_tip_evicts_nobody() {
     let config = Config { count_max: 1, ..Config::default() };
     let [a, b] = [1, 2].map(Wallet::new);
@@ -148,6 +156,37 @@ fn a_large_newcomer_makes_as_much_room_as_it_needs_or_none() {
     world.pending(&[&large]);
     assert!(world.pool.status().total.total().bytes <= bytes + 2);
     assert!(world.is_pending(&small[0]) && !world.is_pending(&small[3]));
+}
+
+#[test]
+fn who_needs_the_room_of_more_than_64_evicts_nobody() {
+    let (a, b, c) = (Wallet::new(1), Wallet::new(2), Wallet::new(3));
+    let of = |wallet: &Wallet, nonces| {
+        let each = |nonce| wallet.at(nonce).tip(1).transfer(&a, 1);
+        (0..nonces).map(each).collect::<Vec<_>>()
+    };
+    let small = [of(&b, 40), of(&c, 40)].concat();
+    let size = u32::try_from(small[0].encoded_bytes()).unwrap();
+    let bytes = small.iter().map(|tx| tx.encoded_bytes()).sum::<usize>();
+    for (count, expected) in [(66, Some(Code::PoolFull)), (40, None)] {
+        // Base64 makes four bytes of three.
+        let length = count * size * 3 / 4;
+        let blob = a.at(0).tip(10_000).blob("x", length.into());
+        let large = a.at(1).tip(100_000).chunk("x", 0, length.into());
+        let bytes_max = (bytes + blob.encoded_bytes()) * 10 / 9 + 1;
+        let config = Config { bytes_max, ..Config::default() };
+        let money = [(&a, 1_000_000), (&b, 1_000_000), (&c, 1_000_000)];
+        let world = World::v7_from(0, config, &money);
+        world.pending(&small.iter().collect::<Vec<_>>());
+        world.pending(&[&blob]);
+        let before = world.pool.status();
+        if let Some(code) = expected {
+            assert_eq!(code, world.refusal(&large));
+            assert_eq!(before, world.pool.status());
+        } else {
+            world.pending(&[&large]);
+        }
+    }
 }
 
 #[test]
@@ -495,7 +534,10 @@ impl Trial {
             let content = pool.content_from(wallet.address());
             assert!(content.pending.len() + content.queued.len() <= SENDER_MAX);
             let committed = self.world.chain.account(wallet.address()).nonce;
-            let nonces: Vec<u64> = content.pending.iter().map(|tx| tx.nonce()).collect();
+            // What a block has made stale goes when its turn to be executed again comes.
+            let (stale, nonces): (Vec<u64>, Vec<u64>) =
+                content.pending.iter().map(|tx| tx.nonce()).partition(|nonce| *nonce < committed);
+            assert!(stale.is_empty() || pool.has_unsettled(), "{stale:?}");
             let first = nonces.first().copied().unwrap_or(committed);
             assert_eq!((first..).take(nonces.len()).collect::<Vec<_>>(), nonces);
             queued += content.queued.len();
@@ -536,4 +578,41 @@ proptest! {
             trial.check();
         }
     }
+}
+
+#[test]
+fn what_a_block_has_made_stale_goes_when_its_turn_comes_and_what_follows_stays() {
+    use What::{Claim, Large, Request, Transfer};
+    let submit = |wallet, offset, tip, what| Action::Submit { wallet, offset, tip, what };
+    let actions = [
+        submit(1, 0, 7, Request),
+        submit(0, 0, 0, Transfer { to: 0, amount: 1 }),
+        submit(0, 0, 0, Request),
+        submit(1, 0, 6, Claim(0)),
+        submit(2, 0, 1, Transfer { to: 0, amount: 1 }),
+        submit(0, 0, 0, Request),
+        submit(2, 1, 1, Claim(0)),
+        submit(2, 0, 1, Large(1)),
+        submit(2, 0, 0, Transfer { to: 4, amount: 1_105 }),
+        submit(4, 0, 1, Transfer { to: 0, amount: 1 }),
+        submit(1, 0, 2, Transfer { to: 0, amount: 1 }),
+        Action::Block { count: 7, is_foreign: true },
+    ];
+    let mut trial = Trial::new();
+    for action in &actions {
+        trial.act(action);
+        trial.check();
+    }
+    let nonces = |trial: &Trial| {
+        let content = trial.world.pool.content_from(trial.wallets[0].address());
+        content.pending.iter().map(|tx| tx.nonce()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [0, 2],
+        nonces(&trial)[..],
+        "a block had another one with nonce 0, and the one with 1"
+    );
+    while trial.world.pool.settle(trial.now_ms).unwrap() {}
+    trial.check();
+    assert_eq!([2], nonces(&trial)[..]);
 }
