@@ -160,7 +160,9 @@ impl Trial {
     }
 }
 
-/// With what miner and requester have at stake. Without a wallet the bond stands against nothing.
+/// Adds what the policy needs to know of a run that asks for a bond: the miner's own bond and the
+/// requester's refusals. Without a wallet nothing is known of the miner's bond, so no run is declined for
+/// it.
 async fn staked(
     node: &impl Ledger,
     wallet: Option<&Address>,

@@ -53,8 +53,8 @@ impl ProtectionArgs {
         }
     }
 
-    /// The same for a run that goes on with another one: who may work on it, and how, unless the
-    /// command line says it.
+    /// The same for a run that continues an earlier one: `miners` and `maxTokensPerStep` of that run hold
+    /// unless the command line names others.
     pub(in crate::cli::client) fn after(mut self, before: Option<&RunProtection>) -> Self {
         if let Some(before) = before {
             if self.miners.is_empty() {
