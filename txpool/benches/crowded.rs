@@ -11,14 +11,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError};
-use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
-use txpool::{BlockLimits, Config, Fault, Found, Pool, PoolEvent, Ports};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::{BlockLimits, Config, Fault, Found, Pool, Ports};
 use types::build::{Envelope, Unsigned};
 use types::tx::Transfer;
 use types::{
     Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember,
     SizeLimits, Transaction,
 };
+
+#[path = "ledger/nothing.rs"]
+mod nothing;
+
+use nothing::Nothing;
 
 /// Transactions without a tip, each of a sender of its own: as many as a pool of this size takes.
 const CROWD: u32 = 100_000;
@@ -83,20 +88,6 @@ impl PendingLedger for Draft {
     fn reset(&mut self) -> Result<(), Fault> {
         self.draft.reset(self.chain.base()).map(drop).map_err(Fault::new)
     }
-}
-
-struct Nothing;
-
-impl Chain for Nothing {
-    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
-        Ok(false)
-    }
-}
-
-impl EventSink for Nothing {
-    fn executable(&self) {}
-
-    fn publish(&self, _: Vec<PoolEvent>) {}
 }
 
 fn key(number: u32) -> Keypair {

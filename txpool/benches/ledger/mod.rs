@@ -5,9 +5,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use txpool::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
-use txpool::{Fault, PoolEvent, Ports};
-use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::{Fault, Ports};
+use types::{Account, Address, Amount, BondChange, CheckedTx};
+
+mod nothing;
+
+use nothing::Nothing;
 
 /// Counts nonces and nothing else.
 #[derive(Default)]
@@ -53,20 +57,6 @@ impl PendingLedger for Nonces {
     fn reset(&mut self) -> Result<(), Fault> {
         Ok(())
     }
-}
-
-struct Nothing;
-
-impl Chain for Nothing {
-    fn is_included(&self, _: Hash) -> Result<bool, Fault> {
-        Ok(false)
-    }
-}
-
-impl EventSink for Nothing {
-    fn executable(&self) {}
-
-    fn publish(&self, _: Vec<PoolEvent>) {}
 }
 
 /// What a pool needs, without a chain; from v7 on with a base fee.
