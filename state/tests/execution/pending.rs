@@ -193,6 +193,22 @@ proptest! {
 
 const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
 
+/// What an act sends next.
+struct Chosen {
+    sender: Who,
+    nonce: u64,
+    body: Body,
+    tx: CheckedTx,
+}
+
+fn choose(world: &World, pending: &PendingState, model: &Model, act: Act) -> Chosen {
+    let sender = act.sender(model);
+    let nonce = pending.account(sender.address()).unwrap().nonce;
+    let body = act.body(model, sender, nonce);
+    let tx = world.tx(sender, nonce, &body).unwrap();
+    Chosen { sender, nonce, body, tx }
+}
+
 /// The model only chooses what is sensible; it does not know the fees of v7.
 fn admit_v7(
     world: &World,
@@ -201,10 +217,7 @@ fn admit_v7(
     waiting: &mut Vec<CheckedTx>,
     act: Act,
 ) {
-    let sender = act.sender(model);
-    let nonce = pending.account(sender.address()).unwrap().nonce;
-    let body = act.body(model, sender, nonce);
-    let tx = world.tx(sender, nonce, &body).unwrap();
+    let Chosen { sender, nonce, body, tx } = choose(world, pending, model, act);
     if pending.admit(&tx).is_ok() {
         let place = Place { payload: tx.payload().len(), bid: &Bid::default() };
         model.send(sender.address(), nonce, &body, tx.hash(), &place);
@@ -314,10 +327,7 @@ fn admit(
     waiting: &mut Vec<CheckedTx>,
     act: Act,
 ) {
-    let sender = act.sender(model);
-    let nonce = pending.account(sender.address()).unwrap().nonce;
-    let body = act.body(model, sender, nonce);
-    let tx = world.tx(sender, nonce, &body).unwrap();
+    let Chosen { sender, nonce, body, tx } = choose(world, pending, model, act);
     // The pool takes it before it knows the hash of what waits; it is not in any block then.
     if model.has_wrong_bytes(&body) {
         return;
