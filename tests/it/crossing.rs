@@ -117,7 +117,6 @@ fn moves_by_file(net: &mut Net) -> anyhow::Result<()> {
 #[test]
 fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
     let mut net = net_with(None, 3)?;
-    let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
     let height = vote_for_v7(&net)?;
     // One that has not the blocks with the votes comes to the same.
     begins_with_snapshot(&mut net.members[EARLY])?;
@@ -125,6 +124,8 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
         Ok((forks(&net.members[EARLY])? == forks(&net.members[0])?).then_some(()))
     })?;
     ensure!(net.members[0].height()? + 40 < height, "this machine is too busy");
+    let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
+    load.confirms(5)?;
     // One is restarted before the fork, and one is not there when it comes.
     for goal in (0..height - 25).step_by(10) {
         net.members[0].reaches(goal)?;
