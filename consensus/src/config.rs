@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use types::Keypair;
-use types::sign_bytes::Domain;
+use types::sign_bytes::SharedDomain;
 
 /// How consensus runs on this node.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The chain: part of everything that is signed, and of the network protocol's name.
-    pub domain: Domain,
+    /// The chain: part of everything that is signed, and of the network protocol's name. Whoever started
+    /// consensus tells it the height of fork v7 when that is fixed.
+    pub domain: SharedDomain,
     /// Name of this node in metrics and logs; must differ between nodes of one process.
     pub moniker: String,
     /// Where the engine's log and the record of signed votes are kept. Must never be copied to

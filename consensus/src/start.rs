@@ -155,7 +155,8 @@ async fn launch(
     let signer = match validator {
         None => None,
         Some(keypair) => {
-            let guard = Guard::open(&config.directory, &config.domain, &keypair.public_key())?;
+            let guard =
+                Guard::open(&config.directory, &config.domain.now(), &keypair.public_key())?;
             Some(Signer::new(config.domain.clone(), keypair, guard, counters.clone()))
         }
     };

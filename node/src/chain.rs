@@ -8,10 +8,10 @@ use parking_lot::{Mutex, RwLock};
 use state::Changes;
 use state::block::Executed;
 use state::table::Table;
-use state::{StorageError, sweep, tables, validators};
+use state::{StorageError, rules, sweep, tables, validators};
 use store::offers::Shelf;
 use store::{CommitBlock, ForkCount, GenesisState, Store, Tip};
-use types::sign_bytes::Domain;
+use types::sign_bytes::{Domain, SharedDomain};
 use types::{CommittedBlock, Hash, Params, SetMember, ValidatorSets};
 
 use crate::clock::now_ms;
@@ -35,6 +35,9 @@ pub(crate) struct ChainSpec {
     pub(crate) genesis_time: u64,
     /// The first validators, and the only ones of a chain that cannot change them.
     pub(crate) validators: consensus::ValidatorSet,
+    /// What separates the signatures of this chain's validators from those of others'. It learns the
+    /// height of v7 when votes fix it.
+    pub(crate) domain: SharedDomain,
 }
 
 /// Who decides the blocks that come next.
@@ -51,13 +54,9 @@ impl ChainSpec {
         &self.rules.params
     }
 
-    /// What separates the signatures of this chain's validators from those of others'.
-    pub(crate) fn domain(&self) -> Domain {
-        Domain {
-            chain_id: self.rules.chain_id.as_str().into(),
-            genesis_hash: self.genesis_hash,
-            v7_from: self.rules.forks.v7,
-        }
+    /// [`ChainSpec::domain`] with what is known now.
+    pub(crate) fn domain_now(&self) -> Domain {
+        self.domain.now()
     }
 }
 
@@ -90,7 +89,7 @@ impl Chain {
         store.count_forks(&spec.rules)?;
         let next_deadline = sweep::next_deadline(&*store.latest())?;
         let validators = next_validators(&store, &spec)?;
-        Ok(Self {
+        let chain = Self {
             store,
             spec,
             tip: RwLock::new((tip, TipAge::new(tip.timestamp, now_ms()))),
@@ -100,7 +99,32 @@ impl Chain {
             validators: RwLock::new(validators),
             shelf: None,
             pinner: None,
-        })
+        };
+        chain.learn_v7()?;
+        Ok(chain)
+    }
+
+    /// Learns the height of v7 once genesis, votes or the state have fixed it. Whoever signs or checks
+    /// signatures knows it from then on; what was executed without it is executed again.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails, or contradicts what it said before.
+    pub(crate) fn learn_v7(&self) -> Result<(), StorageError> {
+        const OTHER: StorageError =
+            StorageError::Inconsistent { what: "the height of fork v7 is another one than before" };
+        let domain = &self.spec.domain;
+        if domain.v7_from().is_some() {
+            return Ok(());
+        }
+        let Some(height) = rules::v7_from(&self.spec.rules, &*self.store.latest())? else {
+            return Ok(());
+        };
+        if domain.fix_v7(height) != height {
+            return Err(OTHER);
+        }
+        self.open.lock().clear();
+        tracing::info!(height, "the validators have fixed the fork v7, which this program knows");
+        Ok(())
     }
 
     /// Offers snapshots of the state from now on; they are made of the heights that `pinner` picks,
@@ -164,6 +188,7 @@ impl Chain {
     /// # Errors
     /// [`Fault`] if the store fails.
     pub(crate) fn settle(&self) -> Result<(), Fault> {
+        self.learn_v7()?;
         let deadline = sweep::next_deadline(&*self.store.latest())?;
         *self.validators.write() = next_validators(&self.store, &self.spec)?;
         self.recent.lock().clear();
@@ -204,6 +229,7 @@ impl Chain {
             .unwrap_or_default();
         let input = CommitBlock { block, changes, events, missed: &missed };
         let tip = self.store.commit_block(&input, certificate)?;
+        self.learn_v7()?;
         if let Some(pinner) = &self.pinner {
             pinner.committed(tip.height);
         }

@@ -132,7 +132,7 @@ pub(crate) fn settings(
         timeout_step_ms,
     } = config.consensus;
     consensus::Config {
-        domain: spec.domain(),
+        domain: spec.domain.clone(),
         moniker: "ombra".to_owned(),
         directory: home.consensus(),
         network,

@@ -6,7 +6,7 @@ mod earlier;
 use std::sync::Arc;
 use std::time::Duration;
 
-use state::forks::FixedFork;
+use state::forks::{FixedFork, Tally};
 use store::ForkCount;
 use tokio_util::sync::CancellationToken;
 use types::Keypair;
@@ -87,7 +87,7 @@ pub(crate) fn readiness(count: &ForkCount, tip: u64) -> (bool, String) {
             height.saturating_sub(tip),
             env!("CARGO_PKG_VERSION"),
         ),
-        None => "no fork is fixed that this program does not know".to_owned(),
+        None => known(tally, tip),
     };
     match missing {
         None => (true, said),
@@ -101,12 +101,26 @@ pub(crate) fn readiness(count: &ForkCount, tip: u64) -> (bool, String) {
     }
 }
 
+/// What is said of the fork whose height was fixed for the latest block.
+fn known(tally: &Tally, tip: u64) -> String {
+    let Some((fork, FixedFork { height, .. })) =
+        tally.fixed().iter().max_by_key(|(_, fixed)| fixed.height)
+    else {
+        return "no fork is fixed that this program does not know".to_owned();
+    };
+    match height.checked_sub(tip).filter(|left| *left > 0) {
+        Some(left) => {
+            format!("{fork} begins with block {height}, {left} from now; this program knows it")
+        }
+        None => format!("{fork} holds since block {height}; this program knows it"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! What is said of forks, and how a node ends before one.
 
     use state::StorageError;
-    use state::forks::Tally;
 
     use super::*;
     use crate::supervisor::ShutdownReason;
@@ -118,6 +132,24 @@ mod tests {
         assert!(ok, "{said}");
         let (ok, said) = readiness(&count(Some(3..=20)), 40);
         assert!(!ok && said.contains("the blocks 3 to 20"), "{said}");
+    }
+
+    #[test]
+    fn a_fixed_fork_is_told_whether_the_program_knows_it_or_not() {
+        let said = |fork: &str, tip| {
+            let mut tally = Tally::default();
+            tally.fix(fork, FixedFork { height: 50, since: 3 });
+            readiness(&ForkCount { tally, missing: None }, tip)
+        };
+        for (fork, tip, expected) in [
+            ("v7", 7, "v7 begins with block 50, 43 from now; this program knows it"),
+            ("v7", 49, "v7 begins with block 50, 1 from now; this program knows it"),
+            ("v7", 50, "v7 holds since block 50; this program knows it"),
+        ] {
+            assert_eq!(said(fork, tip), (true, expected.to_owned()));
+        }
+        let (ok, unknown) = said("v8", 7);
+        assert!(ok && unknown.contains("does not know it and stops before it"), "{unknown}");
     }
 
     #[test]

@@ -108,6 +108,23 @@ pub enum StorageError {
         /// Its first block.
         height: u64,
     },
+    /// The validators have decided the next block by the rules of fork v7, and the votes that fixed its
+    /// height stand in blocks before the snapshot with which this database began. No fault of anybody:
+    /// once those votes are counted, it goes on.
+    #[error(
+        "block {height} belongs to the fork v7, and the votes for it in the blocks before the snapshot \
+         are not counted yet"
+    )]
+    UncountedFork {
+        /// The block.
+        height: u64,
+    },
+    /// A block was executed by the rules of before fork v7, whose height was counted since.
+    #[error("block {height} was executed by the rules of before the fork v7, to which it belongs")]
+    FormerRules {
+        /// The block.
+        height: u64,
+    },
     /// A block does not follow the tip.
     #[error("a block of height {found} was to be committed, the next height is {expected}")]
     Height {
@@ -139,6 +156,12 @@ impl StorageError {
     #[must_use]
     pub const fn is_unknown_fork(&self) -> bool {
         matches!(self, Self::UnknownFork { .. })
+    }
+
+    /// Whether the next block has to wait until votes in earlier blocks are counted.
+    #[must_use]
+    pub const fn is_uncounted_fork(&self) -> bool {
+        matches!(self, Self::UncountedFork { .. })
     }
 }
 

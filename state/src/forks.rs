@@ -28,7 +28,7 @@ use crate::validators;
 pub const COUNTED: [&str; 1] = ["v7"];
 
 /// The forks whose rules this program has.
-const KNOWN: [&str; 0] = [];
+const KNOWN: [&str; 1] = [crate::rules::V7];
 
 /// Whether this program has the rules of a fork.
 #[must_use]
@@ -122,6 +122,11 @@ impl Tally {
         &self.fixed
     }
 
+    /// Takes over a height that is fixed elsewhere; one that is there stays.
+    pub fn fix(&mut self, fork: &str, fixed: FixedFork) {
+        self.fixed.entry(fork.to_owned()).or_insert(fixed);
+    }
+
     /// The first fork that is fixed and that this program does not know.
     #[must_use]
     pub fn unknown(&self) -> Option<(&str, FixedFork)> {
@@ -187,7 +192,7 @@ impl Tally {
         }
         self.votes.extend(cast);
         self.votes.retain(|voter, vote| powers.contains_key(voter) && is_fresh(vote, block.height));
-        self.fix(block, powers);
+        self.fix_voted(block, powers);
     }
 
     /// The vote as it is kept, if it counts.
@@ -198,7 +203,7 @@ impl Tally {
     }
 
     /// Fixes the heights that have their votes.
-    fn fix(&mut self, block: &VotingBlock<'_>, powers: &BTreeMap<Address, u64>) {
+    fn fix_voted(&mut self, block: &VotingBlock<'_>, powers: &BTreeMap<Address, u64>) {
         let total = powers.values().copied().map(u128::from).fold(0, u128::saturating_add);
         let first = block.height.saturating_add(block.delay);
         for ((fork, height), power) in sums(&self.votes, powers) {

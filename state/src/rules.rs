@@ -44,7 +44,7 @@ impl Rules {
     /// # Errors
     /// [`StorageError`] if the database fails.
     pub fn at(chain: &Chain, state: &dyn Read, height: u64) -> Result<Self, StorageError> {
-        let v7 = v7_height(chain, state)?;
+        let v7 = v7_from(chain, state)?;
         let forks = Forks { v7, ..chain.forks };
         let mut params = chain.params.clone();
         if height < forks.v7_from() {
@@ -76,8 +76,11 @@ impl Rules {
 }
 
 /// The first block with the rules of v7, if it is fixed: by the state once it has been reached, before
-/// that by genesis or by the votes that were counted beside the state.
-fn v7_height(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
+/// that by genesis or by the votes that were counted beside the state (docs/protocol.md section 8).
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn v7_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
     let name = V7.to_owned();
     if let Some(fixed) = view::get::<ForkRows>(state, &name)? {
         return Ok(Some(fixed.height));

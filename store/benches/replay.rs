@@ -19,7 +19,7 @@ mod fixture;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use store::tools::{self, Certificates, Replay};
+use store::tools::{self, Certificates, Replay, V7Height};
 use store::{Options, Store};
 use types::{Address, Hash, SetMember};
 
@@ -34,6 +34,7 @@ struct Anything;
 impl Certificates for Anything {
     fn verify(
         &self,
+        _: V7Height,
         _: Option<&[SetMember]>,
         _: u64,
         _: &Hash,

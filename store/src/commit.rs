@@ -56,6 +56,8 @@ pub struct Prepared {
     batch: Batch,
     tip: Tip,
     link: Option<LinkRow>,
+    /// Whether the block was executed by the rules of v7.
+    is_v7: bool,
     /// What may be a vote for a later fork.
     votes: Vec<CheckedTx>,
     memory: ForMemory,
@@ -142,8 +144,9 @@ impl Store {
         let tip =
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
+        let is_v7 = self.is_v7(changes)?;
         let memory = ForMemory::of(tree, changes, former);
-        Ok(Prepared { batch: writer.batch, tip, link, votes, memory })
+        Ok(Prepared { batch: writer.batch, tip, link, is_v7, votes, memory })
     }
 
     /// The root of the state that changes on top of the tip would give. [`Store::prepare`] finds it
@@ -181,12 +184,13 @@ impl Store {
         certificate: &[u8],
         durability: Durability,
     ) -> Result<Tip, StorageError> {
-        let Prepared { batch, tip, link, votes, mut memory } = prepared;
+        let Prepared { batch, tip, link, is_v7, votes, mut memory } = prepared;
         let _writing = self.0.writer.lock();
         let expected = self.tip()?.height.saturating_add(1);
         if tip.height != expected {
             return Err(StorageError::Height { found: tip.height, expected });
         }
+        self.require_rules(tip.height, is_v7)?;
         let mut writer = Writer { rocks: &self.0.rocks, batch };
         writer.raw(COMMITS, &tip.height.to_be_bytes(), certificate)?;
         if let Some(link) = link {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use state::chain::Chain;
+use state::draft::Changes;
 use state::error::StorageError;
 use state::forks::{self, CastForkVote, FixedFork, FixedForks, Tally, VoteInBlock, VotingBlock};
 use state::table::{Key, Table, encode_value};
@@ -46,6 +47,9 @@ pub(super) struct Forks {
     rules: Option<Rules>,
     /// The votes of every block up to this one are counted; none if there is no count yet.
     counted: Option<u64>,
+    /// Whether the database began with a snapshot of v7 or later: then its rows say what earlier votes
+    /// have fixed, and none of them matters any more.
+    begins_after: bool,
     tally: Tally,
 }
 
@@ -85,7 +89,7 @@ impl Forks {
         let votes = view::scan::<ForkVotes>(&snapshot, ALL)?.into_iter().collect();
         let fixed = view::scan::<FixedForks>(&snapshot, ALL)?.into_iter().collect();
         let tally = Tally::new(votes, fixed);
-        Ok(Self { rules: None, counted, tally })
+        Ok(Self { counted, tally, ..Self::default() })
     }
 
     fn follows(&self) -> bool {
@@ -105,7 +109,15 @@ impl Store {
             first: chain.validators.clone(),
             has_v7: chain.forks.v7.is_some(),
         };
-        self.0.forks.write().rules = Some(rules);
+        let row = view::get::<ForkRows>(&self.snapshot(), &rules::V7.to_owned())?;
+        {
+            let mut forks = self.0.forks.write();
+            forks.rules = Some(rules);
+            if let Some(fixed) = row.filter(|_| self.0.earliest > 1) {
+                forks.begins_after = true;
+                forks.tally.fix(rules::V7, fixed);
+            }
+        }
         match self.0.counting.try_lock() {
             Some(_counting) => self.count_rest(),
             // Another thread is about it.
@@ -149,8 +161,38 @@ impl Store {
         self.require_known(&self.0.forks.read().tally, next)
     }
 
+    /// Whether blocks before the first one of this database may have votes that are not counted.
+    pub(super) fn lacks_votes(&self) -> bool {
+        self.missing(&self.0.forks.read()).is_some()
+    }
+
+    /// Whether a block with these changes, after the tip, was executed by the rules of v7: its first one
+    /// writes the row.
+    pub(super) fn is_v7(&self, changes: &Changes) -> Result<bool, StorageError> {
+        let key = rules::V7.to_owned();
+        let begins =
+            changes.get(&ForkRows::ID).is_some_and(|rows| rows.contains_key(&key.to_bytes()));
+        Ok(begins || view::contains::<ForkRows>(&*self.latest(), &key)?)
+    }
+
+    /// Refuses a block of v7 that was executed before the votes were counted that fixed its height. The
+    /// caller holds the lock for writing.
+    pub(super) fn require_rules(&self, height: u64, is_v7: bool) -> Result<(), StorageError> {
+        let forks = self.0.forks.read();
+        let is_named = forks.rules.as_ref().is_some_and(|rules| rules.has_v7);
+        match forks.tally.fixed().get(rules::V7) {
+            Some(fixed) if !is_v7 && !is_named && fixed.height <= height => {
+                Err(StorageError::FormerRules { height })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// The blocks before the first one of this database that must be counted.
     fn missing(&self, forks: &Forks) -> Option<RangeInclusive<u64>> {
+        if forks.begins_after {
+            return None;
+        }
         let last = self.0.earliest.checked_sub(1)?;
         // What stands further back decides nothing any more.
         let start = last.saturating_sub(FORK_VOTE_BLOCKS);

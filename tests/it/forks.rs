@@ -1,5 +1,5 @@
-//! Votes for a fork that the program does not know, on chains of processes: who counts what, and the
-//! end before its first block.
+//! Votes for forks on chains of processes: who counts what, and the end before the first block of one
+//! that the program does not know. `crossing.rs` has what comes of votes for one that it knows.
 
 use std::process::Output;
 
@@ -9,31 +9,46 @@ use tests::http::Connection;
 use tests::net::{Member, Net, NetOptions};
 use tests::node::{program, wait_for};
 
-const VALIDATORS: usize = 4;
+pub(crate) const VALIDATORS: usize = 4;
 /// Begins with a snapshot when the votes are cast.
 const LATECOMER: usize = 4;
 /// Blocks that a fork must be ahead.
 const DELAY: u64 = 30;
 /// Far enough for everything that happens between the first vote and the fork.
-const AHEAD: u64 = 120;
+pub(crate) const AHEAD: u64 = 120;
+
+/// Snapshots of every tenth block. Many are kept: one is gone before a newcomer has asked for it, else.
+pub(crate) fn snapshots() -> [(&'static str, String); 2] {
+    [
+        ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
+        ("OMBRA__SNAPSHOTS__KEEP", "20".to_owned()),
+    ]
+}
+
+/// Begins a node with a snapshot of a peer.
+pub(crate) fn begins_with_snapshot(member: &mut Member) -> anyhow::Result<()> {
+    let fetches = ("OMBRA__SNAPSHOTS__FETCH", "true".to_owned());
+    let settings: Vec<_> = snapshots().into_iter().chain([fetches]).collect();
+    member.start_with(&settings)?;
+    let begun = member.call("ombra_chainInfo", &json!([]))?;
+    ensure!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
+    Ok(())
+}
 
 /// Four validators that make snapshots often, and a follower that begins with one later.
 fn net() -> anyhow::Result<Net> {
-    net_with(None)
+    net_with(None, 1)
 }
 
-/// The same, with the rules of v7 from a height on.
-fn net_with(v7: Option<u64>) -> anyhow::Result<Net> {
+/// The same with so many followers, and with the rules of v7 from a height on.
+pub(crate) fn net_with(v7: Option<u64>, followers: usize) -> anyhow::Result<Net> {
     let params = ["minBlockIntervalMs=50", "heartbeatMs=150"].map(str::to_owned);
     let delay = format!("forkDelayBlocks={DELAY}");
     let params = params.into_iter().chain([delay]).collect();
-    let mut net = Net::make_as(&NetOptions { params, v7, ..NetOptions::new(VALIDATORS, 1) })?;
+    let options = NetOptions { params, v7, ..NetOptions::new(VALIDATORS, followers) };
+    let mut net = Net::make_as(&options)?;
     for member in net.members.iter_mut().take(VALIDATORS) {
-        // Many are kept: one of ten blocks is gone before a newcomer has asked for it.
-        member.start_with(&[
-            ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
-            ("OMBRA__SNAPSHOTS__KEEP", "20".to_owned()),
-        ])?;
+        member.start_with(&snapshots())?;
     }
     net.members[0].reaches(3)?;
     Ok(net)
@@ -47,25 +62,25 @@ fn vote(member: &Member, fork: &str, height: u64, more: &[&str]) -> anyhow::Resu
     Ok(command.args(["--rpc", &format!("http://{}", member.rpc)]).args(more).output()?)
 }
 
-fn votes(member: &Member, height: u64) -> anyhow::Result<()> {
-    let voted = vote(member, "v7", height, &["--for-another-program"])?;
+pub(crate) fn votes(member: &Member, height: u64) -> anyhow::Result<()> {
+    let voted = vote(member, "v7", height, &[])?;
     ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
     Ok(())
 }
 
-fn forks(member: &Member) -> anyhow::Result<Value> {
+pub(crate) fn forks(member: &Member) -> anyhow::Result<Value> {
     member.call("ombra_forks", &json!([]))
 }
 
 /// The check of this name in `/readyz`.
-fn check(member: &Member, name: &str) -> anyhow::Result<Value> {
+pub(crate) fn check(member: &Member, name: &str) -> anyhow::Result<Value> {
     let answer: Value = serde_json::from_str(&Connection::open(member.rpc)?.get_any("/readyz")?)?;
     let mut checks = answer["checks"].as_array().into_iter().flatten();
     checks.find(|check| check["name"] == name).cloned().context("no such check")
 }
 
 /// Waits until a node says that the height is fixed.
-fn fixes(member: &Member, height: u64) -> anyhow::Result<()> {
+pub(crate) fn fixes(member: &Member, height: u64) -> anyhow::Result<()> {
     wait_for(&format!("the fixed height on {}", member.name), || {
         let fixed = forks(member)?["forks"][0]["fixed"]["height"].clone();
         Ok((fixed == json!(height)).then_some(()))
@@ -77,7 +92,7 @@ fn a_program_votes_only_for_forks_that_it_knows_unless_it_is_told_to() -> anyhow
     let mut net = net()?;
     let (node, far) = (&net.members[0], net.members[0].height()? + AHEAD);
     for (fork, height, more, said) in [
-        ("v7", far, &[][..], "does not know the fork v7"),
+        ("v8", far, &[][..], "does not know the fork v8"),
         ("v100", far, &["--for-another-program"], "is no fork that is voted for"),
         ("v9", far, &["--for-another-program"], "count from fork v7 on, which is not active"),
         ("v7", 1, &["--for-another-program"], "expected "),
@@ -95,81 +110,11 @@ fn a_program_votes_only_for_forks_that_it_knows_unless_it_is_told_to() -> anyhow
     net.members[0].stop()
 }
 
-#[test]
-fn all_nodes_count_the_same_and_stop_before_a_fork_that_they_do_not_know() -> anyhow::Result<()> {
-    let mut net = net()?;
-    let height = net.members[0].height()? + AHEAD;
-    votes(&net.members[0], height)?;
-    votes(&net.members[1], height + 7)?;
-    // One that is killed in between counts on where it was.
-    net.members[3].kill()?;
-    votes(&net.members[1], height)?;
-    net.members[3].start()?;
-    assert!(forks(&net.members[0])?["forks"][0].get("fixed").is_none(), "two of four");
-    votes(&net.members[2], height)?;
-    for member in &net.members[..VALIDATORS] {
-        fixes(member, height)?;
-        let said = check(member, "forks")?;
-        assert_eq!(said["ok"], true, "it serves until then");
-        let detail = said["detail"].as_str().unwrap_or_default();
-        assert!(detail.starts_with(&format!("v7 begins with block {height}, ")), "{detail}");
-        wait_for(&format!("the log of {}", member.name), || {
-            let is_told = member.logged()?.contains("the validators have fixed a fork");
-            Ok(is_told.then_some(()))
-        })?;
-    }
-    // What is fixed stays, whatever is voted now.
-    votes(&net.members[3], height + 9)?;
-    let counted = forks(&net.members[0])?;
-    assert_eq!(counted["forks"][0]["fixed"]["height"], height);
-    assert_eq!(counted["forks"][0]["votes"].as_array().map(Vec::len), Some(1));
-
-    // One that has not the blocks with the votes comes to the same.
-    net.members[LATECOMER].start_with(&[("OMBRA__SNAPSHOTS__FETCH", "true".to_owned())])?;
-    let begun = net.members[LATECOMER].call("ombra_chainInfo", &json!([]))?;
-    assert!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
-    wait_for("the count of the latecomer", || {
-        Ok((forks(&net.members[LATECOMER])? == forks(&net.members[0])?).then_some(()))
-    })?;
-
-    // A busy machine is slow.
-    for goal in (0..height - 10).step_by(10) {
-        net.members[0].reaches(goal)?;
-    }
-    let sentence = format!("block {height} begins the fork v7, which ombra ");
-    for member in &mut net.members {
-        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
-        let log = member.logged()?;
-        let last = log.lines().last().unwrap_or_default().to_owned();
-        assert!(last.contains(&sentence), "{}: {last}", member.name);
-        // Again, at once, with the same sentence.
-        member.launch(&[])?;
-        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
-        let again = member.logged()?.lines().last().map(str::to_owned);
-        assert_eq!(again.as_deref(), Some(last.as_str()), "{}", member.name);
-    }
-    for member in &net.members {
-        let verified = member.db("verify")?;
-        assert!(verified.contains(&format!(" {} ", height - 1)), "{verified}");
-    }
-    // The count is that of the blocks, also of a chain that is executed anew.
-    net.members[0].db("rollback")?;
-    assert!(net.members[0].db("verify")?.contains("verified"));
-    Ok(())
-}
-
 /// Begins a validator anew with a snapshot; its key and its record stay.
 fn begins_anew(member: &mut Member) -> anyhow::Result<()> {
     member.stop()?;
     std::fs::remove_dir_all(member.home().join("data/db"))?;
-    member.start_with(&[
-        ("OMBRA__SNAPSHOTS__FETCH", "true".to_owned()),
-        ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
-        ("OMBRA__SNAPSHOTS__KEEP", "20".to_owned()),
-    ])?;
-    let begun = member.call("ombra_chainInfo", &json!([]))?;
-    ensure!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
-    Ok(())
+    begins_with_snapshot(member)
 }
 
 fn signs(member: &Member) -> anyhow::Result<()> {
@@ -203,7 +148,7 @@ fn a_validator_follows_the_chain_while_nobody_has_the_blocks_before_its_snapshot
 }
 
 /// Any vote, with the key of a validator and no money of its own.
-fn cast(member: &Member, arguments: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn cast(member: &Member, arguments: &[&str]) -> anyhow::Result<()> {
     let key = member.home().join("keys/validator.key");
     let mut command = program();
     command.arg("tx").args(arguments).arg("--key-file").arg(key);
@@ -214,7 +159,7 @@ fn cast(member: &Member, arguments: &[&str]) -> anyhow::Result<()> {
 
 #[test]
 fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyhow::Result<()> {
-    let mut net = net_with(Some(0))?;
+    let mut net = net_with(Some(0), 1)?;
     let at = net.members[0].height()? + 40;
     for member in &net.members[..3] {
         cast(member, &["param-vote", "baseFeeFloor", "70", &at.to_string()])?;
@@ -227,10 +172,7 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
         })?;
     }
     // One of ten blocks is a snapshot: whoever begins with it has the parameters, and not the votes.
-    net.members[LATECOMER].start_with(&[("OMBRA__SNAPSHOTS__FETCH", "true".to_owned())])?;
-    let latecomer = &net.members[LATECOMER];
-    let begun = latecomer.call("ombra_chainInfo", &json!([]))?;
-    assert!(begun["earliestBlock"].as_u64() > Some(1), "{begun}");
+    begins_with_snapshot(&mut net.members[LATECOMER])?;
     let params = |member: &Member| member.call("ombra_params", &json!([]));
     wait_for("the parameters of the latecomer", || {
         Ok((params(&net.members[LATECOMER])? == params(&net.members[0])?).then_some(()))
@@ -247,6 +189,16 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
             states.filter(|fork| fork["fork"] == "v8").map(|fork| &fork["fixed"]["height"]);
         Ok(fixed.any(|fixed| *fixed == json!(height)).then_some(()))
     })?;
+    let said = check(&net.members[3], "forks")?;
+    assert_eq!(said["ok"], true, "it serves until then");
+    let detail = said["detail"].as_str().unwrap_or_default();
+    assert!(detail.starts_with(&format!("v8 begins with block {height}, ")), "{detail}");
+    wait_for("the log", || {
+        let log = net.members[3].logged()?;
+        Ok(log
+            .contains("the validators have fixed a fork that this program does not")
+            .then_some(()))
+    })?;
     for goal in (0..height - 10).step_by(10) {
         net.members[0].reaches(goal)?;
     }
@@ -254,8 +206,13 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
     for member in &mut net.members {
         assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
         let log = member.logged()?;
-        let last = log.lines().last().unwrap_or_default();
+        let last = log.lines().last().unwrap_or_default().to_owned();
         assert!(last.contains(&sentence), "{}: {last}", member.name);
+        // Again, at once, with the same sentence.
+        member.launch(&[])?;
+        assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
+        let again = member.logged()?.lines().last().map(str::to_owned);
+        assert_eq!(again.as_deref(), Some(last.as_str()), "{}", member.name);
     }
     for member in &net.members {
         let verified = member.db("verify")?;

@@ -7,6 +7,8 @@ mod amnesia;
 #[cfg(test)]
 mod crash;
 #[cfg(test)]
+mod crossing;
+#[cfg(test)]
 mod crowd;
 #[cfg(test)]
 mod dashboard;

@@ -174,6 +174,11 @@ impl Member {
         Self { name, rpc, launcher, environment, home, binary, process: None }
     }
 
+    /// Has another program in its place from the next start on.
+    pub fn replace_program(&mut self, binary: PathBuf) {
+        self.binary = binary;
+    }
+
     /// Starts the process, which must not run, and waits until it answers.
     pub fn start(&mut self) -> anyhow::Result<()> {
         self.start_with(&[])

@@ -41,7 +41,7 @@
 //! A block is final when precommits for its hash, of one height and round, are signed by more
 //! than two thirds of the voting power.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{Address, Hash};
 
@@ -61,6 +61,54 @@ pub struct Domain {
     pub genesis_hash: Hash,
     /// The first height whose messages have the second version; none if no height has.
     pub v7_from: Option<u64>,
+}
+
+/// The [`Domain`] of a running chain, shared by all who sign and check there. On a chain whose genesis
+/// does not name fork v7, the validators may fix its height by votes (docs/protocol.md section 8.1): every
+/// copy learns it at the same moment. That is at least `forkDelayBlocks`, so one block or more, before
+/// anything of that height is signed.
+#[derive(Clone, Debug)]
+pub struct SharedDomain {
+    chain_id: Arc<str>,
+    genesis_hash: Hash,
+    v7_from: Arc<OnceLock<u64>>,
+}
+
+impl From<Domain> for SharedDomain {
+    fn from(domain: Domain) -> Self {
+        let Domain { chain_id, genesis_hash, v7_from } = domain;
+        let cell = OnceLock::new();
+        if let Some(height) = v7_from {
+            // A new cell is empty.
+            let _is_first = cell.set(height);
+        }
+        Self { chain_id, genesis_hash, v7_from: Arc::new(cell) }
+    }
+}
+
+impl SharedDomain {
+    /// The domain with what is known now.
+    #[must_use]
+    pub fn now(&self) -> Domain {
+        Domain {
+            chain_id: Arc::clone(&self.chain_id),
+            genesis_hash: self.genesis_hash,
+            v7_from: self.v7_from(),
+        }
+    }
+
+    /// The first height whose messages have the second version, as far as it is known.
+    #[must_use]
+    pub fn v7_from(&self) -> Option<u64> {
+        self.v7_from.get().copied()
+    }
+
+    /// Tells all copies the height of v7, which is the same for ever. Answers the height that they have
+    /// now: another one if another was told before.
+    #[must_use]
+    pub fn fix_v7(&self, height: u64) -> u64 {
+        *self.v7_from.get_or_init(|| height)
+    }
 }
 
 /// Which of the two votes of a round.
@@ -288,6 +336,19 @@ mod tests {
         ];
         assert_eq!(hex(&domain(None).body(&fields)), expected.concat());
     }
+
+    #[test]
+    fn every_copy_learns_the_height_of_v7_once() {
+        let shared = SharedDomain::from(domain(None));
+        let copy = shared.clone();
+        assert_eq!(copy.now(), domain(None));
+        assert_eq!(shared.fix_v7(5), 5);
+        assert_eq!(copy.now(), domain(Some(5)));
+        assert_eq!(copy.fix_v7(6), 5, "it is fixed for good");
+        assert_eq!(shared.now(), domain(Some(5)));
+        assert_eq!(SharedDomain::from(domain(Some(7))).fix_v7(5), 7, "genesis has fixed it");
+    }
+
     #[test]
     fn from_v7_on_the_genesis_hash_is_signed_too() {
         let validator = Address::new([0xbb; 20]);

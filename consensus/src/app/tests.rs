@@ -123,7 +123,7 @@ fn app_with_network() -> (App, Arc<Judge>, mpsc::Receiver<NetworkMsg<Ctx>>) {
         signer: None,
         follows: None,
         unheard_max: None,
-        verifier: Verifier::new(domain(CHAIN), Presence::default()),
+        verifier: Verifier::new(domain(CHAIN).into(), Presence::default()),
         timeouts: settings::timeouts(&Timeouts::default()),
         presence: Presence::default(),
         publishes: true,

@@ -64,7 +64,7 @@ impl Settings {
                 ip_throttle_duration: Duration::ZERO,
                 ..DiscoveryConfig::default()
             },
-            protocol_names: protocol_names(&config.domain),
+            protocol_names: protocol_names(&config.domain.now()),
             ..P2pConfig::default()
         };
         p2p.pubsub_max_size = size(GOSSIP_BYTES_MAX);

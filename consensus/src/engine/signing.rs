@@ -8,7 +8,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use malachitebft_core_types::{SignedMessage, SigningScheme, ValidatorProof, VoteExtensionScope};
 use malachitebft_signing::{Error, VerificationResult};
 use parking_lot::Mutex;
-use types::sign_bytes::{BodyFields, Domain, VoteFields, VoteKind};
+use types::sign_bytes::{BodyFields, SharedDomain, VoteFields, VoteKind};
 use types::{Hash, Keypair};
 
 use super::context::{Ctx, Proposal, Vote};
@@ -103,13 +103,13 @@ impl BorshDeserialize for Signature {
 /// Checks signatures of validators on this chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
-    domain: Domain,
+    domain: SharedDomain,
     /// Told of each good signature of a validator.
     presence: Presence,
 }
 
 impl Verifier {
-    pub(crate) const fn new(domain: Domain, presence: Presence) -> Self {
+    pub(crate) const fn new(domain: SharedDomain, presence: Presence) -> Self {
         Self { domain, presence }
     }
 
@@ -120,7 +120,7 @@ impl Verifier {
         key: &types::PublicKey,
         seal: &types::Signature,
     ) -> bool {
-        key.verify(&self.domain.body(body), seal)
+        key.verify(&self.domain.now().body(body), seal)
     }
 
     /// Whether a validator signed this vote.
@@ -130,7 +130,7 @@ impl Verifier {
         key: &types::PublicKey,
         signature: &types::Signature,
     ) -> bool {
-        key.verify(&self.domain.vote(vote), signature)
+        key.verify(&self.domain.now().vote(vote), signature)
     }
 }
 
@@ -164,7 +164,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
         let fields = vote.fields();
-        let message = self.domain.vote(&fields);
+        let message = self.domain.now().vote(&fields);
         Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
@@ -175,7 +175,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
         let fields = proposal.fields();
-        let message = self.domain.proposal(&fields);
+        let message = self.domain.now().proposal(&fields);
         Ok(self.checked_at(fields.height, public_key, &message, signature))
     }
 
@@ -204,7 +204,7 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
 /// Signs for one validator on one chain, never against itself.
 #[derive(Clone)]
 pub(crate) struct Signer {
-    domain: Domain,
+    domain: SharedDomain,
     keypair: Keypair,
     guard: Arc<Guard>,
     /// Whether this validator is the whole set of the height that is being decided.
@@ -215,7 +215,12 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    pub(crate) fn new(domain: Domain, keypair: Keypair, guard: Guard, counters: Counters) -> Self {
+    pub(crate) fn new(
+        domain: SharedDomain,
+        keypair: Keypair,
+        guard: Guard,
+        counters: Counters,
+    ) -> Self {
         let alone = Arc::new(AtomicBool::new(false));
         let refusal = Arc::new(Mutex::new(None));
         Self { domain, keypair, guard: Arc::new(guard), alone, counters, refusal }
@@ -247,7 +252,7 @@ impl Signer {
     /// Seals a body of a proposal of our own. Needs no guard: a seal is no vote, and
     /// contradicting ones harm nobody.
     pub(crate) fn seal(&self, body: &BodyFields) -> types::Signature {
-        self.keypair.sign(&self.domain.body(body))
+        self.keypair.sign(&self.domain.now().body(body))
     }
 
     /// Asks the guard on a blocking thread (it syncs to disk).
@@ -274,7 +279,7 @@ impl Signer {
 impl malachitebft_signing::Signer<Ctx> for Signer {
     async fn sign_vote(&self, vote: Vote) -> Result<SignedMessage<Ctx, Vote>, Error> {
         let fields = vote.fields();
-        let message = self.domain.vote(&fields);
+        let message = self.domain.now().vote(&fields);
         let digest = Hash::digest(&message);
         let kind = match fields.kind {
             VoteKind::Prevote => Kind::Prevote,
@@ -298,7 +303,7 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
         proposal: Proposal,
     ) -> Result<SignedMessage<Ctx, Proposal>, Error> {
         let fields = proposal.fields();
-        let message = self.domain.proposal(&fields);
+        let message = self.domain.now().proposal(&fields);
         let digest = Hash::digest(&message);
         if self.alone.load(Ordering::Acquire) && fields.valid_round < 0 {
             let [prevote, precommit] = [VoteKind::Prevote, VoteKind::Precommit].map(|kind| {
@@ -309,7 +314,7 @@ impl malachitebft_signing::Signer<Ctx> for Signer {
                     value: Some(fields.value),
                     validator: fields.validator,
                 };
-                Hash::digest(&self.domain.vote(&vote))
+                Hash::digest(&self.domain.now().vote(&vote))
             });
             let digests = [digest, prevote, precommit];
             self.ask(move |guard| guard.permit_alone(fields.height, fields.round, digests)).await?;

@@ -368,7 +368,7 @@ impl Node {
     async fn try_start(plan: &Plan, directory: &Path) -> Result<Self, StartError> {
         let stop = CancellationToken::new();
         let config = Config {
-            domain: domain(plan.genesis),
+            domain: domain(plan.genesis).into(),
             moniker: plan.name.clone(),
             directory: directory.join(&plan.name),
             network: plan.network.clone(),

@@ -134,7 +134,8 @@ impl EarlierVotes {
         let counting = tokio::task::spawn_blocking(move || {
             linked.votes.reverse();
             chain.store().count_earlier(&linked.votes)?;
-            chain.store().count_own().map_err(Fault::from)
+            chain.store().count_own()?;
+            chain.learn_v7().map_err(Fault::from)
         });
         answer_of(counting.await).unwrap_or(Ok(()))?;
         tracing::info!(last, "the votes for later forks are counted");
@@ -192,7 +193,7 @@ fn decided(
         Some(stored) => set_of(&stored.members)?,
         None => spec.validators.clone(),
     };
-    let (domain, hash) = (spec.domain(), header.hash());
+    let (domain, hash) = (spec.domain_now(), header.hash());
     // Whoever has no keys at all is turned away before its part is complete.
     let decided = consensus::verify_certificate(&domain, &set, height, &hash, &block.certificate);
     if let Err(error) = decided {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use p2p::{DownloadFigures, Handle, Peer, PeerKey, Range};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
+use state::StorageError;
 use store::Tip;
 use store::tools::{EncodedBlock, Supply, follow};
 use tokio::sync::mpsc;
@@ -360,6 +361,10 @@ impl CatchUp {
         }
         match outcome {
             Ok(_) => Ok(Ended::NoMore),
+            Err(error) if error.storage().is_some_and(StorageError::is_uncounted_fork) => {
+                tracing::warn!(%error, "the node waits with the next block");
+                Ok(Ended::Idle)
+            }
             Err(error) => match error.wrong_block() {
                 Some(height) => {
                     // By rules that this program does not know it may be right.

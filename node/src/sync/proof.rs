@@ -79,7 +79,7 @@ pub(super) fn decided(
     let header = UncheckedBlock::decode(&block.bytes, &limits).ok()?.header;
     // Of the database: what is in memory may be of before the node caught up.
     let set = next_validators(chain.store(), chain.spec()).ok()?.next;
-    let (domain, hash) = (chain.spec().domain(), header.hash());
+    let (domain, hash) = (chain.spec().domain_now(), header.hash());
     consensus::verify_certificate(&domain, &set, height, &hash, &block.certificate).ok()?;
     Some(header)
 }

@@ -80,7 +80,10 @@ impl ChainRpcServer for Api {
             syncing: self.ports.network.is_syncing(),
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),
-            forks: Forks::from(self.facts.forks),
+            forks: Forks::from(types::Forks {
+                v7: self.ports.rules.next_rules()?.v7_from,
+                ..self.facts.forks
+            }),
             params: self.facts.params.clone(),
             version: self.facts.version.clone(),
         })

@@ -63,8 +63,8 @@ pub struct Forks {
     /// VALIDATOR_VOTE; absent on a chain whose validators never change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validator_vote: Option<u64>,
-    /// Fees, bonds and votes on rules; absent where genesis does not name the fork. Validators may fix
-    /// its height later: `ombra_forks`.
+    /// Fees, bonds and votes on rules; absent while neither genesis nor the validators' votes
+    /// (`ombra_forks`) have fixed the height.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v7: Option<u64>,
 }

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 use state::error::StorageError;
-use state::invariants;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators};
 use state::view::{self, Range};
+use state::{invariants, rules};
 use types::{Blob, Hash, Params, codec};
 
 use super::derive::Derived;
@@ -66,6 +66,10 @@ pub fn import(
         let params = &chain.chain.params;
         let job = Job { rocks: &store.0.rocks, intake, verified, params };
         job.rows(progress)?;
+        if chain.chain.forks.v7.is_none() {
+            let v7_from = rules::v7_from(&chain.chain, &store.snapshot())?;
+            verified.check_versions(v7_from, chain)?;
+        }
         job.beginning()?;
         check_blobs(&store)?;
         pieces::fill(&store.0.rocks)?;

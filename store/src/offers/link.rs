@@ -16,7 +16,7 @@ use types::{Header, SetMember, ValidatorSets};
 use super::OfferError;
 use crate::rocks::Rocks;
 use crate::tables::ValidatorLinks;
-use crate::tools::Certificates;
+use crate::tools::{Certificates, V7Height};
 use crate::tree::{self, NodeSource, Proof};
 
 /// What the header of a height proves about the validators of the next.
@@ -85,7 +85,7 @@ pub(super) fn follow(
     genesis: Option<&ValidatorSets>,
     links: &[Link],
     last: u64,
-    chain_id: &str,
+    (chain_id, v7): (&str, V7Height),
     certificates: &dyn Certificates,
 ) -> Result<History, OfferError> {
     let mut history = History::new();
@@ -112,7 +112,7 @@ pub(super) fn follow(
         }
         let set = set_at(&history, height).ok_or_else(|| wrong("no set decides it"))?;
         certificates
-            .verify(Some(set), height, &header.hash(), &link.certificate)
+            .verify(v7, Some(set), height, &header.hash(), &link.certificate)
             .map_err(|reason| OfferError::Certificate { height, reason })?;
         link.proof
             .verify(header.state_root, Validators::ID, &().to_bytes(), Some(&link.sets))

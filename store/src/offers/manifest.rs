@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use state::error::StorageError;
 use state::table::{Key, Table, decode_value};
 use state::tables::Validators;
+use state::validators;
 use types::{Hash, Header, ValidatorSets, codec};
 
 use super::link::{self, History, Link, follow, set_at};
 use super::{CHUNK_BYTES_MAX, CUT_BYTES_MIN, FORMAT, OfferError};
-use crate::tools::{Certificates, Replay};
+use crate::tools::{Certificates, Replay, V7Height};
 use crate::tree::cover::{Cover, Cut};
 use crate::tree::subtree::Subtree;
 use crate::{Snapshot, Tip};
@@ -185,13 +186,25 @@ impl Offer {
             .and_then(|rows| rows.get(&().to_bytes()))
             .and_then(Option::as_deref)
             .and_then(|row| decode_value::<Validators>(row).ok());
-        self.verify_with(first.as_ref(), &chain.chain.chain_id, chain.certificates)
+        // Without the fork `validatorVote` the row is written by v7 only, and changes only from then on.
+        let first = first.or_else(|| {
+            let mut current = chain.chain.validators.clone();
+            current.sort_by_key(validators::address);
+            let can_change = !self.links.is_empty() && !current.is_empty();
+            can_change.then_some(ValidatorSets { since: 1, current, next: None })
+        });
+        // Where genesis does not name v7, its height stands in a row that is not here yet.
+        let v7 = match chain.chain.forks.v7 {
+            Some(height) => V7Height::Known(Some(height)),
+            None => V7Height::Unknown,
+        };
+        self.verify_with(first.as_ref(), (&chain.chain.chain_id, v7), chain.certificates)
     }
 
     fn verify_with(
         self,
         genesis: Option<&ValidatorSets>,
-        chain_id: &str,
+        (chain_id, v7): (&str, V7Height),
         certificates: &dyn Certificates,
     ) -> Result<Verified, OfferError> {
         let height = self.manifest.height;
@@ -206,12 +219,12 @@ impl Offer {
             let what = "it does not stand on the block of the snapshot";
             return Err(OfferError::Header { height: next_height, what });
         }
-        let history = follow(genesis, &self.links, next_height, chain_id, certificates)?;
+        let history = follow(genesis, &self.links, next_height, (chain_id, v7), certificates)?;
         let certified =
             [(height, hash, &self.certificate), (next_height, next.hash(), &self.next_certificate)];
         for (height, hash, certificate) in certified {
             certificates
-                .verify(set_at(&history, height), height, &hash, certificate)
+                .verify(v7, set_at(&history, height), height, &hash, certificate)
                 .map_err(|reason| OfferError::Certificate { height, reason })?;
         }
         let cover = self.manifest.check(next.state_root)?;
@@ -221,9 +234,48 @@ impl Offer {
     }
 }
 
+impl Verified {
+    /// Checks all certificates once more, when the rows are there: they prove the height of v7, and so
+    /// which version each signature must have. One of before v7 says nothing of the genesis file, and
+    /// validators of another chain with the same name may have made it.
+    ///
+    /// # Errors
+    /// [`OfferError`] says which certificate is of the wrong version.
+    pub(super) fn check_versions(
+        &self,
+        v7_from: Option<u64>,
+        chain: &Replay<'_>,
+    ) -> Result<(), OfferError> {
+        let Self { offer, history, tip, cover: _ } = self;
+        let Offer { manifest: _, header: _, certificate, next_header, next_certificate, links } =
+            offer;
+        let next = parse_header(next_header)?;
+        let verify = |v7, height: u64, hash: &Hash, certificate: &[u8]| {
+            let (v7, set) = (V7Height::Known(v7), set_at(history, height));
+            let verified = chain.certificates.verify(v7, set, height, hash, certificate);
+            verified.map_err(|reason| OfferError::Certificate { height, reason })
+        };
+        // The row is written in the first block of v7. If that is the block after the snapshot, only its
+        // certificate tells.
+        let begins_next =
+            v7_from.is_none() && verify(None, next.index, &next.hash(), next_certificate).is_err();
+        let v7_from = if begins_next { Some(next.index) } else { v7_from };
+        for link in links {
+            let header = parse_header(&link.header)?;
+            verify(v7_from, header.index, &header.hash(), &link.certificate)?;
+        }
+        verify(v7_from, tip.height, &tip.hash, certificate)?;
+        verify(v7_from, next.index, &next.hash(), next_certificate).map(drop)
+    }
+}
+
+fn parse_header(payload: &str) -> Result<Header, OfferError> {
+    Header::parse(payload.as_bytes())
+        .map_err(|_refused| OfferError::Form { what: "a header of a snapshot" })
+}
+
 fn read_header(payload: &str, height: u64, chain_id: &str) -> Result<Header, OfferError> {
-    let header = Header::parse(payload.as_bytes())
-        .map_err(|_refused| OfferError::Form { what: "a header of a snapshot" })?;
+    let header = parse_header(payload)?;
     if header.index != height {
         return Err(OfferError::Header { height, what: "it is of another height" });
     }

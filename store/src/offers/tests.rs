@@ -9,8 +9,9 @@ use std::sync::Arc;
 use state::block::{BlockBuilder, Parent};
 use state::chain::Chain;
 use state::draft::Changes;
-use state::table::{Table, TableId, encode_value};
-use state::tables::{self, Accounts, Miners, Supplies};
+use state::forks::FixedFork;
+use state::table::{Key, Table, TableId, encode_value};
+use state::tables::{self, Accounts, ForkRows, Miners, Supplies};
 use state::view::{Range, Read};
 use types::{Account, Address, Amount, Hash, Miner, Params, SetMember, Supply};
 
@@ -18,7 +19,7 @@ use super::make::{self, SIZES, Sizes};
 use super::{
     CHUNK_BYTES_MAX, FORMAT, ImportError, Intake, Manifest, Offer, OfferError, Shelf, import,
 };
-use crate::tools::{Certificates, Replay};
+use crate::tools::{Certificates, Replay, V7Height};
 use crate::tree::key_hash;
 use crate::tree::subtree::bit;
 use crate::tree::tests::CHOOSES;
@@ -32,6 +33,7 @@ struct Trusting;
 impl Certificates for Trusting {
     fn verify(
         &self,
+        _: V7Height,
         _: Option<&[SetMember]>,
         _: u64,
         _: &Hash,
@@ -107,16 +109,25 @@ fn offered(store: &Store, folder: &Path, sizes: Sizes) -> (Shelf, Offer) {
 
 /// Fetches, checks and imports it all; answers how many chunks of rows there were.
 fn imported(dir: &Path, shelf: &Shelf, offer: &Offer) -> (Store, usize) {
+    import_checked(dir, (shelf, offer), &Trusting).unwrap()
+}
+
+/// The same with certificates that are checked.
+fn import_checked(
+    dir: &Path,
+    (shelf, offer): (&Shelf, &Offer),
+    certificates: &dyn Certificates,
+) -> Result<(Store, usize), ImportError> {
     let genesis_changes = Changes::new();
     let replay = Replay {
         chain: rules(),
         genesis_hash: Hash::digest(b"genesis"),
         genesis_time: TIME,
         genesis_changes: &genesis_changes,
-        certificates: &Trusting,
+        certificates,
         threads: NonZeroUsize::MIN,
     };
-    let verified = offer.clone().verify(&replay).unwrap();
+    let verified = offer.clone().verify(&replay).map_err(ImportError::Offer)?;
     let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
     let missing = intake.missing();
     for want in &missing {
@@ -125,8 +136,75 @@ fn imported(dir: &Path, shelf: &Shelf, offer: &Offer) -> (Store, usize) {
     }
     let to = dir.join("new");
     let place = (to.as_path(), Options::default());
-    import(&intake, &verified, &replay, place, &mut |_, _| true).unwrap();
-    (Store::open(&to, Options::default()).unwrap(), missing.len() - offer.manifest.extras.len())
+    import(&intake, &verified, &replay, place, &mut |_, _| true)?;
+    let store = Store::open(&to, Options::default()).unwrap();
+    Ok((store, missing.len() - offer.manifest.extras.len()))
+}
+
+/// Takes certificates that say of which version they are, where that version is right.
+struct Versioned;
+
+impl Certificates for Versioned {
+    fn verify(
+        &self,
+        v7: V7Height,
+        _: Option<&[SetMember]>,
+        height: u64,
+        _: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String> {
+        let is_right = match v7 {
+            V7Height::Unknown => [b"v1", b"v2"].iter().any(|version| *version == certificate),
+            V7Height::Known(Some(from)) if height >= from => certificate == b"v2",
+            V7Height::Known(_) => certificate == b"v1",
+        };
+        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
+    }
+}
+
+/// The row of v7 that begins with a block.
+fn v7_row(from: u64) -> (TableId, Vec<u8>, Vec<u8>) {
+    let fixed = FixedFork { height: from, since: from };
+    (ForkRows::ID, "v7".to_owned().to_bytes(), encode_value::<ForkRows>(&fixed))
+}
+
+#[test]
+fn the_rows_of_a_snapshot_say_of_which_version_its_certificates_are() {
+    // The snapshot is of block 1.
+    let at = |row: Option<u64>, versions: [&[u8]; 2]| {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir.path().join("data"), row.map(v7_row));
+        let (shelf, mut offer) = offered(&store, &dir.path().join("offers"), SIZES);
+        [offer.certificate, offer.next_certificate] = versions.map(<[u8]>::to_vec);
+        let imported = import_checked(dir.path(), (&shelf, &offer), &Versioned);
+        imported.map(|(store, _)| {
+            store.count_forks(&rules()).unwrap();
+            store.forks()
+        })
+    };
+    let before = at(None, [b"v1", b"v1"]).unwrap();
+    assert_eq!(before.missing, Some(1..=1), "the votes for v7 may stand there");
+    assert!(at(None, [b"v1", b"v2"]).is_ok(), "v7 begins after it");
+    for from in [0, 1] {
+        let after = at(Some(from), [b"v2", b"v2"]).unwrap();
+        assert_eq!(after.missing, None, "no earlier vote matters any more");
+        assert_eq!(after.tally.fixed()["v7"].height, from);
+    }
+    for (row, versions, wrong) in [
+        (None, [b"v2", b"v2"], 1),
+        (None, [b"v2", b"v1"], 1),
+        (Some(1), [b"v1", b"v1"], 1),
+        (Some(1), [b"v1", b"v2"], 1),
+        (Some(1), [b"v2", b"v1"], 2),
+    ] {
+        let refused = at(row, versions.map(|it| it.as_slice())).expect_err("of the wrong version");
+        let ImportError::Offer(OfferError::Certificate { height, .. }) = refused else {
+            panic!("{refused}")
+        };
+        assert_eq!(height, wrong, "{row:?} {versions:?}");
+    }
+    let broken = at(None, [b"v3", b"v1"]).expect_err("of no version");
+    assert!(matches!(broken, ImportError::Offer(OfferError::Certificate { height: 1, .. })));
 }
 
 /// The new store has the same rows, and goes on to the same root.

@@ -9,7 +9,7 @@ use state::block::{BlockError, Executed, Parent, execute_block};
 use state::chain::Chain;
 use state::draft::Changes;
 use state::error::StorageError;
-use state::validators;
+use state::{rules, validators};
 use types::check::{StaticRules, verify_blocks};
 use types::transaction::SizeLimits;
 use types::{
@@ -22,6 +22,17 @@ use crate::{CommitBlock, Durability, GenesisState, Store, Tip};
 /// What was decided once is taken whatever its size.
 const ANY_SIZE: SizeLimits = SizeLimits { tx_bytes: usize::MAX, chunk_tx_bytes: usize::MAX };
 
+/// What is known of the height of fork v7 where a certificate is checked. It decides what the validators
+/// have signed (docs/consensus.md section 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum V7Height {
+    /// It begins with this block; with none if no height is fixed.
+    Known(Option<u64>),
+    /// Neither genesis nor the state says whether votes have fixed a height. The signatures of each
+    /// certificate may be of either version.
+    Unknown,
+}
+
 /// Who decides whether a block was final. Asked from several threads.
 pub trait Certificates: Sync {
     /// Verifies the certificate of a block, and answers the validators that were to propose in the
@@ -32,6 +43,7 @@ pub trait Certificates: Sync {
     /// What is wrong with it, for people.
     fn verify(
         &self,
+        v7: V7Height,
         set: Option<&[SetMember]>,
         height: u64,
         hash: &Hash,
@@ -191,10 +203,19 @@ impl Replay<'_> {
         target.require_known_fork()?;
         let sets = validators::sets(&*target.latest())?;
         let set = sets.as_ref().map(|sets| sets.current.as_slice());
-        let missed = self
-            .certificates
-            .verify(set, height, &block.header.hash(), &certificate)
-            .map_err(|reason| ReplayError::Certificate { reason })?;
+        let v7 = rules::v7_from(&self.chain, &*target.latest())?;
+        let verify = |v7| {
+            let v7 = V7Height::Known(v7);
+            self.certificates.verify(v7, set, height, &block.header.hash(), &certificate)
+        };
+        let missed = match verify(v7) {
+            Ok(missed) => missed,
+            // The validators know of votes that stand in blocks which this database does not have.
+            Err(_) if v7.is_none() && target.lacks_votes() && verify(Some(height)).is_ok() => {
+                return Err(StorageError::UncountedFork { height }.into());
+            }
+            Err(reason) => return Err(ReplayError::Certificate { reason }),
+        };
         let parent = Parent::from(parent);
         let Executed { block, changes, events } =
             execute_block(&self.chain, target.latest(), &parent, block)?;

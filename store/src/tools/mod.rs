@@ -39,7 +39,7 @@ pub use ahead::Supply;
 pub use archive::{export, import};
 pub(crate) use copies::{beside, sync_folder};
 pub use copies::{restore, snapshot};
-pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError};
+pub use execution::{Certificates, EncodedBlock, PrecheckedBlock, Replay, ReplayError, V7Height};
 pub use follow::follow;
 pub(super) use replay::refuse_interrupted;
 pub use replay::{Verified, rebuild, rollback, verify};

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use state::block::{Parent, check_header};
 use state::error::StorageError;
-use state::invariants;
+use state::{invariants, rules};
 use types::Hash;
 
 use super::replay::{Verified, read};
-use super::{Progress, Replay, ReplayError, ToolError, ahead};
+use super::{Progress, Replay, ReplayError, ToolError, V7Height, ahead};
 use crate::Store;
 use crate::offers::{MakeError, root_of_rows};
 
@@ -93,6 +93,7 @@ fn certified(
     let set = snapshot.validator_set(height)?;
     let set = set.as_ref().map(|set| set.members.as_slice());
     let certificate = snapshot.certificate(height)?.unwrap_or_default();
-    let verified = replay.certificates.verify(set, height, hash, &certificate);
+    let v7 = V7Height::Known(rules::v7_from(&replay.chain, &snapshot)?);
+    let verified = replay.certificates.verify(v7, set, height, hash, &certificate);
     verified.map(drop).map_err(|reason| ReplayError::Certificate { reason })
 }

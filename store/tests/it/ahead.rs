@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use store::tools::{self, Certificates, EncodedBlock, Replay, ReplayError, ToolError};
+use store::tools::{self, Certificates, EncodedBlock, Replay, ReplayError, ToolError, V7Height};
 use store::{Options, Store};
 use types::{Address, Code, Hash, SetMember};
 
@@ -154,6 +154,7 @@ struct Broken;
 impl Certificates for Broken {
     fn verify(
         &self,
+        _: V7Height,
         _: Option<&[SetMember]>,
         height: u64,
         _: &Hash,

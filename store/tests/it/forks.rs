@@ -1,16 +1,18 @@
 //! Votes for later forks in the database: counted with commits, in databases that had no count, after
-//! restarts, and the end before a fork that this program does not know.
+//! restarts, the first block of v7, and the end before a fork that this program does not know.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use state::chain::Chain;
-use state::{Executed, StorageError};
-use store::{CommitBlock, Options, Store};
+use state::tables::ForkRows;
+use state::{Executed, StorageError, view};
+use store::{CommitBlock, GenesisState, Options, Store};
 use types::build::{Envelope, Unsigned};
 use types::transaction::SizeLimits;
-use types::{CheckedTx, ForkVote, Params, SetMember, Transaction};
+use types::{Amount, Body, CheckedTx, ForkVote, Params, SetMember, Transaction};
 
-use crate::fixture::{CERTIFICATE, TestChain, Wallet, rules};
+use crate::fixture::{BALANCE, CERTIFICATE, TIME, TestChain, Wallet, genesis_hash, rules};
 
 const DELAY: u64 = 5;
 const WALLETS: u64 = 5;
@@ -132,10 +134,11 @@ fn a_block_that_was_prepared_before_the_count_caught_up_is_counted_when_it_is_co
 }
 
 #[test]
-fn a_block_is_not_committed_if_a_fork_that_is_not_known_was_counted_since_it_was_prepared() {
+fn a_block_is_executed_anew_if_the_votes_that_make_it_one_of_v7_were_counted_since() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut chain = TestChain::new(folder.path(), WALLETS);
     let rules = voting_rules(&chain.wallets);
+    chain.chain = Arc::clone(&rules);
     block_of(&mut chain, &[(0, 8), (1, 8), (2, 8)]);
     while chain.tip().height < 7 {
         chain.block(&[]);
@@ -143,18 +146,78 @@ fn a_block_is_not_committed_if_a_fork_that_is_not_known_was_counted_since_it_was
     let executed = chain.execute(&[]);
     let prepared = chain.store.prepare(&input(&executed)).expect("nothing is counted yet");
     chain.store.count_forks(&rules).expect("counts");
-    let refused = chain.store.commit(prepared, CERTIFICATE).expect_err("block 8");
-    assert!(matches!(refused, StorageError::UnknownFork { height: 8, .. }), "{refused}");
+    let refused = chain.store.commit(prepared, CERTIFICATE).expect_err("by the rules of before");
+    assert!(matches!(refused, StorageError::FormerRules { height: 8 }), "{refused}");
+    let refused = chain.store.commit_block(&input(&executed), CERTIFICATE).expect_err("as before");
+    assert!(matches!(refused, StorageError::FormerRules { height: 8 }), "{refused}");
     assert_eq!(chain.tip().height, 7);
+    chain.block(&[]);
+    assert!(is_active(&chain.store));
+}
+
+/// Whether the rows of v7 stand in the state.
+fn is_active(store: &Store) -> bool {
+    let row = view::get::<ForkRows>(&*store.latest(), &"v7".to_owned()).expect("reads");
+    row.is_some_and(|fixed| fixed.height == fixed.since)
+}
+
+#[test]
+fn the_block_whose_height_votes_have_fixed_begins_v7_and_none_before_it() {
+    let folders = [tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder")];
+    let [mut voting, mut silent] = folders.each_ref().map(|it| TestChain::new(it.path(), WALLETS));
+    let rules = voting_rules(&voting.wallets);
+    for chain in [&mut voting, &mut silent] {
+        chain.chain = Arc::clone(&rules);
+        chain.store.count_forks(&rules).expect("counts");
+    }
+    block_of(&mut voting, &[(0, 8), (1, 8), (2, 8)]);
+    block_of(&mut silent, &[(0, 8), (1, 8), (2, 9)]);
+    let same = |chain: &TestChain| chain.store.tip().expect("a tip").state_root;
+    while voting.tip().height < 7 {
+        voting.store.require_known_fork().expect("this program has the rules of v7");
+        for chain in [&voting, &silent] {
+            chain.block(&[]);
+            assert!(!is_active(&chain.store));
+        }
+        assert_eq!(same(&voting), same(&silent), "what is fixed changes no root before its height");
+    }
+    for chain in [&voting, &silent] {
+        chain.block(&[]);
+    }
+    assert!(is_active(&voting.store) && !is_active(&silent.store));
+    assert_ne!(same(&voting), same(&silent));
+    // Restarted, it goes on by the same rules.
+    drop(voting);
+    let store = Store::open(folders[0].path(), Options::default()).expect("opens");
+    store.count_forks(&rules).expect("counts");
+    assert!(is_active(&store));
+    assert_eq!(store.forks().missing, None);
+}
+
+/// A chain with the rules of v7 from its beginning on, whose first wallets are its validators.
+fn chain_of_v7(path: &Path) -> TestChain {
+    let wallets: Vec<Wallet> = (0..WALLETS).map(Wallet::new).collect();
+    let mut rules = (*voting_rules(&wallets)).clone();
+    rules.forks.v7 = Some(0);
+    let accounts = wallets.iter().map(|wallet| (wallet.address(), Amount::new(BALANCE)));
+    let changes = rules.first_state(&accounts.collect()).expect("few wallets");
+    let store = Store::open(path, Options::default()).expect("opens");
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    store.init(&genesis).expect("an empty database");
+    store.count_forks(&rules).expect("counts");
+    TestChain { store, chain: Arc::new(rules), wallets }
 }
 
 #[test]
 fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut chain = TestChain::new(folder.path(), WALLETS);
-    let rules = voting_rules(&chain.wallets);
-    chain.store.count_forks(&rules).expect("counts");
-    block_of(&mut chain, &[(0, 8), (1, 8), (2, 8)]);
+    let mut chain = chain_of_v7(folder.path());
+    let vote = |voter: usize, chain: &mut TestChain| {
+        let vote = ForkVote { fork: "v8".to_owned(), height: 8 };
+        chain.wallets[voter].tx(&Body::ForkVote(vote))
+    };
+    let votes: Vec<_> = (0..3).map(|voter| vote(voter, &mut chain)).collect();
+    chain.block(&votes);
     while chain.tip().height < 7 {
         chain.store.require_known_fork().expect("by rules that are known");
         chain.block(&[]);

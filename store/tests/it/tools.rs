@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use state::{Changes, StorageError};
-use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError};
+use store::tools::{self, Certificates, EncodedBlock, Replay, Supply, ToolError, V7Height};
 use store::{Options, Store};
 use types::{Address, Hash, SetMember};
 
@@ -20,6 +20,7 @@ struct Fixed;
 impl Certificates for Fixed {
     fn verify(
         &self,
+        _: V7Height,
         _: Option<&[SetMember]>,
         _: u64,
         _: &Hash,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use state::table::{Table, decode_value};
 use state::tables::Validators;
 use state::{Chain, Changes, Draft, Executed, Forks, Memory, validators};
-use store::tools::{self, Certificates, Replay, ToolError};
+use store::tools::{self, Certificates, Replay, ToolError, V7Height};
 use store::{CommitBlock, Equivocation, Equivocations, Options, SignedChoice, Store};
 use types::codec;
 use types::tx::ValidatorVote;
@@ -81,6 +81,7 @@ struct Strict(Mutex<Vec<usize>>);
 impl Certificates for Strict {
     fn verify(
         &self,
+        _: V7Height,
         set: Option<&[SetMember]>,
         height: u64,
         _: &Hash,

@@ -20,6 +20,7 @@ mod silent;
 mod soak;
 mod twin;
 mod two_down;
+mod upgrade;
 mod wrong_clock;
 
 /// A fault and what it needs.
@@ -56,6 +57,12 @@ pub(crate) const CASES: &[Case] = &[
         about: "every node is restarted in turn, under load",
         needs: Need::Loopback,
         run: rolling::run,
+    },
+    Case {
+        name: "upgrade",
+        about: "validators of release 0.2.0 are replaced under load and go on to fork v7; one stays behind",
+        needs: Need::Earlier,
+        run: upgrade::run,
     },
     Case {
         name: "partition_half",

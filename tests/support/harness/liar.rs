@@ -248,7 +248,8 @@ impl Liar {
         });
         let config = Config {
             // The tests that have a liar have no chain with v7.
-            domain: Domain { chain_id: chain_id.into(), genesis_hash: genesis, v7_from: None },
+            domain: Domain { chain_id: chain_id.into(), genesis_hash: genesis, v7_from: None }
+                .into(),
             moniker: "liar".to_owned(),
             directory: directory.to_owned(),
             network: consensus::Network::Peers {

@@ -1,6 +1,6 @@
 //! What a fault needs of the machine, and how it is kept apart from it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a fault needs of the machine.
@@ -14,6 +14,8 @@ pub enum Need {
     Disk,
     /// A file system whose blocks have a size of their own.
     Blocks,
+    /// The program of release 0.2.0, which [`EARLIER`] names.
+    Earlier,
     /// A library that gives a process another clock, compiled when it is needed.
     Clock,
 }
@@ -29,6 +31,16 @@ pub const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
 
 /// The compiler of C that a build needs anyway.
 pub const COMPILER: &str = "cc";
+
+/// The variable with the path of the program of release 0.2.0. CHANGELOG.md names the commit to build it
+/// from.
+pub const EARLIER: &str = "OMBRA_EARLIER";
+
+/// The program of release 0.2.0, if it is there.
+#[must_use]
+pub fn earlier() -> Option<PathBuf> {
+    std::env::var_os(EARLIER).map(PathBuf::from).filter(|path| path.is_file())
+}
 
 /// How a process is started apart on this machine, if it can be.
 pub fn apart() -> Option<Vec<&'static str>> {
@@ -49,6 +61,10 @@ pub fn missing(need: Need) -> Option<String> {
     match need {
         Need::Loopback => None,
         Need::Disk => namespaces(),
+        Need::Earlier => {
+            let why = format!("{EARLIER} names no program of release 0.2.0");
+            earlier().is_none().then_some(why)
+        }
         Need::Blocks => namespaces().or_else(|| {
             let why = "this user may not mount a file as a disk (loop devices, mkfs.ext2)";
             (!mounts_files()).then(|| why.to_owned())

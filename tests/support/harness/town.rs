@@ -55,12 +55,16 @@ impl Town {
         Self::make_of(validators, followers, accounts, params)
     }
 
+    /// Homes of nodes on loopback with anything that a testnet can be made of; nothing runs yet.
+    pub fn of(options: &NetOptions) -> anyhow::Result<Self> {
+        Ok(Self { net: Net::make_as(options)?, switch: None, holders: Vec::new() })
+    }
+
     /// The same with the rules of v7 from the first block on.
     pub fn from_v7(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
         let params = params.iter().map(|param| (*param).to_owned()).collect();
-        let net = Net::make_as(&NetOptions { params, v7: Some(0), ..options })?;
-        Ok(Self { net, switch: None, holders: Vec::new() })
+        Self::of(&NetOptions { params, v7: Some(0), ..options })
     }
 
     /// The same with so many development accounts that have money.
@@ -72,8 +76,7 @@ impl Town {
     ) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
         let params = params.iter().map(|param| (*param).to_owned()).collect();
-        let net = Net::make_as(&NetOptions { accounts, params, ..options })?;
-        Ok(Self { net, switch: None, holders: Vec::new() })
+        Self::of(&NetOptions { accounts, params, ..options })
     }
 
     /// Nodes with an address each, in network namespaces behind a switch.

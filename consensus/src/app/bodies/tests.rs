@@ -44,7 +44,7 @@ fn head(height: u64, round: u32) -> Head {
 }
 
 fn wanted_in_round(round: u32, head: &Head) -> bool {
-    is_wanted(&tip(), round, &Verifier::new(domain(CHAIN), Presence::default()), head)
+    is_wanted(&tip(), round, &Verifier::new(domain(CHAIN).into(), Presence::default()), head)
 }
 
 fn wanted(head: &Head) -> bool {
@@ -73,7 +73,7 @@ fn only_the_validator_on_turn_is_listened_to() {
         assert!(!wanted(&head_of(height, 0, other.address(), &other)));
         assert!(!wanted(&head_of(height, 0, turn.address(), &other)));
     }
-    let elsewhere = Verifier::new(domain("another chain"), Presence::default());
+    let elsewhere = Verifier::new(domain("another chain").into(), Presence::default());
     assert!(!is_wanted(&tip(), 0, &elsewhere, &head(height, 0)));
 }
 
@@ -82,8 +82,9 @@ fn each_of_the_next_two_heights_has_a_set_of_its_own() {
     let newcomer = Keypair::from_seed(&[9; 32]);
     let alone = ValidatorSet::new([(newcomer.public_key(), 1)]).expect("a set");
     let tip = Tip { next_validators: alone, ..tip() };
-    let is_wanted =
-        |head: &Head| is_wanted(&tip, 0, &Verifier::new(domain(CHAIN), Presence::default()), head);
+    let is_wanted = |head: &Head| {
+        is_wanted(&tip, 0, &Verifier::new(domain(CHAIN).into(), Presence::default()), head)
+    };
     assert!(is_wanted(&head(TIP + 1, 0)) && !is_wanted(&head(TIP + 2, 0)));
     let of_newcomer = |height| head_of(height, 0, newcomer.address(), &newcomer);
     assert!(!is_wanted(&of_newcomer(TIP + 1)) && is_wanted(&of_newcomer(TIP + 2)));

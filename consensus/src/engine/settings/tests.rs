@@ -8,7 +8,7 @@ fn domain(chain_id: &str, genesis_hash: Hash) -> Domain {
 
 fn config(chain_id: &str, network: Network) -> Config {
     Config {
-        domain: domain(chain_id, Hash::ZERO),
+        domain: domain(chain_id, Hash::ZERO).into(),
         moniker: "node".to_owned(),
         directory: "unused".into(),
         network,

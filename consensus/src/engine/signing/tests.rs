@@ -3,6 +3,8 @@
 use malachitebft_core_types::{Context, NilOrVal, Round};
 use malachitebft_signing::{Signer as _, Verifier as _};
 
+use types::sign_bytes::Domain;
+
 use super::*;
 use crate::engine::context::{Address, Height, Value};
 
@@ -22,7 +24,7 @@ fn desk() -> Desk {
     let keypair = Keypair::from_seed(&[1; 32]);
     let guard =
         Guard::open(directory.path(), &domain(CHAIN), &keypair.public_key()).expect("a guard");
-    let signer = Signer::new(domain(CHAIN), keypair, guard, Counters::default());
+    let signer = Signer::new(domain(CHAIN).into(), keypair, guard, Counters::default());
     Desk { signer, _directory: directory }
 }
 
@@ -45,12 +47,36 @@ async fn votes_and_proposals_verify_on_their_chain_only() {
     let proposal = Ctx.new_proposal(Height(5), Round::new(0), value(1), Round::Nil, address);
     let proposal = signer.sign_proposal(proposal).await.expect("a proposal");
     for (chain, expected) in [(CHAIN, true), ("another", false)] {
-        let verifier = Verifier::new(domain(chain), Presence::default());
+        let verifier = Verifier::new(domain(chain).into(), Presence::default());
         let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
         let checked =
             verifier.verify_signed_proposal(&proposal.message, &proposal.signature, &key).await;
         assert_eq!(checked.expect("an answer").is_valid(), expected);
+    }
+}
+
+#[tokio::test]
+async fn from_the_height_that_votes_fix_on_everybody_signs_the_second_version() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let keypair = Keypair::from_seed(&[1; 32]);
+    let guard =
+        Guard::open(directory.path(), &domain(CHAIN), &keypair.public_key()).expect("a guard");
+    let shared = SharedDomain::from(domain(CHAIN));
+    let signer = Signer::new(shared.clone(), keypair, guard, Counters::default());
+    let verifier = Verifier::new(shared.clone(), Presence::default());
+    let late = Verifier::new(domain(CHAIN).into(), Presence::default());
+    let key = signer.public_key().into();
+    let vote = |height| {
+        Ctx.new_prevote(Height(height), Round::new(0), NilOrVal::Nil, signer.address().into())
+    };
+    assert_eq!(shared.fix_v7(6), 6);
+    for (height, is_same) in [(5, true), (6, false), (7, false)] {
+        let vote = signer.sign_vote(vote(height)).await.expect("a vote");
+        for (verifier, expected) in [(&verifier, true), (&late, is_same)] {
+            let checked = verifier.verify_signed_vote(&vote.message, &vote.signature, &key).await;
+            assert_eq!(checked.expect("an answer").is_valid(), expected, "at height {height}");
+        }
     }
 }
 
@@ -80,7 +106,7 @@ async fn a_validator_proof_binds_the_key_to_the_peer() {
     let Desk { signer, _directory } = desk();
     let key = signer.public_key().as_bytes().to_vec();
     let mut proof = signer.sign_validator_proof(key, vec![7; 38]).await.expect("a proof");
-    let verifier = Verifier::new(domain("any chain"), Presence::default());
+    let verifier = Verifier::new(domain("any chain").into(), Presence::default());
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_valid());
     proof.peer_id[0] ^= 1;
     assert!(verifier.verify_validator_proof(&proof).await.expect("an answer").is_invalid());
@@ -96,7 +122,7 @@ async fn vote_extensions_are_neither_signed_nor_valid() {
     assert!(signer.sign_vote_extension(scope(), vec![1]).await.is_err());
     let signature = signer.keypair.sign(b"anything").into();
     let key = signer.public_key().into();
-    let checked = Verifier::new(domain(CHAIN), Presence::default())
+    let checked = Verifier::new(domain(CHAIN).into(), Presence::default())
         .verify_signed_vote_extension(&scope(), &vec![1], &signature, &key)
         .await;
     assert!(checked.expect("an answer").is_invalid());

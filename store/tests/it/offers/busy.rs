@@ -8,7 +8,7 @@ use state::tables::Runs;
 use state::view::{Range, Read};
 use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, Parent, validators};
 use store::offers::{Intake, Offer, OfferError, Shelf, Verified};
-use store::tools::{Certificates, Replay};
+use store::tools::{Certificates, Replay, V7Height};
 use store::{CommitBlock, GenesisState, Options, Store};
 use types::tx::{
     AgentCancel, AgentFinish, BlobChunk, BlobFinalize, BlobInit, ChatTurn, ValidatorVote,
@@ -28,6 +28,7 @@ pub(super) struct Strict;
 impl Certificates for Strict {
     fn verify(
         &self,
+        _: V7Height,
         set: Option<&[SetMember]>,
         height: u64,
         hash: &Hash,

@@ -1,0 +1,100 @@
+//! Validators of release 0.2.0 are replaced one by one under load, vote for fork v7, and pass its height.
+//! A validator and a follower that were left behind stop before it, each with its sentence, and go on
+//! once they are replaced.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+
+use crate::Extent;
+use tests::harness::load::Load;
+use tests::harness::needs::{EARLIER, earlier};
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town, catches_up};
+use tests::net::{Member, NetOptions};
+use tests::node::{binary, program, wait_for};
+
+const VALIDATORS: usize = 4;
+/// Those that are replaced in time: more than two thirds.
+const REPLACED: &[usize] = &[0, 1, 2];
+/// A validator and a follower that are not.
+const LEFT_BEHIND: &[usize] = &[3, 4];
+/// Blocks between the votes and the fork.
+const AHEAD: u64 = 60;
+
+pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
+    let earlier = earlier().with_context(|| format!("{EARLIER} names no program"))?;
+    let params = FAST.iter().copied().chain(["forkDelayBlocks=30"]).map(str::to_owned).collect();
+    let options = NetOptions::new(VALIDATORS, 1);
+    let mut town = Town::of(&NetOptions { binary: earlier, params, ..options })?;
+    town.start_all()?;
+    let load = Load::start(&town.net, REPLACED, 6, Duration::from_millis(20))?;
+    load.confirms(20)?;
+    for at in REPLACED {
+        load.ledger().excuse(*at);
+        replace(&mut town, *at)?;
+        let took = catches_up(town.node(*at)?, town.node((at + 1) % VALIDATORS)?)?;
+        town.meet_all()?;
+        say(&format!("   validator {at} is replaced, at the others' height after {took:.1?}"));
+        load.ledger().expect(*at);
+        load.confirms(20)?;
+    }
+    let height = town.height(REPLACED)? + AHEAD;
+    for at in REPLACED {
+        vote(town.node(*at)?, height)?;
+    }
+    for member in &town.net.members {
+        wait_for(&format!("the fixed height on {}", member.name), || {
+            let forks = member.call("ombra_forks", &json!([]))?;
+            let fixed = forks.pointer("/forks/0/fixed/height");
+            Ok((fixed == Some(&json!(height))).then_some(()))
+        })?;
+    }
+    say(&format!("   old and new programs agree that v7 begins with block {height}"));
+    for at in REPLACED {
+        town.node(*at)?.reaches(height + 10)?;
+    }
+    load.confirms(20)?;
+    for at in LEFT_BEHIND {
+        let member = town.node_mut(*at)?;
+        let code = member.ended()?.code();
+        ensure!(code == Some(5), "{} ended with {code:?}", member.name);
+        let log = member.logged()?;
+        let last = log.lines().last().unwrap_or_default();
+        let sentence = format!("block {height} begins the fork v7, which ombra 0.2.0 does not");
+        ensure!(last.contains(&sentence), "{}: {last}", member.name);
+        say(&format!("   node {at} of release 0.2.0 has ended: {last}"));
+    }
+    for at in LEFT_BEHIND {
+        replace(&mut town, *at)?;
+        catches_up(town.node(*at)?, town.node(0)?)?;
+    }
+    town.meet_all()?;
+    load.confirms(20)?;
+    let fees = town.node(0)?.call("ombra_feeSchedule", &json!([]))?;
+    ensure!(fees.get("baseFee").is_some(), "{fees}");
+    town.net.same_block(height - 1)?;
+    town.net.same_block(height)?;
+    let ledger = load.stop()?;
+    let failures = ledger.failures();
+    ensure!(failures.is_empty(), "requests failed at nodes that were not restarting: {failures:?}");
+    town.check(&ledger)
+}
+
+/// Stops a node, if it runs, and starts this program in its place.
+fn replace(town: &mut Town, at: usize) -> anyhow::Result<()> {
+    let member = town.node_mut(at)?;
+    member.stop()?;
+    member.replace_program(binary());
+    member.start()
+}
+
+fn vote(member: &Member, height: u64) -> anyhow::Result<()> {
+    let key = member.home().join("keys/validator.key");
+    let mut command = program();
+    command.args(["tx", "fork-vote", "v7", &height.to_string(), "--key-file"]).arg(key);
+    let voted = command.args(["--rpc", &format!("http://{}", member.rpc)]).output()?;
+    ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
+    Ok(())
+}

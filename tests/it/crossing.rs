@@ -1,0 +1,164 @@
+//! A running chain that comes to the rules of fork v7 by the votes of its validators.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::harness::load::Load;
+use tests::net::{Member, Net};
+use tests::node::wait_for;
+use tests::workload::keys;
+use types::tx::MinerBond;
+use types::{Amount, Body};
+
+use crate::forks::{
+    AHEAD, VALIDATORS, begins_with_snapshot, cast, check, fixes, forks, net_with, snapshots, votes,
+};
+
+/// Begins with a snapshot between the votes and the fork.
+const EARLY: usize = VALIDATORS;
+/// Executes every block from genesis on, when the fork has come.
+const WHOLE: usize = VALIDATORS + 1;
+/// Begins with a snapshot of after the fork.
+const LATE: usize = VALIDATORS + 2;
+/// Blocks after the height with which the chain is taken to have crossed.
+const BEYOND: u64 = 15;
+
+fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
+    member.call(method, &json!([]))
+}
+
+/// The height of v7 as a client is told it.
+fn v7_of(member: &Member) -> anyhow::Result<Option<u64>> {
+    Ok(answer(member, "ombra_chainInfo")?["forks"]["v7"].as_u64())
+}
+
+/// Three of four validators vote; all nodes that run come to the same height, and say so.
+fn vote_for_v7(net: &Net) -> anyhow::Result<u64> {
+    let height = net.members[0].height()? + AHEAD;
+    for member in &net.members[..2] {
+        votes(member, height)?;
+    }
+    ensure!(forks(&net.members[0])?["forks"][0].get("fixed").is_none(), "two of four");
+    ensure!(v7_of(&net.members[0])?.is_none());
+    votes(&net.members[2], height)?;
+    for member in &net.members[..VALIDATORS] {
+        fixes(member, height)?;
+        let said = check(member, "forks")?;
+        ensure!(said["ok"] == true, "{said}");
+        let detail = said["detail"].as_str().unwrap_or_default();
+        let expected = format!("v7 begins with block {height}, ");
+        ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
+        ensure!(v7_of(member)? == Some(height));
+    }
+    // What is fixed stays, whatever is voted now.
+    votes(&net.members[3], height + 9)?;
+    ensure!(forks(&net.members[0])?["forks"][0]["fixed"]["height"] == height);
+    ensure!(answer(&net.members[0], "ombra_feeSchedule")?.get("baseFee").is_none());
+    Ok(height)
+}
+
+/// What holds only under the rules of v7: a base fee, bonds, votes on parameters and on later forks.
+fn has_the_rules_of_v7(net: &Net) -> anyhow::Result<()> {
+    let node = &net.members[0];
+    let fees = answer(node, "ombra_feeSchedule")?;
+    ensure!(fees["baseFee"] == "10", "{fees}");
+    let mut miner = Actor::new(keys(10)?.pop().context("an account")?);
+    let bond = miner.sign(&Body::MinerBond(MinerBond { amount: Amount::new(100_000) }));
+    node.includes(&node.send(&bond)?)?;
+    let bond = node.call("ombra_getBond", &json!([miner.address().to_string()]))?;
+    ensure!(bond["bonded"] == "100000", "{bond}");
+    let at = node.height()? + 40;
+    for member in &net.members[..3] {
+        cast(member, &["param-vote", "baseFeeFloor", "70", &at.to_string()])?;
+    }
+    cast(node, &["fork-vote", "v8", &(at + 1_000).to_string(), "--for-another-program"])?;
+    let counted = forks(node)?;
+    let later = counted["forks"].as_array().and_then(|all| all.last()).context("a fork")?;
+    ensure!(later["fork"] == "v8", "{counted}");
+    for member in net.running() {
+        wait_for(&format!("the base fee of {}", member.name), || {
+            let fees = answer(member, "ombra_feeEstimate")?;
+            Ok((fees["baseFee"] == json!("70")).then_some(()))
+        })?;
+    }
+    Ok(())
+}
+
+/// Stops everything; every block, certificate, row and root on the disks is right.
+fn verifies(net: &mut Net, fork: u64) -> anyhow::Result<()> {
+    let tip = net.members[0].height()?;
+    ensure!(tip > fork);
+    for member in &mut net.members {
+        member.stop()?;
+        let said = member.db("verify")?;
+        ensure!(said.contains("verified"), "{}: {said}", member.name);
+    }
+    Ok(())
+}
+
+/// The blocks of one node make the same database of another one.
+fn moves_by_file(net: &mut Net) -> anyhow::Result<()> {
+    let file = net.members[WHOLE].home().join("blocks.ombra");
+    let path = file.to_str().context("a path in UTF-8")?.to_owned();
+    let exported = net.members[WHOLE].ombra(&["db", "export", &path])?;
+    ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
+    let empty = &net.members[LATE];
+    std::fs::remove_dir_all(empty.home().join("data/db"))?;
+    let imported = empty.ombra(&["db", "import", &path])?;
+    ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    let said = empty.db("verify")?;
+    ensure!(said.contains("verified"), "{said}");
+    let said = net.members[0].db("rollback")?;
+    ensure!(!said.is_empty());
+    ensure!(net.members[0].db("verify")?.contains("verified"));
+    Ok(())
+}
+
+#[test]
+fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
+    let mut net = net_with(None, 3)?;
+    let height = vote_for_v7(&net)?;
+    // One that has not the blocks with the votes comes to the same.
+    begins_with_snapshot(&mut net.members[EARLY])?;
+    wait_for("the count of the one that begins early", || {
+        Ok((forks(&net.members[EARLY])? == forks(&net.members[0])?).then_some(()))
+    })?;
+    ensure!(net.members[0].height()? + 40 < height, "this machine is too busy");
+    let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
+    load.confirms(5)?;
+    // One is restarted before the fork, and one is not there when it comes.
+    for goal in (0..height - 25).step_by(10) {
+        net.members[0].reaches(goal)?;
+    }
+    net.members[2].stop()?;
+    net.members[2].start_with(&snapshots())?;
+    net.members[0].reaches(height - 8)?;
+    net.members[3].kill()?;
+    net.members[0].reaches(height + BEYOND)?;
+    net.members[3].start_with(&snapshots())?;
+    load.confirms(20)?;
+    net.same_block(height + BEYOND)?;
+
+    net.members[WHOLE].start()?;
+    net.members[WHOLE].reaches(height + BEYOND)?;
+    ensure!(answer(&net.members[WHOLE], "ombra_chainInfo")?["earliestBlock"] == 1);
+    net.members[0].reaches(height + 3 * BEYOND)?;
+    begins_with_snapshot(&mut net.members[LATE])?;
+    let begun = answer(&net.members[LATE], "ombra_chainInfo")?;
+    ensure!(begun["earliestBlock"].as_u64() > Some(height), "{begun}");
+    ensure!(forks(&net.members[LATE])?.get("missing").is_none(), "no earlier vote matters to it");
+    for member in net.running() {
+        ensure!(v7_of(member)? == Some(height), "{}", member.name);
+        let said = check(member, "forks")?;
+        let expected = format!("v7 holds since block {height}; this program knows it");
+        ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
+    }
+    has_the_rules_of_v7(&net)?;
+    load.confirms(20)?;
+    let ledger = load.stop()?;
+    ensure!(ledger.failures().is_empty(), "{:?}", ledger.failures());
+    let tip = net.members[0].height()?;
+    net.same_block(tip)?;
+    verifies(&mut net, height)?;
+    moves_by_file(&mut net)
+}
