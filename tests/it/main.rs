@@ -33,6 +33,8 @@ mod operate;
 #[cfg(test)]
 mod payer;
 #[cfg(test)]
+mod randomness;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refusals;
