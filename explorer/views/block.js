@@ -40,6 +40,7 @@ function draw(page, found) {
       ...places(found),
       ["Root of transactions", plainHash(found.txRoot, "root", true)],
       ["Root of state before", plainHash(found.stateRoot, "root", true)],
+      ...randomness(found),
       ["Chain", h("bdi", {}, found.chainId)],
     ])),
     card("Transactions", transactions(page, found.transactions)),
@@ -55,6 +56,11 @@ function places({ baseFee, inclusionFees, tips }) {
     ["Burned for places", amount(inclusionFees)],
     ["Tips", amount(tips)],
   ];
+}
+
+/** What nobody could know before the block was made, from fork v7 on. */
+function randomness({ randomness: value }) {
+  return value === undefined ? [] : [["Randomness", plainHash(value, "randomness", true)]];
 }
 
 /** The blocks before and after; the latest one gets its next when that comes. */

@@ -276,7 +276,7 @@ fn engine_of(
         bus: Arc::clone(&parts.bus),
         wake: Arc::clone(&parts.wake),
         metrics: parts.metrics.clone(),
-        proposer: identity.validator.as_ref().map(Keypair::address),
+        proposer: identity.validator.clone(),
         // The other half is for sending and executing it.
         build_time_max: settings.timeouts.propose / 2,
         trusted,

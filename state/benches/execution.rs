@@ -41,6 +41,7 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
     let mut blocks =
         MemoryChain::new(Arc::clone(&chain), Hash::ZERO, 1, &accounts(wallets)).unwrap();
     let mut pending = PendingState::new(blocks.base(), chain).expect("a state in memory");
+    let proposer = Keypair::from_seed(&[0xff; 32]);
     let (mut executing, mut finishing, mut admitting) = (Vec::new(), Vec::new(), Vec::new());
     let mut rows = 0;
     for _ in 0..BLOCKS {
@@ -52,7 +53,8 @@ fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
         }
         admitting.push(started.elapsed() / count);
         let started = Instant::now();
-        let mut builder = blocks.begin(Address::default(), blocks.tip().timestamp + 50).unwrap();
+        let now = blocks.tip().timestamp + 50;
+        let mut builder = blocks.begin(&proposer, now).unwrap();
         for tx in &txs {
             builder.push(tx).unwrap();
         }

@@ -137,7 +137,7 @@ impl Bench {
         }
         let verify = verifying.into_iter().min().unwrap();
         let now = self.blocks.tip().timestamp + 50;
-        let mut builder = self.blocks.begin(Address::default(), now).unwrap();
+        let mut builder = self.blocks.begin(&Keypair::from_seed(&[0xff; 32]), now).unwrap();
         let room = builder.work_room();
         let mut executing: Vec<Duration> = Vec::new();
         for tx in &checked {

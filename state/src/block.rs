@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use types::block::merkle_root;
+use types::randomness::Input;
 use types::{
-    Address, Amount, Block, BlockEvents, CheckedTx, Event, Hash, Header, Params, Rejection, TxEvent,
+    Address, Amount, Block, BlockEvents, CheckedTx, Event, Forks, Hash, Header, Keypair, Params,
+    Randomness, Rejection, SetMember, TxEvent,
 };
 
 use crate::bonds;
@@ -35,6 +37,9 @@ pub struct Parent {
     pub timestamp: u64,
     /// Root of the state after it: what the next header carries.
     pub state_root: Hash,
+    /// What the randomness of the next block is made of: that of this block, or the genesis hash if it
+    /// has none.
+    pub randomness: Hash,
 }
 
 impl Parent {
@@ -152,11 +157,15 @@ impl From<TxError> for PushError {
 pub struct BlockBuilder {
     parent: Parent,
     execution: Execution,
+    randomness: Option<Randomness>,
 }
 
 impl BlockBuilder {
     /// An empty block on top of `parent`, whose state is `base`. The timestamp is raised to the
     /// least that is allowed if it is not later than the parent's.
+    ///
+    /// From fork v7 on the key of the proposer makes the block's randomness. Others refuse the block
+    /// unless it is in the set of the height; that is not looked at here.
     ///
     /// # Errors
     /// [`StorageError`] if `base` has no state.
@@ -164,15 +173,16 @@ impl BlockBuilder {
         chain: Arc<Chain>,
         base: Arc<dyn Read>,
         parent: Parent,
-        proposer: Address,
+        proposer: &Keypair,
         now_ms: u64,
     ) -> Result<Self, StorageError> {
-        let place = Place {
-            height: parent.height.checked_add(1).ok_or(LAST_HEIGHT)?,
-            timestamp: parent.next_timestamp(now_ms),
-            proposer,
-        };
-        Ok(Self { parent, execution: Execution::new(chain, base, place)? })
+        let height = parent.height.checked_add(1).ok_or(LAST_HEIGHT)?;
+        let timestamp = parent.next_timestamp(now_ms);
+        let place = Place { height, timestamp, proposer: proposer.address() };
+        let execution = Execution::new(chain, base, place)?;
+        let input = input(&execution.chain.chain_id, &parent, height);
+        let randomness = execution.rules.is_v7().then(|| input.prove(proposer));
+        Ok(Self { parent, execution, randomness })
     }
 
     /// Executes a transaction as the block's next one. One that is refused changes nothing.
@@ -219,7 +229,7 @@ impl BlockBuilder {
     /// # Errors
     /// [`StorageError`] if the database fails or the state contradicts itself.
     pub fn finish(self) -> Result<Executed, StorageError> {
-        let Self { parent, execution } = self;
+        let Self { parent, execution, randomness } = self;
         let Place { height, timestamp, proposer } = execution.place;
         let chain_id = execution.chain.chain_id.clone();
         let Outcome { transactions, tokens_burned, changes, events } = execution.finish()?;
@@ -233,6 +243,7 @@ impl BlockBuilder {
             state_root: parent.state_root,
             tokens_burned,
             tx_count: u64::try_from(transactions.len()).unwrap_or(u64::MAX),
+            randomness,
         };
         Ok(Executed { block: Block { header, transactions }, changes, events })
     }
@@ -255,6 +266,7 @@ pub fn execute_block(
     let Header { index, timestamp, proposer, .. } = header;
     let place = Place { height: index, timestamp, proposer };
     let mut execution = Execution::new(Arc::clone(chain), base, place)?;
+    execution.check_randomness(parent, &header)?;
     let bytes = transactions.iter().map(content_bytes).fold(0, u64::saturating_add);
     let max = u64::from(chain.params.max_block_bytes);
     if bytes > max {
@@ -328,6 +340,41 @@ pub fn check_header(
     require("txRoot", &header.tx_root, &tx_root(transactions))
 }
 
+/// What a header must say of randomness: nothing before fork v7, and then what the key proves that its
+/// proposer has in `set`, that of its height (docs/protocol.md section 6.1). Costs about as much as
+/// three signatures and is charged to no budget: a block has one.
+///
+/// # Errors
+/// [`BlockError::Header`] that names the member.
+pub fn check_randomness(
+    forks: &Forks,
+    set: &[SetMember],
+    parent: &Parent,
+    header: &Header,
+) -> Result<(), BlockError> {
+    let refused = |field, got: &dyn std::fmt::Display, expected: &str| {
+        Err(BlockError::Header { field, got: got.to_string(), expected: expected.to_owned() })
+    };
+    let is_v7 = header.index >= forks.v7_from();
+    let Randomness { value, proof } = match &header.randomness {
+        Some(randomness) if is_v7 => randomness,
+        Some(randomness) => return refused("randomness", &randomness.value, "none before fork v7"),
+        None if is_v7 => return refused("randomness", &"missing", "it, from fork v7 on"),
+        None => return Ok(()),
+    };
+    let Some(key) = validators::key_of(set, &header.proposer) else {
+        return refused("proposer", &header.proposer, "a validator of the height");
+    };
+    match input(&header.chain_id, parent, header.index).verify(&key, proof) {
+        Some(proved) => require("randomness", value, &proved),
+        None => refused("randomnessProof", proof, "a proof of the proposer's key"),
+    }
+}
+
+const fn input<'a>(chain_id: &'a str, parent: &Parent, height: u64) -> Input<'a> {
+    Input { chain_id, previous: parent.randomness, height }
+}
+
 pub(crate) fn require<T: PartialEq + std::fmt::Display>(
     field: &'static str,
     got: &T,
@@ -395,6 +442,13 @@ impl Execution {
         let (transactions, events) = (Vec::new(), Vec::new());
         let (paid, used) = (Paid::default(), Used::default());
         Ok(Self { chain, rules, place, draft, burned_before, paid, transactions, events, used })
+    }
+
+    /// [`check_randomness`] with the set of the height. The start of block v7 has written one.
+    fn check_randomness(&self, parent: &Parent, header: &Header) -> Result<(), BlockError> {
+        let sets = if self.rules.is_v7() { validators::sets(&self.draft)? } else { None };
+        let set = sets.as_ref().map_or(&self.chain.validators, |sets| &sets.current);
+        check_randomness(&self.rules.forks, set, parent, header)
     }
 
     fn position(&self) -> u32 {

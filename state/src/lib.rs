@@ -38,7 +38,8 @@ pub mod view;
 pub mod work;
 
 pub use block::{
-    BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, execute_block,
+    BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, check_randomness,
+    execute_block,
 };
 pub use chain::{Chain, Context};
 pub use draft::{Changes, Draft};

@@ -67,6 +67,11 @@ pub(crate) fn power_of(set: &[SetMember], who: &Address) -> u64 {
     found.map_or(0, |member| member.power)
 }
 
+/// The key of an address in a set.
+pub(crate) fn key_of(set: &[SetMember], who: &Address) -> Option<PublicKey> {
+    set.iter().map(|member| member.public_key).find(|key| key.address() == *who)
+}
+
 /// The set with one validator added, changed or (power 0) removed.
 pub(crate) fn change(
     set: &[SetMember],

@@ -112,13 +112,6 @@ pub struct Tip {
     pub state_root: Hash,
 }
 
-impl From<&Tip> for Parent {
-    fn from(tip: &Tip) -> Self {
-        let Tip { height, hash, timestamp, state_root } = *tip;
-        Self { height, hash, timestamp, state_root }
-    }
-}
-
 /// What the first commit of a chain says.
 #[derive(Clone, Copy, Debug)]
 pub struct GenesisState<'a> {
@@ -236,6 +229,27 @@ impl Store {
     /// [`StorageError::Empty`] before [`Store::init`].
     pub fn tip(&self) -> Result<Tip, StorageError> {
         self.0.tip.read().ok_or(StorageError::Empty)
+    }
+
+    /// What the next block stands on: the tip, and what its randomness is made of (docs/protocol.md
+    /// section 6.1).
+    ///
+    /// # Errors
+    /// [`StorageError::Empty`] before [`Store::init`]; [`StorageError`] if the database fails or has no
+    /// header of its tip.
+    pub fn parent(&self) -> Result<Parent, StorageError> {
+        const NO_HEADER: StorageError =
+            StorageError::Inconsistent { what: "the header of the tip is not there" };
+        let Tip { height, hash, timestamp, state_root } = self.tip()?;
+        let own = match height {
+            0 => None,
+            _ => self.snapshot().header(height)?.ok_or(NO_HEADER)?.header.randomness,
+        };
+        let randomness = match own {
+            Some(randomness) => randomness.value,
+            None => self.genesis_hash()?.ok_or(StorageError::Empty)?,
+        };
+        Ok(Parent { height, hash, timestamp, state_root, randomness })
     }
 
     /// The first block that this database has, or will have: 1, unless it began with a snapshot of a

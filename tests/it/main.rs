@@ -35,6 +35,8 @@ mod operate;
 #[cfg(test)]
 mod payer;
 #[cfg(test)]
+mod randomness;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refusals;

@@ -3,7 +3,7 @@
 use crate::json::{self, ObjectWriter};
 use crate::transaction::{DecodeTxError, SealedTx, SizeLimits};
 use crate::tx::fields::Fields;
-use crate::{Address, Amount, BlockEvents, CheckedTx, Hash, Rejection, Transaction};
+use crate::{Address, Amount, BlockEvents, CheckedTx, Hash, Randomness, Rejection, Transaction};
 
 mod outline;
 
@@ -30,6 +30,8 @@ pub struct Header {
     pub tokens_burned: Amount,
     /// How many transactions it has.
     pub tx_count: u64,
+    /// From fork v7 on: what nobody could know before its proposer made it. None before.
+    pub randomness: Option<Randomness>,
 }
 
 /// Why bytes are not a block.
@@ -69,7 +71,7 @@ impl Header {
     /// The canonical JSON that is hashed.
     #[must_use]
     pub fn payload(&self) -> String {
-        let mut payload = String::with_capacity(480);
+        let mut payload = String::with_capacity(760);
         let mut object = ObjectWriter::new(&mut payload);
         object.string("chainId", &self.chain_id);
         object.integer("index", self.index);
@@ -80,6 +82,10 @@ impl Header {
         object.display("stateRoot", &self.state_root);
         object.display("tokensBurned", &self.tokens_burned);
         object.integer("txCount", self.tx_count);
+        if let Some(Randomness { value, proof }) = &self.randomness {
+            object.display("randomness", value);
+            object.display("randomnessProof", proof);
+        }
         object.end();
         payload
     }
@@ -109,6 +115,7 @@ impl Header {
                     state_root: fields.hash("stateRoot")?,
                     tokens_burned: fields.amount("tokensBurned")?,
                     tx_count: fields.integer("txCount")?,
+                    randomness: randomness(&fields)?,
                 })
             })
             .map_err(DecodeBlockError::Header)?;
@@ -117,6 +124,15 @@ impl Header {
         }
         Ok(header)
     }
+}
+
+/// The two last members, which a header has together or not at all.
+fn randomness(fields: &Fields<'_, '_>) -> Result<Option<Randomness>, Rejection> {
+    if !fields.has("randomness") && !fields.has("randomnessProof") {
+        return Ok(None);
+    }
+    let (value, proof) = (fields.hash("randomness")?, fields.parsed("randomnessProof")?);
+    Ok(Some(Randomness { value, proof }))
 }
 
 /// A header and its transactions, each of which passed the static checks.

@@ -39,11 +39,13 @@ pub mod json;
 pub mod keys;
 pub mod late;
 pub mod params;
+pub mod randomness;
 pub mod records;
 pub mod sign_bytes;
 pub mod text;
 pub mod transaction;
 pub mod tx;
+pub mod vrf;
 
 #[cfg(test)]
 mod testing;
@@ -59,6 +61,7 @@ pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use late::Late;
 pub use params::Params;
+pub use randomness::Randomness;
 pub use records::{
     Account, Blob, Bond, Ender, Miner, MinerFigures, OpenVote, Run, RunProtection, RunStatus,
     SetMember, Settlement, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,

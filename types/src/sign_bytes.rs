@@ -38,6 +38,9 @@
 //!   digest          32 bytes: SHA-256 of the encoded block
 //! ```
 //!
+//! Each message is longer than 32 bytes, whatever the chain id: proofs of randomness ([`crate::vrf`])
+//! derive their nonces from as many.
+//!
 //! A block is final when precommits for its hash, of one height and round, are signed by more
 //! than two thirds of the voting power.
 
@@ -347,6 +350,22 @@ mod tests {
         assert_eq!(copy.fix_v7(6), 5, "it is fixed for good");
         assert_eq!(shared.now(), domain(Some(5)));
         assert_eq!(SharedDomain::from(domain(Some(7))).fix_v7(5), 7, "genesis has fixed it");
+    }
+
+    #[test]
+    fn no_message_is_as_short_as_what_a_proof_of_randomness_derives_its_nonce_from() {
+        let (height, round, value, validator) = (1, 0, Hash::ZERO, Address::new([0; 20]));
+        let kind = VoteKind::Prevote;
+        let vote = VoteFields { kind, height, round, value: None, validator };
+        let proposal = ProposalFields { height, round, valid_round: -1, value, validator };
+        let (proposer, digest) = (validator, Hash::ZERO);
+        let body = BodyFields { height, round: 0, proposer, value, size: 1, digest };
+        for v7_from in [None, Some(0)] {
+            let shortest = Domain { chain_id: "".into(), ..domain(v7_from) };
+            let messages =
+                [shortest.vote(&vote), shortest.proposal(&proposal), shortest.body(&body)];
+            assert!(messages.iter().all(|message| message.len() > 32), "{messages:?}");
+        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ use consensus::{
     Archive, Candidate, Decided, Equivocation, Ledger, LedgerFault, Origin, Proposed, SignedChoice,
     SignedKind, Tip, Undecided, Verdict,
 };
-use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
+use state::block::{self, BlockBuilder, BlockError, Executed, PushError};
 use txpool::{BlockLimits, Committed, Offered, Pool, Touched};
 use types::block::BlockTx;
-use types::{Address, Block, CheckedTx, Hash, Header, SizeLimits, UncheckedBlock};
+use types::{Address, Block, CheckedTx, Hash, Header, Keypair, SizeLimits, UncheckedBlock};
 
 use crate::adapters::events::EventBus;
 use crate::chain::{Chain, NextValidators};
@@ -35,8 +35,9 @@ pub(crate) struct ChainLedger {
     pub(crate) bus: Arc<EventBus>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) metrics: BlockMetrics,
-    /// The address that this node proposes as; a follower has none.
-    pub(crate) proposer: Option<Address>,
+    /// The key that this node proposes with; a follower has none. It makes the randomness of blocks.
+    /// The guard has no part in that: there is one randomness for each height and past.
+    pub(crate) proposer: Option<Keypair>,
     /// How long transactions are put into a proposal; the rest waits in the pool. Others have to
     /// execute them again before they can vote.
     pub(crate) build_time_max: Duration,
@@ -58,17 +59,13 @@ enum OutOfTurn {
 }
 
 impl ChainLedger {
-    fn parent(&self) -> Parent {
-        let store::Tip { height, hash, timestamp, state_root } = self.chain.tip();
-        Parent { height, hash, timestamp, state_root }
-    }
-
-    fn build(&self, proposer: Address) -> Result<Executed, LedgerFault> {
+    fn build(&self, proposer: &Keypair) -> Result<Executed, LedgerFault> {
         let started = Instant::now();
         let rules = Arc::clone(&self.chain.spec().rules);
-        let base = self.chain.store().latest();
-        let mut builder = BlockBuilder::new(rules, base, self.parent(), proposer, now_ms())
-            .map_err(LedgerFault::new)?;
+        let store = self.chain.store();
+        let (base, parent) = (store.latest(), store.parent().map_err(LedgerFault::new)?);
+        let mut builder =
+            BlockBuilder::new(rules, base, parent, proposer, now_ms()).map_err(LedgerFault::new)?;
         self.fill(&mut builder, started)?;
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
@@ -135,10 +132,11 @@ impl ChainLedger {
             Err(reason) => return Ok(Err(reason)),
         };
         let started = Instant::now();
+        let store = self.chain.store();
         let executed = block::execute_block(
             &self.chain.spec().rules,
-            self.chain.store().latest(),
-            &self.parent(),
+            store.latest(),
+            &store.parent().map_err(LedgerFault::new)?,
             Block { header, transactions },
         );
         self.metrics.execute.observe(started.elapsed().as_secs_f64());
@@ -192,7 +190,9 @@ impl Ledger for ChainLedger {
             return Err(LedgerFault::new(OutOfTurn::Height { asked: height, next }));
         }
         self.chain.store().require_known_fork().map_err(LedgerFault::new)?;
-        let proposer = self.proposer.ok_or_else(|| LedgerFault::new(OutOfTurn::NotValidator))?;
+        let key = self.proposer.as_ref();
+        let key = key.ok_or_else(|| LedgerFault::new(OutOfTurn::NotValidator))?;
+        let proposer = key.address();
         let kept = self.chain.store().undecided(height).map_err(LedgerFault::new)?;
         if let Some(own) =
             kept.into_iter().find(|kept| kept.round == round && kept.proposer == proposer)
@@ -203,7 +203,7 @@ impl Ledger for ChainLedger {
                 bytes.ok_or_else(|| LedgerFault::new(OutOfTurn::Unknown { height, hash }))?;
             return Ok(Proposed { hash, bytes });
         }
-        let executed = self.build(proposer)?;
+        let executed = self.build(key)?;
         let (hash, bytes) = (executed.block.hash(), executed.block.encode());
         let kept = store::Undecided { round, proposer, hash, seal: None, bytes };
         self.keep(&kept, executed)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use genesis::Genesis;
 use parking_lot::Mutex;
-use state::block::{BlockBuilder, Executed, Parent};
+use state::block::{BlockBuilder, Executed};
 use store::{Options, Store};
 use tempfile::TempDir;
 use txpool::lanes::Rules;
@@ -106,11 +106,10 @@ impl World {
 
     /// Commits a block of everything that is pending.
     pub(crate) fn commit(&self) {
-        let store::Tip { height, hash, timestamp, state_root } = self.chain.tip();
-        let parent = Parent { height, hash, timestamp, state_root };
-        let (rules, base) = (Arc::clone(&self.chain.spec().rules), self.chain.store().latest());
-        let proposer = Keypair::from_seed(&[255; 32]).address();
-        let mut builder = BlockBuilder::new(rules, base, parent, proposer, now_ms()).unwrap();
+        let (rules, store) = (Arc::clone(&self.chain.spec().rules), self.chain.store());
+        let (base, parent) = (store.latest(), store.parent().unwrap());
+        let proposer = Keypair::from_seed(&[255; 32]);
+        let mut builder = BlockBuilder::new(rules, base, parent, &proposer, now_ms()).unwrap();
         let limits = BlockLimits { bytes: usize::MAX, count: usize::MAX };
         for tx in self.pool.candidates(limits) {
             builder.push(&tx).unwrap();

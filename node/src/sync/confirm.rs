@@ -218,6 +218,7 @@ mod tests {
             state_root: Hash::ZERO,
             tokens_burned: Amount::ZERO,
             tx_count: 0,
+            randomness: None,
         };
         Block { header, transactions: Vec::new() }
     }

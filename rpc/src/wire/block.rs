@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use types::vrf::Proof;
 use types::{Address, Amount, BlockFees, Hash, Header, SealedBlock, SealedTx, Signature};
 
-use super::{AddressText, AmountText, HashText, SignatureText, TxObject};
+use super::{AddressText, AmountText, HashText, SignatureText, TxObject, VrfProofText};
 use crate::error::RpcError;
 use crate::ports::{Certificate, ShownBlock};
 
@@ -36,6 +37,14 @@ pub struct HeaderView {
     pub tokens_burned: Amount,
     /// How many transactions it has.
     pub tx_count: u64,
+    /// From v7 on: what nobody could know before the proposer made the block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub randomness: Option<Hash>,
+    /// From v7 on: that `randomness` comes from the proposer's key and could not be another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<VrfProofText>")]
+    pub randomness_proof: Option<Proof>,
 }
 
 impl From<&Header> for HeaderView {
@@ -50,6 +59,7 @@ impl From<&Header> for HeaderView {
             state_root,
             tokens_burned,
             tx_count,
+            randomness,
         } = header;
         Self {
             chain_id: chain_id.clone(),
@@ -61,6 +71,8 @@ impl From<&Header> for HeaderView {
             state_root: *state_root,
             tokens_burned: *tokens_burned,
             tx_count: *tx_count,
+            randomness: randomness.map(|it| it.value),
+            randomness_proof: randomness.map(|it| it.proof),
         }
     }
 }

@@ -55,7 +55,7 @@ pub use run::{
     ConversationId, FeeSplit, ProtectionView, RunState, RunView, SettlementView, StepView,
     ToolCallView,
 };
-pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
+pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, VrfProofText};
 pub use transaction::{
     BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
     TxView,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use types::vrf::Proof;
 use types::{Address, Amount, Hash, PublicKey, Signature};
 
 /// A hash, run id or conversation id.
@@ -30,6 +31,11 @@ pub struct PublicKeyText(pub PublicKey);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SignatureText(pub Signature);
+
+/// A proof of the verifiable random function that randomness comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(transparent)]
+pub struct VrfProofText(pub Proof);
 
 fn hex_schema(characters: u32) -> Schema {
     json_schema!({ "type": "string", "pattern": format!("^[0-9a-f]{{{characters}}}$") })
@@ -86,5 +92,15 @@ impl JsonSchema for SignatureText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         hex_schema(128)
+    }
+}
+
+impl JsonSchema for VrfProofText {
+    fn schema_name() -> Cow<'static, str> {
+        "VrfProof".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        hex_schema(160)
     }
 }

@@ -1,11 +1,12 @@
 //! Every query and builder on a chain with one whole agent run.
 
 use serde_json::{Value, json};
+use types::randomness::Input;
 use types::tx::{AgentRequest, AgentStep, ChatTurn, MinerRegister, ToolCall};
 use types::{Amount, Body, Hash, Keypair, Signature, ids};
 
 use crate::client::{TestServer, chat_turn, claim, signed, transfer, turn};
-use crate::world::{FUNDED, FUNDS, NOW, key};
+use crate::world::{CHAIN_ID, FUNDED, FUNDS, NOW, key};
 
 const PROMPT: &str = "What is 1+1? \u{1f600}";
 
@@ -107,6 +108,26 @@ async fn chain_info_names_the_chain_and_its_tip() {
     assert_eq!(evidence["messages"][1].get("blockHash"), None);
     let (number, code, _) = server.error("ombra_getValidators", json!([99])).await;
     assert_eq!((-32051, "NOT_FOUND"), (number, code.as_str()));
+}
+
+#[tokio::test]
+async fn a_block_from_v7_on_tells_its_randomness_and_proves_it() {
+    let server = TestServer::start_v7().await;
+    server.world.commit();
+    let block = server.result("ombra_getBlock", json!([1])).await;
+    let input = Input { chain_id: CHAIN_ID, previous: Hash::digest(b"genesis"), height: 1 };
+    let proof = block["randomnessProof"].as_str().unwrap().parse().unwrap();
+    let proved = input.verify(&key(99).public_key(), &proof).expect("a proof of the proposer");
+    assert_eq!(block["randomness"], json!(proved));
+    let (_, rest) = server.get("/api/chain/block/1").await;
+    let rest: Value = serde_json::from_str(&rest).unwrap();
+    for member in ["randomness", "randomnessProof"] {
+        assert_eq!(block[member], rest[member]);
+    }
+    let before = TestServer::start().await;
+    before.world.commit();
+    let block = before.result("ombra_getBlock", json!([1])).await;
+    assert_eq!(None, block.get("randomness").or_else(|| block.get("randomnessProof")));
 }
 
 #[tokio::test]

@@ -242,7 +242,7 @@ impl World {
     pub fn commit_after(&self, ms: u64) -> u64 {
         let mut state = self.state();
         let now = state.chain.tip().timestamp + ms;
-        let mut block = state.chain.begin(key(99).address(), now).unwrap();
+        let mut block = state.chain.begin(&key(99), now).unwrap();
         let mut fits = |tx: &CheckedTx| match block.push(tx) {
             Ok(()) => true,
             Err(PushError::Full { .. }) => false,

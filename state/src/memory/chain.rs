@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Address, Amount, Hash};
+use types::{Address, Amount, Hash, Keypair};
 
 use super::Memory;
 use crate::block::{BlockBuilder, BlockError, Executed, Parent, require};
@@ -17,6 +17,7 @@ use crate::pending::Base;
 pub struct MemoryChain {
     rules: Arc<Chain>,
     state: Arc<Memory>,
+    genesis_hash: Hash,
     tip: Parent,
 }
 
@@ -33,9 +34,14 @@ impl MemoryChain {
     ) -> Result<Self, StorageError> {
         let state = Arc::new(Memory::default());
         state.apply(&rules.first_state(accounts)?);
-        let (hash, timestamp) = (genesis_hash, genesis_time);
-        let tip = Parent { height: 0, hash, timestamp, state_root: Hash::ZERO };
-        Ok(Self { rules, state, tip })
+        let tip = Parent {
+            height: 0,
+            hash: genesis_hash,
+            timestamp: genesis_time,
+            state_root: Hash::ZERO,
+            randomness: genesis_hash,
+        };
+        Ok(Self { rules, state, genesis_hash, tip })
     }
 
     /// The rules.
@@ -62,11 +68,12 @@ impl MemoryChain {
         self.tip
     }
 
-    /// Begins the next block.
+    /// Begins the next block. From fork v7 on [`execute_block`](crate::execute_block) takes it only if
+    /// its proposer is among the validators.
     ///
     /// # Errors
     /// As [`BlockBuilder::new`].
-    pub fn begin(&self, proposer: Address, now_ms: u64) -> Result<BlockBuilder, StorageError> {
+    pub fn begin(&self, proposer: &Keypair, now_ms: u64) -> Result<BlockBuilder, StorageError> {
         let (rules, state) = (Arc::clone(&self.rules), Arc::<Memory>::clone(&self.state));
         BlockBuilder::new(rules, state, self.tip, proposer, now_ms)
     }
@@ -81,7 +88,8 @@ impl MemoryChain {
         self.state.apply(&executed.changes);
         let (height, timestamp, hash) = (header.index, header.timestamp, header.hash());
         let state_root = Hash::digest(hash.as_bytes());
-        self.tip = Parent { height, hash, timestamp, state_root };
+        let randomness = header.randomness.map_or(self.genesis_hash, |it| it.value);
+        self.tip = Parent { height, hash, timestamp, state_root, randomness };
         Ok(())
     }
 }

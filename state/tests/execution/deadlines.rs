@@ -262,7 +262,7 @@ fn dropping_a_blob_reads_no_chunk() {
         let counting = Arc::new(Counting { below, chunks: AtomicUsize::new(0) });
         let (chain, base) = (Arc::clone(&world.chain), Arc::<Counting>::clone(&counting));
         let now = world.parent.timestamp + 3_600_001;
-        let builder = BlockBuilder::new(chain, base, world.parent, PROPOSER.address(), now);
+        let builder = BlockBuilder::new(chain, base, world.parent, &PROPOSER.key(), now);
         assert_eq!(builder.unwrap().finish().unwrap().swept().len(), 1);
         assert_eq!(counting.chunks.load(Ordering::SeqCst), 0);
     }

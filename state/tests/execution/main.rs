@@ -22,6 +22,7 @@ mod model_rules;
 mod pending;
 mod protection;
 mod random;
+mod randomness;
 mod rejections;
 mod review;
 mod rule_votes;

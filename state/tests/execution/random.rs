@@ -58,6 +58,7 @@ fn model(world: &World) -> Model {
     model.validators = ModelValidators::new(&VALIDATORS);
     model.rules = ModelRules::new(chain.forks.v7);
     model.now = world.parent.timestamp + 1_000;
+    model.proposer = world.proposer.address();
     model.begin_block();
     model
 }
@@ -172,6 +173,7 @@ fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
     assert_same_rules(world, model);
     model.begin_block();
     model.now = world.parent.timestamp + next_after_ms;
+    model.proposer = world.proposer.address();
 }
 
 fn held((_, change): (Address, EscrowChange)) -> i128 {

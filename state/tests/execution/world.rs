@@ -6,7 +6,7 @@ use std::sync::Arc;
 use state::tables::{Accounts, Runs};
 use state::{
     Base, BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
-    PushError, Read, Rules, TxError, execute, execute_block, invariants, view,
+    PushError, Read, Rules, TxError, execute, execute_block, invariants, validators, view,
 };
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_unsigned};
@@ -27,7 +27,7 @@ pub const ALICE: Who = Who(1);
 pub const BOB: Who = Who(2);
 pub const MINER: Who = Who(3);
 pub const OTHER_MINER: Who = Who(4);
-/// Makes every block and is funded like the others.
+/// Makes every block, unless the rules of v7 hold and it is no validator, and is funded like the others.
 pub const PROPOSER: Who = Who(5);
 /// Has no account.
 pub const STRANGER: Who = Who(6);
@@ -38,7 +38,7 @@ pub const START: u64 = 1_700_000_000_000;
 pub const SECOND: u64 = 1_000;
 
 impl Who {
-    fn key(self) -> Keypair {
+    pub fn key(self) -> Keypair {
         Keypair::from_seed(&[self.0; 32])
     }
 
@@ -55,6 +55,8 @@ pub struct World {
     pub chain: Arc<Chain>,
     pub memory: Arc<Memory>,
     pub parent: Parent,
+    /// Makes the open block.
+    pub proposer: Who,
     blocks: MemoryChain,
     /// The rules of the open block.
     rules: Rules,
@@ -96,7 +98,8 @@ impl World {
         let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
         let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
         let rules = Rules::at(&chain, &*memory, 1).unwrap();
-        let mut world = Self { chain, memory, parent, blocks, rules, open: None };
+        let mut world =
+            Self { chain, memory, parent, proposer: PROPOSER, blocks, rules, open: None };
         world.open(SECOND);
         world
     }
@@ -104,7 +107,18 @@ impl World {
     fn open(&mut self, after_ms: u64) {
         let now = self.parent.timestamp.checked_add(after_ms).unwrap();
         self.rules = Rules::at(&self.chain, &*self.memory, self.parent.height + 1).unwrap();
-        self.open = Some(self.blocks.begin(PROPOSER.address(), now).unwrap());
+        self.proposer = self.next_proposer();
+        self.open = Some(self.blocks.begin(&self.proposer.key(), now).unwrap());
+    }
+
+    /// [`PROPOSER`], or the first wallet that is a validator if the rules ask for one.
+    fn next_proposer(&self) -> Who {
+        let Some(sets) = validators::sets(&*self.memory).unwrap() else { return PROPOSER };
+        let may =
+            |who: &Who| sets.current.iter().any(|member| member.public_key == who.public_key());
+        let mut others = (1..=u8::MAX).map(Who);
+        let is_free = !self.rules.is_v7() || may(&PROPOSER);
+        if is_free { PROPOSER } else { others.find(may).unwrap() }
     }
 
     /// Opens the block once more, after the state was changed behind its back.
@@ -254,7 +268,7 @@ impl World {
             rules: &self.rules,
             height: self.parent.height + 1,
             timestamp: self.parent.timestamp + SECOND,
-            proposer: PROPOSER.address(),
+            proposer: self.proposer.address(),
             position: 0,
         }
     }

@@ -6,14 +6,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use state::block::{BlockBuilder, Parent};
+use state::block::BlockBuilder;
 use state::chain::Chain;
 use state::draft::Changes;
 use state::forks::FixedFork;
 use state::table::{Key, Table, TableId, encode_value};
 use state::tables::{self, Accounts, ForkRows, Miners, Supplies};
 use state::view::{Range, Read};
-use types::{Account, Address, Amount, Hash, Miner, Params, SetMember, Supply};
+use types::{Account, Address, Amount, Hash, Keypair, Miner, Params, SetMember, Supply};
 
 use super::make::{self, SIZES, Sizes};
 use super::{
@@ -83,9 +83,10 @@ fn store(path: &Path, rows: impl IntoIterator<Item = (TableId, Vec<u8>, Vec<u8>)
 
 /// Commits a block without transactions.
 fn block(store: &Store) {
-    let parent = Parent::from(&store.tip().unwrap());
+    let parent = store.parent().unwrap();
     let (base, at) = (store.latest(), parent.timestamp + 250);
-    let builder = BlockBuilder::new(rules(), base, parent, Address::new([7; 20]), at).unwrap();
+    let builder = BlockBuilder::new(rules(), base, parent, &Keypair::from_seed(&[7; 32]), at);
+    let builder = builder.unwrap();
     let executed = builder.finish().unwrap();
     let input = CommitBlock {
         block: &executed.block,

@@ -5,7 +5,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use state::block::{BlockError, Executed, Parent, execute_block};
+use state::block::{BlockError, Executed, execute_block};
 use state::chain::Chain;
 use state::draft::Changes;
 use state::error::StorageError;
@@ -216,7 +216,7 @@ impl Replay<'_> {
             }
             Err(reason) => return Err(ReplayError::Certificate { reason }),
         };
-        let parent = Parent::from(parent);
+        let parent = target.parent()?;
         let Executed { block, changes, events } =
             execute_block(&self.chain, target.latest(), &parent, block)?;
         let input =

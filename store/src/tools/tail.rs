@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use state::block::{Parent, check_header};
+use state::block::{Parent, check_header, check_randomness};
 use state::error::StorageError;
-use state::{invariants, rules};
-use types::Hash;
+use state::{Rules, invariants, rules};
+use types::{Forks, Header};
 
 use super::replay::{Verified, read};
 use super::{Progress, Replay, ReplayError, ToolError, V7Height, ahead};
@@ -56,44 +56,59 @@ fn blocks(store: &Store, replay: &Replay<'_>, progress: Progress<'_>) -> Result<
     let before = earliest.saturating_sub(1);
     let missing = ToolError::Missing { height: before };
     let first = store.snapshot().header(before)?.ok_or(missing)?;
-    let mut last = (before, first.hash, first.header.timestamp);
+    // From genesis or from the state, which has the height of v7 once that has been reached.
+    let forks = Rules::at(&replay.chain, &store.snapshot(), tip.height)?.forks;
+    let mut last = parent(&first.header, replay);
     let mut transactions = 0_u64;
     let encoded = (earliest..=tip.height).map(|height| read(store, height));
     ahead::run(replay, encoded, |block| {
-        let (height, hash, timestamp) = last;
         let header = block.block().header.clone();
         // The root that it carries was certified with it, and cannot be computed any more.
-        let parent = Parent { height, hash, timestamp, state_root: header.state_root };
+        let on = Parent { state_root: header.state_root, ..last };
         let refused = |source: ReplayError| ToolError::Replay {
-            height: height.saturating_add(1),
+            height: last.height.saturating_add(1),
             source: Box::new(source),
         };
-        check_header(&replay.chain, &parent, &header, &block.block().transactions)
+        check_header(&replay.chain, &on, &header, &block.block().transactions)
             .map_err(|error| refused(error.into()))?;
-        certified(store, replay, header.index, &header.hash()).map_err(refused)?;
+        certified(store, replay, &header, (&forks, &on)).map_err(refused)?;
         transactions = transactions.saturating_add(header.tx_count);
-        last = (header.index, header.hash(), header.timestamp);
+        last = parent(&header, replay);
         progress(header.index.saturating_sub(before), tip.height.saturating_sub(before));
         Ok(())
     })?;
-    if last.1 == tip.hash {
+    if last.hash == tip.hash {
         return Ok(transactions);
     }
-    let (height, found, expected) = (tip.height, tip.hash, last.1);
+    let (height, found, expected) = (tip.height, tip.hash, last.hash);
     Err(ToolError::Mismatch { height, what: "the stored tip", found, expected })
 }
 
+/// What a block is to the next one, but for the root of the state after it.
+fn parent(header: &Header, replay: &Replay<'_>) -> Parent {
+    Parent {
+        height: header.index,
+        hash: header.hash(),
+        timestamp: header.timestamp,
+        state_root: header.state_root,
+        randomness: header.randomness.map_or(replay.genesis_hash, |it| it.value),
+    }
+}
+
+/// The set of a block's height signed it, and its proposer's key made its randomness.
 fn certified(
     store: &Store,
     replay: &Replay<'_>,
-    height: u64,
-    hash: &Hash,
+    header: &Header,
+    (forks, on): (&Forks, &Parent),
 ) -> Result<(), ReplayError> {
-    let snapshot = store.snapshot();
+    let (snapshot, height) = (store.snapshot(), header.index);
     let set = snapshot.validator_set(height)?;
     let set = set.as_ref().map(|set| set.members.as_slice());
     let certificate = snapshot.certificate(height)?.unwrap_or_default();
     let v7 = V7Height::Known(rules::v7_from(&replay.chain, &snapshot)?);
-    let verified = replay.certificates.verify(v7, set, height, hash, &certificate);
-    verified.map(drop).map_err(|reason| ReplayError::Certificate { reason })
+    let verified = replay.certificates.verify(v7, set, height, &header.hash(), &certificate);
+    verified.map_err(|reason| ReplayError::Certificate { reason })?;
+    let set = set.unwrap_or(&replay.chain.validators);
+    Ok(check_randomness(forks, set, on, header)?)
 }

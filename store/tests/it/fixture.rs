@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use state::{BlockBuilder, Chain, Changes, Executed, Forks, Parent};
+use state::{BlockBuilder, Chain, Changes, Executed, Forks};
 use store::{CommitBlock, GenesisState, Options, Store, Tip};
 use types::build::{Envelope, Unsigned, build_tx};
 use types::ids::compute_agent_run_id;
@@ -255,10 +255,11 @@ impl TestChain {
 
     /// The same, so many milliseconds after the last block.
     pub(crate) fn execute_after(&self, wait_ms: u64, txs: &[CheckedTx]) -> Executed {
-        let parent = Parent::from(&self.tip());
+        let parent = self.store.parent().expect("initialised");
         let now = parent.timestamp + wait_ms;
         let (chain, base) = (Arc::clone(&self.chain), self.store.latest());
-        let mut builder = BlockBuilder::new(chain, base, parent, proposer(), now).expect("a state");
+        let mut builder =
+            BlockBuilder::new(chain, base, parent, &proposing(), now).expect("a state");
         for tx in txs {
             builder.push(tx).expect("a valid transaction");
         }
@@ -294,6 +295,11 @@ pub(crate) fn genesis_hash() -> Hash {
     Hash::digest(b"the genesis of the tests")
 }
 
+/// The key that makes the blocks.
+pub(crate) fn proposing() -> Keypair {
+    Keypair::from_seed(&[7; 32])
+}
+
 pub(crate) fn proposer() -> Address {
-    Address::new([7; 20])
+    proposing().address()
 }

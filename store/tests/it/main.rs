@@ -14,5 +14,6 @@ mod paging;
 mod pins;
 mod proofs;
 mod queries;
+mod randomness;
 mod tools;
 mod validators;

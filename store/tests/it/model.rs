@@ -27,6 +27,7 @@ fn commit(store: &Store, changes: &Changes) {
         state_root: tip.state_root,
         tokens_burned: types::Amount::ZERO,
         tx_count: 0,
+        randomness: None,
     };
     let block = Block { header, transactions: Vec::new() };
     let input =
@@ -111,7 +112,7 @@ fn execution_makes_the_same_of_both() {
         let mut txs = whole_run(u64::try_from(number).unwrap(), user, miner).1;
         txs.push(user.transfer(miner.address(), 3));
         let executed = chain.execute(&txs);
-        let parent = state::Parent::from(&chain.tip());
+        let parent = chain.store.parent().unwrap();
         let base: Arc<dyn Read> = Arc::<Memory>::clone(&model);
         let again = state::execute_block(&chain.chain, base, &parent, executed.block.clone());
         assert_eq!(again.unwrap().changes, executed.changes);

@@ -348,7 +348,7 @@ fn the_last_block_can_be_taken_back() {
     assert_eq!((back.height, back.hash), (4, before.hash));
 
     let store = Store::open(&path, Options::default()).unwrap();
-    let parent = state::Parent::from(&store.tip().unwrap());
+    let parent = store.parent().unwrap();
     let again = state::execute_block(&rules(), store.latest(), &parent, last).unwrap();
     let twin = TestChain { store, chain: Arc::clone(&rules()), wallets: Vec::new() };
     assert_eq!(twin.commit(&again), tip);

@@ -64,6 +64,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("rocksdb", &["store"], "nobody above the tables sees raw keys"),
     ("jmt", &["store"], "the authenticated state has one home"),
     ("bincode", &["types"], "types/src/codec.rs is the one place that knows the binary form"),
+    ("curve25519-dalek", &["types"], "randomness is proved and checked in types/src/vrf.rs"),
     ("ed25519-dalek", &["types"], "keys are made and used in types/src/keys.rs"),
     ("ed25519-zebra", &["types"], "there is one signature rule"),
     (

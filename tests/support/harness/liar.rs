@@ -83,6 +83,7 @@ impl LyingLedger {
             state_root: parent.map_or(self.genesis, |it| it.state_root),
             tokens_burned: Amount::ZERO,
             tx_count: 0,
+            randomness: None,
         }
     }
 

@@ -172,7 +172,7 @@ fn a_credited_account_shows_its_whole_balance() {
     let (included, kept) = (b.at(0).transfer(&c, 1), b.at(1).transfer(&c, 1));
     world.pending(&[&included, &kept]);
     let admits = world.admits();
-    let made_by_a = world.chain.begin_by(a.address());
+    let made_by_a = world.chain.begin_by(&a);
     world.commit_in(made_by_a, &[&included]);
     assert_eq!(Amount::new(1_000_000 + REWARD), world.account(&a).balance);
     assert_eq!(admits, world.admits(), "asking for an account executes nothing");

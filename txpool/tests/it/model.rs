@@ -328,8 +328,8 @@ impl Trial {
             }
             Action::Again(_) => {}
             Action::Block { order, taken, foreign, time_out, proposer } => {
-                let proposer = self.wallets.get(usize::from(*proposer));
-                let proposer = proposer.map_or_else(stranger, Wallet::address);
+                let stranger = stranger();
+                let proposer = self.wallets.get(usize::from(*proposer)).unwrap_or(&stranger);
                 let late = time_out.and_then(|it| self.world.chain.sweep_of(*it.get(&self.runs)));
                 let mut block = self.world.chain.begin_at(late.unwrap_or(0), proposer);
                 self.fill(&mut block, *order, *taken, foreign);

@@ -8,7 +8,8 @@ use super::{
     UncheckedBlock, merkle_root, root,
 };
 use crate::testing::{Draft, bodies, limits};
-use crate::{Address, Amount, CheckedTx, Hash};
+use crate::vrf::Proof;
+use crate::{Address, Amount, CheckedTx, Hash, Randomness};
 
 fn header(tx_count: u64) -> Header {
     Header {
@@ -21,7 +22,14 @@ fn header(tx_count: u64) -> Header {
         state_root: Hash::new([4; 32]),
         tokens_burned: Amount::new(100),
         tx_count,
+        randomness: None,
     }
+}
+
+/// The same in a block of fork v7.
+fn header_of_v7(tx_count: u64) -> Header {
+    let (value, proof) = (Hash::new([5; 32]), Proof::new([6; 80]));
+    Header { randomness: Some(Randomness { value, proof }), ..header(tx_count) }
 }
 
 fn block(kinds: &[usize]) -> Block {
@@ -118,6 +126,48 @@ fn a_header_is_canonical_json_and_its_hash_is_the_blocks_name() {
     assert_eq!(header(2).hash().to_string(), name);
     assert_eq!(Header::parse(HEADER.as_bytes()).unwrap(), header(2));
     assert_eq!(block(&[5, 6]).hash().to_string(), name);
+}
+
+/// What [`HEADER`] is with the members of v7, whose texts are these.
+fn with_randomness(value: &str, proof: &str) -> String {
+    let end = format!(",\"randomness\":\"{value}\",\"randomnessProof\":\"{proof}\"}}");
+    HEADER.replace('}', &end)
+}
+
+#[test]
+fn randomness_stands_at_the_end_of_a_header_with_its_proof() {
+    let text = with_randomness(&"05".repeat(32), &"06".repeat(80));
+    assert_eq!(header_of_v7(2).payload(), text);
+    let name = "482b35aa480c7288acd2b9c0e6ada4c79d6f30611535727e79b12c3bb9c7c6bf";
+    assert_eq!(header_of_v7(2).hash().to_string(), name);
+    assert_eq!(Header::parse(text.as_bytes()).unwrap(), header_of_v7(2));
+    let block = Block { header: header_of_v7(2), ..block(&[5, 6]) };
+    assert_eq!(UncheckedBlock::decode(&block.encode(), &limits()).unwrap().header, block.header);
+}
+
+#[test]
+fn randomness_without_its_proof_or_in_another_form_is_refused() {
+    let (value, proof) = ("05".repeat(32), "06".repeat(80));
+    let whole = with_randomness(&value, &proof);
+    let cases = [
+        (HEADER.replace('}', &format!(",\"randomness\":\"{value}\"}}")), "randomnessProof"),
+        (HEADER.replace('}', &format!(",\"randomnessProof\":\"{proof}\"}}")), "randomness"),
+        (with_randomness(&value[2..], &proof), "randomness"),
+        (with_randomness(&value, &proof[2..]), "randomnessProof"),
+        (with_randomness(&value, &proof.replace("06", "0A")), "randomnessProof"),
+        (whole.replace(&format!("\"{value}\""), "5"), "randomness"),
+    ];
+    for (text, field) in cases {
+        match Header::parse(text.as_bytes()) {
+            Err(DecodeBlockError::Header(refusal)) => {
+                assert_eq!(refusal.field(), format!("header.{field}"), "{text}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    let turned = format!(",\"randomnessProof\":\"{proof}\",\"randomness\":\"{value}\"}}");
+    let error = Header::parse(HEADER.replace('}', &turned).as_bytes()).unwrap_err();
+    assert!(matches!(error, DecodeBlockError::NotCanonical), "{error}");
 }
 
 #[test]

@@ -145,7 +145,7 @@ impl State {
     }
 
     pub(super) fn begin(&self) -> BlockBuilder {
-        self.blocks.begin(Address::new([1; 20]), self.now_ms).unwrap()
+        self.blocks.begin(&Keypair::from_seed(&[1; 32]), self.now_ms).unwrap()
     }
 
     pub(super) fn append(&mut self, block: BlockBuilder) {

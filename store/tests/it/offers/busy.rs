@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use state::tables::Runs;
 use state::view::{Range, Read};
-use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, Parent, validators};
+use state::{BlockBuilder, Chain, Changes, Draft, Executed, Forks, Memory, validators};
 use store::offers::{Intake, Offer, OfferError, Shelf, Verified};
 use store::tools::{Certificates, Replay, V7Height};
 use store::{CommitBlock, GenesisState, Options, Store};
@@ -15,7 +15,7 @@ use types::tx::{
 };
 use types::{Address, Block, Body, CheckedTx, Hash, Run, SetMember, codec};
 
-use crate::fixture::{TIME, Wallet, genesis_changes, genesis_hash, proposer, rules};
+use crate::fixture::{TIME, Wallet, genesis_changes, genesis_hash, proposing, rules};
 
 /// The certificate of a block: its hash, and the set that may decide it.
 fn certificate(hash: &Hash, set: &[SetMember]) -> Vec<u8> {
@@ -91,10 +91,10 @@ impl Busy {
             15 => 1_000_000,
             _ => 250,
         });
-        let parent = Parent::from(&self.store.tip().unwrap());
+        let parent = self.store.parent().unwrap();
         let now = parent.timestamp + jump.max().unwrap_or(250);
         let (chain, base) = (chain_rules(), self.store.latest());
-        let mut builder = BlockBuilder::new(chain, base, parent, proposer(), now).unwrap();
+        let mut builder = BlockBuilder::new(chain, base, parent, &proposing(), now).unwrap();
         for act in acts {
             let who = usize::from(act / 16) % self.wallets.len();
             let Some(body) = self.body(*act, who, builder.state()) else { continue };
@@ -227,7 +227,7 @@ pub(super) fn commit(store: &Store, executed: &Executed) {
 /// Executes and commits blocks of another node.
 pub(super) fn follow(store: &Store, blocks: &[Block]) {
     for block in blocks {
-        let parent = Parent::from(&store.tip().unwrap());
+        let parent = store.parent().unwrap();
         let executed =
             state::execute_block(&chain_rules(), store.latest(), &parent, block.clone()).unwrap();
         commit(store, &executed);

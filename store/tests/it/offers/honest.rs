@@ -214,12 +214,12 @@ fn a_database_without_the_links_offers_nothing() {
     shelf.make(&store, |_| (), &mut |_| true).unwrap();
     let mut busy = Busy::new(&dir.path().join("other"));
     busy.store = store;
-    let parent = state::Parent::from(&busy.store.tip().unwrap());
+    let parent = busy.store.parent().unwrap();
     let builder = state::BlockBuilder::new(
         busy.replay().chain,
         busy.store.latest(),
         parent,
-        crate::fixture::proposer(),
+        &crate::fixture::proposing(),
         parent.timestamp + 1,
     );
     super::busy::commit(&busy.store, &builder.unwrap().finish().unwrap());

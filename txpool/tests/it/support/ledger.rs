@@ -34,8 +34,8 @@ pub(crate) fn params() -> Params {
 }
 
 /// Whoever makes a block if it is none of the test's wallets.
-pub(crate) fn stranger() -> Address {
-    Wallet::new(200).address()
+pub(crate) fn stranger() -> Wallet {
+    Wallet::new(200)
 }
 
 /// An account in a state.
@@ -112,16 +112,16 @@ impl TestChain {
 
     /// Begins a block, a second after the last one. If it is thrown away, nothing has happened.
     pub(crate) fn begin(&self) -> BlockBuilder {
-        self.begin_by(stranger())
+        self.begin_by(&stranger())
     }
 
-    pub(crate) fn begin_by(&self, proposer: Address) -> BlockBuilder {
+    pub(crate) fn begin_by(&self, proposer: &Wallet) -> BlockBuilder {
         let now = self.blocks.lock().chain.tip().timestamp + SECOND;
         self.begin_at(now, proposer)
     }
 
-    pub(crate) fn begin_at(&self, now_ms: u64, proposer: Address) -> BlockBuilder {
-        self.blocks.lock().chain.begin(proposer, now_ms).unwrap()
+    pub(crate) fn begin_at(&self, now_ms: u64, proposer: &Wallet) -> BlockBuilder {
+        self.blocks.lock().chain.begin(&proposer.0, now_ms).unwrap()
     }
 
     /// From when on a block sweeps a run, if nothing happens to it before.

@@ -179,7 +179,7 @@ impl World {
     /// A block of these transactions, so late that it sweeps a run.
     pub(crate) fn commit_time_out(&self, run: Hash, txs: &[&CheckedTx]) {
         let late = self.chain.sweep_of(run).unwrap();
-        self.commit_in(self.chain.begin_at(late, stranger()), txs);
+        self.commit_in(self.chain.begin_at(late, &stranger()), txs);
     }
 
     /// The code for which the transaction was dropped.

@@ -43,13 +43,19 @@ pub(super) fn block(block: &Value) -> String {
         ("burned", ombra_of(&block["tokensBurned"])),
         ("transactions", scalar(&block["txCount"])),
     ];
-    let head = facts(always.into_iter().chain(fees_of(block)));
+    let head = facts(always.into_iter().chain(fees_of(block)).chain(randomness_of(block)));
     let mut rows = table(["TYPE", "FROM", "NONCE", "HASH"]);
     let transactions = block["transactions"].as_array().into_iter().flatten();
     for tx in transactions {
         rows.add_row(["type", "from", "nonce", "hash"].map(|key| scalar(&tx[key])));
     }
     if rows.is_empty() { head.to_string() } else { format!("{head}\n\n{rows}") }
+}
+
+/// From fork v7 on.
+fn randomness_of(block: &Value) -> Option<(&'static str, String)> {
+    let randomness = &block["randomness"];
+    (!randomness.is_null()).then(|| ("randomness", scalar(randomness)))
 }
 
 /// What the places in a block cost, from fork v7 on.

@@ -1,0 +1,132 @@
+//! The randomness of headers: what the next block stands on after a restart and after a snapshot, and
+//! that verifying a database looks at it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use state::block::BlockError;
+use state::{Chain, Changes, Executed, Forks, execute_block};
+use store::offers::{Intake, Offer, Shelf, import};
+use store::tools::{self, Replay, ReplayError, ToolError};
+use store::{GenesisState, Options, Store};
+use types::{Amount, Block, Hash, SetMember};
+
+use crate::fixture::{self, TIME, TestChain, Wallet, genesis_hash, proposing};
+use crate::tools::{quiet, replay};
+
+/// The rules of v7 from a height on, for the one who makes the blocks.
+fn rules(v7: u64) -> Arc<Chain> {
+    let forks = Forks { validator_vote: Some(0), v7: Some(v7), ..Forks::default() };
+    let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
+    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+}
+
+/// A chain with these rules, and the rows of its height 0.
+fn chain(path: &Path, v7: u64) -> (TestChain, Changes) {
+    let (chain, wallets) = (rules(v7), vec![Wallet::new(0)]);
+    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
+    let changes = chain.first_state(&accounts).unwrap();
+    let store = Store::open(path, Options::default()).unwrap();
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    store.init(&genesis).unwrap();
+    (TestChain { store, chain, wallets }, changes)
+}
+
+fn previous(store: &Store) -> Hash {
+    store.parent().unwrap().randomness
+}
+
+/// Executes a block of another database and commits it.
+fn follow(target: &TestChain, block: Block) {
+    let (store, parent) = (&target.store, target.store.parent().unwrap());
+    target.commit(&execute_block(&target.chain, store.latest(), &parent, block).unwrap());
+}
+
+/// Commits a block with another's randomness, as if nothing had been checked.
+fn commit_forged(chain: &TestChain) {
+    let mut executed = chain.execute(&[]);
+    let first = chain.store.snapshot().header(2).unwrap().unwrap().header.randomness;
+    assert_ne!(first, executed.block.header.randomness);
+    executed.block.header.randomness = first;
+    chain.commit(&executed);
+}
+
+fn refused_for(error: &ToolError) -> (u64, &'static str) {
+    let ToolError::Replay { height, source } = error else { panic!("{error}") };
+    let ReplayError::Block(BlockError::Header { field, .. }) = **source else { panic!("{error}") };
+    (*height, field)
+}
+
+#[test]
+fn the_next_block_stands_on_the_randomness_of_the_tip_after_a_restart_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, _) = chain(dir.path(), 2);
+    assert_eq!(previous(&chain.store), genesis_hash());
+    chain.block(&[]);
+    assert_eq!(previous(&chain.store), genesis_hash(), "block 1 has none");
+    let Executed { block, .. } = chain.execute(&[]);
+    chain.block(&[]);
+    let made = block.header.randomness.unwrap().value;
+    assert_eq!(previous(&chain.store), made);
+    drop(chain);
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    assert_eq!(previous(&store), made);
+}
+
+#[test]
+fn a_chain_with_randomness_is_verified_and_another_value_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, changes) = chain(&dir.path().join("data"), 2);
+    for _ in 0..3 {
+        chain.block(&[]);
+    }
+    let scratch = dir.path().join("scratch");
+    let replay = Replay { chain: rules(2), ..replay(&changes) };
+    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+    commit_forged(&chain);
+    let error = tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap_err();
+    assert_eq!(refused_for(&error), (4, "randomnessProof"));
+}
+
+/// A database that began with a snapshot of this one's tip; this one has a block more then.
+fn imported(chain: &TestChain, replay: &Replay<'_>, dir: &Path) -> TestChain {
+    let shelf = Shelf::open(&dir.join("shelf"), 1, &chain.store).unwrap();
+    shelf.make(&chain.store, |_| (), &mut |_| true).unwrap();
+    chain.block(&[]);
+    shelf.settle(&chain.store).unwrap().expect("an offer");
+    let head = shelf.offers()[0];
+    let offer = shelf.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
+    let verified = Offer::decode(&offer).unwrap().verify(replay).unwrap();
+    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
+    for want in intake.missing() {
+        let piece = shelf.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
+        intake.keep(&want, &piece).unwrap();
+    }
+    let to = dir.join("new");
+    import(&intake, &verified, replay, (&to, Options::default()), &mut |_, _| true).unwrap();
+    let store = Store::open(&to, Options::default()).unwrap();
+    TestChain { store, chain: Arc::clone(&replay.chain), wallets: Vec::new() }
+}
+
+#[test]
+fn who_begins_with_a_snapshot_knows_what_the_next_randomness_is_made_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, changes) = chain(&dir.path().join("data"), 0);
+    for _ in 0..3 {
+        chain.block(&[]);
+    }
+    let parent = chain.store.parent().unwrap();
+    let replay = Replay { chain: rules(0), ..replay(&changes) };
+    let new = imported(&chain, &replay, dir.path());
+    assert_eq!(new.store.parent().unwrap(), parent);
+    follow(&new, chain.store.snapshot().block(4).unwrap().unwrap());
+    assert_eq!(new.tip(), chain.tip());
+
+    let scratch = dir.path().join("scratch");
+    tools::verify(&new.store, &scratch, &replay, &mut quiet).unwrap();
+    let mut executed = new.execute(&[]);
+    executed.block.header.randomness = None;
+    new.commit(&executed);
+    let error = tools::verify(&new.store, &scratch, &replay, &mut quiet).unwrap_err();
+    assert_eq!(refused_for(&error), (5, "randomness"));
+}
