@@ -124,8 +124,9 @@ pub fn is_punished(state: &dyn Read, key: &PublicKey) -> Result<bool, StorageErr
     Ok(standing.is_some_and(|standing| standing.punished_at.is_some()))
 }
 
-/// The end of block `height`: punished keys lose their power, votes lapse, changes that have their votes are made, and the sets
-/// move on by one height. Answers the changes, and that a changed set decides from now on.
+/// The end of block `height`: punished keys lose their power, votes lapse, changes that have their votes
+/// are made, and the sets move on by one height. Answers the changes, and that a changed set decides
+/// from now on.
 pub(crate) fn end_block(
     draft: &mut Draft,
     rules: &Rules,
@@ -195,7 +196,7 @@ pub(crate) fn end_block(
     Ok(events)
 }
 
-/// Notes of a validator that decided alone up to this height what it did so.
+/// Notes until when a validator decided alone, if the set of this height has no other.
 fn note_alone(draft: &mut Draft, set: &[SetMember], height: u64) -> Result<(), StorageError> {
     let [SetMember { public_key, .. }] = set else { return Ok(()) };
     let standing = draft.get::<ConsensusKeys>(public_key)?.unwrap_or_default();

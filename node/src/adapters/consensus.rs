@@ -9,6 +9,7 @@ use consensus::{
     SignedKind, Tip, Undecided, Verdict,
 };
 use state::block::{self, BlockBuilder, BlockError, Executed, Parent, PushError};
+use tokio::sync::Notify;
 use txpool::{BlockLimits, Committed, Offered, Pool, Touched};
 use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, SizeLimits, UncheckedBlock};
@@ -34,6 +35,8 @@ pub(crate) struct ChainLedger {
     pub(crate) lane: txpool::lanes::Lane,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) wake: Arc<Wake>,
+    /// Told when evidence against a validator was kept.
+    pub(crate) contradictions: Arc<Notify>,
     pub(crate) metrics: BlockMetrics,
     /// The address that this node proposes as; a follower has none.
     pub(crate) proposer: Option<Address>,
@@ -335,7 +338,9 @@ impl Archive for ChainLedger {
 
     fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault> {
         let pairs: Vec<_> = pairs.iter().map(stored).collect();
-        self.chain.store().add_equivocations(&pairs).map_err(LedgerFault::new)
+        self.chain.store().add_equivocations(&pairs).map_err(LedgerFault::new)?;
+        self.contradictions.notify_one();
+        Ok(())
     }
 }
 

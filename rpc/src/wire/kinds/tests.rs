@@ -6,7 +6,7 @@ use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
     BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerRegister,
-    MinerUnbond, NIL, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
+    MinerUnbond, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
 };
 use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
@@ -114,13 +114,13 @@ fn bodies_without_options() -> Vec<Body> {
             validator_key: key().public_key(),
             height: 1,
             round: 0,
-            kind: "prevote".to_owned(),
+            kind: "proposal".to_owned(),
             first_value: HASH.to_string(),
             first_signature: Signature::new([0xff; 64]),
-            second_value: NIL.to_owned(),
+            second_value: Hash::ZERO.to_string(),
             second_signature: Signature::new([0xff; 64]),
-            first_valid_round: None,
-            second_valid_round: None,
+            first_valid_round: Some(0),
+            second_valid_round: Some(0),
         }),
     ]
 }
