@@ -74,6 +74,7 @@ const MEMBERS = {
   chunkDataBase64: ["Data, Base64", (value) => block(value, { mono: true, max: 400 })],
   candidateKey: ["Key of the candidate", key],
   power: ["Power", number],
+  validatorKey: ["Key of the validator", key],
   expiresAt: ["Counts until", (value) => time(value, { full: true })],
   maxBaseFee: ["Highest base fee", (value) => `${count(value)} micro per KiB`],
   tip: ["Tip", amount],
@@ -101,6 +102,7 @@ const FORMS = {
   integer: number,
   key,
   names: words,
+  signature: (value) => block(value, { mono: true, max: 128 }),
   text: long,
   word: line,
 };
@@ -157,6 +159,7 @@ export function summary(tx) {
     case "FORK_VOTE": return on(line(tx.fork), ` from block ${count(tx.height)} on`);
     case "PARAM_VOTE": return on(line(tx.name), ` = ${count(tx.value)} from block ${count(tx.height)} on`);
     case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
+    case "EVIDENCE": return on(`${tx.kind} of height ${count(tx.height)} signed twice by `, plainHash(tx.validatorKey, "public key"));
     default: return on(link(["tx", tx.hash], "details"));
   }
 }

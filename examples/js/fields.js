@@ -53,6 +53,14 @@ const text = (least, most) => (field, value) => {
   return value;
 };
 
+/** 128 hex characters. @type {Check} */
+function signature(field, value) {
+  if (typeof value !== "string" || !/^[0-9a-f]{128}$/.test(value)) {
+    throw wrong(field, value, "128 lowercase hex characters");
+  }
+  return value;
+}
+
 /** 64 hex characters: a hash, an id or a key. @type {Check} */
 export function hash(field, value) {
   if (typeof value !== "string" || !/^[0-9a-f]{64}$/.test(value)) {
@@ -160,6 +168,7 @@ const FORMS = {
   key: () => hash,
   names: () => names,
   objects: ({ members, max }) => arrayOf(objectOf(checks(members)), max),
+  signature: () => signature,
   text: ({ minBytes, maxBytes }) => text(minBytes, maxBytes),
   word: ({ words }) => oneOf(words),
 };

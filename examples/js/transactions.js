@@ -323,6 +323,8 @@ export const minerBond = builder("MINER_BOND");
 export const minerUnbond = builder("MINER_UNBOND");
 /** Refuses the reward that is held for a run of the sender. */
 export const agentRefuse = builder("AGENT_REFUSE");
+/** Proves that a validator signed two different things for the same height and round. */
+export const evidence = builder("EVIDENCE");
 /** A validator's vote for another value of a parameter. */
 export const paramVote = builder("PARAM_VOTE");
 

@@ -109,8 +109,11 @@ impl Genesis {
             let Validator { public_key, power, .. } = *validator;
             SetMember { public_key, power }
         });
-        let chain = Chain { chain_id, params, forks, validators: members.collect() };
-        Self { chain, time: genesis_time, validators, accounts, supply }
+        let genesis_hash = Hash::ZERO;
+        let chain = Chain { chain_id, genesis_hash, params, forks, validators: members.collect() };
+        let mut genesis = Self { chain, time: genesis_time, validators, accounts, supply };
+        genesis.chain.genesis_hash = genesis.hash();
+        genesis
     }
 
     /// The rules that execution follows.

@@ -40,6 +40,8 @@ enum Access {
 /// Ten years, the longest time that a parameter may name.
 const LONG_MS: u64 = 315_360_000_000;
 const DAY_MS: u64 = 86_400_000;
+/// More blocks than a chain makes in ten years at ten a second.
+const EVIDENCE_AGE_MOST: u64 = 10_000_000_000;
 const MIB: u64 = 1024 * 1024;
 /// No block and no chunk may be limited to less.
 const BYTES_LEAST: u64 = 4_096;
@@ -50,7 +52,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 25] = [
+pub(crate) const FIELDS: [Field; 26] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -132,6 +134,12 @@ pub(crate) const FIELDS: [Field; 25] = [
     with_v7(amount("blobInitFee", 0, |p| p.blob_init_fee, |p, v| p.blob_init_fee = v)),
     with_v7(amount("refuseStake", 0, |p| p.refuse_stake, |p, v| p.refuse_stake = v)),
     with_v7(integer("unbondMs", (1, LONG_MS), |p| p.unbond_ms, |p, v| p.unbond_ms = v)),
+    with_v7(integer(
+        "evidenceAgeBlocks",
+        (1, EVIDENCE_AGE_MOST),
+        |p| p.evidence_age_blocks,
+        |p, v| p.evidence_age_blocks = v,
+    )),
 ];
 
 const fn with_v7(field: Field) -> Field {

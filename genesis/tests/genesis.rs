@@ -322,9 +322,15 @@ fn every_parameter_is_in_the_table_and_in_its_range() {
     let mut expected = value;
     expected.as_object_mut().unwrap().remove("forkDelayBlocks");
     assert_eq!(written(r#","forks":{"v7":0}"#), expected);
-    for name in
-        ["unbondMs", "baseFeeFloor", "maxBlockWork", "registerFee", "blobInitFee", "refuseStake"]
-    {
+    for name in [
+        "unbondMs",
+        "baseFeeFloor",
+        "maxBlockWork",
+        "registerFee",
+        "blobInitFee",
+        "refuseStake",
+        "evidenceAgeBlocks",
+    ] {
         assert!(expected.as_object_mut().unwrap().remove(name).is_some(), "{name}");
     }
     assert_eq!(written(""), expected);

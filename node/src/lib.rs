@@ -19,6 +19,7 @@ pub mod config;
 mod disk_watch;
 mod endpoints;
 mod engine;
+mod evidence;
 pub mod fault;
 mod forks;
 mod ingest;

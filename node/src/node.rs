@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness};
 use store::Store;
 use store::offers::Shelf;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 use txpool::lanes::Rules;
@@ -32,6 +33,7 @@ use crate::config::{Config, Home, Snapshots};
 use crate::disk_watch::DiskWatch;
 use crate::endpoints;
 use crate::engine::{self, Engine, EngineControl};
+use crate::evidence::EvidenceSender;
 use crate::fault::Fault;
 use crate::forks::{self, EarlierVotes, ForkWatch};
 use crate::ingest::{self, IngestHandle};
@@ -133,6 +135,8 @@ struct Parts {
     pending: Arc<Pending>,
     bus: Arc<EventBus>,
     wake: Arc<Wake>,
+    /// Told of what was seen of validators that contradicted themselves.
+    contradictions: Arc<Notify>,
     rules: Rules,
     sync: Arc<SyncState>,
     metrics: BlockMetrics,
@@ -153,6 +157,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
     let threads = Threads::start().map_err(no_threads)?;
 
     start_storage(&mut parts, &home, &config, &mut supervisor);
+    let accuser = validator.clone();
     let identity = consensus::Identity { node_key, validator };
     let settings = engine::settings(&home, parts.chain.spec(), &config, &identity, alone);
     let listen = engine::listen_address(&settings.network);
@@ -171,6 +176,10 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 
     let ingest = start_ingest(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
+    if let Some(key) = accuser {
+        let sender = evidence_sender(&parts, ingest.clone(), key);
+        supervisor.spawn("evidence", sender.run(stop.clone()));
+    }
     let network = match listen {
         None => None,
         Some(_) => {
@@ -275,6 +284,7 @@ fn engine_of(
         lane: lane(&parts.rules)?,
         bus: Arc::clone(&parts.bus),
         wake: Arc::clone(&parts.wake),
+        contradictions: Arc::clone(&parts.contradictions),
         metrics: parts.metrics.clone(),
         proposer: identity.validator.clone(),
         // The other half is for sending and executing it.
@@ -306,6 +316,17 @@ fn start_ingest(parts: &Parts, supervisor: &mut Supervisor) -> Result<IngestHand
     });
     supervisor.spawn("ingest", service.run(stop));
     Ok(handle)
+}
+
+/// What sends evidence that this node has seen, signed by its consensus key.
+fn evidence_sender(parts: &Parts, ingest: IngestHandle, key: Keypair) -> EvidenceSender {
+    EvidenceSender {
+        chain: Arc::clone(&parts.chain),
+        pool: Arc::clone(&parts.pool),
+        ingest,
+        key,
+        seen: Arc::clone(&parts.contradictions),
+    }
 }
 
 /// What runs before consensus. The node is not ready from now on.
@@ -467,7 +488,8 @@ fn open_parts(
     let sync = Arc::new(SyncState::register(registry));
     let metrics = BlockMetrics::register(registry);
     let pool = Arc::new(pool);
-    Ok(Parts { chain, pool, pending, bus, wake, rules, sync, metrics, maker })
+    let contradictions = Arc::default();
+    Ok(Parts { chain, pool, pending, bus, wake, contradictions, rules, sync, metrics, maker })
 }
 
 /// The chain with the snapshots that it offers, and what makes further ones. A node that cannot offer

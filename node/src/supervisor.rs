@@ -10,7 +10,7 @@
 //! gossip     gossip (swarm), gossip-intake,          second
 //!            gossip-serve, gossip-blocks,
 //!            gossip-pull, announce, peers,
-//!            watch, earlier-votes
+//!            watch, earlier-votes, evidence
 //! rpc        rpc, metrics, admin, systemd            first
 //! ```
 //!

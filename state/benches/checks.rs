@@ -223,7 +223,7 @@ fn of_others() -> Vec<(&'static str, Body)> {
         agent_run_id: Some(OWN_RUN),
         attachments: Some(attachments.collect()),
     };
-    let vote = ValidatorVote { candidate_key: key(99).public_key(), power: 1, expires_at: 9 };
+    let vote = ValidatorVote::new(key(99).public_key(), 1, 9);
     let entry = MinerRegister {
         name: "m".to_owned(),
         capabilities: Vec::new(),
@@ -255,8 +255,13 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 fn main() {
     let forks = Forks { validator_vote: Some(0), ..Forks::default() };
     let params = Params { max_blob_bytes: 1 << 30, ..Params::default() };
-    let chain =
-        Arc::new(Chain { chain_id: "bench".to_owned(), params, forks, validators: Vec::new() });
+    let chain = Arc::new(Chain {
+        chain_id: "bench".to_owned(),
+        genesis_hash: Hash::ZERO,
+        params,
+        forks,
+        validators: Vec::new(),
+    });
     let still = state_of(VALIDATORS).still();
     let own = key(0);
     println!("microseconds, the median of {TIMES}:            check   simulate     admit");

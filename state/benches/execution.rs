@@ -34,6 +34,7 @@ fn main() {
 fn measure(wallets: &mut Wallets, block: fn(&mut Wallets) -> Vec<CheckedTx>) {
     let chain = Arc::new(Chain {
         chain_id: "bench".to_owned(),
+        genesis_hash: Hash::ZERO,
         params: Params::default(),
         forks: Forks::default(),
         validators: Vec::new(),

@@ -93,7 +93,8 @@ impl Bench {
         let validators = keys.iter().take(VALIDATORS).map(member).collect();
         let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
         let chain_id = "bench".to_owned();
-        let chain = Arc::new(Chain { chain_id, params, forks, validators });
+        let chain =
+            Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
         let accounts: BTreeMap<Address, Amount> =
             keys.iter().map(|key| (key.address(), Amount::new(1_000_000_000_000))).collect();
         let blocks = MemoryChain::new(chain, Hash::ZERO, 1, &accounts).unwrap();
@@ -331,5 +332,5 @@ fn finalize(id: &str) -> Body {
 }
 
 fn vote(candidate_key: types::PublicKey) -> Body {
-    Body::ValidatorVote(ValidatorVote { candidate_key, power: 1, expires_at: 1_000_000 })
+    Body::ValidatorVote(ValidatorVote::new(candidate_key, 1, 1_000_000))
 }

@@ -518,7 +518,7 @@ impl Execution {
         let mut end = sweep(&mut self.draft, &self.rules, timestamp)?;
         end.extend(bonds::end_block(&mut self.draft)?);
         clear_remains(&mut self.draft)?;
-        end.extend(validators::end_block(&mut self.draft, height, timestamp)?);
+        end.extend(validators::end_block(&mut self.draft, &self.rules, height, timestamp)?);
         end.extend(rule_votes::end_block(&mut self.draft, &self.rules, height)?);
         let reward = self.rules.params.block_reward;
         end.extend(self.price_next()?);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::{Account, Address, Amount, Forks, Params, SetMember, Supply, TxLocation};
+use types::{Account, Address, Amount, Forks, Hash, Params, SetMember, Supply, TxLocation};
 
 use crate::draft::{Changes, Draft};
 use crate::error::StorageError;
@@ -18,6 +18,8 @@ use crate::validators;
 pub struct Chain {
     /// The chain's name.
     pub chain_id: String,
+    /// The hash of its genesis file, which validators sign from v7 on.
+    pub genesis_hash: Hash,
     /// The numbers of the protocol.
     pub params: Params,
     /// From which block on the kinds are valid.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use types::{Address, Amount, Credit};
+use types::{Address, Amount, Credit, PublicKey};
 
 use crate::bonds::Release;
 use crate::error::StorageError;
@@ -31,6 +31,8 @@ pub struct Draft {
     is_at_end: bool,
     /// What the end of the block will do to bonds.
     releases: Vec<Release>,
+    /// The consensus keys that the end of the block takes the power from.
+    punished: BTreeSet<PublicKey>,
 }
 
 /// What a draft is for, and so which writes it keeps.
@@ -79,6 +81,7 @@ impl Draft {
             credits: Vec::new(),
             is_at_end: false,
             releases: Vec::new(),
+            punished: BTreeSet::new(),
         }
     }
 
@@ -182,6 +185,18 @@ impl Draft {
     /// What was noted so far, which is forgotten.
     pub(crate) fn take_releases(&mut self) -> Vec<Release> {
         std::mem::take(&mut self.releases)
+    }
+
+    /// Notes that the end of the block takes a key's power. A draft that is of no block has no end.
+    pub(crate) fn note_punished(&mut self, key: PublicKey) {
+        if self.is_of_a_block() {
+            self.punished.insert(key);
+        }
+    }
+
+    /// The keys that were noted so far, which are forgotten.
+    pub(crate) fn take_punished(&mut self) -> BTreeSet<PublicKey> {
+        std::mem::take(&mut self.punished)
     }
 
     /// Makes a row what the base has.

@@ -4,7 +4,7 @@
 use types::params::BASE_FEE_MAX;
 use types::{Amount, Bid, Code, Params, Rejection, Transaction, for_kind};
 
-use crate::tx::envelope;
+use crate::tx::{Inclusion, envelope};
 
 /// The base fee that holds in a block, in micro-OMBRA per KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,14 +55,28 @@ pub fn inclusion_fee(charged: u64, base_fee: u64) -> Amount {
 /// none, so of a vote it is asked whether its sender had voted before it in the same block.
 #[must_use]
 pub fn charged_bytes(tx: &Transaction, has_voted: impl FnOnce() -> bool) -> u64 {
-    let (bytes, is_vote) = for_kind!(tx.body(), kind => envelope::charged_bytes_and_vote(kind, tx));
-    if is_vote && !has_voted() { 0 } else { bytes }
+    let (bytes, inclusion) = inclusion(tx);
+    match inclusion {
+        Inclusion::Paid => bytes,
+        Inclusion::FreeVote if has_voted() => bytes,
+        Inclusion::FreeVote | Inclusion::Free => 0,
+    }
 }
 
 /// Whether validators vote with a transaction: such ones are only in blocks if a validator sent them.
 #[must_use]
 pub fn is_vote(tx: &Transaction) -> bool {
-    for_kind!(tx.body(), kind => envelope::charged_bytes_and_vote(kind, tx)).1
+    inclusion(tx).1 == Inclusion::FreeVote
+}
+
+/// Whether a transaction is about the validators or their votes: which of these are free, and which
+/// count, shows only in the block that takes them.
+pub(crate) fn is_about_validators(tx: &Transaction) -> bool {
+    inclusion(tx).1 != Inclusion::Paid
+}
+
+fn inclusion(tx: &Transaction) -> (u64, Inclusion) {
+    for_kind!(tx.body(), kind => envelope::charged_bytes_and_inclusion(kind, tx))
 }
 
 /// What a block used of what it may have.

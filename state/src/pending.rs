@@ -11,7 +11,7 @@ use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
 use crate::execute::{check, check_funds, execute_if};
-use crate::fees::{Price, is_vote};
+use crate::fees::{Price, is_about_validators};
 use crate::ledger;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
@@ -57,7 +57,7 @@ pub struct PendingState {
     changes: u64,
     /// What each admitted transaction did to the draft, by transaction hash.
     admitted: BTreeMap<Hash, Admitted>,
-    /// How many of them are votes of validators.
+    /// How many of them are votes of validators, or evidence against one.
     votes: usize,
     /// The admitted transactions that wrote each row.
     writers: BTreeMap<RowId, Writers>,
@@ -217,7 +217,7 @@ impl PendingState {
                 writers.order.push(tx.hash());
             }
         }
-        self.votes = self.votes.saturating_add(usize::from(is_vote(tx)));
+        self.votes = self.votes.saturating_add(usize::from(is_about_validators(tx)));
         if is_v7 {
             let debits = self.debits.entry(tx.from()).or_default();
             *debits = debits.saturating_add(undo.debit());
@@ -264,7 +264,8 @@ impl PendingState {
         let height = height.saturating_add(1);
         let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
         // Which votes are free, and which count, depends on the block that takes them.
-        let has_votes = rules.is_v7() && (self.votes > 0 || committed.iter().any(|tx| is_vote(tx)));
+        let has_votes =
+            rules.is_v7() && (self.votes > 0 || committed.iter().any(|tx| is_about_validators(tx)));
         let is_right = !has_votes && is_kept(&self.rules, &rules);
         let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
@@ -278,7 +279,7 @@ impl PendingState {
             let Some(Admitted { rows, charge, undo }) = self.admitted.remove(&tx.hash()) else {
                 continue;
             };
-            self.votes = self.votes.saturating_sub(usize::from(is_vote(tx)));
+            self.votes = self.votes.saturating_sub(usize::from(is_about_validators(tx)));
             retract::take_debit(&mut self.debits, tx.from(), &undo);
             for row in rows {
                 if retract::is_last_of(&mut self.writers, &row, tx.hash()) {

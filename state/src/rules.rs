@@ -9,6 +9,7 @@
 //!
 //! Before v7 the rules are those of genesis. A block reads them once, before its transactions.
 
+use types::sign_bytes::Domain;
 use types::{Forks, Params};
 
 use crate::chain::Chain;
@@ -34,6 +35,8 @@ pub struct Rules {
     pub decided: Params,
     /// The heights of the forks, as far as they are fixed.
     pub forks: Forks,
+    /// What separates the signatures of this chain's validators from those of others'.
+    pub domain: Domain,
     /// What a place in the block costs; none before v7.
     pub price: Option<Price>,
 }
@@ -47,8 +50,13 @@ impl Rules {
         let v7 = v7_from(chain, state)?;
         let forks = Forks { v7, ..chain.forks };
         let mut params = chain.params.clone();
+        let domain = Domain {
+            chain_id: chain.chain_id.as_str().into(),
+            genesis_hash: chain.genesis_hash,
+            v7_from: v7,
+        };
         if height < forks.v7_from() {
-            return Ok(Self { decided: params.clone(), params, forks, price: None });
+            return Ok(Self { decided: params.clone(), params, forks, domain, price: None });
         }
         let rows = rows(state)?;
         let decided = with(&params, &rows, u64::MAX);
@@ -58,7 +66,7 @@ impl Rules {
             // The block that writes the row.
             None => params.base_fee_floor,
         };
-        Ok(Self { params, decided, forks, price: Some(Price::of_block(base_fee)) })
+        Ok(Self { params, decided, forks, domain, price: Some(Price::of_block(base_fee)) })
     }
 
     /// The same rules with the price that a block takes, if these are the pool's.
@@ -150,5 +158,5 @@ pub(crate) fn activate(
     if validators::sets(draft)?.is_none() {
         validators::put_first(draft, chain.validators.iter().copied());
     }
-    Ok(())
+    validators::drop_unaccepted(draft)
 }

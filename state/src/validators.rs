@@ -12,14 +12,15 @@
 //! So whoever knows the set of a height can prove the sets of the two that follow, and the engine
 //! is told each set a whole block before it is needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use types::params::VALIDATORS_MAX;
-use types::{Address, Event, OpenVote, PublicKey, SetMember, ValidatorSets};
+use types::{Address, Event, KeyStanding, OpenVote, PublicKey, SetMember, ValidatorSets};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
-use crate::tables::{ValidatorHistory, ValidatorVotes, Validators};
+use crate::rules::Rules;
+use crate::tables::{ConsensusKeys, ValidatorHistory, ValidatorVotes, Validators};
 use crate::view::{self, Range, Read};
 
 /// A vote with its place: who voted, on whom, and what.
@@ -100,28 +101,67 @@ pub(crate) fn latest(sets: &ValidatorSets) -> &[SetMember] {
     sets.next.as_ref().unwrap_or(&sets.current)
 }
 
-/// The end of block `height`: votes lapse, changes that have their votes are made, and the sets
-/// move on by one height. Answers the changes, and that a changed set decides from now on.
+/// Block v7 drops the open votes that would give power to a key without any: nobody knows whether its
+/// holder agrees.
+pub(crate) fn drop_unaccepted(draft: &mut Draft) -> Result<(), StorageError> {
+    let Some(sets) = sets(draft)? else { return Ok(()) };
+    for ((voter, candidate), vote) in votes(draft)? {
+        if vote.power > 0 && power_of(latest(&sets), &candidate.address()) == 0 {
+            draft.delete::<ValidatorVotes>(&(voter, candidate));
+        }
+    }
+    Ok(())
+}
+
+/// The keys that have power at one of the next two heights.
+#[must_use]
+pub fn keys(sets: &ValidatorSets) -> BTreeSet<PublicKey> {
+    let both = sets.current.iter().chain(sets.next.iter().flatten());
+    both.map(|member| member.public_key).collect()
+}
+
+/// Whether there was evidence against a key, so that it never has power again.
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn is_punished(state: &dyn Read, key: &PublicKey) -> Result<bool, StorageError> {
+    let standing = view::get::<ConsensusKeys>(state, key)?;
+    Ok(standing.is_some_and(|standing| standing.punished_at.is_some()))
+}
+
+/// The end of block `height`: punished keys lose their power, votes lapse, changes that have their votes
+/// are made, and the sets move on by one height. Answers the changes, and that a changed set decides
+/// from now on.
 pub(crate) fn end_block(
     draft: &mut Draft,
+    rules: &Rules,
     height: u64,
     timestamp: u64,
 ) -> Result<Vec<Event>, StorageError> {
     const LAST: StorageError = StorageError::Inconsistent { what: "the height overflows" };
     let Some(before) = sets(draft)? else { return Ok(Vec::new()) };
     let cast = votes(draft)?;
-    if cast.is_empty() && before.next.is_none() {
+    let punished = draft.take_punished();
+    if cast.is_empty() && before.next.is_none() && punished.is_empty() {
         return Ok(Vec::new());
     }
     let (next_height, effective) =
         (height.checked_add(1).ok_or(LAST)?, height.checked_add(2).ok_or(LAST)?);
-    let counted: Vec<CastVote> =
-        cast.iter().filter(|(_, vote)| vote.expires_at >= timestamp).copied().collect();
+    let counts = |((_, candidate), vote): &&CastVote| {
+        vote.expires_at >= timestamp && !punished.contains(candidate)
+    };
+    let counted: Vec<CastVote> = cast.iter().filter(counts).copied().collect();
     let mut changed: Option<Vec<SetMember>> = None;
     let mut events = Vec::new();
-    for (public_key, power) in passed(&before.current, &counted) {
+    let losses = punished.iter().map(|key| (*key, 0));
+    for (public_key, power) in losses.chain(passed(&before.current, &counted)) {
+        // No vote for a punished key is taken, so this only says it once more.
+        if power > 0 && is_punished(draft, &public_key)? {
+            continue;
+        }
         let set = changed.as_deref().unwrap_or_else(|| latest(&before));
-        // A change that is not possible now stays open until it is, or lapses.
+        // A change that is not possible now stays open until it is, or lapses. A punished key that is
+        // not in the set leaves anyway; that others stay was checked.
         let Ok(set) = change(set, public_key, power) else { continue };
         changed = Some(set);
         events.push(Event::ValidatorChanged { public_key, power, height: effective });
@@ -131,6 +171,9 @@ pub(crate) fn end_block(
     }
     let is_activated = before.next.is_some();
     let has_moved = is_activated || changed.is_some();
+    if is_activated && rules.is_v7() {
+        note_alone(draft, &before.current, height)?;
+    }
     let after = match before.next {
         Some(current) => ValidatorSets { since: next_height, current, next: changed },
         None => ValidatorSets { next: changed, ..before },
@@ -142,7 +185,9 @@ pub(crate) fn end_block(
         })
     };
     for ((voter, candidate), vote) in &cast {
-        let has_lapsed = vote.expires_at < timestamp || !powers.contains_key(voter);
+        let has_lapsed = vote.expires_at < timestamp
+            || !powers.contains_key(voter)
+            || punished.contains(candidate);
         if has_lapsed || is_decided(candidate) {
             draft.delete::<ValidatorVotes>(&(*voter, *candidate));
         }
@@ -154,6 +199,15 @@ pub(crate) fn end_block(
         events.push(Event::ValidatorSetActivated { height: next_height });
     }
     Ok(events)
+}
+
+/// Notes until when a validator decided alone, if the set of this height has no other.
+fn note_alone(draft: &mut Draft, set: &[SetMember], height: u64) -> Result<(), StorageError> {
+    let [SetMember { public_key, .. }] = set else { return Ok(()) };
+    let standing = draft.get::<ConsensusKeys>(public_key)?.unwrap_or_default();
+    let standing = KeyStanding { alone_until: Some(height), ..standing };
+    draft.put::<ConsensusKeys>(public_key, &standing);
+    Ok(())
 }
 
 /// The changes that more than two thirds of the power of `set` voted for, by candidate.

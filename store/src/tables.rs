@@ -304,12 +304,13 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConversationTurns, Deadlines,
-        Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, ParamRows, RuleVotes, Runs,
-        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns,
-        Unbondings, ValidatorHistory, ValidatorVotes, Validators,
+        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys,
+        ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
+        Miners, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
+        RunsBySubmitter, Steps, Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes,
+        Validators,
     };
-    const LOOKUP: [TableId; 22] = [
+    const LOOKUP: [TableId; 23] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -328,6 +329,7 @@ pub(crate) fn shape(table: TableId) -> Shape {
         Fees::ID,
         Bonds::ID,
         FiguresOfSubmitters::ID,
+        ConsensusKeys::ID,
         EquivocationRows::ID,
         ForkVotes::ID,
         FixedForks::ID,

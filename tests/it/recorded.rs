@@ -303,7 +303,7 @@ impl<'chain> Story<'chain> {
         let last = self.chain.call("ombra_getBlock", &json!([self.chain.height()?, false]))?;
         let timestamp = last["timestamp"].as_u64().context("a block has a timestamp")?;
         let expires_at = timestamp + 600_000;
-        let vote = Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at });
+        let vote = Body::ValidatorVote(ValidatorVote::new(candidate_key, power, expires_at));
         let envelope = Envelope { timestamp, ..envelope(self.validator.nonce) };
         self.validator.nonce += 1;
         Ok(build_tx(&self.validator.key, &vote, &envelope))

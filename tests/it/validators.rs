@@ -20,12 +20,22 @@ const FOLLOWER: usize = 5;
 
 impl Town {
     fn new() -> anyhow::Result<Self> {
+        Self::with(&[])
+    }
+
+    /// A chain that has the rules of v7 from its first block on.
+    fn of_v7() -> anyhow::Result<Self> {
+        Self::with(&["--v7", "0"])
+    }
+
+    /// The chain's genesis is made with these options, too.
+    fn with(options: &[&str]) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let nodes: Vec<HomeNode> = (0..6)
             .map(|at| HomeNode::with_keys(folder.path().join(format!("node{at}")), at == FOLLOWER))
             .collect::<anyhow::Result<_>>()?;
         let genesis = folder.path().join("genesis.json");
-        write_genesis(&nodes[..NEWCOMER], &genesis)?;
+        write_genesis_with(&nodes[..NEWCOMER], options, &genesis)?;
         for node in &nodes {
             node.complete(&genesis)?;
         }
@@ -65,9 +75,13 @@ impl Town {
 }
 
 pub(crate) fn write_genesis(validators: &[HomeNode], to: &Path) -> anyhow::Result<()> {
+    write_genesis_with(validators, &[], to)
+}
+
+fn write_genesis_with(validators: &[HomeNode], options: &[&str], to: &Path) -> anyhow::Result<()> {
     let mut command = Command::new(DevOptions::from_environment().binary);
     command.args(["genesis", "new", "--chain-id", "ombra-validators"]);
-    command.args(["--param", "minBlockIntervalMs=50", "--param", "heartbeatMs=400"]);
+    command.args(["--param", "minBlockIntervalMs=50", "--param", "heartbeatMs=400"]).args(options);
     for key in validators.iter().filter_map(|node| node.public_key.as_ref()) {
         command.args(["--validator", &format!("{key}={POWER}")]);
     }
@@ -144,4 +158,70 @@ fn validators_take_one_in_and_remove_a_dead_one_while_it_is_down() -> anyhow::Re
     }
     assert!(town.nodes[0].db("rollback")?.contains("rolled back"));
     Ok(())
+}
+
+#[test]
+fn from_v7_on_a_newcomer_gets_power_only_with_what_its_own_key_signed() -> anyhow::Result<()> {
+    let mut town = Town::of_v7()?;
+    for at in 0..=NEWCOMER {
+        town.start(at)?;
+    }
+    town.nodes[NEWCOMER].reaches(2)?;
+    let refused = town.vote(&[0], NEWCOMER, POWER).expect_err("the newcomer has not agreed");
+    assert!(refused.to_string().contains("ACCEPTANCE_INVALID"), "{refused}");
+
+    let (acceptance, expires_at) = town.nodes[NEWCOMER].accept()?;
+    let (key, ends) = (town.key(NEWCOMER), expires_at.to_string());
+    for voter in 0..3 {
+        let vote = ["tx", "validator-vote", &key, "--power", "10", "--acceptance", &acceptance];
+        town.nodes[voter].sign(&[&vote[..], &["--expires-at", &ends]].concat())?;
+    }
+    let entered = town.wait_for_set(NEWCOMER, NEWCOMER, true)?;
+    town.nodes[NEWCOMER].reaches(entered + 2)
+}
+
+#[test]
+fn from_v7_on_a_validator_that_signs_twice_loses_its_power_for_good() -> anyhow::Result<()> {
+    const TWIN: usize = 3;
+    let mut town = Town::of_v7()?;
+    let key = "keys/validator.key";
+    let [one, other] = [TWIN, FOLLOWER].map(|at| town.nodes[at].home().join(key));
+    std::fs::copy(one, other)?;
+    for at in [0, 1, 2, TWIN, FOLLOWER] {
+        town.start(at)?;
+    }
+    let known = town.wait_for_set(0, TWIN, false)?;
+    // Some node that saw it has sent it, and two heights later the key is not in the set.
+    let height = (1..=known).find_map(|height| evidence_in(&town.nodes[0], height).transpose());
+    let (height, sender) = height.expect("a block with evidence")?;
+    assert!(keys(&town.nodes[0], height + 1)?.contains(&town.key(TWIN)));
+    let rest = keys(&town.nodes[0], height + 2)?;
+    assert!(rest.len() == 3 && !rest.contains(&town.key(TWIN)), "{rest:?}");
+    let set = town.nodes[0].call("ombra_getValidators", &json!([height + 2]))?;
+    let members = set.as_array().into_iter().flatten();
+    assert!(members.clone().any(|member| member["address"] == sender), "{sender} is honest");
+
+    // It was sent once, the others go on, and nobody takes the key again.
+    let refused = town.vote(&[0], TWIN, POWER).expect_err("the key is punished");
+    assert!(refused.to_string().contains("ACCEPTANCE_INVALID"), "{refused}");
+    for at in 0..3 {
+        town.nodes[at].reaches(known + 4)?;
+    }
+    for later in height + 1..=known + 4 {
+        assert_eq!(evidence_in(&town.nodes[0], later)?, None);
+    }
+    Ok(())
+}
+
+/// The height of a block with evidence, and who sent that; none for other blocks.
+fn evidence_in(node: &HomeNode, height: u64) -> anyhow::Result<Option<(u64, String)>> {
+    let block = node.call("ombra_getBlock", &json!([height, true]))?;
+    let transactions = block["transactions"].as_array().into_iter().flatten();
+    let senders = transactions.filter_map(|tx| {
+        let is_evidence = tx["type"] == "EVIDENCE";
+        is_evidence.then(|| tx["from"].as_str().unwrap_or_default().to_owned())
+    });
+    let senders: Vec<String> = senders.collect();
+    anyhow::ensure!(senders.len() <= 1, "evidence against one key was taken twice: {block}");
+    Ok(senders.into_iter().next().map(|sender| (height, sender)))
 }

@@ -116,6 +116,11 @@ test("amounts are decimal strings or BigInts, never numbers", async () => {
   assert.deepEqual([tx.amount, tx.fee], ["18446744073709551615", "0"]);
 });
 
+test("signatures are 128 lowercase hex characters", async () => {
+  await refused("VALIDATOR_VOTE", { acceptance: [7, "", "ab".repeat(63), "AB".repeat(64)] });
+  await sign("VALIDATOR_VOTE", { acceptance: "ab".repeat(64) });
+});
+
 test("integers are whole, not negative and exact", async () => {
   const wrong = [-1, 0.5, NaN, Infinity, 2 ** 53, "1", 1n, true];
   await refused("AGENT_STEP", { stepIndex: wrong, outputTokens: wrong });

@@ -26,6 +26,7 @@ const BUILDERS = {
   MINER_BOND: "ombra_buildMinerBond",
   MINER_UNBOND: "ombra_buildMinerUnbond",
   AGENT_REFUSE: "ombra_buildAgentRefuse",
+  EVIDENCE: "ombra_buildEvidence",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
@@ -177,6 +178,26 @@ test("a run that nobody has claimed is taken back", async () => {
 test("a validator votes", async () => {
   const key = await validator();
   await does(key, ombra.validatorVote, { candidateKey: key.publicKey, power: 20 });
+});
+
+test("evidence that proves nothing is refused", async () => {
+  const key = await validator();
+  const { active } = await node.rpc("ombra_params");
+  const fields = {
+    validatorKey: key.publicKey,
+    height: 1,
+    round: 0,
+    kind: "prevote",
+    firstValue: HASH,
+    firstSignature: "00".repeat(64),
+    secondValue: "nil",
+    secondSignature: "00".repeat(64),
+  };
+  const [nonce, chainId] = [await node.nextNonce(key.address), await node.chainId()];
+  const tx = await ombra.evidence(key, fields, { nonce, chainId });
+  await isBuiltAlike(tx);
+  await assert.rejects(node.send(tx), code(active ? "EVIDENCE_INVALID" : "FORK_NOT_ACTIVE"));
+  included.add(tx.type);
 });
 
 test("what fork v7 brings is sent once the chain has it", async () => {

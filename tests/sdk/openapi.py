@@ -329,8 +329,8 @@ def empty():
     return {**nothing, **some, "query": ["0", NOBODY], "status": ["pending"]}
 
 
-# Only validators send these, and no account of the SDK is one.
-VOTES = {"VALIDATOR_VOTE", "FORK_VOTE", "PARAM_VOTE"}
+# Only validators send these, or their keys have signed something in them, and no account of the SDK is one.
+VOTES = {"VALIDATOR_VOTE", "FORK_VOTE", "PARAM_VOTE", "EVIDENCE"}
 LATER = {"MINER_BOND", "MINER_UNBOND", "AGENT_REFUSE"}
 
 

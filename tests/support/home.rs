@@ -135,6 +135,15 @@ impl HomeNode {
         self.ombra(&[arguments, &more].concat())
     }
 
+    /// What its validator key signs to agree to become a validator, and until when that counts.
+    pub fn accept(&self) -> anyhow::Result<(String, u64)> {
+        let answer =
+            self.ombra(&["validator", "accept", "--json", "--home", &self.home_text()?])?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        let acceptance = answer["acceptance"].as_str().context("a signature")?.to_owned();
+        Ok((acceptance, answer["expiresAt"].as_u64().context("a time")?))
+    }
+
     /// Runs `ombra db` on the stopped node.
     pub fn db(&self, command: &str) -> anyhow::Result<String> {
         self.db_with(command, &[])

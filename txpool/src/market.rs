@@ -55,6 +55,7 @@ pub(crate) fn highest(tx: &CheckedTx) -> u64 {
             | Body::ValidatorVote(_)
             | Body::ForkVote(_)
             | Body::ParamVote(_)
+            | Body::Evidence(_)
     );
     let bid = tx.bid().ok().filter(|_| !may_be_free);
     bid.map_or(u64::MAX, |bid| bid.highest().get())

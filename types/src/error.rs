@@ -49,10 +49,12 @@ pub enum Code {
     BlobHash,
     NotBlobOwner,
     TurnNotFound,
+    EvidenceInvalid,
     NotValidator,
     ValidatorUnchanged,
     ValidatorSetLimit,
     VoteLimit,
+    AcceptanceInvalid,
     ForkUnknown,
     ParamBounds,
     PoolFull,
@@ -63,7 +65,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 48] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -100,10 +102,12 @@ impl Code {
         Self::BlobHash,
         Self::NotBlobOwner,
         Self::TurnNotFound,
+        Self::EvidenceInvalid,
         Self::NotValidator,
         Self::ValidatorUnchanged,
         Self::ValidatorSetLimit,
         Self::VoteLimit,
+        Self::AcceptanceInvalid,
         Self::ForkUnknown,
         Self::ParamBounds,
         Self::PoolFull,
@@ -166,6 +170,8 @@ impl Code {
             Self::ValidatorUnchanged => ("VALIDATOR_UNCHANGED", "Validator unchanged"),
             Self::ValidatorSetLimit => ("VALIDATOR_SET_LIMIT", "Validator set limit"),
             Self::VoteLimit => ("VOTE_LIMIT", "Vote limit"),
+            Self::AcceptanceInvalid => ("ACCEPTANCE_INVALID", "Acceptance invalid"),
+            Self::EvidenceInvalid => ("EVIDENCE_INVALID", "Evidence invalid"),
             Self::ForkUnknown => ("FORK_UNKNOWN", "Unknown fork"),
             Self::ParamBounds => ("PARAM_BOUNDS", "Parameter out of bounds"),
             Self::PoolFull => ("POOL_FULL", "Pool full"),
@@ -205,6 +211,8 @@ impl Code {
                 | Self::ValidatorUnchanged
                 | Self::ValidatorSetLimit
                 | Self::VoteLimit
+                | Self::AcceptanceInvalid
+                | Self::EvidenceInvalid
                 | Self::PoolFull
                 | Self::SenderLimit
                 | Self::ClockSkew
@@ -261,6 +269,8 @@ impl Code {
             | Self::ValidatorUnchanged
             | Self::ValidatorSetLimit
             | Self::VoteLimit
+            | Self::AcceptanceInvalid
+            | Self::EvidenceInvalid
             | Self::ForkUnknown
             | Self::ParamBounds
             | Self::PoolFull

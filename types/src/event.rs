@@ -320,6 +320,14 @@ pub enum Event {
         /// How much was burned.
         burned: Amount,
     },
+    /// Somebody proved that a validator signed two different things: it loses its power for good
+    /// (section 5.17).
+    EvidenceTaken {
+        /// The validator's key.
+        public_key: PublicKey,
+        /// The height about which it contradicted itself.
+        height: u64,
+    },
 }
 
 /// What the places in a block cost (docs/protocol.md section 15).
@@ -388,7 +396,8 @@ impl Event {
             | Self::UnbondingBegun { .. }
             | Self::UnbondingPaid { .. }
             | Self::RewardPaid { .. }
-            | Self::BondUnlocked { .. } => None,
+            | Self::BondUnlocked { .. }
+            | Self::EvidenceTaken { .. } => None,
         }
     }
 
@@ -435,7 +444,8 @@ impl Event {
             | Self::FeesCharged { .. }
             | Self::BondAdded { .. }
             | Self::UnbondingBegun { .. }
-            | Self::UnbondingPaid { .. } => None,
+            | Self::UnbondingPaid { .. }
+            | Self::EvidenceTaken { .. } => None,
         }
     }
 
@@ -485,7 +495,8 @@ impl Event {
             | Self::BondAdded { .. }
             | Self::UnbondingBegun { .. }
             | Self::UnbondingPaid { .. }
-            | Self::BondUnlocked { .. } => None,
+            | Self::BondUnlocked { .. }
+            | Self::EvidenceTaken { .. } => None,
         }
     }
 }

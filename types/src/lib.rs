@@ -63,8 +63,8 @@ pub use late::Late;
 pub use params::Params;
 pub use randomness::Randomness;
 pub use records::{
-    Account, Blob, Bond, Ender, Miner, MinerFigures, OpenVote, Run, RunProtection, RunStatus,
-    SetMember, Settlement, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
+    Account, Blob, Bond, Ender, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunProtection,
+    RunStatus, SetMember, Settlement, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
 pub use tx::{Body, ForkVote};

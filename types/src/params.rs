@@ -99,6 +99,8 @@ pub struct Params {
     pub refuse_stake: Amount,
     /// From v7 on: how long what was taken out of a bond waits before it is paid out.
     pub unbond_ms: u64,
+    /// From v7 on: how many blocks old a fault of a validator may be that EVIDENCE proves.
+    pub evidence_age_blocks: u64,
 }
 
 impl Default for Params {
@@ -129,6 +131,7 @@ impl Default for Params {
             blob_init_fee: Amount::new(1_000),
             refuse_stake: Amount::new(10_000),
             unbond_ms: 259_200_000,
+            evidence_age_blocks: 6_048_000,
         }
     }
 }

@@ -387,5 +387,15 @@ pub struct OpenVote {
     pub expires_at: u64,
 }
 
+/// What the chain remembers of a consensus key. Keys of which it remembers nothing have no row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct KeyStanding {
+    /// The last height that it decided alone, as the only member of the set, if others came after it:
+    /// what it signed up to then proves nothing against it.
+    pub alone_until: Option<u64>,
+    /// The block with the evidence against it: it never has power again.
+    pub punished_at: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests;

@@ -170,6 +170,13 @@ pub struct BodyFields {
     pub digest: Hash,
 }
 
+/// What the key of a new validator signs to agree to become one (docs/protocol.md section 5.11):
+/// votes for it must have this time as their `expiresAt`, in milliseconds since 1970.
+#[must_use]
+pub fn acceptance(genesis_hash: &Hash, address: &Address, expires_at: u64) -> Vec<u8> {
+    format!("ombra-validator|{genesis_hash}|{address}|{expires_at}").into_bytes()
+}
+
 impl Domain {
     /// What a validator signs to vote.
     #[must_use]
@@ -366,6 +373,14 @@ mod tests {
                 [shortest.vote(&vote), shortest.proposal(&proposal), shortest.body(&body)];
             assert!(messages.iter().all(|message| message.len() > 32), "{messages:?}");
         }
+    }
+
+    #[test]
+    fn a_new_validator_agrees_with_this_text() {
+        let text = acceptance(&Hash::new([0x99; 32]), &Address::new([0xbb; 20]), 1_700_000_000_000);
+        let expected =
+            format!("ombra-validator|{}|{}|1700000000000", "99".repeat(32), "bb".repeat(20));
+        assert_eq!(text, expected.as_bytes());
     }
 
     #[test]

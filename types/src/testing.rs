@@ -11,11 +11,12 @@ use crate::build::{Envelope, Unsigned};
 use crate::json::{self, Json};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerBond, MinerRegister, MinerUnbond,
-    ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerRegister,
+    MinerUnbond, ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
 };
 use crate::{
-    Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, SizeLimits, Transaction,
+    Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, Signature, SizeLimits,
+    Transaction,
 };
 
 /// The published vectors.
@@ -226,16 +227,24 @@ fn other_bodies() -> Vec<Body> {
             chunk_data: vec![0, 127, 255, 1],
         }),
         Body::BlobFinalize(BlobFinalize { blob_id: "blob".to_owned() }),
-        Body::ValidatorVote(ValidatorVote {
-            candidate_key: golden_key().public_key(),
-            power: 10,
-            expires_at: 1_716_000_000_000,
-        }),
+        Body::ValidatorVote(ValidatorVote::new(golden_key().public_key(), 10, 1_716_000_000_000)),
         Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 200_000 }),
         Body::ParamVote(ParamVote { name: "baseFeeFloor".to_owned(), value: 20, height: 200_000 }),
         Body::MinerBond(MinerBond { amount: Amount::new(5) }),
         Body::MinerUnbond(MinerUnbond { amount: Amount::new(5) }),
         Body::AgentRefuse(AgentRefuse { agent_run_id: Hash::new([0xa1; 32]) }),
+        Body::Evidence(Evidence {
+            validator_key: golden_key().public_key(),
+            height: 7,
+            round: 1,
+            kind: "proposal".to_owned(),
+            first_value: HASH.to_string(),
+            first_signature: Signature::new([0xc1; 64]),
+            second_value: RUN.to_string(),
+            second_signature: Signature::new([0xc2; 64]),
+            first_valid_round: Some(0),
+            second_valid_round: Some(0),
+        }),
     ]
 }
 
@@ -381,7 +390,7 @@ fn any_small_body() -> impl Strategy<Value = Body> {
         ),
         (any::<[u8; 32]>(), any_integer(), any_integer()).prop_map(|(key, power, expires_at)| {
             let candidate_key = PublicKey::new(key);
-            Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+            Body::ValidatorVote(ValidatorVote::new(candidate_key, power, expires_at))
         }),
         (any::<String>(), any_integer())
             .prop_map(|(fork, height)| Body::ForkVote(ForkVote { fork, height })),

@@ -9,6 +9,7 @@ use consensus::{
     SignedKind, Tip, Undecided, Verdict,
 };
 use state::block::{self, BlockBuilder, BlockError, Executed, PushError};
+use tokio::sync::Notify;
 use txpool::{BlockLimits, Committed, Offered, Pool, Touched};
 use types::block::BlockTx;
 use types::{Address, Block, CheckedTx, Hash, Header, Keypair, SizeLimits, UncheckedBlock};
@@ -34,6 +35,8 @@ pub(crate) struct ChainLedger {
     pub(crate) lane: txpool::lanes::Lane,
     pub(crate) bus: Arc<EventBus>,
     pub(crate) wake: Arc<Wake>,
+    /// Told when evidence against a validator was kept.
+    pub(crate) contradictions: Arc<Notify>,
     pub(crate) metrics: BlockMetrics,
     /// The key that this node proposes with; a follower has none. It makes the randomness of blocks.
     /// The guard has no part in that: there is one randomness for each height and past.
@@ -335,7 +338,9 @@ impl Archive for ChainLedger {
 
     fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault> {
         let pairs: Vec<_> = pairs.iter().map(stored).collect();
-        self.chain.store().add_equivocations(&pairs).map_err(LedgerFault::new)
+        self.chain.store().add_equivocations(&pairs).map_err(LedgerFault::new)?;
+        self.contradictions.notify_one();
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ mod model;
 mod signed;
 mod terminal;
 mod testnet;
+mod validator;
 mod version;
 
 use std::io::Write;
@@ -63,6 +64,9 @@ enum Command {
     /// Write, check and print genesis files
     #[command(subcommand)]
     Genesis(genesis::GenesisCommand),
+    /// What the holder of a consensus key does with it
+    #[command(subcommand)]
+    Validator(validator::ValidatorCommand),
     /// Work on agent runs for their fee
     Miner(Box<miner::MinerArgs>),
     /// The file of the model that can run inside the process
@@ -151,6 +155,7 @@ async fn run(command: Command) -> Outcome {
         Command::Health(args) => health::run(&args, out).await,
         Command::Testnet(args) => testnet::run(&args, out),
         Command::Genesis(command) => genesis::run(command, out),
+        Command::Validator(command) => validator::run(command, out),
         Command::Miner(args) => Box::pin(miner::run(*args, out)).await,
         Command::Model(command) => model::run(command, out).await,
         Command::Db(command) => db::run(command, out),

@@ -82,6 +82,7 @@ impl Api {
                     | Form::Hash
                     | Form::Integer(_)
                     | Form::Key
+                    | Form::Signature
                     | Form::Text(_) => continue,
                 },
             };

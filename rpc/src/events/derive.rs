@@ -206,7 +206,8 @@ impl Change {
             | Event::BondAdded { .. }
             | Event::UnbondingBegun { .. }
             | Event::UnbondingPaid { .. }
-            | Event::BondUnlocked { .. } => return None,
+            | Event::BondUnlocked { .. }
+            | Event::EvidenceTaken { .. } => return None,
         })
     }
 

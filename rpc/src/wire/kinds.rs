@@ -131,6 +131,7 @@ impl Schematic for Form {
                 json!({ "type": "integer", "minimum": min, "maximum": max })
             }
             Self::Key => generator.subschema_for::<PublicKeyText>().to_value(),
+            Self::Signature => generator.subschema_for::<SignatureText>().to_value(),
             Self::Text(TextLimit::Bytes { min: 0, max }) => {
                 json!({ "type": "string", "maxLength": max })
             }
@@ -260,6 +261,7 @@ fn field_declaration(field: &FieldSpec) -> Value {
             let members: Vec<Value> = members.iter().map(field_declaration).collect();
             ("objects", json!({ "members": members, "max": max }))
         }
+        Form::Signature => ("signature", json!({})),
         Form::Text(TextLimit::BlobId) => ("blobId", json!({})),
         Form::Text(TextLimit::Bytes { min, max }) => {
             ("text", json!({ "minBytes": min, "maxBytes": max }))

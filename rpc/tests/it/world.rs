@@ -88,7 +88,8 @@ pub fn key(seed: u8) -> Keypair {
 fn new_chain(forks: Forks) -> MemoryChain {
     let (chain_id, params) = (CHAIN_ID.to_owned(), Params::default());
     let validators = vec![SetMember { public_key: key(99).public_key(), power: POWER }];
-    let rules = Arc::new(state::Chain { chain_id, params, forks, validators });
+    let rules =
+        Arc::new(state::Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
     let accounts = (1..=FUNDED).map(|seed| (key(seed).address(), Amount::new(FUNDS))).collect();
     MemoryChain::new(rules, Hash::digest(b"genesis"), NOW, &accounts).unwrap()
 }

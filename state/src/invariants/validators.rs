@@ -1,14 +1,15 @@
-//! Invariant 5: there is always somebody who decides, and nobody votes who does not.
+//! Invariant 5: there is always somebody who decides, nobody votes who does not, and nobody gets power
+//! back against whom there was evidence.
 
 use std::collections::BTreeMap;
 
 use types::params::{POWER_MAX, VALIDATOR_VOTES_MAX, VALIDATORS_MAX};
-use types::{Address, SetMember, ValidatorSets};
+use types::{Address, PublicKey, SetMember, ValidatorSets};
 
 use super::{Broken, Walk};
 use crate::error::StorageError;
 use crate::tables::ValidatorHistory;
-use crate::validators::{address, sets, votes};
+use crate::validators::{address, is_punished, sets, votes};
 use crate::view;
 
 impl Walk<'_> {
@@ -29,8 +30,16 @@ impl Walk<'_> {
         if view::get::<ValidatorHistory>(self.state, &since)?.as_ref() != Some(&current) {
             self.wrong(format!("the history has another set from height {since} on"));
         }
+        for member in keys(next.as_deref().unwrap_or(&current)) {
+            if is_punished(self.state, member)? {
+                self.wrong(format!("{member} has power and is punished"));
+            }
+        }
         let mut open: BTreeMap<Address, usize> = BTreeMap::new();
-        for ((voter, _), vote) in &votes {
+        for ((voter, candidate), vote) in &votes {
+            if is_punished(self.state, candidate)? {
+                self.wrong(format!("{voter} votes for {candidate}, which is punished"));
+            }
             let count = open.entry(*voter).or_default();
             *count = count.saturating_add(1);
             if vote.power > POWER_MAX {
@@ -49,6 +58,10 @@ impl Walk<'_> {
     fn wrong(&mut self, what: String) {
         self.broken(Broken::Validators { what });
     }
+}
+
+fn keys(set: &[SetMember]) -> impl Iterator<Item = &PublicKey> {
+    set.iter().map(|member| &member.public_key)
 }
 
 fn fault_of(set: &[SetMember]) -> Option<String> {

@@ -31,6 +31,7 @@
 //! bonds                d    miner's address                              Bond
 //! unbonding            u    miner's address | due time u64               amount
 //! submitter_figures         address                                      SubmitterFigures
+//! consensus_keys       k    a validator's key                            KeyStanding
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST.
@@ -38,8 +39,9 @@
 use serde::{Deserialize, Serialize};
 use types::codec::DecodeError;
 use types::{
-    Account, Address, Amount, Blob, Bond, Hash, Miner, MinerFigures, OpenVote, PublicKey, Run,
-    RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
+    Account, Address, Amount, Blob, Bond, Hash, KeyStanding, Miner, MinerFigures, OpenVote,
+    PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation,
+    ValidatorSets,
 };
 
 use crate::forks::FixedFork;
@@ -422,8 +424,18 @@ impl Table for FiguresOfSubmitters {
     type Value = SubmitterFigures;
 }
 
+/// What the chain remembers of consensus keys, from v7 on: those that are punished never have power
+/// again. No row is deleted.
+#[derive(Debug)]
+pub struct ConsensusKeys;
+impl Table for ConsensusKeys {
+    const ID: TableId = TableId::authenticated(29, "consensus_keys", b'k');
+    type Key = PublicKey;
+    type Value = KeyStanding;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 28] = [
+pub const ALL: [TableId; 29] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -452,11 +464,12 @@ pub const ALL: [TableId; 28] = [
     Bonds::ID,
     Unbondings::ID,
     FiguresOfSubmitters::ID,
+    ConsensusKeys::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 11] = [
+pub const READ_BY_CHECKS: [TableId; 12] = [
     Accounts::ID,
     Runs::ID,
     Miners::ID,
@@ -468,6 +481,7 @@ pub const READ_BY_CHECKS: [TableId; 11] = [
     ForkRows::ID,
     RuleVotes::ID,
     Bonds::ID,
+    ConsensusKeys::ID,
 ];
 
 /// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those

@@ -4,7 +4,7 @@
 use types::check::{check_v7, fork_not_active};
 use types::{Account, Address, Amount, Bid, Code, Event, Rejection, Transaction};
 
-use super::{Cost, Kind};
+use super::{Cost, Inclusion, Kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
@@ -99,13 +99,19 @@ pub(crate) fn charge<K: Kind>(
 ) -> Result<Charge, TxError> {
     let Some((price, bid)) = ctx.rules.price.zip(bid) else { return Ok(Charge::default()) };
     let tip = bid.tip.unwrap_or(Amount::ZERO);
-    if K::IS_VOTE && rule_votes::is_free(state, &tx.from(), ctx.height)? {
-        let inclusion = Amount::ZERO;
-        return Ok(Charge { inclusion, tip, bytes: 0, is_free_vote: true });
+    let is_free_vote = match K::INCLUSION {
+        Inclusion::Paid => false,
+        Inclusion::FreeVote => rule_votes::is_free(state, &tx.from(), ctx.height)?,
+        Inclusion::Free => {
+            return Ok(Charge { tip, ..Charge::default() });
+        }
+    };
+    if is_free_vote {
+        return Ok(Charge { tip, is_free_vote, ..Charge::default() });
     }
     let bytes = charged_bytes::<K>(tx);
     let inclusion = price.inclusion(bid, bytes)?;
-    Ok(Charge { inclusion, tip, bytes, is_free_vote: false })
+    Ok(Charge { inclusion, tip, bytes, is_free_vote })
 }
 
 /// For how many bytes a transaction of this kind pays, unless it is a vote that costs nothing.
@@ -113,9 +119,9 @@ pub(crate) fn charged_bytes<K: Kind>(tx: &Transaction) -> u64 {
     K::charged_bytes(u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX))
 }
 
-/// The same, and whether validators vote with the kind.
-pub(crate) fn charged_bytes_and_vote<K: Kind>(_: &K, tx: &Transaction) -> (u64, bool) {
-    (charged_bytes::<K>(tx), K::IS_VOTE)
+/// The same, and who pays for the kind.
+pub(crate) fn charged_bytes_and_inclusion<K: Kind>(_: &K, tx: &Transaction) -> (u64, Inclusion) {
+    (charged_bytes::<K>(tx), K::INCLUSION)
 }
 
 /// Checks and applies, if there is room for its work. A refusal leaves the draft as it was.

@@ -6,8 +6,8 @@
 use types::tx::ForkVote;
 use types::{Code, Event, Rejection, Transaction};
 
-use super::Kind;
 use super::votes::{self, Vote};
+use super::{Inclusion, Kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
@@ -18,7 +18,7 @@ use crate::view::{self, Read};
 impl Kind for ForkVote {
     type Plan = Vote;
 
-    const IS_VOTE: bool = true;
+    const INCLUSION: Inclusion = Inclusion::FreeVote;
 
     fn check(
         &self,

@@ -98,7 +98,7 @@ fn chain() -> Chain {
     let forks = Forks { validator_vote: Some(V7), ..Forks::default() };
     let params = Params::default();
     let validators = vec![SetMember { public_key: key().public_key(), power: 1 }];
-    Chain { chain_id: "test".to_owned(), params, forks, validators }
+    Chain { chain_id: "test".to_owned(), genesis_hash: Hash::ZERO, params, forks, validators }
 }
 
 fn state() -> Arc<Memory> {
@@ -112,7 +112,7 @@ fn state() -> Arc<Memory> {
 /// height; everything else is the real thing.
 fn envelope_of(nonce: u64) -> Transaction {
     let candidate_key = key().public_key();
-    let body = Body::ValidatorVote(ValidatorVote { candidate_key, power: 1, expires_at: 1 });
+    let body = Body::ValidatorVote(ValidatorVote::new(candidate_key, 1, 1));
     let envelope = Envelope::new(nonce, 0, None);
     let from = key().address().to_string();
     let unsigned = Unsigned::build(&body, &from, &key().public_key(), &envelope);

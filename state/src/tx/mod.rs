@@ -15,6 +15,7 @@ mod blob_init;
 pub(crate) mod blobs;
 mod chat_turn;
 pub(crate) mod envelope;
+mod evidence;
 mod fork_vote;
 #[cfg(test)]
 mod made_up;
@@ -41,9 +42,8 @@ pub(crate) trait Kind {
     /// because sender, receiver, submitter, miner and proposer may be the same account.
     type Plan;
 
-    /// Whether validators vote with it: from v7 on the first such transaction of a validator in each
-    /// block costs no inclusion fee.
-    const IS_VOTE: bool = false;
+    /// Who pays an inclusion fee for it, from v7 on.
+    const INCLUSION: Inclusion = Inclusion::Paid;
 
     /// For how many bytes the inclusion fee is paid, of a transaction of this size.
     fn charged_bytes(size: u64) -> u64 {
@@ -75,6 +75,17 @@ pub(crate) trait Kind {
     /// Writes what was planned and answers what happened. Cannot refuse.
     fn apply(plan: Self::Plan, draft: &mut Draft, ctx: &Context<'_>)
     -> Result<Event, StorageError>;
+}
+
+/// Who pays an inclusion fee for a kind, from v7 on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Inclusion {
+    /// Everybody.
+    Paid,
+    /// Everybody but validators, who vote with it, for the first vote of each in a block.
+    FreeVote,
+    /// Nobody.
+    Free,
 }
 
 /// What a transaction takes from its sender.

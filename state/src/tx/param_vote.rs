@@ -6,8 +6,8 @@
 use types::tx::ParamVote;
 use types::{Code, Event, Rejection, Transaction};
 
-use super::Kind;
 use super::votes::{self, Vote};
+use super::{Inclusion, Kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
@@ -19,7 +19,7 @@ use crate::view::Read;
 impl Kind for ParamVote {
     type Plan = Vote;
 
-    const IS_VOTE: bool = true;
+    const INCLUSION: Inclusion = Inclusion::FreeVote;
 
     fn check(
         &self,

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use types::tx::{AgentFinish, AgentRequest, ForkVote, MinerRegister, ParamVote};
-use types::{Amount, Bid, Body, Hash, ids};
+use types::{Amount, Bid, Body, Hash, Signature, ids};
 
 use crate::model::Model;
 use crate::world::{
-    START, Who, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation, step, transfer,
-    turn, vote_until,
+    START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation,
+    evidence, step, transfer, turn, vote_until,
 };
 
 /// Dice for one action. What they mean depends on the state: [`Act::body`].
@@ -34,7 +34,7 @@ pub fn acts_and_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
 
 /// Acts of every kind, on a chain whose rules can change, too.
 pub fn acts_and_all_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
-    acts_of(0..56, most)
+    acts_of(0..62, most)
 }
 
 fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
@@ -76,7 +76,7 @@ impl Act {
             9..=15 => run.and_then(|run| run.worker()),
             16 => run.map(|run| run.submitter),
             20 | 21 => model.blobs.get(&self.blob()).map(|blob| blob.owner),
-            36.. => {
+            36..=55 => {
                 let current = &model.validators.current;
                 let nth = usize::from(self.who) % current.len().max(1);
                 current.keys().nth(nth).map(|key| key.address())
@@ -124,7 +124,8 @@ impl Act {
             21 => blob_finalize(&self.blob()),
             24..=35 => self.vote(),
             36..=40 => self.fork_vote(model.height),
-            41.. => self.param_vote(model.height),
+            41..=55 => self.param_vote(model.height),
+            56.. => self.evidence(model.height),
             _ => Body::MinerRegister(MinerRegister {
                 name: format!("miner {amount}"),
                 capabilities: Vec::new(),
@@ -137,7 +138,22 @@ impl Act {
     fn vote(&self) -> Body {
         let candidate = Who(1 + self.pick % 3 * 3);
         let power = [0, 10, 10, 1 << 48][usize::from(self.twist % 4)];
+        if self.rarely(11) {
+            return bare_vote(candidate, power);
+        }
         vote_until(candidate, power, START + 1 + u64::from(self.amount) * 10)
+    }
+
+    /// Against one of those whom others vote for, mostly good.
+    fn evidence(&self, open: u64) -> Body {
+        let accused = Who(1 + self.pick % 3 * 3);
+        let mut evidence = evidence(accused, open.saturating_sub(u64::from(self.twist % 8)).max(1));
+        match self.amount % 8 {
+            0 => evidence.second_signature = Signature::new([0; 64]),
+            1 => evidence.second_value.clone_from(&evidence.first_value),
+            _ => {}
+        }
+        Body::Evidence(evidence)
     }
 
     /// A height near that of the open block, mostly one that others vote for, too.

@@ -16,6 +16,7 @@ mod acts;
 mod blocks;
 mod deadlines;
 mod effects;
+mod evidence;
 mod fees;
 mod model;
 mod model_rules;

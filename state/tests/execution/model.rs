@@ -1,10 +1,10 @@
 //! The ledger once more, as plainly as it can be written and without a look at the real one: lists,
 //! 128-bit sums, no indexes, no drafts. Slow and obvious.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use types::tx::ValidatorVote;
-use types::{Address, Body, Hash, Params, PublicKey};
+use types::tx::{Evidence, ValidatorVote};
+use types::{Address, Body, Hash, Params, PublicKey, Signature};
 
 use crate::model_rules::{self, Fee, ModelRules, Place};
 use crate::world::Who;
@@ -73,6 +73,12 @@ pub struct ModelValidators {
     pub next: Option<BTreeMap<PublicKey, u64>>,
     /// By candidate and voter: power and expiry.
     votes: BTreeMap<(PublicKey, Address), (u64, u64)>,
+    /// The keys that never have power again.
+    pub punished: BTreeSet<PublicKey>,
+    /// Those of them that this block punishes.
+    losses: BTreeSet<PublicKey>,
+    /// Up to which height a key decided alone.
+    alone: BTreeMap<PublicKey, u64>,
 }
 
 impl ModelValidators {
@@ -85,22 +91,58 @@ impl ModelValidators {
         self.next.as_ref().unwrap_or(&self.current)
     }
 
-    fn obstacle(&self, who: Address, vote: &ValidatorVote) -> Option<&'static str> {
+    /// Votes for keys without power that have not agreed, when v7 begins.
+    fn drop_unaccepted(&mut self) {
+        let members = self.latest().clone();
+        self.votes.retain(|(key, _), (power, _)| *power == 0 || members.contains_key(key));
+    }
+
+    /// What is wrong with evidence in block `height`, on a chain with v7 from block `from` on.
+    fn exoneration(
+        &self,
+        evidence: &Evidence,
+        (from, height): (u64, u64),
+        most: u64,
+    ) -> Option<&'static str> {
+        let Evidence { validator_key: key, height: at, second_signature, .. } = evidence;
+        let is_alone = self.current.len() == 1 || self.alone.get(key).is_some_and(|to| at <= to);
+        let mut others = self.latest().keys().filter(|other| *other != key);
+        let is_last = others.all(|other| self.punished.contains(other));
+        let is_member = self.current.contains_key(key) || self.latest().contains_key(key);
+        let is_in_time = *at >= from && *at + most >= height;
+        let is_proved = evidence.first_value != evidence.second_value
+            && *second_signature != Signature::new([0; 64]);
+        if self.punished.contains(key) || !is_member || !is_in_time || !is_proved {
+            return Some("EVIDENCE_INVALID");
+        }
+        (is_alone || is_last).then_some("VALIDATOR_SET_LIMIT")
+    }
+
+    fn obstacle(&self, who: Address, vote: &ValidatorVote, is_v7: bool) -> Option<&'static str> {
         let mut after = self.latest().clone();
         let before = after.remove(&vote.candidate_key).unwrap_or_default();
+        let has_agreed = vote.consent.get().unwrap().acceptance.is_some();
         let rules = [
             ("NOT_VALIDATOR", self.current.keys().any(|key| key.address() == who)),
             ("VALIDATOR_UNCHANGED", before != vote.power),
             ("VALIDATOR_SET_LIMIT", vote.power > 0 || !after.is_empty()),
+            ("ACCEPTANCE_INVALID", !is_v7 || !self.punished.contains(&vote.candidate_key)),
+            ("ACCEPTANCE_INVALID", !is_v7 || vote.power == 0 || before > 0 || has_agreed),
         ];
         rules.into_iter().find(|(_, holds)| !holds).map(|(code, _)| code)
     }
 
     /// The changes that a block at `now` decides, as words.
-    fn end_block(&mut self, now: u64) -> Vec<String> {
+    fn end_block(&mut self, now: u64, v7: Option<u64>) -> Vec<String> {
         self.votes.retain(|_, (_, expires_at)| *expires_at >= now);
         let mut changed = self.latest().clone();
         let mut words = Vec::new();
+        for key in std::mem::take(&mut self.losses) {
+            self.votes.retain(|(candidate, _), _| *candidate != key);
+            if changed.remove(&key).is_some() {
+                words.push(format!("{key}=0"));
+            }
+        }
         let candidates: Vec<PublicKey> = self.votes.keys().map(|(key, _)| *key).collect();
         for key in candidates {
             for power in [0, 10, 1 << 48] {
@@ -127,6 +169,9 @@ impl ModelValidators {
             }
         }
         let is_new = !words.is_empty();
+        if let (Some(height), Some(_), 1) = (v7, &self.next, self.current.len()) {
+            self.alone.extend(self.current.keys().map(|key| (*key, height)));
+        }
         self.current = self.latest().clone();
         self.next = is_new.then_some(changed);
         let current = &self.current;
@@ -172,6 +217,9 @@ impl Model {
     }
 
     pub fn begin_block(&mut self) {
+        if self.rules.are_active(self.height) && self.rules.values.is_empty() {
+            self.validators.drop_unaccepted();
+        }
         self.rules.begin_block(&mut self.params, self.height);
     }
 
@@ -245,6 +293,7 @@ impl Model {
             | Body::BlobInit(_)
             | Body::BlobFinalize(_)
             | Body::ValidatorVote(_)
+            | Body::Evidence(_)
             | Body::ForkVote(_)
             | Body::ParamVote(_)
             | Body::MinerBond(_)
@@ -334,7 +383,14 @@ impl Model {
                 let at = (self.height, self.is_validator(who));
                 self.rules.obstacle(body, &self.params, at)
             }
-            Body::ValidatorVote(body) => self.validators.obstacle(who, body),
+            Body::ValidatorVote(body) => {
+                self.validators.obstacle(who, body, self.rules.are_active(self.height))
+            }
+            Body::Evidence(body) => {
+                let from = self.rules.from.unwrap_or(u64::MAX);
+                let most = self.params.evidence_age_blocks;
+                self.validators.exoneration(body, (from, self.height), most)
+            }
             Body::BlobInit(body) => self.blobs.contains_key(&body.blob_id).then_some("BLOB_EXISTS"),
             Body::BlobChunk(body) => match self.blobs.get(&body.blob_id) {
                 None => Some("BLOB_NOT_FOUND"),
@@ -429,6 +485,10 @@ impl Model {
             | Body::MinerBond(_)
             | Body::MinerUnbond(_)
             | Body::AgentRefuse(_) => {}
+            Body::Evidence(body) => {
+                self.validators.punished.insert(body.validator_key);
+                self.validators.losses.insert(body.validator_key);
+            }
             Body::ValidatorVote(body) => {
                 let vote = (body.power, body.expires_at);
                 self.validators.votes.insert((body.candidate_key, who), vote);
@@ -505,7 +565,8 @@ impl Model {
         }
         self.give(self.proposer, i128::from(self.params.block_reward.get()));
         let mut told: Vec<String> = due.into_iter().map(|(_, _, id)| id).collect();
-        told.extend(self.validators.end_block(self.now));
+        let v7 = self.rules.are_active(self.height).then_some(self.height);
+        told.extend(self.validators.end_block(self.now, v7));
         let current = self.validators.current.iter();
         let powers = current.map(|(key, power)| (key.address(), *power)).collect();
         told.extend(self.rules.end_block(&self.params, &powers, self.height));

@@ -146,7 +146,8 @@ impl ModelRules {
             let is_two_tips = matches!(body, Body::Transfer(_)) && bid.tip.is_some();
             return is_two_tips.then_some("INVALID_FIELD");
         }
-        let is_later_kind = matches!(body, Body::ForkVote(_) | Body::ParamVote(_));
+        let is_later_kind =
+            matches!(body, Body::ForkVote(_) | Body::ParamVote(_) | Body::Evidence(_));
         is_later_kind.then_some("FORK_NOT_ACTIVE")
     }
 
@@ -166,6 +167,9 @@ impl ModelRules {
             matches!(body, Body::ValidatorVote(_) | Body::ForkVote(_) | Body::ParamVote(_));
         if is_vote && is_validator && !self.voted.contains(&who) {
             return Ok(Fee { burned: 0, tip, is_free_vote: true });
+        }
+        if matches!(body, Body::Evidence(_)) {
+            return Ok(Fee { burned: 0, tip, is_free_vote: false });
         }
         let highest = place.bid.max_base_fee.map_or(2_000, |most| i128::from(most.get()));
         let size = size(place.payload);
@@ -322,6 +326,7 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
             (4, up(stored * 3, 1_024) + up(i128::from(completed), 1_024))
         }
         Body::ValidatorVote(_) => (45, 0),
+        Body::Evidence(_) => (45, 100),
     };
     25 + up(size(payload) * 3, 1_024) + rows * 2 + more
 }

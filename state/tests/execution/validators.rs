@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use state::{PendingState, TxError, validators};
 use types::params::VALIDATOR_VOTE_TTL_MS_MAX;
-use types::{Body, Event, Params, SetMember, ValidatorSets};
+use types::{Body, Event, Forks, Params, SetMember, ValidatorSets};
 
 use crate::world::{
-    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Swept, Who, World, member, vote, vote_until,
+    ALICE, BOB, MINER, OTHER_MINER, SECOND, START, Swept, Who, World, bare_vote, member, vote,
+    vote_until,
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
@@ -213,4 +214,25 @@ fn the_pool_gives_the_same_answers_as_a_block() {
     assert_eq!(refused.code().as_str(), "NOT_VALIDATOR");
     world.next_block();
     assert_eq!(open_votes(&world), 1);
+}
+
+#[test]
+fn block_v7_drops_open_votes_for_keys_that_have_not_agreed_and_no_others() {
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(3) };
+    let mut world = World::with_forks(Params::default(), forks, &FOUR.map(|who| (who, 10)));
+    for body in [bare_vote(Who(9), 10), bare_vote(OTHER_MINER, 0), bare_vote(BOB, 11)] {
+        world.must(ALICE, &body);
+        world.must(MINER, &body);
+    }
+    world.next_block();
+    world.next_block();
+    assert_eq!(open_votes(&world), 6);
+    let newcomer = Who(9).public_key();
+    world.next_block();
+    let open = validators::votes(&*world.base()).unwrap();
+    assert_eq!(open.len(), 4);
+    assert!(open.iter().all(|((_, candidate), _)| *candidate != newcomer));
+    // What was dropped counts for nothing: one more vote is not enough.
+    assert_eq!(block(&mut world, &[BOB], &vote(Who(9), 10)), []);
+    assert_eq!(block(&mut world, &[ALICE, MINER], &vote(Who(9), 10)), [changed(Who(9), 10, 7)]);
 }

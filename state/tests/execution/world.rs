@@ -10,13 +10,14 @@ use state::{
 };
 use types::build::{Envelope, Unsigned};
 use types::check::{StaticRules, verify_unsigned};
+use types::sign_bytes::{Domain, acceptance};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
-    BlobInit, ChatTurn, Transfer, ValidatorVote,
+    BlobInit, ChatTurn, Evidence, NIL, Transfer, ValidatorVote,
 };
 use types::{
     Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Keypair, Params, PublicKey,
-    Rejection, Run, SetMember, Settlement, SizeLimits, Supply, Transaction, ids,
+    Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction, ids,
 };
 
 /// A wallet of the world, by its place.
@@ -40,6 +41,10 @@ pub const SECOND: u64 = 1_000;
 impl Who {
     pub fn key(self) -> Keypair {
         Keypair::from_seed(&[self.0; 32])
+    }
+
+    pub fn sign(self, message: &[u8]) -> Signature {
+        self.key().sign(message)
     }
 
     pub fn address(self) -> Address {
@@ -91,10 +96,11 @@ impl World {
 
     fn begin(params: Params, forks: Forks, validators: &[(Who, u64)]) -> Self {
         let validators = validators.iter().map(|(who, power)| member(*who, *power)).collect();
-        let chain = Arc::new(Chain { chain_id: "test".to_owned(), params, forks, validators });
+        let genesis_hash = genesis_hash();
+        let chain_id = "test".to_owned();
+        let chain = Arc::new(Chain { chain_id, genesis_hash, params, forks, validators });
         let funded = [ALICE, BOB, MINER, OTHER_MINER, PROPOSER];
         let accounts = funded.map(|who| (who.address(), Amount::new(FUNDS))).into();
-        let genesis_hash = Hash::digest(b"genesis");
         let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
         let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
         let rules = Rules::at(&chain, &*memory, 1).unwrap();
@@ -400,14 +406,68 @@ pub fn member(who: Who, power: u64) -> SetMember {
     SetMember { public_key: who.public_key(), power }
 }
 
+/// A day in milliseconds.
+pub const DAY: u64 = 24 * 3_600_000;
+
 /// A vote that counts for a day.
 pub fn vote(candidate: Who, power: u64) -> Body {
-    vote_until(candidate, power, START + 24 * 3_600_000)
+    vote_until(candidate, power, START + DAY)
 }
 
 pub fn vote_until(candidate: Who, power: u64, expires_at: u64) -> Body {
-    let candidate_key = candidate.public_key();
-    Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+    let vote = ValidatorVote::new(candidate.public_key(), power, expires_at);
+    let message = acceptance(&genesis_hash(), &candidate.address(), expires_at);
+    Body::ValidatorVote(vote.with_acceptance(candidate.sign(&message)))
+}
+
+/// A vote that counts for a day, without the acceptance of the candidate's key.
+pub fn bare_vote(candidate: Who, power: u64) -> Body {
+    let expires_at = START + DAY;
+    Body::ValidatorVote(ValidatorVote::new(candidate.public_key(), power, expires_at))
+}
+
+/// Evidence that a key signed prevotes for two blocks of this height.
+pub fn evidence(accused: Who, height: u64) -> Evidence {
+    evidence_of(accused, height, "prevote", [Some(1), Some(2)])
+}
+
+/// Evidence that a key signed both in round 0; none is nil.
+pub fn evidence_of(
+    accused: Who,
+    height: u64,
+    kind: &str,
+    [first, second]: [Option<u8>; 2],
+) -> Evidence {
+    let text = |value: Option<u8>| {
+        value.map_or_else(|| NIL.to_owned(), |byte| Hash::new([byte; 32]).to_string())
+    };
+    let nothing = Signature::new([0; 64]);
+    let evidence = Evidence {
+        validator_key: accused.public_key(),
+        height,
+        round: 0,
+        kind: kind.to_owned(),
+        first_value: text(first),
+        first_signature: nothing,
+        second_value: text(second),
+        second_signature: nothing,
+        first_valid_round: None,
+        second_valid_round: None,
+    };
+    signed_by(accused, evidence)
+}
+
+/// The same evidence with signatures of that key.
+pub fn signed_by(signer: Who, evidence: Evidence) -> Evidence {
+    let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(0) };
+    let sign = |message| signer.sign(&evidence.signed_bytes(message, &domain).unwrap());
+    let [first_signature, second_signature] = evidence.messages().each_ref().map(sign);
+    Evidence { first_signature, second_signature, ..evidence }
+}
+
+/// The hash of the world's genesis file.
+pub fn genesis_hash() -> Hash {
+    Hash::digest(b"genesis")
 }
 
 /// What the end of a block did, but for its reward, which every block has, and for the start of a set that

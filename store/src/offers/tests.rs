@@ -46,6 +46,7 @@ impl Certificates for Trusting {
 fn rules() -> Arc<Chain> {
     Arc::new(Chain {
         chain_id: "offers-test".into(),
+        genesis_hash: Hash::ZERO,
         params: Params::default(),
         forks: state::Forks::default(),
         validators: Vec::new(),

@@ -288,7 +288,13 @@ impl TestChain {
 pub(crate) fn rules() -> Arc<Chain> {
     let params = Params { max_block_bytes: 64 << 20, ..Params::default() };
     let (forks, validators) = (Forks::default(), Vec::new());
-    Arc::new(Chain { chain_id: "store-test".into(), params, forks, validators })
+    Arc::new(Chain {
+        chain_id: "store-test".into(),
+        genesis_hash: Hash::ZERO,
+        params,
+        forks,
+        validators,
+    })
 }
 
 pub(crate) fn genesis_hash() -> Hash {

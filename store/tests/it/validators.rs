@@ -53,7 +53,11 @@ fn chain(path: &Path) -> (TestChain, Changes) {
     let keys = [0, 1].map(|at: usize| wallets[at].key.public_key());
     let mut vote = |voter: usize, candidate: usize, power| -> CheckedTx {
         let (candidate_key, expires_at) = (keys[candidate], TIME + 1_000_000);
-        wallets[voter].tx(&Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at }))
+        wallets[voter].tx(&Body::ValidatorVote(ValidatorVote::new(
+            candidate_key,
+            power,
+            expires_at,
+        )))
     };
     let blocks = [
         vec![vote(0, 1, 10)],

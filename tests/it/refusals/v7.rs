@@ -8,8 +8,12 @@ use tests::actor::{Actor, conversation};
 use tests::node::{DevOptions, wait_for};
 use tests::workload::envelope;
 use types::build::{Envelope, build_tx};
-use types::tx::{AgentRefuse, ForkVote, MinerBond, MinerUnbond, ParamVote, Protection};
-use types::{Amount, Bid, Body, Code, Hash, Keypair, Late};
+use types::sign_bytes::Domain;
+use types::tx::{
+    AgentRefuse, Evidence, ForkVote, MinerBond, MinerUnbond, NIL, ParamVote, Protection,
+    ValidatorVote,
+};
+use types::{Amount, Bid, Body, Code, Hash, Keypair, Late, Signature};
 
 use super::case::{Case, begins, case, case_of_text};
 use super::fork::{VALIDATOR, chain_with};
@@ -23,6 +27,9 @@ pub(super) const CODES: &[Code] = &[
     Code::MinerNotAllowed,
     Code::BondTooSmall,
     Code::RefuseClosed,
+    Code::EvidenceInvalid,
+    Code::ValidatorSetLimit,
+    Code::AcceptanceInvalid,
     Code::ForkUnknown,
     Code::ParamBounds,
 ];
@@ -82,7 +89,13 @@ fn what_is_wrong_from_v7_on_is_told_and_changes_nothing() -> anyhow::Result<()> 
     let run = request.agent_run_id().expect("a request is about a run");
     let text = alice.sign(&request);
     scene.include(&[text])?;
-    let cases = cases(&Actors { alice, miner, other, validator, poor }, run);
+    let info = scene.call("ombra_chainInfo", &json!([]))?;
+    let genesis_hash = info["genesisHash"].as_str().and_then(|text| Hash::parse(text).ok());
+    let genesis_hash = genesis_hash.expect("a chain has a genesis hash");
+    let domain = Domain { chain_id: "from-v7-on".into(), genesis_hash, v7_from: Some(0) };
+    let actors = Actors { alice, miner, other, validator, poor };
+    let mut cases = cases(&actors, run);
+    cases.extend(accusations(&actors, &domain));
     assert_provoked(CODES, &cases);
     scene.refuse_in_every_way(&cases)?;
     scene.node.stop()
@@ -163,9 +176,74 @@ fn bids(alice: &Actor, poor: &Actor) -> Vec<Case> {
     ]
 }
 
+/// A vote of power for a key that is no validator yet, and that has signed nothing.
+fn vote_for_a_stranger() -> Body {
+    let expires_at = envelope(0).timestamp + 1_000;
+    let candidate = Keypair::from_seed(&[78; 32]).public_key();
+    Body::ValidatorVote(ValidatorVote::new(candidate, 1, expires_at))
+}
+
+/// Evidence against the chain's only validator, who has signed neither of the two messages.
+fn slander(validator: &Actor) -> Evidence {
+    let nothing = Signature::new([0; 64]);
+    Evidence {
+        validator_key: validator.key.public_key(),
+        height: 1,
+        round: 0,
+        kind: "precommit".to_owned(),
+        first_value: Hash::new([7; 32]).to_string(),
+        first_signature: nothing,
+        second_value: NIL.to_owned(),
+        second_signature: nothing,
+        first_valid_round: None,
+        second_valid_round: None,
+    }
+}
+
+/// The same with its signatures on this chain.
+fn proved(validator: &Actor, domain: &Domain) -> Evidence {
+    let evidence = slander(validator);
+    let sign = |message| {
+        validator.key.sign(&evidence.signed_bytes(message, domain).expect("it can be signed"))
+    };
+    let [first_signature, second_signature] = evidence.messages().each_ref().map(sign);
+    Evidence { first_signature, second_signature, ..evidence }
+}
+
+fn accusations(actors: &Actors, domain: &Domain) -> Vec<Case> {
+    let Actors { alice, other, poor, validator, .. } = actors;
+    let of_nobody = Evidence { validator_key: alice.key.public_key(), ..slander(validator) };
+    let signature = begins("00000");
+    vec![
+        case(Code::EvidenceInvalid, poor, &Body::Evidence(slander(validator))).says(
+            "firstSignature",
+            signature,
+            "the signature of validatorKey over its precommit of height 1 and round 0",
+        ),
+        case(Code::EvidenceInvalid, other, &Body::Evidence(of_nobody)).says(
+            "validatorKey",
+            alice.key.public_key(),
+            "the key of a validator of one of the next two heights",
+        ),
+        // Nobody would be left.
+        case(Code::ValidatorSetLimit, alice, &Body::Evidence(proved(validator, domain))).says(
+            "height",
+            1,
+            "a height that more than one validator decides",
+        ),
+    ]
+}
+
 fn votes(validator: &Actor) -> Vec<Case> {
     let expected = "a fork from v8 to v99";
     vec![
+        case(Code::AcceptanceInvalid, validator, &vote_for_a_stranger())
+            .says(
+                "acceptance",
+                "missing",
+                begins("the signature of candidateKey over ombra-validator|"),
+            )
+            .with("since", "v7"),
         case(Code::ForkUnknown, validator, &fork_vote("v7", 200_000)).says("fork", "v7", expected),
         case(Code::ForkUnknown, validator, &fork_vote("summer", 200_000))
             .says("fork", "summer", expected),

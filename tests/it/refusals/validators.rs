@@ -31,7 +31,7 @@ fn validator(scene: &Scene) -> anyhow::Result<Actor> {
 
 fn vote(candidate_key: PublicKey, power: u64) -> Body {
     let expires_at = envelope(0).timestamp + 1_000;
-    Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+    Body::ValidatorVote(ValidatorVote::new(candidate_key, power, expires_at))
 }
 
 fn candidate(number: u8) -> PublicKey {

@@ -52,6 +52,7 @@ fn fields() -> Vec<FieldSpec> {
         | Form::Integer(_)
         | Form::Key
         | Form::Names
+        | Form::Signature
         | Form::Text(_) => Vec::new(),
     };
     own.flat_map(|field| [vec![*field], inner(field)].concat()).collect()
@@ -68,6 +69,7 @@ fn written_form(form: Form) -> Option<&'static str> {
         Form::Integer(_) => Some("integer 0 … 2^53−1"),
         Form::Key => Some("64 lowercase hex characters, a key"),
         Form::Names => Some("array of strings"),
+        Form::Signature => Some("128 lowercase hex characters"),
         Form::Base64 | Form::Objects(_) | Form::Text(_) => None,
     }
 }

@@ -235,6 +235,9 @@ impl Liar {
         let keys = keys.collect::<anyhow::Result<Vec<_>>>()?;
         let set = ValidatorSet::new(keys.iter().map(|key| (key.public_key(), 1)))?;
         let own = member.validator_key()?;
+        let file = std::fs::read(member.home().join("genesis.json"))?;
+        let file: serde_json::Value = serde_json::from_slice(&file)?;
+        let v7_from = file["forks"]["v7"].as_u64();
         let ledger = Arc::new(LyingLedger {
             chain_id: chain_id.clone(),
             genesis,
@@ -248,9 +251,7 @@ impl Liar {
             Ok(format!("{}/p2p/{id}", other.p2p_address(Network::Consensus)))
         });
         let config = Config {
-            // The tests that have a liar have no chain with v7.
-            domain: Domain { chain_id: chain_id.into(), genesis_hash: genesis, v7_from: None }
-                .into(),
+            domain: Domain { chain_id: chain_id.into(), genesis_hash: genesis, v7_from }.into(),
             moniker: "liar".to_owned(),
             directory: directory.to_owned(),
             network: consensus::Network::Peers {

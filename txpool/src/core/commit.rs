@@ -111,6 +111,7 @@ impl Touched {
             }
             Event::ValidatorChanged { .. }
             | Event::ValidatorSetActivated { .. }
+            | Event::EvidenceTaken { .. }
             | Event::ForkFixed { .. } => {
                 self.validators = true;
             }

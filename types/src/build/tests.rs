@@ -15,7 +15,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 17] = [
+const TABLE: [(&str, &str); 18] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -45,6 +45,10 @@ const TABLE: [(&str, &str); 17] = [
     ("MINER_BOND", "amount nonce timestamp"),
     ("MINER_UNBOND", "amount nonce timestamp"),
     ("AGENT_REFUSE", "agentRunId nonce timestamp"),
+    (
+        "EVIDENCE",
+        "validatorKey height round kind firstValue firstSignature secondValue secondSignature nonce timestamp firstValidRound secondValidRound",
+    ),
 ];
 
 #[test]
@@ -84,6 +88,10 @@ fn absent_optional_members_are_left_out() {
         if let Body::AgentFinish(finish) = &mut body {
             finish.final_answer_inline = None;
             finish.final_answer_blob_id = None;
+        }
+        if let Body::Evidence(evidence) = &mut body {
+            evidence.first_valid_round = None;
+            evidence.second_valid_round = None;
         }
         let text = build_tx(&golden_key(), &body, &envelope());
         let after =

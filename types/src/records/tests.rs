@@ -1,8 +1,8 @@
 //! Golden bytes of what the state stores: changing one of these changes databases and roots.
 
 use super::{
-    Account, Blob, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember, Settlement, Step,
-    Supply, TxLocation, ValidatorSets,
+    Account, Blob, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember,
+    Settlement, Step, Supply, TxLocation, ValidatorSets,
 };
 use crate::codec::{decode, encode};
 use crate::{Address, Amount, Hash, PublicKey};
@@ -217,4 +217,8 @@ fn validators() {
     assert_bytes(&changed, &format!("{current} 01 {} {one} {}", number(1), number(8)));
     let vote = OpenVote { power: 1, expires_at: 2 };
     assert_bytes(&vote, &format!("{} {}", number(1), number(2)));
+    let punished = KeyStanding { alone_until: None, punished_at: Some(2) };
+    assert_bytes(&punished, &format!("00 01 {}", number(2)));
+    let was_alone = KeyStanding { alone_until: Some(1), punished_at: None };
+    assert_bytes(&was_alone, &format!("01 {} 00", number(1)));
 }

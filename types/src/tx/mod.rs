@@ -14,6 +14,7 @@ mod blob_finalize;
 mod blob_init;
 mod chat_turn;
 pub(crate) mod declare;
+mod evidence;
 pub(crate) mod fields;
 mod fork_vote;
 mod miner_bond;
@@ -34,6 +35,8 @@ pub use agent_finish::FINISH_STATUSES;
 pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX};
 pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
+pub use evidence::{EVIDENCE_KINDS, NIL, SignedMessage};
+pub use validator_vote::Consent;
 pub use value::WrittenAddress;
 
 use crate::forks::Fork;
@@ -169,6 +172,7 @@ kinds! { $;
     miner_bond::MinerBond,
     miner_unbond::MinerUnbond,
     agent_refuse::AgentRefuse,
+    evidence::Evidence,
 }
 
 fn unsupported(type_name: &str) -> Rejection {

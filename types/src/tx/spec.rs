@@ -96,6 +96,8 @@ pub enum Form {
     Hash,
     /// 64 lowercase hex characters: an Ed25519 public key that can sign.
     Key,
+    /// 128 lowercase hex characters: an Ed25519 signature, good or not.
+    Signature,
     /// An address in either written form.
     Address,
     /// Micro-OMBRA as a string of digits, 0 to 2^64−1.

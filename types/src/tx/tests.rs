@@ -8,7 +8,7 @@ use crate::json::{self, Json};
 use crate::testing::{Draft, bodies, body, golden_key, items, member};
 use crate::tx::Subject;
 use crate::tx::spec::{Form, ListLimit, TextLimit};
-use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejection};
+use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejection, Signature};
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
@@ -82,6 +82,7 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("MINER_BOND", Some(Fork::V7), "nothing", None),
         ("MINER_UNBOND", Some(Fork::V7), "nothing", None),
         ("AGENT_REFUSE", Some(Fork::V7), "run", None),
+        ("EVIDENCE", Some(Fork::V7), "validators", None),
     ];
     assert_eq!(told, expected);
 }
@@ -340,6 +341,7 @@ fn has_form(value: &Json<'_>, form: Form) -> bool {
     match form {
         Form::Hash => Hash::parse(text).is_ok(),
         Form::Key => text.parse::<PublicKey>().is_ok(),
+        Form::Signature => text.parse::<Signature>().is_ok(),
         Form::Address => Address::parse(text).is_ok(),
         Form::Addresses(max) => {
             let is_address = |item: &Json<'_>| Address::parse(item.as_str().unwrap()).is_ok();

@@ -5,7 +5,7 @@ use super::declare::declare;
 use super::spec::IntegerLimit;
 use super::{Kind, StaticView, Subject};
 use crate::params::{POWER_MAX, VALIDATOR_VOTE_TTL_MS_MAX};
-use crate::{PublicKey, Rejection};
+use crate::{Late, PublicKey, Rejection, Signature};
 
 declare! {
     /// A validator's vote for a change of the validator set.
@@ -20,6 +20,34 @@ declare! {
             expires_at "expiresAt": u64, Integer(IntegerLimit::any("ms since 1970")), filled Default;
         }
         optional {}
+        /// What the holder of a new key says to it.
+        later consent: Consent;
+    }
+}
+
+declare! {
+    /// What the holder of a new consensus key says to a vote for it, from v7 on.
+    #[derive(Default)]
+    object Consent {
+        required {}
+        optional {
+            /// The signature of a new candidate's key by which it agrees to become a validator, with the same expiresAt.
+            acceptance "acceptance": Signature, Signature;
+        }
+    }
+}
+
+impl ValidatorVote {
+    /// A vote without an acceptance: all that a candidate needs that is a validator already.
+    #[must_use]
+    pub fn new(candidate_key: PublicKey, power: u64, expires_at: u64) -> Self {
+        Self { candidate_key, power, expires_at, consent: Late::default() }
+    }
+
+    /// The same vote with what the candidate's key signed ([`crate::sign_bytes::acceptance`]).
+    #[must_use]
+    pub fn with_acceptance(self, acceptance: Signature) -> Self {
+        Self { consent: Late::from(Consent { acceptance: Some(acceptance) }), ..self }
     }
 }
 

@@ -8,7 +8,7 @@ use super::declare::Members;
 use super::fields::Fields;
 use super::spec::{AmountLimit, IntegerLimit, ListLimit, TextLimit};
 use crate::json::ObjectWriter;
-use crate::{Address, Amount, Hash, PublicKey, Rejection};
+use crate::{Address, Amount, Hash, PublicKey, Rejection, Signature};
 
 /// Entries of a list of names, and the bytes of one.
 const NAMES_MAX: usize = 64;
@@ -72,6 +72,18 @@ impl Value for PublicKey {
             return Ok(());
         }
         Err(Rejection::invalid(name, self, "an Ed25519 key that can sign"))
+    }
+}
+
+impl Value for Signature {
+    type Limit = ();
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.parsed(name)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.display(name, self);
     }
 }
 

@@ -64,7 +64,7 @@ const MINER_MICRO: u64 = 100_000;
 
 fn first(params: Params, forks: Forks) -> MemoryChain {
     let (chain_id, validators) = (CHAIN.to_owned(), Vec::new());
-    let rules = Arc::new(Chain { chain_id, params, forks, validators });
+    let rules = Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
     let miner = Keypair::from_seed(&[9; 32]);
     let rich = Amount::new(1 << 60);
     let accounts =

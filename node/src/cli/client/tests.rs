@@ -255,13 +255,33 @@ async fn a_validator_votes_with_its_key_file() {
     let limits = types::SizeLimits::from(&types::Params::default());
     let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
     assert_eq!(key.address(), parsed.from());
-    let expected = types::Body::ValidatorVote(types::tx::ValidatorVote {
-        candidate_key: key.public_key(),
-        power: 3,
-        expires_at: 1_718_582_000_000,
-    });
+    let expected = types::Body::ValidatorVote(types::tx::ValidatorVote::new(
+        key.public_key(),
+        3,
+        1_718_582_000_000,
+    ));
     assert_eq!(&expected, parsed.body());
     assert_eq!(2, vote("31").await.unwrap_err().exit_code());
+}
+
+#[tokio::test]
+async fn a_vote_for_a_new_validator_has_what_its_key_signed_and_until_when() {
+    let signature = types::Signature::new([7; 64]).to_string();
+    let candidate = types::Keypair::from_seed(&[9; 32]).public_key();
+    let key = candidate.to_string();
+    let vote = |more: Vec<String>| {
+        let mut arguments = vec!["validator-vote".to_owned(), key.clone()];
+        arguments.extend(["--power", "3", "--timestamp", "1715990000000"].map(str::to_owned));
+        arguments.extend(more);
+        async move { signed_offline(&arguments.iter().map(String::as_str).collect::<Vec<_>>()).await }
+    };
+    let both = ["--acceptance", &signature, "--expires-at", "1716000000000"].map(str::to_owned);
+    let parsed = vote(both.to_vec()).await.unwrap();
+    let expected = types::tx::ValidatorVote::new(candidate, 3, 1_716_000_000_000);
+    let expected = expected.with_acceptance(types::Signature::new([7; 64]));
+    assert_eq!(&types::Body::ValidatorVote(expected), parsed.body());
+    // The signature covers the time, so it has to be named.
+    assert_eq!(2, vote(both[..2].to_vec()).await.unwrap_err().exit_code());
 }
 
 #[tokio::test]

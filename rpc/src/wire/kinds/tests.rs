@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, ForkVote, MinerBond, MinerRegister, MinerUnbond,
-    ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerRegister,
+    MinerUnbond, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
 };
-use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, SizeLimits, Transaction};
+use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
 use super::*;
 
@@ -101,16 +101,27 @@ fn bodies_without_options() -> Vec<Body> {
         }),
         Body::BlobChunk(BlobChunk { blob_id: text(), chunk_index: 0, chunk_data: vec![1] }),
         Body::BlobFinalize(BlobFinalize { blob_id: text() }),
-        Body::ValidatorVote(ValidatorVote {
-            candidate_key: key().public_key(),
-            power: 1,
-            expires_at: 2,
-        }),
+        Body::ValidatorVote(
+            ValidatorVote::new(key().public_key(), 1, 2)
+                .with_acceptance(Signature::new([0xff; 64])),
+        ),
         Body::ForkVote(ForkVote { fork: "v8".to_owned(), height: 1 }),
         Body::ParamVote(ParamVote { name: text(), value: 1, height: 2 }),
         Body::MinerBond(MinerBond { amount: Amount::MAX }),
         Body::MinerUnbond(MinerUnbond { amount: Amount::MAX }),
         Body::AgentRefuse(AgentRefuse { agent_run_id: HASH }),
+        Body::Evidence(Evidence {
+            validator_key: key().public_key(),
+            height: 1,
+            round: 0,
+            kind: "proposal".to_owned(),
+            first_value: HASH.to_string(),
+            first_signature: Signature::new([0xff; 64]),
+            second_value: Hash::ZERO.to_string(),
+            second_signature: Signature::new([0xff; 64]),
+            first_valid_round: Some(0),
+            second_valid_round: Some(0),
+        }),
     ]
 }
 

@@ -1,9 +1,13 @@
 //! VALIDATOR_VOTE.
 
 use types::params::{VALIDATOR_VOTES_MAX, VALIDATORS_MAX};
-use types::{Forks, Params};
+use types::sign_bytes::acceptance;
+use types::tx::ValidatorVote;
+use types::{Body, Forks, Hash, Params, Signature};
 
-use crate::world::{ALICE, BOB, MINER, STRANGER, Who, World, vote};
+use crate::world::{
+    ALICE, BOB, DAY, MINER, START, STRANGER, Who, World, bare_vote, genesis_hash, vote,
+};
 
 /// ALICE and BOB decide.
 fn world() -> World {
@@ -73,4 +77,72 @@ fn votes_wait_for_their_fork() {
     let never = World::new().refusal(ALICE, 0, &vote(BOB, 1));
     assert_eq!(never.code().as_str(), "FORK_NOT_ACTIVE");
     assert_eq!(never.expected(), "a chain whose genesis has the fork");
+}
+
+/// ALICE and BOB decide by the rules of v7.
+fn world_of_v7() -> World {
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+    World::with_forks(Params::default(), forks, &[(ALICE, 10), (BOB, 5)])
+}
+
+/// A vote for MINER with what somebody signed over some text.
+fn accepted(expires_at: u64, acceptance: Signature) -> Body {
+    let vote = ValidatorVote::new(MINER.public_key(), 3, expires_at);
+    Body::ValidatorVote(vote.with_acceptance(acceptance))
+}
+
+#[test]
+fn a_new_key_gets_power_only_with_its_own_acceptance_for_this_vote() {
+    let mut world = world_of_v7();
+    let ends = START + DAY;
+    let text = |genesis: &Hash, who: Who, ends| acceptance(genesis, &who.address(), ends);
+    let right = text(&genesis_hash(), MINER, ends);
+    let wrong = [
+        bare_vote(MINER, 3),
+        accepted(ends, BOB.sign(&right)),
+        accepted(ends, MINER.sign(&text(&Hash::ZERO, MINER, ends))),
+        accepted(ends, MINER.sign(&text(&genesis_hash(), BOB, ends))),
+        accepted(ends, MINER.sign(&text(&genesis_hash(), MINER, ends + 1))),
+        accepted(ends + 1, MINER.sign(&right)),
+        accepted(ends, Signature::new([0; 64])),
+    ];
+    for body in wrong {
+        assert_eq!(world.code(ALICE, &body), "ACCEPTANCE_INVALID", "{body:?}");
+    }
+    let refused = world.refusal(ALICE, 0, &bare_vote(MINER, 3));
+    assert_eq!((refused.field(), refused.got()), ("acceptance", "missing"));
+    let said = String::from_utf8(right.clone()).unwrap();
+    assert!(refused.expected().ends_with(&said), "{refused}");
+    world.must(ALICE, &accepted(ends, MINER.sign(&right)));
+}
+
+#[test]
+fn every_other_refusal_of_a_vote_comes_before_that_of_its_acceptance() {
+    let world = world_of_v7();
+    assert_eq!(world.code(MINER, &bare_vote(STRANGER, 3)), "NOT_VALIDATOR");
+    assert_eq!(world.code(ALICE, &bare_vote(STRANGER, 0)), "VALIDATOR_UNCHANGED");
+    let mut busy = world_of_v7();
+    for candidate in (10..).take(VALIDATOR_VOTES_MAX).map(Who) {
+        busy.must(BOB, &vote(candidate, 1));
+    }
+    assert_eq!(busy.send(BOB, &bare_vote(Who(9), 1)).unwrap_err().code().as_str(), "VOTE_LIMIT");
+}
+
+#[test]
+fn a_key_with_power_needs_no_acceptance_for_other_power_or_to_leave() {
+    let mut world = world_of_v7();
+    world.must(ALICE, &bare_vote(BOB, 7));
+    world.must(BOB, &bare_vote(BOB, 0));
+    world.must(ALICE, &bare_vote(BOB, 0));
+    world.next_block();
+    // It decides the next height still, but not the one that a vote would change.
+    assert_eq!(world.code(ALICE, &bare_vote(BOB, 5)), "ACCEPTANCE_INVALID");
+    world.must(ALICE, &vote(BOB, 5));
+}
+
+#[test]
+fn before_v7_nobody_asks_for_an_acceptance() {
+    let mut world = world();
+    world.must(ALICE, &bare_vote(MINER, 3));
+    world.must(BOB, &accepted(START + DAY, Signature::new([0; 64])));
 }

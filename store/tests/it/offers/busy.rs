@@ -176,7 +176,7 @@ impl Busy {
             13 => {
                 let candidate_key = self.wallets[1 + pick % 4].key.public_key();
                 let (power, expires_at) = (u64::from(act / 64) * 10, TIME + 1_000_000_000);
-                Body::ValidatorVote(ValidatorVote { candidate_key, power, expires_at })
+                Body::ValidatorVote(ValidatorVote::new(candidate_key, power, expires_at))
             }
             _ => return None,
         })

@@ -97,7 +97,13 @@ impl TestChain {
             power: *power,
         };
         let validators = validators.iter().map(member).collect();
-        let rules = state::Chain { chain_id: "test".to_owned(), params, forks, validators };
+        let rules = state::Chain {
+            chain_id: "test".to_owned(),
+            genesis_hash: Hash::ZERO,
+            params,
+            forks,
+            validators,
+        };
         let accounts = balances.iter().map(|(it, balance)| (it.address(), Amount::new(*balance)));
         let (rules, accounts) = (Arc::new(rules), accounts.collect());
         let chain = MemoryChain::new(rules, Hash::ZERO, GENESIS_TIME, &accounts).unwrap();

@@ -165,7 +165,7 @@ impl Make<'_> {
     pub(crate) fn vote_out(self, validator: &Wallet) -> CheckedTx {
         let candidate_key = validator.0.public_key();
         let expires_at = self.timestamp + 3_600_000;
-        self.tx(&Body::ValidatorVote(ValidatorVote { candidate_key, power: 0, expires_at }))
+        self.tx(&Body::ValidatorVote(ValidatorVote::new(candidate_key, 0, expires_at)))
     }
 
     /// A chunk of so many bytes.

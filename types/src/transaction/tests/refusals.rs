@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 17] = [
+const TABLE: [(&str, &str); 18] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -63,6 +63,12 @@ const TABLE: [(&str, &str); 17] = [
     ("MINER_BOND", "amount:amount |"),
     ("MINER_UNBOND", "amount:amount |"),
     ("AGENT_REFUSE", "agentRunId:hash |"),
+    (
+        "EVIDENCE",
+        "validatorKey:hash height:integer round:integer kind:text firstValue:text \
+         firstSignature:signature secondValue:text secondSignature:signature \
+         | firstValidRound:integer secondValidRound:integer",
+    ),
 ];
 
 /// The members of a kind: required, then optional.
@@ -77,6 +83,7 @@ fn member(text: &'static str) -> Member {
     let (key, kind) = text.split_once(':').unwrap();
     let rule = match kind {
         "hash" => HEX_64,
+        "signature" => HEX_128,
         "text" => "a string",
         "list" => "an array",
         "integer" => INTEGER,

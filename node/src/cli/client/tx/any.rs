@@ -8,7 +8,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use serde_json::{Map, Value, json};
 use types::tx::spec::{FieldSpec, Filled, Form, IntegerLimit, KindSpec, Presence, TextLimit};
-use types::{Body, Hash, PublicKey};
+use types::{Body, Hash, PublicKey, Signature};
 
 use super::SendArgs;
 use super::deliver::Delivery;
@@ -110,6 +110,7 @@ fn option(field: &'static FieldSpec) -> Arg {
         | Form::Integer(_)
         | Form::Key
         | Form::Objects(_)
+        | Form::Signature
         | Form::Text(_) => arg.action(ArgAction::Set),
     }
 }
@@ -140,6 +141,7 @@ fn reader(form: Form) -> (&'static str, ValueParser) {
         Form::Key => ("KEY", ValueParser::new(key)),
         Form::Names => ("NAMES", ValueParser::new(text)),
         Form::Objects(_) => ("JSON", ValueParser::new(objects)),
+        Form::Signature => ("SIGNATURE", ValueParser::new(signature)),
         Form::Text(TextLimit::BlobId) => ("BLOB", ValueParser::new(text)),
         Form::Text(TextLimit::Bytes { .. }) => ("TEXT", ValueParser::new(text)),
         Form::Text(TextLimit::OneOf(_)) => ("WORD", ValueParser::new(text)),
@@ -164,6 +166,10 @@ fn hash(value: &str) -> Result<Value, String> {
 
 fn key(value: &str) -> Result<Value, String> {
     value.parse().map(|key: PublicKey| json!(key.to_string())).map_err(|e| e.to_string())
+}
+
+fn signature(value: &str) -> Result<Value, String> {
+    value.parse().map(|it: Signature| json!(it.to_string())).map_err(|e| e.to_string())
 }
 
 fn integer(value: &str) -> Result<Value, String> {

@@ -9,7 +9,7 @@ use types::tx::{
     FINISH_STATUSES, HARDWARE_TIERS, MinerRegister, Protection, ROLES, ToolCall, Transfer,
     ValidatorVote,
 };
-use types::{Address, Amount, Body, Hash, PublicKey, ids};
+use types::{Address, Amount, Body, Hash, PublicKey, Signature, ids};
 use wallet::sign::Request;
 use wallet::{Client, Page};
 
@@ -269,6 +269,13 @@ pub struct ValidatorVoteArgs {
     #[arg(long, value_name = "DAYS", default_value_t = 7,
         value_parser = clap::value_parser!(u64).range(1..=30))]
     days: u64,
+    /// The same as a time, in milliseconds since 1970
+    #[arg(long, value_name = "MS", conflicts_with = "days")]
+    expires_at: Option<u64>,
+    /// What a new candidate's key signed (`ombra validator accept`), with the time of --expires-at: needed
+    /// from fork v7 on
+    #[arg(long, value_name = "SIGNATURE", requires = "expires_at")]
+    acceptance: Option<Signature>,
     #[command(flatten)]
     send: SendArgs,
 }
@@ -409,12 +416,14 @@ pub(super) async fn register(args: RegisterArgs, out: Out<'_>) -> Outcome {
 pub(super) async fn validator_vote(args: ValidatorVoteArgs, out: Out<'_>) -> Outcome {
     let delivery = Delivery::open(args.send)?;
     let envelope = delivery.envelope().await?;
-    let body = Body::ValidatorVote(ValidatorVote {
-        candidate_key: args.candidate,
-        power: args.power,
-        expires_at: envelope.timestamp.saturating_add(args.days.saturating_mul(DAY_MS)),
-    });
-    delivery.deliver_with(&envelope, &body, out).await
+    let ends = || envelope.timestamp.saturating_add(args.days.saturating_mul(DAY_MS));
+    let expires_at = args.expires_at.unwrap_or_else(ends);
+    let vote = ValidatorVote::new(args.candidate, args.power, expires_at);
+    let vote = match args.acceptance {
+        Some(acceptance) => vote.with_acceptance(acceptance),
+        None => vote,
+    };
+    delivery.deliver_with(&envelope, &Body::ValidatorVote(vote), out).await
 }
 
 /// `image=BLOB`.

@@ -4,6 +4,7 @@ mod any;
 mod blob;
 mod deliver;
 mod escrow;
+mod evidence;
 mod fork_vote;
 mod kinds;
 mod param_vote;
@@ -18,6 +19,7 @@ use super::{Out, Outcome, input};
 
 pub use any::AnyArgs;
 pub use blob::BlobArgs;
+pub use evidence::EvidenceArgs;
 pub use fork_vote::ForkVoteArgs;
 pub use kinds::{
     CancelArgs, ChatArgs, ClaimArgs, FinishArgs, RegisterArgs, RequestArgs, StepArgs,
@@ -76,7 +78,9 @@ pub enum TxCommand {
     Blob(BlobArgs),
     /// Vote as a validator to add, change or remove a validator
     #[command(
-        after_help = "Example: ombra tx validator-vote PUBLICKEY --power 10 --key-file HOME/keys/validator.key"
+        after_help = "Example: ombra tx validator-vote PUBLICKEY --power 10 --key-file HOME/keys/validator.key\n\n\
+                      From fork v7 on a key that is no validator yet has to agree: \
+                      `ombra validator accept` prints what --acceptance and --expires-at are."
     )]
     ValidatorVote(ValidatorVoteArgs),
     /// Vote as a validator for the height from which a fork's rules hold
@@ -94,6 +98,14 @@ pub enum TxCommand {
                       the open votes. The first vote of a validator in a block costs nothing."
     )]
     ParamVote(ParamVoteArgs),
+    /// Send what the node has seen of a validator that contradicted itself, from fork v7 on: the
+    /// validator loses its power for good
+    #[command(
+        after_help = "Example: ombra tx evidence ADDRESS --key-file HOME/keys/validator.key\n\n\
+                      Nodes with a validator key send what they see by themselves. Anybody may send it, \
+                      and it costs nothing; `ombra query validators` says of whom the node has any."
+    )]
+    Evidence(EvidenceArgs),
     /// Send a transaction of any kind, field by field
     #[command(
         after_help = "Example: ombra tx any transfer --to dev:3 --amount 1.5ombra --dev 0\n\n\
@@ -187,6 +199,7 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
         TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
         TxCommand::ParamVote(args) => param_vote::run(args, out).await,
+        TxCommand::Evidence(args) => evidence::run(args, out).await,
         TxCommand::Any { kind } => any::run(kind, out).await,
     }
 }

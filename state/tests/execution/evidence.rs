@@ -1,0 +1,315 @@
+//! Evidence: what is refused, and what becomes of a key that signed two things.
+
+use state::{PendingState, PushError, TxError, validators};
+use types::tx::Evidence;
+use types::{Body, Event, Forks, Params, PublicKey, Signature, ValidatorSets};
+
+use crate::world::{
+    ALICE, BOB, MINER, OTHER_MINER, STRANGER, Swept, Who, World, evidence, evidence_of, signed_by,
+    vote,
+};
+
+const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+
+/// A chain with the rules of v7, decided by these, each with the power 10.
+fn world_of(validators: &[Who]) -> World {
+    let validators: Vec<(Who, u64)> = validators.iter().map(|who| (*who, 10)).collect();
+    World::with_forks(Params::default(), V7, &validators)
+}
+
+fn against(accused: Who) -> Body {
+    Body::Evidence(evidence(accused, 1))
+}
+
+fn sets(world: &World) -> ValidatorSets {
+    validators::sets(&*world.base()).unwrap().unwrap()
+}
+
+fn keys(set: &[types::SetMember]) -> Vec<PublicKey> {
+    let mut keys: Vec<_> = set.iter().map(|member| member.public_key).collect();
+    keys.sort();
+    keys
+}
+
+fn sorted(who: &[Who]) -> Vec<PublicKey> {
+    let mut keys: Vec<_> = who.iter().map(|who| who.public_key()).collect();
+    keys.sort();
+    keys
+}
+
+/// The code with which the open block refuses a transaction.
+fn refused(world: &mut World, who: Who, body: &Body) -> &'static str {
+    world.send(who, body).unwrap_err().code().as_str()
+}
+
+/// Whether the committed state takes a transaction.
+fn is_taken(world: &World, who: Who, body: &Body) -> bool {
+    let nonce = world.account(who).nonce;
+    state::check(&world.tx(who, nonce, body).unwrap(), &*world.base(), &world.context()).is_ok()
+}
+
+fn lost(who: Who, height: u64) -> Event {
+    Event::ValidatorChanged { public_key: who.public_key(), power: 0, height }
+}
+
+/// The code with which evidence is refused that `change` has made of good one.
+fn code_of(world: &World, change: &dyn Fn(&mut Evidence)) -> &'static str {
+    let mut evidence = evidence(MINER, 1);
+    change(&mut evidence);
+    world.code(ALICE, &Body::Evidence(evidence))
+}
+
+#[test]
+fn a_key_that_signed_two_things_in_block_1_has_no_power_from_block_3_on() {
+    let mut world = world_of(&FOUR);
+    world.must(ALICE, &against(MINER));
+    let executed = world.next_block();
+    let taken = Event::EvidenceTaken { public_key: MINER.public_key(), height: 1 };
+    assert_eq!(executed.events.of_transaction(0), Some(&taken));
+    assert_eq!(executed.swept(), [lost(MINER, 3)]);
+    let rest = [ALICE, BOB, OTHER_MINER];
+    let now = sets(&world);
+    assert_eq!(keys(&now.current), sorted(&FOUR));
+    assert_eq!(keys(now.next.as_deref().unwrap()), sorted(&rest));
+    world.next_block();
+    assert_eq!(keys(&sets(&world).current), sorted(&rest));
+    assert!(validators::is_punished(&*world.base(), &MINER.public_key()).unwrap());
+}
+
+#[test]
+fn a_punished_key_never_has_power_again() {
+    let mut world = world_of(&FOUR);
+    world.must(ALICE, &against(MINER));
+    // In the same block and ever after.
+    for _ in 0..4 {
+        assert_eq!(refused(&mut world, BOB, &vote(MINER, 5)), "ACCEPTANCE_INVALID");
+        world.next_block();
+    }
+    let refused = world.refusal(BOB, 0, &vote(MINER, 10));
+    let place = (refused.code().as_str(), refused.field());
+    assert_eq!(place, ("ACCEPTANCE_INVALID", "candidateKey"));
+}
+
+#[test]
+fn open_votes_for_a_punished_key_are_deleted_and_count_no_more() {
+    let mut world = world_of(&FOUR);
+    for who in [ALICE, BOB] {
+        world.must(who, &vote(MINER, 20));
+        world.must(who, &vote(Who(9), 20));
+    }
+    world.next_block();
+    // The third vote comes in the block with the evidence, before it.
+    world.must(OTHER_MINER, &vote(MINER, 20));
+    world.must(STRANGER, &against(MINER));
+    assert_eq!(world.next_block().swept(), [lost(MINER, 4)]);
+    let open = validators::votes(&*world.base()).unwrap();
+    assert_eq!(open.len(), 2);
+    assert!(open.iter().all(|((_, candidate), _)| *candidate == Who(9).public_key()));
+}
+
+#[test]
+fn whoever_proves_it_needs_no_money_and_keeps_its_free_vote() {
+    let mut world = world_of(&FOUR);
+    world.must(STRANGER, &against(MINER));
+    assert_eq!((world.balance(STRANGER), world.account(STRANGER).nonce), (0, 1));
+    let before = world.balance(ALICE);
+    world.must(ALICE, &against(BOB));
+    world.must(ALICE, &vote(Who(9), 1));
+    assert_eq!(world.balance(ALICE), before);
+    let burned = world.next_block().events.fees().unwrap().burned;
+    assert!(burned.is_zero(), "{burned}");
+}
+
+#[test]
+fn every_kind_of_message_can_be_signed_twice() {
+    for (kind, values) in [
+        ("proposal", [Some(1), Some(2)]),
+        ("prevote", [Some(1), None]),
+        ("precommit", [None, Some(2)]),
+    ] {
+        let mut world = world_of(&FOUR);
+        world.must(ALICE, &Body::Evidence(evidence_of(MINER, 1, kind, values)));
+    }
+    let mut world = world_of(&FOUR);
+    let proposed = evidence_of(MINER, 1, "proposal", [Some(1), Some(2)]);
+    let in_rounds = Evidence { round: 3, first_valid_round: Some(2), ..proposed };
+    world.must(ALICE, &Body::Evidence(signed_by(MINER, in_rounds)));
+}
+
+#[test]
+fn what_proves_nothing_is_refused() {
+    let world = world_of(&FOUR);
+    let nothing = Signature::new([0; 64]);
+    let cases: [(&str, &dyn Fn(&mut Evidence)); 10] = [
+        ("the first signature is of nobody", &|it| it.first_signature = nothing),
+        ("the second signature is of nobody", &|it| it.second_signature = nothing),
+        ("they are of another height", &|it| it.height = 2),
+        ("they are of another round", &|it| it.round = 1),
+        ("they are of another kind", &|it| it.kind = "precommit".to_owned()),
+        ("another key signed them", &|it| it.validator_key = BOB.public_key()),
+        ("the key is of no validator", &|it| {
+            *it = signed_by(
+                STRANGER,
+                Evidence { validator_key: STRANGER.public_key(), ..it.clone() },
+            );
+        }),
+        ("both say the same", &|it| {
+            *it = signed_by(MINER, evidence_of(MINER, 1, "prevote", [Some(1), Some(1)]));
+        }),
+        ("only the valid rounds differ", &|it| {
+            let same = evidence_of(MINER, 1, "proposal", [Some(1), Some(1)]);
+            *it = signed_by(MINER, Evidence { round: 2, first_valid_round: Some(1), ..same });
+        }),
+        ("a valid round was not signed", &|it| {
+            *it = evidence_of(MINER, 1, "proposal", [Some(1), Some(2)]);
+            it.second_valid_round = Some(0);
+        }),
+    ];
+    for (what, change) in cases {
+        assert_eq!(code_of(&world, change), "EVIDENCE_INVALID", "{what}");
+    }
+    let spoilt = Evidence { second_signature: nothing, ..evidence(MINER, 1) };
+    let refused = world.refusal(ALICE, 0, &Body::Evidence(spoilt));
+    assert_eq!(refused.field(), "secondSignature");
+    assert_eq!(
+        refused.expected(),
+        "the signature of validatorKey over its prevote of height 1 and round 0"
+    );
+}
+
+#[test]
+fn what_is_no_message_at_all_is_refused_without_the_state() {
+    let world = world_of(&FOUR);
+    let refused = |change: &dyn Fn(&mut Evidence)| {
+        let mut evidence = evidence_of(MINER, 1, "proposal", [Some(1), Some(2)]);
+        change(&mut evidence);
+        let refused = world.tx(ALICE, 0, &Body::Evidence(evidence)).unwrap_err();
+        (refused.code().as_str(), refused.field().to_owned())
+    };
+    let invalid = |field: &str| ("INVALID_FIELD", field.to_owned());
+    assert_eq!(refused(&|it| it.first_value = "nil".to_owned()), invalid("firstValue"));
+    assert_eq!(refused(&|it| it.second_value = "NIL".to_owned()), invalid("secondValue"));
+    assert_eq!(refused(&|it| it.second_value = "AB".repeat(32)), invalid("secondValue"));
+    assert_eq!(refused(&|it| it.kind = "body".to_owned()), invalid("kind"));
+    assert_eq!(refused(&|it| it.height = 0), invalid("height"));
+    assert_eq!(refused(&|it| it.round = 1 << 32), invalid("round"));
+    let vote = |it: &mut Evidence| {
+        it.kind = "prevote".to_owned();
+        it.second_valid_round = Some(0);
+    };
+    assert_eq!(refused(&vote), invalid("secondValidRound"));
+}
+
+#[test]
+fn the_same_key_is_punished_once() {
+    let mut world = world_of(&FOUR);
+    world.must(ALICE, &against(MINER));
+    let other = Body::Evidence(evidence_of(MINER, 1, "precommit", [Some(1), None]));
+    for _ in 0..3 {
+        for body in [against(MINER), other.clone()] {
+            assert_eq!(refused(&mut world, BOB, &body), "EVIDENCE_INVALID");
+        }
+        world.next_block();
+    }
+}
+
+#[test]
+fn a_key_that_has_left_is_punished_when_it_comes_back() {
+    let mut world = world_of(&FOUR);
+    for who in [ALICE, BOB, OTHER_MINER] {
+        world.must(who, &vote(MINER, 0));
+    }
+    world.next_block();
+    // It still decides the next height.
+    assert!(is_taken(&world, ALICE, &against(MINER)));
+    world.next_block();
+    assert_eq!(world.code(ALICE, &against(MINER)), "EVIDENCE_INVALID");
+    for who in [ALICE, BOB, OTHER_MINER] {
+        world.must(who, &vote(MINER, 3));
+    }
+    world.next_block();
+    world.must(ALICE, &against(MINER));
+}
+
+#[test]
+fn evidence_is_of_v7_and_not_too_old() {
+    let params = Params { evidence_age_blocks: 3, ..Params::default() };
+    let forks = Forks { v7: Some(2), ..V7 };
+    let four = FOUR.map(|who| (who, 10));
+    let mut world = World::with_forks(params, forks, &four);
+    assert_eq!(world.code(ALICE, &against(MINER)), "FORK_NOT_ACTIVE");
+    world.next_block();
+    assert_eq!(world.code(ALICE, &against(MINER)), "EVIDENCE_INVALID");
+    let of_2 = Body::Evidence(evidence(MINER, 2));
+    for _ in 2..=5 {
+        assert!(is_taken(&world, ALICE, &of_2));
+        world.next_block();
+    }
+    let refused = world.refusal(ALICE, 0, &of_2);
+    assert_eq!((refused.code().as_str(), refused.expected()), ("EVIDENCE_INVALID", "at least 3"));
+}
+
+#[test]
+fn somebody_always_stays() {
+    let alone = world_of(&[MINER]);
+    assert_eq!(alone.code(ALICE, &against(MINER)), "VALIDATOR_SET_LIMIT");
+    let mut two = world_of(&[MINER, BOB]);
+    two.must(ALICE, &against(MINER));
+    // In the same block, and while the punished one still decides.
+    assert_eq!(refused(&mut two, ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
+    two.next_block();
+    assert_eq!(two.code(ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
+}
+
+#[test]
+fn a_vote_that_would_remove_the_last_one_is_passed_over() {
+    let mut world = world_of(&[MINER, BOB]);
+    for who in [MINER, BOB] {
+        world.must(who, &vote(BOB, 0));
+    }
+    world.must(ALICE, &against(MINER));
+    assert_eq!(world.next_block().swept(), [lost(MINER, 3)]);
+    world.next_block();
+    assert_eq!(keys(&sets(&world).current), sorted(&[BOB]));
+}
+
+#[test]
+fn what_a_validator_signed_while_it_decided_alone_proves_nothing() {
+    let mut world = world_of(&[MINER]);
+    world.must(MINER, &vote(BOB, 10));
+    world.next_block();
+    // Block 2 is the last one that it decides alone.
+    world.next_block();
+    for height in [1, 2] {
+        let body = Body::Evidence(evidence(MINER, height));
+        assert_eq!(world.code(ALICE, &body), "VALIDATOR_SET_LIMIT", "{height}");
+    }
+    assert!(is_taken(&world, ALICE, &Body::Evidence(evidence(BOB, 1))));
+    world.must(ALICE, &Body::Evidence(evidence(MINER, 3)));
+    world.next_block();
+}
+
+#[test]
+fn a_pool_keeps_one_of_two_and_none_once_a_block_has_one() {
+    let mut world = world_of(&FOUR);
+    let mut pending = PendingState::new(world.still(), world.chain.clone()).unwrap();
+    let (first, second) = (against(MINER), against(MINER));
+    let first = world.tx(ALICE, 0, &first).unwrap();
+    let second = world.tx(BOB, 0, &second).unwrap();
+    pending.admit(&first).unwrap();
+    let refused = pending.admit(&second).unwrap_err();
+    assert!(
+        matches!(&refused, TxError::Rejected(it) if it.code().as_str() == "EVIDENCE_INVALID"),
+        "{refused:?}"
+    );
+    world.builder().push(&first).unwrap();
+    assert!(matches!(world.builder().push(&second), Err(PushError::Rejected(_))));
+    let executed = world.next_block();
+    let nothing = std::collections::BTreeMap::new();
+    let included = &executed.block.transactions;
+    let changes = std::collections::BTreeMap::new();
+    // What waits is checked again.
+    assert!(!pending.advance(world.still(), included, &nothing, &changes).unwrap());
+    assert!(pending.check(&second).is_err());
+}

@@ -1,0 +1,140 @@
+//! EVIDENCE: two messages that a validator must not both sign (docs/protocol.md section 5.17).
+
+use super::declare::declare;
+use super::spec::{IntegerLimit, TextLimit};
+use super::{Kind, StaticView, Subject};
+use crate::params::INTEGER_MAX;
+use crate::sign_bytes::{Domain, ProposalFields, VoteFields, VoteKind};
+use crate::{Hash, PublicKey, Rejection, Signature};
+
+/// What may be signed once for each height and round, as `kind` says it.
+pub const EVIDENCE_KINDS: &[&str] = &["proposal", "prevote", "precommit"];
+/// How a vote for no block is written.
+pub const NIL: &str = "nil";
+
+/// `nil`, or the 64 characters of a hash.
+const VALUE: TextLimit = TextLimit::Bytes { min: 3, max: 64 };
+/// The largest round that the engine has.
+const ROUND: IntegerLimit = IntegerLimit::range(0, 0xffff_ffff, "");
+const HEIGHT: IntegerLimit = IntegerLimit::range(1, INTEGER_MAX, "blocks");
+
+declare! {
+    /// Proves that a validator signed two different things for the same height and round.
+    kind Evidence = "EVIDENCE", section "5.17", fork V7 {
+        required {
+            /// The consensus key that signed both.
+            validator_key "validatorKey": PublicKey, Key;
+            /// The height that both are about.
+            height "height": u64, Integer(HEIGHT);
+            /// The round that both are about.
+            round "round": u64, Integer(ROUND);
+            /// What both are: proposal, prevote or precommit.
+            kind "kind": String, Text(TextLimit::OneOf(EVIDENCE_KINDS));
+            /// What the first is for: a block's hash, or nil.
+            first_value "firstValue": String, Text(VALUE);
+            /// The signature of the first.
+            first_signature "firstSignature": Signature, Signature;
+            /// What the second is for: a block's hash, or nil.
+            second_value "secondValue": String, Text(VALUE);
+            /// The signature of the second.
+            second_signature "secondSignature": Signature, Signature;
+        }
+        optional {
+            /// The valid round of the first, if it is a proposal that has one.
+            first_valid_round "firstValidRound": u64, Integer(ROUND);
+            /// The valid round of the second, if it is a proposal that has one.
+            second_valid_round "secondValidRound": u64, Integer(ROUND);
+        }
+    }
+}
+
+/// One of the two messages of an [`Evidence`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignedMessage {
+    /// The member of the transaction with the signature.
+    pub member: &'static str,
+    /// The signature.
+    pub signature: Signature,
+    /// The block's hash; none for a vote for nil.
+    pub value: Option<Hash>,
+    valid_round: Option<u64>,
+}
+
+impl Evidence {
+    /// The two messages, the first one first.
+    #[must_use]
+    pub fn messages(&self) -> [SignedMessage; 2] {
+        let first = (&self.first_value, self.first_signature, self.first_valid_round);
+        let second = (&self.second_value, self.second_signature, self.second_valid_round);
+        [("firstSignature", first), ("secondSignature", second)].map(
+            |(member, (value, signature, valid_round))| SignedMessage {
+                member,
+                signature,
+                value: Hash::parse(value).ok(),
+                valid_round,
+            },
+        )
+    }
+
+    /// The bytes that the validator signed for one of the messages; none for what nobody signs, a
+    /// proposal of nil.
+    #[must_use]
+    pub fn signed_bytes(&self, message: &SignedMessage, domain: &Domain) -> Option<Vec<u8>> {
+        let Self { validator_key, height, kind, .. } = self;
+        let (height, validator) = (*height, validator_key.address());
+        let round = signed_round(Some(self.round));
+        let SignedMessage { value, valid_round, .. } = *message;
+        let vote = |kind| domain.vote(&VoteFields { kind, height, round, value, validator });
+        match kind.as_str() {
+            "prevote" => Some(vote(VoteKind::Prevote)),
+            "precommit" => Some(vote(VoteKind::Precommit)),
+            _ => {
+                let valid_round = signed_round(valid_round);
+                let fields =
+                    ProposalFields { height, round, valid_round, value: value?, validator };
+                Some(domain.proposal(&fields))
+            }
+        }
+    }
+
+    /// What is wrong with one of the messages, whoever signed it.
+    fn check_message(
+        &self,
+        value: (&'static str, &str),
+        valid_round: (&'static str, Option<u64>),
+    ) -> Result<(), Rejection> {
+        let is_proposal = self.kind == "proposal";
+        let (name, text) = value;
+        if Hash::parse(text).is_err() && (is_proposal || text != NIL) {
+            let nil = if is_proposal { "" } else { ", or nil" };
+            let expected = format_args!("64 lowercase hex characters{nil}");
+            return Err(Rejection::invalid(name, text, expected));
+        }
+        let (name, round) = valid_round;
+        match round.filter(|_| !is_proposal) {
+            Some(round) => {
+                let expected = format_args!("no valid round, which a {} does not have", self.kind);
+                Err(Rejection::invalid(name, round, expected))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// A round as it is signed; none is −1.
+fn signed_round(round: Option<u64>) -> i64 {
+    round.map_or(-1, |round| i64::try_from(round).unwrap_or(i64::MAX))
+}
+
+impl Kind for Evidence {
+    fn check_together(&self, _: &StaticView<'_>) -> Result<(), Rejection> {
+        let first = ("firstValidRound", self.first_valid_round);
+        let second = ("secondValidRound", self.second_valid_round);
+        self.check_message(("firstValue", &self.first_value), first)?;
+        self.check_message(("secondValue", &self.second_value), second)
+    }
+
+    fn subject(&self) -> Option<Subject<'_>> {
+        Some(Subject::Validators)
+    }
+}
