@@ -99,6 +99,10 @@ pub struct Params {
     pub refuse_stake: Amount,
     /// From v7 on: how long what was taken out of a bond waits before it is paid out.
     pub unbond_ms: u64,
+    /// From v7 on: how far the clocks of two honest validators may be apart.
+    pub precision_ms: u64,
+    /// From v7 on: how long a proposal may take to the other validators in the first round of a height.
+    pub message_delay_ms: u64,
 }
 
 impl Default for Params {
@@ -129,6 +133,8 @@ impl Default for Params {
             blob_init_fee: Amount::new(1_000),
             refuse_stake: Amount::new(10_000),
             unbond_ms: 259_200_000,
+            precision_ms: 500,
+            message_delay_ms: 2_000,
         }
     }
 }
