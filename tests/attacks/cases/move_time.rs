@@ -41,6 +41,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         let off_ms = watch(&town)?;
         let seen = user.stop()?;
         seen.tell(&format!("while a proposer's clock is {direction}"));
+        ensure!(off_ms < OFF_MS_MAX, "the chain's time was off by {off_ms} ms");
         let turned_down = HONEST.iter().map(|at| {
             let name =
                 format!("ombra_consensus_proposals_untimely_total{{direction=\"{direction}\"}}");
@@ -52,7 +53,6 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
              others: {turned_down:?}",
             town.height(HONEST)?
         ));
-        ensure!(off_ms < OFF_MS_MAX, "the chain's time was off by {off_ms} ms");
         ensure!(seen.not_ready() == 0, "a node was not ready");
         if off_s > 0 {
             ensure!(turned_down.iter().all(|count| *count > 0), "somebody let it move the time");
