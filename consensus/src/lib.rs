@@ -2,7 +2,7 @@
 //!
 //! The engine is Malachite (Tendermint's algorithm as a library) with its own network, log and
 //! block sync. This crate gives it this chain's types and keys, and connects it to whoever keeps
-//! the chain through three small ports.
+//! the chain through four small ports.
 //!
 //! ```text
 //!            peers                                     Pace: is a block due?

@@ -1,7 +1,7 @@
 //! What this crate asks of the rest of the node, in its own words.
 //!
-//! The node implements these traits over its state and its pool. The three traits are synchronous
-//! but for [`Pace`]: the loop calls [`Ledger`] and [`Archive`] on blocking threads, one call at a
+//! The node implements these traits over its state and its pool. They are synchronous but for
+//! [`Pace`]: the loop calls [`Ledger`] and [`Archive`] on blocking threads, one call at a
 //! time and in order, so an implementation needs no locking against itself.
 
 use async_trait::async_trait;
