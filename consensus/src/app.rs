@@ -23,6 +23,7 @@ use crate::engine::patience::Patience;
 use crate::engine::signing::{Signer, Verifier};
 use crate::parts::assembler::{Assembler, Limits};
 use crate::presence::Presence;
+use crate::quorums::Quorums;
 use crate::{Counters, Fault, LedgerFault, Ports, Tip};
 
 mod audience;
@@ -32,6 +33,7 @@ mod evidence;
 mod meeting;
 mod propose;
 mod sync;
+mod timing;
 mod waiting;
 
 use bodies::Bodies;
@@ -104,6 +106,8 @@ pub(crate) struct App {
     verifier: Verifier,
     timeouts: Patience,
     presence: Presence,
+    /// What a quorum has voted for in the open height.
+    quorums: Quorums,
     publishes: bool,
     network: mpsc::Sender<NetworkMsg<Ctx>>,
     peers: mpsc::Sender<NetworkRequest>,
@@ -173,6 +177,7 @@ impl App {
             signer,
             follows,
             unheard_max,
+            quorums: verifier.quorums(),
             verifier,
             timeouts,
             presence,

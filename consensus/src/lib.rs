@@ -2,7 +2,7 @@
 //!
 //! The engine is Malachite (Tendermint's algorithm as a library) with its own network, log and
 //! block sync. This crate gives it this chain's types and keys, and connects it to whoever keeps
-//! the chain through three small ports.
+//! the chain through four small ports.
 //!
 //! ```text
 //!            peers                                     Pace: is a block due?
@@ -33,7 +33,8 @@
 //! 5. A validator whose log of a height that it has signed is lost signs nothing until that height is
 //!    decided, however often it starts again meanwhile (`amnesia.rs`).
 //! 6. Clock rules decide votes on live proposals only, never commits or synced blocks
-//!    ([`Origin`]).
+//!    ([`Origin`]). What they turned down is kept on no disk, and becomes valid only when a quorum has
+//!    voted for it.
 //!
 //! # Not here
 //! What a valid block is, how it is stored, and clocks: the node gives these through the ports.
@@ -52,6 +53,7 @@ mod metrics;
 mod parts;
 mod ports;
 mod presence;
+mod quorums;
 mod room;
 mod start;
 mod validators;
@@ -63,10 +65,10 @@ pub use config::{Config, Identity, Network, Timeouts, check_address};
 pub use control::{Control, Peer, PeerError};
 pub use error::{Fault, LedgerFault, StartError};
 pub use guard::{GuardError, LastSigned, last_signed};
-pub use metrics::{Counters, engine_metrics};
+pub use metrics::{Counters, Missed, engine_metrics};
 pub use ports::{
-    Archive, Candidate, Decided, Encoded, Equivocation, Ledger, Origin, Pace, Proposed,
-    SignedChoice, SignedKind, Tip, Undecided, Verdict,
+    Archive, Candidate, Clock, Decided, Direction, Encoded, Equivocation, Ledger, Origin, Pace,
+    Proposed, Seen, SignedChoice, SignedKind, Tip, Undecided, Verdict,
 };
 pub use start::{Handle, Ports, peer_id, start, start_following};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

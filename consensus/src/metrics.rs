@@ -1,8 +1,31 @@
 //! What consensus did so far, as numbers.
 
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+use crate::Direction;
+
+/// The label of a proposal that was judged untimely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Missed {
+    /// Which way its timestamp misses.
+    pub direction: Direction,
+}
+
+impl EncodeLabelValue for Direction {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        EncodeLabelValue::encode(
+            &match self {
+                Self::Ahead => "ahead",
+                Self::Behind => "behind",
+            },
+            encoder,
+        )
+    }
+}
 
 /// Numbers about this node's part in consensus. Clones share the numbers.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +44,8 @@ pub struct Counters {
     pub refusals: Counter,
     /// Proposals of others that were judged invalid.
     pub invalid_proposals: Counter,
+    /// Proposals of others that were judged untimely, by the direction in which they miss.
+    pub untimely_proposals: Family<Missed, Counter>,
     /// Bodies of proposals, or outlines of them, that arrived with all their parts.
     pub bodies: Counter,
     /// Outlines of which this node could not make the body, so that it asked for that.
@@ -44,6 +69,7 @@ impl Counters {
             votes,
             refusals,
             invalid_proposals,
+            untimely_proposals,
             bodies,
             incomplete_outlines,
             bodies_resent,
@@ -58,6 +84,12 @@ impl Counters {
         registry.register("votes_signed", "Votes signed", votes);
         registry.register("sign_refusals", "Times the guard refused to sign", refusals);
         registry.register("proposals_invalid", "Invalid proposals of others", invalid_proposals);
+        for direction in [Direction::Ahead, Direction::Behind] {
+            // There from the beginning, so that it can be watched.
+            drop(untimely_proposals.get_or_create(&Missed { direction }));
+        }
+        let help = "Proposals of others whose timestamps did not fit the moment they came";
+        registry.register("proposals_untimely", help, untimely_proposals);
         registry.register("bodies", "Bodies or outlines of proposals received", bodies);
         let help = "Outlines of proposals that named transactions unknown here";
         registry.register("outlines_incomplete", help, incomplete_outlines);

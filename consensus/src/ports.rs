@@ -1,7 +1,7 @@
 //! What this crate asks of the rest of the node, in its own words.
 //!
-//! The node implements these traits over its state and its pool. The three traits are synchronous
-//! but for [`Pace`]: the loop calls [`Ledger`] and [`Archive`] on blocking threads, one call at a
+//! The node implements these traits over its state and its pool. They are synchronous but for
+//! [`Pace`]: the loop calls [`Ledger`] and [`Archive`] on blocking threads, one call at a
 //! time and in order, so an implementation needs no locking against itself.
 
 use async_trait::async_trait;
@@ -87,11 +87,32 @@ pub enum Encoded {
     },
 }
 
+/// When a proposal was seen here, by [`Clock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When its sealed head came, in milliseconds since 1970.
+    pub came_ms: u64,
+    /// When its head had come and its round was open here: the same, unless it came early.
+    pub open_ms: u64,
+}
+
+/// Which way a timestamp misses the moment at which its proposal was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// It lies after that: its proposer's clock is ahead, or the own one behind.
+    Ahead,
+    /// It lies too long before that.
+    Behind,
+}
+
 /// Which rules a candidate has to meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Proposed for a height that is being decided: clock rules apply.
-    Live,
+    Live(Seen),
+    /// Proposed for a height that is being decided, and its time is settled: a quorum has voted for it,
+    /// it was found timely before, or this node has no vote. All other rules apply.
+    Settled,
     /// Decided already by a quorum and fetched later: only rules that never change apply.
     Synced,
 }
@@ -126,6 +147,16 @@ pub enum Verdict {
         /// The block's hash.
         hash: Hash,
         /// Which rule, for the log.
+        reason: String,
+    },
+    /// It is a block, and its timestamp does not fit the moment at which it came. It was not executed and
+    /// is not kept: the same block may be given again as [`Origin::Settled`].
+    Untimely {
+        /// The block's hash.
+        hash: Hash,
+        /// Which way it misses.
+        direction: Direction,
+        /// By how much, for the log.
         reason: String,
     },
     /// It is not an encoded block, or not an outline of one. The latter is not its proposer's fault:
@@ -233,6 +264,12 @@ pub trait Archive: Send + Sync {
     /// # Errors
     /// [`LedgerFault`] when they cannot be written.
     fn keep_evidence(&self, pairs: &[Equivocation]) -> Result<(), LedgerFault>;
+}
+
+/// The machine's clock, by which the arrival of proposals is judged (docs/protocol.md section 6.2).
+pub trait Clock: Send + Sync {
+    /// Milliseconds since 1970.
+    fn now_ms(&self) -> u64;
 }
 
 /// When a block is due (docs/protocol.md section 6).

@@ -32,7 +32,9 @@ use crate::engine::signing::{Signer, Verifier};
 use crate::guard::Guard;
 use crate::presence::Presence;
 use crate::room;
-use crate::{Archive, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError, Tip};
+use crate::{
+    Archive, Clock, Config, Counters, Fault, Identity, Ledger, Network, Pace, StartError, Tip,
+};
 
 /// Name of the log of an engine that signs, in its directory.
 pub(crate) const LOG_NAME: &str = "consensus.wal";
@@ -90,6 +92,8 @@ pub struct Ports {
     pub archive: Arc<dyn Archive>,
     /// When blocks are due.
     pub pace: Arc<dyn Pace>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
     /// Where it is counted what happens.
     pub counters: Counters,
 }

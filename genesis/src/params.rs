@@ -42,6 +42,7 @@ const LONG_MS: u64 = 315_360_000_000;
 const DAY_MS: u64 = 86_400_000;
 /// More blocks than a chain makes in ten years at ten a second.
 const EVIDENCE_AGE_MOST: u64 = 10_000_000_000;
+const MINUTE_MS: u64 = 60_000;
 const MIB: u64 = 1024 * 1024;
 /// No block and no chunk may be limited to less.
 const BYTES_LEAST: u64 = 4_096;
@@ -52,7 +53,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 26] = [
+pub(crate) const FIELDS: [Field; 28] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -139,6 +140,13 @@ pub(crate) const FIELDS: [Field; 26] = [
         (1, EVIDENCE_AGE_MOST),
         |p| p.evidence_age_blocks,
         |p, v| p.evidence_age_blocks = v,
+    )),
+    with_v7(integer("precisionMs", (1, MINUTE_MS), |p| p.precision_ms, |p, v| p.precision_ms = v)),
+    with_v7(integer(
+        "messageDelayMs",
+        (1, MINUTE_MS),
+        |p| p.message_delay_ms,
+        |p, v| p.message_delay_ms = v,
     )),
 ];
 
@@ -289,6 +297,25 @@ pub(crate) fn check(params: &Params, forks: Forks, faults: &mut Faults) {
     if params.heartbeat_ms < params.min_block_interval_ms {
         let expected = format!("at least {}, minBlockIntervalMs", params.min_block_interval_ms);
         faults.add("params.heartbeatMs", params.heartbeat_ms, expected);
+    }
+    if forks.v7.is_some() {
+        check_ttls(params, faults);
+    }
+}
+
+/// From v7 on a proposer moves time by `precisionMs` and `messageDelayMs` at most: no deadline may be so
+/// near that this makes a tenth of it.
+fn check_ttls(params: &Params, faults: &mut Faults) {
+    let least = state::timely::least_ttl_ms(params);
+    let ttls = [
+        ("params.pendingTtlMs", params.pending_ttl_ms),
+        ("params.claimTtlMs", params.claim_ttl_ms),
+        ("params.stepTtlMs", params.step_ttl_ms),
+        ("params.blobTtlMs", params.blob_ttl_ms),
+    ];
+    for (path, ttl) in ttls.into_iter().filter(|(_, ttl)| *ttl < least) {
+        let expected = format!("at least {least}, ten times precisionMs and messageDelayMs");
+        faults.add(path, ttl, expected);
     }
 }
 

@@ -304,6 +304,24 @@ fn a_prompt_and_a_chunk_of_the_longest_kind_fit_into_a_transaction() {
     assert!(is_good(&small_blobs(4_496)));
 }
 
+#[test]
+fn from_v7_on_no_ttl_is_shorter_than_ten_times_what_a_proposer_can_move_time_by() {
+    let file = |forks: &str, params: &str| text("", &format!(r#"{forks},"params":{{{params}}}"#));
+    let v7 = r#","forks":{"v7":9}"#;
+    let short = r#""pendingTtlMs":24999,"claimTtlMs":1,"stepTtlMs":24999,"blobTtlMs":24999"#;
+    let ttls = ["pendingTtlMs", "claimTtlMs", "stepTtlMs", "blobTtlMs"];
+    assert_eq!(places(&file(v7, short)), ttls.map(|name| format!("params.{name}")));
+    let is_good = |text: &str| Genesis::parse(text.as_bytes()).is_ok();
+    assert!(is_good(&file("", short)), "before there was the rule");
+    assert!(is_good(&file(v7, r#""claimTtlMs":25000"#)));
+    // A chain whose messages are quick may have shorter ones.
+    let quick = r#""claimTtlMs":1000,"precisionMs":20,"messageDelayMs""#;
+    assert!(is_good(&file(v7, &format!("{quick}:80"))));
+    assert_eq!(places(&file(v7, &format!("{quick}:81"))), ["params.claimTtlMs"]);
+    let wrong = r#""precisionMs":0,"messageDelayMs":60001"#;
+    assert_eq!(places(&file(v7, wrong))[..2], ["params.precisionMs", "params.messageDelayMs"]);
+}
+
 /// Whoever adds a parameter to `types` and not to the table here is told by this test.
 #[test]
 fn every_parameter_is_in_the_table_and_in_its_range() {
@@ -330,6 +348,8 @@ fn every_parameter_is_in_the_table_and_in_its_range() {
         "blobInitFee",
         "refuseStake",
         "evidenceAgeBlocks",
+        "precisionMs",
+        "messageDelayMs",
     ] {
         assert!(expected.as_object_mut().unwrap().remove(name).is_some(), "{name}");
     }

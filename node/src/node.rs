@@ -20,7 +20,7 @@ use types::Keypair;
 use types::sign_bytes::Domain;
 
 use crate::adapters::blocks::ServedChain;
-use crate::adapters::consensus::ChainLedger;
+use crate::adapters::consensus::{ChainLedger, MachineClock};
 use crate::adapters::events::EventBus;
 use crate::adapters::gossip::{self, GossipPool};
 use crate::adapters::operator::{Health, Operator, Peers, SystemClock};
@@ -301,7 +301,8 @@ fn engine_of(
     let control = Arc::new(EngineControl::new(&identity.node_key)?);
     let has_network = settings.network != consensus::Network::Alone;
     let may_sign = forks::permission(&parts.chain, &identity, (has_network, knows_peers));
-    let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace, counters };
+    let clock = Arc::new(MachineClock);
+    let ports = consensus::Ports { ledger: ledger.clone(), archive: ledger, pace, clock, counters };
     Ok(Engine { settings, identity, ports, control, may_sign })
 }
 

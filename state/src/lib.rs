@@ -32,6 +32,7 @@ pub mod simulate;
 pub mod sweep;
 pub mod table;
 pub mod tables;
+pub mod timely;
 mod tx;
 pub mod validators;
 pub mod view;

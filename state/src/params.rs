@@ -3,6 +3,8 @@
 
 use types::{Amount, Params};
 
+use crate::timely::least_ttl_ms;
+
 /// A parameter that votes can change.
 #[derive(Clone, Copy, Debug)]
 pub struct Changeable {
@@ -74,12 +76,23 @@ const fn integer(
     Changeable { name, min, max, get, set }
 }
 
-/// What a whole set of parameters breaks, if anything: no single bound, but a rule between two of them.
+/// What a whole set of parameters breaks in which one was changed, if anything: no single bound, but a
+/// rule between several of them.
 #[must_use]
-pub fn conflict(params: &Params) -> Option<(&'static str, String)> {
+pub fn conflict(params: &Params, changed: &str) -> Option<(&'static str, String)> {
     if params.min_block_interval_ms > params.heartbeat_ms {
         let expected = format!("at most {}, heartbeatMs", params.heartbeat_ms);
         return Some(("minBlockIntervalMs", expected));
     }
-    None
+    let least = least_ttl_ms(params);
+    let ttls = [
+        ("pendingTtlMs", params.pending_ttl_ms),
+        ("claimTtlMs", params.claim_ttl_ms),
+        ("stepTtlMs", params.step_ttl_ms),
+    ];
+    // One that genesis set lower, in a chain that had no v7 then, is no matter for votes on others.
+    let short = ttls.into_iter().find(|(name, ttl)| *name == changed && *ttl < least);
+    short.map(|(name, _)| {
+        (name, format!("at least {least}, ten times precisionMs and messageDelayMs"))
+    })
 }

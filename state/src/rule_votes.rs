@@ -211,7 +211,7 @@ pub(crate) fn conflict_with(
 ) -> Option<(&'static str, String)> {
     let mut params = decided.clone();
     param.set(&mut params, value);
-    conflict(&params)
+    conflict(&params, param.name)
 }
 
 #[cfg(test)]

@@ -101,6 +101,10 @@ pub struct Params {
     pub unbond_ms: u64,
     /// From v7 on: how many blocks old a fault of a validator may be that EVIDENCE proves.
     pub evidence_age_blocks: u64,
+    /// From v7 on: how far the clocks of two honest validators may be apart.
+    pub precision_ms: u64,
+    /// From v7 on: how long a proposal may take to the other validators in the first round of a height.
+    pub message_delay_ms: u64,
 }
 
 impl Default for Params {
@@ -132,6 +136,8 @@ impl Default for Params {
             refuse_stake: Amount::new(10_000),
             unbond_ms: 259_200_000,
             evidence_age_blocks: 6_048_000,
+            precision_ms: 500,
+            message_delay_ms: 2_000,
         }
     }
 }

@@ -9,12 +9,13 @@ use malachitebft_core_types::{Round, Validity};
 use malachitebft_engine::util::streaming::StreamContent;
 use types::{Address, Hash};
 
+use super::timing::{Arrivals, Moment, UntimelyBodies};
 use super::{App, number};
 use crate::engine::context::{Ctx, Height, Value};
 use crate::engine::signing::Verifier;
 use crate::parts::assembler::{Assembler, Body};
 use crate::parts::{Form, Head, Part};
-use crate::{Candidate, Encoded, Fault, Origin, Tip, Verdict};
+use crate::{Candidate, Direction, Encoded, Fault, Missed, Origin, Tip, Verdict};
 use types::sign_bytes::BodyFields;
 
 /// How far beyond the tip bodies are taken in. Others may be a height ahead while this node
@@ -40,9 +41,13 @@ const PARKED_PER_PROPOSER_MAX: usize = 2;
 /// nor to its encoding, so a liar can seal other bytes for the hash of a good block; and a clock
 /// that is behind catches up. Therefore a body that comes again is judged again, if it was not
 /// found valid. How much work a proposer can cause that way is bounded for each round that starts.
+/// From v7 on the time of a block is judged by its first head alone, however often it comes.
 pub(super) struct Bodies {
     assembler: Assembler,
-    /// Bodies of the height after the open one.
+    pub(super) arrivals: Arrivals,
+    /// Bodies that came at the wrong time: valid when a quorum has voted for them.
+    pub(super) untimely: UntimelyBodies,
+    /// Bodies of the height after the open one, and from v7 on of rounds that have not started.
     parked: Vec<Body>,
     /// Valid blocks of the open height, by round and hash.
     valid: BTreeSet<(u32, Hash)>,
@@ -59,6 +64,8 @@ enum Finding {
     Judged(Validity),
     /// It is an outline, and the whole body is needed.
     Incomplete,
+    /// Its timestamp does not fit its arrival.
+    Untimely(Direction),
 }
 
 /// A body that was judged.
@@ -69,9 +76,11 @@ struct Judged {
 }
 
 impl Bodies {
-    pub(super) const fn new(assembler: Assembler) -> Self {
+    pub(super) fn new(assembler: Assembler) -> Self {
         Self {
             assembler,
+            arrivals: Arrivals::default(),
+            untimely: UntimelyBodies::default(),
             parked: Vec::new(),
             valid: BTreeSet::new(),
             judged: Vec::new(),
@@ -82,6 +91,8 @@ impl Bodies {
     /// Forgets what belongs to heights up to `height`.
     pub(super) fn prune(&mut self, height: u64) {
         self.assembler.prune(height);
+        self.arrivals.prune(height);
+        self.untimely.clear();
         self.parked.retain(|body| body.head.fields().height > height);
         self.valid.clear();
         self.start_round();
@@ -91,6 +102,11 @@ impl Bodies {
     fn start_round(&mut self) {
         self.judged.clear();
         self.incomplete.clear();
+    }
+
+    /// Whether a block was found valid, in whichever round.
+    pub(super) fn is_valid(&self, block: &Hash) -> bool {
+        self.valid.iter().any(|(_, valid)| valid == block)
     }
 
     fn park(&mut self, body: Body) {
@@ -151,6 +167,8 @@ impl App {
         self.counters.round.set(round.as_i64());
         self.round = number(round);
         self.bodies.start_round();
+        self.bodies.arrivals.start_round(height.0, self.round, self.ports.clock.now_ms());
+        self.quorums.start_round(self.round);
         let mut values = Vec::new();
         if number(round) == 0 {
             let (archive, at) = (Arc::clone(&self.ports.archive), height.0);
@@ -170,11 +188,30 @@ impl App {
                 values.extend(self.judge(body).await?);
             }
         }
+        while let Some(body) = self.take_agreed() {
+            values.extend(self.judge(body).await?);
+        }
         Ok(values)
     }
 
-    /// Takes a part of a body; answers with its value when it is whole and its height is open.
+    /// Takes a part of a body; answers with its value when it is whole and its height is open, or else
+    /// with that of one that a quorum has voted for although it came at the wrong time: the engine asks
+    /// for that only when a round starts, and hears of it whenever it hands in a part.
     pub(super) async fn on_part(
+        &mut self,
+        publisher: PeerId,
+        part: StreamMessage<Part>,
+    ) -> Result<Option<ProposedValue<Ctx>>, Fault> {
+        if let Some(value) = self.take_part(publisher, part).await? {
+            return Ok(Some(value));
+        }
+        match self.take_agreed() {
+            Some(body) => self.judge(body).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn take_part(
         &mut self,
         publisher: PeerId,
         part: StreamMessage<Part>,
@@ -184,10 +221,14 @@ impl App {
             return Ok(None);
         }
         let mut announced = None;
-        let Self { tip, round, verifier, bodies, .. } = self;
-        let body = bodies.assembler.add(publisher, part, |head| {
+        let Self { tip, round, verifier, ports, bodies, .. } = self;
+        let Bodies { assembler, arrivals, .. } = bodies;
+        let body = assembler.add(publisher, part, |head| {
             let wanted = is_wanted(tip, *round, verifier, head);
-            announced = wanted.then(|| head.fields().height);
+            if wanted {
+                arrivals.note(&head.fields(), ports.clock.now_ms());
+                announced = Some(head.fields().height);
+            }
             wanted
         });
         if announced == Some(self.open_height()) {
@@ -213,21 +254,40 @@ impl App {
     }
 
     /// Has the ledger execute a body of the open height, unless its block is known to be valid.
-    /// Nothing if the body has to come whole first.
+    /// Nothing if the body has to come whole first, its round has not started, or it came too late.
     async fn judge(&mut self, body: Body) -> Result<Option<ProposedValue<Ctx>>, Fault> {
         let fields = body.head.fields();
         let block = (fields.round, fields.value);
         let finding = if self.bodies.valid.contains(&block) {
             Finding::Judged(Validity::Valid)
         } else {
-            self.execute(body).await?
+            match self.moment(&fields) {
+                Moment::Now(origin) => self.execute(body.clone(), origin).await?,
+                Moment::Later => {
+                    self.bodies.park(body);
+                    return Ok(None);
+                }
+                Moment::Past => {
+                    self.bodies.untimely.keep(body);
+                    return Ok(None);
+                }
+            }
         };
-        let Finding::Judged(validity) = finding else {
-            self.bodies.incomplete.push((fields.proposer, fields.digest));
-            // The same bytes, when they come, are judged as if nothing had been before.
-            self.bodies.judged.pop_if(|last| last.digest == fields.digest);
-            self.want(&fields.digest).await;
-            return Ok(None);
+        let validity = match finding {
+            Finding::Judged(validity) => validity,
+            Finding::Incomplete => {
+                self.bodies.incomplete.push((fields.proposer, fields.digest));
+                // The same bytes, when they come, are judged as if nothing had been before.
+                self.bodies.judged.pop_if(|last| last.digest == fields.digest);
+                self.want(&fields.digest).await;
+                return Ok(None);
+            }
+            Finding::Untimely(direction) => {
+                if self.bodies.untimely.keep(body) {
+                    self.counters.untimely_proposals.get_or_create(&Missed { direction }).inc();
+                }
+                Validity::Invalid
+            }
         };
         if validity.is_valid() {
             self.bodies.valid.insert(block);
@@ -242,7 +302,7 @@ impl App {
         }))
     }
 
-    async fn execute(&self, body: Body) -> Result<Finding, Fault> {
+    async fn execute(&self, body: Body, origin: Origin) -> Result<Finding, Fault> {
         let (fields, form) = (body.head.fields(), body.head.form());
         let content = match form {
             Form::Whole => Encoded::Whole(body.bytes),
@@ -258,12 +318,23 @@ impl App {
             proposer: fields.proposer,
             seal: Some(body.head.seal()),
             content,
-            origin: Origin::Live,
+            origin,
         };
         let ledger = Arc::clone(&self.ports.ledger);
         let reason = match self.blocking(move || ledger.validate(candidate)).await? {
             Verdict::Valid(hash) if hash == fields.value => {
                 return Ok(Finding::Judged(Validity::Valid));
+            }
+            Verdict::Untimely { hash, direction, reason } if hash == fields.value => {
+                tracing::warn!(
+                    height = fields.height,
+                    round = fields.round,
+                    proposer = %fields.proposer,
+                    %hash,
+                    reason,
+                    "a block was proposed whose time is not that of this machine's clock"
+                );
+                return Ok(Finding::Untimely(direction));
             }
             Verdict::Incomplete { missing } => {
                 return Ok(self.incomplete(&fields, &format!("{missing} transactions missing")));
@@ -272,7 +343,9 @@ impl App {
             Verdict::Undecodable { reason } if form != Form::Whole => {
                 return Ok(self.incomplete(&fields, &reason));
             }
-            Verdict::Valid(hash) => format!("the block's hash is {hash}"),
+            Verdict::Valid(hash) | Verdict::Untimely { hash, .. } => {
+                format!("the block's hash is {hash}")
+            }
             Verdict::Invalid { reason, .. } | Verdict::Undecodable { reason } => reason,
         };
         self.counters.invalid_proposals.inc();

@@ -82,8 +82,8 @@ impl App {
                 tracing::warn!(%height, reason, "a synced block cannot be read");
                 return Ok(SyncedValueOutcome::PeerFault);
             }
-            Verdict::Incomplete { .. } => {
-                tracing::error!(%height, "the ledger took a whole block for an outline");
+            Verdict::Incomplete { .. } | Verdict::Untimely { .. } => {
+                tracing::error!(%height, "the ledger took a decided block for a proposal");
                 return Ok(SyncedValueOutcome::LocalTransientError);
             }
         };

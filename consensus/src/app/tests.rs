@@ -14,7 +14,7 @@ use super::*;
 use crate::engine::settings;
 use crate::parts::{self, Form, Head, Part};
 use crate::{
-    Archive, Candidate, Decided, Encoded, Equivocation, Ledger, Pace, Proposed, Timeouts,
+    Archive, Candidate, Clock, Decided, Encoded, Equivocation, Ledger, Pace, Proposed, Timeouts,
     Undecided, ValidatorSet, Verdict,
 };
 
@@ -86,6 +86,12 @@ impl Archive for Judge {
     }
 }
 
+impl Clock for Judge {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+}
+
 #[async_trait]
 impl Pace for Judge {
     async fn due(&self, _: u64) {}
@@ -115,6 +121,7 @@ fn app_with_network() -> (App, Arc<Judge>, mpsc::Receiver<NetworkMsg<Ctx>>) {
         ledger: judge.clone(),
         archive: judge.clone(),
         pace: judge.clone(),
+        clock: judge.clone(),
         counters: Counters::default(),
     };
     let (network, sent) = mpsc::channel(64);

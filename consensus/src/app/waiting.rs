@@ -154,6 +154,7 @@ impl App {
     pub(super) fn start_height(&mut self) {
         let Some(Waiting { reply, .. }) = self.waiting.take() else { return };
         let (height, params) = self.height_params();
+        self.quorums.open(height.0, &self.tip.validators);
         if let Some(signer) = &self.signer {
             signer.set_alone(self.tip.validators.is_only(&signer.address()));
         }

@@ -15,6 +15,7 @@ use super::context::{Ctx, Proposal, Vote};
 use crate::Counters;
 use crate::guard::{Guard, GuardError, Kind, LastSigned};
 use crate::presence::Presence;
+use crate::quorums::Quorums;
 
 /// Ed25519 with the rule of docs/protocol.md section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,11 +107,23 @@ pub(crate) struct Verifier {
     domain: SharedDomain,
     /// Told of each good signature of a validator.
     presence: Presence,
+    /// Told of each good vote.
+    quorums: Quorums,
 }
 
 impl Verifier {
-    pub(crate) const fn new(domain: SharedDomain, presence: Presence) -> Self {
-        Self { domain, presence }
+    pub(crate) fn new(domain: SharedDomain, presence: Presence) -> Self {
+        Self { domain, presence, quorums: Quorums::default() }
+    }
+
+    /// What a quorum has voted for, as far as this verifier and its clones have seen.
+    pub(crate) fn quorums(&self) -> Quorums {
+        self.quorums.clone()
+    }
+
+    /// Whether the rules of fork v7 hold at a height.
+    pub(crate) fn is_v7(&self, height: u64) -> bool {
+        self.domain.now().v7_from.is_some_and(|from| height >= from)
     }
 
     /// Whether a proposer sealed this body.
@@ -165,7 +178,11 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
     ) -> Result<VerificationResult, Error> {
         let fields = vote.fields();
         let message = self.domain.now().vote(&fields);
-        Ok(self.checked_at(fields.height, public_key, &message, signature))
+        let result = self.checked_at(fields.height, public_key, &message, signature);
+        if matches!(result, VerificationResult::Valid) {
+            self.quorums.voted(&fields);
+        }
+        Ok(result)
     }
 
     async fn verify_signed_proposal(

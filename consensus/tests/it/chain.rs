@@ -4,28 +4,32 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Config, Counters, Decided, Encoded, Equivocation, Fault,
-    Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports, Proposed, StartError,
-    Timeouts, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Clock, Config, Counters, Decided, Direction, Encoded,
+    Equivocation, Fault, Handle, Identity, Ledger, LedgerFault, Network, Origin, Pace, Ports,
+    Proposed, Seen, StartError, Timeouts, Tip, Undecided, ValidatorSet, Verdict,
 };
+use state::timely::{self, Untimely, check_timely};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use types::sign_bytes::Domain;
-use types::{Address, Hash, Keypair};
+use types::{Address, Hash, Keypair, Params};
 
 const CHAIN: &str = "ombra-consensus-test";
 
-/// From the third height on validators sign the second version.
+/// The first height with the rules of fork v7.
+pub(crate) const V7_FROM: u64 = 3;
+
+/// From the third height on validators sign the second version, and judge the time of proposals.
 pub(crate) fn domain(genesis_hash: Hash) -> Domain {
-    Domain { chain_id: CHAIN.into(), genesis_hash, v7_from: Some(3) }
+    Domain { chain_id: CHAIN.into(), genesis_hash, v7_from: Some(V7_FROM) }
 }
 
 /// How long anything may take before a test fails. Generous: machines may be busy.
@@ -38,6 +42,7 @@ const WHILE: Duration = Duration::from_secs(2);
 struct TestBlock {
     height: u64,
     round: u32,
+    timestamp: u64,
     previous: [u8; 32],
     proposer: [u8; 20],
     filling: Vec<u8>,
@@ -65,6 +70,8 @@ pub(crate) struct Disk {
     lies: AtomicBool,
     /// Whether it does not know what outlines only name.
     lacks: AtomicBool,
+    /// How many milliseconds its clock is ahead.
+    ahead_ms: AtomicI64,
 }
 
 impl Disk {
@@ -86,6 +93,7 @@ impl Disk {
             broken_from: AtomicU64::new(u64::MAX),
             lies: AtomicBool::new(false),
             lacks: AtomicBool::new(false),
+            ahead_ms: AtomicI64::new(0),
         })
     }
 
@@ -114,6 +122,11 @@ impl Disk {
     /// From now on it cannot make blocks of their outlines.
     pub(crate) fn lack(&self) {
         self.lacks.store(true, Ordering::SeqCst);
+    }
+
+    /// Sets its clock so far ahead of the others', or behind them.
+    pub(crate) fn set_clock(&self, ahead_ms: i64) {
+        self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
     }
 
     /// The block of an outline: its filling is known.
@@ -153,6 +166,11 @@ impl Disk {
         Address::new(block.proposer)
     }
 
+    pub(crate) fn timestamp(&self, height: u64) -> u64 {
+        let (_, decided) = self.block(height);
+        borsh::from_slice::<TestBlock>(&decided.bytes).expect("a block").timestamp
+    }
+
     /// The set that decides a height.
     pub(crate) fn set_of(&self, height: u64) -> ValidatorSet {
         let (_, set) =
@@ -190,6 +208,7 @@ impl Ledger for Disk {
         let block = TestBlock {
             height,
             round,
+            timestamp: self.now_ms(),
             previous: if self.lies.load(Ordering::SeqCst) {
                 [0xbb; 32]
             } else {
@@ -207,9 +226,9 @@ impl Ledger for Disk {
 
     fn validate(&self, candidate: Candidate) -> Result<Verdict, LedgerFault> {
         assert_eq!(candidate.height, self.height() + 1);
-        assert_eq!(candidate.seal.is_some(), candidate.origin == Origin::Live);
+        assert_eq!(candidate.seal.is_some(), candidate.origin != Origin::Synced);
         let mut content = self.content();
-        let Candidate { height, round, proposer, seal, content: encoded, .. } = candidate;
+        let Candidate { height, round, proposer, seal, content: encoded, origin } = candidate;
         let bytes = match encoded {
             Encoded::Whole(bytes) => bytes,
             Encoded::Outline { bytes, size, digest } => {
@@ -225,6 +244,19 @@ impl Ledger for Disk {
         let hash = Hash::digest(&bytes);
         if block.previous != *Self::previous(&content).as_bytes() {
             return Ok(Verdict::Invalid { hash, reason: "previous hash".to_owned() });
+        }
+        if let Origin::Live(Seen { came_ms, open_ms }) = origin
+            && height >= V7_FROM
+        {
+            let seen = timely::Seen { came_ms, open_ms };
+            let missed = check_timely(block.timestamp, round, seen, &Params::default()).err();
+            if let Some(missed) = missed {
+                let direction = match missed {
+                    Untimely::Ahead { .. } => Direction::Ahead,
+                    Untimely::Behind { .. } => Direction::Behind,
+                };
+                return Ok(Verdict::Untimely { hash, direction, reason: missed.to_string() });
+            }
         }
         let undecided = Undecided { round, proposer, seal, hash };
         content.undecided.entry(height).or_default().push((undecided, bytes));
@@ -252,6 +284,15 @@ impl Ledger for Disk {
 
     fn decided(&self, height: u64) -> Result<Option<Decided>, LedgerFault> {
         Ok(self.content().decided.get(&height).map(|(_, decided)| decided.clone()))
+    }
+}
+
+impl Clock for Disk {
+    #[expect(clippy::disallowed_methods, reason = "nodes of a test have the machine's clock")]
+    fn now_ms(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
+        let now = i64::try_from(now).expect("not so late");
+        u64::try_from(now + self.ahead_ms.load(Ordering::SeqCst)).expect("after 1970")
     }
 }
 
@@ -383,7 +424,8 @@ impl Node {
         let archive: Arc<dyn Archive> = plan.disk.clone();
         let counters = Counters::default();
         let pace = plan.goal.clone();
-        let ports = Ports { ledger, archive, pace, counters: counters.clone() };
+        let clock: Arc<dyn Clock> = plan.disk.clone();
+        let ports = Ports { ledger, archive, pace, clock, counters: counters.clone() };
         let may_sign = plan.may_sign.clone();
         let handle =
             consensus::start_following(config, identity, ports, may_sign, stop.clone()).await?;

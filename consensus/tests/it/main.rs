@@ -3,6 +3,7 @@
 
 mod alone;
 mod chain;
+mod time;
 mod together;
 mod town;
 mod unheard;

@@ -22,8 +22,10 @@ use crate::pace::Wake;
 use crate::sync::TrustedBlock;
 
 mod outline;
+mod time;
 
 use outline::Draft;
+pub(crate) use time::MachineClock;
 
 /// Transactions in one block, whatever their bytes.
 const BLOCK_TXS_MAX: usize = 20_000;
@@ -42,7 +44,7 @@ pub(crate) struct ChainLedger {
     /// The guard has no part in that: there is one randomness for each height and past.
     pub(crate) proposer: Option<Keypair>,
     /// How long transactions are put into a proposal; the rest waits in the pool. Others have to
-    /// execute them again before they can vote.
+    /// execute them again before they can vote. From v7 on genesis may allow less.
     pub(crate) build_time_max: Duration,
     /// A block that no other may stand in the place of.
     pub(crate) trusted: Option<TrustedBlock>,
@@ -63,13 +65,16 @@ enum OutOfTurn {
 
 impl ChainLedger {
     fn build(&self, proposer: &Keypair) -> Result<Executed, LedgerFault> {
-        let started = Instant::now();
-        let rules = Arc::clone(&self.chain.spec().rules);
         let store = self.chain.store();
-        let (base, parent) = (store.latest(), store.parent().map_err(LedgerFault::new)?);
+        let parent = store.parent().map_err(LedgerFault::new)?;
+        let rules = self.rules(parent.height.saturating_add(1)).map_err(LedgerFault::new)?;
+        time::wait_for_parent(&parent, &rules);
+        let started = Instant::now();
+        let chain = Arc::clone(&self.chain.spec().rules);
+        let base = store.latest();
         let mut builder =
-            BlockBuilder::new(rules, base, parent, proposer, now_ms()).map_err(LedgerFault::new)?;
-        self.fill(&mut builder, started)?;
+            BlockBuilder::new(chain, base, parent, proposer, now_ms()).map_err(LedgerFault::new)?;
+        self.fill(&mut builder, started + self.build_time(&rules))?;
         let executed = builder.finish().map_err(LedgerFault::new)?;
         self.metrics.build.observe(started.elapsed().as_secs_f64());
         Ok(executed)
@@ -77,7 +82,7 @@ impl ChainLedger {
 
     /// Puts transactions of the pool into the block until the block or the time is full. What cannot be
     /// in it stays in the pool, and others get its room.
-    fn fill(&self, builder: &mut BlockBuilder, started: Instant) -> Result<(), LedgerFault> {
+    fn fill(&self, builder: &mut BlockBuilder, end: Instant) -> Result<(), LedgerFault> {
         let mut offered = Offered::default();
         loop {
             let bytes = usize::try_from(builder.room()).unwrap_or(usize::MAX);
@@ -94,7 +99,7 @@ impl ChainLedger {
                     Err(PushError::Full { .. }) => offered.leave_out(tx.from()),
                     Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
                 }
-                if started.elapsed() >= self.build_time_max {
+                if Instant::now() >= end {
                     tracing::debug!(
                         transactions = builder.len(),
                         "the time for a proposal is over"
@@ -223,15 +228,14 @@ impl Ledger for ChainLedger {
         let hash = header.hash();
         let invalid = |reason: String| Ok(Verdict::Invalid { hash, reason });
         // A synced block may have been built for an earlier round than it was decided in.
-        let other_proposer = origin == Origin::Live && header.proposer != proposer;
+        let other_proposer = origin != Origin::Synced && header.proposer != proposer;
         if header.index != height || other_proposer {
             return invalid(format!("it is block {} of {}", header.index, header.proposer));
         }
-        if origin == Origin::Live {
-            let params = self.chain.spec().params();
-            if let Err(error) = block::check_clock(header.timestamp, now_ms(), params) {
-                return invalid(error.to_string());
-            }
+        if let Origin::Live(seen) = origin
+            && let Some(verdict) = self.untimely(&header, round, seen)?
+        {
+            return Ok(verdict);
         }
         if self.chain.open_block(&hash).is_none() {
             let executed = match self.execute(header, transactions)? {

@@ -114,6 +114,18 @@ fn the_whole_set_of_parameters_is_checked() {
 }
 
 #[test]
+fn no_ttl_may_be_voted_that_is_shorter_than_ten_times_what_a_proposer_can_move_time_by() {
+    let params = Params { claim_ttl_ms: 1_000, message_delay_ms: 5_500, ..Params::default() };
+    let mut world = World::with_forks(params, V7, &[(ALICE, 1)]);
+    for name in ["pendingTtlMs", "claimTtlMs", "stepTtlMs"] {
+        assert_eq!(world.code(ALICE, &param(name, 59_999, 50)), "PARAM_BOUNDS", "{name}");
+    }
+    world.must(ALICE, &param("claimTtlMs", 60_000, 50));
+    // What genesis set lower is no matter for a vote on something else.
+    world.must(ALICE, &param("registerFee", 5, 50));
+}
+
+#[test]
 fn the_first_vote_of_a_validator_in_a_block_is_free_and_the_second_is_not() {
     let mut world = world(&[ALICE, BOB]);
     world.must(ALICE, &fork("v8", 50));

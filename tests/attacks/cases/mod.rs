@@ -20,6 +20,7 @@ mod fork_votes;
 mod height_claim;
 mod hostile_schema;
 mod lying_offers;
+mod move_time;
 mod nobody;
 mod one_prefix;
 mod other_chain;
@@ -182,6 +183,12 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "whoever claims first reports tokens that nobody saw, or ends a run without work",
         needs: Need::Loopback,
         run: stolen_runs::run,
+    },
+    Case {
+        name: "move_time",
+        about: "a validator proposes blocks that are a minute ahead or behind; the time stays",
+        needs: Need::Clock,
+        run: move_time::run,
     },
     Case {
         name: "amnesia",

@@ -1,15 +1,12 @@
 //! A validator whose clock is wrong.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, ensure};
-use tests::process::ended;
 
 use crate::Extent;
+use tests::harness::clock;
 use tests::harness::load::Load;
-use tests::harness::needs::COMPILER;
 use tests::harness::report::say;
 use tests::harness::town::Town;
 
@@ -19,25 +16,19 @@ const WRONG: usize = 3;
 const OFF_MS_MAX: u64 = 60_000;
 
 pub(crate) fn ahead(extent: Extent) -> anyhow::Result<()> {
-    with_clock("3600", extent)
+    with_clock(3_600, extent)
 }
 
 pub(crate) fn behind(extent: Extent) -> anyhow::Result<()> {
-    with_clock("-3600", extent)
+    with_clock(-3_600, extent)
 }
 
-fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
+fn with_clock(offset_s: i64, extent: Extent) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let library = clock(folder.path())?;
+    let library = clock::compile(folder.path())?;
     let mut town = Town::make(4, 0)?;
     let wrong = town.node_mut(WRONG)?;
-    // Only the clock that people set is wrong; time goes by as for everybody.
-    wrong.environment = [
-        ("LD_PRELOAD", library.display().to_string()),
-        ("OMBRA_TEST_CLOCK_OFFSET_S", offset.to_owned()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .to_vec();
+    wrong.environment = clock::wrong_by(&library, offset_s);
     town.start_all()?;
     let load = Load::start(&town.net, ALL, 4, Duration::from_millis(20))?;
     load.confirms(20)?;
@@ -53,17 +44,6 @@ fn with_clock(offset: &str, extent: Extent) -> anyhow::Result<()> {
     let off_ms = chain_ms.abs_diff(now_ms()?);
     ensure!(off_ms < OFF_MS_MAX, "the chain's time is off by {off_ms} ms");
     town.check(&*load.stop()?)
-}
-
-/// The library that gives a process another time of day.
-fn clock(folder: &Path) -> anyhow::Result<PathBuf> {
-    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
-    std::fs::write(&source, include_str!("clock.c"))?;
-    let mut compiler = Command::new(COMPILER);
-    compiler.args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"]).arg(&library);
-    let compiled = ended(compiler.arg(&source).arg("-ldl").spawn()?)?;
-    ensure!(compiled.status.success(), "the clock cannot be compiled");
-    Ok(library)
 }
 
 #[expect(

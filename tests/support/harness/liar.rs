@@ -12,8 +12,8 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
 use consensus::{
-    Archive, Candidate, Certificate, Config, Decided, Encoded, Equivocation, Identity, Ledger,
-    LedgerFault, Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
+    Archive, Candidate, Certificate, Clock, Config, Decided, Encoded, Equivocation, Identity,
+    Ledger, LedgerFault, Pace, Proposed, Tip, Undecided, ValidatorSet, Verdict,
 };
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -198,6 +198,13 @@ impl Archive for LyingLedger {
     }
 }
 
+/// It takes whatever others propose, whenever it comes.
+impl Clock for LyingLedger {
+    fn now_ms(&self) -> u64 {
+        0
+    }
+}
+
 #[async_trait]
 impl Pace for LyingLedger {
     async fn due(&self, _: u64) {
@@ -267,6 +274,7 @@ impl Liar {
             ledger: ledger.clone(),
             archive: ledger.clone(),
             pace: ledger.clone(),
+            clock: ledger.clone(),
             counters: consensus::Counters::default(),
         };
         let runtime =

@@ -2,6 +2,7 @@
 //! honest user, rogue peers, and the runner that keeps each case apart.
 
 pub mod boaster;
+pub mod clock;
 pub mod engine_wire;
 pub mod ledger;
 pub mod liar;

@@ -1,12 +1,13 @@
 //! What is signed verifies, elsewhere it does not, and the guard has the last word.
 
-use malachitebft_core_types::{Context, NilOrVal, Round};
-use malachitebft_signing::{Signer as _, Verifier as _};
+use malachitebft_core_types::{Context, NilOrVal, PolkaCertificate, Round, ThresholdParams};
+use malachitebft_signing::{Signer as _, Verifier as _, VerifierExt as _};
 
 use types::sign_bytes::Domain;
 
 use super::*;
-use crate::engine::context::{Address, Height, Value};
+use crate::ValidatorSet;
+use crate::engine::context::{Address, Height, Validators, Value};
 
 const CHAIN: &str = "chain";
 
@@ -78,6 +79,33 @@ async fn from_the_height_that_votes_fix_on_everybody_signs_the_second_version() 
             assert_eq!(checked.expect("an answer").is_valid(), expected, "at height {height}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_votes_of_a_certificate_are_counted_as_the_engine_checks_them() {
+    let keys = [1, 2, 3, 4].map(|seed| Keypair::from_seed(&[seed; 32]));
+    let set = ValidatorSet::new(keys.iter().map(|key| (key.public_key(), 1))).expect("a set");
+    let verifier = Verifier::new(domain(CHAIN).into(), Presence::default());
+    let quorums = verifier.quorums();
+    quorums.open(5, &set);
+    let signed = |key: &Keypair| {
+        let choice = NilOrVal::Val(value(1));
+        let vote = Ctx.new_prevote(Height(5), Round::new(40), choice, key.address().into());
+        let signature = key.sign(&domain(CHAIN).vote(&vote.fields())).into();
+        SignedMessage::new(vote, signature)
+    };
+    let check = async |count: usize, is_good: bool| {
+        let votes = keys.iter().take(count).map(signed).collect();
+        let certificate = PolkaCertificate::new(Height(5), Round::new(40), value(1), votes);
+        let thresholds = ThresholdParams::default();
+        let set = Validators::from(&set);
+        let checked = verifier.verify_polka_certificate(&Ctx, &certificate, &set, thresholds).await;
+        assert_eq!(checked.is_ok(), is_good);
+    };
+    check(2, false).await;
+    assert!(!quorums.agreed_on(&Hash::new([1; 32])));
+    check(3, true).await;
+    assert!(quorums.agreed_on(&Hash::new([1; 32])));
 }
 
 #[tokio::test]
