@@ -22,25 +22,24 @@ impl Price {
         Self { base_fee, reserve: None }
     }
 
-    /// What `charged` bytes cost at this price; of the pool's price, what it sets aside for them.
+    /// What `charged` bytes cost at this price; of the pool's price, what it sets aside for them, which is
+    /// never more than the bid allows: a transaction of the pool waits while the base fee is higher.
     ///
     /// # Errors
-    /// FEE_ABOVE_MAX if the base fee is above what the bid allows.
+    /// FEE_ABOVE_MAX if this is the price of a block and above what the bid allows.
     pub(crate) fn inclusion(self, bid: &Bid, charged: u64) -> Result<Amount, Rejection> {
         // A transaction that pays nothing for its place is accepted at any base fee: a miner's steps
         // must not wait while others pay.
         if charged == 0 {
             return Ok(Amount::ZERO);
         }
-        let highest = bid.highest();
-        let base_fee = Amount::new(self.base_fee);
-        if base_fee > highest {
-            let expected = format_args!("at least {base_fee}, the base fee");
-            return Err(Rejection::new(Code::FeeAboveMax, "maxBaseFee", highest, expected)
-                .with("baseFee", base_fee));
-        }
-        let rate = self.reserve.map_or(base_fee, |reserve| Amount::new(reserve).min(highest));
-        Ok(inclusion_fee(charged, rate.max(base_fee).get()))
+        let highest = bid.highest().get();
+        let rate = match self.reserve {
+            Some(reserve) => reserve.max(self.base_fee).min(highest),
+            None if self.base_fee > highest => return Err(above_max(highest, self.base_fee)),
+            None => self.base_fee,
+        };
+        Ok(inclusion_fee(charged, rate))
     }
 }
 
@@ -60,6 +59,32 @@ pub fn charged_bytes(tx: &Transaction, has_voted: impl FnOnce() -> bool) -> u64 
         Inclusion::Paid => bytes,
         Inclusion::FreeVote if has_voted() => bytes,
         Inclusion::FreeVote | Inclusion::Free => 0,
+    }
+}
+
+fn above_max(highest: u64, base_fee: u64) -> Rejection {
+    let expected = format_args!("at least {base_fee}, the base fee");
+    Rejection::new(Code::FeeAboveMax, "maxBaseFee", highest, expected)
+        .with("baseFee", Amount::new(base_fee))
+}
+
+/// The highest base fee at which a block may take a transaction, in micro-OMBRA per KiB. None if there is
+/// a block that takes it at any: it pays for no bytes, or it is a vote, which may be the first one of its
+/// sender in the block (docs/protocol.md sections 15.1 and 15.4).
+#[must_use]
+pub fn highest_base_fee(tx: &Transaction) -> Option<u64> {
+    let bid = tx.bid().ok().filter(|_| charged_bytes(tx, || false) > 0)?;
+    Some(bid.highest().get())
+}
+
+/// Refuses a transaction that a block with this base fee may not take.
+///
+/// # Errors
+/// FEE_ABOVE_MAX if [`highest_base_fee`] is lower.
+pub fn check_base_fee(tx: &Transaction, base_fee: u64) -> Result<(), Rejection> {
+    match highest_base_fee(tx) {
+        Some(highest) if highest < base_fee => Err(above_max(highest, base_fee)),
+        Some(_) | None => Ok(()),
     }
 }
 

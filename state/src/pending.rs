@@ -44,7 +44,9 @@ pub use shared::SharedPending;
 ///
 /// From v7 on it checks by the rules of the next block, and of each admitted transaction it sets aside
 /// what the inclusion fee may come to while the base fee grows to [`RESERVE_FACTOR`] times what it was
-/// when the draft was begun. What a block takes less comes back as a credit.
+/// when the draft was begun. What a block takes less comes back as a credit. A transaction whose
+/// `maxBaseFee` is below the base fee is admitted like any other: it waits until the base fee has
+/// fallen ([`crate::fees::check_base_fee`]).
 pub struct PendingState {
     chain: Arc<Chain>,
     base: Still,

@@ -55,7 +55,7 @@ fn the_base_fee_keeps_to_its_floor_and_its_ceiling() {
 fn a_bid_below_the_base_fee_waits_and_the_pool_sets_aside_what_the_bid_allows() {
     let bid = |highest| Bid { max_base_fee: Some(Amount::new(highest)), tip: None };
     let price = Price { base_fee: 100, reserve: Some(400) };
-    let refusal = price.inclusion(&bid(99), 1_024).unwrap_err();
+    let refusal = Price::of_block(100).inclusion(&bid(99), 1_024).unwrap_err();
     assert_eq!(refusal.code(), Code::FeeAboveMax);
     assert_eq!(
         refusal.message(),
@@ -63,6 +63,7 @@ fn a_bid_below_the_base_fee_waits_and_the_pool_sets_aside_what_the_bid_allows() 
     );
     let set_aside = |highest| price.inclusion(&bid(highest), 1_024).unwrap().get();
     assert_eq!((set_aside(100), set_aside(300), set_aside(1_000)), (100, 300, 400));
+    assert_eq!(set_aside(99), 99, "one that waits pays no more when the base fee has fallen");
     let taken = Price::of_block(100).inclusion(&Bid::default(), 1_024).unwrap();
     assert_eq!(taken.get(), 100, "a block takes the base fee, whatever the bid");
 }
