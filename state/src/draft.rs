@@ -314,34 +314,102 @@ impl Read for Draft {
         }
     }
 
+    /// Takes time for the rows that it answers and for deleted ones between them, whatever else the
+    /// draft has changed.
     fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
         let Some(changed) = self.changes.get(&table) else {
             return self.base.scan_raw(table, range);
         };
         let above = changed.range(range.from.to_vec()..);
-        let inside: Vec<_> =
-            above.take_while(|(key, _)| range.to.is_none_or(|to| key.as_slice() < to)).collect();
-        let deleted = inside.iter().filter(|(_, value)| value.is_none()).count();
-        let limit = range.limit.saturating_add(deleted);
-        let below = self.base.scan_raw(table, Range { limit, ..range })?;
-        let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = below.into_iter().collect();
-        for (key, value) in inside {
-            match value {
-                Some(value) => drop(rows.insert(key.clone(), value.clone())),
-                None => drop(rows.remove(key)),
+        let inside = above.take_while(|(key, _)| range.to.is_none_or(|to| key.as_slice() < to));
+        let mut inside = inside.peekable();
+        let (mut rows, mut from, mut limit) = (Vec::new(), range.from.to_vec(), range.limit);
+        while rows.len() < range.limit {
+            let below = self.base.scan_raw(table, Range { from: &from, to: range.to, limit })?;
+            let is_end = below.len() < limit;
+            if let Some((last, _)) = below.last() {
+                from.clone_from(last);
+                from.push(0);
             }
+            for (key, value) in below {
+                let mut is_changed = false;
+                while rows.len() < range.limit
+                    && let Some((changed, value)) = inside.next_if(|(it, _)| **it <= key)
+                {
+                    is_changed = *changed == key;
+                    rows.extend(value.clone().map(|value| (changed.clone(), value)));
+                }
+                if rows.len() >= range.limit {
+                    return Ok(rows);
+                }
+                if !is_changed {
+                    rows.push((key, value));
+                }
+            }
+            if is_end {
+                let left = range.limit.saturating_sub(rows.len());
+                let new = inside.filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+                rows.extend(new.take(left));
+                break;
+            }
+            // Deleted rows were among them: the more, the more are read at once.
+            limit = limit.saturating_mul(2);
         }
-        Ok(rows.into_iter().take(range.limit).collect())
+        Ok(rows)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use types::{Account, Address};
 
     use super::*;
     use crate::memory::Memory;
-    use crate::tables::Accounts;
+    use crate::tables::{Accounts, Deadlines};
+
+    type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+    fn put(rows: &Rows) -> BTreeMap<Vec<u8>, Option<Vec<u8>>> {
+        rows.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
+    }
+
+    fn key() -> impl Strategy<Value = Vec<u8>> {
+        prop::collection::vec(0..4_u8, 0..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_scan_answers_what_the_changed_state_has(
+            base in prop::collection::btree_map(key(), Just(vec![1]), 0..40),
+            changed in prop::collection::btree_map(key(), prop::option::of(Just(vec![2])), 0..40),
+            from in key(),
+            to in prop::option::of(key()),
+            limit in prop_oneof![0..12_usize, Just(usize::MAX)],
+        ) {
+            let memory = Memory::default();
+            memory.apply(&Changes::from([(Deadlines::ID, put(&base))]));
+            let mut draft = Draft::new(Arc::new(memory));
+            draft.changes.insert(Deadlines::ID, changed.clone());
+            let mut whole = base;
+            for (key, value) in changed {
+                match value {
+                    Some(value) => drop(whole.insert(key, value)),
+                    None => drop(whole.remove(&key)),
+                }
+            }
+            let to = to.as_deref();
+            let expected: Vec<RawRow> = whole
+                .into_iter()
+                .filter(|(key, _)| *key >= from && to.is_none_or(|to| key.as_slice() < to))
+                .take(limit)
+                .collect();
+            let range = Range { from: &from, to, limit };
+            prop_assert_eq!(draft.scan_raw(Deadlines::ID, range).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn a_row_that_the_base_has_got_meanwhile_can_be_deleted() {

@@ -3,8 +3,6 @@
 //! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
 //! little.
 
-use std::cmp::Ordering;
-
 use types::{Address, Amount, Ender, Event, Hash, Params, Run, RunStatus};
 
 use crate::draft::Draft;
@@ -44,10 +42,7 @@ pub(crate) fn sweep(
     let params = &rules.params;
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
     let due = if rules.is_v7() {
-        let mut due = due_of(draft, Deadlines::RUN, timestamp, limit)?;
-        due.extend(due_of(draft, Deadlines::BLOB, timestamp, limit)?);
-        due.extend(due_of(draft, Deadlines::UNBONDING, timestamp, limit)?);
-        due
+        due(draft, timestamp, limit)?.concat()
     } else {
         let end = timestamp.to_bytes();
         let rows = view::scan::<Deadlines>(draft, Range { from: &[], to: Some(&end), limit })?;
@@ -72,41 +67,48 @@ pub(crate) fn sweep(
         .collect()
 }
 
-/// So many deadlines at which things of other kinds wait a block passes over at most while it looks for
-/// one kind.
-const PASSED_OVER_MAX: usize = 32_768;
+/// What has a deadline, in the order in which a block acts on it.
+const KINDS: [u8; 3] = [Deadlines::RUN, Deadlines::BLOB, Deadlines::UNBONDING];
+/// How many deadlines are read in one scan.
+const ROWS_TOGETHER: usize = 64;
+/// How many scans a block makes at most. Each passes over [`ROWS_TOGETHER`] deadlines, or over everything
+/// of one kind that waits for the same moment.
+const SCANS_MAX: usize = 1_024;
 
-/// The first deadlines of a kind before `timestamp`. What of other kinds waits for the same moment is
-/// passed over in one step.
-fn due_of(
+/// The first deadlines of each kind before `timestamp`, at most `limit` of each. All kinds are looked for
+/// in one walk: how long it takes depends on what it finds and passes over, and not on what the block's
+/// transactions did to other deadlines.
+fn due(
     state: &dyn Read,
-    kind: u8,
     timestamp: u64,
     limit: usize,
-) -> Result<Vec<Deadline>, StorageError> {
+) -> Result<[Vec<Deadline>; KINDS.len()], StorageError> {
     let end = timestamp.to_bytes();
-    let mut found: Vec<Deadline> = Vec::new();
+    let mut found: [Vec<Deadline>; KINDS.len()] = Default::default();
     let mut from = Vec::new();
-    for _ in 0..PASSED_OVER_MAX {
-        let left = limit.saturating_sub(found.len());
-        let range = Range { from: &from, to: Some(&end), limit: 1.min(left) };
-        let Some(((deadline, of, id), ())) = view::scan::<Deadlines>(state, range)?.pop() else {
+    for _ in 0..SCANS_MAX {
+        let range = Range { from: &from, to: Some(&end), limit: ROWS_TOGETHER };
+        let rows = view::scan::<Deadlines>(state, range)?;
+        let is_end = rows.len() < ROWS_TOGETHER;
+        let mut passed = None;
+        for (deadline, ()) in rows {
+            let place = KINDS.iter().position(|kind| *kind == deadline.1);
+            let of_its_kind = place.and_then(|place| found.get_mut(place)).ok_or(ORPHAN)?;
+            let (at, kind) = (deadline.0, deadline.1);
+            passed = Some(if of_its_kind.len() < limit {
+                let mut key = deadline.to_bytes();
+                key.push(0);
+                of_its_kind.push(deadline);
+                key
+            } else {
+                (at, kind.saturating_add(1), String::new()).to_bytes()
+            });
+        }
+        let Some(behind) = passed.filter(|_| !is_end) else { break };
+        from = behind;
+        if found.iter().all(|those| those.len() >= limit) {
             break;
-        };
-        from = match of.cmp(&kind) {
-            Ordering::Less => (deadline, kind, String::new()).to_bytes(),
-            Ordering::Greater => (deadline.saturating_add(1), kind, String::new()).to_bytes(),
-            Ordering::Equal => {
-                let (first, behind) = (
-                    (deadline, kind, id).to_bytes(),
-                    (deadline, kind.saturating_add(1), String::new()).to_bytes(),
-                );
-                let range = Range { from: &first, to: Some(&behind), limit: left };
-                let rows = view::scan::<Deadlines>(state, range)?;
-                found.extend(rows.into_iter().map(|(key, ())| key));
-                behind
-            }
-        };
+        }
     }
     Ok(found)
 }

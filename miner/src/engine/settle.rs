@@ -56,7 +56,10 @@ pub(super) fn settle(
         // The chain's record of the run says how it ended.
         (Purpose::Finish, Verdict::Included) => (entry.clone(), none),
         (Purpose::Finish, Verdict::Refused(code)) => {
-            let phase = unsigned(&entry.phase);
+            let phase = match unsigned(&entry.phase) {
+                Phase::Ending(ending) if code == UNPAID => Phase::Ending(unpaid(ending)),
+                phase => phase,
+            };
             (refused(entry, phase, code), none)
         }
         (Purpose::Blob { burns_micro }, Verdict::Included) => {
@@ -112,7 +115,18 @@ fn is_of_nonce(code: &str) -> bool {
     matches!(code, "NONCE_STALE" | "NONCE_TAKEN")
 }
 
-/// No step can be added to the run any more.
+/// No step can be added to the run any more, or not this one, whose place nobody pays.
 fn is_of_run(code: &str) -> bool {
-    matches!(code, "ESCROW_EXHAUSTED" | "STEP_LIMIT" | "TOKENS_LIMIT")
+    matches!(code, "ESCROW_EXHAUSTED" | "STEP_LIMIT" | "TOKENS_LIMIT" | UNPAID)
+}
+
+/// The code of the refusal of a long step or answer for whose place the wallet has no money.
+const UNPAID: &str = "INSUFFICIENT_BALANCE";
+
+/// The end of a run whose answer has no place: without one it costs nothing, and a run that does not end
+/// costs the bond.
+fn unpaid(ending: Ending) -> Ending {
+    let bytes = ending.answer.map_or(0, |answer| answer.len());
+    let reason = format!("the answer has {bytes} bytes and its place was refused: {UNPAID}");
+    Ending::without_answer(RunStatus::Failed, reason)
 }

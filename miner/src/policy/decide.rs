@@ -209,7 +209,8 @@ fn skip_protection(policy: &Policy, run: &RunView, standing: &Standing) -> Optio
         let miners = u64::try_from(listed.len()).unwrap_or(u64::MAX);
         return Some(Reason::MinerNotListed { miners });
     }
-    let (needed_micro, max_micro) = (protection.claim_bond_micro, policy.bond_micro_max);
+    let needed_micro = protection.claim_bond_micro;
+    let max_micro = policy.claim_bond_micro_max.min(policy.bond_micro_max);
     if needed_micro > max_micro {
         return Some(Reason::BondTooHigh { needed_micro, max_micro });
     }

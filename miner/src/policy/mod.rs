@@ -48,8 +48,10 @@ pub struct Policy {
     pub requesters_deny: BTreeSet<Address>,
     /// Whether MINER_BOND adds to the bond what a claim needs and is not free of it.
     pub bond_automatically: bool,
-    /// The most that this miner has as its bond, and the most that a run may ask of it.
+    /// The most that this miner has as its bond.
     pub bond_micro_max: u64,
+    /// The most that a run may ask of the bond: what one failure of this miner may cost.
+    pub claim_bond_micro_max: u64,
     /// The longest time for which a run may have its reward held.
     pub hold_ms_max: u64,
     /// The most of a hundred rewards that a requester may have refused.
@@ -90,6 +92,7 @@ impl Default for Policy {
             requesters_deny: BTreeSet::new(),
             bond_automatically: true,
             bond_micro_max: 5_000_000,
+            claim_bond_micro_max: 1_010_000,
             hold_ms_max: 3_600_000,
             refused_percent_max: 10,
             refused_ignored: 2,

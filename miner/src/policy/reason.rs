@@ -117,11 +117,11 @@ pub enum Reason {
         miners: u64,
     },
     /// A claim would lock more than the policy allows.
-    #[error("claimBond {needed_micro} micro is above bond_micro_max {max_micro}")]
+    #[error("claimBond {needed_micro} micro is above {max_micro}, the most that the policy allows")]
     BondTooHigh {
         /// The run's.
         needed_micro: u64,
-        /// The policy's.
+        /// The smaller one of `claim_bond_micro_max` and `bond_micro_max`.
         max_micro: u64,
     },
     /// The reward would come late.

@@ -131,12 +131,31 @@ fn a_protected_run_has_reasons_of_its_own_to_skip_it() {
         protected(0, |_, it| it.miners = vec![address(3), address(9)]).code(),
         protected(0, |policy, _| policy.bond_micro_max = 99_999).code(),
         protected(0, |policy, _| policy.bond_micro_max = 100_000).code(),
+        protected(0, |policy, _| policy.claim_bond_micro_max = 99_999).code(),
+        protected(0, |policy, _| policy.claim_bond_micro_max = 100_000).code(),
         protected(0, |policy, _| policy.hold_ms_max = 599_999).code(),
         protected(0, |policy, _| policy.hold_ms_max = 600_000).code(),
     ];
-    let expected =
-        ["MINER_NOT_LISTED", "CLAIM", "BOND_TOO_HIGH", "CLAIM", "HELD_TOO_LONG", "CLAIM"];
+    let reasons = ["MINER_NOT_LISTED", "BOND_TOO_HIGH", "BOND_TOO_HIGH", "HELD_TOO_LONG"];
+    let expected: Vec<&str> = reasons.iter().flat_map(|reason| [*reason, "CLAIM"]).collect();
     assert_eq!(expected, codes);
+}
+
+/// Whoever asks for all of a bond costs its miner all of it when the power goes off, and every other
+/// protected run until then.
+#[test]
+fn no_run_locks_the_whole_bond_of_a_miner_without_a_policy_of_its_own() {
+    let asking = |micro| protected(0, |_, it| it.claim_bond_micro = micro);
+    let Policy { bond_micro_max, .. } = Policy::default();
+    assert_eq!("BOND_TOO_HIGH", asking(bond_micro_max).code());
+    // What `ombra run` asks for with the largest escrow that it puts in unasked.
+    let expected = Decision::Wait(Reason::BondLow {
+        needed_micro: 1_010_000,
+        free_micro: 100_000,
+        room_micro: 0,
+    });
+    assert_eq!(expected.code(), asking(1_010_000).code());
+    assert_eq!("BOND_TOO_HIGH", asking(1_010_001).code());
 }
 
 #[test]

@@ -5,15 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use state::pieces::Pieces;
 use state::table::{Table, TableId};
-use state::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures};
+use state::tables::{
+    BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Figures, Supplies, Unbondings,
+};
 use state::view::{self, Range, RawRow};
 use state::{BlockBuilder, Draft, Executed, Forks, Memory, Read, StorageError, sweep};
 use types::tx::Transfer;
-use types::{Amount, Blob, Body, Credit, Event, Hash, Params, Run, RunStatus, Settlement, TxEvent};
+use types::{
+    Amount, Blob, Body, Credit, Event, Hash, Params, Run, RunStatus, Settlement, Supply, TxEvent,
+};
 
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, START, Swept, Who, World, blob_chunk,
-    blob_finalize, blob_init, claim, step,
+    blob_finalize, blob_init, cancel, claim, step,
 };
 
 /// What the block says of a run that its deadline ended.
@@ -229,10 +233,25 @@ fn an_unfinished_blob_is_dropped_and_its_id_is_free_again() {
     world.next_block();
 }
 
-/// Counts look-ups of chunks.
+/// Counts look-ups of chunks, and deadlines that are read.
 struct Counting {
     below: Arc<Memory>,
     chunks: AtomicUsize,
+    deadlines: AtomicUsize,
+}
+
+impl Counting {
+    fn over(world: &World) -> Arc<Self> {
+        let (chunks, deadlines) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { below: Arc::clone(&world.memory), chunks, deadlines })
+    }
+
+    /// A block on top of the world's last one, so much later.
+    fn block_after(self: &Arc<Self>, world: &World, after_ms: u64) -> BlockBuilder {
+        let (chain, base) = (Arc::clone(&world.chain), Arc::<Self>::clone(self));
+        let now = world.parent.timestamp + after_ms;
+        BlockBuilder::new(chain, base, world.parent, &PROPOSER.key(), now).unwrap()
+    }
 }
 
 impl Read for Counting {
@@ -244,7 +263,11 @@ impl Read for Counting {
     }
 
     fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
-        self.below.scan_raw(table, range)
+        let rows = self.below.scan_raw(table, range)?;
+        if table == Deadlines::ID {
+            self.deadlines.fetch_add(rows.len(), Ordering::SeqCst);
+        }
+        Ok(rows)
     }
 }
 
@@ -258,14 +281,42 @@ fn dropping_a_blob_reads_no_chunk() {
             world.must(ALICE, &blob_chunk("big", index, &bytes[..400_000]));
         }
         world.next_block();
-        let below = Arc::clone(&world.memory);
-        let counting = Arc::new(Counting { below, chunks: AtomicUsize::new(0) });
-        let (chain, base) = (Arc::clone(&world.chain), Arc::<Counting>::clone(&counting));
-        let now = world.parent.timestamp + 3_600_001;
-        let builder = BlockBuilder::new(chain, base, world.parent, &PROPOSER.key(), now);
-        assert_eq!(builder.unwrap().finish().unwrap().swept().len(), 1);
+        let counting = Counting::over(&world);
+        let builder = counting.block_after(&world, 3_600_001);
+        assert_eq!(builder.finish().unwrap().swept().len(), 1);
         assert_eq!(counting.chunks.load(Ordering::SeqCst), 0);
     }
+}
+
+/// Every run is taken back in the block in which its deadline has passed, and money is due at many
+/// moments beside.
+#[test]
+fn a_sweep_reads_deadlines_once_whatever_the_block_did_to_them() {
+    const RUNS: usize = 200;
+    const PAYMENTS: u64 = 300;
+    let forks = Forks { v7: Some(0), ..Forks::default() };
+    let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
+    let runs: Vec<Hash> = (0..RUNS).map(|_| world.request(ALICE, 100, 1)).collect();
+    world.next_block();
+    let mut draft = Draft::new(world.base());
+    for due in world.parent.timestamp..world.parent.timestamp + PAYMENTS {
+        let miner = MINER.address();
+        draft.put::<Unbondings>(&(miner, due), &Amount::new(1));
+        draft.put::<Deadlines>(&state::bonds::deadline_key(due, &miner), &());
+    }
+    let unbonding = Amount::new(PAYMENTS);
+    draft.put::<Supplies>(&(), &Supply { unbonding, ..world.supply() });
+    world.memory.apply(&draft.into_changes());
+    let counting = Counting::over(&world);
+    let mut builder = counting.block_after(&world, 900_001);
+    let first = world.account(ALICE).nonce;
+    for (nonce, run) in (first..).zip(runs) {
+        builder.push(&world.tx(ALICE, nonce, &cancel(run)).unwrap()).unwrap();
+    }
+    let swept = builder.finish().unwrap().swept().len();
+    assert_eq!(u64::try_from(swept).unwrap(), PAYMENTS);
+    let read = counting.deadlines.load(Ordering::SeqCst);
+    assert!(read <= 3 * (RUNS + swept), "{read} rows were read");
 }
 
 #[test]

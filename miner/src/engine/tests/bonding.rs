@@ -151,6 +151,25 @@ async fn a_high_base_fee_holds_a_transaction_up_and_does_not_end_it() {
     assert_eq!(vec!["MINER_BOND", "CLAIM", "STEP", "FINISH"], bench.sent());
 }
 
+/// A long answer costs its place, and the money of this miner is in its bond.
+#[tokio::test]
+async fn an_answer_that_cannot_be_paid_ends_the_run_without_it_and_keeps_the_bond() {
+    let bench = bench();
+    ask(&bench, "x", 50_000);
+    bench.finish(1).await;
+    bench.chain.pass(2 * HELD_MS);
+    bench.clock.0.store(bench.chain.state.lock().now_ms, Ordering::SeqCst);
+    bench.chain.state.lock().set_balance(&key().address(), 5);
+    let long = ask(&bench, "long=10000", 50_000);
+    bench.finish(2).await;
+    let answer = bench.chain.state.lock().answer(&long).final_answer_inline.unwrap();
+    let expected =
+        "the answer has 10004 bytes and its place was refused: INSUFFICIENT_BALANCE".to_owned();
+    assert_eq!((RunStatus::Failed, expected), (bench.chain.run_of(&long).status, answer));
+    bench.chain.pass(2 * HELD_MS);
+    assert_eq!((50_000, 0), stake(&bench));
+}
+
 /// A chain on which somebody asks for a protected run.
 fn chain(folder: &Path) -> FakeChain {
     let chain = FakeChain::new().with_v7();
