@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 400_000;
 /// So many texts go together.
 const BATCH: usize = 50;
 /// The most chunks of a blob by the default parameters: 16 MiB.
-const LARGE_CHUNKS: u64 = 42;
+pub(super) const LARGE_CHUNKS: u64 = 42;
 
 /// Where honest users are: no attacker has this address.
 pub(super) const USER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));

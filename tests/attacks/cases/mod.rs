@@ -13,12 +13,17 @@ mod blob_race;
 mod blobs;
 mod closed_desk;
 mod control_characters;
+mod desk;
 mod dropped_blobs;
+mod expensive_blocks;
 mod filled_book;
+mod filled_disk;
+mod flooded_deadlines;
 mod foreign_rebuild;
 mod fork_votes;
 mod height_claim;
 mod hostile_schema;
+mod idle_claims;
 mod lying_offers;
 mod move_time;
 mod nobody;
@@ -28,11 +33,15 @@ mod other_history;
 mod peers;
 mod pool_content;
 mod poor_flood;
+mod refused_miners;
 mod replay_nothing;
 mod resting_miner;
+mod retired_keys;
 mod simulate_chunk;
 mod slow_pull;
 mod slow_readers;
+mod squatted_snapshots;
+mod starved_settlement;
 mod stolen_runs;
 mod strangers_ahead;
 mod taken_places;
@@ -189,6 +198,54 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "a validator proposes blocks that are a minute ahead or behind; the time stays",
         needs: Need::Clock,
         run: move_time::run,
+    },
+    Case {
+        name: "filled_disk",
+        about: "accounts without money write into the chain, and others pay for each byte of it",
+        needs: Need::Loopback,
+        run: filled_disk::run,
+    },
+    Case {
+        name: "starved_settlement",
+        about: "pool and blocks are full of well-paid transactions while a miner has work to report",
+        needs: Need::Loopback,
+        run: starved_settlement::run,
+    },
+    Case {
+        name: "flooded_deadlines",
+        about: "thousands of runs and blobs are due in the same moment as an honest run",
+        needs: Need::Loopback,
+        run: flooded_deadlines::run,
+    },
+    Case {
+        name: "expensive_blocks",
+        about: "blobs of 16 MiB are completed at once, each by a byte, beside steps that pay no fee",
+        needs: Need::Loopback,
+        run: expensive_blocks::run,
+    },
+    Case {
+        name: "idle_claims",
+        about: "claims of runs that the claimer never works on",
+        needs: Need::Loopback,
+        run: idle_claims::run,
+    },
+    Case {
+        name: "refused_miners",
+        about: "a requester has work done and refuses to pay, again and again",
+        needs: Need::Loopback,
+        run: refused_miners::run,
+    },
+    Case {
+        name: "squatted_snapshots",
+        about: "the same crowd under one prefix where registrations cost something",
+        needs: Need::Loopback,
+        run: squatted_snapshots::run,
+    },
+    Case {
+        name: "retired_keys",
+        about: "both peers of a node that begins have a history of keys of which one was voted out",
+        needs: Need::Loopback,
+        run: retired_keys::run,
     },
     Case {
         name: "amnesia",

@@ -23,7 +23,7 @@ use types::{Body, Hash, Keypair};
 /// What is added to each number to get the next, beginning with 0.
 const NUMBERS: &str = include_str!("one_prefix.txt");
 /// How many registrations: with 5,234 bytes each, more than the 16 MiB that a chunk may have.
-const REGISTRATIONS: usize = 3_300;
+pub(super) const REGISTRATIONS: usize = 3_300;
 /// The first byte of the key hashes.
 const PREFIX: u8 = 0xa7;
 /// Registrations in one call, and the pause after it: what is attacked are snapshots, not the time of
@@ -41,7 +41,16 @@ const VALIDATOR: usize = 0;
 const NEWCOMER: usize = 1;
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
-    let mut town = Town::make(1, 1)?;
+    squat(Town::make(1, 1)?, |_| Ok(()), |_| Ok(()))
+}
+
+/// Registers the crowd on a chain of a validator and a node that begins later. Something may be done
+/// before, and something looked at after it.
+pub(super) fn squat(
+    mut town: Town,
+    before: impl FnOnce(&Town) -> anyhow::Result<()>,
+    after_all: impl FnOnce(&Town) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let interval = format!("interval_blocks = {INTERVAL}");
     super::edit(town.node(VALIDATOR)?, "interval_blocks = 1000", &interval)?;
     super::edit(town.node(NEWCOMER)?, "fetch = false", "fetch = true")?;
@@ -49,6 +58,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     super::is_ready(town.node(VALIDATOR)?)?;
     let rpc = town.node(VALIDATOR)?.rpc;
     let user = User::start(rpc, USER, keys(1)?.pop().context("a key")?);
+    before(&town)?;
     let started = Instant::now();
     let registered = register(rpc)?;
     let took = started.elapsed();
@@ -70,6 +80,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
         "   a snapshot of block {after} was offered after {made:.0?}; a new node began at block {earliest} after {began:.0?}"
     ));
     ensure!(earliest > after, "the new node began at block {earliest}, not after {after}");
+    after_all(&town)?;
     seen.is_served()
 }
 
@@ -94,7 +105,7 @@ fn earliest(node: &Member) -> anyhow::Result<u64> {
 }
 
 /// The attacker's keys.
-fn ground() -> anyhow::Result<Vec<Keypair>> {
+pub(super) fn ground() -> anyhow::Result<Vec<Keypair>> {
     let (mut number, mut keys) = (0_u64, Vec::new());
     for added in NUMBERS.split_whitespace().take(REGISTRATIONS) {
         number += added.parse::<u64>()?;

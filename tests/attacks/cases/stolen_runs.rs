@@ -6,17 +6,16 @@
 //! of its balance beyond what the same requests would have cost it if nobody had claimed them.
 
 use anyhow::{Context as _, ensure};
-use serde_json::{Value, json};
 use tests::actor::{Actor, finish, step};
 use tests::harness::report::say;
 use tests::harness::town::{FAST, Town};
 use tests::harness::user::User;
-use tests::http::{Connection, send_body};
 use tests::workload::keys;
 use types::tx::{AgentRefuse, MinerBond, Protection};
-use types::{Amount, Body, Hash, Keypair, Late};
+use types::{Amount, Body, Hash, Keypair};
 
 use super::blobs::USER;
+use super::desk::{Asked, Desk};
 
 /// How often each way is tried.
 const RUNS: u64 = 5;
@@ -28,7 +27,7 @@ const BOND: u64 = 1_000_000;
 
 /// The chain as the two see it.
 struct Stage {
-    connection: Connection,
+    desk: Desk,
     victim: Actor,
     thief: Actor,
 }
@@ -41,13 +40,13 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     let mut key = || keys.pop().context("a key");
     let user = User::start(rpc, USER, key()?);
     let (victim, thief) = (Actor::new(key()?), Actor::new(key()?));
-    let mut stage = Stage { connection: Connection::open(rpc)?, victim, thief };
+    let mut stage = Stage { desk: Desk::open(rpc)?, victim, thief };
 
     let nobody = Actor::new(Keypair::from_seed(&[201; 32]));
     stage.steal_without_protection(nobody)?;
     stage.claim_without_a_bond()?;
     let bond = stage.thief.sign(&Body::MinerBond(MinerBond { amount: Amount::new(BOND) }));
-    stage.include(&[bond])?;
+    stage.desk.include(&[bond])?;
     stage.report_too_much()?;
     stage.answer_without_work()?;
 
@@ -58,53 +57,15 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 }
 
 impl Stage {
-    fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
-        self.connection.call(method, params)
-    }
-
-    /// Sends texts that must be taken, and waits for their blocks.
-    fn include(&mut self, texts: &[String]) -> anyhow::Result<()> {
-        for text in texts {
-            let answer: Value = serde_json::from_str(
-                &self.connection.post(&send_body(std::slice::from_ref(text)))?,
-            )?;
-            let hash = answer.pointer("/result/hash").cloned();
-            let hash = hash.with_context(|| format!("not taken: {answer}"))?;
-            self.call("ombra_waitForTransaction", &json!([hash]))?;
-        }
-        Ok(())
-    }
-
-    /// Sends a text that must be refused with this code.
-    fn refused(&mut self, text: &str, code: &str) -> anyhow::Result<()> {
-        let answer: Value =
-            serde_json::from_str(&self.connection.post(&send_body(&[text.to_owned()]))?)?;
-        let told = answer.pointer("/error/data/code").and_then(Value::as_str);
-        ensure!(told == Some(code), "{code} was expected: {answer}");
-        Ok(())
-    }
-
-    /// Balance and bond of an account, in micro.
-    fn wealth(&mut self, actor: &Actor) -> anyhow::Result<i128> {
-        let account = self.call("ombra_getAccount", &json!([actor.address()]))?;
-        let balance = account["balance"].as_str().context("a balance")?.parse::<i128>()?;
-        let bond = self.call("ombra_getBond", &json!([actor.address()]))?;
-        let bonded = bond["bonded"].as_str().context("a bond")?.parse::<i128>()?;
-        Ok(balance + bonded)
-    }
-
     fn request(&mut self, number: u64, protection: Protection) -> anyhow::Result<Hash> {
-        let mut request = self.victim.request(&format!("question {number}"), MAX_FEE, 10);
-        request.protection = Late::from(protection);
-        let run = request.agent_run_id;
-        let text = self.victim.sign(&Body::AgentRequest(request));
-        self.include(&[text])?;
-        Ok(run)
+        let prompt = &format!("question {number}");
+        let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
+        self.desk.request(&mut self.victim, &asked)
     }
 
     /// What fork v6 allows: an account without money takes everything.
     fn steal_without_protection(&mut self, mut nobody: Actor) -> anyhow::Result<()> {
-        let before = self.wealth(&self.victim.clone())?;
+        let before = self.desk.wealth(&self.victim.clone())?;
         for number in 0..RUNS {
             let run = self.request(number, Protection::default())?;
             let tokens = MAX_FEE - 100;
@@ -114,10 +75,10 @@ impl Stage {
                 Body::AgentFinish(finish(run, tokens, [tokens, 0, 100])),
             ]
             .map(|body| nobody.sign(&body));
-            self.include(&texts)?;
+            self.desk.include(&texts)?;
         }
-        let lost = before - self.wealth(&self.victim.clone())?;
-        let gained = self.wealth(&nobody)?;
+        let lost = before - self.desk.wealth(&self.victim.clone())?;
+        let gained = self.desk.wealth(&nobody)?;
         say(&format!(
             "   unprotected: the thief, who had nothing, gained {gained}; the victim lost {lost}"
         ));
@@ -137,28 +98,28 @@ impl Stage {
     fn claim_without_a_bond(&mut self) -> anyhow::Result<()> {
         let run = self.request(100, Self::protection())?;
         let text = self.thief.draft(&Body::AgentClaim(self.thief.claim(run)));
-        self.refused(&text, "BOND_TOO_SMALL")
+        self.desk.refused(&text, "BOND_TOO_SMALL")
     }
 
     /// One step of as many tokens as a step may have, and a hostile answer. The victim refuses.
     fn report_too_much(&mut self) -> anyhow::Result<()> {
         let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let before = (self.wealth(&victim)?, self.wealth(&thief)?);
+        let before = (self.desk.wealth(&victim)?, self.desk.wealth(&thief)?);
         for number in 0..RUNS {
             let run = self.request(200 + number, Self::protection())?;
             let claim = self.thief.sign(&Body::AgentClaim(self.thief.claim(run)));
-            self.include(&[claim])?;
+            self.desk.include(&[claim])?;
             let greedy = self.thief.draft(&step(run, 0, MAX_FEE - 100));
-            self.refused(&greedy, "TOKENS_LIMIT")?;
+            self.desk.refused(&greedy, "TOKENS_LIMIT")?;
             let rest = MAX_FEE - STEP_TOKENS - 100;
             let texts = [
                 step(run, 0, STEP_TOKENS),
                 Body::AgentFinish(finish(run, STEP_TOKENS, [STEP_TOKENS, rest, 100])),
             ]
             .map(|body| self.thief.sign(&body));
-            self.include(&texts)?;
+            self.desk.include(&texts)?;
             let refuse = self.victim.sign(&Body::AgentRefuse(AgentRefuse { agent_run_id: run }));
-            self.include(&[refuse])?;
+            self.desk.include(&[refuse])?;
         }
         self.tell("reported tokens that were refused", before, RUNS)
     }
@@ -166,7 +127,7 @@ impl Stage {
     /// `completed` without a step. The victim need do nothing.
     fn answer_without_work(&mut self) -> anyhow::Result<()> {
         let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let before = (self.wealth(&victim)?, self.wealth(&thief)?);
+        let before = (self.desk.wealth(&victim)?, self.desk.wealth(&thief)?);
         for number in 0..RUNS {
             let run = self.request(300 + number, Self::protection())?;
             let texts = [
@@ -174,7 +135,7 @@ impl Stage {
                 Body::AgentFinish(finish(run, 0, [0, MAX_FEE, 0])),
             ]
             .map(|body| self.thief.sign(&body));
-            self.include(&texts)?;
+            self.desk.include(&texts)?;
         }
         self.tell("ended without work", before, RUNS)
     }
@@ -182,7 +143,7 @@ impl Stage {
     /// Says who lost what, once the bonds have changed. The thief must have lost at least as much.
     fn tell(&mut self, how: &str, before: (i128, i128), runs: u64) -> anyhow::Result<()> {
         let (victim, thief) = (self.victim.clone(), self.thief.clone());
-        let lost = (before.0 - self.wealth(&victim)?, before.1 - self.wealth(&thief)?);
+        let lost = (before.0 - self.desk.wealth(&victim)?, before.1 - self.desk.wealth(&thief)?);
         say(&format!(
             "   {how}: the thief lost {} a run, the victim {}",
             lost.1 / i128::from(runs),

@@ -62,9 +62,20 @@ impl Town {
 
     /// The same with the rules of v7 from the first block on.
     pub fn from_v7(validators: usize, followers: usize, params: &[&str]) -> anyhow::Result<Self> {
+        let accounts = NetOptions::new(validators, followers).accounts;
+        Self::from_v7_of(validators, followers, accounts, params)
+    }
+
+    /// The same with so many development accounts that have money.
+    pub fn from_v7_of(
+        validators: usize,
+        followers: usize,
+        accounts: usize,
+        params: &[&str],
+    ) -> anyhow::Result<Self> {
         let options = NetOptions::new(validators, followers);
         let params = params.iter().map(|param| (*param).to_owned()).collect();
-        Self::of(&NetOptions { params, v7: Some(0), ..options })
+        Self::of(&NetOptions { accounts, params, v7: Some(0), ..options })
     }
 
     /// The same with so many development accounts that have money.

@@ -1,0 +1,225 @@
+//! 2,300 accounts without money wrote 299 MB into the chain of the first release in 15 seconds, for
+//! nothing. From fork v7 on such accounts write nothing, and an account that has money pays for each
+//! byte, the more the longer it goes on.
+//!
+//! What is said at the end is what was written, what it cost, and how the price of a MB has risen.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use tests::actor::{Actor, register, transfer, turn};
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town};
+use tests::harness::user::User;
+use tests::process::folder_bytes;
+use tests::workload::keys;
+use types::build::{Unsigned, build_tx};
+use types::{Body, Hash, Keypair, transaction};
+
+use super::blobs::{USER, announce, chunk};
+use super::desk::{Asked, Desk, ombra, tipping};
+
+/// Accounts without money, each of which tries everything that was free once.
+const POOR: u64 = 100;
+/// What the largest of it carries in a member that no kind knows.
+const UNKNOWN_BYTES: usize = 130_000;
+/// Accounts with money that write blobs, each one chunk after the other.
+const RICH: usize = 6;
+/// The bytes of a chunk, and the chunks of a blob.
+const CHUNKS: u64 = 42;
+/// How long they write, and how many chunks each at most.
+const TIME: Duration = Duration::from_secs(14);
+const CHUNKS_MAX: u64 = 60;
+/// Four chunks fill a block, so that the price rises.
+const BLOCK_BYTES: u64 = 2_200_000;
+/// What nobody can write a KiB for less than, in micro: `baseFeeFloor`.
+const FLOOR: u64 = 10;
+const MB: u64 = 1_000_000;
+
+/// What was written, and for how much.
+#[derive(Default)]
+struct Written {
+    bytes: u64,
+    burned: i128,
+}
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let block = format!("maxBlockBytes={BLOCK_BYTES}");
+    let params: Vec<&str> = FAST.iter().copied().chain([block.as_str()]).collect();
+    let mut town = Town::from_v7(1, 0, &params)?;
+    town.start_all()?;
+    let rpc = town.node(0)?.rpc;
+    let mut keys = keys(RICH + 2)?;
+    let user = User::start(rpc, USER, keys.pop().context("a key")?);
+    let mut desk = Desk::open(rpc)?;
+    let tried = write_for_nothing(&mut desk)?;
+    say(&format!("   {POOR} accounts without money offered {tried} bytes: none was taken"));
+
+    let data = town.node(0)?.home().join("data");
+    let stepper = keys.pop().context("a key")?;
+    let (before, first) = (folder_bytes(&data)?, desk.base_fee()?);
+    let started = Instant::now();
+    let written = write_for_money(rpc, keys)?;
+    let (took, last) = (started.elapsed(), desk.base_fee()?);
+    let disk = folder_bytes(&data)?.saturating_sub(before);
+    say(&format!(
+        "   {RICH} accounts with money wrote {} MB in {took:.0?} ({} MB on the disk) for {} OMBRA; a MB cost {} OMBRA at first and {} at last",
+        written.bytes / MB,
+        disk / MB,
+        ombra(written.burned),
+        ombra(price_of_mb(first).into()),
+        ombra(price_of_mb(last).into()),
+    ));
+    let least = i128::from(written.bytes * FLOOR / 1_024);
+    ensure!(written.burned >= least, "{} bytes for {} micro", written.bytes, written.burned);
+    ensure!(last > first, "full blocks do not raise the price");
+
+    let steps = write_as_steps(&mut desk, Actor::new(stepper))?;
+    let of_mb = steps.burned * i128::from(MB) / i128::from(steps.bytes);
+    say(&format!(
+        "   as steps of its own runs a MB costs {} OMBRA, whatever the base fee is",
+        ombra(of_mb)
+    ));
+    ensure!(of_mb >= i128::from(price_of_mb(FLOOR)), "steps are a cheaper way to write");
+
+    let seen = user.stop()?;
+    seen.tell("while others fill the disk");
+    town.goes_on(&[0], 3)?;
+    seen.is_served()
+}
+
+const fn price_of_mb(base_fee: u64) -> u64 {
+    MB * base_fee / 1_024
+}
+
+/// Has accounts without money offer what was free on the first release. Answers how many bytes.
+fn write_for_nothing(desk: &mut Desk) -> anyhow::Result<usize> {
+    let mut tried = 0;
+    for number in 0..POOR {
+        let seed = Hash::digest(format!("poor {number}").as_bytes());
+        let poor = Actor::new(Keypair::from_seed(seed.as_bytes()));
+        let texts = [
+            padded(&poor)?,
+            poor.draft(&transfer(poor.address(), 0)),
+            poor.draft(&register("nobody")),
+            poor.draft(&turn(&"x".repeat(16_000)).into()),
+            poor.draft(&announce(&format!("poor-{number}"), CHUNKS)?),
+        ];
+        tried += texts.iter().map(String::len).sum::<usize>();
+        let answers = desk.send(&texts)?;
+        let taken = answers.iter().find(|it| it.get("hash").is_some());
+        ensure!(taken.is_none(), "an account without money has written: {answers:?}");
+    }
+    Ok(tried)
+}
+
+/// A transfer of nothing to oneself with a member that no kind knows.
+fn padded(actor: &Actor) -> anyhow::Result<String> {
+    let key = &actor.key;
+    let body = transfer(actor.address(), 0);
+    let envelope = tests::workload::envelope(actor.nonce);
+    let plain = Unsigned::build(&body, &actor.address().to_string(), &key.public_key(), &envelope);
+    let open = plain.payload().strip_suffix('}').context("an object")?;
+    let payload = format!("{open},\"padding\":\"{}\"}}", "x".repeat(UNKNOWN_BYTES));
+    let hash = Hash::digest(payload.as_bytes());
+    Ok(transaction::seal(&payload, &hash, &key.sign(hash.to_string().as_bytes())))
+}
+
+/// Has accounts with money write chunks of blobs, each the next when the last is in a block.
+fn write_for_money(rpc: SocketAddr, keys: Vec<Keypair>) -> anyhow::Result<Written> {
+    let end = Instant::now() + TIME;
+    let writers: Vec<_> = keys
+        .into_iter()
+        .enumerate()
+        .map(|(number, key)| {
+            std::thread::spawn(move || write_blobs(rpc, Actor::new(key), number, end))
+        })
+        .collect();
+    let mut all = Written::default();
+    for writer in writers {
+        let own = writer.join().map_err(|_panic| anyhow::anyhow!("a writer panicked"))??;
+        all.bytes += own.bytes;
+        all.burned += own.burned;
+    }
+    Ok(all)
+}
+
+fn write_blobs(
+    rpc: SocketAddr,
+    mut actor: Actor,
+    number: usize,
+    end: Instant,
+) -> anyhow::Result<Written> {
+    let mut desk = Desk::open(rpc)?;
+    let before = desk.wealth(&actor)?;
+    let mut written = Written::default();
+    for at in 0..CHUNKS_MAX {
+        if Instant::now() > end {
+            break;
+        }
+        let (id, index) = (format!("filler-{number}-{}", at / (CHUNKS - 1)), at % (CHUNKS - 1));
+        let mut texts = Vec::new();
+        if index == 0 {
+            texts.push(tipping(&mut actor, &announce(&id, CHUNKS)?, 0));
+        }
+        texts.push(tipping(&mut actor, &chunk(&id, index, CHUNKS), 0));
+        desk.include(&texts)?;
+        written.bytes += texts.iter().map(|it| payload_bytes(it)).sum::<u64>();
+    }
+    written.burned = before - desk.wealth(&actor)?;
+    Ok(written)
+}
+
+/// What the chain keeps of a text, nearly: hash and signature stand in it as hex.
+fn payload_bytes(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX).saturating_sub(217 - 64)
+}
+
+/// How many steps a run has, and of how many bytes: so many a step may have without an inclusion fee.
+const STEPS: u64 = 200;
+const STEP_BYTES: u64 = 2_048;
+
+/// Writes a run whose miner is its submitter, with steps as large as they may be for nothing but the
+/// network fee.
+fn write_as_steps(desk: &mut Desk, mut actor: Actor) -> anyhow::Result<Written> {
+    let before = desk.wealth(&actor)?;
+    let (max_fee, protection) = (STEPS * 100, types::tx::Protection::default());
+    let asked = Asked { prompt: "nothing", max_fee, max_steps: STEPS, protection };
+    let run = desk.request(&mut actor, &asked)?;
+    let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
+    desk.include(&[claim])?;
+    let steps: Vec<String> = (0..STEPS).map(|index| padded_step(&mut actor, run, index)).collect();
+    let bytes = steps.iter().map(|it| payload_bytes(it)).sum();
+    for together in steps.chunks(50) {
+        desk.include(together)?;
+    }
+    let end = tests::actor::finish(run, 0, [0, 0, max_fee]);
+    let end = actor.sign(&Body::AgentFinish(end));
+    desk.include(&[end])?;
+    Ok(Written { bytes, burned: before - desk.wealth(&actor)? })
+}
+
+/// A step with as many bytes of calls as it may have for nothing.
+fn padded_step(actor: &mut Actor, run: Hash, index: u64) -> String {
+    let call = |bytes: usize| types::tx::ToolCall {
+        name: "x".repeat(bytes),
+        args_hash: run,
+        result_hash: run,
+        duration_ms: 0,
+        ok: true,
+    };
+    let with = |actor: &Actor, calls: &[usize]| {
+        let Body::AgentStep(step) = tests::actor::step(run, index, 0) else { return String::new() };
+        let tool_calls = Some(calls.iter().copied().map(call).collect());
+        let body = Body::AgentStep(types::tx::AgentStep { tool_calls, ..step });
+        build_tx(&actor.key, &body, &tests::workload::envelope(actor.nonce))
+    };
+    let mut calls = vec![1];
+    while payload_bytes(&with(actor, &[&calls[..], &[256]].concat())) <= STEP_BYTES {
+        calls.push(256);
+    }
+    let text = with(actor, &calls);
+    actor.nonce += 1;
+    text
+}

@@ -1,0 +1,149 @@
+//! Thousands of runs and of blobs that nobody finishes are due in the same moment, and so is a run of an
+//! honest requester. Blocks go on at their pace, because each sweeps only so many of both.
+//!
+//! Before fork v7 runs and blobs shared that number, and whoever left blobs unfinished kept the escrows
+//! of others. What is said is how long the honest escrow was late, beside what the attacker paid.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town};
+use tests::harness::user::User;
+use tests::net::Member;
+use tests::workload::keys;
+use types::tx::Protection;
+use types::{Body, Hash, Keypair};
+
+use super::blobs::{USER, announce};
+use super::desk::{Asked, Desk, ombra};
+
+/// How long runs and blobs may wait, in milliseconds of the chain.
+const TTL_MS: u64 = 26_000;
+/// How many of each a block sweeps.
+const SWEPT: u64 = 50;
+/// Blobs, and then runs, of the attackers; each has half of both.
+const BLOBS: u64 = 3_000;
+const RUNS: u64 = 1_000;
+const ATTACKERS: u64 = 2;
+/// What each run is worth: the least escrow.
+const ESCROW: u64 = 100;
+/// So many transactions go together, no more than a block takes without a higher price.
+const TOGETHER: usize = 250;
+/// How long the attackers have.
+const ATTACK_TIME_MAX: Duration = Duration::from_secs(12);
+/// The honest requester's escrow.
+const MAX_FEE: u64 = 90_000;
+/// How late the honest escrow may be: in blocks, those that the runs before it take and some more.
+const LATE_BLOCKS_MAX: u64 = RUNS / SWEPT + 4;
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let params = [
+        format!("blobTtlMs={TTL_MS}"),
+        format!("pendingTtlMs={TTL_MS}"),
+        format!("maxExpiriesPerBlock={SWEPT}"),
+    ];
+    let params: Vec<&str> = FAST.iter().copied().chain(params.iter().map(String::as_str)).collect();
+    flood(Town::from_v7(1, 0, &params)?)
+}
+
+fn flood(mut town: Town) -> anyhow::Result<()> {
+    town.start_all()?;
+    let rpc = town.node(0)?.rpc;
+    let mut all = keys(usize::try_from(ATTACKERS)? + 2)?;
+    let user = User::start(rpc, USER, all.pop().context("a key")?);
+    let mut requester = Actor::new(all.pop().context("a key")?);
+    let begun = Instant::now();
+    let paid = leave_all(rpc, all)?;
+    let took = begun.elapsed();
+    ensure!(took < ATTACK_TIME_MAX, "the attackers took {took:.0?}");
+
+    // The honest run is due after all of them.
+    let mut desk = Desk::open(rpc)?;
+    let (max_fee, protection) = (MAX_FEE, Protection::default());
+    let asked = Asked { prompt: "is anybody there?", max_fee, max_steps: 10, protection };
+    let run = desk.request(&mut requester, &asked)?;
+    let record = desk.call("ombra_getAgentRun", &json!([run]))?;
+    let deadline = record["deadlineAt"].as_u64().context("a deadline")?;
+    let late = late(town.node(0)?, &mut desk, &run, deadline)?;
+    say(&format!(
+        "   {RUNS} runs and {BLOBS} blobs due together cost {} OMBRA; the honest escrow of a run that was due after them came back {} blocks and {} ms late",
+        ombra(paid),
+        late.blocks,
+        late.ms
+    ));
+    let seen = user.stop()?;
+    seen.tell("while deadlines pass together");
+    town.goes_on(&[0], 3)?;
+    ensure!(
+        late.blocks <= LATE_BLOCKS_MAX,
+        "the honest escrow was late by {} blocks, which is more than {LATE_BLOCKS_MAX}",
+        late.blocks
+    );
+    seen.is_served()
+}
+
+/// Has the attackers leave all blobs and then all runs alone. Answers what it cost them in micro, beside
+/// the escrows, which come back.
+fn leave_all(rpc: SocketAddr, keys: Vec<Keypair>) -> anyhow::Result<i128> {
+    let attackers: Vec<_> = keys
+        .into_iter()
+        .enumerate()
+        .map(|(number, key)| std::thread::spawn(move || leave(rpc, Actor::new(key), number)))
+        .collect();
+    let mut paid = 0;
+    for attacker in attackers {
+        paid += attacker.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
+    }
+    Ok(paid)
+}
+
+fn leave(rpc: SocketAddr, mut actor: Actor, number: usize) -> anyhow::Result<i128> {
+    let mut desk = Desk::open(rpc)?;
+    let before = desk.wealth(&actor)?;
+    let mut texts = Vec::new();
+    for blob in 0..BLOBS / ATTACKERS {
+        texts.push(actor.sign(&announce(&format!("left-{number}-{blob}"), 1)?));
+    }
+    for run in 0..RUNS / ATTACKERS {
+        let request = actor.request(&format!("left {run}"), ESCROW, 1);
+        texts.push(actor.sign(&Body::AgentRequest(request)));
+    }
+    for together in texts.chunks(TOGETHER) {
+        desk.include(together)?;
+    }
+    Ok(before - desk.wealth(&actor)? - i128::from(ESCROW * RUNS / ATTACKERS))
+}
+
+/// How late a run's escrow came back.
+struct Late {
+    ms: u64,
+    blocks: u64,
+}
+
+/// Waits until a run has lapsed; answers how long after its deadline.
+fn late(node: &Member, desk: &mut Desk, run: &Hash, deadline: u64) -> anyhow::Result<Late> {
+    let mut record = Value::Null;
+    tests::node::wait_for("the honest run to lapse", || {
+        record = desk.call("ombra_getAgentRun", &json!([run]))?;
+        Ok((record["status"] == "timeout").then_some(()))
+    })?;
+    let finished = record["finishedAt"].as_u64().context("an end")?;
+    // The blocks after the first that could have swept it.
+    let (mut blocks, mut height) = (0, node.height()?);
+    loop {
+        let block = node.call("ombra_getBlock", &json!([height, false]))?;
+        let time = block["timestamp"].as_u64().context("a timestamp")?;
+        if time <= deadline {
+            break;
+        }
+        if time <= finished {
+            blocks += 1;
+        }
+        height = height.checked_sub(1).context("a block before the deadline")?;
+    }
+    Ok(Late { ms: finished - deadline, blocks: u64::saturating_sub(blocks, 1) })
+}

@@ -1,0 +1,167 @@
+//! Whoever wants a requester to wait claims its runs and does nothing. Without a claim bond that costs
+//! nothing; with the one that clients ask for, each claim that lapses costs its author the bond.
+//!
+//! The requester gets its runs back when `claimTtlMs` have passed, the idler never again, and another
+//! miner does the work. A run that names its miners cannot be claimed by anybody else at all.
+
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use tests::actor::{Actor, finish, step};
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town};
+use tests::harness::user::User;
+use tests::node::wait_for;
+use tests::workload::keys;
+use types::tx::{MinerBond, Protection};
+use types::{Amount, Body, Hash};
+
+use super::blobs::USER;
+use super::desk::{Asked, Desk};
+
+/// How long a claim may stand without a step, in milliseconds: a real chain has 120,000.
+const CLAIM_TTL_MS: u64 = 26_000;
+/// Runs of each sort.
+const RUNS: u64 = 4;
+const MAX_FEE: u64 = 90_000;
+const TOKENS: u64 = 2_000;
+const CLAIM_BOND: u64 = 100_000;
+/// What the requester may lose of each run that was kept from it, in micro: its place in a block.
+const PLACE_MAX: i128 = 1_000;
+
+struct Stage {
+    desk: Desk,
+    requester: Actor,
+    idler: Actor,
+    miner: Actor,
+}
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let ttl = format!("claimTtlMs={CLAIM_TTL_MS}");
+    let params: Vec<&str> = FAST.iter().copied().chain([ttl.as_str()]).collect();
+    let mut town = Town::from_v7(1, 0, &params)?;
+    town.start_all()?;
+    let rpc = town.node(0)?.rpc;
+    let mut keys = keys(4)?;
+    let mut key = || keys.pop().context("a key");
+    let user = User::start(rpc, USER, key()?);
+    let (requester, idler, miner) = (key()?, key()?, key()?);
+    let [requester, idler, miner] = [requester, idler, miner].map(Actor::new);
+    let mut stage = Stage { desk: Desk::open(rpc)?, requester, idler, miner };
+    stage.bond()?;
+    stage.name_miners()?;
+
+    let free = stage.claim_and_idle("unprotected", &Protection::default())?;
+    let bonded = stage.claim_and_idle("bonded", &bonded())?;
+    let claimed = Instant::now();
+    ensure!(free.idler == 0, "claims without a bond cost {}", free.idler);
+    ensure!(free.requester <= PLACE_MAX * i128::from(RUNS), "places cost {}", free.requester);
+    let before = stage.idler_wealth()?;
+    for run in free.runs.iter().chain(&bonded.runs) {
+        stage.is_open_again(run)?;
+    }
+    let waited = claimed.elapsed();
+    let (count, lost) = (i128::from(RUNS), before - stage.idler_wealth()?);
+    say(&format!(
+        "   {RUNS} runs without and {RUNS} with a claim bond were claimed and left: the idler lost {} for each with a bond and nothing for the others; the requester {} and {} for its places, and {waited:.0?}",
+        lost / count,
+        bonded.requester / count,
+        free.requester / count,
+    ));
+    ensure!(lost >= count * i128::from(CLAIM_BOND), "claiming and idling costs only {lost}");
+    ensure!(lost >= bonded.requester, "idling costs the requester more");
+    stage.others_do_the_work(&bonded.runs)?;
+
+    let seen = user.stop()?;
+    seen.tell("while claims idle");
+    town.goes_on(&[0], 3)?;
+    seen.is_served()
+}
+
+/// What claims have cost so far, and for which runs.
+struct Idle {
+    runs: Vec<Hash>,
+    requester: i128,
+    idler: i128,
+}
+
+fn bonded() -> Protection {
+    let claim_bond = Some(Amount::new(CLAIM_BOND));
+    Protection { claim_bond, refuse_ms: Some(600_000), ..Protection::default() }
+}
+
+impl Stage {
+    /// The idler and the honest miner put up what claims of all runs lock.
+    fn bond(&mut self) -> anyhow::Result<()> {
+        let body = Body::MinerBond(MinerBond { amount: Amount::new(RUNS * CLAIM_BOND) });
+        for actor in [&mut self.idler, &mut self.miner] {
+            let text = actor.sign(&body);
+            self.desk.include(&[text])?;
+        }
+        Ok(())
+    }
+
+    /// A run that names its miners is not claimed by anybody else.
+    fn name_miners(&mut self) -> anyhow::Result<()> {
+        let miners = Some(vec![self.miner.address().into()]);
+        let run = self.request("for one miner alone", &Protection { miners, ..bonded() })?;
+        let claim = self.idler.draft(&Body::AgentClaim(self.idler.claim(run)));
+        self.desk.refused(&claim, "MINER_NOT_ALLOWED")
+    }
+
+    fn request(&mut self, prompt: &str, protection: &Protection) -> anyhow::Result<Hash> {
+        let protection = protection.clone();
+        let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
+        self.desk.request(&mut self.requester, &asked)
+    }
+
+    fn idler_wealth(&mut self) -> anyhow::Result<i128> {
+        let idler = self.idler.clone();
+        self.desk.wealth(&idler)
+    }
+
+    fn claim_and_idle(&mut self, sort: &str, protection: &Protection) -> anyhow::Result<Idle> {
+        let (requester, idler) = (self.requester.clone(), self.idler.clone());
+        let before = (self.desk.wealth(&requester)?, self.desk.wealth(&idler)?);
+        let mut runs = Vec::new();
+        for number in 0..RUNS {
+            let run = self.request(&format!("{sort} question {number}"), protection)?;
+            let claim = self.idler.sign(&Body::AgentClaim(self.idler.claim(run)));
+            self.desk.include(&[claim])?;
+            runs.push(run);
+        }
+        let after = (self.desk.wealth(&requester)?, self.desk.wealth(&idler)?);
+        // The escrows come back.
+        let escrows = i128::from(RUNS * MAX_FEE);
+        Ok(Idle { runs, requester: before.0 - after.0 - escrows, idler: before.1 - after.1 })
+    }
+
+    /// Waits until a run is open for others, which its idler cannot claim a second time.
+    fn is_open_again(&mut self, run: &Hash) -> anyhow::Result<()> {
+        wait_for("a claimed run to be open again", || {
+            let record = self.desk.call("ombra_getAgentRun", &json!([run]))?;
+            let is_open = record["status"] == "pending" && record["reopens"] == 1;
+            Ok(is_open.then_some(()))
+        })?;
+        let again = self.idler.draft(&Body::AgentClaim(self.idler.claim(*run)));
+        self.desk.refused(&again, "MINER_EXCLUDED")
+    }
+
+    /// Another miner answers what the idler kept.
+    fn others_do_the_work(&mut self, runs: &[Hash]) -> anyhow::Result<()> {
+        for run in runs {
+            let rest = MAX_FEE - TOKENS - 100;
+            let texts = [
+                Body::AgentClaim(self.miner.claim(*run)),
+                step(*run, 0, TOKENS),
+                Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100])),
+            ]
+            .map(|body| self.miner.sign(&body));
+            self.desk.include(&texts)?;
+            let record = self.desk.call("ombra_getAgentRun", &json!([run]))?;
+            ensure!(record["status"] == "completed", "the run was not done: {record}");
+        }
+        Ok(())
+    }
+}

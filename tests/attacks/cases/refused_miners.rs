@@ -1,0 +1,109 @@
+//! A requester has work done and refuses to pay for it, again and again, to harm miners. It gets nothing
+//! back: what the miner loses of its bond costs the requester as much, and everybody can see how often
+//! it refuses.
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use tests::actor::{Actor, finish, step};
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town};
+use tests::harness::user::User;
+use tests::workload::keys;
+use types::tx::{AgentRefuse, MinerBond, Protection};
+use types::{Amount, Body, Hash};
+
+use super::blobs::USER;
+use super::desk::{Asked, Desk};
+
+/// How often each reward is refused.
+const RUNS: u64 = 5;
+/// The rewards: the least that does harm, and what a long answer earns.
+const REWARDS: [u64; 2] = [1, 50_000];
+const MAX_FEE: u64 = 90_000;
+const CLAIM_BOND: u64 = 100_000;
+/// What each refusal burns of its author's balance.
+const REFUSE_STAKE: u64 = 10_000;
+
+struct Stage {
+    desk: Desk,
+    requester: Actor,
+    miner: Actor,
+}
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let stake = format!("refuseStake={REFUSE_STAKE}");
+    let params: Vec<&str> = FAST.iter().copied().chain([stake.as_str()]).collect();
+    let mut town = Town::from_v7(1, 0, &params)?;
+    town.start_all()?;
+    let rpc = town.node(0)?.rpc;
+    let mut keys = keys(3)?;
+    let mut key = || keys.pop().context("a key");
+    let user = User::start(rpc, USER, key()?);
+    let (requester, miner) = (Actor::new(key()?), Actor::new(key()?));
+    let mut stage = Stage { desk: Desk::open(rpc)?, requester, miner };
+    let amount = Amount::new(RUNS * CLAIM_BOND * 2);
+    let bond = stage.miner.sign(&Body::MinerBond(MinerBond { amount }));
+    stage.desk.include(&[bond])?;
+
+    for reward in REWARDS {
+        stage.refuse_all(reward)?;
+    }
+    let figures = stage.desk.call("ombra_getBond", &json!([stage.requester.address()]))?;
+    let refused = RUNS * u64::try_from(REWARDS.len())?;
+    ensure!(
+        figures["rewardsRefused"] == refused && figures["rewardsHeld"] == refused,
+        "nobody sees how often it refuses: {figures}"
+    );
+
+    let seen = user.stop()?;
+    seen.tell("while miners are refused");
+    town.goes_on(&[0], 3)?;
+    seen.is_served()
+}
+
+impl Stage {
+    /// Has work done for this reward and refuses it; says who lost what.
+    fn refuse_all(&mut self, reward: u64) -> anyhow::Result<()> {
+        let (requester, miner) = (self.requester.clone(), self.miner.clone());
+        let before = (self.desk.wealth(&requester)?, self.desk.wealth(&miner)?);
+        for number in 0..RUNS {
+            let run = self.work(number, reward)?;
+            let refuse = Body::AgentRefuse(AgentRefuse { agent_run_id: run });
+            let refuse = self.requester.sign(&refuse);
+            self.desk.include(&[refuse])?;
+        }
+        let lost = before.0 - self.desk.wealth(&requester)?;
+        let harm = before.1 - self.desk.wealth(&miner)?;
+        let count = i128::from(RUNS);
+        say(&format!(
+            "   a reward of {reward} refused: the requester lost {}, the miner {} of its bond and the reward",
+            lost / count,
+            harm / count
+        ));
+        ensure!(harm > 0, "the miner has lost nothing: this is no attack");
+        ensure!(lost >= harm, "refusing costs the miner's bond more than the requester");
+        let least = count * i128::from(reward + REFUSE_STAKE);
+        ensure!(lost >= least, "refusing {least} costs only {lost}");
+        Ok(())
+    }
+
+    /// One run from the request to its end.
+    fn work(&mut self, number: u64, reward: u64) -> anyhow::Result<Hash> {
+        let protection = Protection {
+            claim_bond: Some(Amount::new(CLAIM_BOND)),
+            refuse_ms: Some(600_000),
+            ..Protection::default()
+        };
+        let prompt = &format!("question {number} for {reward}");
+        let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
+        let run = self.desk.request(&mut self.requester, &asked)?;
+        let texts = [
+            Body::AgentClaim(self.miner.claim(run)),
+            step(run, 0, reward),
+            Body::AgentFinish(finish(run, reward, [reward, MAX_FEE - reward - 100, 100])),
+        ]
+        .map(|body| self.miner.sign(&body));
+        self.desk.include(&texts)?;
+        Ok(run)
+    }
+}
