@@ -135,6 +135,7 @@ export function face(bare) {
 const STATUSES = {
   pending: "waits", claimed: "busy", running: "busy", completed: "good", included: "good",
   failed: "bad", timeout: "bad", insufficient_funds: "bad", cancelled: "off", dropped: "bad", queued: "waits",
+  held: "waits", refused: "bad",
 };
 
 export const status = (word) =>

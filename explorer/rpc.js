@@ -51,6 +51,17 @@ async function post(body, signal) {
   }
 }
 
+/** What `/readyz` says; it does so with another status, too, while the node cannot serve. */
+export async function readiness(signal) {
+  const options = { timeoutMs: TIMEOUT_MS };
+  const { status, read: text } = await reach(new URL("readyz", ENDPOINT), options, (response) => response.text(), signal);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw failed(status);
+  }
+}
+
 const request = (method, params) => ({ jsonrpc: "2.0", id: nextId++, method, params });
 
 function result(answer) {

@@ -1,7 +1,9 @@
 // Asks for an agent run and follows it until it is settled. Ctrl-C stops following, not the run.
+// The miner may use its calculator and its tools for dates, unless OMBRA_NO_TOOLS is set.
 // Usage: OMBRA_KEY_FILE=key.txt node agent-run.js PROMPT [MAX_FEE_MICRO [MAX_STEPS]]
 
 import { client, printable, readKey, run } from "./environment.js";
+import { DEFAULT_TOOLS } from "./ombra.js";
 
 const ENDED = ["completed", "failed", "timeout", "insufficient_funds", "cancelled"];
 const POLL_MS = 500;
@@ -9,7 +11,8 @@ const POLL_MS = 500;
 await run("node agent-run.js PROMPT [MAX_FEE_MICRO [MAX_STEPS]]", async (words) => {
   const [prompt, maxFee = "100000", maxSteps = "8"] = words;
   if (words.length < 1 || words.length > 3) return false;
-  const fields = { prompt, maxFee, maxSteps: Number(maxSteps) };
+  const toolsWhitelist = process.env.OMBRA_NO_TOOLS ? [] : DEFAULT_TOOLS;
+  const fields = { prompt, maxFee, maxSteps: Number(maxSteps), toolsWhitelist };
   const { hash, agentRunId } = await client.submit(await readKey(), "AGENT_REQUEST", fields);
   const { blockIndex } = await client.waitFor(hash);
   console.log(`run ${agentRunId} is in block ${blockIndex}`);

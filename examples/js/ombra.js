@@ -39,6 +39,7 @@ export {
   computeContentHash,
   computeConversationId,
   computeSettlement,
+  DEFAULT_TOOLS,
   forkVote,
   minerBond,
   minerRegister,

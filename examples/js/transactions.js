@@ -114,6 +114,13 @@ export function protection(maxFee) {
   return { claimBond: `${bounded < 100000n ? 100000n : bounded}`, refuseMs: 600000 };
 }
 
+/**
+ * Tools for the `toolsWhitelist` of a question in free text: a calculator and two tools for dates,
+ * whose results depend on their arguments alone. A miner that does not have them answers without.
+ * @type {readonly string[]}
+ */
+export const DEFAULT_TOOLS = Object.freeze(["date_diff", "date_parse", "math_eval"]);
+
 // ---- any kind -----------------------------------------------------------------------------------
 
 /**

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from agent_methods.protection import protection
+from agent_methods.protection import DEFAULT_TOOLS, protection
 from ombrachain import OmbraClient, Wallet
 from ombrachain.crypto import sha256_hex
 from ombrachain.tx import _sign_and_finalize
@@ -27,7 +27,7 @@ def request(prompt, max_fee):
     begin = prompt.encode("utf-16-le")[:512].decode("utf-16-le", "replace")
     run = sha256_hex(f"{address}{nonce}{begin}".encode())
     topic = sha256_hex(f"{address}|{now}|".encode())
-    what = {"agentRunId": run, "conversationId": topic, "prompt": prompt, "toolsWhitelist": []}
+    what = {"agentRunId": run, "conversationId": topic, "prompt": prompt, "toolsWhitelist": DEFAULT_TOOLS}
     most = {"maxFee": str(int(max_fee)), "maxSteps": 20, "nonce": nonce, "timestamp": now}
     tx = {"type": "AGENT_REQUEST", "from": address, **what, **most, **protection(url, max_fee)}
     client.chain.submit_tx(_sign_and_finalize(tx, wallet.private_key))

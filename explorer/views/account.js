@@ -15,6 +15,10 @@ export function account(page, [id]) {
     draw: (found) => [card(null, standing(found)), found.miner ? card("Miner", miner(found.miner)) : null],
     follow: true,
   });
+  const stakes = page.part({
+    load: (signal) => call("ombra_getBond", [bare], signal),
+    draw: stake, follow: true, pause: 2000,
+  });
   const waiting = page.part({
     load: (signal) => call("txpool_contentFrom", [bare], signal),
     draw: pending, follow: true,
@@ -35,7 +39,7 @@ export function account(page, [id]) {
     if (!isLonger) history.refresh();
   });
   const title = h("span", { class: "who" }, face(bare), " Account");
-  page.show(title, h("p", { class: "id" }, h("code", {}, bare), copier(bare, "address")), head.box, waiting.box, runs.box, card("Transactions", history.box));
+  page.show(title, h("p", { class: "id" }, h("code", {}, bare), copier(bare, "address")), head.box, stakes.box, waiting.box, runs.box, card("Transactions", history.box));
 }
 
 const standing = (found) => facts([
@@ -44,6 +48,20 @@ const standing = (found) => facts([
   ["Nonce", count(found.nonce)],
   ["Next nonce", found.pendingNonce === found.nonce ? null : count(found.pendingNonce)],
 ]);
+
+/** What it has at stake as a miner, and what it did with rewards as one who asks; most have neither. */
+function stake({ bonded, locked, free, unbonding, rewardsHeld, rewardsRefused }) {
+  const isMiner = bonded !== "0" || unbonding.length > 0;
+  if (!isMiner && rewardsHeld === 0) return [];
+  const payments = unbonding.map((one) => h("li", {}, amount(one.amount), " ", time(one.due)));
+  return card("At stake", facts([
+    ["Bond", isMiner ? amount(bonded) : null],
+    ["Locked for runs", isMiner ? amount(locked) : null],
+    ["Free", isMiner ? amount(free) : null],
+    ["Taken out, paid then", payments.length === 0 ? null : h("ul", { class: "words" }, payments)],
+    ["Rewards of its runs that were held", rewardsHeld === 0 ? null : `${count(rewardsHeld)}, of which it refused ${count(rewardsRefused)}`],
+  ]));
+}
 
 export const miner = (found) => facts([
   ["Name", line(found.name, 256)],

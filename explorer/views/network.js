@@ -1,10 +1,10 @@
 // Who decides the blocks, and whom this node is connected with.
 
 import { h } from "../dom.js";
-import { count } from "../format.js";
+import { count, duration } from "../format.js";
 import { node } from "../live.js";
 import { address, card, facts, height, line, plainHash, status, table, time } from "../parts.js";
-import { call, callAll, CallError } from "../rpc.js";
+import { call, callAll, CallError, readiness } from "../rpc.js";
 
 export function network(page) {
   const own = page.part({
@@ -17,8 +17,55 @@ export function network(page) {
     draw: validators,
     pause: 2000, follow: true,
   });
-  page.show("Network", card("Validators", set.box), own.box);
+  const rules = page.part({
+    load: (signal) => callAll([["ombra_params", []], ["ombra_forks", []]], signal),
+    draw: changeable,
+    pause: 4000, follow: true,
+  });
+  const relied = page.part({
+    load: readiness,
+    draw: ({ trust }) => (trust === undefined ? [] : card("What this node relies on", trusted(trust))),
+    pause: 4000, follow: true,
+  });
+  page.show("Network", card("Validators", set.box), rules.box, relied.box, own.box);
 }
+
+const ANCHORS = {
+  chain: "its own newest block", trusted: "the block that its settings name", genesis: "the keys of genesis",
+};
+
+/** By what the node would know a chain that somebody shows it. */
+const trusted = ({ anchor, height: at, ageMs, periodMs }) => facts([
+  ["Anchor", ANCHORS[anchor] ?? line(anchor)],
+  ["Height", height(at)],
+  ["How old that is", ageMs === null ? null : duration(ageMs)],
+  ["Old enough to ask others after", duration(periodMs)],
+]);
+
+/** The rules that validators can change, how they vote on them, and the forks that are to come. */
+function changeable([params, forks]) {
+  for (const found of [params, forks]) if (found instanceof CallError) throw found;
+  const rows = params.params.map(({ name, value, min, max, next, votes }) => [
+    h("code", {}, line(name)), count(value), `${count(min)} to ${count(max)}`,
+    next === undefined ? "–" : h("span", {}, `${count(next.value)} from `, height(next.height)),
+    votes.length === 0 ? "none" : h("ul", { class: "words" }, votes.map((vote) => h("li", {}, ballot(count(vote.value), vote, params.totalPower)))),
+  ]);
+  const coming = forks.forks.map(({ fork, known, fixed, votes }) => [
+    line(fork), known ? "knows it" : "stops before it",
+    fixed === undefined ? "–" : height(fixed.height),
+    votes.length === 0 ? "none" : h("ul", { class: "words" }, votes.map((vote) => h("li", {}, ballot(null, vote, forks.totalPower)))),
+  ]);
+  return [
+    params.active ? card("Rules that validators can change", table("Rules that validators can change", ["Name", "Now", "May be", "Decided", "Votes"], rows)) : null,
+    coming.length === 0 ? null : card("Forks to come", table("Forks to come", ["Fork", "This node", "Begins with block", "Votes"], coming)),
+  ];
+}
+
+/** What some validators vote for, from a block on, and with how much of all power. */
+const ballot = (what, { height: from, power, voters }, whole) => [
+  what === null ? "from " : `${what} from `, height(from), `, ${share(Number(power), Number(whole))} of the power: `,
+  voters.map((voter, index) => [index === 0 ? null : ", ", address(voter.address)]),
+];
 
 const share = (power, whole) => (whole > 0 ? `${((power / whole) * 100).toFixed(1)} %` : "–");
 

@@ -7,7 +7,7 @@ import { callAll, call, CallError } from "../rpc.js";
 
 const SHOWN = 12;
 const CHARTED = 60;
-const RUNS = 8;
+const RUNS = 12;
 const COLUMNS = ["Block", "When", "Transactions", "Proposer"];
 
 /** The latest blocks, newest first. A block is known once, whoever tells of it. */
@@ -57,11 +57,17 @@ function figures(latest) {
   ];
 }
 
-function money([supply, pool, info]) {
+function money([supply, pool, info, price]) {
   for (const found of [supply, info]) if (found instanceof CallError) throw found;
+  const isPriced = !(price instanceof CallError) && price.active;
   return facts([
+    ["Base fee", isPriced ? `${count(price.baseFee)} micro per KiB` : null],
+    ["A transfer burns about", isPriced ? amount(price.inclusionFee) : null],
+    ["Half of the tips are at most", isPriced && price.tips.sample > 0 ? amount(price.tips.p50) : null],
     ["Circulating", amount(supply.circulating)],
-    ["In escrow of runs", amount(supply.escrowed)],
+    ["In escrow of runs, held rewards included", amount(supply.escrowed)],
+    ["Bonds of miners", supply.bonded === undefined ? null : amount(supply.bonded)],
+    ["Taken out of bonds, not paid yet", supply.unbonding === undefined ? null : amount(supply.unbonding)],
     ["Burned", amount(supply.burned)],
     ["Created after genesis", amount(supply.minted)],
     ["Waiting in the pool", pool instanceof CallError ? null : link(["pool"], count(pool.pending + pool.queued))],
@@ -70,8 +76,16 @@ function money([supply, pool, info]) {
   ]);
 }
 
-const runs = ({ items }) => table("Latest agent runs", ["Run", "Status", "Asked for", "Budget", "When"],
-  items.map((run) => [runLink(run.agentRunId), status(run.status), line(run.prompt, 70), amount(run.maxFee), time(run.submittedAt)]),
+/** What a run paid its miner, or is going to. */
+function reward({ minerReward, heldUntil, refused }) {
+  if (minerReward === undefined) return "–";
+  const what = refused === true ? "refused" : heldUntil === undefined ? null : "held";
+  return what === null ? amount(minerReward) : h("span", {}, amount(minerReward), " ", status(what));
+}
+
+const runs = ({ items }) => table("Latest agent runs", ["Run", "Status", "Asked for", "Miner", "Budget", "Reward", "When"],
+  items.map((run) => [runLink(run.agentRunId), status(run.status), line(run.prompt, 70),
+    run.minerAddress ? address(run.minerAddress) : "–", amount(run.maxFee), reward(run), time(run.submittedAt)]),
   { none: "Nobody has asked for a run yet." });
 
 export function overview(page) {
@@ -97,14 +111,14 @@ export function overview(page) {
     else if (block.txCount === undefined) first.refresh();
   });
   const supply = page.part({
-    load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []], ["ombra_chainInfo", []]], signal),
+    load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []], ["ombra_chainInfo", []], ["ombra_feeEstimate", []]], signal),
     draw: money, pause: 2000, follow: true,
   });
   const recent = page.part({ load: (signal) => call("ombra_listAgentRuns", [{}, { limit: RUNS }], signal), draw: runs, pause: 2000, follow: true });
-  page.show("Overview", top, h("div", { class: "columns" },
-    card("Latest blocks", first.box, h("p", {}, link(["blocks"], "All blocks"))),
-    card("The chain", supply.box)),
-  card("Latest agent runs", recent.box, h("p", {}, link(["runs"], "All runs"))));
+  page.show("Overview", card("Latest agent runs", recent.box, h("p", {}, link(["runs"], "All runs"))), top,
+    h("div", { class: "columns" },
+      card("Latest blocks", first.box, h("p", {}, link(["blocks"], "All blocks"))),
+      card("The chain", supply.box)));
 }
 
 /** Rows that are there already stay: only new ones are made, and the last ones go. */

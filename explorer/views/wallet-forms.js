@@ -89,7 +89,7 @@ function request(context) {
   const prompt = field("prompt", "Prompt", { tag: "textarea", rows: 3, required: true });
   const budget = field("budget", "Budget in OMBRA", { value: "0.1", inputmode: "decimal", hint: "held until the run ends; what is not used comes back" });
   const steps = field("steps", "Most steps", { type: "number", value: "8", min: 1, max: 200 });
-  const tools = field("tools", "Tools allowed", { hint: "names with commas between them; may be empty" });
+  const tools = field("tools", "Tools allowed", { value: context.library.DEFAULT_TOOLS.join(", "), hint: "names with commas between them; may be empty" });
   const conversation = field("run-conversation", "Conversation", { maxlength: 64, hint: "leave it empty to begin a new one" });
   const unprotected = field("unprotected", "Without protection", { type: "checkbox", hint: "from fork v7 on, runs are protected: the miner has something at stake, and its reward is held for ten minutes, in which you may refuse it" });
   return form("Ask …", [prompt, budget, steps, tools, conversation, unprotected], async () => {

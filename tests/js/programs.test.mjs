@@ -53,12 +53,14 @@ test("a key is read from a file", async (t) => {
 test("agent-run.js follows a run to its settlement", async () => {
   const miner = await account(9);
   const asked = program("agent-run.js", ["How much is 6 * 7?", "50000", "4"]);
-  let agentRunId;
+  let agentRunId, toolsWhitelist;
   await waitUntil("the request", async () => {
     const { items } = await node.rpc("ombra_listAgentRuns", [{ status: "pending" }]);
-    agentRunId = items.find(({ prompt }) => prompt === "How much is 6 * 7?")?.agentRunId;
+    const run = items.find(({ prompt }) => prompt === "How much is 6 * 7?");
+    ({ agentRunId, toolsWhitelist } = run ?? {});
     return agentRunId !== undefined;
   });
+  assert.deepEqual(toolsWhitelist, ["date_diff", "date_parse", "math_eval"]);
   const does = async (type, fields) => {
     const { hash } = await node.submit(miner, type, { agentRunId, ...fields });
     await node.waitFor(hash);

@@ -68,6 +68,8 @@ def run(examples, miner):
     with examples.start("agent_run.py", "How much is 6 * 7?", "10000") as asking:
         agent = asking.stdout.readline().split()[1]
         same("pending", asking.stdout.readline().strip())
+        tools = miner.client.chain.search(agent)["result"]["toolsWhitelist"]
+        same(["date_diff", "date_parse", "math_eval"], tools)
         miner.send("AGENT_CLAIM", **miner.claim(agent))
         same(f"claimed {miner.address}", asking.stdout.readline().strip())
         step = {"agentRunId": agent, "stepIndex": 0, "outputTokens": 3}

@@ -1,10 +1,18 @@
-"""What protects a run: members of its AGENT_REQUEST, from fork v7 on (docs/protocol.md section 5.2)."""
+"""What a run has unless something else is asked for: its protection and its tools.
+
+Both are members of its AGENT_REQUEST (docs/protocol.md section 5.2), the former from fork v7 on.
+"""
 
 import json
 import os
 import urllib.request
 
 CLAIM_BOND_MIN, CLAIM_BOND_MORE, REFUSE_MS = 100_000, 10_000, 600_000
+
+# For a question in free text: a calculator and two tools for dates. A miner that does not have them
+# answers without. None if the environment has OMBRA_NO_TOOLS.
+NO_TOOLS = os.environ.get("OMBRA_NO_TOOLS")
+DEFAULT_TOOLS = [] if NO_TOOLS else ["date_diff", "date_parse", "math_eval"]
 
 
 def protection(url, max_fee):

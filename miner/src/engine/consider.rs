@@ -22,7 +22,9 @@ impl Inner {
         if self.busy.lock().contains(&run.id) {
             return Ok(());
         }
-        let decision = match self.decide(&run).await? {
+        let policy = Arc::clone(&self.parts.policy.borrow());
+        let run = policy.narrowed(run);
+        let decision = match self.decide(&run, &policy).await? {
             Ok(decision) => decision,
             Err(error) => {
                 tracing::warn!(run = %run.id, %error, "no decision: the node cannot be asked");
@@ -40,10 +42,13 @@ impl Inner {
 
     /// The decision about a run now. The node and the back end are asked only if nothing that is known
     /// stands against it, and the prompt's blob is read last.
-    async fn decide(&self, run: &RunView) -> Result<Result<Decision, ChainError>, Halt> {
-        let policy = Arc::clone(&self.parts.policy.borrow());
-        let mut standing = self.known(run, &policy)?;
-        let first = decide(&policy, run, &standing);
+    async fn decide(
+        &self,
+        run: &RunView,
+        policy: &Policy,
+    ) -> Result<Result<Decision, ChainError>, Halt> {
+        let mut standing = self.known(run, policy)?;
+        let first = decide(policy, run, &standing);
         if !matches!(first, Decision::Claim { .. }) {
             return Ok(Ok(first));
         }
@@ -61,7 +66,7 @@ impl Inner {
         if let Err(error) = self.ask_stakes(run, &mut standing).await {
             return Ok(Err(error));
         }
-        let second = decide(&policy, run, &standing);
+        let second = decide(policy, run, &standing);
         if !matches!(second, Decision::Claim { .. }) {
             return Ok(Ok(second));
         }
@@ -89,7 +94,7 @@ impl Inner {
                 }
             }
         }
-        Ok(Ok(decide(&policy, run, &standing)))
+        Ok(Ok(decide(policy, run, &standing)))
     }
 
     /// What this miner and the requester have at stake, as far as the run's protection makes it matter.

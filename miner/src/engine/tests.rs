@@ -1009,6 +1009,18 @@ async fn tools_that_a_run_gets_by_the_address_of_their_server_must_be_allowed() 
 }
 
 #[tokio::test]
+async fn a_run_with_the_tools_of_every_question_is_worked_on_without_those_that_are_not_allowed() {
+    let bench = Bench::new();
+    bench.change_policy(|policy| policy.tools_allow = Some(["date_diff".into()].into()));
+    let run = bench.chain.add_run_with("x", 9_000, 5, |request| {
+        request.tools_whitelist = vec!["date_diff".into(), "math_eval".into()];
+    });
+    bench.finish(1).await;
+    assert_eq!(RunStatus::Completed, bench.chain.run_of(&run).status);
+    assert_eq!(vec!["date_diff".to_owned()], bench.entry(&run).run.tools);
+}
+
+#[tokio::test]
 async fn a_claim_that_lapsed_is_let_go() {
     let bench = Bench::new();
     let run = bench.chain.add_run("stall", 9_000, 5);

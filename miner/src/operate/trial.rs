@@ -67,6 +67,7 @@ impl Trial {
         runs.sort_by_key(|run| (std::cmp::Reverse(run.max_fee_micro), run.id));
         let mut tried = Vec::new();
         for run in runs {
+            let run = self.policy.narrowed(run);
             let standing = Standing {
                 now_ms,
                 miner: wallet.unwrap_or_default(),

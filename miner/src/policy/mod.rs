@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use types::Address;
 
+use crate::chain::RunView;
+use crate::tools::OFFERED_BY_DEFAULT;
+
 pub use decide::{Asked, Bonded, Decision, Refusals, Standing, decide, jitter_ms};
 pub use reason::{Reason, Unit};
 
@@ -168,6 +171,17 @@ impl Policy {
         let kept_micro = self.balance_micro_min.saturating_add(PLACES_MICRO);
         let spare_micro = balance_micro.saturating_sub(kept_micro);
         self.bond_micro_max.saturating_sub(bonded_micro).min(spare_micro)
+    }
+
+    /// The run as this miner would work on it: without those of the tools which clients offer with
+    /// every question that `tools_allow` does not have. Nobody insists on them, so they keep no miner
+    /// from a run.
+    #[must_use]
+    pub fn narrowed(&self, mut run: RunView) -> RunView {
+        let Some(allow) = &self.tools_allow else { return run };
+        let is_default = |name: &String| OFFERED_BY_DEFAULT.contains(&name.as_str());
+        run.tools.retain(|name| !is_default(name) || allow.contains(name));
+        run
     }
 
     /// Reads the table `[policy]` of a TOML text and checks it.

@@ -233,6 +233,20 @@ fn tools_of_a_server_that_the_request_names_must_be_allowed_too() {
 }
 
 #[test]
+fn tools_that_clients_offer_with_every_question_keep_no_miner_from_it() {
+    let tools = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let asked = RunView { tools: tools(&["date_diff", "fly", "math_eval", "now"]), ..run() };
+    let any = Policy::default();
+    assert_eq!(asked.tools, any.narrowed(asked.clone()).tools);
+    let listed = Policy { tools_allow: Some(["math_eval".into()].into()), ..any };
+    let narrowed = listed.narrowed(asked);
+    assert_eq!(tools(&["fly", "math_eval", "now"]), narrowed.tools);
+    let names = tools(&["fly", "now"]);
+    let decision = decide(&listed, &narrowed, &standing());
+    assert_eq!(Decision::Skip(Reason::ToolsNotAllowed { names }), decision);
+}
+
+#[test]
 fn every_reason_to_wait_has_its_code() {
     let cases: [(&str, Change); 8] = [
         ("PAUSED", |p, _, _| p.claiming = false),

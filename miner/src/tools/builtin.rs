@@ -32,6 +32,11 @@ pub const BUILT_IN: &[&str] = &[
     FETCH_URL,
 ];
 
+/// The tools that clients offer with every question in free text unless they are told otherwise: pure
+/// ones that a model calls only where the question has something for them. A run that names them lets
+/// its miner use them and asks for no miner that has them (docs/miner.md section Tools).
+pub const OFFERED_BY_DEFAULT: &[&str] = &["date_diff", "date_parse", "math_eval"];
+
 /// The built-in tools that the operator allows.
 pub(super) fn tools(config: &Config, around: &Surroundings) -> Vec<Arc<dyn Tool>> {
     let mut all = chain::tools(&around.node);

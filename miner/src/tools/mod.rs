@@ -35,7 +35,7 @@ mod tool;
 mod toolbox;
 
 pub use arguments::{Schema, SchemaFault};
-pub use builtin::BUILT_IN;
+pub use builtin::{BUILT_IN, OFFERED_BY_DEFAULT};
 pub use config::{Config, ConfigFault, ConfigFaults, FetchConfig, LimitsConfig};
 pub use hashes::{args_hash, canonical_json, offer_hash, result_hash};
 pub use outcome::{Outcome, record};

@@ -13,8 +13,8 @@ use types::Hash;
 
 use super::toolbox::{Offered, Toolbox};
 use super::{
-    BUILT_IN, Class, Code, Config, Failure, Grant, Limits, LimitsConfig, Outcome, Schema, Terms,
-    Tool, args_hash, canonical_json, result_hash,
+    BUILT_IN, Class, Code, Config, Failure, Grant, Limits, LimitsConfig, OFFERED_BY_DEFAULT,
+    Outcome, Schema, Terms, Tool, args_hash, canonical_json, result_hash,
 };
 use crate::talk::ToolSpec;
 use support::{call, config, object, said, toolbox};
@@ -418,6 +418,23 @@ async fn the_usual_settings_offer_every_built_in_tool_but_the_one_that_leaves_th
     assert_eq!(names, ["date_diff", "date_parse", "math_eval", "regex_match"]);
     assert_eq!(toolbox.terms("chain_get_height").unwrap().class, Class::Snapshot);
     assert_eq!(toolbox.terms("now").unwrap().class, Class::Volatile);
+}
+
+#[tokio::test]
+async fn what_clients_offer_by_default_is_pure_and_missed_by_no_run() {
+    let asked = |names: &[&str]| Grant {
+        tools: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Grant::default()
+    };
+    let everything = toolbox("");
+    for name in OFFERED_BY_DEFAULT {
+        assert_eq!(everything.terms(name).unwrap().class, Class::Pure, "{name}");
+    }
+    let clock = toolbox("allow = ['now']");
+    let grant = asked(&[OFFERED_BY_DEFAULT, &["now"]].concat());
+    let offered: Vec<_> = clock.specs(&grant).into_iter().map(|spec| spec.name).collect();
+    assert_eq!((vec!["now".to_owned()], Vec::<String>::new()), (offered, clock.missing(&grant)));
+    assert_eq!(clock.missing(&asked(&["math_eval", "regex_match"])), ["regex_match"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use wallet::Client;
 
 use super::apart::Apart;
 use super::arguments::Schema;
+use super::builtin::OFFERED_BY_DEFAULT;
 use super::config::{Config, ConfigFaults};
 use super::hashes::canonical_json;
 use super::mcp::{Server, StartError};
@@ -159,10 +160,13 @@ impl Toolbox {
 
     /// Names of the grant, tools and then servers, that this miner cannot serve now: not allowed by
     /// the operator, not known, not there at the moment, or not reproducible where that is asked for.
+    /// Those of [`OFFERED_BY_DEFAULT`] are never among them: a run is as well off without.
     #[must_use]
     pub fn missing(&self, grant: &Grant) -> Vec<String> {
         let offered = self.granted(grant, Server::tools);
-        let tools = grant.tools.iter().filter(|name| !offered.contains_key(*name));
+        let is_needed = |name: &&String| !OFFERED_BY_DEFAULT.contains(&name.as_str());
+        let needed = grant.tools.iter().filter(is_needed);
+        let tools = needed.filter(|name| !offered.contains_key(*name));
         let is_away = |url: &&String| {
             let mut serving = self.serving(url).peekable();
             serving.peek().is_none() || serving.any(|server| !server.is_there())

@@ -3,10 +3,13 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use types::tx::{AgentFinish, AgentRequest, ForkVote, MinerRegister, ParamVote};
-use types::{Amount, Bid, Body, Hash, Signature, ids};
+use types::tx::{
+    AgentFinish, AgentRefuse, AgentRequest, ForkVote, MinerBond, MinerRegister, MinerUnbond,
+    ParamVote, Protection,
+};
+use types::{Amount, Bid, Body, Hash, Late, Signature, ids};
 
-use crate::model::Model;
+use crate::model::{Model, ModelRun};
 use crate::world::{
     START, Who, bare_vote, blob_chunk, blob_finalize, blob_init, cancel, claim, conversation,
     evidence, step, transfer, turn, vote_until,
@@ -32,10 +35,14 @@ pub fn acts_and_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
     acts_of(0..36, most)
 }
 
-/// Acts of every kind, on a chain whose rules can change, too.
-pub fn acts_and_all_votes(most: usize) -> impl Strategy<Value = Vec<Act>> {
-    acts_of(0..62, most)
+/// Acts of every kind, on a chain whose rules can change, too, and on which runs are protected.
+pub fn acts_of_v7(most: usize) -> impl Strategy<Value = Vec<Act>> {
+    acts_of(0..KINDS_OF_V7, most)
 }
+
+/// From here on acts are about bonds and protected runs, and the last ones about evidence.
+const BONDS: u8 = 56;
+const KINDS_OF_V7: u8 = 88;
 
 fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
     let act = (kinds, 1_u8..7, any::<u8>(), any::<u8>(), any::<u16>());
@@ -45,9 +52,16 @@ fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
 }
 
 impl Act {
+    /// The act of any kind that so many random bits stand for.
+    pub fn of_bits(bits: u64) -> Self {
+        let [kind, who, pick, twist, low, high, ..] = bits.to_le_bytes();
+        let amount = u16::from_le_bytes([low, high]);
+        Self { kind: kind % KINDS_OF_V7, who: 1 + who % 6, pick, twist, amount }
+    }
+
     /// Whether a block ends here.
     pub fn ends_block(&self) -> bool {
-        (22..24).contains(&self.kind) && self.pick < 200
+        (22..24).contains(&self.kind) && self.pick < 200 || (80..82).contains(&self.kind)
     }
 
     /// One time in so many.
@@ -64,6 +78,25 @@ impl Act {
         }
     }
 
+    /// A run that is in one of these states, or one whose reward is `held`; any now and then.
+    fn run_that(&self, model: &Model, is_it: impl Fn(&ModelRun) -> bool) -> Hash {
+        let fitting = model.runs.iter().filter(|(_, run)| is_it(run));
+        let fitting: Vec<Hash> = fitting.map(|(id, _)| *id).collect();
+        if fitting.is_empty() || self.rarely(11) {
+            return self.run(model);
+        }
+        fitting[usize::from(self.pick) % fitting.len()]
+    }
+
+    /// The run that an act from [`BONDS`] on is about.
+    fn run_of_v7(&self, model: &Model) -> Hash {
+        match self.kind {
+            60..=63 => self.run_that(model, |run| run.held.is_some()),
+            68..=71 => self.run_that(model, |run| run.word() == "pending"),
+            _ => self.run_that(model, |run| run.worker().is_some()),
+        }
+    }
+
     fn blob(&self) -> String {
         format!("blob{}", self.pick % 5)
     }
@@ -73,6 +106,13 @@ impl Act {
         let any = Who(self.who);
         let run = model.runs.get(&self.run(model));
         let right = match self.kind {
+            60..=63 => model.runs.get(&self.run_of_v7(model)).map(|run| run.submitter),
+            68..=71 => {
+                let free = |who: &Who| (model.stakes.free(who.address()), who.address());
+                (1..7).map(Who).max_by_key(free).map(Who::address)
+            }
+            72..=81 => model.runs.get(&self.run_of_v7(model)).and_then(ModelRun::worker),
+            BONDS.. => None,
             9..=15 => run.and_then(|run| run.worker()),
             16 => run.map(|run| run.submitter),
             20 | 21 => model.blobs.get(&self.blob()).map(|blob| blob.owner),
@@ -83,6 +123,7 @@ impl Act {
             }
             _ => None,
         };
+        let right = right.filter(|_| !(68..=71).contains(&self.kind) || self.amount % 4 > 0);
         match right {
             Some(address) if !self.rarely(7) => {
                 (1..7).map(Who).find(|who| who.address() == address).unwrap_or(any)
@@ -103,17 +144,19 @@ impl Act {
     pub fn body(&self, model: &Model, sender: Who, nonce: u64) -> Body {
         let amount = u64::from(self.amount);
         match self.kind {
+            BONDS..=58 => Body::MinerBond(MinerBond { amount: Amount::new(1 + amount % 9_000) }),
+            59 => Body::MinerUnbond(MinerUnbond { amount: Amount::new(1 + amount % 12_000) }),
+            60..=63 => Body::AgentRefuse(AgentRefuse { agent_run_id: self.run_of_v7(model) }),
+            64..=67 => self.protected_request(sender, nonce),
+            68..=71 => claim(sender, self.run_of_v7(model)),
+            72..=77 => self.step(model, self.run_of_v7(model)),
+            78..=81 => self.finish(model, self.run_of_v7(model)),
+            82.. => self.evidence(model.height),
             0..=1 => self.chat(model),
             2..=5 => self.request(sender, nonce),
             6..=8 => claim(sender, self.run(model)),
-            9..=13 => {
-                let id = self.run(model);
-                let last = model.runs.get(&id).and_then(|run| run.steps.last().copied());
-                let next = last.map_or(0, |(index, _)| index + 1);
-                let index = if self.rarely(9) { u64::from(self.pick % 5) } else { next };
-                step(id, index, amount % 1_050)
-            }
-            14..=15 => self.finish(model),
+            9..=13 => self.step(model, self.run(model)),
+            14..=15 => self.finish(model, self.run(model)),
             16 => cancel(self.run(model)),
             17..=18 => {
                 let huge = if self.rarely(5) { 4_000_000 } else { 0 };
@@ -125,7 +168,6 @@ impl Act {
             24..=35 => self.vote(),
             36..=40 => self.fork_vote(model.height),
             41..=55 => self.param_vote(model.height),
-            56.. => self.evidence(model.height),
             _ => Body::MinerRegister(MinerRegister {
                 name: format!("miner {amount}"),
                 capabilities: Vec::new(),
@@ -176,6 +218,8 @@ impl Act {
             ("blobFeePerChunk", [41, 10_000_000, 10_000_001]),
             ("minBlockIntervalMs", [20, 1_000, 1_001]),
             ("maxBlockWork", [500_000, 2_000_000, 19_999]),
+            ("refuseStake", [0, 1_500, 10_000_001]),
+            ("unbondMs", [60_000, 60_001, 59_999]),
             ("maxBlockBytes", [1, 2, 3]),
         ];
         // The first two are what most votes are about.
@@ -243,12 +287,39 @@ impl Act {
             max_steps: 1 + u64::from(self.amount % 6),
             prompt_blob_id: None,
             model_hint: None,
-            protection: types::Late::default(),
+            protection: Late::default(),
         })
     }
 
-    fn finish(&self, model: &Model) -> Body {
-        let id = self.run(model);
+    /// The same with one or several of the members that protect a run.
+    fn protected_request(&self, sender: Who, nonce: u64) -> Body {
+        let mut body = self.request(sender, nonce);
+        let Body::AgentRequest(request) = &mut body else { return body };
+        let twist = u64::from(self.twist);
+        let miners = (twist % 8 == 3).then(|| {
+            let named = (1..7).map(Who).filter(|who| self.pick >> who.0 & 1 == 1);
+            named.map(|who| who.address().into()).collect::<Vec<_>>()
+        });
+        request.protection = Late::from(Protection {
+            miners: miners.filter(|miners| !miners.is_empty()),
+            claim_bond: [None, Some(0), Some(300), Some(2_000), Some(6_000)]
+                [usize::from(self.twist / 8 % 5)]
+            .map(Amount::new),
+            max_tokens_per_step: (twist % 8 == 5).then_some(1 + twist * 2),
+            refuse_ms: [None, Some(0), Some(1), Some(3_000), Some(8_000)]
+                [usize::from(self.pick / 8 % 5)],
+        });
+        body
+    }
+
+    fn step(&self, model: &Model, id: Hash) -> Body {
+        let last = model.runs.get(&id).and_then(|run| run.steps.last().copied());
+        let next = last.map_or(0, |(index, _)| index + 1);
+        let index = if self.rarely(9) { u64::from(self.pick % 5) } else { next };
+        step(id, index, u64::from(self.amount) % 1_050)
+    }
+
+    fn finish(&self, model: &Model, id: Hash) -> Body {
         let (mut parts, tokens) = match model.runs.get(&id) {
             Some(run) => {
                 let (reward, refund, fee) = run.division();

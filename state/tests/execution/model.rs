@@ -1,13 +1,13 @@
 //! The ledger once more, as plainly as it can be written and without a look at the real one: lists,
 //! 128-bit sums, no indexes, no drafts. Slow and obvious.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use types::tx::{Evidence, ValidatorVote};
-use types::{Address, Body, Hash, Params, PublicKey, Signature};
+use types::{Address, Body, Hash, Params};
 
+use crate::model_bonds::{ModelBonds, ModelProtection};
 use crate::model_rules::{self, Fee, ModelRules, Place};
-use crate::world::Who;
+use crate::model_validators::ModelValidators;
 
 /// Where a run is: since when, and with whom.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,12 @@ pub struct ModelRun {
     pub life: Life,
     pub steps: Vec<(u64, u64)>,
     pub excluded: Vec<Address>,
+    pub protection: ModelProtection,
+    /// What its claim locks of the miner's bond.
+    pub locked: i128,
+    /// Whose reward is held, and until when.
+    pub held: Option<(Address, u64)>,
+    pub is_refused: bool,
     reopened: u32,
 }
 
@@ -49,6 +55,14 @@ impl ModelRun {
         self.steps.iter().map(|(_, tokens)| i128::from(*tokens)).sum()
     }
 
+    /// What is in its escrow.
+    pub fn escrow(&self) -> i128 {
+        match self.life {
+            Life::Ended { reward, .. } => self.held.map_or(0, |_| reward),
+            Life::Pending { .. } | Life::Claimed { .. } | Life::Running { .. } => self.max_fee,
+        }
+    }
+
     /// Reward, refund and fee of AGENT_FINISH.
     pub fn division(&self) -> (i128, i128, i128) {
         let fee = i128::try_from(self.steps.len()).unwrap() * 100;
@@ -66,120 +80,6 @@ pub struct ModelBlob {
     since: u64,
 }
 
-/// Who decides, and the votes on that.
-#[derive(Default)]
-pub struct ModelValidators {
-    pub current: BTreeMap<PublicKey, u64>,
-    pub next: Option<BTreeMap<PublicKey, u64>>,
-    /// By candidate and voter: power and expiry.
-    votes: BTreeMap<(PublicKey, Address), (u64, u64)>,
-    /// The keys that never have power again.
-    pub punished: BTreeSet<PublicKey>,
-    /// Those of them that this block punishes.
-    losses: BTreeSet<PublicKey>,
-    /// Up to which height a key decided alone.
-    alone: BTreeMap<PublicKey, u64>,
-}
-
-impl ModelValidators {
-    pub fn new(first: &[(Who, u64)]) -> Self {
-        let current = first.iter().map(|(who, power)| (who.public_key(), *power)).collect();
-        Self { current, ..Self::default() }
-    }
-
-    fn latest(&self) -> &BTreeMap<PublicKey, u64> {
-        self.next.as_ref().unwrap_or(&self.current)
-    }
-
-    /// Votes for keys without power that have not agreed, when v7 begins.
-    fn drop_unaccepted(&mut self) {
-        let members = self.latest().clone();
-        self.votes.retain(|(key, _), (power, _)| *power == 0 || members.contains_key(key));
-    }
-
-    /// What is wrong with evidence in block `height`, on a chain with v7 from block `from` on.
-    fn exoneration(
-        &self,
-        evidence: &Evidence,
-        (from, height): (u64, u64),
-        most: u64,
-    ) -> Option<&'static str> {
-        let Evidence { validator_key: key, height: at, second_signature, .. } = evidence;
-        let is_alone = self.current.len() == 1 || self.alone.get(key).is_some_and(|to| at <= to);
-        let mut others = self.latest().keys().filter(|other| *other != key);
-        let is_last = others.all(|other| self.punished.contains(other));
-        let is_member = self.current.contains_key(key) || self.latest().contains_key(key);
-        let is_in_time = *at >= from && *at + most >= height;
-        let is_proved = evidence.first_value != evidence.second_value
-            && *second_signature != Signature::new([0; 64]);
-        if self.punished.contains(key) || !is_member || !is_in_time || !is_proved {
-            return Some("EVIDENCE_INVALID");
-        }
-        (is_alone || is_last).then_some("VALIDATOR_SET_LIMIT")
-    }
-
-    fn obstacle(&self, who: Address, vote: &ValidatorVote, is_v7: bool) -> Option<&'static str> {
-        let mut after = self.latest().clone();
-        let before = after.remove(&vote.candidate_key).unwrap_or_default();
-        let has_agreed = vote.consent.get().unwrap().acceptance.is_some();
-        let rules = [
-            ("NOT_VALIDATOR", self.current.keys().any(|key| key.address() == who)),
-            ("VALIDATOR_UNCHANGED", before != vote.power),
-            ("VALIDATOR_SET_LIMIT", vote.power > 0 || !after.is_empty()),
-            ("ACCEPTANCE_INVALID", !is_v7 || !self.punished.contains(&vote.candidate_key)),
-            ("ACCEPTANCE_INVALID", !is_v7 || vote.power == 0 || before > 0 || has_agreed),
-        ];
-        rules.into_iter().find(|(_, holds)| !holds).map(|(code, _)| code)
-    }
-
-    /// The changes that a block at `now` decides, as words.
-    fn end_block(&mut self, now: u64, v7: Option<u64>) -> Vec<String> {
-        self.votes.retain(|_, (_, expires_at)| *expires_at >= now);
-        let mut changed = self.latest().clone();
-        let mut words = Vec::new();
-        for key in std::mem::take(&mut self.losses) {
-            self.votes.retain(|(candidate, _), _| *candidate != key);
-            if changed.remove(&key).is_some() {
-                words.push(format!("{key}=0"));
-            }
-        }
-        let candidates: Vec<PublicKey> = self.votes.keys().map(|(key, _)| *key).collect();
-        for key in candidates {
-            for power in [0, 10, 1 << 48] {
-                let is_for = |voter: &PublicKey| {
-                    let vote = self.votes.get(&(key, voter.address()));
-                    vote.is_some_and(|vote| vote.0 == power)
-                };
-                let sum = |all: bool| -> u128 {
-                    let members = self.current.iter().filter(|(voter, _)| all || is_for(voter));
-                    members.map(|(_, power)| u128::from(*power)).sum()
-                };
-                let mut after = changed.clone();
-                after.remove(&key);
-                let is_possible = power > 0 || !after.is_empty();
-                let is_new = changed.get(&key).copied().unwrap_or_default() != power;
-                if sum(false) * 3 > sum(true) * 2 && is_possible && is_new {
-                    if power > 0 {
-                        after.insert(key, power);
-                    }
-                    changed = after;
-                    words.push(format!("{key}={power}"));
-                    self.votes.retain(|(candidate, _), _| *candidate != key);
-                }
-            }
-        }
-        let is_new = !words.is_empty();
-        if let (Some(height), Some(_), 1) = (v7, &self.next, self.current.len()) {
-            self.alone.extend(self.current.keys().map(|key| (*key, height)));
-        }
-        self.current = self.latest().clone();
-        self.next = is_new.then_some(changed);
-        let current = &self.current;
-        self.votes.retain(|(_, voter), _| current.keys().any(|key| key.address() == *voter));
-        words
-    }
-}
-
 /// The whole chain.
 pub struct Model {
     pub params: Params,
@@ -192,6 +92,7 @@ pub struct Model {
     pub burned: i128,
     pub validators: ModelValidators,
     pub rules: ModelRules,
+    pub stakes: ModelBonds,
     /// Height and timestamp of the block that is being made.
     pub height: u64,
     pub now: u64,
@@ -211,6 +112,7 @@ impl Model {
             burned: 0,
             validators: ModelValidators::default(),
             rules: ModelRules::new(None),
+            stakes: ModelBonds::default(),
             height: 1,
             now: 0,
         }
@@ -285,6 +187,7 @@ impl Model {
             Body::AgentRequest(body) => i128::from(body.max_fee.get()),
             Body::Transfer(body) => i128::from(body.amount.get()) + i128::from(body.fee.get()),
             Body::BlobChunk(_) => i128::from(self.params.blob_fee_per_chunk.get()),
+            Body::MinerBond(body) => i128::from(body.amount.get()),
             Body::AgentClaim(_)
             | Body::AgentStep(_)
             | Body::AgentFinish(_)
@@ -296,7 +199,6 @@ impl Model {
             | Body::Evidence(_)
             | Body::ForkVote(_)
             | Body::ParamVote(_)
-            | Body::MinerBond(_)
             | Body::MinerUnbond(_)
             | Body::AgentRefuse(_) => 0,
         };
@@ -340,7 +242,8 @@ impl Model {
             Body::AgentClaim(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
                 Some(run) if run.word() != "pending" => Some("RUN_NOT_PENDING"),
-                Some(run) => run.excluded.contains(&who).then_some("MINER_EXCLUDED"),
+                Some(run) if run.excluded.contains(&who) => Some("MINER_EXCLUDED"),
+                Some(run) => run.protection.obstacle(who, self.stakes.free(who)),
             },
             Body::AgentCancel(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
@@ -353,10 +256,13 @@ impl Model {
                     Err(code) => return Some(code),
                 };
                 let fee = (run.steps.len() + 1) * 100;
+                let tokens_max = self.params.max_output_tokens_per_step;
+                let tokens_max =
+                    run.protection.tokens_max.map_or(tokens_max, |own| own.min(tokens_max));
                 let rules = [
                     ("STEP_OUT_OF_ORDER", run.steps.iter().all(|(at, _)| body.step_index > *at)),
                     ("STEP_LIMIT", body.step_index < run.max_steps),
-                    ("TOKENS_LIMIT", body.output_tokens <= self.params.max_output_tokens_per_step),
+                    ("TOKENS_LIMIT", body.output_tokens <= tokens_max),
                     ("ESCROW_EXHAUSTED", i128::try_from(fee).unwrap() <= run.max_fee),
                 ];
                 rules.into_iter().find(|(_, holds)| !holds).map(|(code, _)| code)
@@ -374,11 +280,16 @@ impl Model {
                 }
                 self.unusable_blob(body.final_answer_blob_id.as_deref())
             }
-            Body::Transfer(_)
-            | Body::MinerRegister(_)
-            | Body::MinerBond(_)
-            | Body::MinerUnbond(_)
-            | Body::AgentRefuse(_) => None,
+            Body::MinerUnbond(body) => {
+                let is_free = i128::from(body.amount.get()) <= self.stakes.free(who);
+                (!is_free).then_some("BOND_TOO_SMALL")
+            }
+            Body::AgentRefuse(body) => match self.runs.get(&body.agent_run_id) {
+                None => Some("RUN_NOT_FOUND"),
+                Some(run) if run.held.is_none() => Some("REFUSE_CLOSED"),
+                Some(run) => (run.submitter != who).then_some("NOT_SUBMITTER"),
+            },
+            Body::Transfer(_) | Body::MinerRegister(_) | Body::MinerBond(_) => None,
             Body::ForkVote(_) | Body::ParamVote(_) => {
                 let at = (self.height, self.is_validator(who));
                 self.rules.obstacle(body, &self.params, at)
@@ -454,6 +365,14 @@ impl Model {
                     life: Life::Pending { since: now },
                     steps: Vec::new(),
                     excluded: Vec::new(),
+                    protection: if self.rules.are_active(self.height) {
+                        ModelProtection::of(body)
+                    } else {
+                        ModelProtection::default()
+                    },
+                    locked: 0,
+                    held: None,
+                    is_refused: false,
                     reopened: 0,
                 };
                 self.runs.insert(body.agent_run_id, run);
@@ -461,6 +380,8 @@ impl Model {
             Body::AgentClaim(body) => {
                 let run = self.runs.get_mut(&body.agent_run_id).unwrap();
                 run.life = Life::Claimed { by: who, since: now };
+                run.locked = run.protection.claim_bond;
+                self.stakes.lock(who, run.locked);
             }
             Body::AgentStep(body) => {
                 let run = self.runs.get_mut(&body.agent_run_id).unwrap();
@@ -468,8 +389,7 @@ impl Model {
                 run.life = Life::Running { by: who, since: now };
             }
             Body::AgentFinish(body) => {
-                let division = self.runs[&body.agent_run_id].division();
-                self.end(body.agent_run_id, &body.status, Some(who), division);
+                self.finish(body.agent_run_id, &body.status, who);
             }
             Body::AgentCancel(body) => {
                 let refund = self.runs[&body.agent_run_id].max_fee;
@@ -479,12 +399,13 @@ impl Model {
                 self.give(body.to.address, i128::from(body.amount.get()));
                 self.give(self.proposer, i128::from(body.fee.get()));
             }
-            Body::MinerRegister(_)
-            | Body::ForkVote(_)
-            | Body::ParamVote(_)
-            | Body::MinerBond(_)
-            | Body::MinerUnbond(_)
-            | Body::AgentRefuse(_) => {}
+            Body::MinerRegister(_) | Body::ForkVote(_) | Body::ParamVote(_) => {}
+            Body::MinerBond(body) => self.stakes.add(who, i128::from(body.amount.get())),
+            Body::MinerUnbond(body) => {
+                let due = now + self.params.unbond_ms;
+                self.stakes.take_out(who, i128::from(body.amount.get()), due);
+            }
+            Body::AgentRefuse(body) => self.refuse(body.agent_run_id),
             Body::Evidence(body) => {
                 self.validators.punished.insert(body.validator_key);
                 self.validators.losses.insert(body.validator_key);
@@ -515,6 +436,42 @@ impl Model {
         }
     }
 
+    /// The miner ends a run.
+    fn finish(&mut self, id: Hash, word: &str, miner: Address) {
+        let run = self.runs.get_mut(&id).unwrap();
+        let (submitter, refuse_ms, division) =
+            (run.submitter, run.protection.refuse_ms, run.division());
+        if word == "completed" && run.tokens() == 0 {
+            self.release(id, miner, i128::MAX);
+        } else if refuse_ms == 0 {
+            self.release(id, miner, 0);
+        }
+        let paid_now = (refuse_ms == 0).then_some(miner);
+        self.end(id, word, paid_now, division);
+        if refuse_ms > 0 {
+            self.runs.get_mut(&id).unwrap().held = Some((miner, self.now + refuse_ms));
+            self.stakes.figures.entry(submitter).or_default().0 += 1;
+        }
+    }
+
+    /// The submitter refuses a reward that is held.
+    fn refuse(&mut self, id: Hash) {
+        let run = self.runs.get_mut(&id).unwrap();
+        let (reward, _, _) = run.division();
+        let (miner, _) = run.held.take().unwrap();
+        run.is_refused = true;
+        let submitter = run.submitter;
+        self.burned += reward;
+        self.stakes.figures.entry(submitter).or_default().1 += 1;
+        self.release(id, miner, reward + i128::from(self.params.refuse_stake.get()));
+    }
+
+    /// Of what is locked for a run so much is burned, and the rest is free, at the end of the block.
+    fn release(&mut self, id: Hash, miner: Address, burned: i128) {
+        let locked = std::mem::take(&mut self.runs.get_mut(&id).unwrap().locked);
+        self.stakes.release(id, miner, locked, burned);
+    }
+
     fn end(&mut self, id: Hash, word: &str, miner: Option<Address>, division: (i128, i128, i128)) {
         let (reward, refund, fee) = division;
         let run = self.runs.get_mut(&id).unwrap();
@@ -536,7 +493,10 @@ impl Model {
                 Life::Pending { since } => since + self.params.pending_ttl_ms,
                 Life::Claimed { since, .. } => since + self.params.claim_ttl_ms,
                 Life::Running { since, .. } => since + self.params.step_ttl_ms,
-                Life::Ended { .. } => continue,
+                Life::Ended { .. } => match run.held {
+                    Some((_, until)) => until,
+                    None => continue,
+                },
             };
             due.push((deadline, false, id.to_string()));
         }
@@ -563,8 +523,15 @@ impl Model {
                 self.expire(Hash::parse(id).unwrap());
             }
         }
-        self.give(self.proposer, i128::from(self.params.block_reward.get()));
         let mut told: Vec<String> = due.into_iter().map(|(_, _, id)| id).collect();
+        for (miner, amount, word) in self.stakes.pay(self.now, most) {
+            self.give(miner, amount);
+            told.push(word);
+        }
+        let (burned, words) = self.stakes.end_block();
+        self.burned += burned;
+        told.extend(words);
+        self.give(self.proposer, i128::from(self.params.block_reward.get()));
         let v7 = self.rules.are_active(self.height).then_some(self.height);
         told.extend(self.validators.end_block(self.now, v7));
         let current = self.validators.current.iter();
@@ -575,6 +542,16 @@ impl Model {
     }
 
     fn expire(&mut self, id: Hash) {
+        let run = self.runs.get_mut(&id).unwrap();
+        if let Some((miner, _)) = run.held.take() {
+            let (reward, _, _) = run.division();
+            self.give(miner, reward);
+            self.release(id, miner, 0);
+            return;
+        }
+        if let Some(miner) = run.worker() {
+            self.release(id, miner, i128::MAX);
+        }
         let run = self.runs.get_mut(&id).unwrap();
         if let Life::Claimed { by, .. } = run.life {
             run.excluded.push(by);

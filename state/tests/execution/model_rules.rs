@@ -146,8 +146,15 @@ impl ModelRules {
             let is_two_tips = matches!(body, Body::Transfer(_)) && bid.tip.is_some();
             return is_two_tips.then_some("INVALID_FIELD");
         }
-        let is_later_kind =
-            matches!(body, Body::ForkVote(_) | Body::ParamVote(_) | Body::Evidence(_));
+        let is_later_kind = matches!(
+            body,
+            Body::ForkVote(_)
+                | Body::ParamVote(_)
+                | Body::Evidence(_)
+                | Body::MinerBond(_)
+                | Body::MinerUnbond(_)
+                | Body::AgentRefuse(_)
+        );
         is_later_kind.then_some("FORK_NOT_ACTIVE")
     }
 
@@ -195,6 +202,7 @@ impl ModelRules {
                 i128::from(params.register_fee.get())
             }
             Body::BlobInit(_) if self.are_active(height) => i128::from(params.blob_init_fee.get()),
+            Body::AgentRefuse(_) => i128::from(params.refuse_stake.get()),
             _ => 0,
         }
     }

@@ -2,20 +2,24 @@
 //! give the same answers, balances and statuses, and the invariants hold after every block.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::env;
 use std::sync::Mutex;
 
 use proptest::prelude::*;
 use state::table::TableId;
-use state::tables::{Fees, ForkRows, ParamRows, READ_BY_CHECKS};
+use state::tables::{
+    Bonds, Fees, FiguresOfSubmitters, ForkRows, ParamRows, READ_BY_CHECKS, Unbondings,
+};
 use state::view::{self, Range, RawRow};
 use state::{Forks, PushError, Read, Resource, StorageError, TxError, check, validators};
 use types::{
     Address, Amount, Bid, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
 };
 
-use crate::acts::{Act, acts_and_all_votes, acts_and_votes};
-use crate::model::{Life, Model, ModelValidators};
+use crate::acts::{Act, acts_and_votes, acts_of_v7};
+use crate::model::{Life, Model, ModelRun};
 use crate::model_rules::{ModelParam, ModelRules, Place, size};
+use crate::model_validators::ModelValidators;
 use crate::world::{FUNDS, PROPOSER, Swept, Who, World};
 
 /// The first validators.
@@ -42,6 +46,8 @@ fn small_blocks() -> Params {
         base_fee_floor: 1_000,
         heartbeat_ms: 1_000,
         fork_delay_blocks: 1,
+        refuse_stake: Amount::new(700),
+        unbond_ms: 4_000,
         ..params()
     }
 }
@@ -63,16 +69,21 @@ fn model(world: &World) -> Model {
     model
 }
 
-fn agree(mut world: World, acts: Vec<Act>) {
+/// How often each answer was given to each kind.
+type Answers = BTreeMap<(&'static str, &'static str), u64>;
+
+fn agree(mut world: World, acts: impl IntoIterator<Item = Act>) -> Answers {
     let mut model = model(&world);
+    let mut answers = Answers::new();
     for act in acts {
         if act.ends_block() {
             end_block(&mut world, &mut model, u64::from(act.amount) % 2_500 + 1);
-        } else {
-            act_on_both(&mut world, &mut model, act);
+        } else if let Some(answer) = act_on_both(&mut world, &mut model, act) {
+            *answers.entry(answer).or_default() += 1;
         }
     }
     end_block(&mut world, &mut model, 1);
+    answers
 }
 
 proptest! {
@@ -89,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_ledger_agrees_with_the_model_from_v7_on(acts in acts_and_all_votes(250)) {
+    fn the_ledger_agrees_with_the_model_from_v7_on(acts in acts_of_v7(250)) {
         // Here it moves by their work, too.
         let params = Params { max_block_work: 800, ..small_blocks() };
         agree(world(params, Some(0)), acts);
@@ -97,14 +108,92 @@ proptest! {
 
     #[test]
     fn the_ledger_agrees_with_the_model_before_and_after_v7_begins(
-        acts in acts_and_all_votes(250)
+        acts in acts_of_v7(250)
     ) {
         let params = Params { fork_delay_blocks: 2, ..small_blocks() };
         agree(world(params, Some(4)), acts);
     }
 }
 
-fn act_on_both(world: &mut World, model: &mut Model, act: Act) {
+/// How many transactions the long test tries; a million takes about half an hour.
+const TRANSACTIONS: &str = "OMBRA_MODEL_TRANSACTIONS";
+const TRANSACTIONS_USUALLY: u64 = 20_000;
+/// Acts of one chain.
+const LIFE: usize = 1_500;
+
+/// Random numbers that are the same for a seed each time (SplitMix64).
+struct Dice(u64);
+
+impl Iterator for Dice {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Some(mixed ^ (mixed >> 31))
+    }
+}
+
+/// What must have happened, so that an agreement says something.
+const SEEN: [(&str, &str); 22] = [
+    ("AGENT_CLAIM", "BOND_TOO_SMALL"),
+    ("AGENT_CLAIM", "MINER_EXCLUDED"),
+    ("AGENT_CLAIM", "MINER_NOT_ALLOWED"),
+    ("AGENT_CLAIM", "ok"),
+    ("AGENT_FINISH", "SETTLEMENT_MISMATCH"),
+    ("AGENT_FINISH", "ok"),
+    ("AGENT_REFUSE", "INSUFFICIENT_BALANCE"),
+    ("AGENT_REFUSE", "NOT_SUBMITTER"),
+    ("AGENT_REFUSE", "REFUSE_CLOSED"),
+    ("AGENT_REFUSE", "ok"),
+    ("AGENT_REQUEST", "FEE_ABOVE_MAX"),
+    ("AGENT_REQUEST", "ok"),
+    ("AGENT_STEP", "TOKENS_LIMIT"),
+    ("AGENT_STEP", "ok"),
+    ("FORK_VOTE", "ok"),
+    ("MINER_BOND", "INSUFFICIENT_BALANCE"),
+    ("MINER_BOND", "ok"),
+    ("MINER_UNBOND", "BOND_TOO_SMALL"),
+    ("MINER_UNBOND", "ok"),
+    ("PARAM_VOTE", "ok"),
+    ("TRANSFER", "FEE_ABOVE_MAX"),
+    ("VALIDATOR_VOTE", "ok"),
+];
+
+/// One chain after the other, each of a seed: the first is the number in the message of a failure.
+#[test]
+fn the_ledger_agrees_with_the_model_over_many_transactions() {
+    let wanted = env::var(TRANSACTIONS).map_or(TRANSACTIONS_USUALLY, |text| text.parse().unwrap());
+    let mut answers = Answers::new();
+    let (mut tried, mut seed) = (0, 0);
+    while tried < wanted {
+        let v7 = [Some(0), Some(4), Some(0), Some(0)][usize::try_from(seed % 4).unwrap()];
+        let max_block_work = if seed % 2 == 0 { 800 } else { Params::default().max_block_work };
+        let world = world(Params { max_block_work, ..small_blocks() }, v7);
+        println!("chain {seed}");
+        for (answer, times) in agree(world, Dice(seed).take(LIFE).map(Act::of_bits)) {
+            *answers.entry(answer).or_default() += times;
+            tried += times;
+        }
+        seed += 1;
+    }
+    let accepted: u64 =
+        answers.iter().filter(|((_, answer), _)| *answer == "ok").map(|(_, times)| times).sum();
+    println!("{tried} transactions on {seed} chains, of which {accepted} were accepted");
+    for ((kind, answer), times) in &answers {
+        println!("{kind:22} {answer:22} {times:9}");
+    }
+    let missing: Vec<_> = SEEN.iter().filter(|answer| !answers.contains_key(*answer)).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}");
+}
+
+/// The kind and the answer to it; none if the block had no room.
+fn act_on_both(
+    world: &mut World,
+    model: &mut Model,
+    act: Act,
+) -> Option<(&'static str, &'static str)> {
     let sender = act.sender(model);
     let nonce = act.nonce(model.nonce(sender.address()));
     let body = act.body(model, sender, nonce);
@@ -119,15 +208,20 @@ fn act_on_both(world: &mut World, model: &mut Model, act: Act) {
         Ok(()) => "ok",
         Err(PushError::Rejected(rejection)) => rejection.code().as_str(),
         Err(PushError::Full { resource: Resource::Bytes, .. }) => {
-            return assert!(size(place.payload) > room);
+            assert!(size(place.payload) > room);
+            return None;
         }
-        Err(PushError::Full { resource: Resource::Work, .. }) => return assert!(work > work_room),
+        Err(PushError::Full { resource: Resource::Work, .. }) => {
+            assert!(work > work_room);
+            return None;
+        }
         Err(PushError::Storage(fault)) => panic!("{fault}"),
     };
     assert!(size(place.payload) <= room && (answer != "ok" || work <= work_room));
     let expected = model.send(sender.address(), nonce, &body, tx.hash(), &place);
     assert_eq!(answer, expected, "{body:?} of {sender:?}");
     assert_eq!(checked, expected, "check and execute differ");
+    Some((body.type_name(), answer))
 }
 
 /// The answer of a mere check, which must not read any table but those that the pool keeps.
@@ -171,6 +265,7 @@ fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
     assert_eq!(swept, model.end_block());
     assert_same(world, model);
     assert_same_rules(world, model);
+    assert_same_stakes(world, model);
     model.begin_block();
     model.now = world.parent.timestamp + next_after_ms;
     model.proposer = world.proposer.address();
@@ -195,6 +290,12 @@ fn swept_id(event: &Event) -> String {
     }
     if let Event::ParamFixed { name, value, height } = event {
         return format!("{name}={value}@{height}");
+    }
+    if let Event::BondUnlocked { agent_run_id, unlocked, burned, .. } = event {
+        return format!("{agent_run_id} unlocks {unlocked}, burns {burned}");
+    }
+    if let Event::UnbondingPaid { miner, amount } = event {
+        return format!("{miner} gets {amount}");
     }
     event
         .agent_run_id()
@@ -222,6 +323,28 @@ fn assert_same_rules(world: &World, model: &Model) {
     assert_eq!(params, rules.values);
 }
 
+/// What everybody has at stake, and what waits to be paid.
+fn assert_same_stakes(world: &World, model: &Model) {
+    let (state, stakes) = (&*world.memory, &model.stakes);
+    let money = |amount: Amount| i128::from(amount.get());
+    for who in (1..7).map(|who| Who(who).address()) {
+        let bond = view::get::<Bonds>(state, &who).unwrap().unwrap_or_default();
+        assert_eq!((money(bond.bonded), money(bond.locked)), stakes.of(who));
+        let figures = view::get::<FiguresOfSubmitters>(state, &who).unwrap().unwrap_or_default();
+        let expected = stakes.figures.get(&who).copied().unwrap_or_default();
+        assert_eq!((figures.held, figures.refused), expected);
+    }
+    let all = Range { from: &[], to: None, limit: usize::MAX };
+    let waiting = view::scan::<Unbondings>(state, all).unwrap();
+    let waiting: BTreeMap<(u64, Address), i128> =
+        waiting.into_iter().map(|((miner, due), amount)| ((due, miner), money(amount))).collect();
+    assert_eq!(waiting, stakes.waiting);
+    let supply = world.supply();
+    assert_eq!(money(supply.bonded), stakes.bonded());
+    assert_eq!(money(supply.unbonding), stakes.waiting.values().sum());
+    assert_eq!(money(supply.escrowed), model.runs.values().map(ModelRun::escrow).sum());
+}
+
 fn assert_same(world: &World, model: &Model) {
     for who in (1..7).map(Who) {
         let account = world.account(who);
@@ -239,6 +362,8 @@ fn assert_same(world: &World, model: &Model) {
         let run = world.run(*id);
         assert_eq!(run.status.as_str(), expected.word());
         assert_eq!(run.excluded_miners, expected.excluded);
+        assert_eq!(run.locked_bond.map_or(0, |bond| i128::from(bond.get())), expected.locked);
+        assert_eq!((run.is_held(), run.is_refused), (expected.held.is_some(), expected.is_refused));
         assert_eq!(i128::from(run.tokens_out), expected.tokens());
         assert_eq!(run.step_count, u64::try_from(expected.steps.len()).unwrap());
         let parts = run.settlement.map(|Settlement { miner_reward, user_refund, network_fee }| {

@@ -37,7 +37,11 @@ pub(super) fn plain(scene: &mut Scene) -> anyhow::Result<Story> {
 /// The pages of a story, and what each shows of it.
 fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
     let mut pages = vec![
-        ("overview", String::new(), vec!["Latest blocks", "Circulating", "count the cats", "Live"]),
+        (
+            "overview",
+            String::new(),
+            vec!["Latest agent runs", "Latest blocks", "Circulating", "count the cats", "Live"],
+        ),
         ("blocks", "blocks".to_owned(), vec!["Blocks", "Burned"]),
         (
             "block",
@@ -84,7 +88,15 @@ fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
         (
             "network",
             "network".to_owned(),
-            vec!["Validators", "100.0 %", "This node", "Genesis", "no peers"],
+            vec![
+                "Validators",
+                "100.0 %",
+                "This node",
+                "Genesis",
+                "no peers",
+                "What this node relies on",
+                "its own newest block",
+            ],
         ),
         ("blob", format!("blob/{}", story.blob), vec!["image/png", "final", "18 bytes"]),
         (
