@@ -389,7 +389,7 @@ pub trait Accounts: Send + Sync {
     /// [`Fault`].
     fn census(&self, richest_max: usize) -> Result<Census, Fault>;
 
-    /// What each account's open runs hold at one moment. Reads every open run.
+    /// What each account's runs hold at one moment. Reads every run that holds money.
     ///
     /// # Errors
     /// [`Fault`].
@@ -426,12 +426,12 @@ pub struct Group {
     pub amount: Amount,
 }
 
-/// What each account's open runs hold.
+/// What each account's runs hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Escrows {
     /// After which block.
     pub height: u64,
-    /// Sums of `maxFee` of open runs; only accounts that have some.
+    /// Sums of `maxFee` of open runs and of rewards that are held; only accounts that have some.
     pub by_submitter: BTreeMap<Address, Amount>,
 }
 

@@ -105,8 +105,13 @@ fn tx(from: &Keypair, tip: u64) -> CheckedTx {
 fn pool(keys: &[Keypair]) -> Pool {
     let forks = Forks { validator_vote: Some(0), v7: Some(0), ..Forks::default() };
     let validators = vec![SetMember { public_key: key(u32::MAX).public_key(), power: 1 }];
-    let rules =
-        Rules { chain_id: "bench".to_owned(), params: Params::default(), forks, validators };
+    let rules = Rules {
+        chain_id: "bench".to_owned(),
+        genesis_hash: Hash::ZERO,
+        params: Params::default(),
+        forks,
+        validators,
+    };
     let accounts = keys.iter().map(|key| (key.address(), Amount::new(1_000_000))).collect();
     let rules = Arc::new(rules);
     let chain = MemoryChain::new(Arc::clone(&rules), Hash::ZERO, 1, &accounts).unwrap();

@@ -1,5 +1,5 @@
-//! What each account's open runs hold in escrow. The ledger has only the sum of all; this is made of
-//! the open runs when it is first asked for, and then follows the blocks.
+//! What the runs of each account hold in escrow, rewards that are held included. The ledger has only the
+//! sum of all; this is made of the runs when it is first asked for, and then follows the blocks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use types::{Address, Amount, BlockEvents, EscrowChange};
 use crate::error::RpcError;
 use crate::ports::{Escrows as AtHeight, Ports};
 
-/// Farther behind, the open runs are looked through again instead.
+/// Farther behind, the runs are looked through again instead.
 const BLOCKS_FOLLOWED_MAX: u64 = 128;
 
 /// The escrows at some height. Empty until they are asked for.
@@ -17,12 +17,12 @@ const BLOCKS_FOLLOWED_MAX: u64 = 128;
 pub(super) struct Escrows(Mutex<Option<AtHeight>>);
 
 impl Escrows {
-    /// What the account's open runs hold after the latest block.
+    /// What the account's runs hold after the latest block.
     pub(super) fn of(&self, ports: &Ports, address: &Address) -> Result<Amount, RpcError> {
         self.latest(ports, |all| all.get(address).copied().unwrap_or_default())
     }
 
-    /// How many accounts have open runs.
+    /// How many accounts have runs that hold money.
     pub(super) fn accounts(&self, ports: &Ports) -> Result<u64, RpcError> {
         self.latest(ports, |all| u64::try_from(all.len()).unwrap_or(u64::MAX))
     }

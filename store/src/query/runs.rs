@@ -2,15 +2,20 @@
 
 use state::error::StorageError;
 use state::table::{Key, Table};
-use state::tables::{Runs, RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps};
+use state::tables::{
+    Deadlines, Runs, RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Steps,
+};
 use state::view::{self, Range};
-use types::{Address, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
+use types::{Address, Amount, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
 
 use crate::Snapshot;
 
 /// How many index rows one page of a list looks at, at most. A filter that rejects more than that
 /// gives a short page with a mark.
 const ROWS_MAX: usize = 10_000;
+
+/// Deadlines that are read at the same time.
+const DEADLINES_TOGETHER: usize = 1_024;
 
 /// A run with the transactions that made it what it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -185,19 +190,37 @@ impl Snapshot<'_> {
         self.all_runs(filter, before, limit)
     }
 
-    /// Shows every run that has not ended to `visit`, newest request first within each status.
+    /// Shows every run that holds money to `visit`, with how much: those that have not ended, and those
+    /// whose reward is held. All of them have a deadline, and they come in the order of these.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
-    pub fn visit_open_runs(&self, mut visit: impl FnMut(&Run)) -> Result<(), StorageError> {
-        for status in RunStatus::ALL.into_iter().filter(|status| !status.is_terminal()) {
-            self.walk_back::<RunsByStatus>(&[status_key(status)], None, |_, id| {
-                let missing = StorageError::Inconsistent { what: "an indexed run is missing" };
-                visit(&self.run(&id)?.ok_or(missing)?);
-                Ok(true)
-            })?;
+    pub fn visit_escrows(&self, mut visit: impl FnMut(&Run, Amount)) -> Result<(), StorageError> {
+        const MISSING: StorageError =
+            StorageError::Inconsistent { what: "a deadline belongs to no run" };
+        let mut from = Vec::new();
+        loop {
+            let range = Range { from: &from, to: None, limit: DEADLINES_TOGETHER };
+            let rows = view::scan::<Deadlines>(self, range)?;
+            let is_end = rows.len() < DEADLINES_TOGETHER;
+            for (deadline, ()) in rows {
+                from = deadline.to_bytes();
+                from.push(0);
+                if deadline.1 != Deadlines::RUN {
+                    continue;
+                }
+                let id = Hash::parse(&deadline.2).map_err(|_not_hex| MISSING)?;
+                let run = self.run(&id)?.ok_or(MISSING)?;
+                let held = match run.settlement {
+                    None => run.max_fee,
+                    Some(settlement) => settlement.miner_reward,
+                };
+                visit(&run, held);
+            }
+            if is_end {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     fn runs_in<T>(

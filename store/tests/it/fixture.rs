@@ -10,7 +10,7 @@ use types::ids::compute_agent_run_id;
 use types::transaction::SizeLimits;
 use types::tx::{
     AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize, BlobInit, ChatTurn,
-    MinerRegister, ToolCall, Transfer,
+    MinerRegister, Protection, ToolCall, Transfer,
 };
 use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Transaction};
 
@@ -97,6 +97,16 @@ impl Wallet {
 
     /// AGENT_REQUEST and the id of its run.
     pub(crate) fn request(&mut self, conversation_id: Hash, prompt: &str) -> (CheckedTx, Hash) {
+        self.request_with(conversation_id, prompt, Protection::default())
+    }
+
+    /// The same for a run that is protected so.
+    pub(crate) fn request_with(
+        &mut self,
+        conversation_id: Hash,
+        prompt: &str,
+        protection: Protection,
+    ) -> (CheckedTx, Hash) {
         let id = compute_agent_run_id(&self.address().to_string(), self.nonce, prompt);
         let tx = self.tx(&Body::AgentRequest(AgentRequest {
             agent_run_id: id,
@@ -107,7 +117,7 @@ impl Wallet {
             max_steps: 20,
             prompt_blob_id: None,
             model_hint: None,
-            protection: types::Late::default(),
+            protection: protection.into(),
         }));
         (tx, id)
     }

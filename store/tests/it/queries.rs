@@ -1,7 +1,8 @@
 //! Every query, on a chain that has one of everything.
 
 use store::RunFilter;
-use types::{Address, Event, Hash, RunStatus, TxLocation};
+use types::tx::Protection;
+use types::{Address, Amount, Event, Hash, RunStatus, TxLocation};
 
 use crate::fixture::{BALANCE, TestChain, proposer, whole_run};
 
@@ -211,4 +212,28 @@ fn what_places_cost_is_kept_beside_the_events_from_v7_on() {
     let fees = snapshot.fees(tip.height).unwrap();
     assert_eq!(fees, executed.events.fees());
     assert!(fees.is_some_and(|fees| fees.burned.get() > 0), "{fees:?}");
+}
+
+/// A reward that is held is in escrow: whoever adds up escrows and misses it is wrong when it is paid.
+#[test]
+fn escrows_are_those_of_open_runs_and_of_rewards_that_are_held() {
+    let (_dir, mut chain) = run_chain();
+    let mut rules = (*chain.chain).clone();
+    rules.forks.v7 = Some(chain.tip().height + 1);
+    chain.chain = rules.into();
+    let conversation = Hash::digest(b"conversation");
+    let (open, open_run) = chain.wallets[0].request(conversation, "open");
+    let protection = Protection { refuse_ms: Some(600_000), ..Protection::default() };
+    let (held, held_run) = chain.wallets[0].request_with(conversation, "held", protection);
+    let (paid, paid_run) = chain.wallets[0].request(conversation, "paid");
+    let mut txs = vec![open, held, paid];
+    for run in [held_run, paid_run] {
+        let miner = &mut chain.wallets[1];
+        txs.extend([miner.claim(run), miner.step(run, 0), miner.finish(run, 1)]);
+    }
+    chain.block(&txs);
+    let mut escrows = Vec::new();
+    let visit = |run: &types::Run, amount: Amount| escrows.push((run.agent_run_id, amount.get()));
+    chain.store.snapshot().visit_escrows(visit).unwrap();
+    assert_eq!(escrows, [(held_run, 625), (open_run, 1_000_000)]);
 }

@@ -1,4 +1,4 @@
-//! Who holds how much: looks at every account, or at every open run.
+//! Who holds how much: looks at every account, or at every run that holds money.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -82,13 +82,16 @@ fn miners(snapshot: &Snapshot<'_>) -> Result<BTreeSet<Address>, StorageError> {
     }
 }
 
-/// What each account's open runs hold at a moment.
+/// What the runs of each account hold at a moment: open ones their escrow, ended ones a reward that is held.
 pub(super) fn escrows(snapshot: &Snapshot<'_>) -> Result<Escrows, StorageError> {
     let mut by_submitter: BTreeMap<Address, Amount> = BTreeMap::new();
     let mut overflow = None;
-    snapshot.visit_open_runs(|run| {
+    snapshot.visit_escrows(|run, amount| {
+        if amount.is_zero() {
+            return;
+        }
         let held = by_submitter.entry(run.submitter).or_default();
-        match held.checked_add(run.max_fee) {
+        match held.checked_add(amount) {
             Some(more) => *held = more,
             None => overflow = Some(OVERFLOW),
         }
