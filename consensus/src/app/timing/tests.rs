@@ -163,7 +163,7 @@ impl Scene {
             signer: None,
             follows: will_vote.then_some(follows),
             unheard_max: None,
-            verifier: Verifier::new(domain.clone(), Presence::default()),
+            verifier: Verifier::new(domain.clone().into(), Presence::default()),
             timeouts: settings::timeouts(&Timeouts::default()),
             presence: Presence::default(),
             publishes: false,
