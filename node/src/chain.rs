@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use genesis::Genesis;
 use parking_lot::{Mutex, RwLock};
 use state::Changes;
 use state::block::Executed;
@@ -50,6 +51,25 @@ pub(crate) struct NextValidators {
 }
 
 impl ChainSpec {
+    /// What a genesis file fixes.
+    ///
+    /// # Errors
+    /// [`consensus::ValidatorSetError`] if its validators cannot decide anything.
+    pub(crate) fn of(genesis: &Genesis) -> Result<Self, consensus::ValidatorSetError> {
+        let validators =
+            genesis.validators().iter().map(|validator| (validator.public_key, validator.power));
+        let (rules, genesis_hash) = (Arc::new(genesis.chain()), genesis.hash());
+        let chain_id = rules.chain_id.as_str().into();
+        let domain = Domain { chain_id, genesis_hash, v7_from: rules.forks.v7 };
+        Ok(Self {
+            rules,
+            genesis_hash,
+            genesis_time: genesis.time(),
+            validators: consensus::ValidatorSet::new(validators)?,
+            domain: domain.into(),
+        })
+    }
+
     pub(crate) fn params(&self) -> &Params {
         &self.rules.params
     }

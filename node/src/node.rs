@@ -17,7 +17,6 @@ use tracing::info;
 use txpool::lanes::Rules;
 use txpool::{Lane, Pool};
 use types::Keypair;
-use types::sign_bytes::Domain;
 
 use crate::adapters::blocks::ServedChain;
 use crate::adapters::consensus::{ChainLedger, MachineClock};
@@ -515,21 +514,7 @@ fn offering(chain: Chain, home: &Home, config: &Config) -> (Chain, Option<Maker>
 
 /// What genesis fixes.
 pub(crate) fn chain_spec(genesis: &Genesis) -> Result<ChainSpec, consensus::ValidatorSetError> {
-    let validators =
-        genesis.validators().iter().map(|validator| (validator.public_key, validator.power));
-    let rules = Arc::new(genesis.chain());
-    let domain = Domain {
-        chain_id: rules.chain_id.as_str().into(),
-        genesis_hash: genesis.hash(),
-        v7_from: rules.forks.v7,
-    };
-    Ok(ChainSpec {
-        domain: domain.into(),
-        rules,
-        genesis_hash: genesis.hash(),
-        genesis_time: genesis.time(),
-        validators: consensus::ValidatorSet::new(validators)?,
-    })
+    ChainSpec::of(genesis)
 }
 
 /// What the chain fixes about transactions at every height.

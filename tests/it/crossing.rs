@@ -91,7 +91,9 @@ fn verifies(net: &mut Net, fork: u64) -> anyhow::Result<()> {
     for member in &mut net.members {
         member.stop()?;
         let said = member.db("verify")?;
-        ensure!(said.contains("verified"), "{}: {said}", member.name);
+        // One that began with a snapshot has no state to execute its blocks on.
+        let is_right = said.contains("verified") || said.contains("have their certificates");
+        ensure!(is_right, "{}: {said}", member.name);
     }
     Ok(())
 }
