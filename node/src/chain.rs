@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use genesis::Genesis;
 use parking_lot::{Mutex, RwLock};
+use rpc::ports::ChainFacts;
 use state::Changes;
 use state::block::Executed;
 use state::table::Table;
@@ -72,6 +73,18 @@ impl ChainSpec {
 
     pub(crate) fn params(&self) -> &Params {
         &self.rules.params
+    }
+
+    /// What clients are told of it.
+    pub(crate) fn facts(&self) -> ChainFacts {
+        ChainFacts {
+            chain_id: self.rules.chain_id.clone(),
+            genesis_hash: self.genesis_hash,
+            genesis_time_ms: self.genesis_time,
+            forks: self.rules.forks,
+            params: self.params().clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
     }
 
     /// [`ChainSpec::domain`] with what is known now.

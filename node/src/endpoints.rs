@@ -4,6 +4,23 @@ use std::path::Path;
 
 use rpc::ports::Endpoints;
 
+use crate::not_started::StartError;
+
+/// Writes down where the node answers, and where its peers reach it.
+///
+/// # Errors
+/// [`StartError::Io`].
+pub(crate) fn write_all(
+    file: &Path,
+    endpoints: &Endpoints,
+    listen: Option<&str>,
+    network: Option<&p2p::Handle>,
+) -> Result<(), StartError> {
+    let gossip = network.into_iter().flat_map(p2p::Handle::listen_addresses).next();
+    write(file, endpoints, listen, gossip.as_deref())
+        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })
+}
+
 /// Writes down where the node answers.
 ///
 /// # Errors

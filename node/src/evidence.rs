@@ -66,7 +66,10 @@ impl EvidenceSender {
         let (accused, height) = (evidence.validator_key.address(), evidence.height);
         let nonce = match self.pool.account(self.key.address()) {
             Ok(account) => account.nonce,
-            Err(fault) => return tracing::error!(%fault, "evidence waits"),
+            Err(fault) => {
+                tracing::error!(%fault, "evidence waits");
+                return;
+            }
         };
         let chain_id = self.chain.spec().rules.chain_id.clone();
         let envelope = Envelope::new(nonce, now_ms(), Some(chain_id));
@@ -102,8 +105,8 @@ fn unpunished(chain: &Chain, own: &PublicKey) -> Result<Vec<Evidence>, StorageEr
             continue;
         }
         let pairs = snapshot.equivocations(&key.address())?.last;
-        let newest = pairs.iter().rev().filter(|pair| pair.height >= first);
-        found.extend(newest.filter_map(|pair| evidence(key, pair)).next());
+        let mut newest = pairs.iter().rev().filter(|pair| pair.height >= first);
+        found.extend(newest.find_map(|pair| evidence(key, pair)));
     }
     Ok(found)
 }

@@ -1,14 +1,14 @@
 //! A running node: everything wired together, and stopped in order.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use genesis::Genesis;
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use rpc::ports::{ChainFacts, Endpoints, Ports, Readiness};
+use rpc::ports::{Endpoints, Ports, Readiness};
 use store::Store;
 use store::offers::Shelf;
 use tokio::sync::Notify;
@@ -215,12 +215,12 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
         gossip: network.clone(),
     };
     let ports = rpc_ports(&parts, health, ingest, peers, operator);
-    let (facts, socket) = (facts(parts.chain.spec()), home.admin_socket());
+    let (facts, socket) = (parts.chain.spec().facts(), home.admin_socket());
     let opened = rpc::start(config.rpc.clone(), facts, ports, registry, socket, stop);
     let endpoints = threads.serve(opened, &mut supervisor).await?;
 
     let endpoints_file = home.endpoints();
-    write_endpoints(&endpoints_file, &endpoints, listen.as_deref(), network.as_ref())?;
+    endpoints::write_all(&endpoints_file, &endpoints, listen.as_deref(), network.as_ref())?;
     info!(rpc = %endpoints.rpc, height = parts.chain.tip().height, "the node answers");
     let stop_time = Duration::from_millis(config.shutdown.time_ms);
     Ok(Running { supervisor, threads, endpoints, endpoints_file, stop_time, told })
@@ -237,18 +237,6 @@ fn count_earlier_votes(
 ) {
     let earlier = EarlierVotes { chain: Arc::clone(&parts.chain), network, may_sign };
     supervisor.spawn("earlier-votes", earlier.run(stop));
-}
-
-/// Writes down where the node is reached.
-fn write_endpoints(
-    file: &Path,
-    endpoints: &Endpoints,
-    listen: Option<&str>,
-    network: Option<&p2p::Handle>,
-) -> Result<(), StartError> {
-    let gossip = network.into_iter().flat_map(p2p::Handle::listen_addresses).next();
-    endpoints::write(file, endpoints, listen, gossip.as_deref())
-        .map_err(|source| StartError::Io { doing: "writing endpoints.json".to_owned(), source })
 }
 
 fn start_storage(parts: &mut Parts, home: &Home, config: &Config, supervisor: &mut Supervisor) {
@@ -534,15 +522,4 @@ fn lane(rules: &Rules) -> Result<Lane, StartError> {
 
 fn no_threads(source: std::io::Error) -> StartError {
     StartError::Io { doing: "starting threads".to_owned(), source }
-}
-
-fn facts(spec: &ChainSpec) -> ChainFacts {
-    ChainFacts {
-        chain_id: spec.rules.chain_id.clone(),
-        genesis_hash: spec.genesis_hash,
-        genesis_time_ms: spec.genesis_time,
-        forks: spec.rules.forks,
-        params: spec.params().clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
 }

@@ -38,8 +38,7 @@ fn newest(validators: &Value, accused: &Address) -> Option<Evidence> {
     let mut members = validators.as_array()?.iter();
     let member = members.find(|member| member["address"] == accused.as_str())?;
     let key: PublicKey = member["publicKey"].as_str()?.parse().ok()?;
-    let pairs = member["evidence"].as_array()?.iter().rev();
-    pairs.filter_map(|pair| evidence(key, pair)).next()
+    member["evidence"].as_array()?.iter().rev().find_map(|pair| evidence(key, pair))
 }
 
 fn evidence(validator_key: PublicKey, pair: &Value) -> Option<Evidence> {
