@@ -10,7 +10,7 @@ use tests::actor::Actor;
 use tests::http::{self, Connection};
 use tests::workload::envelope;
 use types::build::{Envelope, build_tx};
-use types::tx::Protection;
+use types::tx::{AgentStep, Protection, ToolCall};
 use types::{Amount, Bid, Body, Hash, Late};
 
 /// Micro-OMBRA of an OMBRA.
@@ -117,10 +117,53 @@ pub(super) struct Asked<'a> {
 
 /// A signed text with the next nonce that offers something for its place: micro beyond the base fee.
 pub(super) fn tipping(actor: &mut Actor, body: &Body, tip: u64) -> String {
-    let bid = Bid { max_base_fee: Some(Amount::new(1_000_000)), tip: Some(Amount::new(tip)) };
+    let tip = (tip > 0).then_some(Amount::new(tip));
+    let bid = Bid { max_base_fee: Some(Amount::new(1_000_000)), tip };
     let text = build_tx(&actor.key, body, &Envelope { bid, ..envelope(actor.nonce) });
     actor.nonce += 1;
     text
+}
+
+/// A step of a run, by its index, that calls of tools make as large as it should be.
+pub(super) fn padded_step(
+    actor: &mut Actor,
+    (run, index): (Hash, u64),
+    tip: u64,
+    bytes: usize,
+) -> String {
+    let call = |name: usize| ToolCall {
+        name: "x".repeat(name),
+        args_hash: run,
+        result_hash: run,
+        duration_ms: 0,
+        ok: true,
+    };
+    let with = |actor: &mut Actor, names: &[usize]| {
+        let step = AgentStep {
+            agent_run_id: run,
+            step_index: index,
+            output_tokens: 0,
+            output_hash: run,
+            thought_blob_id: None,
+            tool_calls: Some(names.iter().copied().map(call).collect()),
+            output_blob_id: None,
+        };
+        tipping(actor, &Body::AgentStep(step), tip)
+    };
+    let mut names = Vec::new();
+    loop {
+        let least = payload_bytes(&with(&mut actor.clone(), &[&names[..], &[1]].concat()));
+        let Some(room) = bytes.checked_sub(least) else { return with(actor, &names) };
+        names.push(NAME_BYTES_MAX.min(room + 1));
+    }
+}
+
+/// The longest name of a tool.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The size of a text by docs/protocol.md section 15: in the text, hash and signature stand as hex.
+pub(super) const fn payload_bytes(text: &str) -> usize {
+    text.len().saturating_sub(217 - 64)
 }
 
 /// Micro as OMBRA, for people.

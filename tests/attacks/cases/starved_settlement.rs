@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::actor::{Actor, finish, step};
 use tests::harness::report::say;
 use tests::harness::town::{FAST, Town};
@@ -21,26 +21,29 @@ use tests::workload::keys;
 use types::tx::{Protection, Transfer};
 use types::{Amount, Body, Hash, Keypair};
 
-use super::desk::{Asked, Desk, ombra, tipping};
+use super::desk::{Asked, Desk, ombra, padded_step, tipping};
 
 /// Blocks and a pool so small that an attacker fills both.
 const SMALL: [&str; 4] =
-    ["maxBlockBytes=120000", "maxBlobBytes=1000", "maxTxBytes=20480", "maxChunkTxBytes=20480"];
+    ["maxBlockBytes=60000", "maxBlobBytes=1000", "maxTxBytes=20480", "maxChunkTxBytes=20480"];
 const POOL_COUNT: u64 = 3_000;
 /// Who fills them with transfers, how many at a time, and what each one tips, in micro.
 const PAYERS: usize = 6;
 const TOGETHER: usize = 50;
 const TIP: u64 = 1_000;
-/// Who fills the tenth with steps of runs of its own, and the steps of each.
-const STEPPERS: usize = 6;
+/// Who fills the tenth with steps of runs of its own, the steps of each, and what each one tips: the
+/// least that is more than nothing. Three of them fill a block's tenth, so that no other fits beside them.
+const STEPPERS: usize = 4;
 const STEPS: u64 = 200;
+const STEP_TIP: u64 = 2;
+const STEP_BYTES: usize = 1_960;
 /// Runs that the honest miner reports on in each part, and what a miner tips that does not want to wait.
 const RUNS: usize = 8;
 const MAX_FEE: u64 = 90_000;
 const TOKENS: u64 = 2_000;
 const DEAR: u64 = 10 * TIP;
-/// The longest that the miner is watched, and the longest that it may wait for a block.
-const WATCHED: Duration = Duration::from_secs(8);
+/// How long the miner tries to bring in one report, and the longest that one may take.
+const WATCHED: Duration = Duration::from_secs(6);
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
 pub(super) fn run((): ()) -> anyhow::Result<()> {
@@ -82,17 +85,24 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
         ombra(paid),
         started.elapsed()
     ));
-    let steps_of_all: usize = steppers.iter().map(Vec::len).sum();
-    let stepping: Vec<_> = steppers.into_iter().map(|it| flood(rpc, it, &over)).collect();
+    let runs: Vec<Hash> = steppers.iter().map(|(run, _)| *run).collect();
+    let stepping: Vec<_> = steppers.into_iter().map(|(_, it)| flood(rpc, it, &over)).collect();
     let dear = settle(&mut desk, &mut miner, part()?, DEAR)?;
     dear.tell("a tenth full of the attacker's steps, too; the miner tips");
     let cheap = settle(&mut desk, &mut miner, part()?, 0)?;
     cheap.tell("the same; the miner tips nothing");
+    let stepped = steps(&mut desk, &runs)?;
     over.store(true, Ordering::Relaxed);
     for each in stepping.into_iter().chain(payers) {
         each.join().map_err(|_panic| anyhow::anyhow!("an attacker panicked"))??;
     }
-    say(&format!("   the attacker had {} steps, at {} micro each", steps_of_all, 100 + TIP));
+    let all_steps = STEPS * u64::try_from(STEPPERS)?;
+    say(&format!(
+        "   {stepped} of the attacker's {all_steps} steps were in blocks by then, for {} micro each",
+        100 + STEP_TIP
+    ));
+    ensure!(stepped > 0, "the attacker's steps stayed out: this is no attack");
+    ensure!(stepped < all_steps, "the attacker's steps were used up before the end");
     town.goes_on(&[0], 3)?;
     plain.is_served()?;
     dear.is_served()
@@ -113,16 +123,16 @@ fn claimed(
     miner: &mut Actor,
     count: usize,
 ) -> anyhow::Result<Vec<Hash>> {
-    let mut runs = Vec::new();
+    let (mut requests, mut claims, mut runs) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..count {
-        let prompt = &format!("question {number}");
-        let protection = Protection::default();
-        let asked = Asked { prompt, max_fee: MAX_FEE, max_steps: 10, protection };
-        let run = desk.request(requester, &asked)?;
-        let claim = miner.sign(&Body::AgentClaim(miner.claim(run)));
-        desk.include(&[claim])?;
+        let request = requester.request(&format!("question {number}"), MAX_FEE, 10);
+        let run = request.agent_run_id;
+        requests.push(requester.sign(&Body::AgentRequest(request)));
+        claims.push(miner.sign(&Body::AgentClaim(miner.claim(run))));
         runs.push(run);
     }
+    desk.include(&requests)?;
+    desk.include(&claims)?;
     Ok(runs)
 }
 
@@ -154,12 +164,11 @@ impl Delays {
 /// The honest miner reports a step of each run and ends it, one after the other.
 fn settle(desk: &mut Desk, miner: &mut Actor, runs: &[Hash], tip: u64) -> anyhow::Result<Delays> {
     let mut delays = Vec::new();
-    let end = Instant::now() + WATCHED;
     for run in runs {
         let rest = MAX_FEE - TOKENS - 100;
         let ended = Body::AgentFinish(finish(*run, TOKENS, [TOKENS, rest, 100]));
         for body in [step(*run, 0, TOKENS), ended] {
-            let delay = report(desk, miner, &body, (tip, end))?;
+            let delay = report(desk, miner, &body, tip)?;
             delays.push(delay);
             if delay.is_none() {
                 return Ok(Delays(delays));
@@ -174,13 +183,13 @@ fn report(
     desk: &mut Desk,
     miner: &mut Actor,
     body: &Body,
-    (tip, end): (u64, Instant),
+    tip: u64,
 ) -> anyhow::Result<Option<Duration>> {
     let text = match tip {
         0 => miner.sign(body),
         _ => tipping(miner, body, tip),
     };
-    let due = Instant::now();
+    let (due, end) = (Instant::now(), Instant::now() + WATCHED);
     while Instant::now() < end {
         let answer = desk.send(std::slice::from_ref(&text))?.pop().context("no answer")?;
         let Some(hash) = answer.get("hash").cloned() else {
@@ -239,15 +248,26 @@ fn offer(desk: &mut Desk, texts: &mut Vec<String>) -> anyhow::Result<bool> {
     Ok(had_room)
 }
 
+/// How many steps these runs have.
+fn steps(desk: &mut Desk, runs: &[Hash]) -> anyhow::Result<u64> {
+    let mut steps = 0;
+    for run in runs {
+        let record = desk.call("ombra_getAgentRun", &json!([run]))?;
+        steps += record["stepCount"].as_u64().context("a number of steps")?;
+    }
+    Ok(steps)
+}
+
 /// A run of somebody who asks for it and claims it, and all its steps, which tip.
-fn prepared(desk: &mut Desk, key: Keypair) -> anyhow::Result<Vec<String>> {
+fn prepared(desk: &mut Desk, key: Keypair) -> anyhow::Result<(Hash, Vec<String>)> {
     let mut actor = Actor::new(key);
     let (max_fee, protection) = (STEPS * 100, Protection::default());
     let asked = Asked { prompt: "mine", max_fee, max_steps: STEPS, protection };
     let run = desk.request(&mut actor, &asked)?;
     let claim = actor.sign(&Body::AgentClaim(actor.claim(run)));
     desk.include(&[claim])?;
-    Ok((0..STEPS).map(|index| tipping(&mut actor, &step(run, index, 0), TIP)).collect())
+    let steps = (0..STEPS).map(|index| padded_step(&mut actor, (run, index), STEP_TIP, STEP_BYTES));
+    Ok((run, steps.collect()))
 }
 
 /// Brings an attacker's steps in, until it is over.
