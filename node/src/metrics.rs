@@ -97,7 +97,13 @@ impl Collector for PoolCollector {
             let encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
             metric.encode(encoder)
         };
-        gauge("txpool_pending", "Executable transactions", stats.pending)?;
+        gauge(
+            "txpool_pending",
+            "Executable transactions that the next block could take",
+            stats.pending,
+        )?;
+        let help = "Executable transactions that wait for the base fee to fall";
+        gauge("txpool_waiting", help, stats.waiting)?;
         gauge("txpool_queued", "Transactions that wait for a nonce", stats.queued)?;
         gauge("txpool_bytes", "Bytes of pooled transactions", stats.bytes)?;
         gauge("txpool_senders", "Senders with pooled transactions", stats.senders)?;

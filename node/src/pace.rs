@@ -1,5 +1,5 @@
-//! When a block is due (docs/protocol.md section 6): when the pool has executable transactions,
-//! when a deadline has passed, and otherwise at every heartbeat; never faster than the chain's
+//! When a block is due (docs/protocol.md section 6): when the pool has something that the block could
+//! take, when a deadline has passed, and otherwise at every heartbeat; never faster than the chain's
 //! minimum interval.
 //!
 //! How long ago the last block was made is measured by [`TipAge`], not by the clock alone: a block
@@ -24,7 +24,7 @@ use crate::clock::now_ms;
 pub(crate) struct Wake(Notify);
 
 impl Wake {
-    /// The pool has executable transactions now, or the chain has moved.
+    /// The pool has something for a block now, or the chain has moved.
     pub(crate) fn block_may_be_due(&self) {
         self.0.notify_waiters();
     }
@@ -61,7 +61,7 @@ struct Situation {
     age_ms: u64,
     /// The timestamp of a block that is made now.
     block_time: u64,
-    has_pending: bool,
+    has_offers: bool,
     /// When the sweep has something to do, by block time.
     deadline: Option<u64>,
 }
@@ -75,7 +75,7 @@ impl Situation {
     /// Milliseconds until the next block is due.
     fn until_due(&self, params: &Params) -> u64 {
         let earliest = self.until_earliest(params);
-        if self.has_pending {
+        if self.has_offers {
             return earliest;
         }
         let heartbeat = params.heartbeat_ms.saturating_sub(self.age_ms);
@@ -110,7 +110,7 @@ impl BlockPace {
         Situation {
             age_ms: age.ms(),
             block_time: now_ms().max(tip.timestamp.saturating_add(1)),
-            has_pending: self.pool.pending_count() > 0,
+            has_offers: self.pool.has_offers(),
             deadline: self.chain.next_deadline(),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
 
     const HOUR: u64 = 3_600_000;
     const IDLE: Situation =
-        Situation { age_ms: 0, block_time: 1_000_000, has_pending: false, deadline: None };
+        Situation { age_ms: 0, block_time: 1_000_000, has_offers: false, deadline: None };
 
     fn params() -> Params {
         Params { min_block_interval_ms: 200, heartbeat_ms: 10_000, ..Params::default() }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(IDLE.until_due(&params), 10_000);
         assert_eq!(Situation { age_ms: 4_000, ..IDLE }.until_due(&params), 6_000);
         assert_eq!(Situation { age_ms: HOUR, ..IDLE }.until_due(&params), 0);
-        let busy = Situation { has_pending: true, ..IDLE };
+        let busy = Situation { has_offers: true, ..IDLE };
         assert_eq!(busy.until_due(&params), 200);
         assert_eq!(Situation { age_ms: 150, ..busy }.until_due(&params), 50);
         assert_eq!(Situation { age_ms: 150, ..IDLE }.until_earliest(&params), 50);

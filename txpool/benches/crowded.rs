@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError};
+use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError, fees};
 use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{BlockLimits, Config, Fault, Found, Pool, Ports};
 use types::build::{Envelope, Unsigned};
 use types::tx::Transfer;
 use types::{
-    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember,
-    SizeLimits, Transaction,
+    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Keypair, Params, Rejection,
+    SetMember, SizeLimits, Transaction,
 };
 
 #[path = "ledger/nothing.rs"]
@@ -57,6 +57,14 @@ impl PricedDraft for Draft {
 
     fn base_fee(&self) -> Option<u64> {
         self.draft.rules().price.map(|price| price.base_fee)
+    }
+
+    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
+        fees::highest_base_fee(tx)
+    }
+
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }
 }
 

@@ -22,9 +22,10 @@ pub struct Config {
     pub age_max_ms: u64,
     /// While others wait, one sender gets at most one part in this many of a block.
     pub block_share: usize,
-    /// How many transactions are executed again at a time when the draft has to be built anew: while a
-    /// block is committed and, a quarter of it at a time, in between. With the default it takes about
-    /// 20 ms, for which submissions wait.
+    /// How many transactions are executed again in four goes when the draft has to be built anew: in one
+    /// go while a block is committed, and in others in between. With the default a go takes about 5 ms,
+    /// for which submissions wait. Of transactions that a block has and the pool had not, a commit
+    /// executes up to half as many.
     pub rebuild_slice: usize,
     /// How many dropped transactions are remembered with their reason.
     pub dropped_count_max: usize,

@@ -69,6 +69,14 @@ impl Entries {
         slot
     }
 
+    /// An entry that was taken out is there again.
+    pub(crate) fn put_back(&mut self, entry: Entry) -> Slot {
+        let hash = entry.tx.hash();
+        let slot = self.slab.insert(entry);
+        self.by_hash.insert(hash, slot);
+        slot
+    }
+
     pub(crate) fn remove(&mut self, slot: Slot) -> Option<Entry> {
         let entry = self.slab.remove(slot)?;
         self.by_hash.remove(&entry.tx.hash());

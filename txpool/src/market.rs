@@ -7,15 +7,26 @@
 //! lowest of all.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
-use types::{Address, Amount, Body, CheckedTx};
+use types::{Amount, Body, CheckedTx};
 
-use crate::order::{BlockLimits, TX_BYTES_MIN};
+use crate::order::BlockLimits;
 use crate::senders::SenderId;
 use crate::slab::Slot;
 use crate::tally::Volume;
+
+mod choice;
+mod line;
+mod waits;
+
+pub use choice::Offered;
+pub(crate) use choice::Wanted;
+
+use choice::Choice;
+use line::{Keys, Line};
+use waits::Waits;
 
 /// A tip for each KiB, in micro-OMBRA, rounded down.
 pub(crate) type Rate = u64;
@@ -44,31 +55,6 @@ pub(crate) fn is_favoured(tx: &CheckedTx) -> bool {
     matches!(tx.body(), Body::AgentStep(_) | Body::AgentFinish(_))
 }
 
-/// The highest base fee at which a block may take the transaction, in micro-OMBRA per KiB. Those that a
-/// block may take for nothing are not bound by one.
-pub(crate) fn highest(tx: &CheckedTx) -> u64 {
-    let may_be_free = matches!(
-        tx.body(),
-        Body::AgentClaim(_)
-            | Body::AgentStep(_)
-            | Body::AgentFinish(_)
-            | Body::ValidatorVote(_)
-            | Body::ForkVote(_)
-            | Body::ParamVote(_)
-            | Body::Evidence(_)
-    );
-    let bid = tx.bid().ok().filter(|_| !may_be_free);
-    bid.map_or(u64::MAX, |bid| bid.highest().get())
-}
-
-/// What a block has room for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) limits: BlockLimits,
-    /// What is not ready to pay so much waits.
-    pub(crate) base_fee: u64,
-}
-
 /// An executable transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Offer {
@@ -77,118 +63,14 @@ pub(crate) struct Offer {
     pub(crate) arrival: u64,
     pub(crate) bytes: usize,
     pub(crate) rate: Rate,
+    /// The highest base fee at which a block may take it, in micro-OMBRA per KiB.
     pub(crate) highest: u64,
     pub(crate) is_favoured: bool,
 }
 
-/// One sender's executable transactions, by nonce.
-#[derive(Debug, Default)]
-struct Line {
-    offers: VecDeque<Offer>,
-    /// (rate, nonce) of each.
-    rates: BTreeSet<(Rate, u64)>,
-    /// How many at the beginning are favoured: nothing else of the sender has to come before them.
-    lead: usize,
-    lead_bytes: usize,
-}
-
-/// Where a sender stands in the orders of the market.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Keys {
-    /// The best first, the earlier of equals.
-    head: (Reverse<Rate>, u64),
-    /// The worst first, the later of equals.
-    tail: (Rate, Reverse<u64>),
-    /// Whether the first one is favoured.
-    leads: bool,
-    /// Whether all are.
-    is_spared: bool,
-}
-
-type Heads = BTreeSet<(Reverse<Rate>, u64, SenderId)>;
+/// The rate and arrival of a sender's first transaction, and the highest base fee for it.
+type Heads = BTreeSet<(Reverse<Rate>, u64, SenderId, u64)>;
 type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
-
-impl Line {
-    fn keys(&self) -> Option<Keys> {
-        let (first, last) = (self.offers.front()?, self.offers.back()?);
-        Some(Keys {
-            head: (Reverse(first.rate), first.arrival),
-            tail: (self.rates.first()?.0, Reverse(last.arrival)),
-            leads: self.lead > 0,
-            is_spared: self.lead == self.offers.len(),
-        })
-    }
-
-    const fn lead(&self) -> Volume {
-        Volume { count: self.lead, bytes: self.lead_bytes }
-    }
-
-    fn push(&mut self, offer: Offer) {
-        self.rates.insert((offer.rate, offer.nonce));
-        self.offers.push_back(offer);
-        self.extend_lead();
-    }
-
-    fn extend_lead(&mut self) {
-        while let Some(offer) = self.offers.get(self.lead).filter(|offer| offer.is_favoured) {
-            self.lead_bytes = self.lead_bytes.saturating_add(offer.bytes);
-            self.lead = self.lead.saturating_add(1);
-        }
-    }
-
-    fn remove(&mut self, nonce: u64) {
-        let Ok(place) = self.offers.binary_search_by_key(&nonce, |offer| offer.nonce) else {
-            return;
-        };
-        let Some(offer) = self.offers.remove(place) else { return };
-        self.rates.remove(&(offer.rate, nonce));
-        if place < self.lead {
-            self.lead = self.lead.saturating_sub(1);
-            self.lead_bytes = self.lead_bytes.saturating_sub(offer.bytes);
-        }
-        self.extend_lead();
-    }
-
-    /// The lowest rate of those before a place.
-    fn lowest_before(&self, place: usize) -> Rate {
-        let before = self.offers.iter().take(place).map(|offer| offer.rate);
-        before.min().unwrap_or(Rate::MAX)
-    }
-}
-
-/// What was offered to whoever builds a block, so that it can ask for more.
-#[derive(Clone, Debug, Default)]
-pub struct Offered {
-    /// The nonce after the last one offered of each sender.
-    next: BTreeMap<SenderId, u64>,
-    left_out: BTreeSet<Address>,
-    has_refused: bool,
-    /// Whether the pool has nothing more, whatever room there is.
-    pub(crate) is_over: bool,
-}
-
-impl Offered {
-    /// The block has no room for a transaction of this sender, so nothing more of it is offered.
-    pub fn leave_out(&mut self, sender: Address) {
-        self.left_out.insert(sender);
-    }
-
-    /// A transaction of this sender is not valid in the block, so nothing more of it is offered.
-    pub fn refuse(&mut self, sender: Address) {
-        self.has_refused = true;
-        self.leave_out(sender);
-    }
-
-    /// Whether something that was offered was not valid in the block.
-    #[must_use]
-    pub const fn has_refused(&self) -> bool {
-        self.has_refused
-    }
-
-    pub(crate) fn clone_left_out(&self) -> BTreeSet<Address> {
-        self.left_out.clone()
-    }
-}
 
 /// All executable transactions by what they offer.
 #[derive(Debug, Default)]
@@ -201,28 +83,79 @@ pub(crate) struct Market {
     tails: Tails,
     /// Senders with nothing else.
     spared_tails: Tails,
+    /// The highest base fee for the first transaction of each sender of whom something is offered.
+    offering: BTreeSet<(u64, SenderId)>,
+    /// Senders of whom something is not offered, because a block could not take it.
+    closed: BTreeSet<SenderId>,
+    waits: Waits,
     lead: Volume,
     /// By arrival, so the oldest first.
     ages: BTreeMap<u64, Slot>,
 }
 
 impl Market {
+    /// An empty market at this base fee.
+    pub(crate) fn at(base_fee: u64) -> Self {
+        Self { waits: Waits::at(base_fee), ..Self::default() }
+    }
+
+    /// The base fee of the next block. What comes back because it has fallen may be what others need.
+    pub(crate) fn follow(&mut self, base_fee: u64) {
+        if self.waits.change(base_fee) > 0 {
+            self.reopen();
+        }
+    }
+
+    /// How many transactions wait for the base fee to fall: those that are not ready to pay it, and those
+    /// of their senders after them.
+    pub(crate) const fn waiting(&self) -> usize {
+        self.waits.waiting()
+    }
+
+    /// The nonce of the first transaction of the sender that waits for the base fee to fall, and where
+    /// it is. Those after it wait, too.
+    pub(crate) fn first_waiting(&self, id: SenderId) -> Option<(u64, Slot)> {
+        let offer = self.lines.get(&id)?.first_waiting(self.waits.base_fee())?;
+        Some((offer.nonce, offer.slot))
+    }
+
+    /// Whether there is something to offer for the next block.
+    pub(crate) fn has_offers(&self) -> bool {
+        self.offering.last().is_some_and(|(highest, _)| *highest >= self.waits.base_fee())
+    }
+
+    /// A block could not take the transaction: it needs something that is not in the block. It and those
+    /// after it are not offered until [`Market::reopen`].
+    pub(crate) fn close(&mut self, id: SenderId, nonce: u64) {
+        self.closed.insert(id);
+        self.change(id, |line, _| {
+            line.closed_from = Some(line.closed_from.map_or(nonce, |from| from.min(nonce)));
+        });
+    }
+
+    /// What was missing may be there now.
+    pub(crate) fn reopen(&mut self) {
+        for id in std::mem::take(&mut self.closed) {
+            self.change(id, |line, _| line.closed_from = None);
+        }
+    }
+
     /// A transaction has become executable, after the others of its sender.
     pub(crate) fn push(&mut self, id: SenderId, offer: Offer) {
         self.ages.insert(offer.arrival, offer.slot);
-        self.change(id, |line| line.push(offer));
+        self.change(id, |line, waits| line.push(offer, waits));
     }
 
     /// A transaction is not executable any more.
     pub(crate) fn remove(&mut self, id: SenderId, nonce: u64, arrival: u64) {
         self.ages.remove(&arrival);
-        self.change(id, |line| line.remove(nonce));
+        self.change(id, |line, waits| line.remove(nonce, waits));
     }
 
-    fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line)) {
+    fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line, &mut Waits)) {
         let line = self.lines.entry(id).or_default();
         let (keys, lead) = (line.keys(), line.lead());
-        change(line);
+        change(line, &mut self.waits);
         let (new_keys, new_lead, is_empty) = (line.keys(), line.lead(), line.offers.is_empty());
         self.lead = Volume {
             count: self.lead.count.saturating_sub(lead.count).saturating_add(new_lead.count),
@@ -234,17 +167,25 @@ impl Market {
         if keys == new_keys {
             return;
         }
-        if let Some(Keys { head, tail, leads, is_spared }) = keys {
-            self.heads.remove(&(head.0, head.1, id));
+        if let Some(Keys { head, highest, is_closed, tail, leads, is_spared }) = keys {
+            let head = (head.0, head.1, id, highest);
+            self.heads.remove(&head);
             if leads {
-                self.leads.remove(&(head.0, head.1, id));
+                self.leads.remove(&head);
+            }
+            if !is_closed {
+                self.offering.remove(&(highest, id));
             }
             self.tails_of(is_spared).remove(&(tail.0, tail.1, id));
         }
-        if let Some(Keys { head, tail, leads, is_spared }) = new_keys {
-            self.heads.insert((head.0, head.1, id));
+        if let Some(Keys { head, highest, is_closed, tail, leads, is_spared }) = new_keys {
+            let head = (head.0, head.1, id, highest);
+            self.heads.insert(head);
             if leads {
-                self.leads.insert((head.0, head.1, id));
+                self.leads.insert(head);
+            }
+            if !is_closed {
+                self.offering.insert((highest, id));
             }
             self.tails_of(is_spared).insert((tail.0, tail.1, id));
         }
@@ -328,17 +269,18 @@ impl Market {
         self.ages.first_key_value().map(|(_, slot)| *slot)
     }
 
-    /// Chooses for a block: those that are worth the most, of equals the earlier ones; but a tenth is
-    /// for what is favoured and executable now. Of each sender only the places of `open` may be chosen,
-    /// from the first on. Not in order.
+    /// Chooses for a block: those that are worth the most, of equals the earlier ones, but no sender gets
+    /// more than its share of it before others that offer the same; and a tenth is for what is favoured
+    /// and executable now. Of each sender only the places of `open` may be chosen, from the first on.
+    /// Not in order.
     pub(crate) fn choose(
         &self,
         wanted: Wanted,
         offered: &mut Offered,
         open: &dyn Fn(SenderId) -> Range<usize>,
     ) -> Vec<Slot> {
-        let Wanted { limits, base_fee } = wanted;
-        let mut choice = Choice { market: self, base_fee, offered, open, chosen: Vec::new() };
+        let limits = wanted.limits;
+        let mut choice = Choice::new(self, wanted, offered, open);
         let tenth = BlockLimits { bytes: limits.bytes / 10, count: limits.count / 10 };
         let left = choice.take(&self.leads, tenth, |line| line.lead);
         let used = (tenth.bytes.saturating_sub(left.bytes), tenth.count.saturating_sub(left.count));
@@ -348,95 +290,6 @@ impl Market {
         };
         choice.take(&self.heads, room, |line| line.offers.len());
         choice.chosen
-    }
-}
-
-/// So many senders that have nothing to choose, or nothing that fits, are passed over for one choice.
-const PASSED_MAX: usize = 32_768;
-
-/// The next transaction of a sender of which one was chosen: worth, arrival (the earlier is greater), and
-/// its place.
-type Next = (Rate, Reverse<u64>, SenderId, usize);
-
-struct Choice<'a> {
-    market: &'a Market,
-    base_fee: u64,
-    offered: &'a mut Offered,
-    open: &'a dyn Fn(SenderId) -> Range<usize>,
-    chosen: Vec<Slot>,
-}
-
-impl Choice<'_> {
-    /// Takes of these senders what fits into the room, of each one no more than the places below `end`.
-    /// Answers the room that is left.
-    fn take(
-        &mut self,
-        senders: &Heads,
-        mut room: BlockLimits,
-        end: impl Fn(&Line) -> usize,
-    ) -> BlockLimits {
-        let mut passed = 0_usize;
-        let mut begun: BinaryHeap<Next> = BinaryHeap::new();
-        let mut senders = senders.iter().peekable();
-        while room.count > 0 && room.bytes >= TX_BYTES_MIN && passed < PASSED_MAX {
-            let first = senders.peek().map(|(rate, arrival, _)| (rate.0, Reverse(*arrival)));
-            let next = begun.peek().map(|(rate, arrival, ..)| (*rate, *arrival));
-            let (id, place, worth) = match (first, next) {
-                (None, None) => break,
-                (first, next) if next >= first => {
-                    let Some((rate, _, id, place)) = begun.pop() else { break };
-                    (id, place, rate)
-                }
-                _ => {
-                    let Some((_, _, id)) = senders.next() else { break };
-                    match self.first_of(*id) {
-                        // It is worth less than the first one of its sender: others may be before it.
-                        Some(next) if next.3 > 0 => {
-                            begun.push(next);
-                            continue;
-                        }
-                        Some((worth, _, _, place)) => (*id, place, worth),
-                        None => {
-                            passed = passed.saturating_add(1);
-                            continue;
-                        }
-                    }
-                }
-            };
-            let Some(line) = self.market.lines.get(&id) else { continue };
-            let last = end(line).min((self.open)(id).end);
-            let Some(offer) = line.offers.get(place).filter(|_| place < last) else { continue };
-            if offer.bytes > room.bytes || offer.highest < self.base_fee {
-                passed = passed.saturating_add(1);
-                continue;
-            }
-            room.bytes = room.bytes.saturating_sub(offer.bytes);
-            room.count = room.count.saturating_sub(1);
-            self.chosen.push(offer.slot);
-            self.offered.next.insert(id, offer.nonce.saturating_add(1));
-            let place = place.saturating_add(1);
-            if let Some(after) = line.offers.get(place).filter(|_| place < last) {
-                begun.push((worth.min(after.rate), Reverse(after.arrival), id, place));
-            }
-        }
-        room
-    }
-
-    /// What of a sender may be chosen first, if there is something.
-    fn first_of(&self, id: SenderId) -> Option<Next> {
-        let line = self.market.lines.get(&id)?;
-        let open = (self.open)(id);
-        let place = match self.offered.next.get(&id) {
-            Some(next) => {
-                let first = line.offers.front()?.nonce;
-                let offered = usize::try_from(next.saturating_sub(first)).ok()?;
-                offered.max(open.start)
-            }
-            None => open.start,
-        };
-        let offer = line.offers.get(place).filter(|_| place < open.end)?;
-        let worth = line.lowest_before(place).min(offer.rate);
-        Some((worth, Reverse(offer.arrival), id, place))
     }
 }
 

@@ -43,6 +43,13 @@ pub(crate) const TX_BYTES_MIN: usize = 256;
 /// A share of a block is never fewer transactions than this, if their bytes allow.
 const SHARE_COUNT_MIN: usize = 64;
 
+/// What one sender gets of a block while others have something: one part in `shares`, but room for 64
+/// transactions if their bytes allow.
+pub(crate) fn share_of(limits: BlockLimits, shares: usize) -> BlockLimits {
+    let part = |whole: usize| whole.checked_div(shares).unwrap_or(whole);
+    BlockLimits { bytes: part(limits.bytes), count: part(limits.count).max(SHARE_COUNT_MIN) }
+}
+
 /// Executable transactions: those that are executed on the draft, and those that were and are to be
 /// executed again.
 #[derive(Debug)]
@@ -88,6 +95,13 @@ impl Order {
     pub(crate) fn unsettle(&mut self) {
         self.unsettled.append(&mut self.by_seq);
         self.era = self.era.saturating_sub(1);
+    }
+
+    /// A transaction was taken off the draft and is to be executed again.
+    pub(crate) fn unsettle_one(&mut self, seq: Seq) {
+        if let Some(ready) = self.by_seq.remove(&seq) {
+            self.unsettled.insert(seq, ready);
+        }
     }
 
     pub(crate) fn remove(&mut self, seq: Seq) {
@@ -211,9 +225,7 @@ struct Choice {
 
 impl Choice {
     fn new(limits: BlockLimits, shares: usize, senders_bound: usize) -> Self {
-        let part = |whole: usize| whole.checked_div(shares).unwrap_or(whole);
-        let count = part(limits.count).max(SHARE_COUNT_MIN);
-        let share = BlockLimits { bytes: part(limits.bytes), count };
+        let share = share_of(limits, shares);
         let used = vec![Used::default(); senders_bound];
         Self { room: limits, share, used, chosen: Vec::new() }
     }

@@ -48,6 +48,7 @@ pub struct Pool {
     chain: Arc<dyn Chain>,
     events: Arc<dyn EventSink>,
     pending: AtomicUsize,
+    has_offers: AtomicBool,
     has_unsettled: AtomicBool,
     pub(crate) journal: Option<Mutex<Journal>>,
 }
@@ -70,6 +71,7 @@ impl Pool {
             chain,
             events,
             pending: AtomicUsize::new(0),
+            has_offers: AtomicBool::new(false),
             has_unsettled: AtomicBool::new(false),
             journal: None,
         }
@@ -101,6 +103,17 @@ impl Pool {
         self.operate(|core| txs.iter().map(|tx| core.submit(tx, now_ms, chain)).collect())
     }
 
+    /// [`Pool::submit`] for transactions that were in the pool before: the base fee may be too high for
+    /// them.
+    pub(crate) fn resubmit(
+        &self,
+        txs: &[CheckedTx],
+        now_ms: u64,
+    ) -> Vec<Result<Accepted, AdmitError>> {
+        let chain = self.chain.as_ref();
+        self.operate(|core| txs.iter().map(|tx| core.resubmit(tx, now_ms, chain)).collect())
+    }
+
     /// Whether [`Pool::settle`] has something to do. Takes no lock.
     #[must_use]
     pub fn has_unsettled(&self) -> bool {
@@ -117,10 +130,7 @@ impl Pool {
         if !self.has_unsettled() {
             return Ok(false);
         }
-        self.operate(|core| {
-            let slice = core.config.rebuild_slice / 4;
-            core.settle(slice.max(1), now_ms)
-        })
+        self.operate(|core| core.settle(core.slice(), now_ms))
     }
 
     /// Why each of the transactions would be refused for its nonce or its sender's balance as things
@@ -148,8 +158,8 @@ impl Pool {
     }
 
     /// Follows a block that was committed: removes what it holds, drops what became invalid, and
-    /// promotes what became executable; of what has to be executed again for that, only as much as
-    /// [`Config::rebuild_slice`] allows, the rest by [`Pool::settle`]. To be called once for every block, in order, after the
+    /// promotes what became executable; of what has to be executed again for that, only a quarter of
+    /// [`Config::rebuild_slice`], the rest by [`Pool::settle`]. To be called once for every block, in order, after the
     /// state that [`PendingLedger`] reads has moved.
     ///
     /// # Errors
@@ -176,7 +186,8 @@ impl Pool {
 
     /// Transactions for the next block, in the order in which they are to be executed, within
     /// `limits`. While there are more than fit, no sender gets more than its share
-    /// ([`Config::block_share`]); from fork v7 on those are chosen that are worth the most. They stay in the pool until [`Pool::committed`]; one that fails on
+    /// ([`Config::block_share`]); from fork v7 on those are chosen that are worth the most, and shares
+    /// count among what is worth the same. They stay in the pool until [`Pool::committed`]; one that fails on
     /// the block's draft (because it builds on one that is not in the block) is simply left out of
     /// the block.
     #[must_use]
@@ -191,18 +202,26 @@ impl Pool {
         self.core().candidates(limits, offered)
     }
 
-    /// A block was built of what was offered. If it could not take everything, and something was evicted
-    /// on which that may have built, the next block has the draft built anew.
+    /// A block was built of what was offered. What it could not take is not offered again before a block
+    /// with transactions, or a lower base fee, may have brought what is missing; and if something was
+    /// evicted on which it may have built, it is executed again ([`Pool::settle`]).
     pub fn built(&self, offered: &Offered) {
         if offered.has_refused() {
-            self.core().doubt();
+            self.operate(|core| core.built(offered));
         }
     }
 
-    /// How many transactions are executable. Takes no lock.
+    /// How many transactions are executable, without those that wait for the base fee to fall. Takes no
+    /// lock.
     #[must_use]
     pub fn pending_count(&self) -> usize {
         self.pending.load(Ordering::Acquire)
+    }
+
+    /// Whether there is something that the next block could take. Takes no lock.
+    #[must_use]
+    pub fn has_offers(&self) -> bool {
+        self.has_offers.load(Ordering::Acquire)
     }
 
     /// What the pool knows of a transaction.
@@ -310,7 +329,8 @@ impl Pool {
         }
     }
 
-    /// The first executable transactions, in the order in which they are to be executed.
+    /// The first executable transactions, in the order in which they are to be executed, with those that
+    /// wait for the base fee to fall.
     #[must_use]
     pub fn pending(&self, most: usize) -> Vec<CheckedTx> {
         self.core().pending(most)
@@ -341,9 +361,10 @@ impl Pool {
     fn operate<T>(&self, operation: impl FnOnce(&mut Core) -> T) -> T {
         let mut core = self.core.lock();
         let answer = operation(&mut core);
-        let pending = core.pending_count();
+        let has_offers = core.has_offers();
+        self.pending.store(core.pending_count(), Ordering::Release);
         self.has_unsettled.store(core.has_unsettled(), Ordering::Release);
-        if self.pending.swap(pending, Ordering::AcqRel) == 0 && pending > 0 {
+        if !self.has_offers.swap(has_offers, Ordering::AcqRel) && has_offers {
             self.events.executable();
         }
         let events = core.take_events();

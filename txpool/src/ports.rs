@@ -53,6 +53,18 @@ pub trait PricedDraft {
     /// The base fee of the next block, in micro-OMBRA per KiB; none before fork v7. Where there is one,
     /// tips decide who gets into the block and who may wait.
     fn base_fee(&self) -> Option<u64>;
+
+    /// The highest base fee at which a block may take the transaction, in micro-OMBRA per KiB; none if
+    /// there is a block that takes it at any.
+    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64>;
+
+    /// Refuses a transaction that the next block may not take because its base fee is above
+    /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
+    /// the base fee has fallen.
+    ///
+    /// # Errors
+    /// The refusal, `FEE_ABOVE_MAX`.
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
 /// The ledger with everything pending applied to it: a draft over the latest committed state.
@@ -117,6 +129,6 @@ pub trait EventSink: Send + Sync {
     /// counts what it loses.
     fn publish(&self, events: Vec<PoolEvent>);
 
-    /// The pool had nothing executable and has something now. As [`EventSink::publish`].
+    /// The pool had nothing for a block and has something now. As [`EventSink::publish`].
     fn executable(&self);
 }

@@ -107,6 +107,13 @@ impl Senders {
         }
     }
 
+    /// The last transaction that was executed on the draft is to be executed again.
+    pub(crate) fn unsettle_last(&mut self, id: SenderId) {
+        if let Some(sender) = self.slab.get_mut(id) {
+            sender.settled = sender.settled.saturating_sub(1);
+        }
+    }
+
     /// Nothing is executed on the draft any more.
     pub(crate) fn unsettle(&mut self) {
         for (_, sender) in self.slab.iter_mut() {
@@ -187,10 +194,13 @@ impl Senders {
     }
 
     /// The senders after this address, or all, in the order of their addresses.
-    pub(crate) fn after(&self, address: Option<Address>) -> impl Iterator<Item = &Sender> {
+    pub(crate) fn after(
+        &self,
+        address: Option<Address>,
+    ) -> impl Iterator<Item = (SenderId, &Sender)> {
         let start = address.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.by_address.range((start, Bound::Unbounded));
-        rest.filter_map(|(_, id)| self.slab.get(*id))
+        rest.filter_map(|(_, id)| Some((*id, self.slab.get(*id)?)))
     }
 
     /// How many senders there are.

@@ -28,7 +28,7 @@ impl Volume {
 /// The two halves of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Halves {
-    /// Executable now.
+    /// Executable now, or when the base fee has fallen.
     pub pending: Volume,
     /// Waiting for a nonce.
     pub queued: Volume,
@@ -64,11 +64,13 @@ pub struct Status {
 /// Figures for monitoring. The totals count since the pool was made.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Executable transactions now.
+    /// Executable transactions now, without those that wait for the base fee to fall.
     pub pending: usize,
-    /// Waiting transactions now.
+    /// Executable transactions that wait for the base fee to fall.
+    pub waiting: usize,
+    /// Transactions that wait for a nonce now.
     pub queued: usize,
-    /// Bytes of both now.
+    /// Bytes of all of them now.
     pub bytes: usize,
     /// Senders with something in the pool now.
     pub senders: usize,
@@ -127,10 +129,11 @@ impl Tally {
         &self.status
     }
 
-    pub(crate) fn stats(&self, senders: usize) -> Stats {
+    pub(crate) fn stats(&self, senders: usize, waiting: usize) -> Stats {
         let total = self.status.total;
         Stats {
-            pending: total.pending.count,
+            pending: total.pending.count.saturating_sub(waiting),
+            waiting,
             queued: total.queued.count,
             bytes: total.total().bytes,
             senders,

@@ -95,7 +95,7 @@ impl ChainLedger {
                 match builder.push(&tx) {
                     Ok(()) => {}
                     // It builds on one that is not in the block, or is too large for what is left.
-                    Err(PushError::Rejected(_)) => offered.refuse(tx.from()),
+                    Err(PushError::Rejected(_)) => offered.refuse(&tx),
                     Err(PushError::Full { .. }) => offered.leave_out(tx.from()),
                     Err(PushError::Storage(fault)) => return Err(LedgerFault::new(fault)),
                 }

@@ -9,12 +9,14 @@ use rpc::ports::{
     Slice, SubmitError,
 };
 use serde_json::value::RawValue;
-use state::{PendingState, Retracted, SharedPending, StorageError, TxError, tables, view};
+use state::{PendingState, Retracted, SharedPending, StorageError, TxError, fees, tables, view};
 use store::Snapshot;
 use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
-use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, SizeLimits, Transaction};
+use types::{
+    Account, Address, Amount, BondChange, CheckedTx, Hash, Rejection, SizeLimits, Transaction,
+};
 
 use crate::adapters::events::dropped;
 use crate::chain::Chain;
@@ -101,6 +103,14 @@ impl PricedDraft for PoolLedger {
 
     fn base_fee(&self) -> Option<u64> {
         self.0.state.lock().rules().price.map(|price| price.base_fee)
+    }
+
+    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
+        fees::highest_base_fee(tx)
+    }
+
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }
 }
 
@@ -224,14 +234,15 @@ fn count(value: usize) -> u64 {
 }
 
 fn content(content: txpool::SenderContent) -> SenderContent {
-    let txpool::SenderContent { address, pending, queued } = content;
-    SenderContent { sender: address, pending, queued }
+    let txpool::SenderContent { address, pending, waiting, queued } = content;
+    SenderContent { sender: address, pending, waiting, queued }
 }
 
 impl rpc::ports::Pool for PoolReads {
     fn find(&self, hash: &Hash) -> Option<PoolTx> {
         Some(match self.0.find(*hash)? {
-            Found::Pending(tx) | Found::Queued(tx) => PoolTx::Waiting(tx),
+            Found::Pending(tx) | Found::Queued(tx) => PoolTx::Pending(tx),
+            Found::Waiting { tx, reason } => PoolTx::Waiting { tx, reason },
             Found::Dropped(it) => PoolTx::Dropped(dropped(&it)),
         })
     }

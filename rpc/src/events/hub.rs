@@ -200,7 +200,7 @@ impl Hub {
             return self.view(&included).map(Some);
         }
         let pooled = self.ports.pool.find(hash);
-        if let Some(waiting @ PoolTx::Waiting(_)) = &pooled {
+        if let Some(waiting @ (PoolTx::Pending(_) | PoolTx::Waiting { .. })) = &pooled {
             return Ok(Some(TxView::from(waiting)));
         }
         // It may have left the pool for a block between the two looks.

@@ -100,7 +100,14 @@ pub trait Projection: Send + Sync {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PoolTx {
     /// Waits for a block (executable or for an earlier nonce).
-    Waiting(CheckedTx),
+    Pending(CheckedTx),
+    /// Is executable, but waits for the base fee to fall.
+    Waiting {
+        /// The transaction.
+        tx: CheckedTx,
+        /// What it would be refused with in the next block.
+        reason: Box<Rejection>,
+    },
     /// Was dropped; remembered for a while.
     Dropped(Arc<DroppedTx>),
 }
@@ -119,7 +126,7 @@ pub struct DroppedTx {
 /// Waiting transactions of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PoolCount {
-    /// How many are executable.
+    /// How many are executable, with those that wait for the base fee to fall.
     pub pending: u64,
     /// How many wait for an earlier nonce.
     pub queued: u64,
@@ -134,6 +141,8 @@ pub struct SenderContent {
     pub sender: Address,
     /// Executable transactions.
     pub pending: Vec<CheckedTx>,
+    /// Those after them that are executable when the base fee has fallen.
+    pub waiting: Vec<CheckedTx>,
     /// Transactions that wait for an earlier nonce.
     pub queued: Vec<CheckedTx>,
 }

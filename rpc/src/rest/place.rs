@@ -73,6 +73,8 @@ fn join(view: TxView) -> Option<RestTx> {
         position,
         timestamp,
         inclusion_fee,
+        // A member of that name is the signer's.
+        waiting: _,
         dropped,
     } = view;
     let Members(members) = serde_json::from_str(tx.get()).ok()?;
@@ -123,6 +125,7 @@ mod tests {
             position: None,
             timestamp: None,
             inclusion_fee: None,
+            waiting: None,
             dropped: None,
         };
         let RestTx(text) = join(view).expect("an object");

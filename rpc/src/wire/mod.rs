@@ -58,7 +58,7 @@ pub use run::{
 pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, VrfProofText};
 pub use transaction::{
     BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
-    TxView,
+    TxView, WaitView,
 };
 pub use turn::{AttachmentView, Relation, TurnView};
 

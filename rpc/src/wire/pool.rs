@@ -13,7 +13,7 @@ use crate::ports::{PoolCount, SenderContent};
 /// Counts and bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 pub struct PoolStatus {
-    /// Executable transactions.
+    /// Executable transactions, with those that wait for the base fee to fall.
     pub pending: u64,
     /// Transactions that wait for an earlier nonce.
     pub queued: u64,
@@ -60,6 +60,10 @@ pub struct PoolContent {
     /// Waiting for an earlier nonce.
     #[schemars(with = "BTreeMap<String, BTreeMap<u64, TxObject>>")]
     pub queued: BTreeMap<String, ByNonce>,
+    /// From v7 on, waiting for the base fee to fall; left out if there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<u64, TxObject>>>")]
+    pub waiting: BTreeMap<String, ByNonce>,
     /// What to ask with for the next senders; null at the end.
     pub next_cursor: Option<String>,
 }
@@ -67,13 +71,18 @@ pub struct PoolContent {
 impl PoolContent {
     /// Adds what one sender has waiting; answers the bytes of the texts.
     pub(crate) fn add(&mut self, content: &SenderContent) -> usize {
-        let SenderContent { sender, pending, queued } = content;
-        for (txs, to) in [(pending, &mut self.pending), (queued, &mut self.queued)] {
+        let SenderContent { sender, pending, waiting, queued } = content;
+        let lists = [
+            (pending, &mut self.pending),
+            (waiting, &mut self.waiting),
+            (queued, &mut self.queued),
+        ];
+        for (txs, to) in lists {
             if !txs.is_empty() {
                 to.insert(sender.to_string(), by_nonce(txs));
             }
         }
-        pending.iter().chain(queued).map(|tx| tx.signed_bytes()).sum()
+        pending.iter().chain(waiting).chain(queued).map(|tx| tx.signed_bytes()).sum()
     }
 }
 
@@ -86,11 +95,16 @@ pub struct SenderPool {
     /// Waiting for an earlier nonce.
     #[schemars(with = "BTreeMap<u64, TxObject>")]
     pub queued: ByNonce,
+    /// From v7 on, waiting for the base fee to fall; left out if there are none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "Option<BTreeMap<u64, TxObject>>")]
+    pub waiting: ByNonce,
 }
 
 impl From<SenderContent> for SenderPool {
     fn from(content: SenderContent) -> Self {
-        Self { pending: by_nonce(&content.pending), queued: by_nonce(&content.queued) }
+        let SenderContent { sender: _, pending, waiting, queued } = content;
+        Self { pending: by_nonce(&pending), queued: by_nonce(&queued), waiting: by_nonce(&waiting) }
     }
 }
 

@@ -78,6 +78,21 @@ pub enum TxStatus {
     Dropped,
 }
 
+/// Why a transaction of the pool waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct WaitView {
+    /// The code with which the next block would refuse it, or one of its sender before it.
+    pub code: &'static str,
+    /// For people.
+    pub message: String,
+}
+
+impl From<&Rejection> for WaitView {
+    fn from(reason: &Rejection) -> Self {
+        Self { code: reason.code().as_str(), message: reason.message() }
+    }
+}
+
 /// Why and when a transaction was dropped.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct DropView {
@@ -125,6 +140,9 @@ pub struct TxView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AmountText>")]
     pub inclusion_fee: Option<Amount>,
+    /// Pending from v7 on, while the base fee is too high for it: why it waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitView>,
     /// Dropped: why and when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped: Option<DropView>,
@@ -142,6 +160,7 @@ impl From<&IncludedTx> for TxView {
             position: Some(location.position),
             timestamp: Some(*timestamp),
             inclusion_fee: None,
+            waiting: None,
             dropped: None,
         }
     }
@@ -149,11 +168,14 @@ impl From<&IncludedTx> for TxView {
 
 impl From<&PoolTx> for TxView {
     fn from(pooled: &PoolTx) -> Self {
-        let (tx, status, dropped) = match pooled {
-            PoolTx::Waiting(tx) => (tx, TxStatus::Pending, None),
-            PoolTx::Dropped(dropped) => {
-                (&dropped.tx, TxStatus::Dropped, Some(DropView::from(&**dropped)))
-            }
+        let (tx, status) = match pooled {
+            PoolTx::Pending(tx) | PoolTx::Waiting { tx, .. } => (tx, TxStatus::Pending),
+            PoolTx::Dropped(dropped) => (&dropped.tx, TxStatus::Dropped),
+        };
+        let (waiting, dropped) = match pooled {
+            PoolTx::Pending(_) => (None, None),
+            PoolTx::Waiting { reason, .. } => (Some(WaitView::from(&**reason)), None),
+            PoolTx::Dropped(dropped) => (None, Some(DropView::from(&**dropped))),
         };
         Self {
             hash: tx.hash(),
@@ -164,6 +186,7 @@ impl From<&PoolTx> for TxView {
             position: None,
             timestamp: None,
             inclusion_fee: None,
+            waiting,
             dropped,
         }
     }

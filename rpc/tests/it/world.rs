@@ -744,7 +744,7 @@ impl Pool for World {
         let state = self.state();
         let waiting = state.pending.iter().find(|tx| tx.hash() == *hash);
         let dropped = || state.dropped.get(hash).cloned().map(PoolTx::Dropped);
-        waiting.cloned().map(PoolTx::Waiting).or_else(dropped)
+        waiting.cloned().map(PoolTx::Pending).or_else(dropped)
     }
 
     fn counts(&self) -> Vec<(&'static str, PoolCount)> {
@@ -776,7 +776,8 @@ impl Pool for World {
         let state = self.state();
         let of =
             |txs: &[CheckedTx]| txs.iter().filter(|tx| tx.from() == *sender).cloned().collect();
-        SenderContent { sender: *sender, pending: of(&state.pending), queued: of(&state.queued) }
+        let (pending, queued) = (of(&state.pending), of(&state.queued));
+        SenderContent { sender: *sender, pending, waiting: Vec::new(), queued }
     }
 
     fn pending(&self, limit: usize) -> Vec<CheckedTx> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
 use txpool::{Fault, Ports};
-use types::{Account, Address, Amount, BondChange, CheckedTx};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
 mod nothing;
 
@@ -28,6 +28,14 @@ impl PricedDraft for Nonces {
 
     fn base_fee(&self) -> Option<u64> {
         self.base_fee
+    }
+
+    fn highest_base_fee(&self, _: &CheckedTx) -> Option<u64> {
+        None
+    }
+
+    fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
     }
 }
 

@@ -13,6 +13,15 @@ use crate::senders::SenderId;
 use crate::slab::Slot;
 use crate::{Accepted, Standing};
 
+/// Where a transaction comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// From a client or a peer.
+    New,
+    /// From the journal of an earlier run, whose pool had taken it.
+    Journal,
+}
+
 /// What the pool knows of a sender's nonces.
 #[derive(Clone, Copy)]
 struct Nonces {
@@ -23,14 +32,35 @@ struct Nonces {
 }
 
 impl Core {
-    /// Takes one transaction or says why not. A refused transaction changes nothing.
+    /// Takes one transaction or says why not. A refused transaction changes nothing, but that what it
+    /// would have displaced may have to be executed again.
     pub(crate) fn submit(
         &mut self,
         tx: &CheckedTx,
         now_ms: u64,
         chain: &dyn Chain,
     ) -> Result<Accepted, AdmitError> {
-        let answer = self.submit_once(tx, now_ms, chain);
+        self.submit_as(Origin::New, tx, now_ms, chain)
+    }
+
+    /// Takes one that was in the pool before: it may wait for the base fee to fall.
+    pub(crate) fn resubmit(
+        &mut self,
+        tx: &CheckedTx,
+        now_ms: u64,
+        chain: &dyn Chain,
+    ) -> Result<Accepted, AdmitError> {
+        self.submit_as(Origin::Journal, tx, now_ms, chain)
+    }
+
+    fn submit_as(
+        &mut self,
+        origin: Origin,
+        tx: &CheckedTx,
+        now_ms: u64,
+        chain: &dyn Chain,
+    ) -> Result<Accepted, AdmitError> {
+        let answer = self.submit_once(origin, tx, now_ms, chain);
         if let Err(AdmitError::Rejected(reason)) = &answer {
             self.tally.refused(reason.code());
         }
@@ -39,6 +69,7 @@ impl Core {
 
     fn submit_once(
         &mut self,
+        origin: Origin,
         tx: &CheckedTx,
         now_ms: u64,
         chain: &dyn Chain,
@@ -60,6 +91,9 @@ impl Core {
         check_nonce(tx, nonces)?;
         let next = nonces.next;
         let standing = if tx.nonce() == next {
+            if origin == Origin::New {
+                self.ledger.check_base_fee(tx)?;
+            }
             let follows = self.senders.find(tx.from()).filter(|(_, sender)| !sender.is_settled());
             match follows.map(|(id, _)| id) {
                 Some(id) => self.admit_unseen(tx, id, now_ms)?,
@@ -102,7 +136,9 @@ impl Core {
         if paid.contains(&tx.from()) {
             return Ok(());
         }
-        if tx.nonce() != nonces.next {
+        if tx.nonce() == nonces.next {
+            self.ledger.check_base_fee(tx)?;
+        } else {
             // Those before it may come with it.
             self.check_existence(tx, nonces.next)?;
         }
@@ -140,10 +176,21 @@ impl Core {
             }
             Ok(Room::Dearer) => {
                 self.ledger.check(tx, Extent::Whole)?;
+                let gone = self.outbid(tx)?;
+                match self.ledger.admit(tx) {
+                    Ok(()) => {}
+                    Err(AdmitError::Rejected(_)) => {
+                        // It builds on what had to go for it.
+                        self.put_back(gone);
+                        return Err(self.pool_full().into());
+                    }
+                    Err(fault @ AdmitError::Fault(_)) => {
+                        self.put_back(gone);
+                        return Err(fault);
+                    }
+                }
                 self.make_room(tx, now_ms);
-                self.outbid(tx, now_ms)?;
-                // Refused now if it builds on what had to go, which only its sender can have wanted.
-                self.ledger.admit(tx)?;
+                self.bury_all(gone, now_ms);
             }
             Err(refusal) => {
                 self.ledger.check(tx, Extent::Whole)?;
@@ -170,13 +217,18 @@ impl Core {
         now_ms: u64,
     ) -> Result<(), AdmitError> {
         let room = self.room_for(tx, Newcomer::Executable, now_ms)?;
-        self.make_room(tx, now_ms);
         if room == Room::Dearer {
-            self.outbid(tx, now_ms)?;
-        }
-        if self.senders.get(id).is_none_or(|sender| sender.next != tx.nonce()) {
-            // What it follows built on what had to go.
-            return Err(self.pool_full().into());
+            let gone = self.outbid(tx)?;
+            let follows = self.senders.find(tx.from());
+            if follows.is_none_or(|(_, sender)| sender.next != tx.nonce()) {
+                // What it follows built on what had to go for it.
+                self.put_back(gone);
+                return Err(self.pool_full().into());
+            }
+            self.make_room(tx, now_ms);
+            self.bury_all(gone, now_ms);
+        } else {
+            self.make_room(tx, now_ms);
         }
         self.insert_unsettled(tx, id, now_ms);
         self.promote(id, now_ms)?;

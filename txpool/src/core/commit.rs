@@ -35,10 +35,13 @@
 //!
 //! So the draft is built anew when a block contradicts what is executable, when it holds too much that
 //! is not, when it touched what something executable is about, when something was evicted that could not
-//! be taken off the draft, or on which something else seems to build (`evict`), when nothing executable got into it (so
-//! that a transaction that wrongly counts as executable cannot stay), and now and then (so that the
-//! draft's changes cannot pile up). That takes its time, but not all of it while the block is
-//! committed: see `rebuild`.
+//! be taken off the draft (`evict`), when nothing got into it although there was something to offer (so
+//! that a transaction that wrongly counts as executable cannot stay; from v7 on once, however many empty
+//! blocks follow), and now and then (so that the draft's changes cannot pile up). That takes its time,
+//! but not all of it while the block is committed: see `rebuild`.
+//!
+//! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
+//! to come back, and what builds on it needs not be found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,9 +184,10 @@ struct Learned {
 impl Core {
     /// Follows a committed block.
     pub(crate) fn committed(&mut self, block: &Committed<'_>, now_ms: u64) -> Result<(), Fault> {
-        let slice = self.config.rebuild_slice.max(1);
-        // One half of the slice at most for what the block has of others.
-        let learned = self.learn(block, slice / 2);
+        let slice = self.slice();
+        let had_offers = self.has_offers() && !self.was_in_vain;
+        // Without what the block has of others everything would have to be executed again.
+        let learned = self.learn(block, self.config.rebuild_slice / 2);
         for tx in block.included {
             self.take_included(tx.hash());
         }
@@ -193,16 +197,24 @@ impl Core {
 
         let settled = self.order.settled_len();
         let advanced_max = ADVANCED_MAX.max(settled.saturating_mul(ADVANCED_FACTOR));
+        let is_hit = self.is_hit(block.touched);
         let is_right = learned.all
-            && (learned.has_ours || settled == 0)
+            && (learned.has_ours || settled == 0 || !had_offers)
             && self.advanced <= advanced_max
             && !self.wants_rebuild
-            && !self.is_hit(block.touched);
+            && !is_hit;
         let follows = is_right && self.follow(block.touched)?;
         if !follows {
             self.rebuild()?;
         }
         self.follow_market();
+        if let Some(market) = &mut self.market {
+            if is_hit || !block.included.is_empty() {
+                market.reopen();
+            }
+            // Executed once more, nothing would be different.
+            self.was_in_vain = block.included.is_empty() && (self.was_in_vain || !follows);
+        }
         let answer = self.drop_expired(now_ms).and_then(|()| {
             if follows {
                 self.settle(slice.saturating_sub(learned.count), now_ms).map(drop)
@@ -235,7 +247,7 @@ impl Core {
         learned
     }
 
-    fn is_settled(&self, hash: Hash) -> bool {
+    pub(super) fn is_settled(&self, hash: Hash) -> bool {
         match self.entries.by_hash(hash).map(|entry| entry.place) {
             Some(Place::Pending(seq)) => self.order.is_settled(seq),
             Some(Place::Queued) | None => false,
@@ -264,6 +276,9 @@ impl Core {
         self.dropped.expire(now_ms);
         self.rebuild()?;
         self.follow_market();
+        if let Some(market) = &mut self.market {
+            market.reopen();
+        }
         self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
         self.settle_first(self.config.rebuild_slice.max(1), now_ms)
     }

@@ -5,6 +5,9 @@
 //! comes after it goes first. The draft does without them at once where that can be told from what they
 //! wrote; otherwise they stay, and the next block has the draft built anew: what is to be executed again
 //! can leave at any time.
+//!
+//! Nothing is lost before the newcomer is in: if it turns out that it builds on what had to go for it,
+//! that comes back, and is executed again.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +17,11 @@ use super::Core;
 use crate::entries::{Entry, Place};
 use crate::error::Fault;
 use crate::market::{price_over, rate};
+use crate::order::Ready;
 use crate::ports::{AdmitError, TakenBack};
 use crate::senders::SenderId;
 use crate::slab::Slot;
-use crate::tally::Volume;
+use crate::tally::{Half, Volume};
 
 /// How many transactions make room for one newcomer. All of this happens under the pool's lock, and a
 /// newcomer need not get into a block, so it costs its sender nothing.
@@ -28,26 +32,46 @@ const TAKEN_BACK_MAX: usize = 128;
 /// How many senders are passed over because something else builds on what they have.
 const PASSED_MAX: usize = 16;
 
+/// What was taken out of the pool, to be dropped or put back.
+#[derive(Debug)]
+pub(super) struct Gone {
+    entry: Entry,
+    reason: Rejection,
+}
+
 impl Core {
     /// Whether enough is worth less than the transaction would be for it to fit.
     pub(super) fn is_dearer(&self, tx: &CheckedTx) -> bool {
         let Some(market) = &self.market else { return false };
         let id = self.senders.find(tx.from()).map(|(id, _)| id);
         let worth = market.worth(id, rate(tx));
-        let queued = self.tally.halves().queued;
-        let lack = self.lack(tx);
-        let wanted = Volume {
-            count: lack.count.saturating_sub(queued.count),
-            bytes: lack.bytes.saturating_sub(queued.bytes),
-        };
+        let wanted = self.lack_beyond_queue(tx);
         market.can_free(worth, wanted, self.is_tenth_full(tx), VICTIMS_MAX)
     }
 
-    /// Evicts what is worth the least until the transaction fits.
-    pub(super) fn outbid(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
+    /// Takes out what is worth the least until the transaction fits in the place of that and of
+    /// everything queued.
+    pub(super) fn outbid(&mut self, tx: &CheckedTx) -> Result<Vec<Gone>, AdmitError> {
+        let mut gone = Vec::new();
+        let answer = self.take_out(tx, &mut gone);
+        let is_enough = self.lack_beyond_queue(tx) == Volume::default();
+        match answer {
+            Ok(()) if is_enough => Ok(gone),
+            Ok(()) => {
+                self.put_back(gone);
+                Err(self.pool_full().into())
+            }
+            Err(fault) => {
+                self.put_back(gone);
+                Err(fault.into())
+            }
+        }
+    }
+
+    fn take_out(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<(), Fault> {
         let (mut passed, mut budget) = (BTreeSet::new(), TAKEN_BACK_MAX);
         for _ in 0..VICTIMS_MAX {
-            if self.lack(tx) == Volume::default() {
+            if self.lack_beyond_queue(tx) == Volume::default() {
                 return Ok(());
             }
             let with_spared = self.is_tenth_full(tx);
@@ -58,24 +82,61 @@ impl Core {
             if worth < price_over(lowest) {
                 break;
             }
-            if !self.evict_last(id, &evicted(), &mut budget, now_ms)? {
+            if !self.evict_last(id, &evicted(), &mut budget, gone)? {
                 passed.insert(id);
             }
             if passed.len() > PASSED_MAX || budget == 0 {
                 break;
             }
         }
-        if self.lack(tx) == Volume::default() { Ok(()) } else { Err(self.pool_full().into()) }
+        Ok(())
     }
 
-    /// Drops the sender's last executable transaction, and before it what builds on it. False if that
+    /// What has to go for the transaction when nothing is queued any more.
+    fn lack_beyond_queue(&self, tx: &CheckedTx) -> Volume {
+        let (lack, queued) = (self.lack(tx), self.tally.halves().queued);
+        Volume {
+            count: lack.count.saturating_sub(queued.count),
+            bytes: lack.bytes.saturating_sub(queued.bytes),
+        }
+    }
+
+    /// What was taken out is dropped.
+    pub(super) fn bury_all(&mut self, gone: Vec<Gone>, now_ms: u64) {
+        for Gone { entry, reason } in gone {
+            self.bury(entry, reason, now_ms);
+            self.tally.evicted();
+        }
+    }
+
+    /// What was taken out is in the pool again, to be executed again.
+    pub(super) fn put_back(&mut self, gone: Vec<Gone>) {
+        // Each was the last one of its sender when it went.
+        for Gone { entry, reason: _ } in gone.into_iter().rev() {
+            let (tx, arrival, is_journalled) =
+                (entry.tx.clone(), entry.arrival, entry.is_journalled);
+            let sender = self.senders.open(tx.from(), tx.nonce());
+            let slot = self.entries.put_back(Entry { sender, ..entry });
+            let ready = Ready { slot, sender, bytes: tx.encoded_bytes() };
+            let seq = self.order.append_unsettled(ready);
+            self.set_place(slot, Place::Pending(seq));
+            self.senders.push_unsettled(sender, slot);
+            self.offer(sender, slot);
+            self.enter(&tx, Half::Pending);
+            if !is_journalled {
+                self.written.expect(slot, arrival);
+            }
+        }
+    }
+
+    /// Takes the sender's last executable transaction out, and before it what builds on it. False if that
     /// cannot be done before the next block, or not within the `budget`.
     fn evict_last(
         &mut self,
         id: SenderId,
         reason: &Rejection,
         budget: &mut usize,
-        now_ms: u64,
+        gone: &mut Vec<Gone>,
     ) -> Result<bool, Fault> {
         let Some(slot) = self.last_pending(id) else { return Ok(false) };
         let mut goals = vec![slot];
@@ -95,7 +156,9 @@ impl Core {
                         Some(first) => reason.clone().with("after", first),
                         None => reason.clone(),
                     };
-                    self.remove_last(id, last, reason, now_ms);
+                    if let Some(entry) = self.remove_last(id, last) {
+                        gone.push(Gone { entry, reason });
+                    }
                 }
                 TakenBack::After(hash) => {
                     let Some(dependent) = self.entries.slot(hash) else { break };
@@ -128,16 +191,16 @@ impl Core {
         Ok(answer)
     }
 
-    /// Drops the last executable transaction of a sender, which is on the draft no more.
-    fn remove_last(&mut self, id: SenderId, slot: Slot, reason: Rejection, now_ms: u64) {
+    /// Takes out the last executable transaction of a sender, which is on the draft no more.
+    fn remove_last(&mut self, id: SenderId, slot: Slot) -> Option<Entry> {
         if let Some(Place::Pending(seq)) = self.entries.get(slot).map(|entry| entry.place) {
             self.order.remove(seq);
         }
         self.withdraw(id, slot);
         self.senders.pop_pending(id);
-        self.discard(slot, reason, now_ms);
-        self.tally.evicted();
+        let entry = self.lift(slot);
         self.senders.close_if_empty(id);
+        entry
     }
 
     fn last_pending(&self, id: SenderId) -> Option<Slot> {
@@ -145,7 +208,7 @@ impl Core {
     }
 
     /// The sender's last transaction that the draft has.
-    fn last_settled(&self, id: SenderId) -> Option<Slot> {
+    pub(super) fn last_settled(&self, id: SenderId) -> Option<Slot> {
         let sender = self.senders.get(id)?;
         sender.pending.get(sender.settled.checked_sub(1)?).copied()
     }
@@ -159,7 +222,7 @@ impl Core {
     /// it. No more at a time than are executed again at a time.
     pub(super) fn drop_expired(&mut self, now_ms: u64) -> Result<(), Fault> {
         let age_max_ms = self.config.age_max_ms;
-        let mut budget = self.config.rebuild_slice.max(1);
+        let mut budget = self.slice();
         while budget > 0 {
             let Some(slot) = self.market.as_ref().and_then(crate::market::Market::oldest) else {
                 return Ok(());
@@ -169,7 +232,10 @@ impl Core {
                 return Ok(());
             }
             let id = *sender;
-            if !self.evict_last(id, &expired(age_max_ms), &mut budget, now_ms)? {
+            let mut gone = Vec::new();
+            let answer = self.evict_last(id, &expired(age_max_ms), &mut budget, &mut gone);
+            self.bury_all(gone, now_ms);
+            if !answer? {
                 return Ok(());
             }
         }

@@ -13,7 +13,7 @@ mod rebuild;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use types::{Address, CheckedTx, Rejection};
+use types::{Address, CheckedTx, Hash, Rejection};
 
 pub use commit::{Committed, Touched};
 pub use query::{Found, Page, SenderContent};
@@ -22,7 +22,7 @@ use crate::dropped::DroppedRing;
 use crate::entries::{Entries, Entry, Place};
 use crate::error::Fault;
 use crate::journal::Written;
-use crate::market::{Market, Offer, Offered, Wanted, highest, is_favoured, rate};
+use crate::market::{Market, Offer, Offered, Wanted, is_favoured, rate};
 use crate::order::{BlockLimits, Order, Ready, Seq};
 use crate::ports::PendingLedger;
 use crate::senders::{SenderId, Senders};
@@ -30,6 +30,9 @@ use crate::slab::Slot;
 use crate::subject::{Subjects, is_about_the_subject};
 use crate::tally::{Half, Tally};
 use crate::{Config, Dropped, PoolEvent, Standing};
+
+/// So many transactions at most are to be executed again because a block could not take them.
+const DOUBTFUL_MAX: usize = 1_024;
 
 /// Whether the draft has executed a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,9 +61,14 @@ pub(crate) struct Core {
     market: Option<Market>,
     /// Whether something was taken off the draft since the last rebuild.
     has_taken_back: bool,
-    /// Whether the next block has the draft built anew: because a block could not take something that
-    /// counts as executable, or because something could not be taken off the draft.
+    /// Whether the next block has the draft built anew, because something could not be taken off the
+    /// draft.
     wants_rebuild: bool,
+    /// Whether the draft was built anew for an empty block, and no other block came since (fork v7).
+    was_in_vain: bool,
+    /// Transactions that a block could not take, and that may build on something that was evicted. They
+    /// are to be executed again; what is last here comes first.
+    doubtful: Vec<Hash>,
     dropped: DroppedRing,
     /// What executable transactions are about.
     subjects: Subjects,
@@ -80,11 +88,13 @@ impl Core {
         max_clock_skew_ms: u64,
         ledger: Box<dyn PendingLedger>,
     ) -> Self {
-        let market = ledger.base_fee().map(|_| Market::default());
+        let market = ledger.base_fee().map(Market::at);
         Self {
             market,
             has_taken_back: false,
             wants_rebuild: false,
+            was_in_vain: false,
+            doubtful: Vec::new(),
             dropped: DroppedRing::new(&config),
             config,
             max_clock_skew_ms,
@@ -107,13 +117,24 @@ impl Core {
         std::mem::take(&mut self.events)
     }
 
+    /// How many transactions are executable and do not wait for the base fee to fall.
     pub(crate) fn pending_count(&self) -> usize {
-        self.order.len()
+        self.order.len().saturating_sub(self.waiting_count())
+    }
+
+    /// How many executable transactions wait for the base fee to fall.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.market.as_ref().map_or(0, Market::waiting)
+    }
+
+    /// Whether there is something that the next block could take.
+    pub(crate) fn has_offers(&self) -> bool {
+        self.market.as_ref().map_or(self.order.len() > 0, Market::has_offers)
     }
 
     /// Whether there is something for [`Core::settle`] to do.
     pub(crate) fn has_unsettled(&self) -> bool {
-        self.order.unsettled_len() > 0 || !self.restless.is_empty()
+        self.order.unsettled_len() > 0 || !self.restless.is_empty() || !self.doubtful.is_empty()
     }
 
     /// The transactions for a block, in the order in which they are to be executed, without what was
@@ -132,8 +153,8 @@ impl Core {
             let sender = self.senders.get(id).filter(|it| !left_out.contains(&it.address));
             0..sender.map_or(0, |sender| sender.settled)
         };
-        let base_fee = self.ledger.base_fee().unwrap_or(0);
-        let mut slots = market.choose(Wanted { limits, base_fee }, offered, &open);
+        let wanted = Wanted { limits, shares: self.config.block_share };
+        let mut slots = market.choose(wanted, offered, &open);
         slots.sort_unstable_by_key(|slot| self.seq(*slot));
         self.txs(slots)
     }
@@ -150,21 +171,34 @@ impl Core {
         }
     }
 
-    /// A block could not take something that the pool had offered.
-    pub(crate) const fn doubt(&mut self) {
-        // Otherwise it builds on what is not in the block, and is right where it is.
-        if self.has_taken_back {
-            self.wants_rebuild = true;
+    /// A block was built of what was offered. What it could not take needs something that is not in the
+    /// block, so it is not offered again before that can have changed.
+    pub(crate) fn built(&mut self, offered: &Offered) {
+        for hash in offered.refused() {
+            let Some(Entry { tx, sender, place: Place::Pending(_), .. }) =
+                self.entries.by_hash(hash)
+            else {
+                continue;
+            };
+            if let Some(market) = &mut self.market {
+                market.close(*sender, tx.nonce());
+            }
+            // What it needs may have been evicted.
+            if self.has_taken_back && self.doubtful.len() < DOUBTFUL_MAX {
+                self.doubtful.push(hash);
+            }
         }
     }
 
-    /// Tips decide from now on, or do not any more.
+    /// Follows the base fee. Tips decide from now on, or do not any more.
     fn follow_market(&mut self) {
-        let has_price = self.ledger.base_fee().is_some();
-        if has_price == self.market.is_some() {
-            return;
+        let base_fee = self.ledger.base_fee();
+        match (&mut self.market, base_fee) {
+            (Some(market), Some(base_fee)) => return market.follow(base_fee),
+            (None, None) => return,
+            (Some(_), None) | (None, Some(_)) => {}
         }
-        self.market = has_price.then(Market::default);
+        self.market = base_fee.map(Market::at);
         let pending: Vec<(SenderId, Slot)> = self
             .senders
             .iter()
@@ -181,7 +215,8 @@ impl Core {
             && let Some(Entry { tx, arrival, .. }) = self.entries.get(slot)
         {
             let (nonce, arrival, bytes) = (tx.nonce(), *arrival, tx.encoded_bytes());
-            let (rate, is_favoured, highest) = (rate(tx), is_favoured(tx), highest(tx));
+            let (rate, is_favoured) = (rate(tx), is_favoured(tx));
+            let highest = self.ledger.highest_base_fee(tx).unwrap_or(u64::MAX);
             market.push(id, Offer { slot, nonce, arrival, bytes, rate, highest, is_favoured });
         }
     }
@@ -197,7 +232,7 @@ impl Core {
 
     /// Drops everything for `reason`.
     pub(crate) fn clear(&mut self, reason: &Rejection, now_ms: u64) -> Result<usize, Fault> {
-        self.market = self.market.is_some().then(Market::default);
+        self.market = self.ledger.base_fee().map(Market::at);
         let mut slots: Vec<Slot> = self.order.take().map(|ready| ready.slot).collect();
         for id in self.senders.with_queue() {
             let queued = self.senders.get(id).map(|s| s.queued.clone()).unwrap_or_default();
@@ -216,6 +251,7 @@ impl Core {
         }
         self.restless.clear();
         self.reset_ledger()?;
+        self.follow_market();
         Ok(slots.len())
     }
 
@@ -310,21 +346,33 @@ impl Core {
 
     /// Removes an entry that is in no other index any more.
     fn remove_entry(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = self.lift(slot)?;
+        self.written.forget(entry.segment, entry.tx.encoded_bytes());
+        Some(entry)
+    }
+
+    /// Takes out an entry that is in no other index any more, and that may come back.
+    fn lift(&mut self, slot: Slot) -> Option<Entry> {
         let entry = self.entries.remove(slot)?;
         let half = match entry.place {
             Place::Pending(_) => Half::Pending,
             Place::Queued => Half::Queued,
         };
         self.leave(&entry.tx, half);
-        self.written.forget(entry.segment, entry.tx.encoded_bytes());
         Some(entry)
     }
 
     /// Drops an entry that is in no other index any more.
     fn discard(&mut self, slot: Slot, reason: Rejection, now_ms: u64) {
-        let Some(Entry { tx, arrival, is_journalled, .. }) = self.remove_entry(slot) else {
-            return;
-        };
+        if let Some(entry) = self.lift(slot) {
+            self.bury(entry, reason, now_ms);
+        }
+    }
+
+    /// Drops what was taken out.
+    fn bury(&mut self, entry: Entry, reason: Rejection, now_ms: u64) {
+        let Entry { tx, arrival, segment, is_journalled, .. } = entry;
+        self.written.forget(segment, tx.encoded_bytes());
         if is_journalled {
             self.written.bury(arrival);
         }

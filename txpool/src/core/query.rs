@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use types::{Address, CheckedTx, Hash, Transaction};
+use types::{Address, CheckedTx, Hash, Rejection, Transaction};
 
 use super::Core;
 use crate::Dropped;
-use crate::entries::Place;
-use crate::senders::Sender;
+use crate::entries::{Entry, Place};
+use crate::senders::{Sender, SenderId};
 use crate::slab::Slot;
 use crate::tally::{Stats, Status};
 
@@ -16,6 +16,13 @@ use crate::tally::{Stats, Status};
 pub enum Found {
     /// It is executable.
     Pending(CheckedTx),
+    /// It is executable, but a block may not take it before the base fee has fallen.
+    Waiting {
+        /// The transaction.
+        tx: CheckedTx,
+        /// What it would be refused with in the next block.
+        reason: Box<Rejection>,
+    },
     /// It waits for a nonce.
     Queued(CheckedTx),
     /// It was accepted and then dropped, not long ago.
@@ -29,6 +36,8 @@ pub struct SenderContent {
     pub address: Address,
     /// Executable.
     pub pending: Vec<CheckedTx>,
+    /// Executable when the base fee has fallen.
+    pub waiting: Vec<CheckedTx>,
     /// Waiting for a nonce.
     pub queued: Vec<CheckedTx>,
 }
@@ -53,9 +62,29 @@ impl Core {
         };
         let tx = entry.tx.clone();
         Some(match entry.place {
-            Place::Pending(_) => Found::Pending(tx),
+            Place::Pending(_) => match self.why_waiting(entry) {
+                Some(reason) => Found::Waiting { tx, reason: Box::new(reason) },
+                None => Found::Pending(tx),
+            },
             Place::Queued => Found::Queued(tx),
         })
+    }
+
+    /// The nonce of the first transaction of the sender that waits for the base fee to fall.
+    fn first_waiting(&self, id: SenderId) -> Option<(u64, Slot)> {
+        self.market.as_ref()?.first_waiting(id)
+    }
+
+    /// Why an executable transaction waits for the base fee to fall, if it does: for its own sake, or for
+    /// that of one of its sender before it.
+    fn why_waiting(&self, entry: &Entry) -> Option<Rejection> {
+        let (nonce, slot) = self.first_waiting(entry.sender)?;
+        if entry.tx.nonce() < nonce {
+            return None;
+        }
+        let first = &self.entries.get(slot)?.tx;
+        let reason = self.ledger.check_base_fee(first).err()?;
+        Some(if nonce == entry.tx.nonce() { reason } else { reason.with("after", first.hash()) })
     }
 
     /// The pooled transaction that is this one, signature included, and so needs no check.
@@ -74,12 +103,12 @@ impl Core {
         senders_max: usize,
     ) -> Page<SenderContent> {
         let mut txs = 0_usize;
-        let senders = self.senders.after(after).take(senders_max).take_while(|sender| {
+        let senders = self.senders.after(after).take(senders_max).take_while(|(_, sender)| {
             let has_room = txs < PAGE_TXS;
             txs = txs.saturating_add(sender.count());
             has_room
         });
-        let items: Vec<_> = senders.map(|sender| self.content_of(sender)).collect();
+        let items: Vec<_> = senders.map(|(id, sender)| self.content_of(id, sender)).collect();
         let last = items.last().map(|sender| sender.address);
         Page { items, next: self.if_more_after(last) }
     }
@@ -89,7 +118,7 @@ impl Core {
     pub(crate) fn names(&self, after: Option<Address>) -> Page<(Address, Hash)> {
         let mut items = Vec::with_capacity(PAGE_TXS);
         let mut last = after;
-        for sender in self.senders.after(after) {
+        for (_, sender) in self.senders.after(after) {
             if items.len() >= PAGE_TXS {
                 break;
             }
@@ -106,7 +135,8 @@ impl Core {
         address.filter(|_| self.senders.after(address).next().is_some())
     }
 
-    /// The first executable transactions, in the order in which they are to be executed.
+    /// The first executable transactions, in the order in which they are to be executed, with those that
+    /// wait for the base fee to fall.
     pub(crate) fn pending(&self, most: usize) -> Vec<CheckedTx> {
         let slots = self.order.iter().take(most).map(|ready| ready.slot);
         slots.filter_map(|slot| Some(self.entries.get(slot)?.tx.clone())).collect()
@@ -114,16 +144,24 @@ impl Core {
 
     pub(crate) fn content_from(&self, address: Address) -> SenderContent {
         match self.senders.find(address) {
-            Some((_, sender)) => self.content_of(sender),
-            None => SenderContent { address, pending: Vec::new(), queued: Vec::new() },
+            Some((id, sender)) => self.content_of(id, sender),
+            None => {
+                let (pending, waiting, queued) = (Vec::new(), Vec::new(), Vec::new());
+                SenderContent { address, pending, waiting, queued }
+            }
         }
     }
 
-    fn content_of(&self, sender: &Sender) -> SenderContent {
+    fn content_of(&self, id: SenderId, sender: &Sender) -> SenderContent {
         let tx = |slot: &Slot| Some(self.entries.get(*slot)?.tx.clone());
+        let first_waiting = self.first_waiting(id).map(|(nonce, _)| nonce);
+        let executable = sender.pending.iter().filter_map(tx);
+        let (waiting, pending) =
+            executable.partition(|tx| first_waiting.is_some_and(|first| tx.nonce() >= first));
         SenderContent {
             address: sender.address,
-            pending: sender.pending.iter().filter_map(tx).collect(),
+            pending,
+            waiting,
             queued: sender.queued.values().filter_map(tx).collect(),
         }
     }
@@ -133,6 +171,6 @@ impl Core {
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        self.tally.stats(self.senders.len())
+        self.tally.stats(self.senders.len(), self.waiting_count())
     }
 }

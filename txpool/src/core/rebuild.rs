@@ -18,20 +18,26 @@
 
 use std::collections::BTreeSet;
 
-use types::{Address, CheckedTx, Code, Rejection};
+use types::{Address, CheckedTx, Code, Hash, Rejection};
 
-use super::Core;
 use super::admission::stale;
-use crate::entries::Place;
+use super::{Core, DOUBTFUL_MAX};
+use crate::entries::{Entry, Place};
 use crate::error::Fault;
 use crate::market::{Offered, Wanted};
 use crate::order::{BlockLimits, Ready, Seq};
-use crate::ports::AdmitError;
+use crate::ports::{AdmitError, TakenBack};
 use crate::senders::SenderId;
 use crate::slab::Slot;
 use crate::tally::Half;
 
 impl Core {
+    /// How many transactions are executed again at a time, while others wait for the pool: with a block as
+    /// in between, so that consensus waits no longer than anybody else.
+    pub(crate) fn slice(&self) -> usize {
+        (self.config.rebuild_slice / 4).max(1)
+    }
+
     /// The draft is the committed state, and what was executed on it is to be executed again.
     pub(super) fn rebuild(&mut self) -> Result<(), Fault> {
         self.reset_ledger()?;
@@ -49,6 +55,7 @@ impl Core {
     pub(super) fn reset_ledger(&mut self) -> Result<(), Fault> {
         self.advanced = 0;
         (self.has_taken_back, self.wants_rebuild) = (false, false);
+        self.doubtful.clear();
         self.ledger.reset()
     }
 
@@ -72,8 +79,7 @@ impl Core {
         };
         let open =
             |id| self.senders.get(id).map_or(0..0, |sender| sender.settled..sender.pending.len());
-        let base_fee = self.ledger.base_fee().unwrap_or(0);
-        let wanted = Wanted { limits, base_fee };
+        let wanted = Wanted { limits, shares: self.config.block_share };
         let slots = market.choose(wanted, &mut Offered::default(), &open);
         let mut chosen: Vec<_> = slots
             .into_iter()
@@ -88,7 +94,7 @@ impl Core {
     /// then what queues have become executable. Answers whether there are more. A fault leaves what
     /// was not executed for the next time.
     pub(crate) fn settle(&mut self, most: usize, now_ms: u64) -> Result<bool, Fault> {
-        let mut left = most;
+        let mut left = self.doubt(most)?;
         while left > 0
             && let Some((seq, ready)) = self.order.first_unsettled()
         {
@@ -99,6 +105,66 @@ impl Core {
             self.calm(left, now_ms)?;
         }
         Ok(self.has_unsettled())
+    }
+
+    /// Takes what is doubtful off the draft, so that it is executed again, and before it what builds on
+    /// it: at most so many transactions. Answers how many more it could have been.
+    fn doubt(&mut self, most: usize) -> Result<usize, Fault> {
+        let mut left = most;
+        while left > 0
+            && let Some(hash) = self.doubtful.last().copied()
+        {
+            left = left.saturating_sub(1);
+            match self.unsettle_for(hash)? {
+                Some(TakenBack::Yes) => {}
+                None => drop(self.doubtful.pop()),
+                Some(TakenBack::After(first)) if self.is_settled(first) => {
+                    self.doubtful.push(first);
+                }
+                Some(TakenBack::Spent(address)) => {
+                    let spender = self.senders.find(address).map(|(id, _)| id);
+                    let spent = spender.and_then(|id| self.last_settled(id));
+                    let spent = spent.and_then(|slot| self.entries.get(slot));
+                    match spent.map(|entry| entry.tx.hash()) {
+                        Some(first) if first != hash => self.doubtful.push(first),
+                        Some(_) | None => self.give_up_doubt(),
+                    }
+                }
+                Some(TakenBack::After(_) | TakenBack::Unknown) => self.give_up_doubt(),
+            }
+            if self.doubtful.len() > 2 * DOUBTFUL_MAX {
+                self.give_up_doubt();
+            }
+        }
+        Ok(left)
+    }
+
+    /// The next block has everything executed again.
+    fn give_up_doubt(&mut self) {
+        self.wants_rebuild = true;
+        self.doubtful.clear();
+    }
+
+    /// Takes the last settled transaction of the sender off the draft, until the named one is. None if it
+    /// is not on the draft.
+    fn unsettle_for(&mut self, hash: Hash) -> Result<Option<TakenBack>, Fault> {
+        if !self.is_settled(hash) {
+            return Ok(None);
+        }
+        let Some(id) = self.entries.by_hash(hash).map(|entry| entry.sender) else {
+            return Ok(None);
+        };
+        let Some(last) = self.last_settled(id) else { return Ok(None) };
+        let Some(Entry { tx, place: Place::Pending(seq), .. }) = self.entries.get(last) else {
+            return Ok(None);
+        };
+        let (tx, seq) = (tx.clone(), *seq);
+        let answer = self.ledger.take_back(&tx)?;
+        if answer == TakenBack::Yes {
+            self.order.unsettle_one(seq);
+            self.senders.unsettle_last(id);
+        }
+        Ok(Some(answer))
     }
 
     /// Executes a transaction again, if the one of its sender before it has been.

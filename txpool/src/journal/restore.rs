@@ -56,7 +56,7 @@ impl Pool {
             let txs = read(&journal, &mut files, batch, &lane.limits(), &mut restored)?;
             let checked: Vec<CheckedTx> =
                 lane.verify(txs, height).into_iter().filter_map(Result::ok).collect();
-            for answer in self.submit(&checked, now_ms) {
+            for answer in self.resubmit(&checked, now_ms) {
                 match answer {
                     Ok(accepted) if accepted.is_new => {
                         restored.accepted = restored.accepted.saturating_add(1);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use types::build::{Envelope, build_tx};
 use types::tx::Transfer;
 use types::{
-    Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Keypair, Params, SizeLimits,
-    Transaction,
+    Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Keypair, Params, Rejection,
+    SizeLimits, Transaction,
 };
 
 use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
@@ -24,6 +24,14 @@ impl PricedDraft for Anything {
 
     fn base_fee(&self) -> Option<u64> {
         None
+    }
+
+    fn highest_base_fee(&self, _: &CheckedTx) -> Option<u64> {
+        None
+    }
+
+    fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
-//! What goes into a block.
+//! What goes into a block: before v7, and from then on among what offers the same.
 
-use txpool::BlockLimits;
+use txpool::{BlockLimits, Config, Offered};
 use types::CheckedTx;
 
 use crate::support::{Wallet, World};
@@ -15,7 +15,15 @@ fn senders(txs: &[CheckedTx], wallet: &Wallet) -> usize {
 
 /// One wallet has sent 200 transactions before two others sent 10 each.
 fn crowded() -> (World, [Wallet; 3]) {
-    let (world, [a, b, c]) = World::of_three();
+    crowd(World::of_three())
+}
+
+/// The same from v7 on.
+fn crowded_v7() -> (World, [Wallet; 3]) {
+    crowd(World::v7(Config::default()))
+}
+
+fn crowd((world, [a, b, c]): (World, [Wallet; 3])) -> (World, [Wallet; 3]) {
     for nonce in 0..200 {
         world.pending(&[&a.at(nonce).transfer(&b, 1)]);
     }
@@ -27,26 +35,50 @@ fn crowded() -> (World, [Wallet; 3]) {
 
 #[test]
 fn a_sender_with_much_does_not_keep_others_out() {
-    let (world, [a, b, c]) = crowded();
-    let block = world.pool.candidates(of_count(100));
-    assert_eq!((80, 10, 10), (senders(&block, &a), senders(&block, &b), senders(&block, &c)));
+    for (world, [a, b, c]) in [crowded(), crowded_v7()] {
+        let block = world.pool.candidates(of_count(100));
+        assert_eq!((80, 10, 10), (senders(&block, &a), senders(&block, &b), senders(&block, &c)));
+    }
 }
 
 #[test]
 fn room_that_nobody_else_wants_is_not_wasted() {
-    let (world, [a, b, _]) = crowded();
-    let block = world.pool.candidates(of_count(210));
-    assert_eq!((190, 10), (senders(&block, &a), senders(&block, &b)));
+    for (world, [a, b, c]) in [crowded(), crowded_v7()] {
+        let block = world.pool.candidates(of_count(210));
+        assert_eq!((190, 10, 10), (senders(&block, &a), senders(&block, &b), senders(&block, &c)));
+    }
 }
 
 #[test]
 fn candidates_are_in_the_order_of_arrival() {
-    let (world, _) = crowded();
-    let all = world.order();
-    let block = world.pool.candidates(of_count(100));
-    let places: Vec<usize> =
-        block.iter().map(|tx| all.iter().position(|hash| *hash == tx.hash()).unwrap()).collect();
-    assert!(places.is_sorted(), "{places:?}");
+    for (world, _) in [crowded(), crowded_v7()] {
+        let all = world.order();
+        let block = world.pool.candidates(of_count(100));
+        let place = |tx: &CheckedTx| all.iter().position(|hash| *hash == tx.hash()).unwrap();
+        let places: Vec<usize> = block.iter().map(place).collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+}
+
+#[test]
+fn a_share_is_one_of_the_block_however_often_its_builder_asks() {
+    let (world, [a, b, _]) = crowded_v7();
+    let mut offered = Offered::default();
+    let first = world.pool.more_candidates(of_count(70), &mut offered);
+    assert_eq!((64, 3), (senders(&first, &a), senders(&first, &b)));
+    let second = world.pool.more_candidates(of_count(20), &mut offered);
+    assert_eq!((6, 7), (senders(&second, &a), senders(&second, &b)));
+}
+
+#[test]
+fn whoever_offers_more_is_held_to_no_share_of_those_who_offer_less() {
+    let (world, [a, b, _]) = World::v7(Config::default());
+    for nonce in 0..90 {
+        world.pending(&[&a.at(nonce).tip(50).transfer(&b, 1)]);
+    }
+    world.pending(&[&b.at(0).tip(40).transfer(&a, 1)]);
+    let block = world.pool.candidates(of_count(80));
+    assert_eq!((80, 0), (senders(&block, &a), senders(&block, &b)));
 }
 
 #[test]

@@ -16,3 +16,4 @@ mod model;
 mod queries;
 mod slices;
 mod support;
+mod waits;

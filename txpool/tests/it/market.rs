@@ -210,6 +210,82 @@ fn an_invalid_newcomer_evicts_nobody() {
     assert!(world.is_pending(&first));
 }
 
+#[test]
+fn a_newcomer_that_was_paid_by_what_would_have_to_go_for_it_evicts_nobody() {
+    let (world, [a, b]) = of_count(2);
+    let poor = Wallet::new(9);
+    let (paying, other) = (a.at(0).transfer(&poor, 500), b.at(0).tip(5).transfer(&a, 1));
+    world.pending(&[&paying, &other]);
+    let before = world.pool.status();
+    world.events();
+    assert_eq!(Code::PoolFull, world.refusal(&poor.at(0).tip(100).transfer(&b, 100)));
+    assert_eq!(before, world.pool.status());
+    assert_eq!(Vec::<(&str, Hash)>::new(), world.events());
+    while world.pool.settle(NOW).unwrap() {}
+    assert_eq!(vec![other.hash(), paying.hash()], world.order());
+    assert_eq!(500, world.account(&poor).balance.get());
+}
+
+#[test]
+fn a_newcomer_that_names_what_would_have_to_go_for_it_evicts_nobody() {
+    let (world, [a, b, c]) = of_count(3);
+    let mine = [a.at(0).tip(2).turn(None), a.at(1).tip(1).turn(None)];
+    let parent = b.at(0).turn(None);
+    world.pending(&[&mine[0], &mine[1], &parent]);
+    let answer = c.at(0).tip(100).turn(Some(parent.hash()));
+    assert_eq!(Code::PoolFull, world.refusal(&answer));
+    while world.pool.settle(NOW).unwrap() {}
+    assert_eq!(hashes(&[mine[0].clone(), mine[1].clone(), parent]), world.order());
+    assert_eq!(0, world.pool.stats().evicted_total);
+}
+
+#[test]
+fn what_is_taken_unseen_and_follows_what_would_have_to_go_for_it_evicts_nobody() {
+    let config = Config { count_max: 4, rebuild_slice: 1, ..Config::default() };
+    let (world, [a, b, c]) = World::v7::<3>(config);
+    let poor = Wallet::new(9);
+    let (stale, paying) = (b.at(0).tip(9).turn(None), a.at(0).transfer(&poor, 50_000));
+    let spending = [poor.at(0).tip(50).turn(None), poor.at(1).tip(50).turn(None)];
+    world.pending(&[&stale, &paying, &spending[0], &spending[1]]);
+    // A block has another transaction with a nonce, so everything is executed again, one by one.
+    world.commit(&[&b.at(0).time(7).turn(None)]);
+    while !world.order().contains(&spending[0].hash()) {
+        assert!(world.pool.settle(NOW).unwrap());
+    }
+    assert!(!world.order().contains(&spending[1].hash()));
+    world.pending(&[&c.at(0).tip(70).turn(None)]);
+    let before = world.pool.status();
+    assert_eq!(4, before.total.pending.count);
+    assert_eq!(Code::PoolFull, world.refusal(&poor.at(2).tip(70).turn(None)));
+    assert_eq!(before, world.pool.status());
+    while world.pool.settle(NOW).unwrap() {}
+    assert_eq!(4, world.order().len());
+}
+
+#[test]
+fn what_names_something_evicted_goes_when_a_block_cannot_take_it_and_nothing_else_is_looked_at() {
+    let (world, [a, b, c, d]) = of_count(4);
+    let parent = a.at(0).turn(None);
+    let answer = b.at(0).tip(50).turn(Some(parent.hash()));
+    let after = b.at(1).tip(50).turn(None);
+    let other = c.at(0).tip(9).turn(None);
+    world.pending(&[&parent, &answer, &after, &other]);
+    world.pending(&[&d.at(0).tip(20).turn(None)]);
+    assert_eq!(Some(Code::Evicted), world.drop_code(&parent));
+    let mut offered = Offered::default();
+    assert!(world.pool.more_candidates(block_of(9), &mut offered).contains(&answer));
+    offered.refuse(&answer);
+    world.pool.built(&offered);
+    let admits = world.admits();
+    assert!(world.pool.has_unsettled());
+    while world.pool.settle(NOW).unwrap() {}
+    assert_eq!(Some(Code::TurnNotFound), world.drop_code(&answer));
+    assert!(world.is_queued(&after));
+    assert_eq!(0, world.pool.stats().rebuilds_total);
+    assert!(world.admits() <= admits + 2, "{} more", world.admits() - admits);
+    assert_eq!(2, world.order().len());
+}
+
 /// A pool of twenty, of which two are kept, and runs that two miners have claimed in blocks.
 fn with_runs() -> (World, [Wallet; 4], [Hash; 2]) {
     let (world, [a, b, c, d]) = of_count(20);
@@ -309,9 +385,9 @@ fn whoever_builds_a_block_can_ask_for_more() {
     world.pending(&[&request, &claim, &b.at(1).tip(500).turn(None), &dear, &cheap]);
     let mut offered = Offered::default();
     let some = world.pool.more_candidates(block_of(2), &mut offered);
-    assert_eq!(hashes(&[claim, b.at(1).tip(500).turn(None)]), hashes(&some));
+    assert_eq!(hashes(&[claim.clone(), b.at(1).tip(500).turn(None)]), hashes(&some));
     // Without its request a claim is not valid.
-    offered.refuse(b.address());
+    offered.refuse(&claim);
     let some = world.pool.more_candidates(block_of(2), &mut offered);
     assert_eq!(vec![dear.hash(), cheap.hash()], hashes(&some));
     let some = world.pool.more_candidates(block_of(5), &mut offered);
@@ -333,7 +409,7 @@ fn what_is_not_ready_to_pay_the_base_fee_is_not_offered() {
     let full: Vec<_> = (0..4).map(|nonce| c.at(nonce).transfer(&a, 1)).collect();
     world.pending(&full.iter().collect::<Vec<_>>());
     world.commit(&full.iter().collect::<Vec<_>>());
-    assert!(world.is_pending(&bound));
+    assert!(matches!(world.pool.find(bound.hash()), Some(Found::Waiting { .. })));
     assert_eq!(vec![other.hash()], hashes(&world.pool.candidates(block_of(5))));
 }
 
@@ -385,6 +461,10 @@ const WALLETS: u8 = 5;
 const COUNT_MAX: usize = 14;
 const SENDER_MAX: usize = 6;
 const BYTES_MAX: usize = 7_000;
+/// The pool fits into a block, and nine or more transactions raise the base fee.
+const BLOCK_BYTES: u32 = 9_000;
+/// So much everybody would pay at most for a KiB: all of it is set aside, whatever the base fee is.
+const HIGHEST: u64 = 20;
 
 #[derive(Clone, Copy, Debug)]
 enum What {
@@ -402,7 +482,7 @@ enum What {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Submit { wallet: u8, offset: u64, tip: u64, what: What },
+    Submit { wallet: u8, offset: u64, tip: u64, highest: u64, what: What },
     Block { count: usize, is_foreign: bool },
     Later(u64),
     Settle,
@@ -422,8 +502,16 @@ fn what() -> impl Strategy<Value = What> {
 fn action() -> impl Strategy<Value = Action> {
     let offset = prop_oneof![6 => Just(0), 1 => 1..4_u64];
     let tip = prop_oneof![2 => Just(0), 3 => 0..60_u64];
-    let submit = (0..WALLETS, offset, tip, what())
-        .prop_map(|(wallet, offset, tip, what)| Action::Submit { wallet, offset, tip, what });
+    let highest = prop_oneof![1 => 10..13_u64, 1 => Just(HIGHEST)];
+    let submit = (0..WALLETS, offset, tip, highest, what()).prop_map(
+        |(wallet, offset, tip, highest, what)| Action::Submit {
+            wallet,
+            offset,
+            tip,
+            highest,
+            what,
+        },
+    );
     prop_oneof![
         16 => submit,
         2 => (0..10_usize, any::<bool>())
@@ -454,24 +542,27 @@ impl Trial {
             rebuild_slice: 4,
             ..Config::default()
         };
-        let world = World::v7_from(0, config, &balances);
+        let params = Params { max_block_bytes: BLOCK_BYTES, ..params() };
+        let world = World::v7_with(0, params, config, &balances);
         Self { world, wallets, runs: vec![Hash::ZERO], stamp: 0, now_ms: NOW }
     }
 
     fn act(&mut self, action: &Action) {
         match *action {
-            Action::Submit { wallet, offset, tip, what } => self.submit(wallet, offset, tip, what),
+            Action::Submit { wallet, offset, tip, highest, what } => {
+                let wallet = self.wallets[usize::from(wallet)].clone();
+                self.submit(&wallet, offset, (tip, highest), what);
+            }
             Action::Block { count, is_foreign } => self.block(count, is_foreign),
             Action::Later(time) => self.now_ms += time,
             Action::Settle => drop(self.world.pool.settle(self.now_ms).unwrap()),
         }
     }
 
-    fn submit(&mut self, wallet: u8, offset: u64, tip: u64, what: What) {
-        let wallet = &self.wallets[usize::from(wallet)];
+    fn submit(&mut self, wallet: &Wallet, offset: u64, (tip, highest): (u64, u64), what: What) {
         self.stamp += 1;
         let nonce = self.world.account(wallet).nonce + offset;
-        let make = wallet.at(nonce).time(self.stamp).tip(tip);
+        let make = wallet.at(nonce).time(self.stamp).tip(tip).max_base_fee(highest);
         let run = |back: usize| self.runs[self.runs.len().saturating_sub(1 + back)];
         let tx = match what {
             What::Transfer { to, amount } => make.transfer(&self.wallets[usize::from(to)], amount),
@@ -504,7 +595,8 @@ impl Trial {
         if is_foreign {
             let wallet = &self.wallets[0];
             let nonce = self.world.chain.account(wallet.address()).nonce;
-            execute(&mut block, &wallet.at(nonce).time(self.stamp).turn(None)).ok();
+            let turn = wallet.at(nonce).time(self.stamp).max_base_fee(HIGHEST).turn(None);
+            execute(&mut block, &turn).ok();
         }
         let mut offered = Offered::default();
         loop {
@@ -515,7 +607,7 @@ impl Trial {
             }
             for tx in some {
                 if execute(&mut block, &tx).is_err() {
-                    offered.refuse(tx.from());
+                    offered.refuse(&tx);
                 }
             }
         }
@@ -529,31 +621,37 @@ impl Trial {
         let pool = &self.world.pool;
         let total = pool.status().total;
         assert!(total.total().count <= COUNT_MAX && total.total().bytes <= BYTES_MAX, "{total:?}");
-        let (mut pending, mut queued, mut bytes) = (Vec::new(), 0, 0);
+        let (mut pending, mut waiting, mut queued, mut bytes) = (0, 0, 0, 0);
         for wallet in &self.wallets {
             let content = pool.content_from(wallet.address());
-            assert!(content.pending.len() + content.queued.len() <= SENDER_MAX);
+            let executable = || content.pending.iter().chain(&content.waiting);
+            assert!(executable().count() + content.queued.len() <= SENDER_MAX);
             let committed = self.world.chain.account(wallet.address()).nonce;
             // What a block has made stale goes when its turn to be executed again comes.
             let (stale, nonces): (Vec<u64>, Vec<u64>) =
-                content.pending.iter().map(|tx| tx.nonce()).partition(|nonce| *nonce < committed);
+                executable().map(|tx| tx.nonce()).partition(|nonce| *nonce < committed);
             assert!(stale.is_empty() || pool.has_unsettled(), "{stale:?}");
             let first = nonces.first().copied().unwrap_or(committed);
             assert_eq!((first..).take(nonces.len()).collect::<Vec<_>>(), nonces);
             queued += content.queued.len();
-            bytes += content
-                .pending
-                .iter()
-                .chain(&content.queued)
-                .map(|tx| tx.encoded_bytes())
-                .sum::<usize>();
-            pending.extend(content.pending);
+            bytes +=
+                executable().chain(&content.queued).map(|tx| tx.encoded_bytes()).sum::<usize>();
+            pending += content.pending.len();
+            waiting += content.waiting.len();
+            for tx in &content.waiting {
+                assert!(matches!(pool.find(tx.hash()), Some(Found::Waiting { .. })));
+            }
         }
-        assert_eq!((total.pending.count, total.queued.count), (pending.len(), queued));
+        assert_eq!((total.pending.count, total.queued.count), (pending + waiting, queued));
+        let stats = pool.stats();
+        assert_eq!((stats.pending, stats.waiting), (pending, waiting));
+        assert_eq!(pending, pool.pending_count());
         assert_eq!(total.total().bytes, bytes);
         if pool.has_unsettled() {
             return;
         }
+        let is_offered = !pool.candidates(block_of(usize::MAX)).is_empty();
+        assert_eq!(is_offered, pool.has_offers());
         // What is set aside of each account is what executing everything again sets aside.
         let mut again = self.world.chain.pending();
         for tx in pool.pending(usize::MAX) {
@@ -583,7 +681,8 @@ proptest! {
 #[test]
 fn what_a_block_has_made_stale_goes_when_its_turn_comes_and_what_follows_stays() {
     use What::{Claim, Large, Request, Transfer};
-    let submit = |wallet, offset, tip, what| Action::Submit { wallet, offset, tip, what };
+    let highest = HIGHEST;
+    let submit = |wallet, offset, tip, what| Action::Submit { wallet, offset, tip, highest, what };
     let actions = [
         submit(1, 0, 7, Request),
         submit(0, 0, 0, Transfer { to: 0, amount: 1 }),

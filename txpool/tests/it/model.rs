@@ -398,7 +398,7 @@ impl Trial {
         for tx in &self.made {
             let dropped = match self.world.pool.find(tx.hash()) {
                 Some(Found::Dropped(dropped)) => Some(dropped.reason.code()),
-                Some(Found::Pending(_) | Found::Queued(_)) | None => None,
+                Some(Found::Pending(_) | Found::Waiting { .. } | Found::Queued(_)) | None => None,
             };
             prop_assert_eq!(self.naive.dropped.get(&tx.hash()).copied(), dropped);
         }

@@ -121,6 +121,15 @@ impl Make<'_> {
 
     /// The end of a run after so many steps.
     pub(crate) fn finish(self, run: Hash, steps: u64) -> CheckedTx {
+        self.end(run, steps, None)
+    }
+
+    /// The same with an answer.
+    pub(crate) fn answer(self, run: Hash, steps: u64, answer: &str) -> CheckedTx {
+        self.end(run, steps, Some(answer.to_owned()))
+    }
+
+    fn end(self, run: Hash, steps: u64, answer: Option<String>) -> CheckedTx {
         let (miner_reward, network_fee) = (steps, AGENT_NETWORK_FEE_PER_STEP * steps);
         self.tx(&Body::AgentFinish(AgentFinish {
             agent_run_id: run,
@@ -129,7 +138,7 @@ impl Make<'_> {
             miner_reward: Amount::new(miner_reward),
             user_refund: Amount::new(MAX_FEE - miner_reward - network_fee),
             network_fee: Amount::new(network_fee),
-            final_answer_inline: None,
+            final_answer_inline: answer,
             final_answer_blob_id: None,
         }))
     }

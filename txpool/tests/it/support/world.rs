@@ -186,7 +186,7 @@ impl World {
     pub(crate) fn drop_code(&self, tx: &CheckedTx) -> Option<Code> {
         match self.pool.find(tx.hash()) {
             Some(Found::Dropped(dropped)) => Some(dropped.reason.code()),
-            Some(Found::Pending(_) | Found::Queued(_)) | None => None,
+            Some(Found::Pending(_) | Found::Waiting { .. } | Found::Queued(_)) | None => None,
         }
     }
 

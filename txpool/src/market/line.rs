@@ -1,0 +1,150 @@
+//! One sender's executable transactions, by nonce, and what they say of its place among others.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+
+use super::waits::Waits;
+use super::{Offer, Rate};
+use crate::tally::Volume;
+
+/// One sender's executable transactions, by nonce.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) offers: VecDeque<Offer>,
+    /// (rate, nonce) of each.
+    pub(super) rates: BTreeSet<(Rate, u64)>,
+    /// How many at the beginning are favoured: nothing else of the sender has to come before them.
+    pub(super) lead: usize,
+    pub(super) lead_bytes: usize,
+    /// The highest base fee at which a block may take each and those before it, in runs of the same.
+    pub(super) ceilings: VecDeque<Run>,
+    /// From this nonce on nothing is offered: a block could not take what has it.
+    pub(super) closed_from: Option<u64>,
+}
+
+/// Some transactions of a sender, one after the other, that the same base fee keeps out of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    /// The nonce of the first one, which is ready to pay less than all before it.
+    pub(super) nonce: u64,
+    pub(super) highest: u64,
+    pub(super) count: usize,
+}
+
+/// Where a sender stands in the orders of the market.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Keys {
+    /// The best first, the earlier of equals.
+    pub(super) head: (Reverse<Rate>, u64),
+    /// The highest base fee of the first one.
+    pub(super) highest: u64,
+    /// Whether nothing of the sender is offered.
+    pub(super) is_closed: bool,
+    /// The worst first, the later of equals.
+    pub(super) tail: (Rate, Reverse<u64>),
+    /// Whether the first one is favoured.
+    pub(super) leads: bool,
+    /// Whether all are.
+    pub(super) is_spared: bool,
+}
+
+impl Line {
+    pub(super) fn keys(&self) -> Option<Keys> {
+        let (first, last) = (self.offers.front()?, self.offers.back()?);
+        Some(Keys {
+            head: (Reverse(first.rate), first.arrival),
+            highest: first.highest,
+            is_closed: self.is_closed_at(first.nonce),
+            tail: (self.rates.first()?.0, Reverse(last.arrival)),
+            leads: self.lead > 0,
+            is_spared: self.lead == self.offers.len(),
+        })
+    }
+
+    pub(super) const fn lead(&self) -> Volume {
+        Volume { count: self.lead, bytes: self.lead_bytes }
+    }
+
+    pub(super) fn is_closed_at(&self, nonce: u64) -> bool {
+        self.closed_from.is_some_and(|from| nonce >= from)
+    }
+
+    pub(super) fn push(&mut self, offer: Offer, waits: &mut Waits) {
+        self.rates.insert((offer.rate, offer.nonce));
+        self.offers.push_back(offer);
+        self.extend_lead();
+        self.append_ceiling(self.ceilings.len(), &offer, waits);
+    }
+
+    fn extend_lead(&mut self) {
+        while let Some(offer) = self.offers.get(self.lead).filter(|offer| offer.is_favoured) {
+            self.lead_bytes = self.lead_bytes.saturating_add(offer.bytes);
+            self.lead = self.lead.saturating_add(1);
+        }
+    }
+
+    pub(super) fn remove(&mut self, nonce: u64, waits: &mut Waits) {
+        let Ok(place) = self.offers.binary_search_by_key(&nonce, |offer| offer.nonce) else {
+            return;
+        };
+        let Some(offer) = self.offers.remove(place) else { return };
+        self.rates.remove(&(offer.rate, nonce));
+        if place < self.lead {
+            self.lead = self.lead.saturating_sub(1);
+            self.lead_bytes = self.lead_bytes.saturating_sub(offer.bytes);
+        }
+        self.extend_lead();
+        self.remove_ceiling(place, nonce, waits);
+        if self.closed_from == Some(nonce) {
+            self.closed_from = None;
+        }
+    }
+
+    /// The lowest rate of those before a place.
+    pub(super) fn lowest_before(&self, place: usize) -> Rate {
+        let before = self.offers.iter().take(place).map(|offer| offer.rate);
+        before.min().unwrap_or(Rate::MAX)
+    }
+
+    /// Adds a transaction to the first `runs` runs of ceilings. Answers how many these are then.
+    fn append_ceiling(&mut self, runs: usize, offer: &Offer, waits: &mut Waits) -> usize {
+        let last = runs.checked_sub(1).and_then(|last| self.ceilings.get_mut(last));
+        if let Some(run) = last.filter(|run| offer.highest >= run.highest) {
+            run.count = run.count.saturating_add(1);
+            waits.add(run.highest, 1);
+            return runs;
+        }
+        let (nonce, highest) = (offer.nonce, offer.highest);
+        self.ceilings.insert(runs, Run { nonce, highest, count: 1 });
+        waits.add(highest, 1);
+        runs.saturating_add(1)
+    }
+
+    /// A transaction was removed from this place. If it began a run, the rest of that may wait for less.
+    fn remove_ceiling(&mut self, place: usize, nonce: u64, waits: &mut Waits) {
+        let after = self.ceilings.partition_point(|run| run.nonce <= nonce);
+        let Some(at) = after.checked_sub(1) else { return };
+        let Some(run) = self.ceilings.get_mut(at) else { return };
+        if run.nonce != nonce {
+            run.count = run.count.saturating_sub(1);
+            waits.subtract(run.highest, 1);
+            return;
+        }
+        let Some(run) = self.ceilings.remove(at) else { return };
+        waits.subtract(run.highest, run.count);
+        let mut runs = at;
+        for next in place..place.saturating_add(run.count.saturating_sub(1)) {
+            let Some(offer) = self.offers.get(next).copied() else { return };
+            runs = self.append_ceiling(runs, &offer, waits);
+        }
+    }
+
+    /// The first transaction that a block with this base fee may not take.
+    pub(super) fn first_waiting(&self, base_fee: u64) -> Option<&Offer> {
+        // The ceilings descend.
+        let at = self.ceilings.partition_point(|run| run.highest >= base_fee);
+        let nonce = self.ceilings.get(at)?.nonce;
+        let place = self.offers.binary_search_by_key(&nonce, |offer| offer.nonce).ok()?;
+        self.offers.get(place)
+    }
+}
