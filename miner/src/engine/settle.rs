@@ -56,10 +56,12 @@ pub(super) fn settle(
         // The chain's record of the run says how it ended.
         (Purpose::Finish, Verdict::Included) => (entry.clone(), none),
         (Purpose::Finish, Verdict::Refused(code)) => {
-            let phase = match unsigned(&entry.phase) {
-                Phase::Ending(ending) if code == UNPAID => Phase::Ending(unpaid(ending)),
-                phase => phase,
-            };
+            let mut phase = unsigned(&entry.phase);
+            if let Phase::Ending(ending) = &mut phase
+                && code == UNPAID
+            {
+                *ending = unpaid(ending.clone());
+            }
             (refused(entry, phase, code), none)
         }
         (Purpose::Blob { burns_micro }, Verdict::Included) => {

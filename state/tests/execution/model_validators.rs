@@ -59,7 +59,12 @@ impl ModelValidators {
         (is_alone || is_last).then_some("VALIDATOR_SET_LIMIT")
     }
 
-    pub fn obstacle(&self, who: Address, vote: &ValidatorVote, is_v7: bool) -> Option<&'static str> {
+    pub fn obstacle(
+        &self,
+        who: Address,
+        vote: &ValidatorVote,
+        is_v7: bool,
+    ) -> Option<&'static str> {
         let mut after = self.latest().clone();
         let before = after.remove(&vote.candidate_key).unwrap_or_default();
         let has_agreed = vote.consent.get().unwrap().acceptance.is_some();

@@ -121,7 +121,7 @@ const TRANSACTIONS_USUALLY: u64 = 20_000;
 /// Acts of one chain.
 const LIFE: usize = 1_500;
 
-/// Random numbers that are the same for a seed each time (SplitMix64).
+/// Random numbers that are the same for a seed each time (`SplitMix64`).
 struct Dice(u64);
 
 impl Iterator for Dice {

@@ -115,6 +115,7 @@ fn imported(dir: &Path, shelf: &Shelf, offer: &Offer) -> (Store, usize) {
 }
 
 /// The same with certificates that are checked.
+#[expect(clippy::unwrap_in_result, reason = "what the snapshot itself does is an assertion")]
 fn import_checked(
     dir: &Path,
     (shelf, offer): (&Shelf, &Offer),

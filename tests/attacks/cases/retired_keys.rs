@@ -38,7 +38,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
 
     let trust = [
         ("OMBRA__SYNC__TRUSTED__HEIGHT", trusted.to_string()),
-        ("OMBRA__SYNC__TRUSTED__HASH", hash.clone()),
+        ("OMBRA__SYNC__TRUSTED__HASH", hash),
     ];
     let named = |town: &Town, nodes: &[usize]| -> anyhow::Result<Vec<(&str, String)>> {
         Ok([&trust[..], &[(PEERS, peers(town, nodes)?)]].concat())

@@ -83,7 +83,6 @@ fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
                 "as user",
             ],
         ),
-        ("miners", "miners".to_owned(), vec!["Cat counters of Cluj", "vision", "1 of 1", "5,000"]),
         ("pool", "pool".to_owned(), vec!["queued", "CHAT_TURN"]),
         (
             "network",
@@ -99,6 +98,17 @@ fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
             ],
         ),
         ("blob", format!("blob/{}", story.blob), vec!["image/png", "final", "18 bytes"]),
+        ("wallet", "wallet".to_owned(), vec!["For test chains.", "Make a new key"]),
+    ];
+    pages.extend(people(story));
+    pages.extend(transactions(story));
+    pages
+}
+
+/// The pages of those who take part, and what each shows of them.
+fn people(story: &Story) -> [(&'static str, String, Vec<&'static str>); 3] {
+    [
+        ("miners", "miners".to_owned(), vec!["Cat counters of Cluj", "vision", "1 of 1", "5,000"]),
         (
             "account",
             format!("account/{}", story.submitter),
@@ -109,10 +119,7 @@ fn pages(story: &Story) -> Vec<(&'static str, String, Vec<&'static str>)> {
             format!("account/{}", story.miner),
             vec!["Cat counters of Cluj", "1 completed", "Runs that it mined", "Earned"],
         ),
-        ("wallet", "wallet".to_owned(), vec!["For test chains.", "Make a new key"]),
-    ];
-    pages.extend(transactions(story));
-    pages
+    ]
 }
 
 /// The page of a transaction of each type, and what it shows of it.

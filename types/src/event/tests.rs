@@ -135,10 +135,7 @@ fn every_event_of_v7() -> Vec<(Event, String)> {
             Event::BondUnlocked { agent_run_id, miner: MINER, unlocked: amount, burned: fee },
             format!("{run} {miner} {} {}", number(1), number(2)),
         ),
-        (
-            Event::EvidenceTaken { public_key: KEY, height: 3 },
-            format!("{} {}", KEY.to_string(), number(3)),
-        ),
+        (Event::EvidenceTaken { public_key: KEY, height: 3 }, format!("{KEY} {}", number(3))),
     ]
 }
 

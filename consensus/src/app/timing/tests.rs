@@ -60,7 +60,8 @@ impl Ledger for Hands {
         let Candidate { round, proposer, seal, content, origin, .. } = candidate;
         let (Encoded::Whole(bytes) | Encoded::Outline { bytes, .. }) = content;
         let hash = Hash::digest(&bytes);
-        let timestamp = bytes.as_ref().try_into().map(u64::from_be_bytes).expect("a timestamp");
+        let timestamp = bytes.as_ref().try_into().map_err(LedgerFault::new)?;
+        let timestamp = u64::from_be_bytes(timestamp);
         if let Origin::Live(Seen { came_ms, open_ms }) = origin {
             let seen = timely::Seen { came_ms, open_ms };
             if let Err(missed) = check_timely(timestamp, round, seen, &Params::default()) {
