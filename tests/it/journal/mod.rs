@@ -295,7 +295,10 @@ fn a_miner_killed_around_the_bond_of_a_claim_bonds_once_and_goes_on() -> anyhow:
             let bond = node.call("ombra_getBond", &json!([miner]))?;
             let parts = (text(&bond, "bonded"), text(&bond, "locked"));
             let locked = BOND.to_string();
-            ensure!(parts == (locked.as_str(), locked.as_str()), "it bonded other things than it must: {bond}");
+            ensure!(
+                parts == (locked.as_str(), locked.as_str()),
+                "it bonded other things than it must: {bond}"
+            );
             Ok(())
         },
     )
