@@ -92,23 +92,15 @@ impl Scene {
 
     /// The same with more options.
     fn ask_with(&self, question: &str, more: &[&str]) -> anyhow::Result<Value> {
+        self.settled(&[&[question, "--tools", "math_eval"], more].concat())
+    }
+
+    /// The settled record of `ombra run` with these arguments.
+    fn settled(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let url = self.url();
-        let usual = [
-            "run",
-            question,
-            "--tools",
-            "math_eval",
-            "--max-fee",
-            "10000",
-            "--dev",
-            "0",
-            "--rpc",
-            &url,
-            "--json",
-            "--timeout",
-            "60",
-        ];
-        let asked = self.node.ombra(&[&usual, more].concat())?;
+        let usual =
+            ["--max-fee", "10000", "--dev", "0", "--rpc", &url, "--json", "--timeout", "60"];
+        let asked = self.node.ombra(&[&["run"], arguments, &usual].concat())?;
         let log = std::fs::read_to_string(self.path("miner.log"))?;
         let said = String::from_utf8_lossy(&asked.stderr);
         anyhow::ensure!(asked.status.success(), "{said}\n{log}");
@@ -163,6 +155,43 @@ fn a_miner_claims_a_run_calls_its_tool_answers_and_is_paid() -> anyhow::Result<(
     let spoilt = receipt.replace("\"391\"", "\"392\"");
     assert_ne!(receipt, spoilt);
     assert!(verify(&scene, &spoilt).is_err(), "a spoilt receipt was believed");
+    Ok(())
+}
+
+#[test]
+fn what_can_be_calculated_is_calculated_without_naming_a_tool() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let _miner = scene.mine("1")?;
+    let asked = |more: &[&str]| scene.settled(&[&["What is 17 * 23?"], more].concat());
+    let run = asked(&[])?;
+    assert_eq!("391", text(&run, "finalAnswerInline"));
+    assert_eq!(json!(["date_diff", "date_parse", "math_eval"]), run["toolsWhitelist"]);
+    let calls = &run["steps"][0]["toolCalls"];
+    assert_eq!(
+        (json!("math_eval"), json!(true)),
+        (calls[0]["name"].clone(), calls[0]["ok"].clone())
+    );
+
+    // Who wants none has none, and neither has an answer of a form.
+    let run = asked(&["--no-tools"])?;
+    assert_eq!(
+        (json!([]), "Hello."),
+        (run["toolsWhitelist"].clone(), text(&run, "finalAnswerInline"))
+    );
+    let run = asked(&["--method", "inferString"])?;
+    assert_eq!(json!([]), run["toolsWhitelist"]);
+    Ok(())
+}
+
+#[test]
+fn a_miner_without_the_tools_of_every_question_answers_it_all_the_same() -> anyhow::Result<()> {
+    let scene = Scene::new()?;
+    let settings = std::fs::read_to_string(scene.path("miner.toml"))?;
+    std::fs::write(scene.path("miner.toml"), settings + "\n[tools]\nallow = [\"now\"]\n")?;
+    let _miner = scene.mine("1")?;
+    let run = scene.settled(&["What is 17 * 23?"])?;
+    assert_eq!(("completed", "Hello."), (text(&run, "status"), text(&run, "finalAnswerInline")));
+    assert_eq!(json!(1), run["stepCount"]);
     Ok(())
 }
 

@@ -157,7 +157,7 @@ fn the_miner_beside_a_chain_for_one_person_works_for_whoever_asks() -> anyhow::R
     let options = DevOptions::from_environment();
     let node = Node::start(DevOptions { more: vec!["--miner".into()], ..options })?;
     let rpc = format!("http://{}", node.rpc);
-    let arguments = ["run", "How much is 6 * 7?", "--tools", "math_eval", "--max-fee", "10000"];
+    let arguments = ["run", "How much is 6 * 7?", "--max-fee", "10000"];
     let more = ["--dev", "0", "--rpc", &rpc, "--json", "--timeout", "300"];
     let asked = node.ombra(&[&arguments[..], &more].concat())?;
     anyhow::ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));

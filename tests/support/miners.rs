@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
+use types::tx::Protection;
 use types::{Address, Body, Hash, Keypair};
 
 use crate::actor::Actor;
@@ -173,6 +174,7 @@ pub struct Wish {
     pub tools: Vec<String>,
     pub max_fee: u64,
     pub max_steps: u64,
+    pub protection: Protection,
 }
 
 impl Wish {
@@ -180,7 +182,8 @@ impl Wish {
     #[must_use]
     pub fn new(prompt: impl Into<String>, tools: &[&str]) -> Self {
         let tools = tools.iter().map(ToString::to_string).collect();
-        Self { prompt: prompt.into(), tools, max_fee: 10_000, max_steps: 10 }
+        let protection = Protection::default();
+        Self { prompt: prompt.into(), tools, max_fee: 10_000, max_steps: 10, protection }
     }
 }
 
@@ -220,9 +223,10 @@ impl Requester {
 
     /// Asks, and waits until the request is in a block.
     pub fn ask(&mut self, wish: &Wish) -> anyhow::Result<Hash> {
-        let Wish { prompt, tools, max_fee, max_steps } = wish;
+        let Wish { prompt, tools, max_fee, max_steps, protection } = wish;
         let mut request = self.actor.request(prompt, *max_fee, *max_steps);
         request.tools_whitelist.clone_from(tools);
+        request.protection = protection.clone().into();
         let run = request.agent_run_id;
         self.send(&Body::AgentRequest(request))?;
         Ok(run)

@@ -15,7 +15,8 @@ pub struct ModelServer {
 pub const ANSWER_TOKENS: u64 = 7;
 
 impl ModelServer {
-    /// A model that calls `tool` with `arguments` first, and then answers with the tool's result.
+    /// A model that calls `tool` with `arguments` first, if it is offered, and then answers with the
+    /// tool's result.
     pub fn start(tool: &str, arguments: &Value) -> anyhow::Result<Self> {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), tool, arguments)
     }
@@ -86,10 +87,12 @@ fn answer(body: &[u8], call: &Value) -> Option<String> {
     let question: Value = serde_json::from_slice(body).ok()?;
     let messages = question["messages"].as_array()?;
     let result = messages.iter().rev().find(|message| message["role"] == "tool");
-    let has_tools = question.get("tools").is_some();
+    let offered = question["tools"].as_array().into_iter().flatten();
+    let has_tool =
+        offered.into_iter().any(|tool| tool["function"]["name"] == call["function"]["name"]);
     let (delta, finish) = match result {
         Some(result) => (json!({ "content": result["content"] }), "stop"),
-        None if has_tools => (json!({ "tool_calls": [call] }), "tool_calls"),
+        None if has_tool => (json!({ "tool_calls": [call] }), "tool_calls"),
         None => (json!({ "content": "Hello." }), "stop"),
     };
     let usage = json!({ "completion_tokens": ANSWER_TOKENS, "prompt_tokens": body.len() / 4 });

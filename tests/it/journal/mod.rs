@@ -25,9 +25,10 @@ use tests::script::{Model, Question, Reply, TOKENS};
 use tests::tool_server::ToolServer;
 use tests::wire::Wire;
 use tests::workload::keys;
-use types::{Body, Hash};
+use types::tx::Protection;
+use types::{Amount, Body, Hash};
 
-use table::{CASES, Case, Chain, Moment};
+use table::{BOND_CASES, CASES, Case, Chain, Moment};
 
 /// More than a transaction has room for, and than an output that is not kept as a blob.
 const ANSWER_BYTES: usize = 20_000;
@@ -36,6 +37,9 @@ const MAX_FEE: u64 = 100_000;
 /// What the miner sends for the run when nothing goes wrong: a claim, three steps, five turns, three
 /// transactions for each of three blobs, and the settlement.
 const SENT: u64 = 1 + 3 + 5 + 9 + 1;
+/// What the claim of a protected run locks, and for how long its reward is held.
+const BOND: u64 = 110_000;
+const REFUSE_MS: u64 = 600_000;
 
 /// One miner with everything around it.
 struct Stage {
@@ -44,6 +48,8 @@ struct Stage {
     wire: Wire,
     tools: ToolServer,
     held: Arc<Gate>,
+    /// How its run is protected.
+    protection: Protection,
 }
 
 impl Stage {
@@ -62,14 +68,21 @@ impl Stage {
             tools.settings(),
         );
         let home = MinerHome::new(folder, 2 * number + 1, wire.address, &settings)?;
-        Ok(Self { home, requester, wire, tools, held })
+        let protection = Protection::default();
+        Ok(Self { home, requester, wire, tools, held, protection })
+    }
+
+    /// What the miner sends for the run.
+    fn sent(&self) -> u64 {
+        SENT + u64::from(self.protection.claim_bond.is_some())
     }
 
     /// Asks for the run. No block of it is the newest when the miner starts, so that no notice of it
     /// comes between, because of which the miner looks at it.
     fn ask(&mut self) -> anyhow::Result<Hash> {
         let wish = Wish::new("Go on.", &["own__again", "own__once"]);
-        let run = self.requester.ask(&Wish { max_fee: MAX_FEE, ..wish })?;
+        let protection = self.protection.clone();
+        let run = self.requester.ask(&Wish { max_fee: MAX_FEE, protection, ..wish })?;
         self.requester.send(&actor::transfer(self.home.address(), 1))?;
         Ok(run)
     }
@@ -170,7 +183,10 @@ fn told(journal: &Journal, run: &Hash) -> anyhow::Result<String> {
 
 /// Kills a miner in this state, looks at its journal, and lets the next life go on.
 fn check(number: usize, case: &Case, node: &Node, folder: &Path) -> anyhow::Result<()> {
-    let mut stage = Stage::new(number, node, folder, &case.moment)?;
+    check_on(Stage::new(number, node, folder, &case.moment)?, case, node)
+}
+
+fn check_on(mut stage: Stage, case: &Case, node: &Node) -> anyhow::Result<()> {
     let run = stage.ask()?;
     let is_there = || {
         let record = node.call("ombra_getAgentRun", &json!([run]))?;
@@ -215,7 +231,10 @@ fn check_end(stage: &Stage, run: &Hash, node: &Node) -> anyhow::Result<()> {
         steps.iter().map(|step| step["toolCalls"].as_array().map_or(0, Vec::len)).collect();
     ensure!(counts == [2, 1, 0], "calls of the steps: {counts:?}");
     let account = node.call("ombra_getAccount", &json!([stage.home.address()]))?;
-    ensure!(account["nonce"] == json!(SENT), "it sent other things than it must: {account}");
+    ensure!(
+        account["nonce"] == json!(stage.sent()),
+        "it sent other things than it must: {account}"
+    );
     let journal = stage.journal(node)?;
     ensure!(told(&journal, run)? == "over", "the journal has {:?}", told(&journal, run)?);
     drop(journal);
@@ -252,6 +271,37 @@ fn a_miner_killed_in_any_state_of_its_journal_goes_on_where_it_was() -> anyhow::
     let folder = tempfile::tempdir()?;
     let check = |number: usize, case: &Case| check(number, case, &node, folder.path());
     lanes::each(CASES, |case| case.name, check)
+}
+
+#[test]
+fn a_miner_killed_around_the_bond_of_a_claim_bonds_once_and_goes_on() -> anyhow::Result<()> {
+    let more = vec!["--v7".into(), "0".into()];
+    let accounts = 2 * BOND_CASES.len();
+    let node = Node::start(DevOptions { accounts, more, ..DevOptions::from_environment() })?;
+    let folder = tempfile::tempdir()?;
+    lanes::each(
+        BOND_CASES,
+        |case| case.name,
+        |number, case: &Case| {
+            let mut stage = Stage::new(number, &node, folder.path(), &case.moment)?;
+            stage.protection = Protection {
+                claim_bond: Some(Amount::new(BOND)),
+                refuse_ms: Some(REFUSE_MS),
+                ..Protection::default()
+            };
+            let miner = stage.home.address();
+            check_on(stage, case, &node)?;
+            // The reward is held, so what the claim has locked still is.
+            let bond = node.call("ombra_getBond", &json!([miner]))?;
+            let parts = (text(&bond, "bonded"), text(&bond, "locked"));
+            let locked = BOND.to_string();
+            ensure!(
+                parts == (locked.as_str(), locked.as_str()),
+                "it bonded other things than it must: {bond}"
+            );
+            Ok(())
+        },
+    )
 }
 
 #[test]
@@ -293,14 +343,17 @@ fn names<T: DeserializeOwned + std::fmt::Debug>() -> BTreeSet<String> {
 }
 
 /// What is signed for no run of the table. `operate::sweep` kills a miner around a sweep; a filler comes
-/// only after a claim that was lost in a block, and a bond only on chains with fork v7: around these the
-/// tests of the crate `miner` kill it.
-const ELSEWHERE: [&str; 3] = ["filler", "sweep", "bond"];
+/// only after a claim that was lost in a block: around that the tests of the crate `miner` kill it.
+const ELSEWHERE: [&str; 2] = ["filler", "sweep"];
 
 #[test]
 fn the_table_has_every_state_that_the_journal_knows() {
-    let words: BTreeSet<_> =
-        CASES.iter().flat_map(|case| case.journal.split([',', ' '])).map(str::to_owned).collect();
+    let words: BTreeSet<_> = CASES
+        .iter()
+        .chain(BOND_CASES)
+        .flat_map(|case| case.journal.split([',', ' ']))
+        .map(str::to_owned)
+        .collect();
     for (what, names) in [
         ("phases", names::<Phase>()),
         ("calls", names::<CallState>()),

@@ -61,6 +61,7 @@ const fn sends(after: &'static str, kind: &'static str, side: Side) -> Moment {
 }
 
 const CLAIM: &str = "AGENT_CLAIM";
+const BOND: &str = "MINER_BOND";
 const STEP: &str = "AGENT_STEP";
 const FINISH: &str = "AGENT_FINISH";
 const TURN: &str = "CHAT_TURN";
@@ -68,7 +69,41 @@ const INIT: &str = "SOCIAL_BLOB_INIT";
 const CHUNK: &str = "SOCIAL_BLOB_CHUNK";
 const CLOSE: &str = "SOCIAL_BLOB_FINALIZE";
 
-/// All of them, in the order of a run's life. The run is always the same: two calls of tools, which
+/// Around the bond that the claim of a protected run needs, on a chain with fork v7.
+pub(super) const BOND_CASES: &[Case] = &[
+    case(
+        "the bond is signed, and not sent",
+        sends("", BOND, Side::Request),
+        Chain::Has("pending", 0, 0),
+        "reserved, signed bond",
+    ),
+    case(
+        "the bond is sent and included, and the answer lost",
+        sends("", BOND, Side::Answer),
+        Chain::Has("pending", 0, 1),
+        "reserved, signed bond",
+    ),
+    case(
+        "the bond is there, and the claim signed and not sent",
+        sends("", CLAIM, Side::Request),
+        Chain::Has("pending", 0, 1),
+        "claim_signed, signed claim",
+    ),
+    case(
+        "the claim has locked the bond, and the answer is lost",
+        sends("", CLAIM, Side::Answer),
+        Chain::Has("claimed", 0, 2),
+        "claim_signed, signed claim",
+    ),
+    case(
+        "the settlement is sent, the reward held, and the answer lost",
+        sends("", FINISH, Side::Answer),
+        Chain::Is("completed", 3),
+        "finish_signed, signed finish",
+    ),
+];
+
+/// All others, in the order of a run's life. The run is always the same: two calls of tools, which
 /// are turns of the conversation too; thoughts, which are a blob, and a call; and an answer that takes
 /// a blob as an output and one as the answer.
 pub(super) const CASES: &[Case] = &[

@@ -164,9 +164,23 @@ fn a_conversation_asks_and_remembers() -> anyhow::Result<()> {
     let filter = json!({ "conversationId": conversation });
     let runs = scene.node.call("ombra_listAgentRuns", &json!([filter]))?;
     assert_eq!("Who are you?", text(&runs["items"][1], "prompt"));
+    // Both had the tools that every question has; only a conversation without them is a plain one.
+    let defaults = json!(["date_diff", "date_parse", "math_eval"]);
     let second: Value = serde_json::from_str(text(&runs["items"][0], "prompt"))?;
-    assert_eq!("inferChat", second["method"]);
+    assert_eq!("inferToolsChat", second["method"]);
     assert_eq!(json!(["Who are you?", "Hello.", "And then?"]), second["args"]["messages"]);
+    let tools = |place: usize| runs["items"][place]["toolsWhitelist"].clone();
+    assert_eq!([&defaults, &defaults], [&tools(0), &tools(1)]);
+
+    let chat = scene.command(&["chat", "--ask", "--no-tools", "--dev", "0", "--max-fee", "10000"]);
+    let shown = typed(chat, "Who are you?\nAnd then?\n")?;
+    assert_eq!(2, shown.matches("\nHello.\n").count(), "{shown}");
+    let runs = scene.node.call("ombra_listAgentRuns", &json!([{ "limit": 1 }]))?;
+    let second: Value = serde_json::from_str(text(&runs["items"][0], "prompt"))?;
+    assert_eq!(
+        (json!("inferChat"), json!([])),
+        (second["method"].clone(), runs["items"][0]["toolsWhitelist"].clone())
+    );
 
     let again = scene.done(&["chat", conversation.unwrap_or_default(), "--no-follow"])?;
     let alice = wallet::accounts::development_account(0)?.address().to_string();

@@ -49,6 +49,10 @@ pub struct ChatArgs {
     ask: bool,
     #[command(flatten)]
     terms: TermsArgs,
+    /// Questions without tools. Without this they have date_diff, date_parse and math_eval where
+    /// --tools names none
+    #[arg(long, conflicts_with = "tools")]
+    no_tools: bool,
     #[command(flatten)]
     node: NodeArgs,
     #[command(flatten)]
@@ -98,7 +102,8 @@ pub async fn run(args: ChatArgs, out: Out<'_>) -> Outcome {
         screen.note(&format!("chain {chain}"), out)?;
     }
     screen.catch_up(&client, conversation, out).await?;
-    let terms = TermsArgs { conversation: Some(conversation), ..args.terms };
+    let terms = if args.no_tools { args.terms } else { args.terms.for_free_text() };
+    let terms = TermsArgs { conversation: Some(conversation), ..terms };
     let memory = Memory::new(terms);
     let talk = Talk { client, conversation, events, sender, asks: args.ask, memory };
     talk.go_on(&mut screen, &mut person, out).await

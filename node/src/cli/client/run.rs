@@ -65,6 +65,10 @@ pub struct RunArgs {
     follow: Option<Hash>,
     #[command(flatten)]
     terms: TermsArgs,
+    /// No tools. Without this, free text has date_diff, date_parse and math_eval where --tools names
+    /// none
+    #[arg(long, conflicts_with = "tools")]
+    no_tools: bool,
     #[command(flatten)]
     method: MethodArgs,
     #[command(flatten)]
@@ -181,17 +185,22 @@ async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArg
     let terms = args.terms.clone();
     if let Some(id) = args.resume.resume {
         let resumed = args.resume.request(id, client).await?;
-        let terms = request::terms_after(terms, &resumed.run);
+        let mut terms = request::terms_after(terms, &resumed.run);
+        if args.no_tools {
+            terms.tools.clear();
+        }
         let request = method::check(resumed.request, &terms.tools)?;
         return Ok((Question::Method(request), terms));
     }
     let file = args.prompt_file.as_deref();
     let prompt = input::text_or_file(args.prompt.clone(), file, PROMPT_BYTES_MAX)?;
-    let question = match args.method.request(prompt.clone(), &terms.tools)? {
-        Some(request) => Question::Method(request),
-        None => Question::of_text(prompt.unwrap_or_default(), &terms)?,
-    };
-    Ok((question, terms))
+    if let Some(request) = args.method.request(prompt.clone(), &terms.tools)? {
+        return Ok((Question::Method(request), terms));
+    }
+    let prompt = prompt.unwrap_or_default();
+    let has_defaults = !args.no_tools && method::is_free_text(&prompt);
+    let terms = if has_defaults { terms.for_free_text() } else { terms };
+    Ok((Question::of_text(prompt, &terms)?, terms))
 }
 
 /// ctrl-C before it was known that the request is on the chain.

@@ -208,6 +208,11 @@ pub(super) fn read(prompt: &str, blob: Option<&str>) -> Result<Parsed, CliError>
     Request::parse(prompt, blob).map_err(|refused| refusal(&refused))
 }
 
+/// Whether miners take a prompt for free text.
+pub(super) fn is_free_text(prompt: &str) -> bool {
+    matches!(Request::parse(prompt, None), Ok(Parsed::PlainText(_)))
+}
+
 /// Checks what only shows beside the run's tools.
 pub(super) fn check(request: Request, tools: &[String]) -> Result<Request, CliError> {
     let spec = |name: &String| ToolSpec {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use miner::tools::OFFERED_BY_DEFAULT;
 use types::params::INLINE_TEXT_BYTES_MAX;
 use types::tx::{
     ATTACHMENT_TYPES, AgentCancel, AgentClaim, AgentFinish, AgentStep, Attachment, ChatTurn,
@@ -100,6 +101,16 @@ pub struct TermsArgs {
 }
 
 impl TermsArgs {
+    /// The same with the tools that a question in free text has where none are named. Miners without
+    /// them take it all the same.
+    #[must_use]
+    pub(in crate::cli::client) fn for_free_text(mut self) -> Self {
+        if self.tools.is_empty() {
+            self.tools = OFFERED_BY_DEFAULT.iter().map(|name| (*name).to_owned()).collect();
+        }
+        self
+    }
+
     /// The same with an escrow, and how the run is to be protected, on the chain of a node.
     ///
     /// # Errors
