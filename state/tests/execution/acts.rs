@@ -123,7 +123,8 @@ impl Act {
             }
             _ => None,
         };
-        let right = right.filter(|_| !(68..=71).contains(&self.kind) || !self.amount.is_multiple_of(4));
+        let right =
+            right.filter(|_| !(68..=71).contains(&self.kind) || !self.amount.is_multiple_of(4));
         match right {
             Some(address) if !self.rarely(7) => {
                 (1..7).map(Who).find(|who| who.address() == address).unwrap_or(any)

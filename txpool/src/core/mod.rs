@@ -49,6 +49,7 @@ enum Settled {
 ///    unsettled, so much more.
 /// 3. An entry is in `order` and its sender's `pending`, or in its sender's `queued`.
 /// 4. `market`, if there is one, has what is in `order`.
+#[expect(clippy::struct_excessive_bools, reason = "three facts that do not exclude each other")]
 pub(crate) struct Core {
     pub(crate) config: Config,
     pub(crate) max_clock_skew_ms: u64,

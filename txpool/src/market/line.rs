@@ -32,6 +32,7 @@ pub(super) struct Run {
 }
 
 /// Where a sender stands in the orders of the market.
+#[expect(clippy::struct_excessive_bools, reason = "each says of which orders the sender is in")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Keys {
     /// The best first, the earlier of equals.

@@ -1,13 +1,14 @@
 //! What the loop makes of proposals that come at the wrong time, and of those that try again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use malachitebft_app::types::{PeerId, ProposedValue};
 use malachitebft_core_types::{Context as _, NilOrVal, Round, Validity};
 use malachitebft_signing::Verifier as _;
+use parking_lot::Mutex;
 use state::timely::{self, check_timely};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,7 @@ impl Ledger for Hands {
         }
         self.executed.fetch_add(1, Ordering::SeqCst);
         let kept = Undecided { round, proposer, seal, hash };
-        self.kept.lock().expect("no panic").push(kept);
+        self.kept.lock().push(kept);
         Ok(Verdict::Valid(hash))
     }
 
@@ -93,7 +94,7 @@ impl Archive for Hands {
     }
 
     fn undecided(&self, _: u64) -> Result<Vec<Undecided>, LedgerFault> {
-        Ok(self.kept.lock().expect("no panic").clone())
+        Ok(self.kept.lock().clone())
     }
 
     fn body(&self, _: u64, _: &Hash) -> Result<Option<Bytes>, LedgerFault> {
