@@ -175,10 +175,7 @@ pub async fn start(spec: NodeSpec, log: LogControl) -> Result<Running, StartErro
 
     let ingest = start_ingest(&parts, &mut supervisor)?;
     let stop = supervisor.stage("gossip");
-    if let Some(key) = accuser {
-        let sender = evidence_sender(&parts, ingest.clone(), key);
-        supervisor.spawn("evidence", sender.run(stop.clone()));
-    }
+    start_evidence(&parts, ingest.clone(), accuser, (&mut supervisor, stop.clone()));
     let network = match listen {
         None => None,
         Some(_) => {
@@ -306,15 +303,22 @@ fn start_ingest(parts: &Parts, supervisor: &mut Supervisor) -> Result<IngestHand
     Ok(handle)
 }
 
-/// What sends evidence that this node has seen, signed by its consensus key.
-fn evidence_sender(parts: &Parts, ingest: IngestHandle, key: Keypair) -> EvidenceSender {
-    EvidenceSender {
+/// Sends the evidence that this node sees, signed by its consensus key. A node without one sends none.
+fn start_evidence(
+    parts: &Parts,
+    ingest: IngestHandle,
+    key: Option<Keypair>,
+    (supervisor, stop): (&mut Supervisor, CancellationToken),
+) {
+    let Some(key) = key else { return };
+    let sender = EvidenceSender {
         chain: Arc::clone(&parts.chain),
         pool: Arc::clone(&parts.pool),
         ingest,
         key,
         seen: Arc::clone(&parts.contradictions),
-    }
+    };
+    supervisor.spawn("evidence", sender.run(stop));
 }
 
 /// What runs before consensus. The node is not ready from now on.

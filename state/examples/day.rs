@@ -64,7 +64,7 @@ struct Hour {
     stayed_away: u64,
 }
 
-/// Numbers that look random (SplitMix64).
+/// Numbers that look random (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {

@@ -37,6 +37,7 @@ const HELP_SAYING: &str = "A line is said as a turn (100 micro). /ask QUESTION a
                   /ask QUESTION asks without --ask, /help tells the rest. Without a signing key the \
                   conversation is only read."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct ChatArgs {
     /// The conversation [default: a new one]
     #[arg(value_name = "CONVERSATION")]
@@ -49,9 +50,12 @@ pub struct ChatArgs {
     ask: bool,
     #[command(flatten)]
     terms: TermsArgs,
-    /// Questions without tools. Without this they have date_diff, date_parse and math_eval where
-    /// --tools names none
-    #[arg(long, conflicts_with = "tools")]
+    #[arg(
+        long,
+        conflicts_with = "tools",
+        help = "Ask without tools; without this and --tools, questions may use date_diff, date_parse \
+                and math_eval"
+    )]
     no_tools: bool,
     #[command(flatten)]
     node: NodeArgs,

@@ -65,9 +65,12 @@ pub struct RunArgs {
     follow: Option<Hash>,
     #[command(flatten)]
     terms: TermsArgs,
-    /// No tools. Without this, free text has date_diff, date_parse and math_eval where --tools names
-    /// none
-    #[arg(long, conflicts_with = "tools")]
+    #[arg(
+        long,
+        conflicts_with = "tools",
+        help = "Ask without tools; without this and --tools, free text may use date_diff, date_parse \
+                and math_eval"
+    )]
     no_tools: bool,
     #[command(flatten)]
     method: MethodArgs,
