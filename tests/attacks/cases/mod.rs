@@ -17,6 +17,7 @@ mod dropped_blobs;
 mod filled_book;
 mod foreign_rebuild;
 mod fork_votes;
+mod full_pool;
 mod height_claim;
 mod hostile_schema;
 mod lying_offers;
@@ -27,6 +28,7 @@ mod other_history;
 mod peers;
 mod pool_content;
 mod poor_flood;
+mod pumped_fee;
 mod replay_nothing;
 mod resting_miner;
 mod simulate_chunk;
@@ -182,6 +184,18 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "whoever claims first reports tokens that nobody saw, or ends a run without work",
         needs: Need::Loopback,
         run: stolen_runs::run,
+    },
+    Case {
+        name: "full_pool",
+        about: "strangers with little money keep the pool full; whoever offers a tip gets through",
+        needs: Need::Loopback,
+        run: full_pool::run,
+    },
+    Case {
+        name: "pumped_fee",
+        about: "full blocks raise the base fee above what one transaction pays; it waits for its turn",
+        needs: Need::Loopback,
+        run: pumped_fee::run,
     },
     Case {
         name: "amnesia",
