@@ -99,7 +99,7 @@ fn verifies(net: &mut Net, fork: u64) -> anyhow::Result<()> {
 }
 
 /// The blocks of one node make the same database of another one.
-fn moves_by_file(net: &mut Net) -> anyhow::Result<()> {
+fn moves_by_file(net: &Net) -> anyhow::Result<()> {
     let file = net.members[WHOLE].home().join("blocks.ombra");
     let path = file.to_str().context("a path in UTF-8")?.to_owned();
     let exported = net.members[WHOLE].ombra(&["db", "export", &path])?;
@@ -162,5 +162,5 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
     let tip = net.members[0].height()?;
     net.same_block(tip)?;
     verifies(&mut net, height)?;
-    moves_by_file(&mut net)
+    moves_by_file(&net)
 }

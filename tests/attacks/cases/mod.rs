@@ -21,6 +21,7 @@ mod filled_disk;
 mod flooded_deadlines;
 mod foreign_rebuild;
 mod fork_votes;
+mod full_pool;
 mod height_claim;
 mod hostile_schema;
 mod idle_claims;
@@ -33,6 +34,7 @@ mod other_history;
 mod peers;
 mod pool_content;
 mod poor_flood;
+mod pumped_fee;
 mod refused_miners;
 mod replay_nothing;
 mod resting_miner;
@@ -246,6 +248,18 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "both peers of a node that begins have a history of keys of which one was voted out",
         needs: Need::Loopback,
         run: retired_keys::run,
+    },
+    Case {
+        name: "full_pool",
+        about: "strangers with little money keep the pool full; whoever offers a tip gets through",
+        needs: Need::Loopback,
+        run: full_pool::run,
+    },
+    Case {
+        name: "pumped_fee",
+        about: "full blocks raise the base fee above what one transaction pays; it waits for its turn",
+        needs: Need::Loopback,
+        run: pumped_fee::run,
     },
     Case {
         name: "amnesia",

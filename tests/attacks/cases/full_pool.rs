@@ -1,0 +1,145 @@
+//! Strangers with little money keep a small pool full of transactions that offer nothing, more of them
+//! than blocks take. Whoever offers a tip gets in and into a block all the same.
+//!
+//! What is said at the end is what the strangers paid for it, and what a tip had to be meanwhile.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::actor::{Actor, transfer};
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::INCLUSION_P99_MAX;
+use tests::http::{self, Connection};
+use tests::net::Member;
+use tests::node::wait_for;
+use tests::workload::keys;
+use types::tx::Transfer;
+use types::{Amount, Body, Hash, Keypair};
+
+use super::blobs::Attacker;
+
+/// Blocks of about 250 transfers, ten a second, so that the strangers can send more than that.
+const PARAMS: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=1000", "maxBlockBytes=131072"];
+/// So many transactions does the pool take.
+const POOL: usize = 4_000;
+const STRANGERS: usize = 8;
+/// What each stranger has, in micro: fees for some thousand transactions.
+const MONEY: u64 = 1_000_000;
+/// What the payer offers, in micro, which is 0.002 OMBRA.
+const TIP: u64 = 2_000;
+/// How long the payer is watched, and how often it pays.
+const TIME: Duration = Duration::from_secs(15);
+const PERIOD: Duration = Duration::from_millis(250);
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let mut town = Town::from_v7(1, 0, PARAMS)?;
+    let settings = [("OMBRA__TXPOOL__COUNT_MAX", POOL.to_string())];
+    town.node_mut(0)?.start_with(&settings)?;
+    let node = town.node(0)?;
+    let mut keys = keys(2)?;
+    let (payer, rich) = (keys.pop().context("a key")?, keys.pop().context("a key")?);
+    let strangers = fund(node, rich)?;
+    let before = wealth(node, &strangers)?;
+
+    let over = AtomicBool::new(false);
+    let (waits, sent) = std::thread::scope(|scope| {
+        let floods: Vec<_> =
+            strangers.iter().map(|key| scope.spawn(|| flood(key, node.rpc, &over))).collect();
+        let waits = pay(node, payer);
+        over.store(true, Ordering::Relaxed);
+        let sent = floods
+            .into_iter()
+            .map(|it| it.join().map_err(|_panic| anyhow::anyhow!("a stranger panicked"))?);
+        let sent = sent.sum::<anyhow::Result<usize>>()?;
+        Ok::<_, anyhow::Error>((waits?, sent))
+    })?;
+    let lost = before - wealth(node, &strangers)?;
+    let evicted = node.metric("ombra_txpool_evicted_total")?;
+    let slowest = waits.iter().max().copied().context("nothing was paid")?;
+    say(&format!(
+        "   the strangers sent {sent} transfers and paid {lost} micro; {evicted} were evicted; the payer's {} were in a block after at most {slowest:.0?}, for a tip of {TIP} each, {} together",
+        waits.len(),
+        TIP * u64::try_from(waits.len())?,
+    ));
+    ensure!(evicted > 0, "the pool was never full: this proves nothing");
+    ensure!(slowest < INCLUSION_P99_MAX, "whoever offers a tip waited {slowest:?} for a block");
+    Ok(())
+}
+
+/// Gives strangers their money.
+fn fund(node: &Member, rich: Keypair) -> anyhow::Result<Vec<Keypair>> {
+    let seed = |number: usize| Hash::digest(format!("stranger {number}").as_bytes());
+    let strangers: Vec<_> =
+        (0..STRANGERS).map(|number| Keypair::from_seed(seed(number).as_bytes())).collect();
+    let mut rich = Attacker::new(rich, node.rpc)?;
+    let texts: Vec<String> = strangers
+        .iter()
+        .map(|stranger| rich.actor.sign(&transfer(stranger.address(), MONEY)))
+        .collect();
+    ensure!(rich.send(&texts)? == STRANGERS, "the strangers got no money");
+    wait_for("the strangers to have money", || {
+        Ok((wealth(node, &strangers)? == i128::from(MONEY) * i128::try_from(STRANGERS)?)
+            .then_some(()))
+    })?;
+    Ok(strangers)
+}
+
+/// What these accounts have in the last block, in micro.
+fn wealth(node: &Member, keys: &[Keypair]) -> anyhow::Result<i128> {
+    let mut sum = 0;
+    for key in keys {
+        let account = node.call("ombra_getAccount", &json!([key.address().to_string()]))?;
+        let balance = account.get("balance").and_then(Value::as_str).context("a balance")?;
+        sum += balance.parse::<i128>()?;
+    }
+    Ok(sum)
+}
+
+/// Sends transfers to itself that offer nothing, as fast as they are taken.
+fn flood(key: &Keypair, node: SocketAddr, over: &AtomicBool) -> anyhow::Result<usize> {
+    let mut stranger = Attacker::new(key.clone(), node)?;
+    let address = stranger.actor.address();
+    let (mut sent, mut connection) = (0, Connection::open(node)?);
+    let own = json!([address.to_string()]);
+    while !over.load(Ordering::Relaxed) {
+        let texts: Vec<String> =
+            (0..50).map(|_| stranger.actor.sign(&transfer(address, 1))).collect();
+        let taken = stranger.send(&texts)?;
+        sent += taken;
+        if taken < texts.len() {
+            let account = connection.call("ombra_getAccount", &own)?;
+            let next = account.get("pendingNonce").and_then(Value::as_u64);
+            stranger.actor.nonce = next.context("a nonce")?;
+        }
+    }
+    Ok(sent)
+}
+
+/// Pays with a tip, once the pool has been full, and answers how long each payment took until it was in a
+/// block.
+fn pay(node: &Member, key: Keypair) -> anyhow::Result<Vec<Duration>> {
+    wait_for("the pool to be full", || {
+        Ok((node.metric("ombra_txpool_pending")? >= u64::try_from(POOL * 8 / 10)?).then_some(()))
+    })?;
+    let mut connection = Connection::open(node.rpc)?;
+    let mut payer = Actor::new(key);
+    let (begun, mut waits) = (Instant::now(), Vec::new());
+    while begun.elapsed() < TIME {
+        let due = Instant::now();
+        let to = payer.address();
+        let text = payer.sign(&Body::Transfer(Transfer::new(to, Amount::new(1), Amount::new(TIP))));
+        let answer: Value = serde_json::from_str(&connection.post(&http::send_body(&[text]))?)?;
+        let hash = answer.pointer("/result/hash").cloned();
+        let hash = hash.with_context(|| format!("whoever offers a tip was refused: {answer}"))?;
+        let seen = connection.call("ombra_waitForTransaction", &json!([hash]))?;
+        ensure!(seen.get("blockIndex").is_some(), "what offers a tip was not included: {seen}");
+        waits.push(due.elapsed());
+        // The payer's rate.
+        std::thread::sleep(PERIOD.saturating_sub(due.elapsed()));
+    }
+    Ok(waits)
+}

@@ -1,0 +1,117 @@
+//! A payer fills block after block, so that the base fee rises above what an honest transaction is ready
+//! to pay. That one waits and makes no blocks meanwhile; it gets through when the base fee has fallen.
+//! Others, who are ready to pay more, do not stop.
+//!
+//! What is said at the end is what the pumping cost, and what it did to the one that waited.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::actor::{Actor, transfer};
+use tests::harness::report::say;
+use tests::harness::town::Town;
+use tests::harness::user::User;
+use tests::http;
+use tests::net::Member;
+use tests::node::wait_for;
+use tests::workload::{envelope, keys};
+use types::build::{Envelope, build_tx};
+use types::{Amount, Bid};
+
+use super::blobs::{Attacker, USER};
+
+/// Blocks of about thirty transfers, so that a payer fills them with little.
+const PARAMS: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=500", "maxBlockBytes=16384"];
+/// What the honest transaction is ready to pay, in micro per KiB; a quiet chain takes 10.
+const HIGHEST: u64 = 14;
+/// How far the payer pumps the base fee.
+const PUMPED: u64 = 30;
+/// Transfers that the payer has under way: some blocks of them.
+const UNDER_WAY: u64 = 200;
+/// How long the payer may take, and the honest one wait afterwards.
+const PUMP_MAX: Duration = Duration::from_secs(60);
+/// How long is watched whether blocks come, and how many heartbeats that is at most.
+const WATCHED: Duration = Duration::from_secs(3);
+const HEARTBEATS_MAX: u64 = 8;
+
+pub(super) fn run((): ()) -> anyhow::Result<()> {
+    let mut town = Town::from_v7(1, 0, PARAMS)?;
+    town.start_all()?;
+    let node = town.node(0)?;
+    let mut keys = keys(3)?;
+    let mut key = || keys.pop().context("a key");
+    let user = User::start(node.rpc, USER, key()?);
+    let (mut honest, mut payer) = (Actor::new(key()?), Attacker::new(key()?, node.rpc)?);
+
+    // The second one is taken before the base fee rises, and its turn comes when it has.
+    let first = honest.sign(&transfer(honest.address(), 1));
+    let bid = Bid { max_base_fee: Some(Amount::new(HIGHEST)), tip: None };
+    let to_itself = transfer(honest.address(), 1);
+    let waiting = build_tx(&honest.key, &to_itself, &Envelope { bid, ..envelope(honest.nonce) });
+    let waiting = node.send(&waiting)?;
+    let before = balance(node, &payer.actor)?;
+    let pumping = Instant::now();
+    pump(node, &mut payer)?;
+    let pumped = pumping.elapsed();
+    node.send(&first)?;
+    let why = wait_for("the honest transaction to wait", || {
+        let seen = node.call("ombra_getTransaction", &json!([waiting]))?;
+        Ok(seen.pointer("/waiting/code").and_then(Value::as_str).map(str::to_owned))
+    })?;
+    ensure!(why == "FEE_ABOVE_MAX", "it waits for {why}");
+    let seen = user.stop()?;
+    seen.tell("the base fee is pumped");
+    wait_for("everything else to be in blocks", || {
+        Ok((node.metric("ombra_txpool_pending")? == 0).then_some(()))
+    })?;
+    let cost = before - balance(node, &payer.actor)?;
+
+    // Nothing but heartbeats while it waits.
+    let (height, fee) = (node.height()?, base_fee(node)?);
+    ensure!(fee > HIGHEST, "the base fee has fallen to {fee} already: this proves nothing");
+    std::thread::sleep(WATCHED);
+    let blocks = node.height()? - height;
+    ensure!(blocks <= HEARTBEATS_MAX, "{blocks} blocks in {WATCHED:?} for one that waits");
+    let falling = Instant::now();
+    let included = wait_for("the honest transaction to be included", || {
+        let seen = node.call("ombra_getTransaction", &json!([waiting]))?;
+        Ok(seen.get("inclusionFee").and_then(Value::as_str).map(str::to_owned))
+    })?;
+    say(&format!(
+        "   the payer pumped the base fee to {PUMPED} in {pumped:.0?} for {cost} micro; the honest transaction waited {:.0?} longer, made {blocks} blocks in {WATCHED:?}, and paid {included} micro",
+        falling.elapsed() + WATCHED,
+    ));
+    seen.is_served()
+}
+
+/// Fills blocks until the base fee is so high.
+fn pump(node: &Member, payer: &mut Attacker) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let address = payer.actor.address();
+    while base_fee(node)? < PUMPED {
+        ensure!(begun.elapsed() < PUMP_MAX, "the base fee does not rise");
+        let mut connection = http::Connection::open(node.rpc)?;
+        let account = connection.call("ombra_getAccount", &json!([address.to_string()]))?;
+        let included = account.get("nonce").and_then(Value::as_u64).context("a nonce")?;
+        let missing = UNDER_WAY.saturating_sub(payer.actor.nonce.saturating_sub(included));
+        let texts: Vec<String> =
+            (0..missing).map(|_| payer.actor.sign(&transfer(address, 1))).collect();
+        ensure!(payer.send(&texts)? == texts.len(), "the payer was refused");
+    }
+    Ok(())
+}
+
+/// What the next block takes, in micro per KiB.
+fn base_fee(node: &Member) -> anyhow::Result<u64> {
+    let schedule = node.call("ombra_feeSchedule", &json!([]))?;
+    let fee = schedule.get("baseFee").context("no base fee")?;
+    let fee = fee.as_u64().or_else(|| fee.as_str().and_then(|text| text.parse().ok()));
+    fee.context("a base fee that is no number")
+}
+
+/// What an account has in the last block, in micro.
+fn balance(node: &Member, actor: &Actor) -> anyhow::Result<i128> {
+    let account = node.call("ombra_getAccount", &json!([actor.address().to_string()]))?;
+    Ok(account.get("balance").and_then(Value::as_str).context("a balance")?.parse()?)
+}
