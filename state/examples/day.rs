@@ -22,25 +22,43 @@ const SPIKE_TO_MS: u64 = SPIKE_FROM_MS + HOUR_MS / 6;
 const SPIKE_HIGHEST: u64 = 10_000;
 
 /// What is done on the chain together: its size with signatures, its work by docs/protocol.md section
-/// 16, and the bytes that it is charged for.
+/// 16, and the bytes and the work that it is charged for.
 #[derive(Clone, Copy)]
 struct Deed {
     bytes: u64,
     work: u64,
     charged: u64,
+    charged_work: u64,
 }
 
-const TRANSFER: Deed = Deed { bytes: 484, work: 30, charged: 484 };
+impl Deed {
+    const fn used(self, times: u64) -> Used {
+        Used { bytes: times * self.bytes, work: times * self.work }
+    }
+
+    /// What the base fee follows of it.
+    const fn priced(self, times: u64) -> Used {
+        Used { bytes: times * self.charged, work: times * self.charged_work }
+    }
+}
+
+const fn sum(one: Used, other: Used) -> Used {
+    Used { bytes: one.bytes + other.bytes, work: one.work + other.work }
+}
+
+const TRANSFER: Deed = Deed { bytes: 484, work: 30, charged: 484, charged_work: 30 };
 /// A request, a claim, two steps and a settlement. Only the request is charged for its place.
-const RUN: Deed = Deed { bytes: 700 + 574 + 2 * 584 + 612, work: 5 * 43, charged: 700 + 2_048 };
+const RUN: Deed =
+    Deed { bytes: 700 + 574 + 2 * 584 + 612, work: 5 * 43, charged: 700 + 2_048, charged_work: 43 };
 /// Two transfers and a run are what one part of the demand is.
 const PART: Deed = Deed {
     bytes: 2 * TRANSFER.bytes + RUN.bytes,
     work: 2 * TRANSFER.work + RUN.work,
     charged: 2 * TRANSFER.charged + RUN.charged,
+    charged_work: 2 * TRANSFER.charged_work + RUN.charged_work,
 };
 /// A turn of 16,384 bytes, which fills a block's bytes before its work.
-const TURN: Deed = Deed { bytes: 16_885, work: 81, charged: 16_885 };
+const TURN: Deed = Deed { bytes: 16_885, work: 81, charged: 16_885, charged_work: 81 };
 const TURN_MICRO: u64 = 100;
 
 /// Somebody who pays up to a base fee and stays away above it.
@@ -147,10 +165,11 @@ impl Day {
     /// Who pays more gets in first; the others wait for the next block.
     fn block(&mut self, fills: bool, hour: &mut Hour) {
         self.since_block_ms = 0;
-        let mut used = Used::default();
+        let (mut used, mut priced) = (Used::default(), Used::default());
         if fills {
             let turns = self.room(used, TURN);
-            used = Used { bytes: turns * TURN.bytes, work: turns * TURN.work };
+            used = TURN.used(turns);
+            priced = TURN.priced(turns);
             let place = inclusion_fee(TURN.charged, self.base_fee).get();
             self.spent_micro += turns * (place + TURN_MICRO);
             self.blocks_of_spike += 1;
@@ -163,13 +182,13 @@ impl Day {
             }
             let taken = people.waiting.min(room);
             people.waiting -= taken;
-            used.bytes += taken * PART.bytes;
-            used.work += taken * PART.work;
+            used = sum(used, PART.used(taken));
+            priced = sum(priced, PART.priced(taken));
         }
         let bytes = used.bytes * 1_000 / u64::from(self.params.max_block_bytes);
         hour.fullness.push(bytes.max(used.work * 1_000 / self.params.max_block_work));
         hour.base_fees.push(self.base_fee);
-        self.base_fee = next_base_fee(self.base_fee, used, &self.params);
+        self.base_fee = next_base_fee(self.base_fee, priced, &self.params);
     }
 }
 

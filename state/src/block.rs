@@ -406,6 +406,8 @@ struct Execution {
     transactions: Vec<CheckedTx>,
     events: Vec<TxEvent>,
     used: Used,
+    /// What the price follows of it.
+    priced: Used,
 }
 
 /// What the transactions of a block paid for their places.
@@ -440,8 +442,19 @@ impl Execution {
         rules::begin_block(&mut draft, &chain, &rules, place.height)?;
         let burned_before = ledger::supply(&draft)?.burned;
         let (transactions, events) = (Vec::new(), Vec::new());
-        let (paid, used) = (Paid::default(), Used::default());
-        Ok(Self { chain, rules, place, draft, burned_before, paid, transactions, events, used })
+        let (paid, used, priced) = (Paid::default(), Used::default(), Used::default());
+        Ok(Self {
+            chain,
+            rules,
+            place,
+            draft,
+            burned_before,
+            paid,
+            transactions,
+            events,
+            used,
+            priced,
+        })
     }
 
     /// [`check_randomness`] with the set of the height. The start of block v7 has written one.
@@ -490,8 +503,9 @@ impl Execution {
         let ctx = Context { rules: &self.rules, height, timestamp, proposer, position };
         let Done { event, charge, work, left: _ } = execute_if(tx, &mut self.draft, &ctx, fits)?;
         self.paid.count(&charge)?;
-        self.used.bytes = self.used.bytes.saturating_add(bytes);
-        self.used.work = self.used.work.saturating_add(counting(work));
+        let used = Used { bytes, work: counting(work) };
+        self.used.add(used);
+        self.priced.add(used.priced(charge.bytes));
         self.transactions.push(tx.clone());
         self.events.push(TxEvent { position, event });
         Ok(())
@@ -500,7 +514,7 @@ impl Execution {
     /// From v7 on: what this block cost, and what the next one will.
     fn price_next(&mut self) -> Result<Option<Event>, StorageError> {
         let Some(Price { base_fee, .. }) = self.rules.price else { return Ok(None) };
-        let next_base_fee = next_base_fee(base_fee, self.used, &self.rules.params);
+        let next_base_fee = next_base_fee(base_fee, self.priced, &self.rules.params);
         if next_base_fee != base_fee {
             self.draft.put::<Fees>(&(), &FeeRow { base_fee: next_base_fee });
         }

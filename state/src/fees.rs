@@ -113,7 +113,27 @@ pub struct Used {
     pub work: u64,
 }
 
-/// The base fee of the block after one that used so much.
+impl Used {
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.work = self.work.saturating_add(other.work);
+    }
+
+    /// What the base fee follows of a transaction that used so much and was charged for so many bytes:
+    /// these bytes, and of its work the same part as of its bytes, rounded down and at most all
+    /// (docs/protocol.md section 15.2).
+    #[must_use]
+    pub fn priced(self, charged: u64) -> Self {
+        let Self { bytes, work } = self;
+        let part = u128::from(work).saturating_mul(u128::from(charged.min(bytes)));
+        let part = part.checked_div(u128::from(bytes)).unwrap_or(0);
+        Self { bytes: charged, work: u64::try_from(part).unwrap_or(u64::MAX) }
+    }
+}
+
+/// The base fee of the block after one whose transactions were charged for so much ([`Used::priced`]).
+/// What is free does not count: it does not become less when the price rises, and would raise it for
+/// others without end.
 #[must_use]
 pub fn next_base_fee(base_fee: u64, used: Used, params: &Params) -> u64 {
     let max_bytes = u64::from(params.max_block_bytes);

@@ -31,6 +31,9 @@ use waits::Waits;
 /// A tip for each KiB, in micro-OMBRA, rounded down.
 pub(crate) type Rate = u64;
 
+/// What everything is worth where tips do not count.
+const TIPLESS: Rate = 0;
+
 /// What the transaction offers, whatever comes before it.
 pub(crate) fn rate(tx: &CheckedTx) -> Rate {
     let tip = if let Body::Transfer(transfer) = tx.body() {
@@ -69,7 +72,8 @@ pub(crate) struct Offer {
 }
 
 /// The rate and arrival of a sender's first transaction, and the highest base fee for it.
-type Heads = BTreeSet<(Reverse<Rate>, u64, SenderId, u64)>;
+type Head = (Reverse<Rate>, u64, SenderId, u64);
+type Heads = BTreeSet<Head>;
 type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
 
 /// All executable transactions by what they offer.
@@ -77,7 +81,7 @@ type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
 pub(crate) struct Market {
     lines: BTreeMap<SenderId, Line>,
     heads: Heads,
-    /// Senders whose first transaction is favoured.
+    /// Senders whose first transaction is favoured. Tips do not count among them.
     leads: Heads,
     /// Senders with something that is not spared.
     tails: Tails,
@@ -91,6 +95,11 @@ pub(crate) struct Market {
     lead: Volume,
     /// By arrival, so the oldest first.
     ages: BTreeMap<u64, Slot>,
+}
+
+/// Where a sender stands where tips do not count.
+const fn tipless((_, arrival, id, highest): Head) -> Head {
+    (Reverse(TIPLESS), arrival, id, highest)
 }
 
 impl Market {
@@ -171,7 +180,7 @@ impl Market {
             let head = (head.0, head.1, id, highest);
             self.heads.remove(&head);
             if leads {
-                self.leads.remove(&head);
+                self.leads.remove(&tipless(head));
             }
             if !is_closed {
                 self.offering.remove(&(highest, id));
@@ -182,7 +191,7 @@ impl Market {
             let head = (head.0, head.1, id, highest);
             self.heads.insert(head);
             if leads {
-                self.leads.insert(head);
+                self.leads.insert(tipless(head));
             }
             if !is_closed {
                 self.offering.insert((highest, id));
@@ -271,7 +280,7 @@ impl Market {
 
     /// Chooses for a block: those that are worth the most, of equals the earlier ones, but no sender gets
     /// more than its share of it before others that offer the same; and a tenth is for what is favoured
-    /// and executable now. Of each sender only the places of `open` may be chosen, from the first on.
+    /// and executable now, whatever it offers. Of each sender only the places of `open` may be chosen, from the first on.
     /// Not in order.
     pub(crate) fn choose(
         &self,
@@ -281,8 +290,8 @@ impl Market {
     ) -> Vec<Slot> {
         let limits = wanted.limits;
         let mut choice = Choice::new(self, wanted, offered, open);
-        let tenth = BlockLimits { bytes: limits.bytes / 10, count: limits.count / 10 };
-        let left = choice.take(&self.leads, tenth, |line| line.lead);
+        let tenth = choice::tenth_of(limits);
+        let left = choice.take_tenth(limits);
         let used = (tenth.bytes.saturating_sub(left.bytes), tenth.count.saturating_sub(left.count));
         let room = BlockLimits {
             bytes: limits.bytes.saturating_sub(used.0),

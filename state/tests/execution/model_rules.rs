@@ -90,6 +90,8 @@ pub struct ModelRules {
     pub used: i128,
     /// Units of work in it.
     pub worked: i128,
+    /// Bytes and units of work for which it was paid.
+    priced: (i128, i128),
     /// Validators that have voted in it.
     voted: BTreeSet<Address>,
     /// Heights of forks that were fixed, and by which block.
@@ -107,6 +109,7 @@ impl ModelRules {
             base_fee: 0,
             used: 0,
             worked: 0,
+            priced: (0, 0),
             voted: BTreeSet::new(),
             forks: BTreeMap::new(),
             values: BTreeMap::new(),
@@ -175,18 +178,9 @@ impl ModelRules {
         if is_vote && is_validator && !self.voted.contains(&who) {
             return Ok(Fee { burned: 0, tip, is_free_vote: true });
         }
-        if matches!(body, Body::Evidence(_)) {
-            return Ok(Fee { burned: 0, tip, is_free_vote: false });
-        }
         let highest = place.bid.max_base_fee.map_or(2_000, |most| i128::from(most.get()));
         let size = size(place.payload);
-        let charged = match body {
-            Body::AgentRequest(_) => size + 2_048,
-            Body::AgentClaim(_) | Body::AgentStep(_) | Body::AgentFinish(_) => {
-                (size - 2_048).max(0)
-            }
-            _ => size,
-        };
+        let charged = charged(body, size);
         if charged > 0 && self.base_fee > highest {
             return Err("FEE_ABOVE_MAX");
         }
@@ -238,8 +232,11 @@ impl ModelRules {
 
     /// A transaction is in the block.
     pub fn perform(&mut self, who: Address, body: &Body, fee: Fee, (size, work): (i128, i128)) {
+        let charged = if fee.is_free_vote { 0 } else { charged(body, size) };
         self.used += size;
         self.worked += work;
+        self.priced.0 += charged;
+        self.priced.1 += work * charged.min(size) / size;
         if fee.is_free_vote {
             self.voted.insert(who);
         }
@@ -265,7 +262,8 @@ impl ModelRules {
         powers: &BTreeMap<Address, u64>,
         height: u64,
     ) -> Vec<String> {
-        let (used, worked) = (std::mem::take(&mut self.used), std::mem::take(&mut self.worked));
+        (self.used, self.worked) = (0, 0);
+        let (used, worked) = std::mem::take(&mut self.priced);
         self.voted.clear();
         if !self.are_active(height) {
             return Vec::new();
@@ -337,6 +335,16 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::Evidence(_) => (45, 100),
     };
     25 + up(size(payload) * 3, 1_024) + rows * 2 + more
+}
+
+/// For how many bytes a transaction pays that is no free vote.
+fn charged(body: &Body, size: i128) -> i128 {
+    match body {
+        Body::Evidence(_) => 0,
+        Body::AgentRequest(_) => size + 2_048,
+        Body::AgentClaim(_) | Body::AgentStep(_) | Body::AgentFinish(_) => (size - 2_048).max(0),
+        _ => size,
+    }
 }
 
 fn next_base_fee(base_fee: i128, used: i128, worked: i128, params: &Params) -> i128 {

@@ -150,12 +150,18 @@ pub(super) fn padded_step(
         };
         tipping(actor, &Body::AgentStep(step), tip)
     };
+    let size = |names: &[usize]| payload_bytes(&with(&mut actor.clone(), names));
     let mut names = Vec::new();
-    loop {
-        let least = payload_bytes(&with(&mut actor.clone(), &[&names[..], &[1]].concat()));
-        let Some(room) = bytes.checked_sub(least) else { return with(actor, &names) };
-        names.push(NAME_BYTES_MAX.min(room + 1));
+    while size(&[&names[..], &[1]].concat()) <= bytes {
+        names.push(1);
     }
+    let mut room = bytes.saturating_sub(size(&names));
+    for name in &mut names {
+        let more = room.min(NAME_BYTES_MAX - *name);
+        *name += more;
+        room -= more;
+    }
+    with(actor, &names)
 }
 
 /// The longest name of a tool.

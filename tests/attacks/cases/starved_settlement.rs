@@ -2,9 +2,9 @@
 //! report. A miner whose steps stay out loses its runs, and what is locked for them.
 //!
 //! A tenth of pool and block is kept for steps and ends of runs, so the miner that tips nothing gets in.
-//! The attacker can fill that tenth as well, with steps of runs of its own; then it is a miner's tip
-//! that decides, as everywhere else. Both are tried, and what is said is the miner's delay beside what
-//! the attacker paid.
+//! The attacker can fill that tenth as well, with steps of runs of its own that tip a little. Tips do not
+//! count in it, so the miner still gets its turn. Both are tried, and what is said is the miner's delay
+//! beside what the attacker paid.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -105,7 +105,8 @@ fn starve(town: &mut Town) -> anyhow::Result<()> {
     ensure!(stepped < all_steps, "the attacker's steps were used up before the end");
     town.goes_on(&[0], 3)?;
     plain.is_served()?;
-    dear.is_served()
+    dear.is_served()?;
+    cheap.is_served()
 }
 
 fn pop(keys: &mut Vec<Keypair>) -> anyhow::Result<Keypair> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use types::{Address, CheckedTx, Hash};
 
-use super::{Heads, Market, Offer, Rate, line::Line};
+use super::{Heads, Market, Offer, Rate, TIPLESS, line::Line};
 use crate::order::{BlockLimits, TX_BYTES_MIN, share_of};
 use crate::senders::SenderId;
 use crate::slab::Slot;
@@ -27,8 +27,8 @@ pub struct Offered {
     next: BTreeMap<SenderId, u64>,
     /// How much was offered of each sender.
     used: BTreeMap<SenderId, Volume>,
-    /// What of the block one sender gets before others that offer the same.
-    share: Option<BlockLimits>,
+    /// What of the block one sender gets before others that offer the same, and what of its tenth.
+    shares: Option<[BlockLimits; 2]>,
     left_out: BTreeSet<Address>,
     /// What was not valid in the block, and whose it is.
     refused: Vec<(Address, Hash)>,
@@ -66,13 +66,21 @@ impl Offered {
 /// So many senders that have nothing to choose, or nothing that fits, are passed over for one choice.
 const PASSED_MAX: usize = 32_768;
 
+/// A tenth of a block.
+pub(super) const fn tenth_of(limits: BlockLimits) -> BlockLimits {
+    BlockLimits { bytes: limits.bytes / 10, count: limits.count / 10 }
+}
+
 /// The next transaction of a sender: worth, whether it is within the sender's share, arrival (the earlier
 /// is greater), and its place. The greatest is chosen first.
 type Next = (Rate, bool, Reverse<u64>, SenderId, usize);
 
 pub(super) struct Choice<'a> {
     market: &'a Market,
-    share: BlockLimits,
+    /// What one sender gets before others that offer the same: of the block, and of its tenth.
+    shares: [BlockLimits; 2],
+    /// Whether this is about the tenth that is kept for what is favoured. Tips do not count there.
+    is_tenth: bool,
     offered: &'a mut Offered,
     open: &'a dyn Fn(SenderId) -> Range<usize>,
     pub(super) chosen: Vec<Slot>,
@@ -86,8 +94,20 @@ impl<'a> Choice<'a> {
         open: &'a dyn Fn(SenderId) -> Range<usize>,
     ) -> Self {
         // A share is a part of the block, not of what is left of it.
-        let share = *offered.share.get_or_insert_with(|| share_of(wanted.limits, wanted.shares));
-        Self { market, share, offered, open, chosen: Vec::new() }
+        let limits = [wanted.limits, tenth_of(wanted.limits)];
+        let shares = limits.map(|limits| share_of(limits, wanted.shares));
+        let shares = *offered.shares.get_or_insert(shares);
+        Self { market, shares, is_tenth: false, offered, open, chosen: Vec::new() }
+    }
+
+    /// Takes what is favoured and fits into a tenth of the limits: each sender gets a share of that first,
+    /// and of equals what came first, whatever they tip. Otherwise whoever tips a little on steps of runs
+    /// of its own would have the tenth for itself. Answers the room that is left of the tenth.
+    pub(super) fn take_tenth(&mut self, limits: BlockLimits) -> BlockLimits {
+        self.is_tenth = true;
+        let left = self.take(&self.market.leads, tenth_of(limits), |line| line.lead);
+        self.is_tenth = false;
+        left
     }
 
     /// Takes of these senders what fits into the room, of each one no more than the places below `end`.
@@ -162,9 +182,11 @@ impl<'a> Choice<'a> {
     fn next(&self, id: SenderId, place: usize, offer: &Offer, worth: Rate) -> Next {
         let used = self.offered.used.get(&id).copied().unwrap_or_default();
         let bytes = used.bytes.saturating_add(offer.bytes);
-        let is_within =
-            used.count == 0 || (used.count < self.share.count && bytes <= self.share.bytes);
-        (worth.min(offer.rate), is_within, Reverse(offer.arrival), id, place)
+        let [of_block, of_tenth] = self.shares;
+        let share = if self.is_tenth { of_tenth } else { of_block };
+        let is_within = used.count == 0 || (used.count < share.count && bytes <= share.bytes);
+        let worth = if self.is_tenth { TIPLESS } else { worth.min(offer.rate) };
+        (worth, is_within, Reverse(offer.arrival), id, place)
     }
 
     /// What of a sender may be chosen first, if there is something.

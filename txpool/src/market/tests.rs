@@ -22,7 +22,7 @@ impl Market {
             };
             let head = (head.0, head.1, *id, highest);
             assert!(self.heads.contains(&head));
-            assert_eq!(leads, self.leads.contains(&head));
+            assert_eq!(leads, self.leads.contains(&tipless(head)));
             assert_eq!(!is_closed, self.offering.contains(&(highest, *id)));
             assert_eq!(is_spared, self.spared_tails.contains(&(tail.0, tail.1, *id)));
             assert_eq!(!is_spared, self.tails.contains(&(tail.0, tail.1, *id)));

@@ -377,6 +377,19 @@ fn a_tenth_of_a_block_is_for_steps() {
 }
 
 #[test]
+fn tips_do_not_decide_who_gets_the_tenth_for_steps() {
+    let (world, [a, b, c, d], runs) = with_runs();
+    for nonce in 0..10 {
+        world.pending(&[&d.at(nonce).tip(50_000).transfer(&a, 1)]);
+    }
+    let steps = [b.at(1).step(runs[0], 0), c.at(1).tip(2).step(runs[1], 0)];
+    world.pending(&[&steps[0], &steps[1]]);
+    let block = world.pool.candidates(block_of(10));
+    assert_eq!(10, block.len());
+    assert!(block.contains(&steps[0]) && !block.contains(&steps[1]));
+}
+
+#[test]
 fn whoever_builds_a_block_can_ask_for_more() {
     let (world, [a, b, c, d]) = of_count(100);
     let request = a.at(0).request();
