@@ -40,6 +40,7 @@ export {
   computeConversationId,
   computeSettlement,
   DEFAULT_TOOLS,
+  evidence,
   forkVote,
   minerBond,
   minerRegister,

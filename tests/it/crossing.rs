@@ -120,7 +120,9 @@ fn moves_by_file(net: &Net) -> anyhow::Result<()> {
 fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
     let mut net = net_with(None, 3)?;
     let height = vote_for_v7(&net)?;
-    // One that has not the blocks with the votes comes to the same.
+    // One that has not the blocks with the votes comes to the same. Two snapshots are made after them.
+    let voted = net.members[0].height()?;
+    net.members[0].reaches(voted + 22)?;
     begins_with_snapshot(&mut net.members[EARLY])?;
     wait_for("the count of the one that begins early", || {
         Ok((forks(&net.members[EARLY])? == forks(&net.members[0])?).then_some(()))

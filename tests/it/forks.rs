@@ -15,7 +15,7 @@ const LATECOMER: usize = 4;
 /// Blocks that a fork must be ahead.
 const DELAY: u64 = 30;
 /// Far enough for everything that happens between the first vote and the fork.
-pub(crate) const AHEAD: u64 = 120;
+pub(crate) const AHEAD: u64 = 160;
 
 /// Snapshots of every tenth block. Many are kept: one is gone before a newcomer has asked for it, else.
 pub(crate) fn snapshots() -> [(&'static str, String); 2] {

@@ -70,6 +70,7 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     // Nothing but heartbeats while it waits.
     let (height, fee) = (node.height()?, base_fee(node)?);
     ensure!(fee > HIGHEST, "the base fee has fallen to {fee} already: this proves nothing");
+    // What must not happen is watched for a while.
     std::thread::sleep(WATCHED);
     let blocks = node.height()? - height;
     ensure!(blocks <= HEARTBEATS_MAX, "{blocks} blocks in {WATCHED:?} for one that waits");
