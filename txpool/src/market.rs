@@ -81,8 +81,10 @@ type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
 pub(crate) struct Market {
     lines: BTreeMap<SenderId, Line>,
     heads: Heads,
-    /// Senders whose first transaction is favoured. Tips do not count among them.
+    /// Senders whose first transaction is favoured. Tips and arrival do not count among them.
     leads: Heads,
+    /// How often a sender got another first transaction.
+    turns: u64,
     /// Senders with something that is not spared.
     tails: Tails,
     /// Senders with nothing else.
@@ -97,9 +99,9 @@ pub(crate) struct Market {
     ages: BTreeMap<u64, Slot>,
 }
 
-/// Where a sender stands where tips do not count.
-const fn tipless((_, arrival, id, highest): Head) -> Head {
-    (Reverse(TIPLESS), arrival, id, highest)
+/// Where a sender stands where tips do not count: whoever had its turn longest ago comes first.
+const fn tipless((_, _, id, highest): Head, since: u64) -> Head {
+    (Reverse(TIPLESS), since, id, highest)
 }
 
 impl Market {
@@ -164,7 +166,13 @@ impl Market {
     fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line, &mut Waits)) {
         let line = self.lines.entry(id).or_default();
         let (keys, lead) = (line.keys(), line.lead());
+        let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
+        let first_before = first(line);
         change(line, &mut self.waits);
+        if first(line) != first_before {
+            line.since = self.turns;
+            self.turns = self.turns.saturating_add(1);
+        }
         let (new_keys, new_lead, is_empty) = (line.keys(), line.lead(), line.offers.is_empty());
         self.lead = Volume {
             count: self.lead.count.saturating_sub(lead.count).saturating_add(new_lead.count),
@@ -176,22 +184,22 @@ impl Market {
         if keys == new_keys {
             return;
         }
-        if let Some(Keys { head, highest, is_closed, tail, leads, is_spared }) = keys {
+        if let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) = keys {
             let head = (head.0, head.1, id, highest);
             self.heads.remove(&head);
             if leads {
-                self.leads.remove(&tipless(head));
+                self.leads.remove(&tipless(head, since));
             }
             if !is_closed {
                 self.offering.remove(&(highest, id));
             }
             self.tails_of(is_spared).remove(&(tail.0, tail.1, id));
         }
-        if let Some(Keys { head, highest, is_closed, tail, leads, is_spared }) = new_keys {
+        if let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) = new_keys {
             let head = (head.0, head.1, id, highest);
             self.heads.insert(head);
             if leads {
-                self.leads.insert(tipless(head));
+                self.leads.insert(tipless(head, since));
             }
             if !is_closed {
                 self.offering.insert((highest, id));

@@ -23,7 +23,14 @@ use types::{Amount, Body, Hash, Keypair};
 use super::blobs::Attacker;
 
 /// Blocks of about 250 transfers, ten a second, so that the strangers can send more than that.
-const PARAMS: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=1000", "maxBlockBytes=131072"];
+const PARAMS: &[&str] = &[
+    "minBlockIntervalMs=100",
+    "heartbeatMs=1000",
+    "maxBlockBytes=131072",
+    "maxBlobBytes=1000",
+    "maxTxBytes=20480",
+    "maxChunkTxBytes=20480",
+];
 /// So many transactions does the pool take.
 const POOL: usize = 4_000;
 const STRANGERS: usize = 8;

@@ -21,8 +21,15 @@ use types::{Amount, Bid};
 
 use super::blobs::{Attacker, USER};
 
-/// Blocks of about thirty transfers, so that a payer fills them with little.
-const PARAMS: &[&str] = &["minBlockIntervalMs=100", "heartbeatMs=500", "maxBlockBytes=16384"];
+/// Blocks of about forty transfers, so that a payer fills them with little.
+const PARAMS: &[&str] = &[
+    "minBlockIntervalMs=100",
+    "heartbeatMs=500",
+    "maxBlockBytes=20480",
+    "maxBlobBytes=1000",
+    "maxTxBytes=20480",
+    "maxChunkTxBytes=20480",
+];
 /// What the honest transaction is ready to pay, in micro per KiB; a quiet chain takes 10.
 const HIGHEST: u64 = 14;
 /// How far the payer pumps the base fee.

@@ -71,8 +71,8 @@ pub(super) const fn tenth_of(limits: BlockLimits) -> BlockLimits {
     BlockLimits { bytes: limits.bytes / 10, count: limits.count / 10 }
 }
 
-/// The next transaction of a sender: worth, whether it is within the sender's share, arrival (the earlier
-/// is greater), and its place. The greatest is chosen first.
+/// The next transaction of a sender: worth, whether it is within the sender's share, arrival or, in the
+/// tenth, the sender's last turn (the earlier is greater), and its place. The greatest is chosen first.
 type Next = (Rate, bool, Reverse<u64>, SenderId, usize);
 
 pub(super) struct Choice<'a> {
@@ -100,9 +100,10 @@ impl<'a> Choice<'a> {
         Self { market, shares, is_tenth: false, offered, open, chosen: Vec::new() }
     }
 
-    /// Takes what is favoured and fits into a tenth of the limits: each sender gets a share of that first,
-    /// and of equals what came first, whatever they tip. Otherwise whoever tips a little on steps of runs
-    /// of its own would have the tenth for itself. Answers the room that is left of the tenth.
+    /// Takes what is favoured and fits into a tenth of the limits, whatever it tips: the senders take
+    /// turns, and each gets a share of the tenth at its turn. Otherwise whoever tips a little on steps of
+    /// runs of its own, or has many of them waiting, would have the tenth for itself. Answers the room
+    /// that is left of the tenth.
     pub(super) fn take_tenth(&mut self, limits: BlockLimits) -> BlockLimits {
         self.is_tenth = true;
         let left = self.take(&self.market.leads, tenth_of(limits), |line| line.lead);
@@ -164,7 +165,7 @@ impl<'a> Choice<'a> {
             self.choose(id, offer);
             let place = place.saturating_add(1);
             if let Some(after) = line.offers.get(place).filter(|_| place < last) {
-                begun.push(self.next(id, place, after, worth));
+                begun.push(self.next(line, (id, place), after, worth));
             }
         }
         room
@@ -179,14 +180,24 @@ impl<'a> Choice<'a> {
     }
 
     /// What the transaction at a place would be chosen by, after others of its sender of this worth.
-    fn next(&self, id: SenderId, place: usize, offer: &Offer, worth: Rate) -> Next {
+    fn next(
+        &self,
+        line: &Line,
+        (id, place): (SenderId, usize),
+        offer: &Offer,
+        worth: Rate,
+    ) -> Next {
         let used = self.offered.used.get(&id).copied().unwrap_or_default();
         let bytes = used.bytes.saturating_add(offer.bytes);
         let [of_block, of_tenth] = self.shares;
         let share = if self.is_tenth { of_tenth } else { of_block };
         let is_within = used.count == 0 || (used.count < share.count && bytes <= share.bytes);
-        let worth = if self.is_tenth { TIPLESS } else { worth.min(offer.rate) };
-        (worth, is_within, Reverse(offer.arrival), id, place)
+        let (worth, at) = if self.is_tenth {
+            (TIPLESS, line.since)
+        } else {
+            (worth.min(offer.rate), offer.arrival)
+        };
+        (worth, is_within, Reverse(at), id, place)
     }
 
     /// What of a sender may be chosen first, if there is something.
@@ -202,6 +213,6 @@ impl<'a> Choice<'a> {
             None => open.start,
         };
         let offer = line.offers.get(place).filter(|_| place < open.end)?;
-        Some(self.next(id, place, offer, line.lowest_before(place)))
+        Some(self.next(line, (id, place), offer, line.lowest_before(place)))
     }
 }

@@ -20,6 +20,9 @@ pub(super) struct Line {
     pub(super) ceilings: VecDeque<Run>,
     /// From this nonce on nothing is offered: a block could not take what has it.
     pub(super) closed_from: Option<u64>,
+    /// When the first one became the first, counted in such events of all senders: whoever had its turn
+    /// longer ago has less.
+    pub(super) since: u64,
 }
 
 /// Some transactions of a sender, one after the other, that the same base fee keeps out of a block.
@@ -45,6 +48,8 @@ pub(super) struct Keys {
     pub(super) tail: (Rate, Reverse<u64>),
     /// Whether the first one is favoured.
     pub(super) leads: bool,
+    /// When it became the first one.
+    pub(super) since: u64,
     /// Whether all are.
     pub(super) is_spared: bool,
 }
@@ -58,6 +63,7 @@ impl Line {
             is_closed: self.is_closed_at(first.nonce),
             tail: (self.rates.first()?.0, Reverse(last.arrival)),
             leads: self.lead > 0,
+            since: self.since,
             is_spared: self.lead == self.offers.len(),
         })
     }

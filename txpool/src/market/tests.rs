@@ -16,13 +16,14 @@ impl Market {
             );
             let rates: BTreeSet<_> = line.offers.iter().map(|it| (it.rate, it.nonce)).collect();
             assert_eq!(rates, line.rates);
-            let Some(Keys { head, highest, is_closed, tail, leads, is_spared }) = line.keys()
+            let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) =
+                line.keys()
             else {
                 unreachable!("an empty line is forgotten")
             };
             let head = (head.0, head.1, *id, highest);
             assert!(self.heads.contains(&head));
-            assert_eq!(leads, self.leads.contains(&tipless(head)));
+            assert_eq!(leads, self.leads.contains(&tipless(head, since)));
             assert_eq!(!is_closed, self.offering.contains(&(highest, *id)));
             assert_eq!(is_spared, self.spared_tails.contains(&(tail.0, tail.1, *id)));
             assert_eq!(!is_spared, self.tails.contains(&(tail.0, tail.1, *id)));

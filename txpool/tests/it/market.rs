@@ -390,6 +390,26 @@ fn tips_do_not_decide_who_gets_the_tenth_for_steps() {
 }
 
 #[test]
+fn senders_take_turns_in_the_tenth_for_steps() {
+    let (world, [a, b, c, d], runs) = with_runs();
+    for nonce in 0..10 {
+        world.pending(&[&d.at(nonce).tip(50_000).transfer(&a, 1)]);
+    }
+    let many: Vec<_> = (0..3).map(|step| b.at(1 + step).tip(2).step(runs[0], step)).collect();
+    world.pending(&many.iter().collect::<Vec<_>>());
+    let block = world.pool.candidates(block_of(10));
+    assert!(block.contains(&many[0]) && !block.contains(&many[1]));
+    let one = c.at(1).step(runs[1], 0);
+    world.pending(&[&one]);
+    world.commit(&[&many[0]]);
+    let block = world.pool.candidates(block_of(10));
+    assert!(
+        block.contains(&one) && !block.contains(&many[1]),
+        "it is not the first one's turn again"
+    );
+}
+
+#[test]
 fn whoever_builds_a_block_can_ask_for_more() {
     let (world, [a, b, c, d]) = of_count(100);
     let request = a.at(0).request();
