@@ -48,8 +48,12 @@ const fn sum(one: Used, other: Used) -> Used {
 
 const TRANSFER: Deed = Deed { bytes: 484, work: 30, charged: 484, charged_work: 30 };
 /// A request, a claim, two steps and a settlement. Only the request is charged for its place.
-const RUN: Deed =
-    Deed { bytes: 700 + 574 + 2 * 584 + 612, work: 5 * 43, charged: 700 + 2_048, charged_work: 43 };
+const RUN: Deed = Deed {
+    bytes: 700 + 574 + 2 * 584 + 612,
+    work: 5 * 43,
+    charged: 700 + 2_048,
+    charged_work: 43 * (700 + 2_048) / 700,
+};
 /// Two transfers and a run are what one part of the demand is.
 const PART: Deed = Deed {
     bytes: 2 * TRANSFER.bytes + RUN.bytes,

@@ -120,12 +120,11 @@ impl Used {
     }
 
     /// What the base fee follows of a transaction that used so much and was charged for so many bytes:
-    /// these bytes, and of its work the same part as of its bytes, rounded down and at most all
-    /// (docs/protocol.md section 15.2).
+    /// these bytes, and its work in the same proportion, rounded down (docs/protocol.md section 15.2).
     #[must_use]
     pub fn priced(self, charged: u64) -> Self {
         let Self { bytes, work } = self;
-        let part = u128::from(work).saturating_mul(u128::from(charged.min(bytes)));
+        let part = u128::from(work).saturating_mul(u128::from(charged));
         let part = part.checked_div(u128::from(bytes)).unwrap_or(0);
         Self { bytes: charged, work: u64::try_from(part).unwrap_or(u64::MAX) }
     }

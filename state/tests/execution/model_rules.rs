@@ -236,7 +236,7 @@ impl ModelRules {
         self.used += size;
         self.worked += work;
         self.priced.0 += charged;
-        self.priced.1 += work * charged.min(size) / size;
+        self.priced.1 += work * charged / size;
         if fee.is_free_vote {
             self.voted.insert(who);
         }
