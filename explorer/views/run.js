@@ -141,7 +141,7 @@ function timeline(page, record, steps) {
   const isOpen = OPEN.has(record.status);
   const list = h("ol", { class: "timeline" },
     event(record.submittedAt, "Requested", h("p", {}, "in block ", height(record.blockIndex), ", ", amount(record.maxFee), " into escrow"), record.requestTx),
-    record.reopens > 0 ? event(undefined, "Opened again", h("p", {}, `${count(record.reopens)} times, because a miner claimed it and did nothing`)) : null,
+    record.reopens > 0 ? event(undefined, "Opened again", h("p", {}, `${count(record.reopens)} times, because a miner claimed it and gave it back or did nothing`)) : null,
     record.claimedAt === undefined ? null : event(record.claimedAt, "Claimed", h("p", {}, "by ", address(record.minerAddress), ` after ${duration(record.claimedAt - record.submittedAt)}`), record.claimTx),
     steps.map((one, index) => step(page, one, one.timestamp - (index === 0 ? start : steps[index - 1].timestamp))),
     record.finishedAt === undefined ? null : event(record.finishedAt, ENDS[record.status] ?? "Ended", record.finishTx === undefined ? h("p", {}, "by the chain, at a deadline") : null, record.finishTx),

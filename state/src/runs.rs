@@ -1,8 +1,8 @@
 //! What the kinds of a run and the sweep have in common: a run's row and the rows that follow it.
 
 use types::{
-    Address, Amount, Code, Ender, Event, Hash, MinerFigures, Rejection, Run, RunStatus, Settlement,
-    SubmitterFigures, TxLocation,
+    Address, Amount, Code, Ender, Event, Hash, MinerFigures, Params, Rejection, Run, RunStatus,
+    Settlement, SubmitterFigures, TxLocation,
 };
 
 use crate::draft::Draft;
@@ -139,6 +139,33 @@ pub(crate) fn earn(draft: &mut Draft, miner: Address, amount: Amount) -> Result<
     count(draft, miner, |figures| {
         figures.earnings = figures.earnings.checked_add(amount).unwrap_or(Amount::MAX);
     })
+}
+
+/// Whether a run that its miner leaves may wait for another one: it was not re-opened too often, and a
+/// miner is left that may claim it.
+pub(crate) fn can_reopen(run: &Run, params: &Params) -> bool {
+    let is_left = |one: &Address| Some(*one) != run.miner && !run.excluded_miners.contains(one);
+    let named = run.protection.as_ref().map_or(&[][..], |protection| &protection.miners);
+    run.reopens < params.max_reopens && (named.is_empty() || named.iter().any(is_left))
+}
+
+/// Lets a claimed run without a step wait for another miner, for a whole new period. Returns its id.
+pub(crate) fn reopen(
+    draft: &mut Draft,
+    mut run: Run,
+    params: &Params,
+    timestamp: u64,
+) -> Result<Hash, StorageError> {
+    const TOO_OFTEN: StorageError =
+        StorageError::Inconsistent { what: "a run was re-opened more often than can be counted" };
+    let agent_run_id = run.agent_run_id;
+    run.reopens = run.reopens.checked_add(1).ok_or(TOO_OFTEN)?;
+    run.miner = None;
+    run.claimed_at = None;
+    run.claim = None;
+    let deadline = deadline(timestamp, params.pending_ttl_ms)?;
+    save(draft, run, RunStatus::Pending, Some(deadline));
+    Ok(agent_run_id)
 }
 
 /// NOT_SUBMITTER unless `sender` asked for the run.

@@ -3,7 +3,7 @@
 //! records and no bytes of blobs, and what it leaves behind is deleted by later blocks, little by
 //! little.
 
-use types::{Address, Amount, Ender, Event, Hash, Params, Run, RunStatus};
+use types::{Address, Amount, Ender, Event, Hash, Run, RunStatus};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
@@ -136,8 +136,9 @@ fn expire(
     match (run.status, run.miner) {
         (RunStatus::Claimed, Some(miner)) => {
             run.excluded_miners.push(miner);
-            if run.reopens < params.max_reopens {
-                return reopen(draft, run, params, timestamp);
+            if runs::can_reopen(&run, params) {
+                let agent_run_id = runs::reopen(draft, run, params, timestamp)?;
+                return Ok(Event::RunReopened { agent_run_id, miner });
             }
         }
         (RunStatus::Pending, None) | (RunStatus::Running, Some(_)) => {}
@@ -159,23 +160,6 @@ fn expire(
     let status = RunStatus::Timeout;
     runs::end(draft, run, runs::End { status, settlement, timestamp, by, held_until: None })?;
     Ok(Event::RunTimedOut { agent_run_id, submitter, miner, settlement })
-}
-
-/// A claim lapsed without a step: the run waits for another miner, for a whole new period.
-fn reopen(
-    draft: &mut Draft,
-    mut run: Run,
-    params: &Params,
-    timestamp: u64,
-) -> Result<Event, StorageError> {
-    let miner = run.miner.take().ok_or(ORPHAN)?;
-    let agent_run_id = run.agent_run_id;
-    run.reopens = run.reopens.checked_add(1).ok_or(ORPHAN)?;
-    run.claimed_at = None;
-    run.claim = None;
-    let deadline = runs::deadline(timestamp, params.pending_ttl_ms)?;
-    runs::save(draft, run, RunStatus::Pending, Some(deadline));
-    Ok(Event::RunReopened { agent_run_id, miner })
 }
 
 /// Drops a blob's record. The rows of its chunks go later ([`clear_remains`]); without the record

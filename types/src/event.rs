@@ -328,6 +328,14 @@ pub enum Event {
         /// The height about which it contradicted itself.
         height: u64,
     },
+    /// A miner ended a run without having worked on it: the run is pending again, and the miner may not
+    /// claim it again (section 5.5).
+    RunGivenBack {
+        /// The run.
+        agent_run_id: Hash,
+        /// The miner that gave it back.
+        miner: Address,
+    },
 }
 
 /// What the places in a block cost (docs/protocol.md section 15).
@@ -397,7 +405,8 @@ impl Event {
             | Self::UnbondingPaid { .. }
             | Self::RewardPaid { .. }
             | Self::BondUnlocked { .. }
-            | Self::EvidenceTaken { .. } => None,
+            | Self::EvidenceTaken { .. }
+            | Self::RunGivenBack { .. } => None,
         }
     }
 
@@ -425,7 +434,8 @@ impl Event {
             | Self::RunHeld { agent_run_id, .. }
             | Self::RewardPaid { agent_run_id, .. }
             | Self::RewardRefused { agent_run_id, .. }
-            | Self::BondUnlocked { agent_run_id, .. } => Some(*agent_run_id),
+            | Self::BondUnlocked { agent_run_id, .. }
+            | Self::RunGivenBack { agent_run_id, .. } => Some(*agent_run_id),
             Self::Transferred { .. }
             | Self::TurnAdded { .. }
             | Self::MinerRegistered { .. }
@@ -496,7 +506,8 @@ impl Event {
             | Self::UnbondingBegun { .. }
             | Self::UnbondingPaid { .. }
             | Self::BondUnlocked { .. }
-            | Self::EvidenceTaken { .. } => None,
+            | Self::EvidenceTaken { .. }
+            | Self::RunGivenBack { .. } => None,
         }
     }
 }

@@ -183,6 +183,9 @@ impl Change {
             Event::RunReopened { miner, .. } => {
                 change(RunEventKind::Expired, RunStatus::Pending, Some(*miner))
             }
+            Event::RunGivenBack { miner, .. } => {
+                change(RunEventKind::GivenBack, RunStatus::Pending, Some(*miner))
+            }
             Event::RunTimedOut { miner, settlement, .. } => Self {
                 settlement: Some(*settlement),
                 ..change(RunEventKind::Expired, RunStatus::Timeout, *miner)

@@ -103,6 +103,8 @@ pub enum RunEventKind {
     Paid,
     /// Its submitter refused the reward that was held.
     Refused,
+    /// Its miner ended it without having worked on it: it is `pending` again.
+    GivenBack,
 }
 
 /// Something that happened to a run.

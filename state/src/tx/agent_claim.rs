@@ -33,7 +33,7 @@ impl Kind for AgentClaim {
         runs::require_pending(&run)?;
         let miner = tx.from();
         if run.excluded_miners.contains(&miner) {
-            let expected = "a miner whose claim of this run has not lapsed";
+            let expected = "a miner that has not let a claim of this run lapse or given it up";
             return Err(Rejection::new(Code::MinerExcluded, "minerAddress", miner, expected)
                 .with("agentRunId", run.agent_run_id)
                 .into());

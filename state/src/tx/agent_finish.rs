@@ -3,7 +3,7 @@
 //! Refused with RUN_NOT_FOUND, RUN_NOT_ACTIVE, NOT_RUN_MINER, SETTLEMENT_MISMATCH, BLOB_NOT_FOUND,
 //! BLOB_NOT_FINAL, in this order.
 
-use types::params::RUN_BYTES;
+use types::params::{AGENT_NETWORK_FEE_PER_STEP, RUN_BYTES};
 use types::tx::AgentFinish;
 use types::{
     Address, Amount, Code, Ender, Event, Rejection, Run, RunStatus, Settlement, Transaction,
@@ -16,6 +16,9 @@ use crate::error::{StorageError, TxError};
 use crate::settlement::{Totals, settlement};
 use crate::view::Read;
 use crate::{bonds, runs, work};
+
+/// What it costs a miner to give a run up before its first step: as much as a step costs the submitter.
+const GIVING_UP: Amount = Amount::new(AGENT_NETWORK_FEE_PER_STEP);
 
 /// The run as it was, and how it ends.
 pub(crate) struct Plan {
@@ -54,7 +57,21 @@ impl Kind for AgentFinish {
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
         let Plan { mut run, miner, status, settlement } = plan;
         let Run { agent_run_id, submitter, .. } = run;
-        run.finish = Some(ctx.location());
+        if status == RunStatus::Completed && run.tokens_out == 0 {
+            // An answer without any work.
+            bonds::release(draft, &mut run, Amount::MAX);
+        } else if run.step_count == 0 && run.locked_bond.is_some() {
+            bonds::release(draft, &mut run, GIVING_UP);
+            let params = &ctx.rules.params;
+            if runs::can_reopen(&run, params) {
+                runs::count(draft, miner, |figures| {
+                    figures.timed_out = figures.timed_out.saturating_add(1);
+                })?;
+                run.excluded_miners.push(miner);
+                runs::reopen(draft, run, params, ctx.timestamp)?;
+                return Ok(Event::RunGivenBack { agent_run_id, miner });
+            }
+        }
         runs::count(draft, miner, |figures| {
             let ended = match status {
                 RunStatus::Completed => &mut figures.completed,
@@ -70,12 +87,10 @@ impl Kind for AgentFinish {
             *ended = ended.saturating_add(1);
         })?;
         let held_until = held_until(&run, ctx.timestamp)?;
-        if status == RunStatus::Completed && run.tokens_out == 0 {
-            // An answer without any work.
-            bonds::release(draft, &mut run, Amount::MAX);
-        } else if held_until.is_none() {
+        if held_until.is_none() {
             bonds::release(draft, &mut run, Amount::ZERO);
         }
+        run.finish = Some(ctx.location());
         let by = ctx.rules.is_v7().then_some(Ender::Miner);
         let timestamp = ctx.timestamp;
         runs::end(draft, run, runs::End { status, settlement, timestamp, by, held_until })?;

@@ -55,6 +55,13 @@ impl ModelRun {
         self.steps.iter().map(|(_, tokens)| i128::from(*tokens)).sum()
     }
 
+    /// Whether it waits for another miner if its miner leaves it.
+    pub fn waits_again(&self, most: u32) -> bool {
+        let named = &self.protection.miners;
+        let is_left = |one| self.worker() != Some(one) && !self.excluded.contains(&one);
+        self.reopened < most && (named.is_empty() || named.iter().copied().any(is_left))
+    }
+
     /// What is in its escrow.
     pub fn escrow(&self) -> i128 {
         match self.life {
@@ -441,7 +448,17 @@ impl Model {
         let run = self.runs.get_mut(&id).unwrap();
         let (submitter, refuse_ms, division) =
             (run.submitter, run.protection.refuse_ms, run.division());
-        if word == "completed" && run.tokens() == 0 {
+        let gives_up = run.locked > 0 && run.steps.is_empty() && word != "completed";
+        if gives_up && run.waits_again(self.params.max_reopens) {
+            run.excluded.push(miner);
+            run.reopened += 1;
+            run.life = Life::Pending { since: self.now };
+            self.release(id, miner, 100);
+            return;
+        }
+        if gives_up {
+            self.release(id, miner, 100);
+        } else if word == "completed" && run.tokens() == 0 {
             self.release(id, miner, i128::MAX);
         } else if refuse_ms == 0 {
             self.release(id, miner, 0);
@@ -554,8 +571,9 @@ impl Model {
         }
         let run = self.runs.get_mut(&id).unwrap();
         if let Life::Claimed { by, .. } = run.life {
+            let waits_again = run.waits_again(self.params.max_reopens);
             run.excluded.push(by);
-            if run.reopened < self.params.max_reopens {
+            if waits_again {
                 run.reopened += 1;
                 run.life = Life::Pending { since: self.now };
                 return;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use state::tables::{Bonds, Figures, FiguresOfSubmitters, Runs};
 use state::{Forks, PendingState};
 use types::tx::{AgentRefuse, MinerBond, MinerUnbond, Protection, WrittenAddress};
-use types::{Address, Amount, Body, BondChange, Event, Hash, Late, Params};
+use types::{Address, Amount, Body, BondChange, Event, Hash, Late, Params, RunStatus};
 
 use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, Who, World, cancel, claim, step,
@@ -16,13 +16,19 @@ const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
 const BOND: u64 = 1_000_000;
 const CLAIM_BOND: u64 = 100_000;
 const STAKE: u64 = 10_000;
+const STEP_FEE: u64 = 100;
 const HOLD: u64 = 600_000;
 const MAX_FEE: u64 = 5_000;
 
 /// A chain on which MINER has a bond. Its base fee is as low as can be, and short transactions cost a
 /// few micro.
 fn world() -> World {
-    let params = Params { base_fee_floor: 1, unbond_ms: 60_000, ..Params::default() };
+    world_that_reopens(Params::default().max_reopens)
+}
+
+/// The same, where a run is re-opened so often at most.
+fn world_that_reopens(max_reopens: u32) -> World {
+    let params = Params { base_fee_floor: 1, unbond_ms: 60_000, max_reopens, ..Params::default() };
     let mut world = World::with_forks(params, V7, &[(PROPOSER, 1)]);
     world.must(MINER, &bond(BOND));
     world.next_block();
@@ -129,7 +135,7 @@ fn the_reward_is_held_and_paid_when_nobody_refuses() {
     assert!(after_steps <= before);
     let events = world.wait(HOLD + SECOND);
     let (agent_run_id, submitter, miner) = (run, ALICE.address(), MINER.address());
-    let (status, amount) = (types::RunStatus::Completed, Amount::new(300));
+    let (status, amount) = (RunStatus::Completed, Amount::new(300));
     let paid = Event::RewardPaid { agent_run_id, submitter, miner, status, amount };
     let unlocked = Event::BondUnlocked {
         agent_run_id,
@@ -181,16 +187,101 @@ fn an_answer_without_a_step_costs_the_claim_bond() {
     assert_eq!(stake(&world), (BOND - CLAIM_BOND, 0));
 }
 
-#[test]
-fn who_says_that_it_failed_gets_its_bond_back() {
-    let mut world = world();
-    let protection = Protection { refuse_ms: None, ..protected() };
-    let run = request_with(&mut world, protection);
-    world.must(MINER, &claim(MINER, run));
-    let end = world.finish_body(run, "failed");
+/// MINER ends a run that it has claimed, with the amounts that its steps give.
+fn ends(world: &mut World, run: Hash, status: &str) {
+    let end = world.finish_body(run, status);
     world.must(MINER, &end);
+}
+
+#[test]
+fn who_gives_a_run_up_without_work_pays_for_it_and_the_run_waits_for_another_miner() {
+    for status in ["failed", "timeout", "insufficient_funds", "cancelled"] {
+        let mut world = world();
+        let run = claimed(&mut world);
+        let alice = world.balance(ALICE);
+        ends(&mut world, run, status);
+        let events = world.next_block();
+        let (miner, burned) = (MINER.address(), Amount::new(STEP_FEE));
+        let unlocked = Amount::new(CLAIM_BOND - STEP_FEE);
+        let released = Event::BondUnlocked { agent_run_id: run, miner, unlocked, burned };
+        assert!(events.events.end.contains(&released), "{:?}", events.events.end);
+        assert_eq!(stake(&world), (BOND - STEP_FEE, 0), "{status}");
+        let record = world.run(run);
+        assert_eq!((record.status, record.reopens), (RunStatus::Pending, 1));
+        assert_eq!((record.miner, record.claimed_at, record.claim), (None, None, None));
+        assert_eq!((record.finish, record.settlement, record.locked_bond), (None, None, None));
+        assert_eq!(record.excluded_miners, [miner]);
+        assert_eq!(world.balance(ALICE), alice, "the fee stays in escrow");
+        assert_eq!(world.supply().escrowed, Amount::new(MAX_FEE));
+        assert_eq!(world.code(MINER, &claim(MINER, run)), "MINER_EXCLUDED");
+        let figures = world.state().get::<Figures>(&miner).unwrap().unwrap();
+        assert_eq!((figures.claimed, figures.timed_out, figures.failed), (1, 1, 0));
+        // Another miner takes it, and has all of the time that a new run has.
+        world.must(OTHER_MINER, &bond(BOND));
+        world.must(OTHER_MINER, &claim(OTHER_MINER, run));
+        assert_eq!(world.run(run).miner, Some(OTHER_MINER.address()));
+    }
+}
+
+#[test]
+fn a_run_that_was_given_up_too_often_ends_as_its_last_miner_says() {
+    let mut world = world_that_reopens(0);
+    let run = claimed(&mut world);
+    let alice = world.balance(ALICE);
+    ends(&mut world, run, "failed");
     world.next_block();
-    assert_eq!(stake(&world), (BOND, 0));
+    assert_eq!(stake(&world), (BOND - STEP_FEE, 0));
+    let record = world.run(run);
+    assert_eq!((record.status, record.reopens), (RunStatus::Failed, 0));
+    assert_eq!((record.miner, record.excluded_miners), (Some(MINER.address()), vec![]));
+    assert_eq!(world.balance(ALICE), alice + MAX_FEE);
+}
+
+#[test]
+fn a_run_that_names_only_the_miner_that_gives_it_up_ends() {
+    let miners = |miners: &[Who]| {
+        let named = miners.iter().map(|key| written(*key));
+        Protection { miners: Some(named.collect()), ..protected() }
+    };
+    let mut world = world();
+    let run = request_with(&mut world, miners(&[MINER]));
+    world.must(MINER, &claim(MINER, run));
+    ends(&mut world, run, "failed");
+    assert_eq!(world.run(run).status, RunStatus::Failed);
+    let run = request_with(&mut world, miners(&[MINER, OTHER_MINER]));
+    world.must(MINER, &claim(MINER, run));
+    ends(&mut world, run, "failed");
+    assert_eq!(world.run(run).status, RunStatus::Pending);
+    // The same where a claim lapses.
+    let run = request_with(&mut world, miners(&[MINER]));
+    world.must(MINER, &claim(MINER, run));
+    world.wait(Params::default().claim_ttl_ms + SECOND);
+    assert_eq!(world.run(run).status, RunStatus::Timeout);
+}
+
+#[test]
+fn a_run_with_a_step_ends_where_its_miner_gives_it_up_and_its_submitter_may_refuse() {
+    for tokens in [0, 1] {
+        let mut world = world();
+        let run = claimed(&mut world);
+        world.must(MINER, &step(run, 0, tokens));
+        ends(&mut world, run, "failed");
+        world.next_block();
+        assert_eq!((world.run(run).status, stake(&world)), (RunStatus::Failed, (BOND, CLAIM_BOND)));
+        world.must(ALICE, &refuse(run));
+        world.next_block();
+        assert_eq!(stake(&world), (BOND - tokens - STAKE, 0));
+    }
+}
+
+#[test]
+fn a_run_without_a_claim_bond_ends_where_its_miner_gives_it_up() {
+    let mut world = world();
+    let run = request_with(&mut world, Protection { claim_bond: None, ..protected() });
+    world.must(MINER, &claim(MINER, run));
+    ends(&mut world, run, "failed");
+    world.next_block();
+    assert_eq!((world.run(run).status, stake(&world)), (RunStatus::Failed, (BOND, 0)));
 }
 
 #[test]

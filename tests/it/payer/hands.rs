@@ -110,7 +110,7 @@ fn a_run_that_nobody_works_on_comes_back_with_its_money() -> anyhow::Result<()> 
     check(
         &printed,
         &[
-            "re-opened    the miner did not begin in time and may not take it again; nothing was",
+            "re-opened    the miner gave it back or did not begin in time, and may not take it again;",
             "timeout: the run was open 2 times and nobody worked on it; all of 0.010000 OMBRA",
             "paid         0.000000 OMBRA",
         ],

@@ -155,7 +155,7 @@ fn wrong_moment(runs: &Runs) -> Vec<Case> {
     };
     let claim = |actor: &Actor, run: &Hash| Body::AgentClaim(actor.claim(*run));
     let end = Body::AgentFinish(finish(*running, 30, [30, 20, 300]));
-    let excluded = "a miner whose claim of this run has not lapsed";
+    let excluded = "a miner that has not let a claim of this run lapse or given it up";
     let worked = "claimed or running";
     vec![
         of(Code::RunNotPending, other, &claim(other, running), running)

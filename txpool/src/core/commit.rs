@@ -103,6 +103,7 @@ impl Touched {
     fn note(&mut self, event: &Event) {
         match event {
             Event::RunReopened { agent_run_id, .. }
+            | Event::RunGivenBack { agent_run_id, .. }
             | Event::RunTimedOut { agent_run_id, .. }
             | Event::RewardPaid { agent_run_id, .. } => {
                 self.runs.insert(*agent_run_id);

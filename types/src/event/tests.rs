@@ -136,6 +136,7 @@ fn every_event_of_v7() -> Vec<(Event, String)> {
             format!("{run} {miner} {} {}", number(1), number(2)),
         ),
         (Event::EvidenceTaken { public_key: KEY, height: 3 }, format!("{KEY} {}", number(3))),
+        (Event::RunGivenBack { agent_run_id, miner: MINER }, format!("{run} {miner}")),
     ]
 }
 
@@ -193,6 +194,6 @@ fn an_event_says_whom_it_concerns_and_what_it_does_to_an_escrow() {
     let expected: Vec<_> = changed.into_iter().map(|change| (SUBMITTER, change)).collect();
     assert_eq!(changes, expected);
     let of_runs = every_event().iter().filter_map(|(event, _)| event.agent_run_id()).count();
-    assert_eq!(of_runs, 11);
+    assert_eq!(of_runs, 12);
     assert_eq!(SETTLEMENT.total(), Some(Amount::new(21)));
 }

@@ -117,8 +117,8 @@ impl Display {
             self.status.clear();
             self.line(
                 out,
-                "re-opened    the miner did not begin in time and may not take it again; nothing \
-                 was paid",
+                "re-opened    the miner gave it back or did not begin in time, and may not take it \
+                 again; nothing was paid",
             )?;
         }
         if run.miner_address.is_some() && matches!(self.status.as_str(), "" | "pending") {
