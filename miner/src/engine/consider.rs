@@ -224,7 +224,9 @@ impl Inner {
 const fn stands_against(entry: &Entry) -> bool {
     match &entry.phase {
         Phase::Over(Outcome::LostTo(_) | Outcome::ClaimRefused(_) | Outcome::Gone) => false,
-        Phase::Over(Outcome::Ended { .. } | Outcome::Lapsed | Outcome::Stuck(_))
+        Phase::Over(
+            Outcome::Ended { .. } | Outcome::Lapsed | Outcome::GivenBack | Outcome::Stuck(_),
+        )
         | Phase::Reserved
         | Phase::ClaimSigned
         | Phase::Working

@@ -50,6 +50,8 @@ pub enum Outcome {
     Gone,
     /// This miner's claim lapsed.
     Lapsed,
+    /// The run waits for another miner: this one ended it without having worked on it.
+    GivenBack,
     /// The chain refuses this miner's transactions, with the last code. The deadlines of the chain
     /// end the run.
     Stuck(String),
@@ -65,6 +67,7 @@ impl fmt::Display for Outcome {
             Self::ClaimRefused(code) => write!(formatter, "the claim was refused: {code}"),
             Self::Gone => formatter.write_str("the run was gone before the claim"),
             Self::Lapsed => formatter.write_str("the claim lapsed"),
+            Self::GivenBack => formatter.write_str("the run was given back to other miners"),
             Self::Stuck(code) => write!(formatter, "the chain refuses to go on: {code}"),
         }
     }

@@ -58,7 +58,7 @@ pub fn resume(
             mine(entry, step, view)
         }
         (RunStatus::Claimed | RunStatus::Running, Some(miner)) => {
-            Action::Close(Outcome::LostTo(miner))
+            Action::Close(lost(&entry.phase, miner, view, me))
         }
         (RunStatus::Claimed | RunStatus::Running, None) => Action::AwaitNode,
         (
@@ -67,8 +67,8 @@ pub fn resume(
             | RunStatus::Timeout
             | RunStatus::InsufficientFunds
             | RunStatus::Cancelled),
-            miner,
-        ) => Action::Close(ended(status, miner, view, me)),
+            _,
+        ) => Action::Close(ended(&entry.phase, status, view, me)),
     }
 }
 
@@ -88,7 +88,7 @@ const fn absent(phase: &Phase) -> Action {
 /// The run waits for a miner: nobody claimed it yet, or this miner's claim lapsed.
 fn pending(phase: &Phase, view: &RunView, me: &Address) -> Action {
     if view.excluded.contains(me) {
-        return Action::Close(Outcome::Lapsed);
+        return Action::Close(left(phase));
     }
     match phase {
         Phase::Reserved => Action::Claim,
@@ -100,14 +100,33 @@ fn pending(phase: &Phase, view: &RunView, me: &Address) -> Action {
     }
 }
 
+/// This miner may not claim the run again: its claim lapsed, or it ended the run without having worked on
+/// it. Whether an end that was signed came before the deadline the record of the run does not tell.
+const fn left(phase: &Phase) -> Outcome {
+    match phase {
+        Phase::FinishSigned(_) => Outcome::GivenBack,
+        Phase::Reserved
+        | Phase::ClaimSigned
+        | Phase::Working
+        | Phase::StepSigned
+        | Phase::Ending(_)
+        | Phase::Over(_) => Outcome::Lapsed,
+    }
+}
+
+/// Another miner has the run.
+fn lost(phase: &Phase, miner: Address, view: &RunView, me: &Address) -> Outcome {
+    if view.excluded.contains(me) { left(phase) } else { Outcome::LostTo(miner) }
+}
+
 /// The run is over on the chain.
-fn ended(status: RunStatus, miner: Option<Address>, view: &RunView, me: &Address) -> Outcome {
-    match miner {
+fn ended(phase: &Phase, status: RunStatus, view: &RunView, me: &Address) -> Outcome {
+    match view.miner {
         Some(miner) if miner == *me => {
             Outcome::Ended { status, reward_micro: view.reward_micro.unwrap_or_default() }
         }
-        Some(miner) => Outcome::LostTo(miner),
-        None if view.excluded.contains(me) => Outcome::Lapsed,
+        Some(miner) => lost(phase, miner, view, me),
+        None if view.excluded.contains(me) => left(phase),
         None => Outcome::Gone,
     }
 }

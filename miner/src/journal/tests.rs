@@ -95,10 +95,20 @@ fn what_is_next_while_the_run_waits_for_a_miner() {
     for (phase, action) in phases().into_iter().zip(expected) {
         assert_eq!(action, resume(&entry(phase, 0), None, Some(&run()), &me()));
     }
-    let lapsed = RunView { excluded: vec![me()], ..run() };
-    for phase in phases() {
-        let action = resume(&entry(phase, 0), None, Some(&lapsed), &me());
-        assert_eq!(Action::Close(Outcome::Lapsed), action);
+}
+
+#[test]
+fn what_is_next_when_this_miner_may_not_have_the_run_again() {
+    let waiting = RunView { excluded: vec![me()], ..run() };
+    let taken = RunView { excluded: vec![me()], miner: Some(rival()), ..mine(0) };
+    let over = RunView { status: RunStatus::Completed, ..taken.clone() };
+    for view in [waiting, taken, over] {
+        for phase in phases() {
+            let is_signed = matches!(phase, Phase::FinishSigned(_));
+            let outcome = if is_signed { Outcome::GivenBack } else { Outcome::Lapsed };
+            let action = resume(&entry(phase, 0), None, Some(&view), &me());
+            assert_eq!(Action::Close(outcome), action, "{view:?}");
+        }
     }
 }
 
@@ -188,7 +198,6 @@ fn what_is_next_when_the_run_has_ended() {
         (over(Some(me()), vec![]), ended),
         (over(Some(rival()), vec![]), Outcome::LostTo(rival())),
         (over(None, vec![]), Outcome::Gone),
-        (over(None, vec![me()]), Outcome::Lapsed),
     ];
     for (view, outcome) in cases {
         for phase in phases() {
