@@ -2,7 +2,8 @@
 //! nothing; with the one that clients ask for, each claim that lapses costs its author the bond.
 //!
 //! The requester gets its runs back when `claimTtlMs` have passed, the idler never again, and another
-//! miner does the work. A run that names its miners cannot be claimed by anybody else at all.
+//! miner does the work. Or the idler gives each run up as soon as it has claimed it: then it pays as much
+//! as a step costs, and the run waits for another miner at once. A run that names its miners cannot be claimed by anybody else at all.
 
 use std::time::Instant;
 
@@ -27,6 +28,8 @@ const RUNS: u64 = 4;
 const MAX_FEE: u64 = 90_000;
 const TOKENS: u64 = 2_000;
 const CLAIM_BOND: u64 = 100_000;
+/// What giving a run up burns of the bond.
+const GIVING_UP: i128 = 100;
 /// What the requester may lose of each run that was kept from it, in micro: its place in a block.
 const PLACE_MAX: i128 = 1_000;
 
@@ -72,6 +75,8 @@ pub(super) fn run((): ()) -> anyhow::Result<()> {
     ensure!(lost >= count * i128::from(CLAIM_BOND), "claiming and idling costs only {lost}");
     ensure!(lost >= bonded.requester, "idling costs the requester more");
     stage.others_do_the_work(&bonded.runs)?;
+    let given_up = stage.claim_and_give_up()?;
+    stage.others_do_the_work(&given_up)?;
 
     let seen = user.stop()?;
     seen.tell("while claims idle");
@@ -94,7 +99,8 @@ fn bonded() -> Protection {
 impl Stage {
     /// The idler and the honest miner put up what claims of all runs lock.
     fn bond(&mut self) -> anyhow::Result<()> {
-        let body = Body::MinerBond(MinerBond { amount: Amount::new(RUNS * CLAIM_BOND) });
+        let amount = Amount::new(2 * RUNS * CLAIM_BOND);
+        let body = Body::MinerBond(MinerBond { amount });
         for actor in [&mut self.idler, &mut self.miner] {
             let text = actor.sign(&body);
             self.desk.include(&[text])?;
@@ -146,6 +152,28 @@ impl Stage {
         })?;
         let again = self.idler.draft(&Body::AgentClaim(self.idler.claim(*run)));
         self.desk.refused(&again, "MINER_EXCLUDED")
+    }
+
+    /// The idler claims runs and gives each of them up: they are open for others in the next block.
+    fn claim_and_give_up(&mut self) -> anyhow::Result<Vec<Hash>> {
+        let Idle { runs, requester, .. } = self.claim_and_idle("given up", &bonded())?;
+        let before = self.idler_wealth()?;
+        for run in &runs {
+            let mut end = finish(*run, 0, [0, MAX_FEE, 0]);
+            "failed".clone_into(&mut end.status);
+            let end = self.idler.sign(&Body::AgentFinish(end));
+            self.desk.include(&[end])?;
+            self.is_open_again(run)?;
+        }
+        let (count, lost) = (i128::from(RUNS), before - self.idler_wealth()?);
+        say(&format!(
+            "   {RUNS} more were claimed and given up: the idler lost {} for each, the requester {} for its place",
+            lost / count,
+            requester / count,
+        ));
+        ensure!(lost >= count * GIVING_UP, "giving up costs only {lost}");
+        ensure!(lost >= requester, "giving up costs the requester more");
+        Ok(runs)
     }
 
     /// Another miner answers what the idler kept.
