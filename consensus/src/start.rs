@@ -171,7 +171,8 @@ async fn launch(
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
     };
-    let base = Base { config, node_key, ports, stop: stop.clone(), control };
+    let is_counted = may_sign.clone();
+    let base = Base { config, node_key, ports, is_counted, stop: stop.clone(), control };
     let tip = base.tip().await?;
     let until = base.follow_until(&tip, signer.as_ref()).await?;
     base.control.withheld.set(until);
@@ -210,6 +211,8 @@ struct Base {
     config: Config,
     node_key: [u8; 32],
     ports: Ports,
+    /// Cancelled when the votes in earlier blocks are counted.
+    is_counted: CancellationToken,
     stop: CancellationToken,
     control: Control,
 }
@@ -268,11 +271,12 @@ impl Base {
         follows: Option<Follows>,
         (unheard_max, lock_wait_max): (Duration, Duration),
     ) -> Result<Started, StartError> {
-        let Self { config, node_key, ports, stop, control } = self;
+        let Self { config, node_key, ports, is_counted, stop, control } = self;
         let named = control.named.lock().clone();
         let (settings, log) = (Settings::new(config, named)?, self.log(signer.as_ref()));
         let presence = Presence::default();
-        let verifier = Verifier::new(config.domain.clone(), presence.clone());
+        let verifier = Verifier::new(config.domain.clone(), presence.clone())
+            .until_counted(is_counted.clone());
         let node_key = node_keypair(node_key)?;
         let peer_id = node_key.public().to_peer_id();
         let network = network_identity(config, node_key, peer_id, signer.as_ref()).await?;

@@ -181,6 +181,11 @@ pub struct Snapshots {
     pub fetch: bool,
 }
 
+impl Snapshots {
+    /// How many may be kept: peers are told of no more.
+    pub const KEEP: RangeInclusive<u32> = 1..=4;
+}
+
 impl Default for Snapshots {
     fn default() -> Self {
         Self { interval_blocks: 10_000, keep: 2, fetch: false }

@@ -42,6 +42,9 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 const PEER_FAULTS_MAX: u32 = 3;
 /// How often all peers that are left are forgiven, when every one of them has failed.
 const FORGIVEN_MAX: u32 = 2;
+/// How often an offer of a peer may be gone when it is asked for: it went on to a newer one. Beyond, that
+/// counts as a failure.
+const GONE_MAX: u32 = 8;
 /// How long one tries without new chunks at the least rate (`fetch.rs`) before the node begins with
 /// genesis.
 const VAIN_TIME_MAX: Duration = Duration::from_secs(600);
@@ -140,7 +143,8 @@ async fn run(
         });
     }
     let (limits, stopped) = (SizeLimits::from(&params), asked.clone());
-    let job = Job { home, replay, handle, limits, faults: Mutex::default(), stop: stopped };
+    let (faults, gone) = (Mutex::default(), Mutex::default());
+    let job = Job { home, replay, handle, limits, faults, gone, stop: stopped };
     let report = job.work(config).await;
     // The node's own network takes the same port.
     stop.cancel();
@@ -155,6 +159,8 @@ struct Job<'a> {
     limits: SizeLimits,
     /// How often each peer did not give what it offered, or gave it too slowly.
     faults: Mutex<BTreeMap<PeerKey, u32>>,
+    /// How often an offer of each peer was gone.
+    gone: Mutex<BTreeMap<PeerKey, u32>>,
     stop: CancellationToken,
 }
 
@@ -164,6 +170,8 @@ enum Vain {
     Lie(OfferError),
     /// Too few of the named peers have its block.
     Unheard,
+    /// Nobody gives the offer again; whose fault that is has been counted.
+    Withheld,
     /// Chunks did not come.
     Incomplete {
         /// Whether some did.
@@ -181,6 +189,7 @@ impl Job<'_> {
             let gathered = self.unless_stopped(self.gather(&lies, &tries)).await?;
             let Some(best) = gathered.choices.first() else {
                 // Everybody has failed, or nobody offers anything.
+                self.tell_nothing();
                 let can_forgive = forgiven < FORGIVEN_MAX && self.forgive();
                 if !can_forgive {
                     return Err(last);
@@ -197,17 +206,20 @@ impl Job<'_> {
                 }
                 Err(Vain::Unheard) => {
                     tell_unheard(best);
-                    let tries = tries.entry(best.content).or_insert(0);
-                    *tries = tries.saturating_add(1);
+                    came_to_nothing(&mut tries, best);
                     last = SyncError::Unheard;
+                }
+                Err(Vain::Withheld) => {
+                    came_to_nothing(&mut tries, best);
+                    last = SyncError::Incomplete;
                 }
                 Err(Vain::Incomplete { has_gained }) => {
                     if has_gained {
-                        gained = Instant::now();
+                        (gained, forgiven) = (Instant::now(), 0);
+                        self.gone.lock().clear();
                     }
-                    let tries = tries.entry(best.content).or_insert(0);
-                    *tries = tries.saturating_add(1);
-                    self.fault(best.peers());
+                    came_to_nothing(&mut tries, best);
+                    self.unless_stopped(self.gave_up(best, &gathered)).await?;
                     last = SyncError::Incomplete;
                 }
             }
@@ -237,6 +249,31 @@ impl Job<'_> {
         self.faults.lock().get(peer).is_some_and(|faults| *faults >= PEER_FAULTS_MAX)
     }
 
+    /// An offer of a peer was gone.
+    fn note_gone(&self, peer: PeerKey) {
+        let times = {
+            let mut gone = self.gone.lock();
+            let times = gone.entry(peer).or_insert(0);
+            *times = times.saturating_add(1);
+            *times
+        };
+        if times > GONE_MAX {
+            self.fault([peer]);
+        }
+    }
+
+    /// Says who there is, when nobody offers anything that could be taken.
+    fn tell_nothing(&self) {
+        let peers = self.handle.peers();
+        let failed = peers.iter().filter(|peer| self.has_failed(&peer.key)).count();
+        tracing::warn!(
+            peers = peers.len(),
+            failed,
+            named = self.handle.named(),
+            "nobody offers a snapshot that could be taken now"
+        );
+    }
+
     /// Asks those again who failed. Whether there are any.
     fn forgive(&self) -> bool {
         let has_failed = self.handle.peers().iter().any(|peer| self.has_failed(&peer.key));
@@ -252,7 +289,7 @@ impl Job<'_> {
         config: &Config,
     ) -> Result<Result<Report, Vain>, SyncError> {
         let Some(verified) = self.unless_stopped(self.whole(gathered, offer)).await? else {
-            return Ok(Err(Vain::Incomplete { has_gained: false }));
+            return Ok(Err(Vain::Withheld));
         };
         match self.unless_stopped(self.vouch(offer, &verified.tip)).await? {
             Vouched::Enough => {}
@@ -353,6 +390,12 @@ impl Job<'_> {
             self.handle.blame(peer, format!("an offered snapshot: {error}")).await;
         }
     }
+}
+
+/// Counts an attempt with an offer.
+fn came_to_nothing(tries: &mut BTreeMap<Content, u32>, offer: &Choice<PeerKey>) {
+    let tries = tries.entry(offer.content).or_insert(0);
+    *tries = tries.saturating_add(1);
 }
 
 fn tell_unheard(offer: &Choice<PeerKey>) {

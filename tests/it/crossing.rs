@@ -1,7 +1,13 @@
 //! A running chain that comes to the rules of fork v7 by the votes of its validators.
 
+use std::time::Instant;
+
 use anyhow::{Context, ensure};
+use genesis::Genesis;
+use node::replay::ChainReplay;
 use serde_json::{Value, json};
+use store::offers::{Intake, Offer, Shelf, import};
+use store::{Options, Store};
 use tests::actor::Actor;
 use tests::harness::load::Load;
 use tests::net::{Member, Net};
@@ -22,6 +28,8 @@ const WHOLE: usize = VALIDATORS + 1;
 const LATE: usize = VALIDATORS + 2;
 /// Blocks after the height with which the chain is taken to have crossed.
 const BEYOND: u64 = 15;
+/// Blocks from the votes to the height where little happens between them.
+const NEAR: u64 = 60;
 
 fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
     member.call(method, &json!([]))
@@ -32,9 +40,10 @@ fn v7_of(member: &Member) -> anyhow::Result<Option<u64>> {
     Ok(answer(member, "ombra_chainInfo")?["forks"]["v7"].as_u64())
 }
 
-/// Three of four validators vote; all nodes that run come to the same height, and say so.
-fn vote_for_v7(net: &Net) -> anyhow::Result<u64> {
-    let height = net.members[0].height()? + AHEAD;
+/// Three of four validators vote for a height that is so far ahead; all nodes that run come to the same,
+/// and say so.
+fn vote_for_v7(net: &Net, ahead: u64) -> anyhow::Result<u64> {
+    let height = net.members[0].height()? + ahead;
     for member in &net.members[..2] {
         votes(member, height)?;
     }
@@ -119,7 +128,7 @@ fn moves_by_file(net: &Net) -> anyhow::Result<()> {
 #[test]
 fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
     let mut net = net_with(None, 3)?;
-    let height = vote_for_v7(&net)?;
+    let height = vote_for_v7(&net, AHEAD)?;
     // One that has not the blocks with the votes comes to the same. Two snapshots are made after them.
     let voted = net.members[0].height()?;
     net.members[0].reaches(voted + 22)?;
@@ -165,4 +174,95 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
     net.same_block(tip)?;
     verifies(&mut net, height)?;
     moves_by_file(&net)
+}
+
+#[test]
+fn validators_that_are_killed_around_the_height_go_on_to_one_chain() -> anyhow::Result<()> {
+    let mut net = net_with(None, 0)?;
+    let height = vote_for_v7(&net, NEAR)?;
+    // The block before the height is the last one that they have, then the first one of v7 is.
+    for last in [height - 1, height] {
+        net.members[0].reaches(last)?;
+        for member in &mut net.members {
+            member.kill()?;
+        }
+        for member in &mut net.members {
+            member.start_with(&snapshots())?;
+        }
+    }
+    net.members[0].reaches(height + BEYOND)?;
+    for around in height - 2..=height + 2 {
+        net.same_block(around)?;
+    }
+    for member in net.running() {
+        ensure!(v7_of(member)? == Some(height), "{}", member.name);
+    }
+    ensure!(answer(&net.members[0], "ombra_feeSchedule")?["baseFee"] == "10");
+    verifies(&mut net, height)
+}
+
+/// Makes the database of a node out of the newest snapshot of another one, as if it had fetched it.
+/// Neither runs. Answers the height of the snapshot.
+fn takes_snapshot(from: &Member, to: &Member) -> anyhow::Result<u64> {
+    let genesis = std::fs::read(from.home().join("genesis.json"))?;
+    let genesis = Genesis::parse(&genesis).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let replay = ChainReplay::new(&genesis)?;
+    let store = Store::open(&from.home().join("data/db"), Options::default())?;
+    let shelf = Shelf::open(&from.home().join("data/snapshots"), 4, &store)?;
+    let head = *shelf.offers().first().context("an offer")?;
+    let piece = |hash| shelf.piece(&hash, 0, usize::MAX)?.context("a piece");
+    let verified = Offer::decode(&piece(head.hash)?)?.verify(&replay.replay())?;
+    let intake = Intake::open(&to.home().join("data/snapshot-intake"), &verified.offer.manifest)?;
+    for want in intake.missing() {
+        intake.keep(&want, &piece(want.hash)?)?;
+    }
+    let place = to.home().join("data/db");
+    let place = (place.as_path(), Options::default());
+    import(&intake, &verified, &replay.replay(), place, &mut |_, _| true)?;
+    Ok(head.height)
+}
+
+#[test]
+fn a_node_without_the_votes_waits_before_the_height_and_goes_on_when_somebody_has_them()
+-> anyhow::Result<()> {
+    let mut net = net_with(None, 2)?;
+    let (source, waiting) = (VALIDATORS, VALIDATORS + 1);
+    net.members[source].start_with(&snapshots())?;
+    let height = vote_for_v7(&net, NEAR + 40)?;
+    let voted = net.members[source].height()?;
+    net.members[source].reaches(voted + 22)?;
+    net.members[source].stop()?;
+    let began = takes_snapshot(&net.members[source], &net.members[waiting])?;
+    ensure!(began >= voted && began < height, "a snapshot of block {began}");
+    // It knows the peers of consensus, and none that would give it the blocks with the votes.
+    let alone = [
+        ("OMBRA__P2P__GOSSIP__PEERS", "[]".to_owned()),
+        ("OMBRA__P2P__GOSSIP__LISTEN", "/ip4/127.0.0.1/tcp/0".to_owned()),
+    ];
+    net.members[waiting].start_with(&alone)?;
+    net.members[waiting].reaches(height - 1)?;
+    let since = Instant::now();
+    net.members[0].reaches(height + BEYOND)?;
+    let waits = &net.members[waiting];
+    ensure!(waits.height()? == height - 1);
+    // It does not ask its peers for the block without end.
+    let refused = waits.logged()?.matches("Invalid certificate received").count();
+    ensure!(refused < 10 + 4 * usize::try_from(since.elapsed().as_secs())?, "{refused} times");
+    ensure!(forks(waits)?["missing"] == json!({ "from": 1, "to": began }), "{}", forks(waits)?);
+    ensure!(v7_of(waits)?.is_none());
+    let said = check(waits, "forks")?;
+    let detail = said["detail"].as_str().unwrap_or_default();
+    let expected = format!("the votes in the blocks 1 to {began} are not counted yet");
+    ensure!(said["ok"] == false && detail.ends_with(&expected), "{said}");
+    // Now somebody has them.
+    waits.add_gossip_peer(&net.members[0])?;
+    fixes(waits, height)?;
+    let tip = net.members[0].height()?;
+    waits.reaches(tip)?;
+    net.same_block(height)?;
+    net.same_block(tip)?;
+    let said = check(&net.members[waiting], "forks")?;
+    ensure!(said["ok"] == true, "{said}");
+    net.members[waiting].stop()?;
+    net.members[waiting].db("verify").map(drop)
 }

@@ -216,6 +216,27 @@ fn a_follower_that_begins_with_a_snapshot_finishes_what_was_open_and_serves_in_t
 }
 
 #[test]
+fn a_node_begins_with_a_snapshot_though_each_soon_gives_way_to_a_newer_one() -> anyhow::Result<()> {
+    let params = ["minBlockIntervalMs=50", "heartbeatMs=200"].map(str::to_owned).into();
+    let mut net = Net::make_as(&NetOptions { params, ..NetOptions::new(VALIDATORS, 1) })?;
+    // Ten blocks take less time than a newcomer looks for more peers.
+    let one = [
+        ("OMBRA__SNAPSHOTS__INTERVAL_BLOCKS", "10".to_owned()),
+        ("OMBRA__SNAPSHOTS__KEEP", "1".to_owned()),
+        ("OMBRA__SNAPSHOTS__FETCH", "true".to_owned()),
+    ];
+    for member in net.members.iter_mut().take(VALIDATORS) {
+        member.start_with(&one[..2])?;
+    }
+    net.members[0].reaches(22)?;
+    let follower = &mut net.members[FOLLOWER];
+    follower.start_with(&one)?;
+    let info = follower.call("ombra_chainInfo", &json!([]))?;
+    assert!(info["earliestBlock"].as_u64() > Some(1), "{info}, {}", follower.logged()?);
+    Ok(())
+}
+
+#[test]
 fn without_an_offer_a_node_begins_with_genesis() -> anyhow::Result<()> {
     let mut net = Net::make(1, 1)?;
     edit(&net.members[1], "config.toml", "fetch = false", "fetch = true")?;

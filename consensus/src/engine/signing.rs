@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use borsh::{BorshDeserialize, BorshSerialize};
 use malachitebft_core_types::{SignedMessage, SigningScheme, ValidatorProof, VoteExtensionScope};
 use malachitebft_signing::{Error, VerificationResult};
 use parking_lot::Mutex;
-use types::sign_bytes::{BodyFields, SharedDomain, VoteFields, VoteKind};
+use tokio_util::sync::CancellationToken;
+use types::sign_bytes::{BodyFields, Domain, SharedDomain, VoteFields, VoteKind};
 use types::{Hash, Keypair};
 
 use super::context::{Ctx, Proposal, Vote};
@@ -101,10 +103,16 @@ impl BorshDeserialize for Signature {
     }
 }
 
+/// How long a precommit of fork v7 waits for the votes to be counted that say from which height on there
+/// are such. The engine asks its peers for the block again when it is refused, at once and without end.
+const COUNT_WAIT: Duration = Duration::from_millis(500);
+
 /// Checks signatures of validators on this chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
     domain: SharedDomain,
+    /// Cancelled when the domain is known: the votes in earlier blocks are counted.
+    is_counted: CancellationToken,
     /// Told of each good signature of a validator.
     presence: Presence,
     /// Told of each good vote.
@@ -113,7 +121,30 @@ pub(crate) struct Verifier {
 
 impl Verifier {
     pub(crate) fn new(domain: SharedDomain, presence: Presence) -> Self {
-        Self { domain, presence, quorums: Quorums::default() }
+        let is_counted = CancellationToken::new();
+        is_counted.cancel();
+        Self { domain, is_counted, presence, quorums: Quorums::default() }
+    }
+
+    /// The same on a node that may not know the height of fork v7 until this is cancelled.
+    pub(crate) fn until_counted(self, is_counted: CancellationToken) -> Self {
+        Self { is_counted, ..self }
+    }
+
+    /// Waits a moment if a precommit is refused only for the height of v7, which is not known yet. Answers
+    /// whether it is to be checked once more.
+    async fn has_learned(&self, vote: &VoteFields, key: &PublicKey, signature: &Signature) -> bool {
+        let may_learn = vote.kind == VoteKind::Precommit
+            && !self.is_counted.is_cancelled()
+            && self.domain.v7_from().is_none();
+        if !may_learn {
+            return false;
+        }
+        let of_v7 = Domain { v7_from: Some(vote.height), ..self.domain.now() };
+        if !key.0.verify(&of_v7.vote(vote), &signature.0) {
+            return false;
+        }
+        tokio::time::timeout(COUNT_WAIT, self.is_counted.cancelled()).await.is_ok()
     }
 
     /// What a quorum has voted for, as far as this verifier and its clones have seen.
@@ -177,8 +208,16 @@ impl malachitebft_signing::Verifier<Ctx> for Verifier {
         public_key: &PublicKey,
     ) -> Result<VerificationResult, Error> {
         let fields = vote.fields();
-        let message = self.domain.now().vote(&fields);
-        let result = self.checked_at(fields.height, public_key, &message, signature);
+        let check = || {
+            let message = self.domain.now().vote(&fields);
+            self.checked_at(fields.height, public_key, &message, signature)
+        };
+        let mut result = check();
+        if matches!(result, VerificationResult::Invalid)
+            && self.has_learned(&fields, public_key, signature).await
+        {
+            result = check();
+        }
         if matches!(result, VerificationResult::Valid) {
             self.quorums.voted(&fields);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Config, Sync, Trusted};
+use super::{Config, Snapshots, Sync, Trusted};
 
 /// What the variables of settings begin with.
 const PREFIX: &str = "OMBRA__";
@@ -170,13 +170,18 @@ fn check(config: &Config, merged: &BTreeMap<String, (Value, Origin)>) -> Result<
         let (key, value, why) = (key.to_owned(), value.to_string(), why.to_string());
         ConfigError::BadValue { key, value, origin, why }
     };
-    let Config { p2p, sync, log, rpc, .. } = config;
+    let Config { p2p, sync, log, rpc, snapshots, .. } = config;
     rpc.limits.check().map_err(|(name, why)| bad(&format!("rpc.limits.{name}"), &why))?;
     consensus::check_address(&p2p.listen).map_err(|why| bad("p2p.listen", &why))?;
     for peer in &p2p.peers {
         consensus::check_address(peer).map_err(|why| bad("p2p.peers", &why))?;
     }
     check_trust(sync).map_err(|(key, why)| bad(key, &why))?;
+    let kept = Snapshots::KEEP;
+    if !kept.contains(&snapshots.keep) {
+        let why = format!("expected {} to {}", kept.start(), kept.end());
+        return Err(bad("snapshots.keep", &why));
+    }
     crate::logging::check(&log.filter).map_err(|why| bad("log.filter", &why))
 }
 

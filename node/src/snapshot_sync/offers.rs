@@ -19,11 +19,13 @@ use crate::supervisor::answer_of;
 
 /// How long peers have to be found and to offer something.
 const OFFERS_TIME_MAX: Duration = Duration::from_secs(45);
-/// How long to look for further peers after the first has answered, when nobody offers anything.
+/// How long to look for further peers after the first has answered, when nobody offers anything and half
+/// of the named peers have said so.
 const NO_OFFER_TIME: Duration = Duration::from_secs(8);
 /// How often is looked for peers that were not asked yet.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a peer is left in peace that offered nothing.
+/// How long a peer is left in peace before it is asked again: whoever offers something goes on to newer
+/// snapshots meanwhile, and peers that were met at different times have to agree.
 const AGAIN_TIME: Duration = Duration::from_millis(500);
 /// How long a peer may take to say what it offers.
 const HEADS_TIME_MAX: Duration = Duration::from_secs(5);
@@ -74,6 +76,9 @@ struct Answer {
 enum Lack {
     #[error("the offer of height {height} does not come: {lack:?}")]
     Withheld { height: u64, lack: fetch::Lack },
+    /// The peer does not offer it any more.
+    #[error("the offer of height {height} has given way to a newer one")]
+    Gone { height: u64 },
     #[error("{0}")]
     Wrong(OfferError),
 }
@@ -84,9 +89,10 @@ struct Round {
     /// When each peer was asked last, which lies ahead while it is being asked.
     asked: BTreeMap<PeerKey, Instant>,
     told: Vec<Told>,
-    /// When the first offer of a peer with a voice came, and the first answer.
+    /// When the first offer of a peer with a voice came.
     first: Option<Instant>,
-    answered: Option<Instant>,
+    /// Who of those with a voice has said what it offers, and when the first of them did.
+    answered: BTreeMap<PeerKey, Instant>,
 }
 
 impl Job<'_> {
@@ -113,23 +119,35 @@ impl Job<'_> {
             }
             let told: Vec<_> = round.told.iter().map(|told| (told.teller, told.content)).collect();
             let choices = choose::order(&told, tries);
-            let passed = |since: Option<Instant>| since.map(|since| since.elapsed());
             let tellers: BTreeSet<_> = told.iter().map(|(teller, _)| *teller).collect();
             let speakers = tellers.iter().filter(|teller| teller.has_voice).count();
-            let state = (speakers, !asks.is_empty());
-            let is_decided =
-                passed(round.first).is_some_and(|time| choose::is_decided(&choices, state, time));
-            let is_hopeless = round.first.is_none()
-                && asks.is_empty()
-                && passed(round.answered).is_some_and(|time| time >= NO_OFFER_TIME);
+            let state = (speakers, round.waits_for_somebody());
+            let is_decided = round
+                .first
+                .is_some_and(|first| choose::is_decided(&choices, state, first.elapsed()));
+            let has_none = speakers == 0 && asks.is_empty();
+            let is_hopeless = has_none && self.is_hopeless(&round, started);
             if is_decided || is_hopeless || started.elapsed() >= OFFERS_TIME_MAX {
                 return Gathered { choices, told: round.told };
             }
         }
     }
 
-    /// Asks peers that were not asked yet, and those again that offered nothing. Strangers take no
-    /// named peer's turn.
+    /// Whether nobody is left to be waited for, where nobody offers anything: half of the named peers have
+    /// said so for a while, or all who are connected have failed. A peer that answers first is no reason
+    /// to hear no other one.
+    fn is_hopeless(&self, round: &Round, started: Instant) -> bool {
+        let first = round.answered.values().min().map(Instant::elapsed);
+        let is_heard = round.answered.len() >= self.handle.named().div_ceil(2).max(1);
+        if is_heard && first.is_some_and(|time| time >= NO_OFFER_TIME) {
+            return true;
+        }
+        let peers = self.handle.peers();
+        let have_failed = !peers.is_empty() && peers.iter().all(|peer| self.has_failed(&peer.key));
+        have_failed && started.elapsed() >= NO_OFFER_TIME
+    }
+
+    /// Asks peers that were not asked yet, and the others again. Strangers take no named peer's turn.
     fn ask_more(&self, round: &mut Round, asks: &mut JoinSet<Answer>) {
         let all_speak = self.handle.named() == 0;
         let (named, strange): (Vec<Peer>, Vec<Peer>) =
@@ -138,15 +156,18 @@ impl Job<'_> {
             let under_way = peers.iter().filter(|peer| round.is_asking(&peer.key)).count();
             let mut due: Vec<Teller<PeerKey>> = peers
                 .iter()
-                .filter(|peer| round.is_due(&peer.key) && !self.has_failed(&peer.key))
+                .filter(|peer| !self.has_failed(&peer.key))
                 .map(|peer| Teller { peer: peer.key, has_voice: all_speak || peer.is_named })
+                .filter(|teller| round.is_due(teller))
                 .collect();
             shuffle(&mut due);
+            due.sort_by_key(|teller| round.has_told(&teller.peer));
             for teller in due.into_iter().take(PEERS_ASKED_MAX.saturating_sub(under_way)) {
                 // Nobody is asked twice at the same time.
                 round.asked.insert(teller.peer, Instant::now() + OFFERS_OF_PEER_TIME_MAX);
                 let source = self.source(teller.peer);
-                asks.spawn(ask((source, teller.has_voice), Arc::clone(&self.replay)));
+                let known = round.told_by(&teller.peer).copied().collect();
+                asks.spawn(ask((source, teller.has_voice), known, Arc::clone(&self.replay)));
             }
         }
     }
@@ -155,7 +176,7 @@ impl Job<'_> {
         let Answer { teller: Teller { peer, has_voice }, has_answered, mut told, lack } = answer;
         round.asked.insert(peer, Instant::now());
         if has_answered && has_voice {
-            round.answered.get_or_insert_with(Instant::now);
+            round.answered.entry(peer).or_insert_with(Instant::now);
         }
         if let Some(lack) = lack {
             self.lacks(peer, lack).await;
@@ -163,6 +184,9 @@ impl Job<'_> {
         told.retain(|told| !lies.contains(&told.content));
         if !told.is_empty() && has_voice && round.first.is_none() {
             round.first = Some(Instant::now());
+        }
+        if has_answered {
+            round.told.retain(|earlier| earlier.teller.peer != peer);
         }
         round.told.extend(told);
     }
@@ -172,6 +196,10 @@ impl Job<'_> {
             Lack::Withheld { .. } => {
                 tracing::warn!(%peer, error = %lack, "a peer does not give what it offers");
                 self.fault([peer]);
+            }
+            Lack::Gone { .. } => {
+                tracing::info!(%peer, error = %lack, "an offer is gone; a newer one is asked for");
+                self.note_gone(peer);
             }
             Lack::Wrong(error) => {
                 tracing::warn!(%peer, %error, "a snapshot is refused");
@@ -198,6 +226,22 @@ impl Job<'_> {
         }
         None
     }
+
+    /// The chunks of an offer did not come. Who offers it still has failed; who does not went on to a
+    /// newer one.
+    pub(super) async fn gave_up(&self, choice: &Choice<PeerKey>, gathered: &Gathered) {
+        for Told { teller, content, head } in &gathered.told {
+            if *content != choice.content {
+                continue;
+            }
+            let source = self.source(teller.peer);
+            if is_gone(&source, head).await {
+                self.note_gone(teller.peer);
+            } else {
+                self.fault([teller.peer]);
+            }
+        }
+    }
 }
 
 impl Round {
@@ -205,31 +249,56 @@ impl Round {
         self.asked.get(peer).is_some_and(|last| *last > Instant::now())
     }
 
-    fn is_due(&self, peer: &PeerKey) -> bool {
-        let has_told = self.told.iter().any(|told| told.teller.peer == *peer);
+    /// Whether a peer is to be asked now. A stranger that has told what it has is not asked again: it only
+    /// gives chunks.
+    fn is_due(&self, Teller { peer, has_voice }: &Teller<PeerKey>) -> bool {
         let last = self.asked.get(peer);
-        !has_told && !self.is_asking(peer) && last.is_none_or(|last| last.elapsed() >= AGAIN_TIME)
+        let is_over = last.is_none_or(|last| last.elapsed() >= AGAIN_TIME);
+        !self.is_asking(peer) && is_over && (*has_voice || !self.has_told(peer))
+    }
+
+    fn has_told(&self, peer: &PeerKey) -> bool {
+        self.told_by(peer).next().is_some()
+    }
+
+    /// What a peer offers, as far as it is known.
+    fn told_by(&self, peer: &PeerKey) -> impl Iterator<Item = &Told> {
+        self.told.iter().filter(move |told| told.teller.peer == *peer)
+    }
+
+    /// Whether somebody is being asked who has told nothing yet.
+    fn waits_for_somebody(&self) -> bool {
+        let mut asking = self.asked.keys().filter(|peer| self.is_asking(peer));
+        asking.any(|peer| !self.has_told(peer))
     }
 }
 
-/// Asks a peer what it offers, and follows its newest offers from genesis.
-async fn ask((source, has_voice): (Source, bool), replay: Arc<ChainReplay>) -> Answer {
+/// Asks a peer what it offers, and follows those of its newest offers from genesis that are not known yet.
+async fn ask(
+    (source, has_voice): (Source, bool),
+    known: Vec<Told>,
+    replay: Arc<ChainReplay>,
+) -> Answer {
     let teller = Teller { peer: source.peer, has_voice };
     let mut answer = Answer { teller, has_answered: false, told: Vec::new(), lack: None };
-    let work = ask_all(&source, replay, &mut answer);
+    let work = ask_all(&source, &known, replay, &mut answer);
     if tokio::time::timeout(OFFERS_OF_PEER_TIME_MAX, work).await.is_err() {
         answer.lack = Some(Lack::Withheld { height: 0, lack: fetch::Lack::Slow });
     }
     answer
 }
 
-async fn ask_all(source: &Source, replay: Arc<ChainReplay>, answer: &mut Answer) {
+async fn ask_all(source: &Source, known: &[Told], replay: Arc<ChainReplay>, answer: &mut Answer) {
     let Source { handle, peer, .. } = source;
     let heads = handle.snapshots(*peer, FORMAT, HEADS_TIME_MAX).await;
     answer.has_answered = heads.is_ok();
     let mut heads = heads.unwrap_or_default();
     heads.sort_by_key(|head| Reverse(head.height));
     for head in heads.into_iter().take(OFFERS_OF_PEER) {
+        if let Some(told) = known.iter().find(|told| told.head == head) {
+            answer.told.push(*told);
+            continue;
+        }
         match verified(source, head, Arc::clone(&replay)).await {
             Ok(verified) => {
                 let content = Content {
@@ -259,8 +328,13 @@ async fn verified(
     if bytes > OFFER_BYTES_MAX {
         return Err(form("the length of an offer"));
     }
-    let encoded = fetch_whole(source, hash, bytes).await;
-    let encoded = encoded.map_err(|lack| Lack::Withheld { height, lack })?.bytes;
+    let encoded = match fetch_whole(source, hash, bytes).await {
+        Ok(whole) => whole.bytes,
+        Err(fetch::Lack::Absent) if is_gone(source, &head).await => {
+            return Err(Lack::Gone { height });
+        }
+        Err(lack) => return Err(Lack::Withheld { height, lack }),
+    };
     let found = Hash::digest(&encoded);
     if found != hash {
         return Err(Lack::Wrong(OfferError::Chunk { found, expected: hash }));
@@ -270,6 +344,12 @@ async fn verified(
     let lack = fetch::Lack::Absent;
     let verified = verified.ok_or(Lack::Withheld { height, lack })?.map_err(Lack::Wrong)?;
     if verified.tip.height == height { Ok(verified) } else { Err(form("the height of an offer")) }
+}
+
+/// Whether a peer says that it does not offer this any more.
+async fn is_gone(source: &Source, head: &SnapshotHead) -> bool {
+    let heads = source.handle.snapshots(source.peer, FORMAT, HEADS_TIME_MAX).await;
+    heads.is_ok_and(|heads| !heads.contains(head))
 }
 
 /// Puts peers into an order that nobody can foresee.

@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 /// A transaction with this bid and these further members before its key.
-fn tx(world: &World, who: Who, body: &Body, bid: Bid, more: &str) -> CheckedTx {
+pub fn tx(world: &World, who: Who, body: &Body, bid: Bid, more: &str) -> CheckedTx {
     let (nonce, timestamp, chain_id) = (world.account(who).nonce, START, None);
     let envelope = Envelope { nonce, timestamp, chain_id, bid };
     let from = who.address().to_string();

@@ -14,6 +14,7 @@
 
 mod acts;
 mod blocks;
+mod crossing;
 mod deadlines;
 mod effects;
 mod evidence;

@@ -8,12 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
+use state::chain::Chain;
 use state::error::StorageError;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators};
 use state::view::{self, Range};
-use state::{invariants, rules};
-use types::{Blob, Hash, Params, codec};
+use state::{invariants, validators};
+use types::{Blob, Hash, codec};
 
 use super::derive::Derived;
 use super::intake::{Intake, file};
@@ -63,18 +64,18 @@ pub fn import(
     }
     let report = {
         let store = Store::open(&partial, options)?;
-        let params = &chain.chain.params;
-        let job = Job { rocks: &store.0.rocks, intake, verified, params };
+        let rules = &*chain.chain;
+        let job = Job { rocks: &store.0.rocks, intake, verified, rules };
         job.rows(progress)?;
-        if chain.chain.forks.v7.is_none() {
-            let v7_from = rules::v7_from(&chain.chain, &store.snapshot())?;
+        if rules.forks.v7.is_none() {
+            let v7_from = state::rules::v7_from(rules, &store.snapshot())?;
             verified.check_versions(v7_from, chain)?;
         }
         job.beginning()?;
         check_blobs(&store)?;
         pieces::fill(&store.0.rocks)?;
         let earliest = verified.tip.height.saturating_add(1);
-        let state = invariants::verify_from(&store.snapshot(), params, earliest)?;
+        let state = invariants::verify_from(&store.snapshot(), &rules.params, earliest)?;
         if let Some(broken) = state.broken.first() {
             return Err(OfferError::Broken(Box::new(broken.clone())).into());
         }
@@ -90,7 +91,7 @@ struct Job<'a> {
     rocks: &'a Rocks,
     intake: &'a Intake,
     verified: &'a Verified,
-    params: &'a Params,
+    rules: &'a Chain,
 }
 
 impl Job<'_> {
@@ -131,7 +132,7 @@ impl Job<'_> {
             let mut batch = Batch::default();
             for row in &chunk.rows {
                 self.put(&mut batch, row.table, row.key, row.value)?;
-                derived.add(row, self.params, &mut |table, key, value| {
+                derived.add(row, &self.rules.params, &mut |table, key, value| {
                     self.put(&mut batch, table, key, value)
                 })?;
             }
@@ -201,6 +202,13 @@ impl Job<'_> {
         }
         let decided = self.rocks.live().get(Validators::ID, &().to_bytes())?;
         let decided = decided.as_deref().map(decode_value::<Validators>).transpose()?;
+        if decided.is_some() && history.is_empty() {
+            // No link says anything of them: v7 has written the row, and its set is still that of
+            // genesis. The invariants compare the two.
+            let mut first = self.rules.validators.clone();
+            first.sort_by_key(validators::address);
+            self.typed::<ValidatorHistory>(&mut batch, &1, &first)?;
+        }
         if let Some(next) = decided.and_then(|sets| sets.next) {
             self.typed::<ValidatorHistory>(&mut batch, &tip.height.saturating_add(2), &next)?;
         }

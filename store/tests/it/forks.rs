@@ -15,11 +15,11 @@ use types::{Amount, Body, CheckedTx, ForkVote, Params, SetMember, Transaction};
 use crate::fixture::{BALANCE, CERTIFICATE, TIME, TestChain, Wallet, genesis_hash, rules};
 
 const DELAY: u64 = 5;
-const WALLETS: u64 = 5;
-const VALIDATORS: usize = 4;
+pub(crate) const WALLETS: u64 = 5;
+pub(crate) const VALIDATORS: usize = 4;
 
 /// The rules of a chain whose first wallets are its validators.
-fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
+pub(crate) fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
     let members = wallets.iter().take(VALIDATORS);
     let members = members.map(|wallet| SetMember { public_key: wallet.key.public_key(), power: 1 });
     let mut validators: Vec<SetMember> = members.collect();
@@ -29,7 +29,7 @@ fn voting_rules(wallets: &[Wallet]) -> Arc<Chain> {
     Arc::new(Chain { params, validators, ..(*plain).clone() })
 }
 
-fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {
+pub(crate) fn vote(wallet: &mut Wallet, height: u64) -> CheckedTx {
     let envelope = Envelope::new(wallet.nonce, 1, None);
     wallet.nonce += 1;
     let vote = ForkVote { fork: "v7".to_owned(), height };

@@ -4,6 +4,7 @@
 
 mod ahead;
 mod commits;
+mod crossing;
 mod fixture;
 mod forks;
 mod kill;

@@ -349,3 +349,27 @@ fn the_pool_answers_while_the_blocks_of_a_moved_chain_are_looked_through() {
         assert_eq!(Ok(1), told);
     });
 }
+
+#[test]
+fn what_waits_when_v7_begins_keeps_its_place_unless_it_cannot_pay_for_it() {
+    let [a, b, c] = [1, 2, 3].map(Wallet::new);
+    let balances = [(&a, 1_000_000), (&b, 500), (&c, 1_000_000)];
+    let world = World::v7_from(3, Config::default(), &balances);
+    let (first, all, gap) =
+        (a.at(0).transfer(&c, 1), b.at(0).transfer(&c, 500), c.at(1).turn(None));
+    let second = a.at(1).transfer(&b, 1);
+    world.pending(&[&first, &all, &second]);
+    world.queued(&[&gap]);
+    world.commit(&[]);
+    assert_eq!(hashes(&[&first, &all, &second]), world.order());
+    // The next block is the first one of v7.
+    world.commit(&[]);
+    assert_eq!(hashes(&[&first, &second]), world.order());
+    assert_eq!(Some(Code::InsufficientBalance), world.drop_code(&all));
+    assert!(world.is_queued(&gap));
+    // Its sender may use the nonce for less.
+    let less = b.at(0).transfer(&c, 400);
+    world.pending(&[&less]);
+    world.commit(&[&first, &second, &less]);
+    assert_eq!(hashes(&[]), world.order());
+}

@@ -82,6 +82,33 @@ async fn from_the_height_that_votes_fix_on_everybody_signs_the_second_version() 
 }
 
 #[tokio::test]
+async fn a_precommit_of_v7_waits_for_the_count_that_says_from_when_on_there_are_such() {
+    let keypair = Keypair::from_seed(&[1; 32]);
+    let precommit = |height| {
+        let address = keypair.address().into();
+        Ctx.new_precommit(Height(height), Round::new(0), NilOrVal::Val(value(1)), address)
+    };
+    let of_v7 = Domain { v7_from: Some(6), ..domain(CHAIN) };
+    let key = keypair.public_key().into();
+    for (learned, expected) in [(Some(6), true), (Some(7), false), (None, false)] {
+        let (shared, counted) = (SharedDomain::from(domain(CHAIN)), CancellationToken::new());
+        let verifier = Verifier::new(shared.clone(), Presence::default());
+        let verifier = verifier.until_counted(counted.clone());
+        let vote = precommit(6);
+        let signature = keypair.sign(&of_v7.vote(&vote.fields())).into();
+        // The check is under way when the votes are counted, unless it has been refused before.
+        let (checked, ()) =
+            tokio::join!(verifier.verify_signed_vote(&vote, &signature, &key), async {
+                if let Some(height) = learned {
+                    assert_eq!(shared.fix_v7(height), height);
+                    counted.cancel();
+                }
+            });
+        assert_eq!(checked.expect("an answer").is_valid(), expected, "{learned:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_votes_of_a_certificate_are_counted_as_the_engine_checks_them() {
     let keys = [1, 2, 3, 4].map(|seed| Keypair::from_seed(&[seed; 32]));
     let set = ValidatorSet::new(keys.iter().map(|key| (key.public_key(), 1))).expect("a set");

@@ -51,6 +51,8 @@ fn addresses_and_filters_are_read_before_the_node_starts() {
         (b"OMBRA__RPC__LISTEN", b"localhost", "rpc.listen"),
         (b"OMBRA__RPC__LIMITS__CLIENT_SHARE_PERCENT", b"0", "rpc.limits.client_share_percent"),
         (b"OMBRA__RPC__LIMITS__CLIENT_SHARE_PERCENT", b"101", "rpc.limits.client_share_percent"),
+        (b"OMBRA__SNAPSHOTS__KEEP", b"0", "snapshots.keep"),
+        (b"OMBRA__SNAPSHOTS__KEEP", b"5", "snapshots.keep"),
     ] {
         let refused = with(&[(name, value)]).unwrap_err();
         assert!(

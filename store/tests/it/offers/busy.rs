@@ -235,7 +235,7 @@ pub(super) fn follow(store: &Store, blocks: &[Block]) {
 }
 
 /// A whole piece, out of small answers.
-pub(super) fn fetch(shelf: &Shelf, hash: &Hash, bytes: u64) -> Vec<u8> {
+pub(crate) fn fetch(shelf: &Shelf, hash: &Hash, bytes: u64) -> Vec<u8> {
     let mut whole = Vec::new();
     while u64::try_from(whole.len()).unwrap() < bytes {
         let offset = u64::try_from(whole.len()).unwrap();
@@ -245,7 +245,7 @@ pub(super) fn fetch(shelf: &Shelf, hash: &Hash, bytes: u64) -> Vec<u8> {
 }
 
 /// Fetches all that is missing.
-pub(super) fn fill(intake: &Intake, shelf: &Shelf) -> usize {
+pub(crate) fn fill(intake: &Intake, shelf: &Shelf) -> usize {
     let missing = intake.missing();
     for want in &missing {
         intake.keep(want, &fetch(shelf, &want.hash, want.bytes)).unwrap();
@@ -254,7 +254,7 @@ pub(super) fn fill(intake: &Intake, shelf: &Shelf) -> usize {
 }
 
 /// All rows of a table.
-pub(super) fn rows(store: &Store, table: state::table::TableId) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn rows(store: &Store, table: state::table::TableId) -> Vec<(Vec<u8>, Vec<u8>)> {
     let range = Range { from: &[], to: None, limit: usize::MAX };
     store.snapshot().scan_raw(table, range).unwrap()
 }

@@ -1,6 +1,6 @@
 //! Snapshots of the state: made, proved from genesis on, fetched chunk by chunk, and lived from.
 
-mod busy;
+pub(crate) mod busy;
 mod honest;
 mod killed;
 mod liars;
