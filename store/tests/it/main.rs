@@ -17,3 +17,4 @@ mod queries;
 mod randomness;
 mod tools;
 mod validators;
+mod versions;
