@@ -1,8 +1,8 @@
 //! In which order the rules of protected runs refuse, and what of them leaves no trace.
 
 use state::Forks;
-use types::tx::{AgentRefuse, MinerBond, Protection};
-use types::{Amount, Body, Hash, Late, Params};
+use types::tx::{AgentRefuse, MinerBond, MinerUnbond, Protection};
+use types::{Amount, Body, Event, Hash, Late, Params};
 
 use crate::world::{ALICE, BOB, MINER, OTHER_MINER, PROPOSER, SECOND, Swept, World, cancel, claim};
 
@@ -86,6 +86,29 @@ fn a_claim_is_taken_at_any_base_fee() {
         panic!("not refused")
     };
     assert_eq!(refused.code().as_str(), "FEE_ABOVE_MAX");
+}
+
+#[test]
+fn what_is_due_at_the_moment_of_very_many_runs_is_paid_though_few_of_these_are_swept() {
+    let ttl = 60_000;
+    let params = Params {
+        max_expiries_per_block: 1,
+        pending_ttl_ms: ttl,
+        unbond_ms: ttl,
+        ..Params::default()
+    };
+    let mut world = World::with_forks(params, V7, &[(PROPOSER, 1)]);
+    let amount = Amount::new(5);
+    world.must(MINER, &Body::MinerBond(MinerBond { amount }));
+    // More than are looked at together.
+    for _ in 0..70 {
+        world.request(ALICE, 100, 1);
+    }
+    world.must(MINER, &Body::MinerUnbond(MinerUnbond { amount }));
+    let events = world.wait(ttl + SECOND);
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert!(matches!(events[0], Event::RunTimedOut { .. }));
+    assert_eq!(events[1], Event::UnbondingPaid { miner: MINER.address(), amount });
 }
 
 #[test]
