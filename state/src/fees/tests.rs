@@ -61,9 +61,23 @@ fn a_bid_below_the_base_fee_waits_and_the_pool_sets_aside_what_the_bid_allows() 
         refusal.message(),
         "Base fee above maxBaseFee: maxBaseFee is 99, expected at least 100, the base fee"
     );
+    let just = Price::of_block(100).inclusion(&bid(100), 1_024).unwrap();
+    assert_eq!(just.get(), 100, "as much as the base fee is enough");
+    let risen = Price { base_fee: 500, ..price }.inclusion(&bid(1_000), 1_024).unwrap();
+    assert_eq!(risen.get(), 500, "never less than a block takes now");
     let set_aside = |highest| price.inclusion(&bid(highest), 1_024).unwrap().get();
     assert_eq!((set_aside(100), set_aside(300), set_aside(1_000)), (100, 300, 400));
     assert_eq!(set_aside(99), 99, "one that waits pays no more when the base fee has fallen");
     let taken = Price::of_block(100).inclusion(&Bid::default(), 1_024).unwrap();
     assert_eq!(taken.get(), 100, "a block takes the base fee, whatever the bid");
+}
+
+#[test]
+fn work_counts_for_the_price_as_far_as_its_bytes_are_charged_for_rounded_down() {
+    let used = |bytes, work| Used { bytes, work };
+    assert_eq!(used(1_000, 100).priced(500), used(500, 50));
+    assert_eq!(used(3, 2).priced(2), used(2, 1));
+    assert_eq!(used(1_000, 100).priced(0), used(0, 0));
+    assert_eq!(used(1_000, 100).priced(3_048), used(3_048, 304), "a request pays for its run");
+    assert_eq!(used(0, 100).priced(5), used(5, 0));
 }

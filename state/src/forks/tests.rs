@@ -101,6 +101,17 @@ fn a_change_of_the_set_takes_votes_away_and_can_complete_a_quorum() {
     let new = VotingBlock { is_new_set: true, ..at(7, &three) };
     tally.count(&new, []);
     assert_eq!(tally.fixed()["v7"], FixedFork { height: 90, since: 7 });
+    // What is fixed stays as it was fixed, whatever sets come.
+    tally.count(&VotingBlock { is_new_set: true, ..at(9, &four) }, []);
+    tally.count(&VotingBlock { is_new_set: true, ..at(10, &three) }, []);
+    assert_eq!(tally.fixed()["v7"], FixedFork { height: 90, since: 7 });
+    // The height has to be far enough ahead of the block that completes the quorum.
+    for (height, is_in_time) in [(7 + DELAY, true), (6 + DELAY, false)] {
+        let near = [vote(1, "v7", height), vote(2, "v7", height)];
+        let mut tally = after(&four, &[(1, &near)]);
+        tally.count(&new, []);
+        assert_eq!(tally.fixed().contains_key("v7"), is_in_time, "{height}");
+    }
     let mut left = after(&four, &[(1, &votes)]);
     let without = set(&[0, 1, 1, 1]);
     left.count(&VotingBlock { is_new_set: true, ..at(7, &without) }, []);
@@ -115,8 +126,12 @@ fn a_vote_lapses_after_a_million_blocks() {
     let four = set(&[1, 1, 1, 1]);
     let early = [vote(1, "v7", 900_000), vote(2, "v7", 900_000)];
     let mut tally = after(&four, &[(1, &early)]);
+    tally.count(&at(FORK_VOTE_BLOCKS, &four), &[vote(4, "v7", FORK_VOTE_BLOCKS + 500)]);
+    assert_eq!(tally.votes().len(), 3, "in the last block before that they count");
     tally.count(&at(FORK_VOTE_BLOCKS + 1, &four), &[vote(3, "v7", FORK_VOTE_BLOCKS + 500)]);
-    assert_eq!(tally.votes().keys().copied().collect::<Vec<_>>(), [address(3)]);
+    let mut left = [address(3), address(4)];
+    left.sort();
+    assert_eq!(tally.votes().keys().copied().collect::<Vec<_>>(), left);
 }
 
 #[test]
@@ -169,6 +184,9 @@ fn a_fork_that_is_not_known_ends_the_chain_for_this_program_at_its_height() {
     let expected = format!("block 50 begins the fork v8, which ombra {version} does not know");
     assert!(refused.starts_with(&expected), "{refused}");
     tally.require_known(51).expect_err("and afterwards");
+    let first = FixedFork { height: 45, since: 43 };
+    tally.fix("v9", first);
+    assert_eq!(tally.unknown(), Some(("v9", first)), "the first one to come, whatever its name");
 }
 
 /// What happens at one height: votes, as voter and height, and perhaps a new set, as powers.

@@ -1,12 +1,16 @@
 //! Evidence: what is refused, and what becomes of a key that signed two things.
 
+use state::tables::ConsensusKeys;
 use state::{PendingState, PushError, TxError, validators};
+use types::sign_bytes::Domain;
 use types::tx::Evidence;
-use types::{Body, Event, Forks, Params, PublicKey, Signature, ValidatorSets};
+use types::{
+    Body, Event, Forks, KeyStanding, Params, PublicKey, Rejection, Signature, ValidatorSets,
+};
 
 use crate::world::{
-    ALICE, BOB, MINER, OTHER_MINER, STRANGER, Swept, Who, World, evidence, evidence_of, signed_by,
-    vote,
+    ALICE, BOB, MINER, OTHER_MINER, STRANGER, Swept, Who, World, evidence, evidence_of,
+    genesis_hash, signed_by, signed_in, vote,
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
@@ -53,6 +57,17 @@ fn lost(who: Who, height: u64) -> Event {
     Event::ValidatorChanged { public_key: who.public_key(), power: 0, height }
 }
 
+/// What the chain remembers of a key.
+fn standing(world: &World, who: Who) -> Option<KeyStanding> {
+    world.state().get::<ConsensusKeys>(&who.public_key()).unwrap()
+}
+
+/// Good evidence whose second signature was spoilt.
+fn spoilt(accused: Who) -> Body {
+    let second_signature = Signature::new([0; 64]);
+    Body::Evidence(Evidence { second_signature, ..evidence(accused, 1) })
+}
+
 /// The code with which evidence is refused that `change` has made of good one.
 fn code_of(world: &World, change: &dyn Fn(&mut Evidence)) -> &'static str {
     let mut evidence = evidence(MINER, 1);
@@ -82,8 +97,11 @@ fn a_punished_key_never_has_power_again() {
     let mut world = world_of(&FOUR);
     world.must(ALICE, &against(MINER));
     // In the same block and ever after.
-    for _ in 0..4 {
+    for block in 0..4 {
         assert_eq!(refused(&mut world, BOB, &vote(MINER, 5)), "ACCEPTANCE_INVALID");
+        // Nobody votes on its leaving either, while it has not left.
+        let code = if block == 0 { "ACCEPTANCE_INVALID" } else { "VALIDATOR_UNCHANGED" };
+        assert_eq!(refused(&mut world, BOB, &vote(MINER, 0)), code);
         world.next_block();
     }
     let refused = world.refusal(BOB, 0, &vote(MINER, 10));
@@ -169,8 +187,7 @@ fn what_proves_nothing_is_refused() {
     for (what, change) in cases {
         assert_eq!(code_of(&world, change), "EVIDENCE_INVALID", "{what}");
     }
-    let spoilt = Evidence { second_signature: nothing, ..evidence(MINER, 1) };
-    let refused = world.refusal(ALICE, 0, &Body::Evidence(spoilt));
+    let refused = world.refusal(ALICE, 0, &spoilt(MINER));
     assert_eq!(refused.field(), "secondSignature");
     assert_eq!(
         refused.expected(),
@@ -251,6 +268,30 @@ fn evidence_is_of_v7_and_not_too_old() {
 }
 
 #[test]
+fn what_was_signed_before_v7_proves_nothing_though_the_signatures_are_good() {
+    let four = FOUR.map(|who| (who, 10));
+    let forks = Forks { v7: Some(2), ..V7 };
+    let mut world = World::with_forks(Params::default(), forks, &four);
+    world.next_block();
+    // The signatures of then do not name the genesis file: they may be those of another chain.
+    let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(2) };
+    let early = Body::Evidence(signed_in(&domain, MINER, evidence(MINER, 1)));
+    let refused = world.refusal(ALICE, 0, &early);
+    assert_eq!((refused.field(), refused.expected()), ("height", "at least 2"));
+    world.must(ALICE, &Body::Evidence(signed_in(&domain, MINER, evidence(MINER, 2))));
+}
+
+#[test]
+fn signatures_are_looked_at_before_who_would_be_left() {
+    let alone = world_of(&[MINER]);
+    assert_eq!(alone.code(ALICE, &spoilt(MINER)), "EVIDENCE_INVALID");
+    let mut two = world_of(&[MINER, BOB]);
+    two.must(ALICE, &against(BOB));
+    let refused = two.send(ALICE, &spoilt(MINER)).unwrap_err();
+    assert_eq!((refused.code().as_str(), refused.field()), ("EVIDENCE_INVALID", "secondSignature"));
+}
+
+#[test]
 fn somebody_always_stays() {
     let alone = world_of(&[MINER]);
     assert_eq!(alone.code(ALICE, &against(MINER)), "VALIDATOR_SET_LIMIT");
@@ -260,6 +301,39 @@ fn somebody_always_stays() {
     assert_eq!(refused(&mut two, ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
     two.next_block();
     assert_eq!(two.code(ALICE, &against(BOB)), "VALIDATOR_SET_LIMIT");
+}
+
+#[test]
+fn whoever_leaves_with_the_next_block_is_nobody_beside_whom_a_key_can_be_punished() {
+    let mut world = world_of(&[MINER, BOB]);
+    for who in [MINER, BOB] {
+        world.must(who, &vote(BOB, 0));
+    }
+    world.next_block();
+    // Both decide this block, and MINER alone the one after the next.
+    let refused: Rejection = world.refusal(ALICE, 0, &against(MINER));
+    assert_eq!((refused.code().as_str(), refused.field()), ("VALIDATOR_SET_LIMIT", "validatorKey"));
+    world.must(ALICE, &against(BOB));
+    assert_eq!(world.next_block().swept(), [], "it has left already");
+    assert_eq!(
+        standing(&world, BOB),
+        Some(KeyStanding { alone_until: None, punished_at: Some(2) })
+    );
+}
+
+#[test]
+fn votes_to_take_a_punished_key_back_are_deleted_though_it_had_left_already() {
+    let mut world = world_of(&FOUR);
+    for who in [ALICE, BOB, OTHER_MINER] {
+        world.must(who, &vote(MINER, 0));
+    }
+    world.next_block();
+    for who in [ALICE, BOB] {
+        world.must(who, &vote(MINER, 7));
+    }
+    world.must(STRANGER, &against(MINER));
+    world.next_block();
+    assert_eq!(validators::votes(&*world.base()).unwrap(), []);
 }
 
 #[test]
@@ -279,8 +353,14 @@ fn what_a_validator_signed_while_it_decided_alone_proves_nothing() {
     let mut world = world_of(&[MINER]);
     world.must(MINER, &vote(BOB, 10));
     world.next_block();
-    // Block 2 is the last one that it decides alone.
-    world.next_block();
+    // Block 2 is the last one that it decides alone, though somebody else is to come.
+    assert_eq!(world.code(ALICE, &against(MINER)), "VALIDATOR_SET_LIMIT");
+    let activated = Event::ValidatorSetActivated { height: 3 };
+    assert!(world.next_block().events.end.contains(&activated));
+    assert_eq!(
+        standing(&world, MINER),
+        Some(KeyStanding { alone_until: Some(2), punished_at: None })
+    );
     for height in [1, 2] {
         let body = Body::Evidence(evidence(MINER, height));
         assert_eq!(world.code(ALICE, &body), "VALIDATOR_SET_LIMIT", "{height}");
@@ -288,6 +368,34 @@ fn what_a_validator_signed_while_it_decided_alone_proves_nothing() {
     assert!(is_taken(&world, ALICE, &Body::Evidence(evidence(BOB, 1))));
     world.must(ALICE, &Body::Evidence(evidence(MINER, 3)));
     world.next_block();
+    let both = KeyStanding { alone_until: Some(2), punished_at: Some(3) };
+    assert_eq!(standing(&world, MINER), Some(both));
+}
+
+#[test]
+fn before_v7_nothing_is_noted_of_a_validator_that_decided_alone() {
+    let forks = Forks { v7: None, ..V7 };
+    let mut world = World::with_forks(Params::default(), forks, &[(MINER, 10)]);
+    world.must(MINER, &vote(BOB, 10));
+    for _ in 0..3 {
+        world.next_block();
+    }
+    assert_eq!(keys(&sets(&world).current), sorted(&[MINER, BOB]));
+    assert_eq!(standing(&world, MINER), None);
+}
+
+#[test]
+fn what_validators_signed_beside_each_other_counts_after_others_have_come() {
+    let mut world = world_of(&FOUR);
+    for who in [ALICE, BOB, MINER] {
+        world.must(who, &vote(Who(9), 10));
+    }
+    world.next_block();
+    world.next_block();
+    for who in FOUR {
+        assert!(is_taken(&world, STRANGER, &against(who)), "{who:?}");
+        assert_eq!(standing(&world, who), None, "{who:?}");
+    }
 }
 
 #[test]

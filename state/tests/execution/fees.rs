@@ -1,14 +1,14 @@
 //! What a place in a block costs from v7 on, to the micro, and that nothing changes before.
 
-use state::fees::{charged_bytes, inclusion_fee, is_vote};
+use state::fees::{charged_bytes, check_base_fee, highest_base_fee, inclusion_fee, is_vote};
 use state::tables::Fees;
 use state::{Forks, PendingState};
 use types::build::{Envelope, Unsigned};
 use types::{Amount, Bid, Body, CheckedTx, Event, Params, Rejection, SizeLimits, Transaction};
 
 use crate::world::{
-    ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, Who, World, chat, claim, step, transfer,
-    vote,
+    ALICE, BOB, FUNDS, MINER, PROPOSER, START, STRANGER, Who, World, chat, claim, evidence, step,
+    transfer, vote,
 };
 
 const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
@@ -214,6 +214,39 @@ fn registering_costs_once_and_announcing_a_blob_each_time() {
     assert_eq!(paid(&mut world, &crate::world::blob_init("a", b"bytes")), 1_000);
     assert_eq!(paid(&mut world, &crate::world::blob_init("b", b"bytes")), 1_000);
     world.next_block();
+}
+
+#[test]
+fn what_pays_for_no_place_waits_for_no_base_fee() {
+    let world = world();
+    let with = |body: &Body, bid| tx(&world, ALICE, body, bid, "");
+    let evidence = Body::Evidence(evidence(BOB, 1));
+    let free = [claim(ALICE, types::Hash::ZERO), vote(BOB, 1), evidence.clone()];
+    for body in &free {
+        assert_eq!(highest_base_fee(&with(body, bid(50, 0))), None, "{body:?}");
+    }
+    let paid = with(&chat("hello"), bid(50, 0));
+    assert_eq!(highest_base_fee(&paid), Some(50));
+    assert_eq!(highest_base_fee(&with(&chat("hello"), Bid::default())), Some(2_000));
+    check_base_fee(&paid, 50).unwrap();
+    assert_eq!(check_base_fee(&paid, 51).unwrap_err().code().as_str(), "FEE_ABOVE_MAX");
+    assert!(is_vote(&with(&vote(BOB, 1), Bid::default())));
+    assert!(!is_vote(&with(&evidence, Bid::default())), "anybody sends it");
+}
+
+#[test]
+fn steps_that_pay_for_no_bytes_raise_no_base_fee() {
+    let params = Params { max_block_bytes: 65_536, base_fee_floor: 1_000, ..Params::default() };
+    let mut world = with(params);
+    let run = world.request(ALICE, 1_000_000, 200);
+    world.must(MINER, &claim(MINER, run));
+    world.next_block();
+    for index in 0..110 {
+        world.must(MINER, &step(run, index, 1));
+    }
+    assert!(world.builder().room() < 32_768, "the block is more than half full");
+    let executed = world.next_block();
+    assert_eq!(fee_event(&executed.events.end), (1_000, 0, 0, 1_000));
 }
 
 #[test]

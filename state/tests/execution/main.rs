@@ -31,6 +31,7 @@ mod rejections;
 mod review;
 mod rule_votes;
 mod simulation;
+mod stakes;
 mod validators;
 mod work;
 mod world;

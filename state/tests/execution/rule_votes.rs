@@ -1,7 +1,8 @@
 //! Votes for forks and parameters from v7 on: who may vote, what it costs, and what is fixed.
 
-use state::Forks;
-use state::tables::{ForkRows, ParamRows};
+use state::tables::{ForkRows, ParamRow, ParamRows};
+use state::{Forks, rule_votes, rules};
+use types::params::FORK_VOTE_BLOCKS;
 use types::tx::{ForkVote, ParamVote};
 use types::{Body, Event, Params};
 
@@ -25,6 +26,25 @@ fn param(name: &str, value: u64, height: u64) -> Body {
     Body::ParamVote(ParamVote { name: name.to_owned(), value, height })
 }
 
+/// The code with which the committed state refuses a vote; none if it takes it.
+fn code_of(world: &World, body: &Body) -> Option<&'static str> {
+    let tx = world.tx(ALICE, world.account(ALICE).nonce, body).unwrap();
+    let refused = state::check(&tx, &*world.base(), &world.context()).err()?;
+    let state::TxError::Rejected(refused) = refused else { panic!("{refused}") };
+    Some(refused.code().as_str())
+}
+
+/// The subjects of the open votes, with the voter.
+fn open_votes(world: &World) -> Vec<(types::Address, String)> {
+    let rows = rule_votes::votes(&*world.base()).unwrap().into_iter().map(|(key, _)| key);
+    // The row without a subject says when a validator voted last.
+    rows.filter(|(_, subject)| !subject.is_empty()).collect()
+}
+
+fn row(world: &World, name: &str) -> ParamRow {
+    world.state().get::<ParamRows>(&name.to_owned()).unwrap().unwrap()
+}
+
 #[test]
 fn more_than_two_thirds_fix_the_height_of_a_fork() {
     let mut world = world(&[ALICE, BOB, MINER]);
@@ -38,6 +58,7 @@ fn more_than_two_thirds_fix_the_height_of_a_fork() {
     assert!(executed.events.end.contains(&fixed));
     let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap().unwrap();
     assert_eq!((row.height, row.since), (50, 2));
+    assert_eq!(open_votes(&world), [], "what is decided is voted on no more");
     assert_eq!(world.code(ALICE, &fork("v8", 60)), "FORK_UNKNOWN", "it is fixed for good");
 }
 
@@ -48,15 +69,72 @@ fn a_parameter_takes_its_value_at_the_height_that_was_voted_for() {
     let executed = world.next_block();
     let fixed = Event::ParamFixed { name: "baseFeeFloor".to_owned(), value: 500, height: 4 };
     assert!(executed.events.end.contains(&fixed));
+    assert_eq!(open_votes(&world), [], "what is decided is voted on no more");
     let floors = |world: &World| world.context().rules.params.base_fee_floor;
     let mut seen = Vec::new();
     for _ in 0..4 {
-        seen.push((world.context().height, floors(&world)));
+        let height = world.context().height;
+        seen.push((height, floors(&world)));
+        let is_open = row(&world, "baseFeeFloor").next.is_some();
+        assert_eq!(is_open, height < 4, "the row of block {height}");
         world.next_block();
     }
     assert_eq!(seen, [(2, 10), (3, 10), (4, 500), (5, 500)]);
-    let row = world.state().get::<ParamRows>(&"baseFeeFloor".to_owned()).unwrap().unwrap();
-    assert_eq!((row.value, row.next), (500, None));
+    let ParamRow { value, next } = row(&world, "baseFeeFloor");
+    assert_eq!((value, next), (500, None));
+}
+
+#[test]
+fn a_later_decision_takes_the_place_of_one_whose_height_has_not_come() {
+    let mut world = world(&[ALICE]);
+    world.must(ALICE, &param("baseFeeFloor", 500, 4));
+    world.next_block();
+    world.must(ALICE, &param("baseFeeFloor", 700, 6));
+    world.next_block();
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        seen.push((world.context().height, world.context().rules.params.base_fee_floor));
+        world.next_block();
+    }
+    assert_eq!(seen, [(3, 10), (4, 10), (5, 10), (6, 700)]);
+}
+
+#[test]
+fn a_vote_for_a_height_that_has_come_is_dropped_with_its_block() {
+    let mut world = world(&[ALICE, BOB, MINER]);
+    world.must(ALICE, &param("registerFee", 5, 2));
+    world.next_block();
+    assert_eq!(open_votes(&world), [(ALICE.address(), "param:registerFee".to_owned())]);
+    world.next_block();
+    assert_eq!(open_votes(&world), []);
+}
+
+#[test]
+fn a_quorum_that_a_change_of_the_set_makes_is_of_the_next_set_and_keeps_the_delay() {
+    for (height, is_in_time) in [(2 + DELAY, true), (1 + DELAY, false)] {
+        let mut world = world(&[ALICE, BOB, MINER]);
+        for who in [ALICE, BOB, MINER] {
+            world.must(who, &vote(MINER, 0));
+        }
+        for who in [ALICE, BOB] {
+            world.must(who, &fork("v8", height));
+        }
+        world.next_block();
+        // The set of block 3, without MINER, is the one that counts at the end of block 2.
+        for _ in 0..3 {
+            world.next_block();
+        }
+        let fixed = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap();
+        assert_eq!(fixed.map(|row| row.since), is_in_time.then_some(2), "{height}");
+    }
+}
+
+#[test]
+fn what_the_state_says_of_v7_holds_on_a_chain_whose_genesis_says_nothing() {
+    let world = world(&[ALICE]);
+    let mut silent = (*world.chain).clone();
+    silent.forks.v7 = None;
+    assert_eq!(rules::v7_from(&silent, &*world.base()).unwrap(), Some(0));
 }
 
 #[test]
@@ -88,6 +166,7 @@ fn what_may_not_be_voted_for_is_refused() {
     let refused = [
         (STRANGER, fork("v8", 50), "NOT_VALIDATOR"),
         (MINER, param("registerFee", 1, 50), "NOT_VALIDATOR"),
+        (MINER, fork("v8", 50), "NOT_VALIDATOR"),
         (ALICE, fork("v7", 50), "FORK_UNKNOWN"),
         (ALICE, fork("v100", 50), "FORK_UNKNOWN"),
         (ALICE, fork("v8", DELAY), "INVALID_FIELD"),
@@ -104,6 +183,61 @@ fn what_may_not_be_voted_for_is_refused() {
         let expected = if who == STRANGER { "INSUFFICIENT_BALANCE" } else { expected };
         assert_eq!(world.code(who, &body), expected, "{body:?}");
     }
+}
+
+#[test]
+fn each_parameter_has_its_bounds() {
+    let bounds = [
+        ("baseFeeFloor", 1, 1_000_000),
+        ("maxBlockWork", 20_000, 2_000_000),
+        ("registerFee", 0, 10_000_000),
+        ("blobInitFee", 0, 10_000_000),
+        ("refuseStake", 0, 10_000_000),
+        ("unbondMs", 60_000, 2_592_000_000),
+        ("blobFeePerChunk", 0, 10_000_000),
+        ("pendingTtlMs", 30_000, 86_400_000),
+        ("claimTtlMs", 30_000, 86_400_000),
+        ("stepTtlMs", 30_000, 86_400_000),
+        // As many as heartbeatMs.
+        ("minBlockIntervalMs", 20, 10_000),
+    ];
+    let world = world(&[ALICE, BOB]);
+    let code = |name, value| code_of(&world, &param(name, value, 50));
+    for (name, least, most) in bounds {
+        assert_eq!([code(name, least), code(name, most)], [None, None], "{name}");
+        let below = u64::checked_sub(least, 1).map(|value| code(name, value));
+        assert!(below.is_none_or(|code| code == Some("PARAM_BOUNDS")), "{name}");
+        assert_eq!(code(name, most + 1), Some("PARAM_BOUNDS"), "{name}");
+    }
+    assert_eq!(bounds.len(), state::params::CHANGEABLE.len());
+}
+
+#[test]
+fn a_vote_names_a_height_that_is_neither_too_near_nor_too_far() {
+    let world = world(&[ALICE, BOB]);
+    // Of block 1.
+    let last = 1 + FORK_VOTE_BLOCKS;
+    let of_fork = |height| code_of(&world, &fork("v8", height));
+    let of_param = |height| code_of(&world, &param("registerFee", 5, height));
+    let too_far = Some("INVALID_FIELD");
+    assert_eq!([1 + DELAY, last].map(of_fork), [None, None]);
+    assert_eq!([DELAY, last + 1].map(of_fork), [too_far, too_far]);
+    assert_eq!([2, last].map(of_param), [None, None]);
+    assert_eq!([1, last + 1].map(of_param), [too_far, too_far]);
+}
+
+#[test]
+fn a_validator_that_leaves_with_the_next_block_votes_free_in_its_last_one() {
+    let mut world = world(&[ALICE, BOB, MINER]);
+    for who in [ALICE, BOB, MINER] {
+        world.must(who, &vote(MINER, 0));
+    }
+    world.next_block();
+    let before = world.balance(MINER);
+    world.must(MINER, &fork("v8", 50));
+    assert_eq!(world.balance(MINER), before);
+    world.next_block();
+    assert_eq!(world.code(MINER, &fork("v8", 51)), "NOT_VALIDATOR");
 }
 
 #[test]

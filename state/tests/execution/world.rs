@@ -460,7 +460,12 @@ pub fn evidence_of(
 /// The same evidence with signatures of that key.
 pub fn signed_by(signer: Who, evidence: Evidence) -> Evidence {
     let domain = Domain { chain_id: "test".into(), genesis_hash: genesis_hash(), v7_from: Some(0) };
-    let sign = |message| signer.sign(&evidence.signed_bytes(message, &domain).unwrap());
+    signed_in(&domain, signer, evidence)
+}
+
+/// The same with signatures as that domain has them.
+pub fn signed_in(domain: &Domain, signer: Who, evidence: Evidence) -> Evidence {
+    let sign = |message| signer.sign(&evidence.signed_bytes(message, domain).unwrap());
     let [first_signature, second_signature] = evidence.messages().each_ref().map(sign);
     Evidence { first_signature, second_signature, ..evidence }
 }

@@ -18,3 +18,4 @@ mod queries;
 mod randomness;
 mod tools;
 mod validators;
+mod versions;

@@ -1,0 +1,232 @@
+//! Of which version the signatures of each height must be, where blocks are executed, verified behind a
+//! snapshot, or proved by one.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use state::{Chain, Changes, Forks};
+use store::offers::{ImportError, Intake, Offer, OfferError, Shelf, import};
+use store::tools::{
+    self, Certificates, EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height,
+};
+use store::{CommitBlock, GenesisState, Options, Store};
+use types::sign_bytes::acceptance;
+use types::tx::ValidatorVote;
+use types::{Address, Amount, Body, CheckedTx, Hash, SetMember};
+
+use crate::fixture::{self, TIME, TestChain, Wallet, genesis_hash, proposing};
+use crate::tools::quiet;
+
+const V1: &[u8] = b"v1";
+const V2: &[u8] = b"v2";
+
+/// Takes certificates that say of which version they are, where that version is right.
+struct Versioned;
+
+impl Certificates for Versioned {
+    fn verify(
+        &self,
+        v7: V7Height,
+        _: Option<&[SetMember]>,
+        height: u64,
+        _: &Hash,
+        certificate: &[u8],
+    ) -> Result<Vec<Address>, String> {
+        let is_right = match v7 {
+            V7Height::Unknown => [V1, V2].contains(&certificate),
+            V7Height::Known(Some(from)) if height >= from => certificate == V2,
+            V7Height::Known(_) => certificate == V1,
+        };
+        if is_right { Ok(Vec::new()) } else { Err("of the wrong version".into()) }
+    }
+}
+
+/// The rules of a chain that wallet 0 decides; somebody with less power makes the blocks.
+fn rules(v7: Option<u64>) -> Arc<Chain> {
+    let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
+    let member = |public_key, power| SetMember { public_key, power };
+    let mut validators =
+        vec![member(proposing().public_key(), 1), member(Wallet::new(0).key.public_key(), 10)];
+    validators.sort_by_key(|member| member.public_key.address());
+    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+}
+
+/// A chain with these rules, and the rows of its height 0.
+fn chain(path: &Path, v7: Option<u64>) -> (TestChain, Changes) {
+    let (chain, wallets) = (rules(v7), vec![Wallet::new(0)]);
+    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
+    let changes = chain.first_state(&accounts).unwrap();
+    let store = Store::open(path, Options::default()).unwrap();
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    store.init(&genesis).unwrap();
+    (TestChain { store, chain, wallets }, changes)
+}
+
+fn block(chain: &TestChain, txs: &[CheckedTx], certificate: &[u8]) {
+    let executed = chain.execute(txs);
+    let (block, changes, events) = (&executed.block, &executed.changes, &executed.events);
+    let input = CommitBlock { block, changes, events, missed: &[] };
+    chain.store.commit_block(&input, certificate).unwrap();
+}
+
+fn replay(changes: &Changes, v7: Option<u64>) -> Replay<'_> {
+    Replay {
+        chain: rules(v7),
+        genesis_hash: genesis_hash(),
+        genesis_time: TIME,
+        genesis_changes: changes,
+        certificates: &Versioned,
+        threads: NonZeroUsize::MIN,
+    }
+}
+
+/// The height of the block whose certificate was refused.
+fn refused(error: &ToolError) -> Option<u64> {
+    let ToolError::Replay { height, source } = error else { return None };
+    matches!(**source, ReplayError::Certificate { .. }).then_some(*height)
+}
+
+/// Makes an offer of the tip's state, which the next block completes.
+fn offer(chain: &TestChain, folder: &Path, next: &[u8]) -> (Shelf, Offer) {
+    let shelf = Shelf::open(folder, 1, &chain.store).unwrap();
+    shelf.make(&chain.store, |_| (), &mut |_| true).unwrap();
+    block(chain, &[], next);
+    shelf.settle(&chain.store).unwrap().expect("an offer");
+    let head = shelf.offers()[0];
+    let bytes = shelf.piece(&head.hash, 0, usize::MAX).unwrap().unwrap();
+    (shelf, Offer::decode(&bytes).unwrap())
+}
+
+/// The database that begins with an offer.
+#[expect(clippy::unwrap_in_result, reason = "what fails before the import is an assertion")]
+fn imported(
+    (shelf, offer): &(Shelf, Offer),
+    replay: &Replay<'_>,
+    dir: &Path,
+) -> Result<Store, ImportError> {
+    let verified = offer.clone().verify(replay).map_err(ImportError::Offer)?;
+    let intake = Intake::open(&dir.join("intake"), &verified.offer.manifest).unwrap();
+    for want in intake.missing() {
+        let piece = shelf.piece(&want.hash, 0, usize::MAX).unwrap().unwrap();
+        intake.keep(&want, &piece).unwrap();
+    }
+    let to = dir.join("new");
+    import(&intake, &verified, replay, (&to, Options::default()), &mut |_, _| true)?;
+    Ok(Store::open(&to, Options::default()).unwrap())
+}
+
+#[test]
+fn every_block_that_is_executed_has_the_version_of_its_height() {
+    let cases = [
+        ([V1, V1, V2, V2], None),
+        ([V1, V2, V2, V2], Some(2)),
+        ([V1, V1, V1, V2], Some(3)),
+        ([V1, V1, V2, V1], Some(4)),
+    ];
+    for (certificates, wrong) in cases {
+        let dir = tempfile::tempdir().unwrap();
+        let (chain, changes) = chain(&dir.path().join("data"), Some(3));
+        for certificate in certificates {
+            block(&chain, &[], certificate);
+        }
+        let (scratch, replay) = (dir.path().join("scratch"), replay(&changes, Some(3)));
+        let verified = tools::verify(&chain.store, &scratch, &replay, &mut quiet);
+        assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
+    }
+}
+
+#[test]
+fn a_database_behind_a_snapshot_is_verified_by_the_version_of_each_height() {
+    for (last, wrong) in [(V2, None), (V1, Some(5))] {
+        let dir = tempfile::tempdir().unwrap();
+        let (chain, changes) = chain(&dir.path().join("data"), Some(3));
+        for certificate in [V1, V1, V2] {
+            block(&chain, &[], certificate);
+        }
+        let offer = offer(&chain, &dir.path().join("shelf"), V2);
+        let replay = replay(&changes, Some(3));
+        let store = imported(&offer, &replay, dir.path()).unwrap();
+        let new = TestChain { store, chain: rules(Some(3)), wallets: Vec::new() };
+        block(&new, &[], V2);
+        block(&new, &[], last);
+        let scratch = dir.path().join("scratch");
+        let verified = tools::verify(&new.store, &scratch, &replay, &mut quiet);
+        assert_eq!(verified.err().and_then(|error| refused(&error)), wrong);
+    }
+}
+
+#[test]
+fn an_offer_is_of_the_versions_that_genesis_gives() {
+    for (v7, next, wrong) in [(4, V2, None), (4, V1, Some(4)), (5, V2, Some(4))] {
+        let dir = tempfile::tempdir().unwrap();
+        let (chain, changes) = chain(&dir.path().join("data"), Some(v7));
+        for _ in 0..3 {
+            block(&chain, &[], V1);
+        }
+        let (_, offer) = offer(&chain, &dir.path().join("shelf"), next);
+        let refused = match offer.verify(&replay(&changes, Some(v7))) {
+            Ok(_) => None,
+            Err(OfferError::Certificate { height, .. }) => Some(height),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(refused, wrong, "v7 from {v7} on");
+    }
+}
+
+#[test]
+fn the_links_of_a_snapshot_are_of_the_version_that_its_rows_give() {
+    for (certificate, wrong) in [(V2, None), (V1, Some(2))] {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut chain, changes) = chain(&dir.path().join("data"), Some(0));
+        let (newcomer, expires_at) = (Wallet::new(1).key, TIME + 1_000_000);
+        let text = acceptance(&chain.chain.genesis_hash, &newcomer.address(), expires_at);
+        let vote = ValidatorVote::new(newcomer.public_key(), 1, expires_at)
+            .with_acceptance(newcomer.sign(&text));
+        let vote = chain.wallets[0].tx(&Body::ValidatorVote(vote));
+        block(&chain, &[vote], V2);
+        // This header proves the changed set.
+        block(&chain, &[], certificate);
+        block(&chain, &[], V2);
+        let offer = offer(&chain, &dir.path().join("shelf"), V2);
+        assert_eq!(offer.1.links.len(), 1);
+        // As on a chain whose validators have fixed the height by votes.
+        let outcome = imported(&offer, &replay(&changes, None), dir.path());
+        let refused = match outcome {
+            Ok(_) => None,
+            Err(ImportError::Offer(OfferError::Certificate { height, .. })) => Some(height),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(refused, wrong);
+    }
+}
+
+#[test]
+fn who_lacks_the_votes_for_v7_is_told_that_a_block_belongs_to_it_and_nobody_else_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, changes) = chain(&dir.path().join("data"), None);
+    for _ in 0..3 {
+        block(&chain, &[], V1);
+    }
+    let offer = offer(&chain, &dir.path().join("shelf"), V1);
+    let replay = replay(&changes, None);
+    let new = imported(&offer, &replay, dir.path()).unwrap();
+    let whole = Store::open(&dir.path().join("whole"), Options::default()).unwrap();
+    let bytes = |height| chain.store.snapshot().block_bytes(height).unwrap().unwrap();
+    let give = |store: &Store, height, certificate: &[u8]| {
+        let (bytes, certificate) = (bytes(height), certificate.to_vec());
+        let block = EncodedBlock { height, bytes, certificate, stated_hash: None };
+        tools::follow(store, &replay, [Supply::Block(block)].into_iter(), |_, _| {})
+    };
+    let wrong = give(&new, 4, b"v3").unwrap_err();
+    assert_eq!(refused(&wrong), Some(4), "{wrong}");
+    let waits = give(&new, 4, V2).unwrap_err();
+    assert!(waits.storage().is_some_and(state::StorageError::is_uncounted_fork), "{waits}");
+    assert_eq!(waits.wrong_block(), None, "nobody's fault");
+    give(&new, 4, V1).unwrap();
+    for height in 1..=3 {
+        give(&whole, height, V1).unwrap();
+    }
+    let wrong = give(&whole, 4, V2).unwrap_err();
+    assert_eq!(refused(&wrong), Some(4), "it has seen every vote: {wrong}");
+}
