@@ -22,6 +22,7 @@
     )
 )]
 
+pub mod abi;
 pub mod address;
 pub mod amount;
 pub mod bid;
