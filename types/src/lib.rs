@@ -24,6 +24,7 @@
 
 pub mod abi;
 pub mod address;
+pub mod agent;
 pub mod amount;
 pub mod bid;
 pub mod block;
