@@ -18,7 +18,7 @@ pub enum Executor {
         /// Says which answers can be compared.
         manifest: Hash,
     },
-    /// A WebAssembly program: `wasm-1`, with `:` and a manifest if it asks a language model.
+    /// A program for `wasm-1`: that word, with `:` and a manifest if it asks a language model.
     Wasm {
         /// The blob with the program.
         blob_id: String,

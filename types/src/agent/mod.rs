@@ -22,7 +22,7 @@ use crate::Amount;
 
 /// The most bytes of an agent's metadata.
 pub const METADATA_BYTES_MAX: usize = 65_536;
-/// The most bytes of a WebAssembly program.
+/// The most bytes of the program of a `wasm` agent.
 pub const PROGRAM_BYTES_MAX: u64 = 4_194_304;
 /// How deep agents nest that are tools of agents.
 pub const NESTING_MAX: u8 = 3;
