@@ -1,6 +1,6 @@
 //! How ids are derived from what they name (docs/protocol.md sections 5.1 and 5.2).
 
-use crate::Hash;
+use crate::{Address, Hash};
 
 /// How many UTF-16 code units of the prompt go into an agent run id.
 const PROMPT_UNITS: usize = 256;
@@ -17,6 +17,13 @@ pub fn compute_content_hash(content: &str) -> Hash {
 pub fn compute_conversation_id(creator: &str, seed: Option<&str>, now_ms: u64) -> Hash {
     let seed = seed.unwrap_or_default();
     Hash::digest(format!("{creator}|{now_ms}|{seed}").as_bytes())
+}
+
+/// `sha256hex("agent|" + owner + "|" + name)`: the owner as 40 hex characters, the name that of the
+/// agent's metadata (docs/market.md section 2).
+#[must_use]
+pub fn compute_agent_id(owner: &Address, name: &str) -> Hash {
+    Hash::digest(format!("agent|{owner}|{name}").as_bytes())
 }
 
 /// `sha256hex(utf8(from + nonce + prompt[:256]))`: `from` as written in the transaction, the nonce

@@ -22,7 +22,9 @@
     )
 )]
 
+pub mod abi;
 pub mod address;
+pub mod agent;
 pub mod amount;
 pub mod bid;
 pub mod block;

@@ -21,6 +21,8 @@ use crate::{
 
 /// The published vectors.
 pub(crate) const VECTORS: &str = include_str!("../vectors.json");
+/// The golden values of the market.
+pub(crate) const MARKET: &str = include_str!("../market_vectors.json");
 /// What JavaScript and Python clients send.
 pub(crate) const CLIENTS: &str = include_str!("../fixtures/clients.json");
 

@@ -72,6 +72,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
         &["types", "state", "store", "infer"],
         "hashing is Hash::digest; blobs and the state tree want the hasher itself; infer does not know types",
     ),
+    ("sha3", &["types"], "selectors are made in types/src/abi/mod.rs"),
     (
         "borsh",
         &["consensus", "store"],

@@ -5,6 +5,7 @@ mod architecture;
 mod arrows;
 mod documents;
 mod kinds;
+mod market;
 mod packaging;
 mod repository;
 mod sources;

@@ -2,10 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::{compute_agent_run_id, compute_content_hash, compute_conversation_id};
-use crate::Hash;
+use super::{
+    compute_agent_id, compute_agent_run_id, compute_content_hash, compute_conversation_id,
+};
 use crate::json::Json;
-use crate::testing::{VECTORS, fixture, member, text_of};
+use crate::testing::{MARKET, VECTORS, fixture, items, member, text_of};
+use crate::{Address, Hash};
 
 fn number(value: &Json<'_>, key: &str) -> u64 {
     let Json::Number(literal) = member(value, key) else { panic!("{key}") };
@@ -24,6 +26,16 @@ fn ids_of_the_vectors() {
     let (creator, seed) = (text_of(conversation, "creator"), text_of(conversation, "seed"));
     let id = compute_conversation_id(creator, Some(seed), number(conversation, "now"));
     assert_eq!(id.to_string(), text_of(conversation, "id"));
+}
+
+#[test]
+fn agents_have_the_ids_of_the_vectors_whichever_way_the_owner_is_written() {
+    let vectors = fixture(MARKET);
+    for vector in items(member(&vectors, "agentIds")) {
+        let owner = Address::parse(text_of(vector, "owner")).unwrap();
+        let id = compute_agent_id(&owner, text_of(vector, "name"));
+        assert_eq!(id.to_string(), text_of(vector, "agentId"));
+    }
 }
 
 #[test]

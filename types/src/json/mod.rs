@@ -2,12 +2,14 @@
 //! numbers are kept, duplicate keys are refused, and there is exactly one written form.
 
 mod parse;
+mod place;
 mod write;
 
 use std::borrow::Cow;
 
 pub(crate) use parse::{Bounds, parse_canonical};
 pub use parse::{JsonError, parse};
+pub use place::{Located, Place, parse_located};
 pub use write::{ObjectWriter, write_string};
 
 /// A JSON value that remembers what the signer wrote.
@@ -50,6 +52,12 @@ impl<'a> Json<'a> {
     #[must_use]
     pub const fn as_array(&self) -> Option<&[Self]> {
         if let Self::Array(items) = self { Some(items.as_slice()) } else { None }
+    }
+
+    /// The members of an object.
+    #[must_use]
+    pub const fn as_object(&self) -> Option<&[(Cow<'a, str>, Self)]> {
+        if let Self::Object(members) = self { Some(members.as_slice()) } else { None }
     }
 
     /// The name of the JSON type, for messages.
@@ -95,6 +103,18 @@ impl<'a> Json<'a> {
                 }
                 out.push('}');
             }
+        }
+    }
+}
+
+/// Appends a step of a JSON pointer (RFC 6901).
+fn push_key(key: &str, pointer: &mut String) {
+    pointer.push('/');
+    for character in key.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
         }
     }
 }

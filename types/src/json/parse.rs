@@ -59,6 +59,9 @@ const OUTERMOST_MEMBERS: usize = 16;
 /// Objects with more members than this are checked for duplicates by sorting.
 const LINEAR_DUPLICATE_CHECK_MAX: usize = 24;
 
+/// What a string is, for messages.
+const STRING: &str = "a string without raw control characters, ended by '\"'";
+
 /// How much nesting and how many values a text may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
@@ -104,7 +107,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, JsonError> {
     std::str::from_utf8(bytes).map_err(|e| JsonError::Utf8 { at: e.valid_up_to() })
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -114,7 +117,7 @@ struct Parser<'a> {
 }
 
 /// The canonical form of what has been read: `copied`, and then the text from `from` on.
-struct Canonical {
+pub(super) struct Canonical {
     copied: String,
     from: usize,
     left_out: &'static [&'static str],
@@ -129,7 +132,7 @@ struct Mark {
 }
 
 impl<'a> Parser<'a> {
-    const fn new(text: &'a str, bounds: Bounds, canonical: Option<Canonical>) -> Self {
+    pub(super) const fn new(text: &'a str, bounds: Bounds, canonical: Option<Canonical>) -> Self {
         Self { text, at: 0, depth: 0, values: 0, bounds, canonical }
     }
 
@@ -147,7 +150,7 @@ impl<'a> Parser<'a> {
         Ok((value, canonical))
     }
 
-    fn peek(&self) -> Option<u8> {
+    pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
@@ -155,11 +158,27 @@ impl<'a> Parser<'a> {
         self.at = self.at.saturating_add(bytes);
     }
 
-    const fn unexpected(&self, expected: &'static str) -> JsonError {
+    /// The offset of the cursor.
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Moves the cursor to an offset where it was before.
+    pub(super) const fn go_back(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// Steps over one character of the grammar, and the white space after it.
+    pub(super) fn step(&mut self) {
+        self.advance(1);
+        self.skip_space();
+    }
+
+    pub(super) const fn unexpected(&self, expected: &'static str) -> JsonError {
         JsonError::Unexpected { expected, at: self.at }
     }
 
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         let start = self.at;
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.advance(1);
@@ -183,7 +202,7 @@ impl<'a> Parser<'a> {
         self.text.get(from..self.at).unwrap_or_default()
     }
 
-    fn value(&mut self) -> Result<Json<'a>, JsonError> {
+    pub(super) fn value(&mut self) -> Result<Json<'a>, JsonError> {
         if self.values >= self.bounds.values_max {
             return Err(JsonError::TooMany { max: self.bounds.values_max, at: self.at });
         }
@@ -215,8 +234,7 @@ impl<'a> Parser<'a> {
             return Err(JsonError::Depth { max, at: self.at });
         }
         self.depth = self.depth.saturating_add(1);
-        self.advance(1);
-        self.skip_space();
+        self.step();
         Ok(())
     }
 
@@ -362,7 +380,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A string; borrowed from the text when it has no escapes.
-    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.advance(1);
         let mut start = self.at;
         let mut unescaped: Option<String> = None;
@@ -389,11 +407,30 @@ impl<'a> Parser<'a> {
                     self.rewrite(escape, Some(character));
                     start = self.at;
                 }
-                _ => {
-                    return Err(
-                        self.unexpected("a string without raw control characters, ended by '\"'")
-                    );
+                _ => return Err(self.unexpected(STRING)),
+            }
+        }
+    }
+
+    /// A string in which U+FFFD stands for each half of a surrogate pair.
+    pub(super) fn lossy_string(&mut self) -> Result<String, JsonError> {
+        self.advance(1);
+        let mut text = String::new();
+        loop {
+            let start = self.at;
+            self.skip_plain();
+            text.push_str(self.slice(start));
+            match self.peek() {
+                Some(b'"') => {
+                    self.advance(1);
+                    return Ok(text);
                 }
+                Some(b'\\') => match self.escape() {
+                    Ok(character) => text.push(character),
+                    Err(JsonError::Surrogate { .. }) => text.push(char::REPLACEMENT_CHARACTER),
+                    Err(error) => return Err(error),
+                },
+                _ => return Err(self.unexpected(STRING)),
             }
         }
     }

@@ -232,12 +232,19 @@ fn check_bytes(name: &'static str, text: &str, min: usize, max: usize) -> Result
 }
 
 fn check_blob_id(name: &'static str, id: &str) -> Result<(), Rejection> {
-    let fits = (1..=128).contains(&id.len());
-    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if fits && plain {
+    if is_blob_id(id) {
         return Ok(());
     }
-    Err(Rejection::invalid(name, format_args!("{id:?}"), "1 to 128 characters of [A-Za-z0-9_-]"))
+    Err(Rejection::invalid(name, format_args!("{id:?}"), BLOB_ID))
+}
+
+/// What [`is_blob_id`] takes, for messages.
+pub(crate) const BLOB_ID: &str = "1 to 128 characters of [A-Za-z0-9_-]";
+
+/// Whether a text can be the id of a blob.
+pub(crate) fn is_blob_id(id: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=128).contains(&id.len()) && id.bytes().all(is_plain)
 }
 
 fn check_count<T>(name: &'static str, items: &[T], max: usize) -> Result<(), Rejection> {

@@ -3,6 +3,7 @@
 //! Every command writes its answer to the given writer; prompts go to the terminal, and nothing is
 //! asked for when standard input is not one. Private keys never leave this process.
 
+pub mod agents;
 pub mod chat;
 pub(super) mod demonstration;
 mod error;
@@ -43,6 +44,9 @@ pub enum ClientCommand {
     Run(Box<run::RunArgs>),
     /// Read and write a conversation
     Chat(Box<chat::ChatArgs>),
+    /// What the author of an agent does with its metadata
+    #[command(subcommand)]
+    Agents(agents::AgentsCommand),
     /// Ask the node
     #[command(subcommand)]
     Query(Box<query::QueryCommand>),
@@ -58,6 +62,7 @@ pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
         ClientCommand::Tx(command) => Box::pin(tx::run(*command, out)).await,
         ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
         ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
+        ClientCommand::Agents(command) => agents::run(command, out),
         ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
     }
 }

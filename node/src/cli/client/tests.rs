@@ -433,3 +433,73 @@ async fn a_field_that_is_missing_or_wrong_is_named() {
         assert!(error.to_string().contains(named), "{named}: {error}");
     }
 }
+
+/// Metadata of an agent with this text as its name and this one as the type of an input.
+fn agent(name: &str, of_type: &str) -> String {
+    format!(
+        r#"{{"name":"{name}","description":"x","container_image":"ipfs://x","version":"1.0.0",
+            "royalty":"1000000","executor":{{"kind":"container"}},"abi":[{{"type":"function",
+            "name":"transfer","inputs":[{{"name":"","type":"address"}},{{"name":"","type":"{of_type}"}}],
+            "outputs":[{{"name":"","type":"bool"}}]}}]}}"#
+    )
+}
+
+#[tokio::test]
+async fn the_metadata_of_an_agent_is_checked_without_a_node() {
+    let keys = Keys::new();
+    let text = agent("a|b", "uint");
+    let file = keys.write("agent.json", &text);
+    let owner = "ae2f402b5bb9a32b5306f9ceb578f30e46ad5719";
+    let id = "ab2ff399f18e324312b7d5d08986053920c015e1129fe46409758fba91f15061";
+
+    let told = ombra(&["agents", "check", &file, "--owner", owner]).await.unwrap();
+    let executor = format!("container:{}", types::Hash::digest(b"ipfs://x"));
+    let fee = types::Amount::new(10_000 + 10 * text.len() as u64);
+    for fact in [
+        id,
+        &executor,
+        "transfer(address,uint256)",
+        "0xa9059cbb",
+        "(bool)",
+        "1.000000 OMBRA",
+        "1.0.0",
+        "deterministic  no",
+        &format!("{} OMBRA", fee.ombra()),
+        "/version: 1.0.0 is greater than",
+    ] {
+        assert!(told.contains(fact), "{fact} in:\n{told}");
+    }
+    assert!(!ombra(&["agents", "check", &file]).await.unwrap().contains(id), "no owner, no id");
+
+    let told = ombra(&["agents", "check", &file, "--owner", owner, "--json"]).await.unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&told["ok"], &told["agentId"]), (&true.into(), &id.into()));
+    assert_eq!(told["methods"][0]["selector"], "0xa9059cbb");
+    assert_eq!(told["registerFee"], fee.to_string());
+    assert_eq!((&told["executor"], &told["deterministic"]), (&executor.into(), &false.into()));
+    assert_eq!(told["pending"][0]["path"], "/version");
+}
+
+#[tokio::test]
+async fn the_first_fault_of_metadata_is_told_with_its_place_and_its_rule() {
+    let keys = Keys::new();
+    let file = keys.write("agent.json", &agent("a", "uint7"));
+    let error = ombra(&["agents", "check", &file]).await.unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    let told = error.to_string();
+    for part in [&file, "/abi/0/inputs/1/type", "\"uint7\"", "uint8 to uint256", "(rule 5)"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    let mut out = Vec::new();
+    let cli = Cli::try_parse_from(["ombra", "agents", "check", &file, "--json"]).unwrap();
+    assert_eq!(run(cli.command, &mut out).await.unwrap_err().exit_code(), 2);
+    let told: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&told["ok"], &told["rule"]), (&false.into(), &5.into()));
+    assert_eq!(told["path"], "/abi/0/inputs/1/type");
+
+    let large = keys.write("large.json", &" ".repeat(65_537));
+    let error = ombra(&["agents", "check", &large]).await.unwrap_err();
+    assert!(error.to_string().contains("65537 bytes (rule 1)"), "{error}");
+    let missing = ombra(&["agents", "check", &keys.path("none.json")]).await.unwrap_err();
+    assert_eq!(missing.exit_code(), 1, "a file that cannot be read is no usage");
+}

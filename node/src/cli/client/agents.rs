@@ -1,0 +1,169 @@
+//! `ombra agents`: what the author of an agent does with its metadata (docs/market.md).
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use types::agent::{
+    Document, Fault, METADATA_BYTES_MAX, Metadata, Pending, REGISTER_FEE, REGISTER_FEE_PER_BYTE,
+    ROYALTY_MAX,
+};
+use types::ids::compute_agent_id;
+use types::{Address, Amount, Hash};
+
+use super::input::{address, read_bytes};
+use super::output::{facts, indented, ombra, table};
+use super::{CliError, Out, Outcome};
+
+/// More is not read of a file: enough to say that it is too large.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What the author of an agent does with its metadata
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Check the metadata of an agent without asking a node, and say what the chain would make of it
+    #[command(after_help = "Example: ombra agents check agent.json --owner dev:0\n\n\
+                      docs/market.md says what may stand in the file. If something is wrong, the first \
+                      fault is told in the order of the rules, and the command ends with code 2. No \
+                      chain takes agents yet: they come with fork v8.")]
+    Check(CheckArgs),
+}
+
+/// Check the metadata of an agent
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The file with the metadata; `-` is standard input
+    file: PathBuf,
+    /// Whose agent it will be, to tell its id: an address, or dev:N
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    owner: Option<Address>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// [`CliError::Usage`] if the metadata breaks a rule.
+pub fn run(command: AgentsCommand, out: Out<'_>) -> Outcome {
+    match command {
+        AgentsCommand::Check(args) => check(&args, out),
+    }
+}
+
+/// Metadata that keeps the rules, and what is told of it.
+struct Good {
+    metadata: Metadata,
+    pending: Vec<Pending>,
+    agent_id: Option<Hash>,
+    hash: Hash,
+    bytes: usize,
+}
+
+impl Good {
+    /// What registering burns by the default parameters, the transaction's place in a block not
+    /// counted.
+    fn fee(&self) -> Amount {
+        let bytes = u64::try_from(self.bytes).unwrap_or(u64::MAX);
+        let by_size = REGISTER_FEE_PER_BYTE.checked_mul(bytes);
+        by_size.and_then(|fee| fee.checked_add(REGISTER_FEE)).unwrap_or(Amount::MAX)
+    }
+}
+
+fn check(args: &CheckArgs, out: Out<'_>) -> Outcome {
+    let CheckArgs { file, owner, json: is_json } = args;
+    let text = read_bytes(file, FILE_BYTES_MAX)?;
+    match read(&text, owner.as_ref()) {
+        Ok(good) if *is_json => writeln!(out, "{}", as_json(&good))?,
+        Ok(good) => {
+            writeln!(out, "{} is in order", file.display())?;
+            tell(&good, out)?;
+        }
+        Err(fault) => {
+            if *is_json {
+                let Fault { path, rule, expected, found } = &fault;
+                let told = json!({
+                    "ok": false, "path": path, "rule": rule, "expected": expected, "found": found,
+                });
+                writeln!(out, "{told}")?;
+            }
+            return Err(CliError::Usage(format!("{}: {fault}", file.display())));
+        }
+    }
+    Ok(())
+}
+
+fn read(text: &[u8], owner: Option<&Address>) -> Result<Good, Fault> {
+    let document = Document::read(text)?;
+    let checked = document.check(ROYALTY_MAX);
+    let metadata = checked.outcome?;
+    let agent_id = owner.map(|owner| compute_agent_id(owner, &metadata.name));
+    let (hash, bytes) = (Hash::digest(text), text.len());
+    Ok(Good { metadata, pending: checked.pending, agent_id, hash, bytes })
+}
+
+fn as_json(good: &Good) -> Value {
+    let Good { metadata, pending, agent_id, hash, bytes } = good;
+    let Metadata { name, version, executor, tools, methods, royalty } = metadata;
+    let methods: Vec<_> = methods
+        .iter()
+        .map(|method| {
+            json!({
+                "name": method.name,
+                "signature": method.signature(),
+                "outputs": method.answers(),
+                "selector": method.selector().to_string(),
+            })
+        })
+        .collect();
+    let pending: Vec<_> = pending
+        .iter()
+        .map(|it| json!({ "path": it.path, "rule": it.rule, "needs": it.question.to_string() }))
+        .collect();
+    json!({
+        "ok": true,
+        "name": name,
+        "version": version.as_str(),
+        "agentId": agent_id,
+        "executor": executor.to_string(),
+        "deterministic": metadata.is_deterministic(),
+        "tools": tools.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "royalty": royalty,
+        "methods": methods,
+        "bytes": bytes,
+        "metadataHash": hash,
+        "registerFee": good.fee(),
+        "pending": pending,
+    })
+}
+
+fn tell(good: &Good, out: Out<'_>) -> Outcome {
+    let Good { metadata, pending, agent_id, hash, bytes } = good;
+    let Metadata { name, version, executor, tools, methods, royalty } = metadata;
+    let deterministic = if metadata.is_deterministic() { "yes" } else { "no" };
+    let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
+    let mut rows = facts([("name", indented(name)), ("version", version.to_string())]);
+    if let Some(id) = agent_id {
+        rows.add_row(["agent", &id.to_string()]);
+    }
+    rows.add_row(["executor", &executor.to_string()]);
+    rows.add_row(["deterministic", deterministic]);
+    if !tools.is_empty() {
+        rows.add_row(["tools", &tools.join(", ")]);
+    }
+    rows.add_row(["royalty", &format!("{} for each successful call", ombra(*royalty))]);
+    rows.add_row(["size", &format!("{bytes} of at most {METADATA_BYTES_MAX} bytes, hash {hash}")]);
+    let fee = ombra(good.fee());
+    rows.add_row(["registering", &format!("burns {fee} besides what its place in a block costs")]);
+    writeln!(out, "{rows}\n")?;
+    let mut rows = table(["SELECTOR", "METHOD", "OUTPUTS"]);
+    for method in methods {
+        rows.add_row([method.selector().to_string(), method.signature(), method.answers()]);
+    }
+    writeln!(out, "{rows}\n\nregistering needs, which only the chain knows:")?;
+    for Pending { path, rule, question } in pending {
+        writeln!(out, "  {path}: {question} (rule {rule})")?;
+    }
+    Ok(())
+}

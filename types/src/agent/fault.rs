@@ -1,0 +1,159 @@
+//! What is wrong with an agent's metadata, and the readers of values that say so.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::json::{Json, JsonError, Located, Place};
+use crate::text::shorten;
+
+/// The first fault of a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// A JSON pointer to what is at fault, or to where something is missing.
+    pub path: String,
+    /// The rule of docs/market.md section 3 that is broken.
+    pub rule: u8,
+    /// What would have been right.
+    pub expected: String,
+    /// What is there, shortened.
+    pub found: String,
+}
+
+/// One sentence: the place, what was expected, and what is there.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, rule, expected, found } = self;
+        if path.is_empty() {
+            f.write_str("the document")?;
+        } else {
+            f.write_str(&shorten(path))?;
+        }
+        write!(f, ": expected {expected}, found {found} (rule {rule})")
+    }
+}
+
+impl From<Located> for Fault {
+    fn from(Located { path, error }: Located) -> Self {
+        let (expected, found) = match error {
+            JsonError::Utf8 { at } => ("UTF-8".to_owned(), format!("another byte at {at}")),
+            JsonError::Unexpected { expected, at } => {
+                (expected.to_owned(), format!("something else at byte {at}"))
+            }
+            JsonError::Surrogate { at } => {
+                ("whole surrogate pairs".to_owned(), format!("half of one at byte {at}"))
+            }
+            JsonError::Depth { max, at } => {
+                (format!("at most {max} nested arrays and objects"), format!("more at byte {at}"))
+            }
+            JsonError::TooMany { max, at } => {
+                (format!("at most {max} values"), format!("more at byte {at}"))
+            }
+            JsonError::DuplicateKey { key } => {
+                ("each key once".to_owned(), format!("{key:?} twice"))
+            }
+        };
+        Self { path, rule: 1, expected, found }
+    }
+}
+
+/// The members of an object.
+pub(super) type Members<'j> = [(Cow<'j, str>, Json<'j>)];
+
+/// The value of a member.
+pub(super) fn find<'m, 'j>(members: &'m Members<'j>, key: &str) -> Option<&'m Json<'j>> {
+    members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+}
+
+/// A value at its place, under a rule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot<'p, 'm, 'j> {
+    pub(super) place: &'p Place<'p>,
+    pub(super) value: &'m Json<'j>,
+    pub(super) rule: u8,
+}
+
+impl<'m, 'j> Spot<'_, 'm, 'j> {
+    /// The fault that something else was expected than this value.
+    pub(super) fn fault(&self, expected: impl Into<String>) -> Fault {
+        let found = match self.value {
+            Json::String(text) => format!("{:?}", shorten(text)),
+            Json::Number(literal) => shorten(literal),
+            Json::Bool(_) | Json::Null | Json::Array(_) | Json::Object(_) => {
+                self.value.kind().to_owned()
+            }
+        };
+        self.fault_of(expected, found)
+    }
+
+    /// The fault that something else was expected than `found`.
+    pub(super) fn fault_of(&self, expected: impl Into<String>, found: String) -> Fault {
+        let (path, rule) = (self.place.pointer(), self.rule);
+        Fault { path, rule, expected: expected.into(), found }
+    }
+
+    /// The fault that the object at this place has no such member.
+    pub(super) fn missing(&self, key: &str) -> Fault {
+        let expected = format!("a member {key}");
+        let path = self.place.key(key).pointer();
+        Fault { path, rule: self.rule, expected, found: "none".to_owned() }
+    }
+
+    /// A string.
+    pub(super) fn text(&self) -> Result<&'m str, Fault> {
+        self.value.as_str().ok_or_else(|| self.fault("a string"))
+    }
+
+    /// A string of so many bytes.
+    pub(super) fn text_of(&self, bytes: RangeInclusive<usize>) -> Result<&'m str, Fault> {
+        let expected = || format!("a string of {}", between(&bytes, "bytes"));
+        let text = self.value.as_str().ok_or_else(|| self.fault(expected()))?;
+        if bytes.contains(&text.len()) {
+            return Ok(text);
+        }
+        Err(self.fault_of(expected(), format!("{} bytes", text.len())))
+    }
+
+    /// An array of so many items.
+    pub(super) fn items(&self, count: RangeInclusive<usize>) -> Result<&'m [Json<'j>], Fault> {
+        let expected = || format!("an array of {}", between(&count, "items"));
+        let items = self.value.as_array().ok_or_else(|| self.fault(expected()))?;
+        if count.contains(&items.len()) {
+            return Ok(items);
+        }
+        Err(self.fault_of(expected(), format!("{} items", items.len())))
+    }
+
+    /// An object that has these members, and perhaps others.
+    pub(super) fn members(&self, required: &[&str]) -> Result<&'m Members<'j>, Fault> {
+        let members = self.value.as_object().ok_or_else(|| self.fault("an object"))?;
+        match required.iter().find(|key| find(members, key).is_none()) {
+            Some(key) => Err(self.missing(key)),
+            None => Ok(members),
+        }
+    }
+
+    /// An integer within these bounds, without fraction and exponent.
+    pub(super) fn integer(&self, bounds: RangeInclusive<u64>) -> Result<u64, Fault> {
+        let literal = self.value.as_number().filter(|literal| is_integer(literal));
+        let number = literal.and_then(|literal| literal.parse().ok());
+        number.filter(|number| bounds.contains(number)).ok_or_else(|| {
+            self.fault(format!("an integer from {} to {}", bounds.start(), bounds.end()))
+        })
+    }
+}
+
+/// Whether the literal of a number has neither fraction nor exponent.
+pub(super) fn is_integer(literal: &str) -> bool {
+    !literal.contains(['.', 'e', 'E'])
+}
+
+/// `1 to 64 bytes`, `at most 512 bytes`.
+fn between(bounds: &RangeInclusive<usize>, unit: &str) -> String {
+    match (*bounds.start(), *bounds.end()) {
+        (0, usize::MAX) => format!("any number of {unit}"),
+        (0, max) => format!("at most {max} {unit}"),
+        (min, usize::MAX) => format!("at least {min} {unit}"),
+        (min, max) => format!("{min} to {max} {unit}"),
+    }
+}

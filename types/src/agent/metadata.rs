@@ -1,0 +1,151 @@
+//! The metadata of an agent: a text read by rule 1, checked by the others, and what is left of it.
+
+use std::fmt;
+
+use super::fault::{Members, Spot, find};
+use super::{Executor, Fault, METADATA_BYTES_MAX, NESTING_MAX, PROGRAM_BYTES_MAX, Tool, Version};
+use super::{describe, methods, run};
+use crate::abi::Method;
+use crate::json::{Json, Place, parse_located};
+use crate::{Amount, Hash};
+
+/// How deep a text may nest; the outermost object is 1.
+const DEPTH_MAX: usize = 32;
+
+/// A text that is a JSON object by rule 1 of docs/market.md section 3.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Document<'a> {
+    value: Json<'a>,
+}
+
+/// What the chain keeps of an agent's version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// The name, which makes the agent's id with its owner.
+    pub name: String,
+    /// The version.
+    pub version: Version,
+    /// What runs it.
+    pub executor: Executor,
+    /// The tools that it uses, in the order of the text.
+    pub tools: Vec<Tool>,
+    /// Its methods, in the order of the text.
+    pub methods: Vec<Method>,
+    /// What its owner gets for each successful call.
+    pub royalty: Amount,
+}
+
+impl Metadata {
+    /// Whether the answers of two miners can be compared, if the agents among its tools are what
+    /// [`Checked::pending`] asks.
+    #[must_use]
+    pub const fn is_deterministic(&self) -> bool {
+        self.executor.is_deterministic()
+    }
+}
+
+/// What a text alone decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    /// The metadata, or the first fault that needs no state to be seen.
+    pub outcome: Result<Metadata, Fault>,
+    /// What only the state knows, in the order of the rules. All of it comes before the fault, if there
+    /// is one: the first that does not hold is the fault that is told.
+    pub pending: Vec<Pending>,
+}
+
+/// A condition that only the state decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pending {
+    /// Where the condition comes from, as a JSON pointer.
+    pub path: String,
+    /// The rule of docs/market.md section 3 that is broken where it does not hold.
+    pub rule: u8,
+    /// What has to hold.
+    pub question: Question,
+}
+
+/// What has to hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Question {
+    /// The version has precedence over every earlier one of the agent.
+    Newer(Version),
+    /// The blob is final and not too large for a program.
+    Program {
+        /// Its id.
+        blob_id: String,
+    },
+    /// The agent has that version, which is deterministic, and nests so that the new one nests at most
+    /// [`NESTING_MAX`] deep.
+    Nested {
+        /// Its id.
+        id: Hash,
+        /// Its version.
+        version: Version,
+    },
+}
+
+/// What has to hold, for people.
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Newer(version) => {
+                write!(f, "{version} is greater than every earlier version of this agent")
+            }
+            Self::Program { blob_id } => {
+                write!(f, "the blob {blob_id} is final, of at most {PROGRAM_BYTES_MAX} bytes")
+            }
+            Self::Nested { id, version } => write!(
+                f,
+                "the agent {id} has the version {version}, which is deterministic, and agents nest at \
+                 most {NESTING_MAX} deep with this one"
+            ),
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Reads a text by rule 1.
+    ///
+    /// # Errors
+    /// A [`Fault`] of rule 1.
+    pub fn read(text: &'a [u8]) -> Result<Self, Fault> {
+        if text.len() > METADATA_BYTES_MAX {
+            let expected = format!("at most {METADATA_BYTES_MAX} bytes");
+            let found = format!("{} bytes", text.len());
+            return Err(Fault { path: String::new(), rule: 1, expected, found });
+        }
+        let value = parse_located(text, DEPTH_MAX)?;
+        Spot { place: &Place::OUTERMOST, value: &value, rule: 1 }.members(&[])?;
+        Ok(Self { value })
+    }
+
+    /// The name, if it is a string: the agent's id is made of it, and checked before the other rules.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        find(self.members(), "name").and_then(Json::as_str)
+    }
+
+    /// Checks what the text alone decides of rules 2 to 7.
+    #[must_use]
+    pub fn check(&self, royalty_max: Amount) -> Checked {
+        let mut pending = Vec::new();
+        let outcome = self.metadata(royalty_max, &mut pending);
+        Checked { outcome, pending }
+    }
+
+    fn metadata(&self, royalty_max: Amount, pending: &mut Vec<Pending>) -> Result<Metadata, Fault> {
+        let document = Spot { place: &Place::OUTERMOST, value: &self.value, rule: 2 };
+        let described = describe::required(document, pending)?;
+        describe::optional(self.members())?;
+        let methods = methods::read(self.members())?;
+        let (executor, tools) = run::executor(self.members(), pending)?;
+        let royalty = run::royalty(self.members(), royalty_max)?;
+        let describe::Required { name, version } = described;
+        Ok(Metadata { name, version, executor, tools, methods, royalty })
+    }
+
+    fn members(&self) -> &Members<'a> {
+        self.value.as_object().unwrap_or_default()
+    }
+}
