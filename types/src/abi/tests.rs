@@ -15,13 +15,17 @@ fn named(name: &str, of_type: Type) -> Parameter {
     Parameter { name: name.to_owned(), of_type }
 }
 
+fn type_name(name: &str) -> TypeName {
+    TypeName::parse(name).unwrap()
+}
+
 fn plain(name: &str) -> Type {
-    Type::new(TypeName::parse(name).unwrap(), Vec::new()).unwrap()
+    Type::new(type_name(name), Vec::new()).unwrap()
 }
 
 fn tuple(name: &str, components: Vec<Type>) -> Result<Type, TypeError> {
     let components = components.into_iter().map(|of_type| named("", of_type)).collect();
-    Type::new(TypeName::parse(name).unwrap(), components)
+    Type::new(type_name(name), components)
 }
 
 fn method(name: &str, inputs: Vec<Type>) -> Method {

@@ -78,9 +78,8 @@ pub(super) fn optional(members: &Members<'_>) -> Result<(), Fault> {
         let spot = Spot { place: &place, value, rule: 3 };
         match key.as_ref() {
             "image" | "homepage" | "repository" | "external_url" => {
-                if !is_url(spot.text_of(0..=REFERENCE_BYTES_MAX)?) {
-                    return Err(spot.fault(URL));
-                }
+                let is_good = is_url(spot.text_of(0..=REFERENCE_BYTES_MAX)?);
+                is_good.then_some(()).ok_or_else(|| spot.fault(URL))?;
             }
             "author" => {
                 spot.text_of(0..=AUTHOR_BYTES_MAX)?;

@@ -26,7 +26,9 @@ impl Draft {
                 let members = members.map(|(key, value)| (key.to_string(), Self::from_json(value)));
                 Self::Object(members.collect())
             }
-            scalar => Self::Raw(written(scalar)),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {
+                Self::Raw(written(value))
+            }
         }
     }
 
