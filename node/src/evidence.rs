@@ -133,3 +133,108 @@ fn evidence(validator_key: PublicKey, pair: &Equivocation) -> Option<Evidence> {
         second_valid_round: u64::try_from(second.valid_round).ok(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    //! Which of what a node has seen it sends, and as what.
+
+    use genesis::Genesis;
+    use state::tables::ConsensusKeys;
+    use state::{Changes, Draft, Memory};
+    use store::{Options, Store};
+    use tempfile::TempDir;
+    use types::{Hash, KeyStanding, SetMember, Signature};
+
+    use super::*;
+    use crate::node::chain_spec;
+
+    const OWN: u8 = 1;
+
+    fn key(number: u8) -> Keypair {
+        Keypair::from_seed(&[number; 32])
+    }
+
+    /// A signed choice of a block, or of none.
+    fn choice(block: Option<u8>, valid_round: i64) -> SignedChoice {
+        let block_hash = block.map(|byte| Hash::new([byte; 32]));
+        SignedChoice { block_hash, valid_round, signature: Signature::new([7; 64]) }
+    }
+
+    fn pair(height: u64, second: SignedChoice) -> Equivocation {
+        let (kind, first) = (Equivocation::PROPOSAL, choice(Some(1), -1));
+        Equivocation { height, round: 3, kind, first, second }
+    }
+
+    /// A chain of these validators at height 0, some of whom were punished.
+    fn chain(validators: &[u8], punished: &[u8], v7: Option<u64>) -> (TempDir, Chain) {
+        let folder = tempfile::tempdir().unwrap();
+        let first = key(OWN).public_key();
+        let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], v7).unwrap();
+        let mut draft = Draft::new(Arc::new(Memory::default()));
+        let member = |number: &u8| SetMember { public_key: key(*number).public_key(), power: 1 };
+        validators::put_first(&mut draft, validators.iter().map(member));
+        for number in punished {
+            let standing = KeyStanding { alone_until: None, punished_at: Some(1) };
+            draft.put::<ConsensusKeys>(&key(*number).public_key(), &standing);
+        }
+        let mut changes: Changes = genesis.state();
+        changes.extend(draft.into_changes());
+        let store = Store::open(&folder.path().join("data"), Options::default()).unwrap();
+        let chain = Chain::open(store, chain_spec(&genesis).unwrap(), &changes).unwrap();
+        (folder, chain)
+    }
+
+    /// Who is accused, at which height.
+    fn accused(chain: &Chain) -> Vec<(PublicKey, u64)> {
+        let found = unpunished(chain, &key(OWN).public_key()).unwrap();
+        found.iter().map(|evidence| (evidence.validator_key, evidence.height)).collect()
+    }
+
+    #[test]
+    fn each_other_validator_that_is_not_punished_is_accused_of_its_last_contradiction() {
+        let (_folder, chain) = chain(&[OWN, 2, 3, 4], &[3], Some(0));
+        let pairs = |number: u8, heights: &[u64]| {
+            let address = key(number).address();
+            let pairs = heights.iter().map(|height| (address, pair(*height, choice(Some(2), -1))));
+            chain.store().add_equivocations(&pairs.collect::<Vec<_>>()).unwrap();
+        };
+        for number in [OWN, 3, 9] {
+            pairs(number, &[1]);
+        }
+        assert_eq!(accused(&chain), [], "itself, who was punished, and who is no validator");
+        pairs(2, &[4, 5]);
+        assert_eq!(accused(&chain), [(key(2).public_key(), 5)]);
+        pairs(4, &[6]);
+        assert_eq!(accused(&chain).len(), 2);
+        // The last one proves nothing, because both are for the same block.
+        let empty = pair(7, choice(Some(1), 0));
+        chain.store().add_equivocations(&[(key(2).address(), empty)]).unwrap();
+        assert!(accused(&chain).contains(&(key(2).public_key(), 5)));
+    }
+
+    #[test]
+    fn nobody_is_accused_before_v7_or_of_what_was_before_it() {
+        let seen = |chain: &Chain, height| {
+            let pairs = [(key(2).address(), pair(height, choice(None, -1)))];
+            chain.store().add_equivocations(&pairs).unwrap();
+            accused(chain).len()
+        };
+        let (_folder, before) = chain(&[OWN, 2], &[], None);
+        assert_eq!(seen(&before, 1), 0);
+        let (_folder, later) = chain(&[OWN, 2], &[], Some(1));
+        assert_eq!(seen(&later, 0), 0, "block 0 is not of v7");
+        assert_eq!(seen(&later, 1), 1);
+    }
+
+    #[test]
+    fn a_pair_is_sent_as_it_was_signed() {
+        let accused = key(2).public_key();
+        let sent = evidence(accused, &pair(5, choice(None, 2))).unwrap();
+        let hash = Hash::new([1; 32]).to_string();
+        assert_eq!((sent.validator_key, sent.height, sent.round), (accused, 5, 3));
+        assert_eq!(sent.kind, "proposal");
+        assert_eq!((sent.first_value, sent.second_value), (hash, NIL.to_owned()));
+        assert_eq!((sent.first_valid_round, sent.second_valid_round), (None, Some(2)));
+        assert_eq!(evidence(accused, &pair(5, choice(Some(1), 2))), None);
+    }
+}

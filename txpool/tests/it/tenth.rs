@@ -81,3 +81,21 @@ fn each_sender_gets_its_share_of_the_tenth_by_bytes_and_always_one() {
     let used: usize = block.iter().map(|tx| tx.encoded_bytes()).sum();
     assert!(used <= bytes, "{used} of {bytes}");
 }
+
+#[test]
+fn steps_beyond_the_tenth_count_as_others_and_the_worst_of_all_steps_makes_room() {
+    let (world, _, [(first, run), (second, other)]) = with_miners(20);
+    let steps = [
+        first.at(1).step(run, 0),
+        first.at(2).step(run, 1),
+        second.at(1).step(other, 0),
+        second.at(2).step(other, 1),
+    ];
+    world.pending(&steps.iter().collect::<Vec<_>>());
+    let rich = fill(&world, 16);
+    let dear = rich.at(18).tip(50).transfer(&first, 1);
+    world.pending(&[&dear]);
+    assert_eq!(20, world.pool.pending_count());
+    assert_eq!(Some(Code::Evicted), world.drop_code(&steps[3]));
+    assert!(steps[..3].iter().all(|step| world.is_pending(step)));
+}
