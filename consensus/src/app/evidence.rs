@@ -23,9 +23,20 @@ impl App {
             tracing::warn!(%validator, height, round, ?kind, "a validator contradicts itself");
         }
         self.counters.equivocations.inc_by(u64::try_from(pairs.len()).unwrap_or(u64::MAX));
+        let pairs = proofs(pairs);
+        if pairs.is_empty() {
+            return Ok(());
+        }
         let archive = Arc::clone(&self.ports.archive);
         self.blocking(move || archive.keep_evidence(&pairs)).await
     }
+}
+
+/// What the chain takes as EVIDENCE: the two messages are for different things. Few pairs of a validator
+/// are kept, and it must not be able to push those out by others that prove nothing.
+fn proofs(mut pairs: Vec<Equivocation>) -> Vec<Equivocation> {
+    pairs.retain(|pair| pair.first.block_hash != pair.second.block_hash);
+    pairs
 }
 
 fn pairs(evidence: &MisbehaviorEvidence<Ctx>) -> Vec<Equivocation> {
@@ -137,5 +148,27 @@ mod tests {
                 pair(SignedKind::Precommit, voted.0, voted.1),
             ]
         );
+    }
+
+    #[test]
+    fn two_proposals_of_one_block_prove_nothing_and_are_not_kept() {
+        let pair = |second: u8, valid_round| {
+            let choice = |byte: u8, valid_round| SignedChoice {
+                block_hash: Some(hash(byte)),
+                valid_round,
+                signature: types::Signature::new([byte; 64]),
+            };
+            Equivocation {
+                validator: Keypair::from_seed(&[1; 32]).address(),
+                height: 7,
+                round: 2,
+                kind: SignedKind::Proposal,
+                first: choice(1, -1),
+                second: choice(second, valid_round),
+            }
+        };
+        let proof = pair(2, -1);
+        let all = vec![pair(1, 0), proof, pair(1, 1)];
+        assert_eq!(proofs(all), [proof]);
     }
 }
