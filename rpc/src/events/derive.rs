@@ -127,6 +127,15 @@ fn run_items(committed: &CommittedBlock, ports: &Ports) -> Result<Vec<Item>, Fau
     Ok(items)
 }
 
+/// Why a run waits for a miner again.
+const fn why_pending_again(event: &Event) -> RunEventKind {
+    if matches!(event, Event::RunGivenBack { .. }) {
+        RunEventKind::GivenBack
+    } else {
+        RunEventKind::Expired
+    }
+}
+
 /// What happened to a run.
 struct Change {
     event: RunEventKind,
@@ -180,11 +189,8 @@ impl Change {
             Event::RunCancelled { .. } => {
                 change(RunEventKind::Cancelled, RunStatus::Cancelled, None)
             }
-            Event::RunReopened { miner, .. } => {
-                change(RunEventKind::Expired, RunStatus::Pending, Some(*miner))
-            }
-            Event::RunGivenBack { miner, .. } => {
-                change(RunEventKind::GivenBack, RunStatus::Pending, Some(*miner))
+            Event::RunReopened { miner, .. } | Event::RunGivenBack { miner, .. } => {
+                change(why_pending_again(event), RunStatus::Pending, Some(*miner))
             }
             Event::RunTimedOut { miner, settlement, .. } => Self {
                 settlement: Some(*settlement),

@@ -64,7 +64,7 @@ struct Story {
 
 const CHUNK: usize = 400_000;
 /// The bytes of a blob of two chunks.
-const BLOB: [u8; CHUNK + 1] = [7; CHUNK + 1];
+static BLOB: [u8; CHUNK + 1] = [7; CHUNK + 1];
 
 impl Story {
     /// Blocks 1 and 2: everything is requested, and one run is over.
