@@ -222,6 +222,7 @@ impl Core {
                 self.settle_first(slice, now_ms)
             }
         });
+        self.share_tenth();
         // What was not executed again is left for the next time.
         if let Err(fault) = answer {
             tracing::error!(%fault, "a pooled transaction could not be executed again");
@@ -280,7 +281,9 @@ impl Core {
             market.reopen();
         }
         self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
-        self.settle_first(self.config.rebuild_slice.max(1), now_ms)
+        let answer = self.settle_first(self.config.rebuild_slice.max(1), now_ms);
+        self.share_tenth();
+        answer
     }
 
     /// Removes a transaction of a block.

@@ -16,4 +16,5 @@ mod model;
 mod queries;
 mod slices;
 mod support;
+mod tenth;
 mod waits;

@@ -83,6 +83,11 @@ impl Make<'_> {
     }
 
     pub(crate) fn request(self) -> CheckedTx {
+        self.request_of(MAX_FEE, 10)
+    }
+
+    /// A run of so many steps.
+    pub(crate) fn request_of(self, max_fee: u64, max_steps: u64) -> CheckedTx {
         let prompt = "why".to_owned();
         let from = self.key.address().to_string();
         self.tx(&Body::AgentRequest(AgentRequest {
@@ -90,8 +95,8 @@ impl Make<'_> {
             conversation_id: Hash::ZERO,
             prompt,
             tools_whitelist: Vec::new(),
-            max_fee: Amount::new(MAX_FEE),
-            max_steps: 10,
+            max_fee: Amount::new(max_fee),
+            max_steps,
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
