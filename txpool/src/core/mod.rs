@@ -310,14 +310,14 @@ impl Core {
     fn enter(&mut self, tx: &CheckedTx, half: Half) {
         self.tally.enter(tx, half);
         if half == Half::Pending {
-            self.subjects.add(tx.body());
+            self.subjects.add(tx);
         }
     }
 
     fn leave(&mut self, tx: &CheckedTx, half: Half) {
         self.tally.leave(tx, half);
         if half == Half::Pending {
-            self.subjects.remove(tx.body());
+            self.subjects.remove(tx);
         }
     }
 

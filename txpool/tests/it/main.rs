@@ -17,4 +17,5 @@ mod queries;
 mod slices;
 mod support;
 mod tenth;
+mod votes;
 mod waits;
