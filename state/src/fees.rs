@@ -94,12 +94,6 @@ pub fn is_vote(tx: &Transaction) -> bool {
     inclusion(tx).1 == Inclusion::FreeVote
 }
 
-/// Whether a transaction is about the validators or their votes: which of these are free, and which
-/// count, shows only in the block that takes them.
-pub(crate) fn is_about_validators(tx: &Transaction) -> bool {
-    inclusion(tx).1 != Inclusion::Paid
-}
-
 fn inclusion(tx: &Transaction) -> (u64, Inclusion) {
     for_kind!(tx.body(), kind => envelope::charged_bytes_and_inclusion(kind, tx))
 }

@@ -1,23 +1,24 @@
 //! The latest committed state with transactions applied to it that wait for a block: what the pool
 //! asks whether one more fits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use types::{Account, Address, Amount, BondChange, CheckedTx, Hash, Run};
+use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Run};
 
 use crate::bonds;
 use crate::chain::{Chain, Context};
 use crate::draft::{Draft, RowId};
 use crate::error::{StorageError, TxError};
 use crate::execute::{check, check_funds, execute_if};
-use crate::fees::{Price, is_about_validators};
+use crate::fees::{Price, charged_bytes, is_vote};
 use crate::ledger;
 use crate::rules::Rules;
 use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Bonds, Runs};
 use crate::tx::envelope::Charge;
+use crate::tx::votes;
 use crate::view::{Read, Still};
 
 use retract::Undo;
@@ -59,8 +60,6 @@ pub struct PendingState {
     changes: u64,
     /// What each admitted transaction did to the draft, by transaction hash.
     admitted: BTreeMap<Hash, Admitted>,
-    /// How many of them are votes of validators, or evidence against one.
-    votes: usize,
     /// The admitted transactions that wrote each row.
     writers: BTreeMap<RowId, Writers>,
     /// From v7 on what the admitted transactions of each sender take from it, whatever it gets.
@@ -108,18 +107,7 @@ impl PendingState {
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
         let (admitted, writers, debits) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self {
-            chain,
-            base,
-            height,
-            rules,
-            draft,
-            changes: 0,
-            admitted,
-            votes: 0,
-            writers,
-            debits,
-        })
+        Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, writers, debits })
     }
 
     /// The rules by which it checks: those of the next block.
@@ -174,6 +162,14 @@ impl PendingState {
         check_funds(tx, &*self.draft, &self.context())
     }
 
+    /// Whether no block takes an admitted transaction any more because its height has come, or its age:
+    /// that of a vote on a rule, or of what evidence is about. What else it depends on changes only with
+    /// the validators, or with what was decided.
+    #[must_use]
+    pub fn is_late(&self, tx: &CheckedTx) -> bool {
+        self.rules.is_v7() && votes::is_late(tx.body(), self.height, &self.rules.params)
+    }
+
     /// Executes a transaction after all that were admitted before it. A refused one changes
     /// nothing, nor does one during which the database fails. The fork was checked with the signature, for
     /// the block that comes next.
@@ -219,7 +215,6 @@ impl PendingState {
                 writers.order.push(tx.hash());
             }
         }
-        self.votes = self.votes.saturating_add(usize::from(is_about_validators(tx)));
         if is_v7 {
             let debits = self.debits.entry(tx.from()).or_default();
             *debits = debits.saturating_add(undo.debit());
@@ -265,10 +260,9 @@ impl PendingState {
         let Base { state: base, height } = base;
         let height = height.saturating_add(1);
         let rules = pool_rules(&self.chain, &base, height, self.rules.price)?;
-        // Which votes are free, and which count, depends on the block that takes them.
-        let has_votes =
-            rules.is_v7() && (self.votes > 0 || committed.iter().any(|tx| is_about_validators(tx)));
-        let is_right = !has_votes && is_kept(&self.rules, &rules);
+        // One that waits may be about the same key. There is hardly ever any.
+        let has_evidence = committed.iter().any(|tx| matches!(tx.body(), Body::Evidence(_)));
+        let mut is_right = is_kept(&self.rules, &rules) && !has_evidence;
         let taken = self.rules.price.map(|price| price.base_fee);
         let draft = Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         draft.rebase(Arc::clone(base.source()));
@@ -277,18 +271,25 @@ impl PendingState {
         self.rules = Arc::new(rules);
         self.changes = self.changes.wrapping_add(1);
         let mut back: Vec<(Address, Amount)> = Vec::new();
+        let mut voters: BTreeSet<Address> = BTreeSet::new();
         for tx in committed {
+            // Which vote was free the block has decided.
+            let has_voted = is_vote(tx) && !voters.insert(tx.from());
             let Some(Admitted { rows, charge, undo }) = self.admitted.remove(&tx.hash()) else {
                 continue;
             };
-            self.votes = self.votes.saturating_sub(usize::from(is_about_validators(tx)));
             retract::take_debit(&mut self.debits, tx.from(), &undo);
             for row in rows {
                 if retract::is_last_of(&mut self.writers, &row, tx.hash()) {
                     draft.forget(&row);
                 }
             }
-            back.extend(charge.unused(taken).map(|unused| (tx.from(), unused)));
+            let unused = taken.map(|taken| charge.unused(charged_bytes(tx, || has_voted), taken));
+            match unused {
+                Some(Some(unused)) if !unused.is_zero() => back.push((tx.from(), unused)),
+                Some(Some(_)) | None => {}
+                Some(None) => is_right = false,
+            }
         }
         let credits = credits.iter().map(|(address, amount)| (*address, *amount));
         for (address, amount) in credits.chain(back) {

@@ -113,9 +113,11 @@ pub(crate) fn is_free(
     Ok(last.is_none_or(|last| last.at < height))
 }
 
-/// Marks that a validator has voted in this block.
+/// Marks that a validator has voted in this block. The draft of a pool is of no block: there only one of
+/// the votes that wait is free, in whichever block they come.
 pub(crate) fn mark(draft: &mut Draft, voter: Address, height: u64) {
-    let mark = RuleVote { value: 0, height: 0, at: height };
+    let at = if draft.commits() { height } else { u64::MAX };
+    let mark = RuleVote { value: 0, height: 0, at };
     draft.put::<RuleVotes>(&(voter, LAST), &mark);
 }
 

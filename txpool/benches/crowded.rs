@@ -6,24 +6,26 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use state::{Chain as Rules, MemoryChain, PendingState, Retracted, TxError, fees};
-use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
-use txpool::{BlockLimits, Config, Fault, Found, Pool, Ports};
+use state::{Chain as Rules, MemoryChain};
+use txpool::ports::AdmitError;
+use txpool::{BlockLimits, Config, Found, Pool, Ports};
 use types::build::{Envelope, Unsigned};
 use types::tx::Transfer;
 use types::{
-    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Keypair, Params, Rejection,
-    SetMember, SizeLimits, Transaction,
+    Address, Amount, CheckedTx, Code, Forks, Hash, Keypair, Params, SetMember, SizeLimits,
+    Transaction,
 };
 
 #[path = "ledger/nothing.rs"]
 mod nothing;
+#[path = "ledger/rules.rs"]
+mod rules;
 
 use nothing::Nothing;
+use rules::{Blocks, Draft};
 
 /// Transactions without a tip, each of a sender of its own: as many as a pool of this size takes.
 const CROWD: u32 = 100_000;
@@ -32,71 +34,6 @@ const PAYERS: u32 = 2_000;
 /// No submission may hold the lock for longer.
 const SUBMIT_MAX: Duration = Duration::from_millis(1);
 const BLOCK: BlockLimits = BlockLimits { bytes: 4 * 1024 * 1024, count: 20_000 };
-
-struct Draft {
-    chain: Arc<MemoryChain>,
-    draft: PendingState,
-}
-
-fn admit_error(error: TxError) -> AdmitError {
-    match error {
-        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
-        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
-    }
-}
-
-impl PricedDraft for Draft {
-    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
-        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
-            Retracted::Yes => TakenBack::Yes,
-            Retracted::After(hash) => TakenBack::After(hash),
-            Retracted::Spent(address) => TakenBack::Spent(address),
-            Retracted::Unknown => TakenBack::Unknown,
-        })
-    }
-
-    fn base_fee(&self) -> Option<u64> {
-        self.draft.rules().price.map(|price| price.base_fee)
-    }
-
-    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
-        fees::highest_base_fee(tx)
-    }
-
-    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
-        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
-    }
-}
-
-impl PendingLedger for Draft {
-    fn account(&self, address: Address) -> Result<Account, Fault> {
-        self.draft.account(address).map_err(Fault::new)
-    }
-
-    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
-        let checked = match extent {
-            Extent::Whole => self.draft.check(tx),
-            Extent::Funds => self.draft.check_funds(tx),
-        };
-        checked.map_err(admit_error)
-    }
-
-    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
-        self.draft.admit(tx).map_err(admit_error)
-    }
-
-    fn advance(
-        &mut self,
-        credits: &BTreeMap<Address, Amount>,
-        bonds: &BTreeMap<Address, BondChange>,
-    ) -> Result<bool, Fault> {
-        self.draft.advance(self.chain.base(), &[], credits, bonds).map_err(Fault::new)
-    }
-
-    fn reset(&mut self) -> Result<(), Fault> {
-        self.draft.reset(self.chain.base()).map(drop).map_err(Fault::new)
-    }
-}
 
 fn key(number: u32) -> Keypair {
     Keypair::from_seed(Hash::digest(&number.to_be_bytes()).as_bytes())
@@ -121,11 +58,8 @@ fn pool(keys: &[Keypair]) -> Pool {
         validators,
     };
     let accounts = keys.iter().map(|key| (key.address(), Amount::new(1_000_000))).collect();
-    let rules = Arc::new(rules);
-    let chain = MemoryChain::new(Arc::clone(&rules), Hash::ZERO, 1, &accounts).unwrap();
-    let chain = Arc::new(chain);
-    let draft = PendingState::new(chain.base(), rules).unwrap();
-    let ledger = Box::new(Draft { chain, draft });
+    let chain = MemoryChain::new(Arc::new(rules), Hash::ZERO, 1, &accounts).unwrap();
+    let ledger = Box::new(Draft::over(Blocks::of(chain)));
     let config = Config { count_max: COUNT_MAX, ..Config::default() };
     Pool::new(config, 0, Ports { ledger, chain: Arc::new(Nothing), events: Arc::new(Nothing) })
 }

@@ -18,6 +18,7 @@ use crate::slab::Slot;
 use crate::tally::Volume;
 
 mod choice;
+mod kept;
 mod line;
 mod waits;
 
@@ -25,6 +26,7 @@ pub use choice::Offered;
 pub(crate) use choice::Wanted;
 
 use choice::Choice;
+use kept::Kept;
 use line::{Keys, Line};
 use waits::Waits;
 
@@ -52,6 +54,25 @@ pub(crate) fn price_over(lowest: Rate) -> Rate {
     lowest.saturating_add(lowest.div_ceil(8).max(1))
 }
 
+/// What has to go first for a newcomer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Least {
+    /// It waits for the base fee to fall: it pays nothing now, whatever it offers.
+    Waits,
+    /// It is worth so much.
+    Pays(Rate),
+}
+
+/// Whether the least makes room for a newcomer that is worth so much; a newcomer without a worth would
+/// wait itself.
+pub(crate) fn is_outbid(least: Least, worth: Option<Rate>) -> bool {
+    match (worth, least) {
+        (None, _) => false,
+        (Some(_), Least::Waits) => true,
+        (Some(worth), Least::Pays(lowest)) => worth >= price_over(lowest),
+    }
+}
+
 /// Whether a tenth of the pool and of each block is kept for such transactions: a miner gets no tip for
 /// the work that it has done.
 pub(crate) fn is_favoured(tx: &CheckedTx) -> bool {
@@ -75,6 +96,11 @@ pub(crate) struct Offer {
 type Head = (Reverse<Rate>, u64, SenderId, u64);
 type Heads = BTreeSet<Head>;
 type Tails = BTreeSet<(Rate, Reverse<u64>, SenderId)>;
+/// The highest base fee for a sender's last transaction, and its place in the order of tails.
+type Floors = BTreeSet<(u64, Rate, Reverse<u64>, SenderId)>;
+
+/// A transaction that may leave: the order in which they do, and how many its sender has up to it.
+type Leaving = (Least, (u64, Rate), Reverse<u64>, SenderId, usize);
 
 /// All executable transactions by what they offer.
 #[derive(Debug, Default)]
@@ -85,16 +111,18 @@ pub(crate) struct Market {
     leads: Heads,
     /// How often a sender got another first transaction.
     turns: u64,
-    /// Senders with something that is not spared.
+    /// Senders with something that has no place in the tenth that is kept for steps.
     tails: Tails,
-    /// Senders with nothing else.
-    spared_tails: Tails,
+    /// The same senders by what they are ready to pay at most, if that is not everything: whoever is
+    /// ready to pay less than the base fee comes before it.
+    floors: Floors,
+    /// What has its place in the tenth.
+    kept: Kept,
     /// The highest base fee for the first transaction of each sender of whom something is offered.
     offering: BTreeSet<(u64, SenderId)>,
     /// Senders of whom something is not offered, because a block could not take it.
     closed: BTreeSet<SenderId>,
     waits: Waits,
-    lead: Volume,
     /// By arrival, so the oldest first.
     ages: BTreeMap<u64, Slot>,
 }
@@ -105,9 +133,9 @@ const fn tipless((_, _, id, highest): Head, since: u64) -> Head {
 }
 
 impl Market {
-    /// An empty market at this base fee.
-    pub(crate) fn at(base_fee: u64) -> Self {
-        Self { waits: Waits::at(base_fee), ..Self::default() }
+    /// An empty market at this base fee, of a pool of this size.
+    pub(crate) fn at(base_fee: u64, pool: Volume) -> Self {
+        Self { waits: Waits::at(base_fee), kept: Kept::of(pool), ..Self::default() }
     }
 
     /// The base fee of the next block. What comes back because it has fallen may be what others need.
@@ -151,21 +179,30 @@ impl Market {
         }
     }
 
-    /// A transaction has become executable, after the others of its sender.
+    /// A transaction has become executable, after the others of its sender. It has a place in the tenth if
+    /// it may and there is one.
     pub(crate) fn push(&mut self, id: SenderId, offer: Offer) {
         self.ages.insert(offer.arrival, offer.slot);
-        self.change(id, |line, waits| line.push(offer, waits));
+        let is_kept = offer.is_favoured && self.fits_tenth(Some(id), offer.bytes);
+        let least = self.kept.least();
+        self.change(id, |line, waits| {
+            line.push(offer, waits);
+            if is_kept {
+                line.keep_next(least);
+            }
+        });
     }
 
     /// A transaction is not executable any more.
     pub(crate) fn remove(&mut self, id: SenderId, nonce: u64, arrival: u64) {
         self.ages.remove(&arrival);
-        self.change(id, |line, waits| line.remove(nonce, waits));
+        let least = self.kept.least();
+        self.change(id, |line, waits| line.remove(nonce, least, waits));
     }
 
     fn change(&mut self, id: SenderId, change: impl FnOnce(&mut Line, &mut Waits)) {
         let line = self.lines.entry(id).or_default();
-        let (keys, lead) = (line.keys(), line.lead());
+        let (keys, kept) = (line.keys(), line.kept);
         let first = |line: &Line| line.offers.front().map(|offer| offer.nonce);
         let first_before = first(line);
         change(line, &mut self.waits);
@@ -173,112 +210,147 @@ impl Market {
             line.since = self.turns;
             self.turns = self.turns.saturating_add(1);
         }
-        let (new_keys, new_lead, is_empty) = (line.keys(), line.lead(), line.offers.is_empty());
-        self.lead = Volume {
-            count: self.lead.count.saturating_sub(lead.count).saturating_add(new_lead.count),
-            bytes: self.lead.bytes.saturating_sub(lead.bytes).saturating_add(new_lead.bytes),
-        };
+        let (new_keys, new_kept, is_empty) = (line.keys(), line.kept, line.offers.is_empty());
+        self.kept.count(kept, new_kept);
         if is_empty {
             self.lines.remove(&id);
         }
         if keys == new_keys {
             return;
         }
-        if let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) = keys {
-            let head = (head.0, head.1, id, highest);
-            self.heads.remove(&head);
-            if leads {
-                self.leads.remove(&tipless(head, since));
-            }
-            if !is_closed {
-                self.offering.remove(&(highest, id));
-            }
-            self.tails_of(is_spared).remove(&(tail.0, tail.1, id));
+        if let Some(keys) = keys {
+            self.unlist(id, keys);
         }
-        if let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) = new_keys {
-            let head = (head.0, head.1, id, highest);
-            self.heads.insert(head);
-            if leads {
-                self.leads.insert(tipless(head, since));
-            }
-            if !is_closed {
-                self.offering.insert((highest, id));
-            }
-            self.tails_of(is_spared).insert((tail.0, tail.1, id));
+        if let Some(keys) = new_keys {
+            self.list(id, keys);
         }
     }
 
-    const fn tails_of(&mut self, is_spared: bool) -> &mut Tails {
-        if is_spared { &mut self.spared_tails } else { &mut self.tails }
+    fn unlist(&mut self, id: SenderId, keys: Keys) {
+        let Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth } = keys;
+        let head = (head.0, head.1, id, highest);
+        self.heads.remove(&head);
+        if leads {
+            self.leads.remove(&tipless(head, since));
+        }
+        if !is_closed {
+            self.offering.remove(&(highest, id));
+        }
+        if !is_kept {
+            self.tails.remove(&(tail.0, tail.1, id));
+            self.floors.remove(&(floor, tail.0, tail.1, id));
+        }
+        self.kept.unlist(id, tenth);
     }
 
-    /// What is favoured and executable now: nothing else of its sender has to come before it.
-    pub(crate) const fn lead(&self) -> Volume {
-        self.lead
+    fn list(&mut self, id: SenderId, keys: Keys) {
+        let Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth } = keys;
+        let head = (head.0, head.1, id, highest);
+        self.heads.insert(head);
+        if leads {
+            self.leads.insert(tipless(head, since));
+        }
+        if !is_closed {
+            self.offering.insert((highest, id));
+        }
+        if !is_kept {
+            self.tails.insert((tail.0, tail.1, id));
+            if floor < u64::MAX {
+                self.floors.insert((floor, tail.0, tail.1, id));
+            }
+        }
+        self.kept.list(id, tenth);
     }
 
-    /// Whether all that the sender has would be favoured with one more that is.
-    pub(crate) fn is_in_lead(&self, id: SenderId) -> bool {
-        self.lines.get(&id).is_none_or(|line| line.lead == line.offers.len())
-    }
-
-    /// What a transaction that offers `rate` would be worth after the others of its sender.
-    pub(crate) fn worth(&self, id: Option<SenderId>, rate: Rate) -> Rate {
+    /// What a transaction that offers `rate` and is ready to pay so much at `most` would be worth after
+    /// the others of its sender; none if it would wait for the base fee to fall.
+    pub(crate) fn worth(&self, id: Option<SenderId>, rate: Rate, most: u64) -> Option<Rate> {
         let line = id.and_then(|id| self.lines.get(&id));
+        let base_fee = self.waits.base_fee();
+        if most < base_fee || line.is_some_and(|line| line.first_waiting(base_fee).is_some()) {
+            return None;
+        }
         let lowest = line.and_then(|line| line.rates.first());
-        lowest.map_or(rate, |(lowest, _)| rate.min(*lowest))
+        Some(lowest.map_or(rate, |(lowest, _)| rate.min(*lowest)))
     }
 
-    /// Who has the transaction that is worth the least, and how much that is: always the last one of its
-    /// sender, and of equals the latest. Those of `with_spared` count with the others.
-    pub(crate) fn lowest(
-        &self,
-        with_spared: bool,
-        skipped: &BTreeSet<SenderId>,
-    ) -> Option<(Rate, SenderId)> {
-        let first = |tails: &Tails| tails.iter().find(|(_, _, id)| !skipped.contains(id)).copied();
-        let spared = if with_spared { first(&self.spared_tails) } else { None };
-        first(&self.tails).into_iter().chain(spared).min().map(|(rate, _, id)| (rate, id))
+    /// Who has what goes first, without what has a place in the tenth: always the last one of its sender.
+    /// That is what waits for the base fee to fall, and of that what is ready to pay the least; if
+    /// nothing does, what is worth the least, and of equals the latest.
+    pub(crate) fn lowest(&self, skipped: &BTreeSet<SenderId>) -> Option<(Least, SenderId)> {
+        let waiting = self.waiting_floors().find(|(_, _, _, id)| !skipped.contains(id));
+        if let Some((_, _, _, id)) = waiting {
+            return Some((Least::Waits, *id));
+        }
+        let lowest = self.tails.iter().find(|(_, _, id)| !skipped.contains(id));
+        lowest.map(|(rate, _, id)| (Least::Pays(*rate), *id))
+    }
+
+    /// The senders whose last one waits for the base fee to fall.
+    fn waiting_floors(&self) -> impl Iterator<Item = &(u64, Rate, Reverse<u64>, SenderId)> {
+        let base_fee = self.waits.base_fee();
+        self.floors.iter().take_while(move |(floor, ..)| *floor < base_fee)
     }
 
     /// Whether so much can be freed for a newcomer of this worth by evicting at most `most` transactions,
     /// in the order in which [`Market::lowest`] names them.
-    pub(crate) fn can_free(
-        &self,
-        worth: Rate,
-        wanted: Volume,
-        with_spared: bool,
-        most: usize,
-    ) -> bool {
-        let spared = if with_spared { Some(&self.spared_tails) } else { None };
-        let tails = [Some(&self.tails), spared].into_iter().flatten();
-        let tails = tails.flat_map(|tails| tails.iter().take(most));
-        let count = |id| self.lines.get(id).map_or(0, |line| line.offers.len());
+    pub(crate) fn can_free(&self, worth: Option<Rate>, wanted: Volume, most: usize) -> bool {
+        // Mostly the first one is worth too much already.
+        let first = self.lowest(&BTreeSet::new());
+        if wanted == Volume::default() || first.is_none_or(|(least, _)| !is_outbid(least, worth)) {
+            return wanted == Volume::default();
+        }
+        let waiting: Vec<SenderId> =
+            self.waiting_floors().take(most).map(|(_, _, _, id)| *id).collect();
+        // What waits is among the tails as well, and comes before all others of them.
+        let more = most.saturating_sub(waiting.len());
+        let paying = self.tails.iter().map(|(_, _, id)| *id).filter(|id| !self.waits_last(*id));
+        let count = |id| self.lines.get(&id).map_or(0, |line| line.offers.len());
+        let all = waiting.iter().copied().chain(paying.take(more));
         // How many the sender has left goes with it.
         let mut next: BinaryHeap<_> =
-            tails.map(|(rate, arrival, id)| Reverse((*rate, *arrival, *id, count(id)))).collect();
+            all.filter_map(|id| Some(Reverse(self.leaves(id, count(id))?))).collect();
         let mut freed = Volume::default();
         for _ in 0..most {
             if freed.count >= wanted.count && freed.bytes >= wanted.bytes {
                 return true;
             }
-            let Some(Reverse((lowest, _, id, left))) = next.pop() else { return false };
-            if worth < price_over(lowest) {
+            let Some(Reverse((least, _, _, id, left))) = next.pop() else { return false };
+            if !is_outbid(least, worth) {
                 return false;
             }
-            let Some(line) = self.lines.get(&id) else { continue };
             let left = left.saturating_sub(1);
+            let bytes = self.lines.get(&id).and_then(|line| line.offers.get(left));
             freed.count = freed.count.saturating_add(1);
-            freed.bytes =
-                freed.bytes.saturating_add(line.offers.get(left).map_or(0, |offer| offer.bytes));
-            let Some(last) = left.checked_sub(1).and_then(|place| line.offers.get(place)) else {
-                continue;
-            };
-            if with_spared || left > line.lead {
-                next.push(Reverse((line.lowest_before(left), Reverse(last.arrival), id, left)));
-            }
+            freed.bytes = freed.bytes.saturating_add(bytes.map_or(0, |offer| offer.bytes));
+            next.extend(self.leaves(id, left).map(Reverse));
         }
         freed.count >= wanted.count && freed.bytes >= wanted.bytes
+    }
+
+    /// Whether the sender's last transaction waits for the base fee to fall.
+    fn waits_last(&self, id: SenderId) -> bool {
+        let line = self.lines.get(&id);
+        line.is_some_and(|line| line.floor_of(line.offers.len()) < self.waits.base_fee())
+    }
+
+    /// When the last of the sender's first `left` transactions would leave: the least comes first. None if
+    /// it has its place in the tenth.
+    fn leaves(&self, id: SenderId, left: usize) -> Option<Leaving> {
+        let line = self.lines.get(&id).filter(|line| left > line.kept.count)?;
+        let last = line.offers.get(left.checked_sub(1)?)?;
+        let floor = line.floor_of(left);
+        let lowest = if left == line.offers.len() {
+            line.rates.first().map_or(Rate::MAX, |(lowest, _)| *lowest)
+        } else {
+            line.lowest_before(left)
+        };
+        let (least, order) = if floor < self.waits.base_fee() {
+            (Least::Waits, (floor, lowest))
+        } else {
+            (Least::Pays(lowest), (0, 0))
+        };
+        Some((least, order, Reverse(last.arrival), id, left))
     }
 
     /// The executable transaction that was accepted first.

@@ -58,6 +58,10 @@ pub trait PricedDraft {
     /// there is a block that takes it at any.
     fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64>;
 
+    /// Whether no block takes an admitted transaction any more because a height has come, as the one that
+    /// a vote names. Asked only of what is about the validators.
+    fn is_late(&self, tx: &CheckedTx) -> bool;
+
     /// Refuses a transaction that the next block may not take because its base fee is above
     /// [`PricedDraft::highest_base_fee`]. [`PendingLedger::admit`] takes it nevertheless: it waits until
     /// the base fee has fallen.

@@ -2,10 +2,10 @@
 
 #![expect(clippy::disallowed_types, reason = "subjects are looked up and counted, never listed")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use types::tx::Subject;
-use types::{Body, Code, Hash};
+use types::{Code, Hash, Transaction};
 
 /// Whether a refusal says that its sender has no business with the subject: then the sender's later
 /// transactions about it cannot be right either. (Any other refusal may be about one transaction
@@ -33,25 +33,31 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
 pub(crate) struct Subjects {
     runs: HashMap<Hash, usize>,
     blobs: HashMap<String, usize>,
-    validators: usize,
+    validators: BTreeSet<Hash>,
 }
 
 impl Subjects {
-    pub(crate) fn add(&mut self, body: &Body) {
-        let count = match body.subject() {
+    pub(crate) fn add(&mut self, tx: &Transaction) {
+        let count = match tx.body().subject() {
             Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
-            Some(Subject::Validators) => &mut self.validators,
+            Some(Subject::Validators) => {
+                self.validators.insert(tx.hash());
+                return;
+            }
             None => return,
         };
         *count = count.saturating_add(1);
     }
 
-    pub(crate) fn remove(&mut self, body: &Body) {
-        let (count, subject) = match body.subject() {
+    pub(crate) fn remove(&mut self, tx: &Transaction) {
+        let (count, subject) = match tx.body().subject() {
             Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
-            Some(Subject::Validators) => (Some(&mut self.validators), Subject::Validators),
+            Some(Subject::Validators) => {
+                self.validators.remove(&tx.hash());
+                return;
+            }
             None => return,
         };
         let Some(count) = count else { return };
@@ -71,7 +77,12 @@ impl Subjects {
         match subject {
             Subject::Run(id) => self.runs.contains_key(&id),
             Subject::Blob(id) => self.blobs.contains_key(id),
-            Subject::Validators => self.validators > 0,
+            Subject::Validators => !self.validators.is_empty(),
         }
+    }
+
+    /// The executable transactions that are about the validators.
+    pub(crate) fn of_validators(&self) -> impl Iterator<Item = Hash> {
+        self.validators.iter().copied()
     }
 }

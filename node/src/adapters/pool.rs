@@ -109,6 +109,10 @@ impl PricedDraft for PoolLedger {
         fees::highest_base_fee(tx)
     }
 
+    fn is_late(&self, tx: &CheckedTx) -> bool {
+        self.0.state.lock().is_late(tx)
+    }
+
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
         self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
     }

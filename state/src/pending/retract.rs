@@ -12,7 +12,6 @@ use types::{Account, Address, Amount, CheckedTx, Hash};
 use super::{PendingState, Writers};
 use crate::draft::{Draft, RowId, Written};
 use crate::error::StorageError;
-use crate::fees::is_about_validators;
 use crate::table::{Key, Table, decode_value};
 use crate::tables::Accounts;
 
@@ -190,7 +189,6 @@ impl PendingState {
         let draft =
             std::sync::Arc::get_mut(&mut self.draft).expect("no simulation outlives its call");
         self.changes = self.changes.wrapping_add(1);
-        self.votes = self.votes.saturating_sub(usize::from(is_about_validators(tx)));
         take_debit(&mut self.debits, tx.from(), &admitted.undo);
         for (address, account) in accounts {
             draft.put::<Accounts>(&address, &account);

@@ -49,10 +49,10 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// What a block with this base fee takes less than was set aside.
-    pub(crate) fn unused(&self, base_fee: Option<u64>) -> Option<Amount> {
-        let taken = inclusion_fee(self.bytes, base_fee?);
-        self.inclusion.checked_sub(taken).filter(|unused| !unused.is_zero())
+    /// What a block with this base fee that charged for so many bytes took less than was set aside; none
+    /// if it took more.
+    pub(crate) fn unused(&self, bytes: u64, base_fee: u64) -> Option<Amount> {
+        self.inclusion.checked_sub(inclusion_fee(bytes, base_fee))
     }
 }
 

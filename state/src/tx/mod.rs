@@ -25,7 +25,7 @@ mod miner_unbond;
 mod param_vote;
 mod transfer;
 mod validator_vote;
-mod votes;
+pub(crate) mod votes;
 
 use types::{Amount, Event, Transaction};
 

@@ -1,10 +1,10 @@
 //! What the kinds with which validators vote have in common.
 
-use types::{Address, Code, Event, Rejection, ValidatorSets};
+use types::{Address, Body, Code, Event, Params, Rejection, ValidatorSets};
 
 use crate::draft::Draft;
 use crate::error::TxError;
-use crate::rule_votes::Subject;
+use crate::rule_votes::{self, Subject};
 use crate::tables::{RuleVote, RuleVotes};
 use crate::validators;
 use crate::view::Read;
@@ -21,6 +21,21 @@ pub(crate) fn require_validator(
         let expected = "the address of a validator of the next block";
         Rejection::new(Code::NotValidator, "from", voter, expected).into()
     })
+}
+
+/// Whether a vote or an evidence comes too late for block `at`, whatever else holds.
+pub(crate) fn is_late(body: &Body, at: u64, params: &Params) -> bool {
+    let is_late = |subject: Subject, height| rule_votes::heights(&subject, at, params).0 > height;
+    if let Body::ForkVote(vote) = body {
+        return is_late(Subject::Fork(vote.fork.clone()), vote.height);
+    }
+    if let Body::ParamVote(vote) = body {
+        return is_late(Subject::Param(vote.name.clone()), vote.height);
+    }
+    if let Body::Evidence(evidence) = body {
+        return evidence.height < at.saturating_sub(params.evidence_age_blocks);
+    }
+    false
 }
 
 /// The work of a vote on a rule: the rows of the voter, and its part in the count.

@@ -215,41 +215,101 @@ fn a_flood_of_steps_does_not_cost_other_miners_their_bonds() {
     assert_eq!((answer.map_err(|it| it.code().as_str()), left.bonded.get()), (Ok(()), BOND));
 }
 
-/// Which of a validator's votes costs nothing depends on the block that takes it, so a draft with votes
-/// does not outlive a block: it would have more, or less, than what a block leaves.
-#[test]
-fn the_pool_begins_anew_when_votes_wait_or_were_taken() {
-    let mut world =
-        with(Params { fork_delay_blocks: 5, ..Params::default() }, &[ALICE, BOB, MINER]);
-    let mut pool = pool(&world);
-    let first = pool_tx(&world, &pool, ALICE, &fork("v8", 50));
-    pool.admit(&first).unwrap();
-    let executed = world.next_block();
-    assert!(!advance(&world, &mut pool, &[], &executed), "one waits");
-    world.builder().push(&first).unwrap();
-    let executed = world.next_block();
-    assert!(!advance(&world, &mut pool, &[first], &executed), "one was taken");
-    let executed = world.next_block();
-    assert!(advance(&world, &mut pool, &[], &executed), "there is none");
+/// The draft has of each account what one has that is begun anew.
+fn assert_as_anew(world: &World, draft: &PendingState, waiting: &[&CheckedTx]) {
+    let mut anew = pool(world);
+    for tx in waiting {
+        anew.admit(tx).unwrap();
+    }
+    for who in [ALICE, BOB, MINER] {
+        let of = |pool: &PendingState| pool.account(who.address()).unwrap();
+        assert_eq!(of(&anew), of(draft));
+    }
 }
 
-/// A vote for a height that has come is in no block; the draft keeps it, and all that follows it.
+/// A draft of validators that vote, and what Alice sends: two votes, and something after them.
+fn voting() -> (World, PendingState, [CheckedTx; 3]) {
+    let world = with(Params { fork_delay_blocks: 5, ..Params::default() }, &[ALICE, BOB, MINER]);
+    let mut draft = pool(&world);
+    let mut admit = |body: &Body| {
+        let tx = pool_tx(&world, &draft, ALICE, body);
+        draft.admit(&tx).unwrap();
+        tx
+    };
+    let txs = [
+        admit(&fork("v8", 50)),
+        admit(&param("baseFeeFloor", 20, 60)),
+        admit(&chat("after the votes")),
+    ];
+    (world, draft, txs)
+}
+
 #[test]
-fn the_pool_keeps_no_vote_that_came_too_late() {
+fn the_draft_of_the_pool_outlives_blocks_while_votes_wait_and_when_they_are_taken() {
+    let (mut world, mut draft, [first, second, after]) = voting();
+    let executed = world.next_block();
+    assert!(advance(&world, &mut draft, &[], &executed), "two wait");
+    assert_as_anew(&world, &draft, &[&first, &second, &after]);
+    world.must(BOB, &fork("v8", 50));
+    let executed = world.next_block();
+    assert!(advance(&world, &mut draft, &[], &executed), "somebody else's was taken");
+    assert_as_anew(&world, &draft, &[&first, &second, &after]);
+    for tx in [&first, &second] {
+        world.builder().push(tx).unwrap();
+    }
+    let executed = world.next_block();
+    let taken = [first, second];
+    assert!(advance(&world, &mut draft, &taken, &executed), "one was free, and one was paid for");
+    assert_as_anew(&world, &draft, &[&after]);
+}
+
+#[test]
+fn what_was_set_aside_for_a_vote_that_was_free_in_its_block_comes_back() {
+    let (mut world, mut draft, [first, second, after]) = voting();
+    for tx in [first, second] {
+        world.builder().push(&tx).unwrap();
+        let executed = world.next_block();
+        assert!(advance(&world, &mut draft, &[tx], &executed));
+    }
+    assert_as_anew(&world, &draft, &[&after]);
+}
+
+#[test]
+fn a_vote_that_comes_while_another_waits_has_its_fee_set_aside_whatever_blocks_come_before() {
+    let mut world =
+        with(Params { fork_delay_blocks: 5, ..Params::default() }, &[ALICE, BOB, MINER]);
+    let mut draft = pool(&world);
+    let first = pool_tx(&world, &draft, ALICE, &fork("v8", 50));
+    draft.admit(&first).unwrap();
+    let free = draft.account(ALICE.address()).unwrap().balance;
+    let executed = world.next_block();
+    assert!(advance(&world, &mut draft, &[], &executed));
+    let second = pool_tx(&world, &draft, ALICE, &param("baseFeeFloor", 20, 60));
+    draft.admit(&second).unwrap();
+    assert!(draft.account(ALICE.address()).unwrap().balance < free, "one block may take both");
+    let after = pool_tx(&world, &draft, ALICE, &chat("after the votes"));
+    draft.admit(&after).unwrap();
+    for tx in [&first, &second] {
+        world.builder().push(tx).unwrap();
+    }
+    let executed = world.next_block();
+    assert!(advance(&world, &mut draft, &[first, second], &executed));
+    assert_as_anew(&world, &draft, &[&after]);
+}
+
+/// A vote for a height that has come is in no block. The draft keeps it, and says so when it is asked.
+#[test]
+fn the_pool_learns_that_a_vote_comes_too_late() {
     let mut world = with(Params::default(), &[ALICE, BOB, MINER]);
     let mut pool = pool(&world);
-    let vote =
-        pool_tx(&world, &pool, ALICE, &param("baseFeeFloor", 20, world.context().height + 1));
+    let height = world.context().height + 1;
+    let vote = pool_tx(&world, &pool, ALICE, &param("baseFeeFloor", 20, height));
     pool.admit(&vote).unwrap();
-    let next = pool_tx(&world, &pool, ALICE, &chat("stuck behind it"));
-    pool.admit(&next).unwrap();
+    assert!(!pool.is_late(&vote));
     let executed = world.next_block();
-    let is_right = advance(&world, &mut pool, &[], &executed);
+    assert!(advance(&world, &mut pool, &[], &executed));
     let refused = matches!(world.builder().push(&vote), Err(PushError::Rejected(_)));
-    assert!(
-        !(is_right && refused),
-        "the draft says that it is right with a vote that no block takes"
-    );
+    assert!(refused && pool.is_late(&vote));
 }
 
 /// Members of v7's limit on unknown ones, one level deeper.

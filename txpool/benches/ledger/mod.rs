@@ -34,6 +34,10 @@ impl PricedDraft for Nonces {
         None
     }
 
+    fn is_late(&self, _: &CheckedTx) -> bool {
+        false
+    }
+
     fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
         Ok(())
     }

@@ -61,6 +61,7 @@ impl Core {
         chain: &dyn Chain,
     ) -> Result<Accepted, AdmitError> {
         let answer = self.submit_once(origin, tx, now_ms, chain);
+        self.share_tenth();
         if let Err(AdmitError::Rejected(reason)) = &answer {
             self.tally.refused(reason.code());
         }
@@ -172,11 +173,11 @@ impl Core {
         match self.room_for(tx, Newcomer::Executable, now_ms) {
             Ok(Room::Free) => {
                 self.ledger.admit(tx)?;
-                self.make_room(tx, now_ms);
+                self.make_room(tx, Newcomer::Executable, now_ms);
             }
-            Ok(Room::Dearer) => {
+            Ok(room @ (Room::Shared | Room::Dearer)) => {
                 self.ledger.check(tx, Extent::Whole)?;
-                let gone = self.outbid(tx)?;
+                let gone = self.clear_for(tx, room)?;
                 match self.ledger.admit(tx) {
                     Ok(()) => {}
                     Err(AdmitError::Rejected(_)) => {
@@ -189,7 +190,7 @@ impl Core {
                         return Err(fault);
                     }
                 }
-                self.make_room(tx, now_ms);
+                self.make_room(tx, Newcomer::Executable, now_ms);
                 self.bury_all(gone, now_ms);
             }
             Err(refusal) => {
@@ -217,19 +218,15 @@ impl Core {
         now_ms: u64,
     ) -> Result<(), AdmitError> {
         let room = self.room_for(tx, Newcomer::Executable, now_ms)?;
-        if room == Room::Dearer {
-            let gone = self.outbid(tx)?;
-            let follows = self.senders.find(tx.from());
-            if follows.is_none_or(|(_, sender)| sender.next != tx.nonce()) {
-                // What it follows built on what had to go for it.
-                self.put_back(gone);
-                return Err(self.pool_full().into());
-            }
-            self.make_room(tx, now_ms);
-            self.bury_all(gone, now_ms);
-        } else {
-            self.make_room(tx, now_ms);
+        let gone = self.clear_for(tx, room)?;
+        let follows = self.senders.find(tx.from());
+        if follows.is_none_or(|(_, sender)| sender.next != tx.nonce()) {
+            // What it follows built on what had to go for it.
+            self.put_back(gone);
+            return Err(self.pool_full().into());
         }
+        self.make_room(tx, Newcomer::Executable, now_ms);
+        self.bury_all(gone, now_ms);
         self.insert_unsettled(tx, id, now_ms);
         self.promote(id, now_ms)?;
         Ok(())
@@ -239,7 +236,7 @@ impl Core {
     fn enqueue(&mut self, tx: &CheckedTx, next: u64, now_ms: u64) -> Result<(), AdmitError> {
         self.check_queueable(tx, next)?;
         self.room_for(tx, Newcomer::Queued, now_ms)?;
-        self.make_room(tx, now_ms);
+        self.make_room(tx, Newcomer::Queued, now_ms);
         let id = self.senders.open(tx.from(), next);
         self.insert_queued(tx, id, now_ms);
         Ok(())

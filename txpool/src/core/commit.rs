@@ -40,6 +40,11 @@
 //! blocks follow), and now and then (so that the draft's changes cannot pile up). That takes its time,
 //! but not all of it while the block is committed: see `rebuild`.
 //!
+//! A vote of a validator in a block is no reason: only votes depend on votes, and which of them was free is
+//! settled with the credits. That validators have changed, or that something was decided, hits those votes
+//! that wait. One that names a height that has come is executed again alone, with what its sender sent
+//! after it, and dropped.
+//!
 //! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
 //! to come back, and what builds on it needs not be found.
 
@@ -51,7 +56,7 @@ use types::{
     Rejection,
 };
 
-use super::Core;
+use super::{Core, DOUBTFUL_MAX};
 use crate::entries::Place;
 use crate::error::Fault;
 use crate::senders::SenderId;
@@ -79,7 +84,8 @@ pub struct Touched {
     pub credits: BTreeMap<Address, Amount>,
     /// What the end of the block did to bonds.
     pub bonds: BTreeMap<Address, BondChange>,
-    /// Whether the validators of the next heights changed: who may vote on them, and on what.
+    /// Whether the validators of the next heights changed, or something on which they vote was decided:
+    /// who may vote, and on what.
     pub validators: bool,
 }
 
@@ -116,7 +122,8 @@ impl Touched {
             Event::ValidatorChanged { .. }
             | Event::ValidatorSetActivated { .. }
             | Event::EvidenceTaken { .. }
-            | Event::ForkFixed { .. } => {
+            | Event::ForkFixed { .. }
+            | Event::ParamFixed { .. } => {
                 self.validators = true;
             }
             // Effects that the transaction has in every block, and credits, which are told apart.
@@ -135,8 +142,7 @@ impl Touched {
             | Event::RewardMinted { .. }
             | Event::ForkVoted { .. }
             | Event::ParamVoted { .. }
-            // Changed parameters, and a base fee that has grown too far, are the ledger's to say.
-            | Event::ParamFixed { .. }
+            // That a parameter has changed, or that the base fee has grown too far, is the ledger's to say.
             | Event::FeesCharged { .. }
             | Event::BondAdded { .. }
             | Event::UnbondingBegun { .. }
@@ -168,6 +174,9 @@ impl Touched {
 /// executable: the work is less than an eighth of what admission costs anyway.
 const ADVANCED_MAX: usize = 50_000;
 const ADVANCED_FACTOR: usize = 8;
+
+/// So many votes of validators are asked with each block whether they come too late.
+const VOTES_MAX: usize = 4_096;
 
 /// So often within their longest age queued transactions are looked at.
 const AGE_LOOKS: u64 = 64;
@@ -208,6 +217,9 @@ impl Core {
         if !follows {
             self.rebuild()?;
         }
+        if follows {
+            self.doubt_late_votes();
+        }
         self.follow_market();
         if let Some(market) = &mut self.market {
             if is_hit || !block.included.is_empty() {
@@ -223,6 +235,7 @@ impl Core {
                 self.settle_first(slice, now_ms)
             }
         });
+        self.share_tenth();
         // What was not executed again is left for the next time.
         if let Err(fault) = answer {
             tracing::error!(%fault, "a pooled transaction could not be executed again");
@@ -281,7 +294,9 @@ impl Core {
             market.reopen();
         }
         self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
-        self.settle_first(self.config.rebuild_slice.max(1), now_ms)
+        let answer = self.settle_first(self.config.rebuild_slice.max(1), now_ms);
+        self.share_tenth();
+        answer
     }
 
     /// Removes a transaction of a block.
@@ -308,6 +323,17 @@ impl Core {
         runs.iter().any(|id| self.subjects.has(Subject::Run(*id)))
             || blobs.iter().any(|id| self.subjects.has(Subject::Blob(id)))
             || (*validators && self.subjects.has(Subject::Validators))
+    }
+
+    /// What no block takes any more because a height has come is executed again, and found out.
+    fn doubt_late_votes(&mut self) {
+        let votes = self.subjects.of_validators().take(VOTES_MAX);
+        let is_late = |hash: &Hash| {
+            self.entries.by_hash(*hash).is_some_and(|entry| self.ledger.is_late(&entry.tx))
+        };
+        let room = DOUBTFUL_MAX.saturating_sub(self.doubtful.len());
+        let late: Vec<Hash> = votes.filter(is_late).take(room).collect();
+        self.doubtful.extend(late);
     }
 
     /// Drops what has waited for its turn for too long: nobody will send what is before it.

@@ -1,7 +1,8 @@
 //! Executable transactions that leave before a block has them (from v7 on): those that are worth less
 //! than a newcomer when the pool is full, and those that have waited for too long.
 //!
-//! What leaves is the last one of its sender. If another transaction builds on it, that one and what
+//! What leaves for a newcomer is what waits for the base fee to fall, before everything else: it pays
+//! nothing now. What leaves is the last one of its sender. If another transaction builds on it, that one and what
 //! comes after it goes first. The draft does without them at once where that can be told from what they
 //! wrote; otherwise they stay, and the next block has the draft built anew: what is to be executed again
 //! can leave at any time.
@@ -14,9 +15,10 @@ use std::collections::BTreeSet;
 use types::{CheckedTx, Code, Rejection};
 
 use super::Core;
+use super::limits::{Newcomer, Room};
 use crate::entries::{Entry, Place};
 use crate::error::Fault;
-use crate::market::{price_over, rate};
+use crate::market::{Least, Rate, is_outbid, rate};
 use crate::order::Ready;
 use crate::ports::{AdmitError, TakenBack};
 use crate::senders::SenderId;
@@ -43,46 +45,55 @@ impl Core {
     /// Whether enough is worth less than the transaction would be for it to fit.
     pub(super) fn is_dearer(&self, tx: &CheckedTx) -> bool {
         let Some(market) = &self.market else { return false };
-        let id = self.senders.find(tx.from()).map(|(id, _)| id);
-        let worth = market.worth(id, rate(tx));
-        let wanted = self.lack_beyond_queue(tx);
-        market.can_free(worth, wanted, self.is_tenth_full(tx), VICTIMS_MAX)
+        market.can_free(self.worth(tx), self.lack_beyond_queue(tx), VICTIMS_MAX)
     }
 
-    /// Takes out what is worth the least until the transaction fits in the place of that and of
-    /// everything queued.
-    pub(super) fn outbid(&mut self, tx: &CheckedTx) -> Result<Vec<Gone>, AdmitError> {
+    /// What the transaction would be worth; none if it would wait for the base fee to fall.
+    fn worth(&self, tx: &CheckedTx) -> Option<Rate> {
+        let id = self.senders.find(tx.from()).map(|(id, _)| id);
+        let most = self.ledger.highest_base_fee(tx).unwrap_or(u64::MAX);
+        self.market.as_ref()?.worth(id, rate(tx), most)
+    }
+
+    /// Takes out what has to go for the transaction to fit in the place of that and of everything queued.
+    /// If that cannot be done, nothing has changed but what is to be executed again.
+    pub(super) fn clear_for(
+        &mut self,
+        tx: &CheckedTx,
+        room: Room,
+    ) -> Result<Vec<Gone>, AdmitError> {
         let mut gone = Vec::new();
-        let answer = self.take_out(tx, &mut gone);
-        let is_enough = self.lack_beyond_queue(tx) == Volume::default();
+        let answer = match room {
+            Room::Free => Ok(true),
+            Room::Shared => self.take_from_givers(tx, &mut gone),
+            Room::Dearer => self
+                .take_lowest(tx, &mut gone)
+                .map(|()| self.lack_beyond_queue(tx) == Volume::default()),
+        };
         match answer {
-            Ok(()) if is_enough => Ok(gone),
-            Ok(()) => {
-                self.put_back(gone);
-                Err(self.pool_full().into())
-            }
+            Ok(true) => return Ok(gone),
+            Ok(false) => self.put_back(gone),
             Err(fault) => {
                 self.put_back(gone);
-                Err(fault.into())
+                return Err(fault.into());
             }
         }
+        Err(self.pool_full().into())
     }
 
-    fn take_out(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<(), Fault> {
+    /// Takes out what is worth the least. A fault leaves what was taken out in `gone`.
+    fn take_lowest(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<(), Fault> {
         let (mut passed, mut budget) = (BTreeSet::new(), TAKEN_BACK_MAX);
         for _ in 0..VICTIMS_MAX {
             if self.lack_beyond_queue(tx) == Volume::default() {
                 return Ok(());
             }
-            let with_spared = self.is_tenth_full(tx);
-            let Some(market) = &self.market else { break };
-            let id = self.senders.find(tx.from()).map(|(id, _)| id);
-            let worth = market.worth(id, rate(tx));
-            let Some((lowest, id)) = market.lowest(with_spared, &passed) else { break };
-            if worth < price_over(lowest) {
+            let worth = self.worth(tx);
+            let lowest = self.market.as_ref().and_then(|market| market.lowest(&passed));
+            let Some((least, id)) = lowest.filter(|(least, _)| is_outbid(*least, worth)) else {
                 break;
-            }
-            if !self.evict_last(id, &evicted(), &mut budget, gone)? {
+            };
+            if !self.evict_last(id, &evicted(least), &mut budget, gone)? {
                 passed.insert(id);
             }
             if passed.len() > PASSED_MAX || budget == 0 {
@@ -92,9 +103,40 @@ impl Core {
         Ok(())
     }
 
+    /// Those with the most in the tenth give way to the transaction. What they had there counts with all
+    /// others, and as much of what they sent last goes as has no room with these. Answers whether there is
+    /// room for the transaction then.
+    fn take_from_givers(&mut self, tx: &CheckedTx, gone: &mut Vec<Gone>) -> Result<bool, Fault> {
+        let Some(givers) = self.givers(tx) else { return Ok(false) };
+        let (_, limit) = self.used_and_limit(self.tally.halves().total());
+        if let Some(market) = &mut self.market {
+            market.give_way(&givers);
+        }
+        let mut budget = TAKEN_BACK_MAX;
+        for giver in givers.iter().cycle().take(VICTIMS_MAX) {
+            if budget == 0 || gone.len() >= VICTIMS_MAX || !self.exceeds(limit, tx) {
+                break;
+            }
+            self.evict_last(*giver, &shared(), &mut budget, gone)?;
+        }
+        Ok(!self.exceeds(limit, tx))
+    }
+
+    /// Whether there is more beside the tenth than there may be, or more in all with the transaction, even
+    /// when nothing is queued any more.
+    fn exceeds(&self, limit: Volume, tx: &CheckedTx) -> bool {
+        let queued = self.tally.halves().queued;
+        let (used, _) = self.used_and_limit(self.tally.halves().total());
+        let lack = self.lack_beyond_queue(tx);
+        used.count.saturating_sub(queued.count) > limit.count
+            || used.bytes.saturating_sub(queued.bytes) > limit.bytes
+            || lack != Volume::default()
+    }
+
     /// What has to go for the transaction when nothing is queued any more.
     fn lack_beyond_queue(&self, tx: &CheckedTx) -> Volume {
-        let (lack, queued) = (self.lack(tx), self.tally.halves().queued);
+        let lack = self.lack(tx, Newcomer::Executable);
+        let queued = self.tally.halves().queued;
         Volume {
             count: lack.count.saturating_sub(queued.count),
             bytes: lack.bytes.saturating_sub(queued.bytes),
@@ -243,9 +285,25 @@ impl Core {
     }
 }
 
-fn evicted() -> Rejection {
-    let got = "evicted by transactions that offer more";
-    Rejection::new(Code::Evicted, "tip", got, "the transaction to be sent again with a higher tip")
+fn evicted(least: Least) -> Rejection {
+    match least {
+        Least::Pays(_) => {
+            let got = "evicted by transactions that offer more";
+            let expected = "the transaction to be sent again with a higher tip";
+            Rejection::new(Code::Evicted, "tip", got, expected)
+        }
+        Least::Waits => {
+            let got = "evicted by transactions that pay the base fee, which it waited for to fall";
+            let expected = "the transaction to be sent again with a higher maxBaseFee";
+            Rejection::new(Code::Evicted, "maxBaseFee", got, expected)
+        }
+    }
+}
+
+fn shared() -> Rejection {
+    let got = "evicted by a step or an end of a run of a sender with fewer of them in the pool";
+    let expected = "the transaction to be sent again later, or with a higher tip";
+    Rejection::new(Code::Evicted, "tip", got, expected)
 }
 
 fn expired(age_max_ms: u64) -> Rejection {

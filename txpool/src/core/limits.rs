@@ -7,14 +7,18 @@
 //! two senders cannot displace each other in turn.
 //!
 //! From v7 on a tenth of the pool is kept for steps and ends of runs that are executable now. What of
-//! them fits into that tenth is not counted with the others, which have nine tenths.
+//! them has its place in that tenth is not counted with the others, which have nine tenths. While it is
+//! full, whoever has the most in it makes room for who has less (`market::kept`).
 
 use types::{CheckedTx, Code, Rejection};
 
 use super::Core;
-use crate::Config;
 use crate::market::is_favoured;
+use crate::senders::SenderId;
 use crate::tally::Volume;
+
+/// So many places in the tenth are given away at a time, while others wait for the pool.
+const SHARED_MAX: usize = 256;
 
 /// What the newcomer would be.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub(super) enum Newcomer {
 pub(super) enum Room {
     /// There is some, or queued transactions make some.
     Free,
+    /// Those with more in the tenth that is kept for steps make some.
+    Shared,
     /// Executable transactions that are worth less make some.
     Dearer,
 }
@@ -43,10 +49,12 @@ impl Core {
     ) -> Result<Room, Rejection> {
         let own = self.senders.find(tx.from()).map(|(_, sender)| sender);
         let is_free = self.fits(tx, newcomer, own.map_or(0, |sender| sender.queued.len()));
-        let is_dearer = || newcomer == Newcomer::Executable && self.is_dearer(tx);
+        let is_executable = newcomer == Newcomer::Executable;
         let room = match is_free {
+            // Even if there is room with all others: there it would have to go for whoever offers more.
+            _ if is_executable && self.givers(tx).is_some_and(|it| !it.is_empty()) => Room::Shared,
             true => Room::Free,
-            false if is_dearer() => Room::Dearer,
+            false if is_executable && self.is_dearer(tx) => Room::Dearer,
             false => return Err(self.pool_full()),
         };
         let (count, max) = (own.map_or(0, |s| s.count()), self.config.sender_count_max);
@@ -93,58 +101,83 @@ impl Core {
     }
 
     /// What counts of `total`, and how much that may be.
-    fn used_and_limit(&self, total: Volume) -> (Volume, Volume) {
-        let Config { count_max, bytes_max, .. } = self.config;
-        let Some(market) = &self.market else {
-            return (total, Volume { count: count_max, bytes: bytes_max });
-        };
-        let (lead, tenth) = (market.lead(), self.tenth());
+    pub(super) fn used_and_limit(&self, total: Volume) -> (Volume, Volume) {
+        let Some(market) = &self.market else { return (total, self.max()) };
+        let (kept, others) = (market.kept(), self.nine_tenths());
         let used = Volume {
-            count: total.count.saturating_sub(lead.count.min(tenth.count)),
-            bytes: total.bytes.saturating_sub(lead.bytes.min(tenth.bytes)),
+            count: total.count.saturating_sub(kept.count),
+            bytes: total.bytes.saturating_sub(kept.bytes),
         };
         // A pool that was full when v7 began does not have to shrink at once.
-        let limit = Volume {
-            count: count_max.saturating_sub(tenth.count).max(used.count),
-            bytes: bytes_max.saturating_sub(tenth.bytes).max(used.bytes),
-        };
+        let limit =
+            Volume { count: others.count.max(used.count), bytes: others.bytes.max(used.bytes) };
         (used, limit)
     }
 
-    /// What is kept for steps and ends of runs.
-    const fn tenth(&self) -> Volume {
-        Volume { count: self.config.count_max / 10, bytes: self.config.bytes_max / 10 }
+    /// How much there may be at all.
+    const fn max(&self) -> Volume {
+        Volume { count: self.config.count_max, bytes: self.config.bytes_max }
+    }
+
+    /// How much there may be from v7 on beside what is kept for steps and ends of runs.
+    const fn nine_tenths(&self) -> Volume {
+        let Volume { count, bytes } = self.max();
+        Volume { count: count.saturating_sub(count / 10), bytes: bytes.saturating_sub(bytes / 10) }
     }
 
     /// Whether the transaction has a place in the tenth that is kept.
     fn is_within_tenth(&self, tx: &CheckedTx) -> bool {
-        let Some(market) = self.market.as_ref().filter(|_| is_favoured(tx)) else { return false };
-        let id = self.senders.find(tx.from()).map(|(id, _)| id);
-        let (lead, tenth) = (market.lead(), self.tenth());
-        id.is_none_or(|id| market.is_in_lead(id))
-            && lead.count < tenth.count
-            && lead.bytes.saturating_add(tx.encoded_bytes()) <= tenth.bytes
+        let (max, total) = (self.max(), self.tally.halves().total());
+        let bytes = total.bytes.saturating_add(tx.encoded_bytes());
+        self.fits_tenth(tx) && total.count < max.count && bytes <= max.bytes
     }
 
-    /// Whether the tenth has no place for everything that it is kept for: then the worst of that makes
-    /// room as others do.
-    pub(super) fn is_tenth_full(&self, newcomer: &CheckedTx) -> bool {
-        let Some(market) = &self.market else { return false };
-        let (lead, tenth) = (market.lead(), self.tenth());
-        let is_over = lead.count > tenth.count || lead.bytes > tenth.bytes;
-        is_over || (is_favoured(newcomer) && !self.is_within_tenth(newcomer))
+    fn fits_tenth(&self, tx: &CheckedTx) -> bool {
+        let Some(market) = self.market.as_ref().filter(|_| is_favoured(tx)) else { return false };
+        let id = self.senders.find(tx.from()).map(|(id, _)| id);
+        market.fits_tenth(id, tx.encoded_bytes())
+    }
+
+    /// Those with more in the tenth that have to give way to the transaction; none if it may have no place
+    /// there, or waits for the base fee to fall.
+    pub(super) fn givers(&self, tx: &CheckedTx) -> Option<Vec<SenderId>> {
+        let market = self.market.as_ref().filter(|_| is_favoured(tx))?;
+        let id = self.senders.find(tx.from()).map(|(id, _)| id);
+        let most = self.ledger.highest_base_fee(tx).unwrap_or(u64::MAX);
+        market.worth(id, 0, most)?;
+        if market.is_kept(id) { market.givers(id, tx.encoded_bytes()) } else { None }
+    }
+
+    /// Gives places in the tenth that have become free, and shares in it, to those who could have more.
+    pub(super) fn share_tenth(&mut self) {
+        let total = self.tally.halves().total();
+        let (used, limit) = self.used_and_limit(total);
+        let room = Volume {
+            count: limit.count.saturating_sub(used.count),
+            bytes: limit.bytes.saturating_sub(used.bytes),
+        };
+        if let Some(market) = &mut self.market {
+            market.share(room, SHARED_MAX);
+        }
     }
 
     /// How much has to go for the transaction.
-    pub(super) fn lack(&self, tx: &CheckedTx) -> Volume {
-        if self.is_within_tenth(tx) {
-            return Volume::default();
+    pub(super) fn lack(&self, tx: &CheckedTx, newcomer: Newcomer) -> Volume {
+        let total = self.tally.halves().total();
+        let (used, limit) = self.used_and_limit(total);
+        let bytes = tx.encoded_bytes();
+        if newcomer == Newcomer::Executable && self.fits_tenth(tx) {
+            let (max, others) = (self.max(), self.nine_tenths());
+            let over = total.bytes.saturating_add(bytes).saturating_sub(max.bytes);
+            return Volume {
+                count: (used.count.saturating_sub(others.count))
+                    .max(total.count.saturating_add(1).saturating_sub(max.count)),
+                bytes: used.bytes.saturating_sub(others.bytes).max(over),
+            };
         }
-        let (used, limit) = self.used_and_limit(self.tally.halves().total());
-        let bytes = used.bytes.saturating_add(tx.encoded_bytes());
         Volume {
             count: used.count.saturating_add(1).saturating_sub(limit.count),
-            bytes: bytes.saturating_sub(limit.bytes),
+            bytes: used.bytes.saturating_add(bytes).saturating_sub(limit.bytes),
         }
     }
 
@@ -157,8 +190,8 @@ impl Core {
 
     /// Evicts queued transactions until the transaction, for which there was room by
     /// [`Core::room_for`], fits.
-    pub(super) fn make_room(&mut self, tx: &CheckedTx, now_ms: u64) {
-        while self.lack(tx) != Volume::default() {
+    pub(super) fn make_room(&mut self, tx: &CheckedTx, newcomer: Newcomer, now_ms: u64) {
+        while self.lack(tx, newcomer) != Volume::default() {
             let Some((_, id)) = self.senders.longest_queue() else { return };
             let Some((_, victim)) = self.victim() else { return };
             self.drop_queued(id, victim.nonce(), self.pool_full(), now_ms);

@@ -28,7 +28,7 @@ use crate::ports::PendingLedger;
 use crate::senders::{SenderId, Senders};
 use crate::slab::Slot;
 use crate::subject::{Subjects, is_about_the_subject};
-use crate::tally::{Half, Tally};
+use crate::tally::{Half, Tally, Volume};
 use crate::{Config, Dropped, PoolEvent, Standing};
 
 /// So many transactions at most are to be executed again because a block could not take them.
@@ -39,6 +39,12 @@ const DOUBTFUL_MAX: usize = 1_024;
 enum Settled {
     Yes,
     No,
+}
+
+/// A market without anything in it, if there is a base fee.
+fn market_at(base_fee: Option<u64>, config: &Config) -> Option<Market> {
+    let pool = Volume { count: config.count_max, bytes: config.bytes_max };
+    base_fee.map(|base_fee| Market::at(base_fee, pool))
 }
 
 /// Everything behind the lock. Invariants:
@@ -89,7 +95,7 @@ impl Core {
         max_clock_skew_ms: u64,
         ledger: Box<dyn PendingLedger>,
     ) -> Self {
-        let market = ledger.base_fee().map(Market::at);
+        let market = market_at(ledger.base_fee(), &config);
         Self {
             market,
             has_taken_back: false,
@@ -199,7 +205,7 @@ impl Core {
             (None, None) => return,
             (Some(_), None) | (None, Some(_)) => {}
         }
-        self.market = base_fee.map(Market::at);
+        self.market = market_at(base_fee, &self.config);
         let pending: Vec<(SenderId, Slot)> = self
             .senders
             .iter()
@@ -233,7 +239,7 @@ impl Core {
 
     /// Drops everything for `reason`.
     pub(crate) fn clear(&mut self, reason: &Rejection, now_ms: u64) -> Result<usize, Fault> {
-        self.market = self.ledger.base_fee().map(Market::at);
+        self.market = market_at(self.ledger.base_fee(), &self.config);
         let mut slots: Vec<Slot> = self.order.take().map(|ready| ready.slot).collect();
         for id in self.senders.with_queue() {
             let queued = self.senders.get(id).map(|s| s.queued.clone()).unwrap_or_default();
@@ -304,14 +310,14 @@ impl Core {
     fn enter(&mut self, tx: &CheckedTx, half: Half) {
         self.tally.enter(tx, half);
         if half == Half::Pending {
-            self.subjects.add(tx.body());
+            self.subjects.add(tx);
         }
     }
 
     fn leave(&mut self, tx: &CheckedTx, half: Half) {
         self.tally.leave(tx, half);
         if half == Half::Pending {
-            self.subjects.remove(tx.body());
+            self.subjects.remove(tx);
         }
     }
 

@@ -30,6 +30,10 @@ impl PricedDraft for Anything {
         None
     }
 
+    fn is_late(&self, _: &CheckedTx) -> bool {
+        false
+    }
+
     fn check_base_fee(&self, _: &CheckedTx) -> Result<(), Rejection> {
         Ok(())
     }

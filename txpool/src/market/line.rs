@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::waits::Waits;
 use super::{Offer, Rate};
-use crate::tally::Volume;
 
 /// One sender's executable transactions, by nonce.
 #[derive(Debug, Default)]
@@ -15,7 +14,8 @@ pub(super) struct Line {
     pub(super) rates: BTreeSet<(Rate, u64)>,
     /// How many at the beginning are favoured: nothing else of the sender has to come before them.
     pub(super) lead: usize,
-    pub(super) lead_bytes: usize,
+    /// How many of these have their place in the tenth that the pool keeps: the first ones.
+    pub(super) kept: Part,
     /// The highest base fee at which a block may take each and those before it, in runs of the same.
     pub(super) ceilings: VecDeque<Run>,
     /// From this nonce on nothing is offered: a block could not take what has it.
@@ -23,6 +23,15 @@ pub(super) struct Line {
     /// When the first one became the first, counted in such events of all senders: whoever had its turn
     /// longer ago has less.
     pub(super) since: u64,
+}
+
+/// Some transactions of a sender, from the first one on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Part {
+    pub(super) count: usize,
+    pub(super) bytes: usize,
+    /// Its bytes, where a small transaction counts as much as a mean one.
+    pub(super) weight: usize,
 }
 
 /// Some transactions of a sender, one after the other, that the same base fee keeps out of a block.
@@ -50,13 +59,28 @@ pub(super) struct Keys {
     pub(super) leads: bool,
     /// When it became the first one.
     pub(super) since: u64,
-    /// Whether all are.
-    pub(super) is_spared: bool,
+    /// The highest base fee of the last one.
+    pub(super) floor: u64,
+    /// Whether all have their places in the tenth.
+    pub(super) is_kept: bool,
+    pub(super) tenth: TenthKeys,
+}
+
+/// Where a sender stands among those that share the tenth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TenthKeys {
+    /// What it has there.
+    pub(super) weight: usize,
+    /// The bytes and the arrival of the next one that could have a place there.
+    pub(super) next: Option<(usize, u64)>,
+    /// The highest base fee of the last one, if all have their places there.
+    pub(super) floor: Option<u64>,
 }
 
 impl Line {
     pub(super) fn keys(&self) -> Option<Keys> {
         let (first, last) = (self.offers.front()?, self.offers.back()?);
+        let (floor, is_kept) = (self.floor_of(self.offers.len()), self.is_kept());
         Some(Keys {
             head: (Reverse(first.rate), first.arrival),
             highest: first.highest,
@@ -64,12 +88,52 @@ impl Line {
             tail: (self.rates.first()?.0, Reverse(last.arrival)),
             leads: self.lead > 0,
             since: self.since,
-            is_spared: self.lead == self.offers.len(),
+            floor,
+            is_kept,
+            tenth: TenthKeys {
+                weight: self.kept.weight,
+                next: self.next_kept().map(|offer| (offer.bytes, offer.arrival)),
+                floor: is_kept.then_some(floor),
+            },
         })
     }
 
-    pub(super) const fn lead(&self) -> Volume {
-        Volume { count: self.lead, bytes: self.lead_bytes }
+    /// The next one that could have a place in the tenth.
+    pub(super) fn next_kept(&self) -> Option<&Offer> {
+        self.offers.get(self.kept.count).filter(|_| self.kept.count < self.lead)
+    }
+
+    /// Whether all have their places in the tenth.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kept.count == self.offers.len()
+    }
+
+    /// The next one has its place in the tenth. A transaction counts `least` bytes at least.
+    pub(super) fn keep_next(&mut self, least: usize) {
+        let Some(bytes) = self.next_kept().map(|offer| offer.bytes) else { return };
+        let Part { count, bytes: sum, weight } = self.kept;
+        self.kept = Part {
+            count: count.saturating_add(1),
+            bytes: sum.saturating_add(bytes),
+            weight: weight.saturating_add(bytes.max(least)),
+        };
+    }
+
+    /// The last one that has its place in the tenth has none any more.
+    pub(super) fn give_way(&mut self, least: usize) {
+        let last = self.kept.count.checked_sub(1).and_then(|place| self.offers.get(place));
+        if let Some(bytes) = last.map(|offer| offer.bytes) {
+            self.lose_kept(bytes, least);
+        }
+    }
+
+    fn lose_kept(&mut self, bytes: usize, least: usize) {
+        let Part { count, bytes: sum, weight } = self.kept;
+        self.kept = Part {
+            count: count.saturating_sub(1),
+            bytes: sum.saturating_sub(bytes),
+            weight: weight.saturating_sub(bytes.max(least)),
+        };
     }
 
     pub(super) fn is_closed_at(&self, nonce: u64) -> bool {
@@ -84,13 +148,12 @@ impl Line {
     }
 
     fn extend_lead(&mut self) {
-        while let Some(offer) = self.offers.get(self.lead).filter(|offer| offer.is_favoured) {
-            self.lead_bytes = self.lead_bytes.saturating_add(offer.bytes);
+        while self.offers.get(self.lead).is_some_and(|offer| offer.is_favoured) {
             self.lead = self.lead.saturating_add(1);
         }
     }
 
-    pub(super) fn remove(&mut self, nonce: u64, waits: &mut Waits) {
+    pub(super) fn remove(&mut self, nonce: u64, least: usize, waits: &mut Waits) {
         let Ok(place) = self.offers.binary_search_by_key(&nonce, |offer| offer.nonce) else {
             return;
         };
@@ -98,7 +161,9 @@ impl Line {
         self.rates.remove(&(offer.rate, nonce));
         if place < self.lead {
             self.lead = self.lead.saturating_sub(1);
-            self.lead_bytes = self.lead_bytes.saturating_sub(offer.bytes);
+        }
+        if place < self.kept.count {
+            self.lose_kept(offer.bytes, least);
         }
         self.extend_lead();
         self.remove_ceiling(place, nonce, waits);
@@ -111,6 +176,15 @@ impl Line {
     pub(super) fn lowest_before(&self, place: usize) -> Rate {
         let before = self.offers.iter().take(place).map(|offer| offer.rate);
         before.min().unwrap_or(Rate::MAX)
+    }
+
+    /// The highest base fee at which a block may take the first `count` transactions.
+    pub(super) fn floor_of(&self, count: usize) -> u64 {
+        let last = count.checked_sub(1).and_then(|place| self.offers.get(place));
+        let Some(last) = last else { return u64::MAX };
+        let runs = self.ceilings.partition_point(|run| run.nonce <= last.nonce);
+        let run = runs.checked_sub(1).and_then(|run| self.ceilings.get(run));
+        run.map_or(u64::MAX, |run| run.highest)
     }
 
     /// Adds a transaction to the first `runs` runs of ceilings. Answers how many these are then.

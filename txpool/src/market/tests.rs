@@ -4,19 +4,29 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A tenth that few transactions fill.
+const TENTH: Volume = Volume { count: 4, bytes: 2_000 };
+
+fn market() -> Market {
+    Market::at(0, Volume { count: TENTH.count * 10, bytes: TENTH.bytes * 10 })
+}
+
 impl Market {
     /// Counts everything from scratch.
     fn assert_counted(&self) {
-        let (mut lead, mut offers) = (Volume::default(), 0_usize);
+        let (mut kept, mut offers) = (Volume::default(), 0_usize);
+        let (mut holders, mut wanting, mut floors) = (0_usize, 0_usize, 0_usize);
         for (id, line) in &self.lines {
-            let of_lead = || line.offers.iter().take_while(|offer| offer.is_favoured);
-            assert_eq!(
-                (line.lead, line.lead_bytes),
-                (of_lead().count(), of_lead().map(|it| it.bytes).sum())
-            );
+            let of_lead = line.offers.iter().take_while(|offer| offer.is_favoured).count();
+            assert_eq!(line.lead, of_lead);
+            assert!(line.kept.count <= line.lead);
+            let of_kept = || line.offers.iter().take(line.kept.count);
+            let bytes: usize = of_kept().map(|it| it.bytes).sum();
+            let weight: usize = of_kept().map(|it| it.bytes.max(self.kept.least())).sum();
+            assert_eq!((bytes, weight), (line.kept.bytes, line.kept.weight));
             let rates: BTreeSet<_> = line.offers.iter().map(|it| (it.rate, it.nonce)).collect();
             assert_eq!(rates, line.rates);
-            let Some(Keys { head, highest, is_closed, tail, leads, since, is_spared }) =
+            let Some(Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth }) =
                 line.keys()
             else {
                 unreachable!("an empty line is forgotten")
@@ -25,14 +35,31 @@ impl Market {
             assert!(self.heads.contains(&head));
             assert_eq!(leads, self.leads.contains(&tipless(head, since)));
             assert_eq!(!is_closed, self.offering.contains(&(highest, *id)));
-            assert_eq!(is_spared, self.spared_tails.contains(&(tail.0, tail.1, *id)));
-            assert_eq!(!is_spared, self.tails.contains(&(tail.0, tail.1, *id)));
-            lead.count = lead.count.saturating_add(line.lead);
-            lead.bytes = lead.bytes.saturating_add(line.lead_bytes);
+            assert_eq!(!is_kept, self.tails.contains(&(tail.0, tail.1, *id)));
+            let lowest = line.offers.iter().map(|offer| offer.highest).min();
+            assert_eq!(lowest, Some(floor));
+            let in_floors = self.floors.contains(&(floor, tail.0, tail.1, *id));
+            assert_eq!(!is_kept && floor < u64::MAX, in_floors);
+            assert_eq!(weight > 0, self.kept.holders.contains(&(weight, *id)));
+            holders = holders.saturating_add(usize::from(weight > 0));
+            assert_eq!(line.kept.count < line.lead, tenth.next.is_some());
+            if let Some((bytes, arrival)) = tenth.next {
+                let weight = weight.saturating_add(bytes.max(self.kept.least()));
+                assert!(self.kept.wanting.contains(&(weight, arrival, *id)));
+                wanting = wanting.saturating_add(1);
+            }
+            let is_floor = is_kept && floor < u64::MAX;
+            assert_eq!(is_floor, self.kept.floors.contains(&(floor, *id)));
+            floors = floors.saturating_add(usize::from(is_floor));
+            kept.count = kept.count.saturating_add(line.kept.count);
+            kept.bytes = kept.bytes.saturating_add(bytes);
             offers = offers.saturating_add(line.offers.len());
             assert!(line.offers.iter().all(|it| self.ages.get(&it.arrival) == Some(&it.slot)));
         }
-        assert_eq!(self.lead, lead);
+        assert_eq!(self.kept(), kept);
+        assert!(kept.count <= TENTH.count && kept.bytes <= TENTH.bytes);
+        let sizes = [&self.kept.holders.len(), &self.kept.wanting.len(), &self.kept.floors.len()];
+        assert_eq!([&holders, &wanting, &floors], sizes);
         let waits = |line: &Line| {
             let fee = self.waits.base_fee();
             let ready = line.offers.iter().take_while(|it| it.highest >= fee).count();
@@ -50,7 +77,8 @@ impl Market {
         assert_eq!(self.lines.values().any(|line| is_offered(&line)), self.has_offers());
         assert_eq!(self.ages.len(), offers);
         assert_eq!(self.heads.len(), self.lines.len());
-        assert_eq!(self.tails.len().saturating_add(self.spared_tails.len()), self.lines.len());
+        let all_kept = self.lines.values().filter(|line| line.is_kept()).count();
+        assert_eq!(self.tails.len().saturating_add(all_kept), self.lines.len());
     }
 }
 
@@ -74,6 +102,10 @@ enum Change {
         place: usize,
     },
     Reopen,
+    /// Places in the tenth are given away while there is so much room beside it.
+    Share(Volume),
+    /// Others make room for a step of a sender in the tenth.
+    GiveWay(SenderId),
 }
 
 fn highest() -> impl Strategy<Value = u64> {
@@ -89,6 +121,9 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (0..8_u64).prop_map(Change::BaseFee),
         1 => (0..4_usize, 0..5_usize).prop_map(|(sender, place)| Change::Close { sender, place }),
         1 => Just(Change::Reopen),
+        3 => (0..3_usize, 0..900_usize)
+            .prop_map(|(count, bytes)| Change::Share(Volume { count, bytes })),
+        2 => (0..4_usize).prop_map(Change::GiveWay),
     ]
 }
 
@@ -97,7 +132,7 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
         Change::Push { sender, rate, highest, is_favoured } => {
             let nonce = lists[sender].last().map_or(0, |last| last.nonce.saturating_add(1));
             let slot = usize::try_from(arrival).unwrap();
-            let bytes = slot.saturating_add(300);
+            let bytes = slot.saturating_mul(97).wrapping_rem(500).saturating_add(300);
             let offer = Offer { slot, nonce, arrival, bytes, rate, highest, is_favoured };
             lists[sender].push(offer);
             market.push(sender, offer);
@@ -115,6 +150,28 @@ fn change_market(market: &mut Market, lists: &mut [Vec<Offer>], change: &Change,
             }
         }
         Change::Reopen => market.reopen(),
+        Change::Share(room) => {
+            let before = market.kept();
+            market.share(room, 8);
+            let now = market.kept();
+            assert!(before.count <= now.count.saturating_add(room.count));
+            assert!(before.bytes <= now.bytes.saturating_add(room.bytes));
+        }
+        Change::GiveWay(sender) => {
+            let bytes = 400;
+            if let Some(givers) = market.givers(Some(sender), bytes) {
+                let own = market.lines.get(&sender).map_or(0, |line| line.kept.weight);
+                let own = own.saturating_add(market.kept.least().max(bytes));
+                market.give_way(&givers);
+                assert!(market.kept().count < TENTH.count);
+                assert!(market.kept().bytes.saturating_add(bytes) <= TENTH.bytes);
+                for giver in givers {
+                    let line = &market.lines[&giver];
+                    let waits = line.floor_of(line.kept.count.saturating_add(1));
+                    assert!(line.kept.weight >= own || waits < market.waits.base_fee());
+                }
+            }
+        }
     }
 }
 
@@ -139,18 +196,25 @@ proptest! {
         changes in prop::collection::vec(change(), 1..60),
         count in 1..9_usize,
     ) {
-        let (mut market, mut lists) = (Market::default(), vec![Vec::new(); 4]);
+        let (mut market, mut lists) = (market(), vec![Vec::new(); 4]);
         for (change, arrival) in changes.iter().zip(1..) {
             change_market(&mut market, &mut lists, change, arrival);
             market.assert_counted();
         }
-        let all = worths(&lists);
-        let lowest = all.iter().min_by_key(|(worth, arrival, _)| (*worth, Reverse(*arrival)));
-        let found = market.lowest(true, &BTreeSet::new());
-        // It is the last one of its sender.
-        let last = found.and_then(|(_, id)| lists[id].last().map(|offer| offer.slot));
-        prop_assert_eq!(lowest.map(|(worth, ..)| *worth), found.map(|(worth, _)| worth));
-        prop_assert_eq!(lowest.map(|(_, _, slot)| *slot), last);
+        // What leaves is the last one of its sender, without what has its place in the tenth.
+        let leaving = |(id, list): (SenderId, &Vec<Offer>)| {
+            let last = list.last()?;
+            let is_kept = market.lines.get(&id).is_some_and(|line| line.is_kept());
+            let floor = list.iter().map(|offer| offer.highest).min()?;
+            let lowest = list.iter().map(|offer| offer.rate).min()?;
+            let waits = floor < market.waits.base_fee();
+            let least = if waits { Least::Waits } else { Least::Pays(lowest) };
+            let order = if waits { floor } else { 0 };
+            (!is_kept).then_some((least, order, lowest, Reverse(last.arrival), id))
+        };
+        let lowest = lists.iter().enumerate().filter_map(leaving).min();
+        let lowest = lowest.map(|(least, _, _, _, id)| (least, id));
+        prop_assert_eq!(lowest, market.lowest(&BTreeSet::new()));
 
         // With fewer than ten places, a tenth is none.
         let limits = BlockLimits { bytes: usize::MAX, count };
@@ -172,5 +236,18 @@ proptest! {
         chosen.sort_unstable();
         best.sort_unstable();
         prop_assert_eq!(best, chosen);
+
+        // Once all places are given away, nobody who could have more has less than others.
+        let room = Volume { count: usize::MAX, bytes: usize::MAX };
+        market.share(room, usize::MAX);
+        market.assert_counted();
+        let wanting = market.kept.wanting.iter().find(|(_, _, id)| {
+            let place = market.lines[id].kept.count.saturating_add(1);
+            market.lines[id].floor_of(place) >= market.waits.base_fee()
+        });
+        if let Some((weight, _, id)) = wanting {
+            let bytes = market.lines[id].next_kept().unwrap().bytes;
+            prop_assert_eq!(None, market.givers(Some(*id), bytes), "{}", weight);
+        }
     }
 }

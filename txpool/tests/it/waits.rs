@@ -39,6 +39,14 @@ fn raise(world: &World) {
     world.commit(&full.iter().collect::<Vec<_>>());
 }
 
+/// The same with a block that the pool has not seen before, so that nothing leaves it for that.
+fn raise_unseen(world: &World) {
+    let filler = filler();
+    let nonce = world.chain.account(filler.address()).nonce;
+    let full: Vec<_> = (nonce..nonce + 4).map(|nonce| filler.at(nonce).turn(None)).collect();
+    world.commit(&full.iter().collect::<Vec<_>>());
+}
+
 /// The code for which the transaction waits, and whether for the sake of another one.
 fn wait_code(world: &World, tx: &CheckedTx) -> Option<(Code, bool)> {
     match world.pool.find(tx.hash()) {
@@ -140,7 +148,8 @@ fn one_that_waits_leaves_after_an_hour_and_makes_room_for_others() {
     raise(&world);
     world.pending(&[&c.at(0).tip(5).turn(None)]);
     assert_eq!(Some(Code::Evicted), world.drop_code(&bound[1]));
-    raise(&world);
+    raise_unseen(&world);
+    assert_eq!(1, world.pool.stats().waiting);
     world.commit_block_at(world.chain.begin(), NOW + HOUR);
     assert_eq!(Some(Code::Evicted), world.drop_code(&bound[0]));
     assert_eq!(0, world.pool.stats().waiting);
@@ -254,4 +263,68 @@ fn a_restart_keeps_what_waits() {
     let second = world.restarted(Config::default(), directory.path());
     assert_eq!(1, restore(&second).unwrap().accepted);
     assert_eq!(Some((Code::FeeAboveMax, false)), wait_code(&second, &bound));
+}
+
+/// A full pool of four, in which the transactions wait for the base fee to fall that would pay no more
+/// than `highest` each.
+fn full_of_waiting(highest: [u64; 4]) -> (World, [Wallet; 6], Vec<CheckedTx>) {
+    let (world, wallets) = small_blocks(Config { count_max: 4, ..Config::default() });
+    let txs: Vec<_> = wallets
+        .iter()
+        .zip(highest)
+        .map(|(wallet, highest)| {
+            wallet.at(0).tip(100_000).max_base_fee(highest).transfer(&wallet, 1)
+        })
+        .collect();
+    world.pending(&txs.iter().collect::<Vec<_>>());
+    raise_unseen(&world);
+    raise_unseen(&world);
+    (world, wallets, txs)
+}
+
+#[test]
+fn what_waits_for_the_base_fee_gives_way_to_whoever_pays_it_however_much_it_offers() {
+    let (world, [_, _, _, _, e, f], txs) = full_of_waiting([10, 11, 10, 50]);
+    assert_eq!(3, world.pool.stats().waiting);
+    let paying = [e.at(0).transfer(&f, 1), f.at(0).transfer(&e, 1), e.at(1).transfer(&f, 1)];
+    // Of those that wait, who would pay the least goes first, and of equals the latest.
+    for (paying, gone) in paying.iter().zip([2, 0, 1]) {
+        world.pending(&[paying]);
+        assert_eq!(Some(Code::Evicted), world.drop_code(&txs[gone]));
+    }
+    let Some(Found::Dropped(dropped)) = world.pool.find(txs[0].hash()) else { panic!("forgotten") };
+    let message = dropped.reason.to_string();
+    assert!(message.contains("sent again with a higher maxBaseFee"), "{message}");
+    // What pays is worth what it offers.
+    assert_eq!(Code::PoolFull, world.refusal(&f.at(1).transfer(&e, 1)));
+    assert!(world.is_pending(&txs[3]));
+}
+
+#[test]
+fn what_would_wait_for_the_base_fee_takes_nobodys_place() {
+    let (world, [a, _, _, _, e, f], txs) = full_of_waiting([10, 50, 50, 50]);
+    assert_eq!(1, world.pool.stats().waiting);
+    let after = a.at(1).tip(500_000).transfer(&e, 1);
+    assert_eq!(Code::PoolFull, world.refusal(&after));
+    world.pending(&[&e.at(0).transfer(&f, 1)]);
+    assert_eq!(Some(Code::Evicted), world.drop_code(&txs[0]));
+}
+
+#[test]
+fn of_one_sender_what_waits_goes_and_what_pays_before_it_stays() {
+    let (world, [a, b, c]) = small_blocks(Config { count_max: 4, ..Config::default() });
+    let txs = [
+        a.at(0).tip(9).max_base_fee(50).transfer(&b, 1),
+        a.at(1).tip(9_000).max_base_fee(10).transfer(&b, 1),
+        a.at(2).tip(9_000).max_base_fee(50).transfer(&b, 1),
+        b.at(0).transfer(&a, 1),
+    ];
+    world.pending(&txs.iter().collect::<Vec<_>>());
+    raise(&world);
+    for nonce in 0..2 {
+        world.pending(&[&c.at(nonce).transfer(&b, 1)]);
+    }
+    assert_eq!([Some(Code::Evicted); 2], [world.drop_code(&txs[1]), world.drop_code(&txs[2])]);
+    assert!(world.is_pending(&txs[0]) && world.is_pending(&txs[3]));
+    assert_eq!(Code::PoolFull, world.refusal(&c.at(2).transfer(&b, 1)));
 }

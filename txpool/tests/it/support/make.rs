@@ -5,7 +5,7 @@ use types::ids::compute_agent_run_id;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
-    Transfer, ValidatorVote,
+    ForkVote, ParamVote, Transfer, ValidatorVote,
 };
 use types::{
     Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
@@ -83,6 +83,11 @@ impl Make<'_> {
     }
 
     pub(crate) fn request(self) -> CheckedTx {
+        self.request_of(MAX_FEE, 10)
+    }
+
+    /// A run of so many steps.
+    pub(crate) fn request_of(self, max_fee: u64, max_steps: u64) -> CheckedTx {
         let prompt = "why".to_owned();
         let from = self.key.address().to_string();
         self.tx(&Body::AgentRequest(AgentRequest {
@@ -90,8 +95,8 @@ impl Make<'_> {
             conversation_id: Hash::ZERO,
             prompt,
             tools_whitelist: Vec::new(),
-            max_fee: Amount::new(MAX_FEE),
-            max_steps: 10,
+            max_fee: Amount::new(max_fee),
+            max_steps,
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
@@ -175,6 +180,17 @@ impl Make<'_> {
         let candidate_key = validator.0.public_key();
         let expires_at = self.timestamp + 3_600_000;
         self.tx(&Body::ValidatorVote(ValidatorVote::new(candidate_key, 0, expires_at)))
+    }
+
+    /// A vote for the height of fork v8.
+    pub(crate) fn vote_for_fork(self, height: u64) -> CheckedTx {
+        self.tx(&Body::ForkVote(ForkVote { fork: "v8".to_owned(), height }))
+    }
+
+    /// A vote for another floor of the base fee.
+    pub(crate) fn vote_for_floor(self, value: u64, height: u64) -> CheckedTx {
+        let name = "baseFeeFloor".to_owned();
+        self.tx(&Body::ParamVote(ParamVote { name, value, height }))
     }
 
     /// A chunk of so many bytes.

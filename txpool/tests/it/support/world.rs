@@ -88,6 +88,13 @@ impl World {
         Self { pool, chain, recorder }
     }
 
+    /// A pool over a chain that a test has made.
+    pub(crate) fn over(config: Config, chain: &Arc<TestChain>) -> Self {
+        let recorder = Arc::new(Recorder::default());
+        let pool = Pool::new(config, SKEW, ports(chain, &recorder));
+        Self { pool, chain: Arc::clone(chain), recorder }
+    }
+
     /// Rich wallets of these numbers and a pool with the rules of v7.
     pub(crate) fn v7<const N: usize>(config: Config) -> (Self, [Wallet; N]) {
         let wallets = std::array::from_fn(|number| Wallet::new(u8::try_from(number).unwrap() + 1));

@@ -1,0 +1,105 @@
+//! The ledger's own rules, on a chain in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use state::{MemoryChain, PendingState, Retracted, TxError, fees};
+use txpool::Fault;
+use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
+
+/// A chain, and the transactions of its last block.
+pub(crate) struct Blocks {
+    pub(crate) chain: MemoryChain,
+    pub(crate) last: Vec<CheckedTx>,
+}
+
+impl Blocks {
+    pub(crate) fn of(chain: MemoryChain) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { chain, last: Vec::new() }))
+    }
+}
+
+/// The draft over a chain that somebody else may move on.
+pub(crate) struct Draft {
+    blocks: Arc<Mutex<Blocks>>,
+    draft: PendingState,
+}
+
+impl Draft {
+    pub(crate) fn over(blocks: Arc<Mutex<Blocks>>) -> Self {
+        let draft = {
+            let Blocks { chain, .. } = &*blocks.lock();
+            PendingState::new(chain.base(), Arc::clone(chain.rules())).unwrap()
+        };
+        Self { blocks, draft }
+    }
+}
+
+fn admit_error(error: TxError) -> AdmitError {
+    match error {
+        TxError::Rejected(reason) => AdmitError::Rejected(*reason),
+        TxError::Storage(fault) => AdmitError::Fault(Fault::new(fault)),
+    }
+}
+
+impl PricedDraft for Draft {
+    fn take_back(&mut self, tx: &CheckedTx) -> Result<TakenBack, Fault> {
+        Ok(match self.draft.retract(tx).map_err(Fault::new)? {
+            Retracted::Yes => TakenBack::Yes,
+            Retracted::After(hash) => TakenBack::After(hash),
+            Retracted::Spent(address) => TakenBack::Spent(address),
+            Retracted::Unknown => TakenBack::Unknown,
+        })
+    }
+
+    fn base_fee(&self) -> Option<u64> {
+        self.draft.rules().price.map(|price| price.base_fee)
+    }
+
+    fn highest_base_fee(&self, tx: &CheckedTx) -> Option<u64> {
+        fees::highest_base_fee(tx)
+    }
+
+    fn is_late(&self, tx: &CheckedTx) -> bool {
+        self.draft.is_late(tx)
+    }
+
+    fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.base_fee().map_or(Ok(()), |base_fee| fees::check_base_fee(tx, base_fee))
+    }
+}
+
+impl PendingLedger for Draft {
+    fn account(&self, address: Address) -> Result<Account, Fault> {
+        self.draft.account(address).map_err(Fault::new)
+    }
+
+    fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError> {
+        let checked = match extent {
+            Extent::Whole => self.draft.check(tx),
+            Extent::Funds => self.draft.check_funds(tx),
+        };
+        checked.map_err(admit_error)
+    }
+
+    fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
+        self.draft.admit(tx).map_err(admit_error)
+    }
+
+    fn advance(
+        &mut self,
+        credits: &BTreeMap<Address, Amount>,
+        bonds: &BTreeMap<Address, BondChange>,
+    ) -> Result<bool, Fault> {
+        let blocks = self.blocks.lock();
+        let (base, last) = (blocks.chain.base(), &blocks.last);
+        self.draft.advance(base, last, credits, bonds).map_err(Fault::new)
+    }
+
+    fn reset(&mut self) -> Result<(), Fault> {
+        let base = self.blocks.lock().chain.base();
+        self.draft.reset(base).map(drop).map_err(Fault::new)
+    }
+}
