@@ -66,7 +66,7 @@ pub use self::forks::ForkCount;
 pub use self::options::Options;
 pub use self::pin::{Pinned, pinned_tables};
 pub use self::query::{
-    MinerDetail, RUN_ROWS_MAX, RunDetail, RunFilter, RunPage,
+    KEY_ROWS_MAX, MinerDetail, PunishedPage, RUN_ROWS_MAX, RunDetail, RunFilter, RunPage,
     StateProof, StepDetail, StoredHeader, StoredSet, StoredTx, TurnDetail,
 };
 pub use self::snapshot::Snapshot;

@@ -16,4 +16,4 @@ pub use miners::MinerDetail;
 pub use proofs::StateProof;
 pub use runs::{RUN_ROWS_MAX, RunDetail, RunFilter, RunPage, StepDetail};
 pub use transactions::StoredTx;
-pub use validators::StoredSet;
+pub use validators::{KEY_ROWS_MAX, PunishedPage, StoredSet};

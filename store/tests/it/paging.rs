@@ -1,9 +1,15 @@
 //! Pages neither skip nor repeat, also when blocks come between them.
 
-use store::{RUN_ROWS_MAX, RunFilter, RunPage, Snapshot};
-use types::{Address, Hash, Run, RunStatus, TxLocation};
+use std::sync::Arc;
 
-use crate::fixture::{TestChain, Wallet, whole_run};
+use state::tables::ConsensusKeys;
+use state::{Draft, Memory};
+use store::{
+    GenesisState, KEY_ROWS_MAX, Options, RUN_ROWS_MAX, RunFilter, RunPage, Snapshot, Store,
+};
+use types::{Address, Hash, KeyStanding, PublicKey, Run, RunStatus, TxLocation};
+
+use crate::fixture::{TIME, TestChain, Wallet, genesis_hash, whole_run};
 
 /// Adds a block with a run and a turn.
 fn grow(chain: &mut TestChain, number: u64) {
@@ -178,6 +184,39 @@ fn a_page_of_runs_looks_at_few_rows_whatever_is_asked_for() {
     assert_eq!(1, pages_of(&snapshot, &filter, 30).len(), "the shorter list decides");
     let first = pages_of(&snapshot, &RunFilter::default(), MIXED).remove(0);
     assert!(first.runs.len() <= RUN_ROWS_MAX && first.next.is_some());
+}
+
+#[test]
+fn pages_of_punished_keys_look_at_few_keys_and_lead_to_all_that_are_punished() {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    let many = 2 * u64::try_from(KEY_ROWS_MAX).unwrap() + 50;
+    let mut expected = Vec::new();
+    for number in 0..many {
+        let key = PublicKey::new(*Hash::digest(&number.to_be_bytes()).as_bytes());
+        let punished_at = number.is_multiple_of(90).then_some(number + 1);
+        let standing = KeyStanding { alone_until: Some(number), punished_at };
+        draft.put::<ConsensusKeys>(&key, &standing);
+        expected.extend(punished_at.map(|at| (key, at)));
+    }
+    expected.sort_unstable();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let genesis =
+        GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &draft.into_changes() };
+    store.init(&genesis).unwrap();
+    for limit in [1, 2, 500] {
+        let (mut paged, mut pages, mut mark) = (Vec::new(), 0, None);
+        loop {
+            let page = store.snapshot().punished_keys(mark.as_ref(), limit).unwrap();
+            assert!(page.keys.len() <= limit);
+            paged.extend(page.keys);
+            pages += 1;
+            let Some(next) = page.next else { break };
+            mark = Some(next);
+        }
+        assert_eq!(paged, expected, "pages of {limit}");
+        assert!(pages >= 3, "{pages} pages");
+    }
 }
 
 #[test]

@@ -55,6 +55,9 @@ pub enum QueryCommand {
     /// The validators
     #[command(after_help = "Example: ombra query validators")]
     Validators(PlainArgs),
+    /// The keys of validators that lost their power for good
+    #[command(after_help = "Example: ombra query punished")]
+    Punished(PunishedArgs),
     /// The forks that are to come: who votes for which height, and what is fixed
     #[command(after_help = "Example: ombra query forks")]
     Forks(PlainArgs),
@@ -191,6 +194,15 @@ pub struct MinersArgs {
     node: NodeArgs,
 }
 
+/// Which punished keys.
+#[derive(Args, Debug)]
+pub struct PunishedArgs {
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
 /// Which part of a list.
 #[derive(Args, Debug)]
 pub struct PageArgs {
@@ -269,6 +281,13 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         QueryCommand::Validators(PlainArgs { node }) => {
             let validators = node.client()?.validators().await?;
             show(&node, validators.text(), out, lists::validators)
+        }
+        QueryCommand::Punished(args) => {
+            let client = args.node.client()?;
+            let keys = items(args.page.page(), async |page| {
+                client.punished_keys(&page).await.map(|it| text(&it))
+            });
+            show(&args.node, &keys.await?, out, lists::punished)
         }
         QueryCommand::Forks(PlainArgs { node }) => {
             let forks = node.client()?.forks().await?;
