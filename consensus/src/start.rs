@@ -170,6 +170,7 @@ async fn launch(
         named: Arc::new(Mutex::new(settings::named(&config.network)?)),
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
+        punctuality: ports.counters.punctuality.clone(),
     };
     let base = Base { config, node_key, ports, stop: stop.clone(), control };
     let tip = base.tip().await?;

@@ -27,7 +27,7 @@ export function network(page) {
   });
   const relied = page.part({
     load: readiness,
-    draw: ({ trust }) => (trust === undefined ? [] : card("What this node relies on", trusted(trust))),
+    draw: ({ trust, clock }) => (trust === undefined ? [] : card("What this node relies on", trusted(trust, clock))),
     pause: 4000, follow: true,
   });
   page.show("Network", card("Validators", set.box), rules.box, relied.box, own.box);
@@ -38,11 +38,12 @@ const ANCHORS = {
 };
 
 /** By what the node would know a chain that somebody shows it. */
-const trusted = ({ anchor, height: at, ageMs, periodMs }) => facts([
+const trusted = ({ anchor, height: at, ageMs, periodMs }, clock) => facts([
   ["Anchor", ANCHORS[anchor] ?? line(anchor)],
   ["Height", height(at)],
   ["How old that is", ageMs === null ? null : duration(ageMs)],
   ["Old enough to ask others after", duration(periodMs)],
+  ["Its clock", clock === undefined ? null : line(clock.detail, 400)],
 ]);
 
 /** The rules that validators can change, how they vote on them, and the forks that are to come. */
