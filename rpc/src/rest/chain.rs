@@ -195,7 +195,7 @@ fn account(rest: &Rest, path: AddressPath, _: Nothing) -> Result<RestAccount, Rp
     let view = AccountsRpcServer::account(rest.api(), address)?;
     let waiting = rest.ports().pool.content_from(&address);
     let pending = waiting.pending.len().saturating_add(waiting.queued.len());
-    let escrowed = rest.escrows().of(rest.ports(), &address)?;
+    let escrowed = rest.api().hub.escrows().of(rest.ports(), &address)?;
     // Where the list goes back beyond the node's blocks, what is here is told all the same.
     let places = match rest.ports().accounts.transactions(&address, None, RECENT_TXS) {
         Ok(Slice { items, .. }) => items,
