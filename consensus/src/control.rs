@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::amnesia::Withheld;
 use crate::engine::settings;
+use crate::{Fit, Punctuality};
 
 /// A hold on the engine's network: to look at its peers and change them. Clones share it.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ pub struct Control {
     pub(crate) named: Arc<Mutex<Vec<Multiaddr>>>,
     pub(crate) peer_id: String,
     pub(crate) withheld: Withheld,
+    pub(crate) punctuality: Punctuality,
 }
 
 /// A connected node.
@@ -63,6 +65,13 @@ impl Control {
     #[must_use]
     pub fn follows_until(&self) -> Option<u64> {
         self.withheld.get()
+    }
+
+    /// Whether the blocks of others fitted this machine's clock lately. A node that does not vote judges
+    /// none.
+    #[must_use]
+    pub fn clock_fit(&self) -> Fit {
+        self.punctuality.fit()
     }
 
     fn requests(&self) -> Result<mpsc::Sender<NetworkRequest>, PeerError> {

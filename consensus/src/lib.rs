@@ -53,6 +53,7 @@ mod metrics;
 mod parts;
 mod ports;
 mod presence;
+mod punctuality;
 mod quorums;
 mod room;
 mod start;
@@ -70,5 +71,6 @@ pub use ports::{
     Archive, Candidate, Clock, Decided, Direction, Encoded, Equivocation, Ledger, Origin, Pace,
     Proposed, Seen, SignedChoice, SignedKind, Tip, Undecided, Verdict,
 };
+pub use punctuality::{Fit, Punctuality};
 pub use start::{Handle, Ports, peer_id, start, start_following};
 pub use validators::{POWER_MAX, VALIDATORS_MAX, Validator, ValidatorSet, ValidatorSetError};

@@ -6,7 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::Direction;
+use crate::{Direction, Punctuality};
 
 /// The label of a proposal that was judged untimely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -46,6 +46,8 @@ pub struct Counters {
     pub invalid_proposals: Counter,
     /// Proposals of others that were judged untimely, by the direction in which they miss.
     pub untimely_proposals: Family<Missed, Counter>,
+    /// Whether the blocks of others fit this machine's clock.
+    pub punctuality: Punctuality,
     /// Bodies of proposals, or outlines of them, that arrived with all their parts.
     pub bodies: Counter,
     /// Outlines of which this node could not make the body, so that it asked for that.
@@ -70,6 +72,7 @@ impl Counters {
             refusals,
             invalid_proposals,
             untimely_proposals,
+            punctuality: _,
             bodies,
             incomplete_outlines,
             bodies_resent,

@@ -170,6 +170,7 @@ async fn launch(
         named: Arc::new(Mutex::new(settings::named(&config.network)?)),
         peer_id: peer_id(&node_key)?,
         withheld: Withheld::default(),
+        punctuality: ports.counters.punctuality.clone(),
     };
     let is_counted = may_sign.clone();
     let base = Base { config, node_key, ports, is_counted, stop: stop.clone(), control };

@@ -3,7 +3,7 @@
 import { h, swap } from "../dom.js";
 import { count } from "../format.js";
 import { address, amount, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
-import { call, callAll, CallError } from "../rpc.js";
+import { call, runsOf } from "../rpc.js";
 
 const COLUMNS = ["Hash", "Type", "Direction", "With", "Amount", "Block", "When"];
 const ARROWS = { out: "out →", in: "← in", self: "to itself" };
@@ -24,9 +24,7 @@ export function account(page, [id]) {
     draw: pending, follow: true,
   });
   const runs = page.part({
-    load: (signal) => callAll([
-      ["ombra_listAgentRuns", [{ submitter: bare }, { limit: 10 }]],
-      ["ombra_listAgentRuns", [{ miner: bare }, { limit: 10 }]]], signal),
+    load: (signal) => Promise.all([runsOf({ submitter: bare }, 10, signal), runsOf({ miner: bare }, 10, signal)]),
     draw: both, follow: true, pause: 2000,
   });
   // A list that somebody has made longer stays as it is.
@@ -82,7 +80,6 @@ function pending(content) {
 
 function both([asked, mined]) {
   const list = (found, title, other) => {
-    if (found instanceof CallError) throw found;
     if (found.items.length === 0) return null;
     const rows = found.items.map((run) => [runLink(run.agentRunId), status(run.status), line(run.prompt, 60), run[other] ? address(run[other]) : "–", amount(run.maxFee), time(run.submittedAt)]);
     return card(title, table(title, ["Run", "Status", "Asked for", other === "submitter" ? "Asked by" : "Miner", "Budget", "When"], rows));

@@ -5,7 +5,7 @@ import { content, folded } from "../blob.js";
 import { append, h, swap } from "../dom.js";
 import { ombra } from "../format.js";
 import { address, block, card, copier, empty, height, line, link, more, runLink, status, time, txLink } from "../parts.js";
-import { call } from "../rpc.js";
+import { call, runsOf } from "../rpc.js";
 
 const PAGE = 100;
 /** In place of turns that are in the list. */
@@ -23,7 +23,7 @@ export function conversation(page, [id]) {
   let turns = null;
   const first = page.part({
     load: async (signal) => {
-      const runs = call("ombra_listAgentRuns", [{ conversationId: id }, { limit: PAGE }], signal);
+      const runs = runsOf({ conversationId: id }, PAGE, signal);
       turns ??= await ask(talk.at, signal);
       return runs;
     },

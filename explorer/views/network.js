@@ -4,7 +4,10 @@ import { h } from "../dom.js";
 import { count, duration } from "../format.js";
 import { node } from "../live.js";
 import { address, card, facts, height, line, plainHash, status, table, time } from "../parts.js";
-import { call, callAll, CallError, readiness } from "../rpc.js";
+import { callAll, CallError, readiness } from "../rpc.js";
+
+/** Punished keys that are shown. */
+const PUNISHED_MAX = 50;
 
 export function network(page) {
   const own = page.part({
@@ -13,7 +16,7 @@ export function network(page) {
     pause: 4000, follow: true,
   });
   const set = page.part({
-    load: (signal) => call("ombra_getValidators", [], signal),
+    load: (signal) => callAll([["ombra_getValidators", []], ["ombra_listPunishedKeys", [{ limit: PUNISHED_MAX }]]], signal),
     draw: validators,
     pause: 2000, follow: true,
   });
@@ -24,7 +27,7 @@ export function network(page) {
   });
   const relied = page.part({
     load: readiness,
-    draw: ({ trust }) => (trust === undefined ? [] : card("What this node relies on", trusted(trust))),
+    draw: ({ trust, clock }) => (trust === undefined ? [] : card("What this node relies on", trusted(trust, clock))),
     pause: 4000, follow: true,
   });
   page.show("Network", card("Validators", set.box), rules.box, relied.box, own.box);
@@ -35,11 +38,12 @@ const ANCHORS = {
 };
 
 /** By what the node would know a chain that somebody shows it. */
-const trusted = ({ anchor, height: at, ageMs, periodMs }) => facts([
+const trusted = ({ anchor, height: at, ageMs, periodMs }, clock) => facts([
   ["Anchor", ANCHORS[anchor] ?? line(anchor)],
   ["Height", height(at)],
   ["How old that is", ageMs === null ? null : duration(ageMs)],
   ["Old enough to ask others after", duration(periodMs)],
+  ["Its clock", clock === undefined ? null : line(clock.detail, 400)],
 ]);
 
 /** The rules that validators can change, how they vote on them, and the forks that are to come. */
@@ -69,7 +73,8 @@ const ballot = (what, { height: from, power, voters }, whole) => [
 
 const share = (power, whole) => (whole > 0 ? `${((power / whole) * 100).toFixed(1)} %` : "–");
 
-function validators(found) {
+function validators([found, punished]) {
+  for (const one of [found, punished]) if (one instanceof CallError) throw one;
   const whole = found.reduce((sum, one) => sum + one.power, 0);
   const rows = found.map((one) => [
     address(one.address), plainHash(one.publicKey, "public key"), h("span", {}, count(one.power), h("span", { class: "faint" }, ` ${share(one.power, whole)}`)),
@@ -80,10 +85,15 @@ function validators(found) {
   const evidence = found.flatMap((one) => one.evidence.map((pair) => [address(one.address), height(pair.height), count(pair.round), line(pair.kind), ...pair.messages.map(choice)]));
   return [
     table("Validators", ["Validator", "Key", "Power", "Proposed", "Missed", "Contradictions"], rows),
+    lost(punished.items),
     votes.length === 0 ? null : [h("h3", {}, "Open votes"), table("Open votes", ["Voter", "Candidate", "Power", "Counts until"], votes)],
     evidence.length === 0 ? null : [h("h3", {}, "Contradictions that this node saw"), table("Contradictions", ["Validator", "Block", "Round", "Kind", "One says", "The other says"], evidence)],
   ];
 }
+
+/** The keys that lost their power for good. */
+const lost = (keys) => keys.length === 0 ? null : h("p", {}, "Punished, never to have power again: ",
+  keys.map(({ publicKey, address: account, punishedAt }, index) => h("span", {}, index === 0 ? null : "; ", plainHash(publicKey, "public key"), " of ", address(account), " in block ", height(punishedAt))));
 
 /** What a signed message is for: a block, which need not have become one of the chain, or none. */
 const choice = ({ blockHash }) => (blockHash === undefined ? "no block" : plainHash(blockHash, "block hash"));

@@ -3,7 +3,7 @@
 import { h, onceAFrame, picture, swap } from "../dom.js";
 import { count, duration } from "../format.js";
 import { address, amount, blockHash, card, empty, facts, height, line, link, row, runLink, status, table, time } from "../parts.js";
-import { callAll, call, CallError } from "../rpc.js";
+import { callAll, call, CallError, runsOf } from "../rpc.js";
 
 const SHOWN = 12;
 const CHARTED = 60;
@@ -114,7 +114,7 @@ export function overview(page) {
     load: (signal) => callAll([["ombra_getSupply", []], ["txpool_status", []], ["ombra_chainInfo", []], ["ombra_feeEstimate", []]], signal),
     draw: money, pause: 2000, follow: true,
   });
-  const recent = page.part({ load: (signal) => call("ombra_listAgentRuns", [{}, { limit: RUNS }], signal), draw: runs, pause: 2000, follow: true });
+  const recent = page.part({ load: (signal) => runsOf({}, RUNS, signal), draw: runs, pause: 2000, follow: true });
   page.show("Overview", card("Latest agent runs", recent.box, h("p", {}, link(["runs"], "All runs"))), top,
     h("div", { class: "columns" },
       card("Latest blocks", first.box, h("p", {}, link(["blocks"], "All blocks"))),

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { count, duration, ombra } from "../format.js";
 import { toolCalls } from "../kinds.js";
 import { address, amount, block, card, empty, facts, height, line, plainHash, runLink, status, table, talkLink, time, txLink, words } from "../parts.js";
-import { call } from "../rpc.js";
+import { call, runsOf } from "../rpc.js";
 
 const OPEN = new Set(["pending", "claimed", "running"]);
 const STEP_FEE = 100n;
@@ -190,7 +190,7 @@ export function runs(page, [wanted]) {
   const choice = h("ul", { class: "choice", "aria-label": "Status" },
     [null, ...STATUSES].map((one) => h("li", {}, h("a", { to: one ? ["runs", one] : ["runs"], "aria-current": one === (wanted ?? null) ? "page" : null }, (one ?? "all").replaceAll("_", " ")))));
   const list = page.part({
-    load: (signal) => call("ombra_listAgentRuns", [filter, { limit: 30 }], signal),
+    load: (signal) => runsOf(filter, 30, signal),
     draw: (first) => listed(page, filter, first),
     pause: 2000,
   });
@@ -212,7 +212,7 @@ function listed(page, filter, { items, nextCursor }) {
   if (cursor === null) return shown;
   const button = h("button", { type: "button", class: "more" }, "Show more");
   button.addEventListener("click", async () => {
-    const next = await call("ombra_listAgentRuns", [filter, { limit: 50, cursor }], page.signal);
+    const next = await runsOf(filter, 50, page.signal, cursor);
     shown.append(table("More agent runs", COLUMNS, next.items.map(runRow)));
     cursor = next.nextCursor;
     if (cursor === null) button.remove();

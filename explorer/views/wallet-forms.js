@@ -4,7 +4,7 @@
 import { h, swap } from "../dom.js";
 import { ADDRESS, HASH, parseOmbra } from "../format.js";
 import { amount, empty, line, runLink, table, time } from "../parts.js";
-import { call } from "../rpc.js";
+import { call, runsOf } from "../rpc.js";
 import { propose } from "./wallet-send.js";
 
 /** A labelled field; `tag` is `input` unless it is said. */
@@ -115,7 +115,7 @@ async function protection({ page, library }, maxFee) {
 function refuse(context) {
   const { page, key } = context;
   const list = page.part({
-    load: (signal) => call("ombra_listAgentRuns", [{ submitter: key.address }, { limit: 30 }], signal),
+    load: (signal) => runsOf({ submitter: key.address }, 30, signal),
     draw: ({ items }) => {
       const held = items.filter(({ heldUntil }) => heldUntil !== undefined);
       if (held.length === 0) return empty("No reward of a run of this account is held.");
@@ -137,7 +137,7 @@ function refusing(context, agentRunId) {
 function cancel(context) {
   const { page, key } = context;
   const list = page.part({
-    load: (signal) => call("ombra_listAgentRuns", [{ submitter: key.address, status: "pending" }, { limit: 30 }], signal),
+    load: (signal) => runsOf({ submitter: key.address, status: "pending" }, 30, signal),
     draw: ({ items }) => {
       if (items.length === 0) return empty("No run of this account waits for a miner.");
       return table("Runs that wait", ["Run", "Asked for", "Budget", "Do"], items.map((run) => [

@@ -430,7 +430,8 @@ fn rpc_ports(
         directory: reads.clone(),
         proofs: reads.clone(),
         forks: reads.clone(),
-        rules: reads,
+        rules: reads.clone(),
+        keys: reads,
         submit: Arc::new(ClientSubmissions(ingest)),
         projection: Arc::new(Projected {
             pending: Arc::clone(&parts.pending),

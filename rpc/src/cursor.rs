@@ -5,7 +5,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use types::{Address, TxLocation};
+use types::{Address, PublicKey, TxLocation};
 
 use crate::error::RpcError;
 
@@ -48,6 +48,18 @@ impl Position for u64 {
 
 impl Position for Address {
     const TAG: u8 = 3;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self::new(bytes.try_into().ok()?))
+    }
+}
+
+impl Position for PublicKey {
+    const TAG: u8 = 4;
 
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.as_bytes());

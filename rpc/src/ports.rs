@@ -28,8 +28,8 @@ pub use pool::{
     SettlementNow, Submit, SubmitError,
 };
 pub use rules::{
-    ForkCounts, ForkState, ForkVoter, ForkVotes, NextRules, NextValue, ParamState, ParamVoter,
-    ParamVotes, Rules,
+    ForkCounts, ForkState, ForkVoter, ForkVotes, Keys, NextRules, NextValue, ParamState,
+    ParamVoter, ParamVotes, PunishedKey, Rules,
 };
 
 /// Everything that the interfaces are served from.
@@ -52,6 +52,8 @@ pub struct Ports {
     pub forks: Arc<dyn ForkCounts>,
     /// The rules that votes can change, and what places in blocks cost by them.
     pub rules: Arc<dyn Rules>,
+    /// What the chain remembers of validators' keys.
+    pub keys: Arc<dyn Keys>,
     /// Taking transactions in.
     pub submit: Arc<dyn Submit>,
     /// The state with everything pending applied.

@@ -66,8 +66,8 @@ pub use self::forks::ForkCount;
 pub use self::options::Options;
 pub use self::pin::{Pinned, pinned_tables};
 pub use self::query::{
-    MinerDetail, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
-    StoredTx, TurnDetail,
+    KEY_ROWS_MAX, MinerDetail, PunishedPage, RUN_ROWS_MAX, RunDetail, RunFilter, RunPage,
+    StateProof, StepDetail, StoredHeader, StoredSet, StoredTx, TurnDetail,
 };
 pub use self::snapshot::Snapshot;
 pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};

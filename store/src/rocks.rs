@@ -246,6 +246,21 @@ impl Source<'_> {
         rows.status().map_err(database)
     }
 
+    /// A walk backwards over the rows at or above `from` and below `to`, that begins at the last one.
+    pub(super) fn back(
+        &self,
+        table: TableId,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<Back<'_>, StorageError> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(from);
+        options.set_iterate_upper_bound(to);
+        let mut rows = self.iterator(table, options)?;
+        rows.seek_to_last();
+        Ok(Back(rows))
+    }
+
     /// All rows of a table, from the first one on, to be walked by the caller.
     pub(super) fn rows(&self, table: TableId) -> Result<Rows<'_>, StorageError> {
         let mut rows = self.iterator(table, ReadOptions::default())?;
@@ -279,6 +294,29 @@ impl Rows<'_> {
     /// What ended the walk.
     pub(super) fn status(&self) -> Result<(), StorageError> {
         self.0.status().map_err(database)
+    }
+}
+
+/// A walk backwards over a stretch of a table.
+pub(super) struct Back<'a>(Iterator<'a>);
+
+impl Back<'_> {
+    /// The row that the walk is at; `None` at the end.
+    pub(super) fn item(&self) -> Result<Option<(&[u8], &[u8])>, StorageError> {
+        match self.0.item() {
+            None => self.0.status().map(|()| None).map_err(database),
+            row => Ok(row),
+        }
+    }
+
+    /// Goes to the row before. Only while there is an item.
+    pub(super) fn prev(&mut self) {
+        self.0.prev();
+    }
+
+    /// Goes to the last row of the stretch whose key is at most `key`.
+    pub(super) fn seek(&mut self, key: &[u8]) {
+        self.0.seek_for_prev(key);
     }
 }
 

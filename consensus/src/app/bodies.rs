@@ -262,7 +262,14 @@ impl App {
             Finding::Judged(Validity::Valid)
         } else {
             match self.moment(&fields) {
-                Moment::Now(origin) => self.execute(body.clone(), origin).await?,
+                Moment::Now(origin) => {
+                    let is_judged = matches!(origin, Origin::Live(_));
+                    let finding = self.execute(body.clone(), origin).await?;
+                    if is_judged && self.verifier.is_v7(fields.height) {
+                        self.note_time(&fields, &finding);
+                    }
+                    finding
+                }
                 Moment::Later => {
                     self.bodies.park(body);
                     return Ok(None);
@@ -300,6 +307,16 @@ impl App {
             value: Value::from(fields.value),
             validity,
         }))
+    }
+
+    /// Remembers whether a block that was judged by the clock came in time.
+    fn note_time(&self, fields: &BodyFields, finding: &Finding) {
+        let missed = match finding {
+            Finding::Judged(Validity::Valid) => None,
+            Finding::Untimely(direction) => Some(*direction),
+            Finding::Judged(Validity::Invalid) | Finding::Incomplete => return,
+        };
+        self.counters.punctuality.note(fields.proposer, fields.height, missed);
     }
 
     async fn execute(&self, body: Body, origin: Origin) -> Result<Finding, Fault> {

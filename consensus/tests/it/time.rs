@@ -28,6 +28,13 @@ async fn goes_on_with_a_wrong_clock(name: &str, ahead_ms: i64, missed: [Directio
     let [others, own] = missed;
     assert!((0..3).all(|at| town.untimely(at, others) > 0), "the others turn its blocks down");
     assert!(town.untimely(3, own) > 0, "and it turns down theirs, and has them all the same");
+    let fit = |at: usize| town.node(at).counters.punctuality.fit();
+    assert!(
+        fit(3).proposers > 0 && fit(3).ahead + fit(3).behind == fit(3).proposers,
+        "{:?}",
+        fit(3)
+    );
+    assert!((0..3).all(|at| fit(at).ahead + fit(at).behind <= 1), "only one clock is wrong");
     let disk = &town.plans[0].disk;
     for height in V7_FROM..=last {
         assert_ne!(disk.proposer(height), key(4).address(), "{height} has the wrong time");

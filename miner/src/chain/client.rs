@@ -18,14 +18,16 @@ use super::{
     Stake, StepView, Watch,
 };
 
-/// Runs in one page of a list.
+/// Entries in one page of a list.
 const PAGE: u32 = 500;
-/// Pages of pending runs that are looked at: more cannot be claimed before the list is old.
-const PENDING_PAGES_MAX: usize = 4;
+/// Pages of one list: a node may leave each of them short, or empty.
+const PAGES_MAX: usize = 1_000;
+/// Pending runs that are looked at: more cannot be claimed before the list is old.
+const PENDING_RUNS_MAX: usize = 2_000;
 /// Runs of a miner among which rewards are looked for that are held.
-const HELD_RUNS: u32 = 100;
-/// Pages of a miner's own runs.
-const OWN_PAGES_MAX: usize = 200;
+const HELD_RUNS_MAX: usize = 100;
+/// A miner's own runs.
+const OWN_RUNS_MAX: usize = 100_000;
 const BLOB_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node.
@@ -57,18 +59,24 @@ impl Node {
         Self { bound: Some(chain), ..self }
     }
 
-    async fn list(&self, filter: Value, pages_max: usize) -> Answer<Vec<RunView>> {
+    /// The newest runs that meet a filter, at most `runs_max`.
+    async fn list(&self, filter: Value, runs_max: usize) -> Answer<Vec<RunView>> {
         let Value::Object(filter) = filter else { return Ok(Vec::new()) };
         let mut runs = Vec::new();
-        let mut page = Page { cursor: None, limit: Some(PAGE) };
-        for _ in 0..pages_max {
+        let mut cursor = None;
+        for _ in 0..PAGES_MAX {
+            let missing = u32::try_from(runs_max.saturating_sub(runs.len())).unwrap_or(PAGE);
+            if missing == 0 {
+                break;
+            }
+            let page = Page { cursor, limit: Some(missing.min(PAGE)) };
             let answer = self.client.runs(&filter, &page).await.map_err(error)?.into_value();
             for run in answer.items {
                 runs.push(view(run)?);
             }
-            match answer.next_cursor {
-                Some(cursor) => page.cursor = Some(cursor),
-                None => break,
+            cursor = answer.next_cursor;
+            if cursor.is_none() {
+                break;
             }
         }
         Ok(runs)
@@ -145,11 +153,11 @@ impl Runs for Node {
     }
 
     async fn pending(&self) -> Answer<Vec<RunView>> {
-        self.list(json!({ "status": "pending" }), PENDING_PAGES_MAX).await
+        self.list(json!({ "status": "pending" }), PENDING_RUNS_MAX).await
     }
 
     async fn of_miner(&self, miner: &Address) -> Answer<Vec<RunView>> {
-        self.list(json!({ "miner": miner }), OWN_PAGES_MAX).await
+        self.list(json!({ "miner": miner }), OWN_RUNS_MAX).await
     }
 
     async fn steps(&self, id: &Hash) -> Answer<Vec<StepView>> {
@@ -288,11 +296,8 @@ impl Ledger for Node {
     }
 
     async fn held(&self, miner: &Address) -> Answer<Held> {
-        let filter = Map::from_iter([("miner".to_owned(), json!(miner))]);
-        let page = Page { cursor: None, limit: Some(HELD_RUNS) };
-        let told = self.client.runs(&filter, &page).await.map_err(error)?.into_value();
-        let runs: Answer<Vec<RunView>> = told.items.into_iter().map(view).collect();
-        Ok(Held::of(&runs?))
+        let runs = self.list(json!({ "miner": miner }), HELD_RUNS_MAX).await?;
+        Ok(Held::of(&runs))
     }
 
     async fn blob(&self, id: &str) -> Answer<Option<BlobView>> {

@@ -99,6 +99,11 @@ impl Readiness for Health {
         ]
     }
 
+    fn clock(&self) -> Option<Check> {
+        let fit = self.network.engine.get().map(consensus::Control::clock_fit);
+        Some(clock(fit.unwrap_or_default()))
+    }
+
     fn trust(&self) -> Option<Trust> {
         let tip = self.chain.tip();
         let age = |since: u64| Some(now_ms().saturating_sub(since));
@@ -139,6 +144,25 @@ fn signing(follows_until: Option<u64>, waits_for_votes: bool) -> Check {
     };
     let is_ok = follows_until.is_none() && !waits_for_votes;
     Check { name: "signing", is_ok, detail }
+}
+
+/// Whether the machine's clock is right, by the blocks of others. If most do not fit it, it is more likely
+/// to be wrong than all of theirs.
+fn clock(fit: consensus::Fit) -> Check {
+    let consensus::Fit { proposers, ahead, behind } = fit;
+    let missed = ahead.saturating_add(behind);
+    let is_ok = missed.saturating_mul(2) <= proposers;
+    let detail = match (proposers, missed) {
+        (0, _) => "no block of another validator was judged by this clock lately".to_owned(),
+        (_, 0) => format!("the last blocks of {proposers} other validators fit this clock"),
+        _ => format!(
+            "of the last blocks of {proposers} other validators {ahead} were ahead of this clock and \
+             {behind} behind it: {} is wrong; what this validator proposes and votes for counts only \
+             while its clock is right",
+            if is_ok { "theirs" } else { "it, or that of each of them," }
+        ),
+    };
+    Check { name: "clock", is_ok, detail }
 }
 
 /// How often the list of peers is read from the engine.
@@ -348,6 +372,19 @@ mod tests {
     //! What `/readyz` says of a validator that does not sign.
 
     use super::*;
+
+    #[test]
+    fn a_clock_that_most_blocks_of_others_do_not_fit_is_told() {
+        let fit = |proposers, ahead, behind| clock(consensus::Fit { proposers, ahead, behind });
+        for right in [fit(0, 0, 0), fit(3, 0, 0), fit(3, 1, 0), fit(2, 0, 1)] {
+            assert!(right.is_ok, "{}", right.detail);
+        }
+        for wrong in [fit(3, 2, 0), fit(3, 1, 1), fit(1, 0, 1)] {
+            assert!(!wrong.is_ok, "{}", wrong.detail);
+        }
+        let detail = fit(3, 2, 0).detail;
+        assert!(detail.contains("2 were ahead of this clock and 0 behind"), "{detail}");
+    }
 
     #[test]
     fn a_validator_that_is_held_back_is_not_ready_and_says_why() {

@@ -131,7 +131,9 @@ fn validator(
     let consensus::Validator { address, public_key, power } = *member;
     let stats = snapshot.validator_stats(&address)?;
     let seen = snapshot.equivocations(&address)?;
-    let own = votes.iter().filter(|((voter, _), _)| *voter == address);
+    // They are in order of voters.
+    let first = votes.partition_point(|((voter, _), _)| *voter < address);
+    let own = votes.iter().skip(first).take_while(|((voter, _), _)| *voter == address);
     let votes = own.map(|((_, candidate_key), vote)| {
         let OpenVote { power, expires_at } = *vote;
         ValidatorVote { candidate_key: *candidate_key, power, expires_at }

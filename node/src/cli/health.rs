@@ -53,8 +53,17 @@ pub(super) async fn run(args: &HealthArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "{answer}")?;
     } else if status == StatusCode::OK {
         writeln!(out, "ready")?;
+        if let Some(detail) = wrong_clock(&answer) {
+            writeln!(out, "but the clock: {detail}")?;
+        }
     }
     if status == StatusCode::OK { Ok(()) } else { Err(not_ready(&answer)) }
+}
+
+/// What is wrong with the clock, which makes no node unready.
+fn wrong_clock(answer: &Value) -> Option<&str> {
+    let clock = answer.get("clock").filter(|clock| clock["ok"] == Value::Bool(false))?;
+    clock["detail"].as_str()
 }
 
 /// The checks that fail, each with what it says.
@@ -120,6 +129,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_told_and_a_right_one_is_not() {
+        let answer = |ok: bool| json!({"ready": true, "clock": {"ok": ok, "detail": "why"}});
+        assert_eq!(Some("why"), wrong_clock(&answer(false)));
+        assert_eq!(None, wrong_clock(&answer(true)));
+        assert_eq!(None, wrong_clock(&json!({"ready": true})), "a miner has no clock to be judged");
+    }
 
     #[test]
     fn the_node_is_asked_where_it_says_that_it_answers() {

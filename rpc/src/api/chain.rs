@@ -3,13 +3,14 @@
 use jsonrpsee::proc_macros::rpc;
 use types::{Hash, Run};
 
-use super::Api;
+use super::{Api, paging};
 use crate::cursor;
 use crate::error::RpcError;
 use crate::ports::{ProofTarget, Tip};
 use crate::wire::{
     BlockSelector, BlockSummary, BlockView, BlocksQuery, ChainInfo, FeeSchedule, Forks, ForksView,
-    InclusionEstimate, PageOf, ParamsView, ProofQuery, ProofView, SupplyView, ValidatorView,
+    InclusionEstimate, Page, PageOf, ParamsView, ProofQuery, ProofView, PunishedKeyView,
+    SupplyView, ValidatorView,
 };
 
 /// The rules that this node follows.
@@ -50,6 +51,10 @@ pub trait ChainRpc {
     /// The validators of a height; of the latest block if none is given.
     #[method(name = "getValidators", blocking)]
     fn validators(&self, height: Option<u64>) -> Result<Vec<ValidatorView>, RpcError>;
+
+    /// The keys of validators that lost their power for good, in their order.
+    #[method(name = "listPunishedKeys", blocking)]
+    fn punished_keys(&self, page: Option<Page>) -> Result<PageOf<PunishedKeyView>, RpcError>;
 
     /// The forks that are to come: votes, and what is fixed.
     #[method(name = "forks", blocking)]
@@ -151,6 +156,12 @@ impl ChainRpcServer for Api {
         let validators = self.ports.chain.validators(height)?;
         let validators = validators.ok_or_else(|| RpcError::not_found("height", height))?;
         Ok(validators.into_iter().map(ValidatorView::from).collect())
+    }
+
+    fn punished_keys(&self, page: Option<Page>) -> Result<PageOf<PunishedKeyView>, RpcError> {
+        let page = page.unwrap_or_default();
+        let slice = self.ports.keys.punished(page.position()?, page.limit())?;
+        Ok(paging::page(slice, PunishedKeyView::from))
     }
 
     fn forks(&self) -> Result<ForksView, RpcError> {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use types::{CommittedBlock, Hash, TxLocation};
 
 use super::derive::{Item, derive};
+use super::escrows::Escrows;
 use super::tips::Tips;
 use crate::error::RpcError;
 use crate::ports::{DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
@@ -98,6 +99,8 @@ pub(crate) struct Hub {
     next_ticket: AtomicU64,
     /// What the latest blocks tipped.
     tips: Tips,
+    /// What each account's runs hold.
+    escrows: Escrows,
 }
 
 impl Hub {
@@ -111,6 +114,7 @@ impl Hub {
             waiting_max: usize::try_from(waiting_max).unwrap_or(usize::MAX),
             next_ticket: AtomicU64::new(0),
             tips: Tips::default(),
+            escrows: Escrows::default(),
         }
     }
 
@@ -121,6 +125,11 @@ impl Hub {
     pub(crate) fn tips(&self) -> Result<TipsView, RpcError> {
         self.follow_tips()?;
         Ok(self.tips.summary())
+    }
+
+    /// What each account's runs hold.
+    pub(crate) const fn escrows(&self) -> &Escrows {
+        &self.escrows
     }
 
     fn follow_tips(&self) -> Result<(), Fault> {
@@ -247,7 +256,11 @@ impl Hub {
                     None => return,
                     Some(height) => {
                         let from = std::mem::replace(&mut last, height);
-                        self.blocking(move |hub| hub.committed(from, height)).await
+                        let told = move |hub: &Self| {
+                            hub.committed(from, height)?;
+                            hub.escrows.follow(&hub.ports)
+                        };
+                        self.blocking(told).await
                     }
                 },
                 drop = dropped.recv() => match drop {

@@ -14,6 +14,7 @@
 //! for its turn, and who replays pays for each with a call of the rate limit.
 
 mod derive;
+mod escrows;
 mod filter;
 mod hub;
 mod scan;

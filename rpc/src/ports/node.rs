@@ -110,6 +110,13 @@ pub trait Readiness: Send + Sync {
     /// Every check with its outcome. Takes at most a few milliseconds.
     fn checks(&self) -> Vec<Check>;
 
+    /// Whether blocks of others fit the machine's clock; none for a process that is no node. It makes no
+    /// node unready: with a wrong clock a validator proposes and votes in vain, but the node has what the
+    /// others decide.
+    fn clock(&self) -> Option<Check> {
+        None
+    }
+
     /// What the node relies on; none for a process that is no node.
     fn trust(&self) -> Option<Trust> {
         None

@@ -1,8 +1,9 @@
-//! Forks that are to come, the rules that votes can change, and what places in blocks cost by them.
+//! Forks that are to come, the rules that votes can change, what places in blocks cost by them, and
+//! what the chain remembers of validators' keys.
 
-use types::{Address, Amount, Params};
+use types::{Address, Amount, Params, PublicKey};
 
-use super::{Fault, IncludedTx, Stake};
+use super::{Fault, IncludedTx, Slice, Stake};
 
 /// Forks that are to come.
 pub trait ForkCounts: Send + Sync {
@@ -143,4 +144,27 @@ pub trait Rules: Send + Sync {
     /// # Errors
     /// [`Fault`].
     fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault>;
+}
+
+/// The key of a validator that is punished: it never has power again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PunishedKey {
+    /// The key.
+    pub key: PublicKey,
+    /// The block with the evidence against it.
+    pub punished_at: u64,
+}
+
+/// What the chain remembers of validators' keys.
+pub trait Keys: Send + Sync {
+    /// The keys that are punished, in their order, after `after`. The chain remembers other keys as
+    /// well: bound how many are looked at, and answer short.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    fn punished(
+        &self,
+        after: Option<PublicKey>,
+        limit: usize,
+    ) -> Result<Slice<PunishedKey, PublicKey>, Fault>;
 }

@@ -7,8 +7,9 @@ use crate::wire::{
     BlocksQuery, BondView, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
     FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo, Page,
     PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
-    RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation,
-    StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
+    PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView,
+    SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx,
+    ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -69,6 +70,11 @@ fn chain() -> Vec<Method> {
         Method::new::<Vec<ValidatorView>>("ombra_getValidators", "The validators of a height.")
             .param(Param::optional::<u64>("height", "a block index; the latest if not given"))
             .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<PunishedKeyView>>(
+            "ombra_listPunishedKeys",
+            "Keys of validators that lost their power for good.",
+        )
+        .param(page()),
         Method::new::<ForksView>("ombra_forks", "Forks that are to come: votes and fixed heights."),
         Method::new::<ParamsView>(
             "ombra_params",

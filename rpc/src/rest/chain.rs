@@ -16,8 +16,8 @@ use crate::ports::{Slice, Tip};
 use crate::wire::{
     AccountTx, BalanceView, BlockFeesView, BlockList, BlockName as BlockNameView, BlockSelector,
     BlockTransactions, BlockView, ConversationHit, FeeEstimate, Found, FullBlocks, GenesisHeader,
-    HeightView, ListedBlock, MempoolView, Page, RestAccount, RestBlock, RestHeader, RestTx,
-    StatsView, tx_object,
+    HeightView, ListedBlock, MempoolView, Page, PageOf, PunishedKeyView, RestAccount, RestBlock,
+    RestHeader, RestTx, StatsView, tx_object,
 };
 
 /// Blocks in a list if the client does not say, and at most.
@@ -46,6 +46,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "/api/chain/account/{address}",
             "An account; zeros if it does not exist",
             account,
+        ),
+        Endpoint::new(
+            "/api/chain/punished-keys",
+            "Keys of validators that lost their power for good",
+            punished_keys,
         ),
         Endpoint::new("/api/chain/fee-estimate", "What transfers paid lately", fee_estimate),
         Endpoint::new("/api/chain/search/{query}", "What has this name", search),
@@ -190,7 +195,7 @@ fn account(rest: &Rest, path: AddressPath, _: Nothing) -> Result<RestAccount, Rp
     let view = AccountsRpcServer::account(rest.api(), address)?;
     let waiting = rest.ports().pool.content_from(&address);
     let pending = waiting.pending.len().saturating_add(waiting.queued.len());
-    let escrowed = rest.escrows().of(rest.ports(), &address)?;
+    let escrowed = rest.api().hub.escrows().of(rest.ports(), &address)?;
     // Where the list goes back beyond the node's blocks, what is here is told all the same.
     let places = match rest.ports().accounts.transactions(&address, None, RECENT_TXS) {
         Ok(Slice { items, .. }) => items,
@@ -209,6 +214,10 @@ fn balance(rest: &Rest, path: AddressPath, _: Nothing) -> Result<BalanceView, Rp
     let nonce = rest.ports().projection.account(&address)?.nonce;
     let balance_ombra = account.balance.ombra();
     Ok(BalanceView { balance: account.balance, balance_ombra, nonce })
+}
+
+fn punished_keys(rest: &Rest, _: Nothing, page: Page) -> Result<PageOf<PunishedKeyView>, RpcError> {
+    ChainRpcServer::punished_keys(rest.api(), Some(page))
 }
 
 fn fee_estimate(rest: &Rest, _: Nothing, _: Nothing) -> Result<FeeEstimate, RpcError> {

@@ -113,7 +113,7 @@ fn distribution(rest: &Rest, _: Nothing, _: Nothing) -> Result<Distribution, Rpc
             part("validators", by_validators.accounts, by_validators.amount),
             part("miners", by_miners.accounts, by_miners.amount),
             part("accounts", census.accounts.saturating_sub(counted), others),
-            part("escrow", rest.escrows().accounts(rest.ports())?, census.escrowed),
+            part("escrow", rest.api().hub.escrows().accounts(rest.ports())?, census.escrowed),
         ],
         block_index: census.height,
     })

@@ -6,7 +6,6 @@ mod blob;
 mod census;
 mod chain;
 mod endpoint;
-mod escrows;
 mod fees;
 mod market;
 mod openapi;
@@ -46,7 +45,6 @@ use crate::server::BodyReader;
 use crate::share::{Held, Shares};
 use census::Census;
 use endpoint::{Asked, Endpoint};
-use escrows::Escrows;
 use fees::Fees;
 use refusal::{JSON, refuse};
 use rendered::Rendered;
@@ -63,7 +61,6 @@ struct Inner {
     api: Api,
     resources: Resources,
     census: Arc<Census>,
-    escrows: Escrows,
     fees: Fees,
     rendered: Rendered,
     streams: Arc<Semaphore>,
@@ -94,7 +91,6 @@ impl Rest {
             api,
             resources,
             census: Arc::default(),
-            escrows: Escrows::default(),
             fees: Fees::default(),
             rendered: Rendered::default(),
             streams: Arc::new(Semaphore::new(streams.min(Semaphore::MAX_PERMITS))),
@@ -112,10 +108,6 @@ impl Rest {
 
     fn census(&self) -> Result<Arc<Counted>, RpcError> {
         self.0.census.get(self.ports())
-    }
-
-    fn escrows(&self) -> &Escrows {
-        &self.0.escrows
     }
 
     fn fees(&self) -> &Fees {

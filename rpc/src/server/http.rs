@@ -149,6 +149,7 @@ struct Looked {
 struct Seen {
     checks: Vec<Check>,
     trust: Option<Trust>,
+    clock: Option<Check>,
 }
 
 impl Looked {
@@ -163,7 +164,11 @@ impl Looked {
         let readiness = Arc::clone(&self.readiness);
         // The thread has the lock: who asks and goes away does not have another one look.
         let looked = tokio::task::spawn_blocking(move || {
-            let seen = Seen { checks: readiness.checks(), trust: readiness.trust() };
+            let seen = Seen {
+                checks: readiness.checks(),
+                trust: readiness.trust(),
+                clock: readiness.clock(),
+            };
             let seen = Arc::new(seen);
             *last = Some((Instant::now(), Arc::clone(&seen)));
             seen
@@ -202,7 +207,7 @@ async fn readyz(State(looked): State<Arc<Looked>>) -> Response {
     let Some(seen) = looked.look().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let Seen { checks, trust } = &*seen;
+    let Seen { checks, trust, clock } = &*seen;
     let is_ready = checks.iter().all(|check| check.is_ok);
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let check = |Check { name, is_ok, detail }: &Check| json!({ "name": name, "ok": is_ok, "detail": detail });
@@ -215,6 +220,9 @@ async fn readyz(State(looked): State<Arc<Looked>>) -> Response {
             "ageMs": age_ms,
             "periodMs": period_ms,
         });
+    }
+    if let Some(Check { name, is_ok, detail }) = clock {
+        answer[*name] = json!({ "ok": is_ok, "detail": detail });
     }
     (status, Json(answer)).into_response()
 }

@@ -12,8 +12,8 @@ use types::{Address, Amount, Hash, Params, PublicKey, Signature, Supply};
 
 use super::{AddressText, AmountText, HashText, PublicKeyText, SignatureText};
 use crate::ports::{
-    Equivocation, ForkState, ForkVoter, ForkVotes, Identity, NextRules, Peer, Validator,
-    ValidatorVote,
+    Equivocation, ForkState, ForkVoter, ForkVotes, Identity, NextRules, Peer, PunishedKey,
+    Validator, ValidatorVote,
 };
 
 /// What `ombra_chainInfo` answers.
@@ -341,6 +341,27 @@ pub struct ValidatorView {
     pub equivocations: u64,
     /// The last of these pairs, oldest first; at most 16.
     pub evidence: Vec<EquivocationView>,
+}
+
+/// The key of a validator that was punished: it never has power again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PunishedKeyView {
+    /// The key.
+    #[schemars(with = "PublicKeyText")]
+    pub public_key: PublicKey,
+    /// The account that has it.
+    #[schemars(with = "AddressText")]
+    pub address: Address,
+    /// The block with the evidence against it.
+    pub punished_at: u64,
+}
+
+impl From<PunishedKey> for PunishedKeyView {
+    fn from(punished: PunishedKey) -> Self {
+        let PunishedKey { key, punished_at } = punished;
+        Self { public_key: key, address: key.address(), punished_at }
+    }
 }
 
 /// An open vote for a change of the validator set.

@@ -27,8 +27,8 @@ pub use block::{
 pub use build::{BuildEnvelope, Built, SignedParts};
 pub use chain::{
     BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,
-    ForkVotesView, Forks, ForksView, NetInfo, PeerView, SignedChoiceView, SupplyView,
-    ValidatorView, ValidatorVoteView,
+    ForkVotesView, Forks, ForksView, NetInfo, PeerView, PunishedKeyView, SignedChoiceView,
+    SupplyView, ValidatorView, ValidatorVoteView,
 };
 pub use directory::{BlobView, BondView, MinerView, UnbondingView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};

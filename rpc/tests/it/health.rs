@@ -30,6 +30,17 @@ async fn readiness_lists_each_check_and_fails_with_one() {
 }
 
 #[tokio::test]
+async fn a_wrong_clock_is_told_and_leaves_the_node_ready() {
+    let server = TestServer::start().await;
+    let (status, body) = server.get("/readyz").await;
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((200, &json!(true)), (status, &body["ready"]));
+    assert_eq!(json!({"ok": false, "detail": "it is wrong"}), body["clock"]);
+    let is_told = |check: &Value| check["name"] == "clock";
+    assert!(!body["checks"].as_array().unwrap().iter().any(is_told), "{body}");
+}
+
+#[tokio::test]
 async fn metrics_count_calls_by_method_and_error() {
     let server = TestServer::start().await;
     server.send(&transfer(1, 0)).await;

@@ -242,6 +242,27 @@ async fn a_run_is_told_with_the_texts_of_its_transactions() {
 }
 
 #[tokio::test]
+async fn punished_keys_are_listed_page_by_page_by_both_interfaces() {
+    let server = TestServer::start().await;
+    let first = server.result("ombra_listPunishedKeys", json!({"limit": 2})).await;
+    let rest = json!([{"cursor": first["nextCursor"]}]);
+    let rest = server.result("ombra_listPunishedKeys", rest).await;
+    assert_eq!(json!(null), rest["nextCursor"]);
+    let items: Vec<Value> =
+        [&first, &rest].iter().flat_map(|page| page["items"].as_array().unwrap().clone()).collect();
+    let mut keys = [96, 97, 98].map(|seed| key(seed).public_key());
+    keys.sort_unstable();
+    let expected = keys
+        .iter()
+        .zip(5..)
+        .map(|(key, at)| json!({"publicKey": key, "address": key.address(), "punishedAt": at}));
+    assert_eq!(expected.collect::<Vec<_>>(), items);
+    let (status, all) = server.get("/api/chain/punished-keys").await;
+    let all: Value = serde_json::from_str(&all).unwrap();
+    assert_eq!((200, &json!(items), &Value::Null), (status, &all["items"], &all["nextCursor"]));
+}
+
+#[tokio::test]
 async fn runs_are_listed_by_filter_newest_first() {
     let server = TestServer::start().await;
     let id = run_in_progress(&server).await;

@@ -9,11 +9,11 @@ use async_trait::async_trait;
 use rpc::ports::{
     Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
     DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
-    ForkVotes, Group, Identity, IncludedTx, MinerEntry, Network, NextRules, NextValue, ParamState,
-    ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx,
-    Ports, Projection, Proof, ProofTarget, Proofs, Readiness, Rules, RunFilter, Runs,
-    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
-    Validator, ValidatorVote,
+    ForkVotes, Group, Identity, IncludedTx, Keys, MinerEntry, Network, NextRules, NextValue,
+    ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
+    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness,
+    Rules, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit,
+    SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::rule_votes::Subject;
@@ -30,8 +30,8 @@ use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
     Account, Address, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock, Forks, Hash,
-    Header, Keypair, Miner, Params, Rejection, Run, SealedBlock, SealedTx, SetMember, SizeLimits,
-    Step, Supply, Transaction, TxLocation,
+    Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx, SetMember,
+    SizeLimits, Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -152,6 +152,7 @@ impl World {
             proofs: self.clone(),
             forks: self.clone(),
             rules: self.clone(),
+            keys: self.clone(),
             submit: self.clone(),
             projection: self.clone(),
             pool: self.clone(),
@@ -442,6 +443,21 @@ impl ForkCounts for World {
         let fork = "v7".to_owned();
         let state = ForkState { fork, is_known: false, fixed: Some((70, 6)), votes: vec![voter] };
         Ok(ForkVotes { forks: vec![state], total_power: 10, missing: Some((1, 4)) })
+    }
+}
+
+impl Keys for World {
+    fn punished(
+        &self,
+        after: Option<PublicKey>,
+        limit: usize,
+    ) -> Result<Slice<PunishedKey, PublicKey>, Fault> {
+        let mut keys = [96, 97, 98].map(|seed| key(seed).public_key()).to_vec();
+        keys.sort_unstable();
+        let keys =
+            keys.into_iter().zip(5_u64..).map(|(key, at)| PunishedKey { key, punished_at: at });
+        let keys = keys.filter(|it| after.is_none_or(|after| it.key > after)).collect();
+        Ok(slice(keys, limit, |it: &PunishedKey| it.key))
     }
 }
 
@@ -816,6 +832,10 @@ impl Events for World {
 impl Readiness for World {
     fn checks(&self) -> Vec<Check> {
         self.state().checks.clone()
+    }
+
+    fn clock(&self) -> Option<Check> {
+        Some(Check { name: "clock", is_ok: false, detail: "it is wrong".to_owned() })
     }
 }
 

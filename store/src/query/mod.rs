@@ -14,6 +14,6 @@ pub use blocks::StoredHeader;
 pub use conversations::TurnDetail;
 pub use miners::MinerDetail;
 pub use proofs::StateProof;
-pub use runs::{RunDetail, RunFilter, RunPage, StepDetail};
+pub use runs::{RUN_ROWS_MAX, RunDetail, RunFilter, RunPage, StepDetail};
 pub use transactions::StoredTx;
-pub use validators::StoredSet;
+pub use validators::{KEY_ROWS_MAX, PunishedPage, StoredSet};

@@ -8,11 +8,13 @@ use state::tables::{
 use state::view::{self, Range};
 use types::{Address, Amount, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
 
-use crate::Snapshot;
+use crate::rocks::Back;
+use crate::{Snapshot, snapshot};
 
-/// How many index rows one page of a list looks at, at most. A filter that rejects more than that
-/// gives a short page with a mark.
-const ROWS_MAX: usize = 10_000;
+/// How many runs and rows of indexes one page of a list looks at, at most, but for one round over its
+/// lists. What is asked for seldom gives a short page with a mark: a stranger's question must not take
+/// longer, the more is stored.
+pub const RUN_ROWS_MAX: usize = 200;
 
 /// Deadlines that are read at the same time.
 const DEADLINES_TOGETHER: usize = 1_024;
@@ -163,7 +165,8 @@ impl Snapshot<'_> {
     }
 
     /// Runs that meet a filter, newest request first: those requested before `before`, at most
-    /// `limit`. The index of the condition that is likely to leave the fewest is walked.
+    /// `limit`. The indexes of several conditions are walked side by side, so that what meets only
+    /// one of them is mostly stepped over; a page looks at [`RUN_ROWS_MAX`] rows all the same.
     ///
     /// # Errors
     /// [`StorageError`] if the database fails or a row does not decode.
@@ -173,21 +176,30 @@ impl Snapshot<'_> {
         before: Option<TxLocation>,
         limit: usize,
     ) -> Result<RunPage, StorageError> {
-        if let Some(id) = filter.conversation_id {
-            return self.runs_in::<RunsByConversation>(&id.to_bytes(), filter, before, limit);
+        if limit == 0 {
+            return Ok(RunPage { runs: Vec::new(), next: None });
         }
-        if let Some(submitter) = filter.submitter {
-            return self.runs_in::<RunsBySubmitter>(&submitter.to_bytes(), filter, before, limit);
+        let RunFilter { status, submitter, miner, conversation_id } = *filter;
+        let mut lists = Vec::new();
+        if let Some(status) = status {
+            lists.push(self.list::<RunsByStatus>(&[RunsByStatus::place(status)], before)?);
         }
-        // Open runs are few, whoever works on them; ended ones are many.
-        let open = filter.status.filter(|status| !status.is_terminal());
-        if let Some(miner) = filter.miner.filter(|_| open.is_none()) {
-            return self.runs_in::<RunsByMiner>(&miner.to_bytes(), filter, before, limit);
+        if let Some(submitter) = submitter {
+            lists.push(self.list::<RunsBySubmitter>(&submitter.to_bytes(), before)?);
         }
-        if let Some(status) = filter.status {
-            return self.runs_in::<RunsByStatus>(&[status_key(status)], filter, before, limit);
+        if let Some(miner) = miner {
+            lists.push(self.list::<RunsByMiner>(&miner.to_bytes(), before)?);
         }
-        self.all_runs(filter, before, limit)
+        if let Some(id) = conversation_id {
+            lists.push(self.list::<RunsByConversation>(&id.to_bytes(), before)?);
+        }
+        if lists.is_empty() {
+            for status in RunStatus::ALL {
+                lists.push(self.list::<RunsByStatus>(&[RunsByStatus::place(status)], before)?);
+            }
+            return self.runs_in_any(lists, limit);
+        }
+        self.runs_in_all(lists, filter, limit)
     }
 
     /// Shows every run that holds money to `visit`, with how much: those that have not ended, and those
@@ -223,68 +235,128 @@ impl Snapshot<'_> {
         }
     }
 
-    fn runs_in<T>(
+    /// The newest runs that are in every list. Each list is in order, so a run that is in all of them
+    /// is no newer than the oldest of their heads.
+    fn runs_in_all(
         &self,
-        prefix: &[u8],
+        mut lists: Vec<List<'_>>,
         filter: &RunFilter,
-        before: Option<TxLocation>,
         limit: usize,
-    ) -> Result<RunPage, StorageError>
+    ) -> Result<RunPage, StorageError> {
+        let mut runs = Vec::new();
+        let mut seen = lists.len();
+        // A list that has ended has no head: `None` is less than any.
+        while let Some(place) = lists.iter().map(List::place).min().flatten() {
+            if runs.len() >= limit || seen >= RUN_ROWS_MAX {
+                return Ok(RunPage { runs, next: Some(just_after(place)) });
+            }
+            for list in lists.iter_mut().filter(|list| list.place() > Some(place)) {
+                list.go_to(place)?;
+                seen = seen.saturating_add(1);
+            }
+            if lists.iter().any(|list| list.place() != Some(place)) {
+                continue;
+            }
+            let Some(list) = lists.first_mut() else { break };
+            let run = self.take_run(list)?;
+            seen = seen.saturating_add(1);
+            if filter.accepts(&run) {
+                runs.push(run);
+            }
+        }
+        Ok(RunPage { runs, next: None })
+    }
+
+    /// The newest runs that are in one of the lists, none of which is in two.
+    fn runs_in_any(&self, mut lists: Vec<List<'_>>, limit: usize) -> Result<RunPage, StorageError> {
+        let mut runs = Vec::new();
+        let mut seen = lists.len();
+        while let Some(list) = lists.iter_mut().max_by_key(|list| list.place())
+            && let Some(place) = list.place()
+        {
+            if runs.len() >= limit || seen >= RUN_ROWS_MAX {
+                return Ok(RunPage { runs, next: Some(just_after(place)) });
+            }
+            runs.push(self.take_run(list)?);
+            seen = seen.saturating_add(1);
+        }
+        Ok(RunPage { runs, next: None })
+    }
+
+    /// The run at the head of a list, which goes on to the next one.
+    fn take_run(&self, list: &mut List<'_>) -> Result<Run, StorageError> {
+        const MISSING: StorageError =
+            StorageError::Inconsistent { what: "an indexed run is missing" };
+        let (_, id) = list.head.ok_or(MISSING)?;
+        let run = self.run(&id)?.ok_or(MISSING)?;
+        list.go_on()?;
+        Ok(run)
+    }
+
+    /// A walk over the rows of an index that begin with `prefix`, from the first run below `before`.
+    fn list<T>(&self, prefix: &[u8], before: Option<TxLocation>) -> Result<List<'_>, StorageError>
     where
         T: Table<Value = Hash>,
         T::Key: Place,
     {
-        let mut page = RunPage { runs: Vec::new(), next: None };
-        let (mut seen, mut last) = (0_usize, None);
-        if limit == 0 {
-            return Ok(page);
-        }
-        self.walk_back::<T>(prefix, before, |key, id| {
-            if page.runs.len() == limit || seen == ROWS_MAX {
-                page.next = last;
-                return Ok(false);
+        let to = match before {
+            Some(TxLocation { height, position }) => {
+                [prefix, &(height, position).to_bytes()].concat()
             }
-            last = Some(key.place());
-            seen = seen.saturating_add(1);
-            let missing = StorageError::Inconsistent { what: "an indexed run is missing" };
-            let run = self.run(&id)?.ok_or(missing)?;
-            if filter.accepts(&run) {
-                page.runs.push(run);
-            }
-            Ok(true)
-        })?;
-        Ok(page)
-    }
-
-    /// All runs, out of the eight lists by status. Each list is in order, so the newest of their
-    /// heads is the next run.
-    fn all_runs(
-        &self,
-        filter: &RunFilter,
-        before: Option<TxLocation>,
-        limit: usize,
-    ) -> Result<RunPage, StorageError> {
-        let mut runs = Vec::new();
-        let mut more = false;
-        for status in RunStatus::ALL {
-            let one = RunFilter { status: Some(status), ..*filter };
-            let prefix = [status_key(status)];
-            let page = self.runs_in::<RunsByStatus>(&prefix, &one, before, limit)?;
-            more |= page.next.is_some();
-            runs.extend(page.runs);
-        }
-        runs.sort_unstable_by_key(|run| std::cmp::Reverse(run.request));
-        more |= runs.len() > limit;
-        runs.truncate(limit);
-        let next = runs.last().map(|run| run.request).filter(|_| more);
-        Ok(RunPage { runs, next })
+            None => [prefix, &[0xff; 13]].concat(),
+        };
+        let rows = self.source.back(T::ID, prefix, &to)?;
+        let read = |key: &[u8], value: &[u8]| {
+            snapshot::typed::<T>(key, value).map(|(key, id)| (key.place(), id))
+        };
+        let mut list = List { rows, prefix: prefix.to_vec(), read, head: None };
+        list.look()?;
+        Ok(list)
     }
 }
 
-/// The first byte of a row of [`RunsByStatus`]: the status's place in [`RunStatus::ALL`].
-fn status_key(status: RunStatus) -> u8 {
-    let place = RunStatus::ALL.iter().zip(0_u8..).find(|(one, _)| **one == status);
-    place.map_or(u8::MAX, |(_, place)| place)
+/// An index of runs that is walked from its newest run on.
+struct List<'a> {
+    rows: Back<'a>,
+    /// What the keys of its rows begin with.
+    prefix: Vec<u8>,
+    read: fn(&[u8], &[u8]) -> Result<Head, StorageError>,
+    head: Option<Head>,
+}
+
+/// The place of a run's request, and its id.
+type Head = (TxLocation, Hash);
+
+impl List<'_> {
+    /// Where the run was requested that the walk is at; none at its end.
+    fn place(&self) -> Option<TxLocation> {
+        self.head.map(|(place, _)| place)
+    }
+
+    /// Goes to the next older run.
+    fn go_on(&mut self) -> Result<(), StorageError> {
+        self.rows.prev();
+        self.look()
+    }
+
+    /// Goes to the newest run that is no newer than `place`.
+    fn go_to(&mut self, TxLocation { height, position }: TxLocation) -> Result<(), StorageError> {
+        self.rows.seek(&[self.prefix.as_slice(), &(height, position).to_bytes()].concat());
+        self.look()
+    }
+
+    fn look(&mut self) -> Result<(), StorageError> {
+        self.head = self.rows.item()?.map(|(key, value)| (self.read)(key, value)).transpose()?;
+        Ok(())
+    }
+}
+
+/// The mark of a page that goes on with the run at `place`.
+const fn just_after(TxLocation { height, position }: TxLocation) -> TxLocation {
+    match position.checked_add(1) {
+        Some(position) => TxLocation { height, position },
+        None => TxLocation { height: height.saturating_add(1), position: 0 },
+    }
 }
 
 /// The place in the chain at the end of an index key.

@@ -1,9 +1,15 @@
 //! Pages neither skip nor repeat, also when blocks come between them.
 
-use store::RunFilter;
-use types::{Address, Hash, RunStatus, TxLocation};
+use std::sync::Arc;
 
-use crate::fixture::{TestChain, whole_run};
+use state::tables::ConsensusKeys;
+use state::{Draft, Memory};
+use store::{
+    GenesisState, KEY_ROWS_MAX, Options, RUN_ROWS_MAX, RunFilter, RunPage, Snapshot, Store,
+};
+use types::{Address, Hash, KeyStanding, PublicKey, Run, RunStatus, TxLocation};
+
+use crate::fixture::{TIME, TestChain, Wallet, genesis_hash, whole_run};
 
 /// Adds a block with a run and a turn.
 fn grow(chain: &mut TestChain, number: u64) {
@@ -78,6 +84,138 @@ fn run_pages_of_any_size_give_every_run_once() {
             }
             assert_eq!(paged, whole.runs, "pages of {limit}");
         }
+    }
+}
+
+/// How many runs [`mixed`] has: more than a page looks at, several times.
+const MIXED: usize = 1_000;
+
+/// Runs of two users in three conversations; every other one is claimed, by one of two miners.
+fn mixed() -> (tempfile::TempDir, TestChain) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(dir.path(), 4);
+    chain.wallets = (0..4).map(Wallet::unsigned).collect();
+    for first in (0..MIXED).step_by(100) {
+        let mut txs = Vec::new();
+        for number in first..first + 100 {
+            let conversation = Hash::new([u8::try_from(number % 3).unwrap(); 32]);
+            let (request, run) = chain.wallets[number % 2].request(conversation, "a question");
+            txs.push(request);
+            if number % 2 == 1 {
+                txs.push(chain.wallets[2 + number / 2 % 2].claim(run));
+            }
+        }
+        chain.block(&txs);
+    }
+    (dir, chain)
+}
+
+/// Every choice of conditions.
+fn filters(chain: &TestChain) -> Vec<RunFilter> {
+    let address = |at: usize| Some(chain.wallets[at].address());
+    let mut filters = Vec::new();
+    for status in [None, Some(RunStatus::Pending), Some(RunStatus::Claimed)] {
+        for submitter in [None, address(0), address(1)] {
+            for miner in [None, address(2), address(0)] {
+                for conversation_id in [None, Some(Hash::new([1; 32])), Some(Hash::new([9; 32]))] {
+                    filters.push(RunFilter { status, submitter, miner, conversation_id });
+                }
+            }
+        }
+    }
+    filters
+}
+
+fn meets(run: &Run, filter: &RunFilter) -> bool {
+    filter.status.is_none_or(|it| it == run.status)
+        && filter.submitter.is_none_or(|it| it == run.submitter)
+        && filter.miner.is_none_or(|it| Some(it) == run.miner)
+        && filter.conversation_id.is_none_or(|it| it == run.conversation_id)
+}
+
+/// All pages of a list.
+fn pages_of(snapshot: &Snapshot<'_>, filter: &RunFilter, limit: usize) -> Vec<RunPage> {
+    let (mut pages, mut mark) = (Vec::new(), None);
+    loop {
+        let page = snapshot.runs(filter, mark, limit).unwrap();
+        assert!(page.next.is_none() || mark.is_none() || page.next < mark, "{mark:?} stands still");
+        mark = page.next;
+        pages.push(page);
+        if mark.is_none() {
+            return pages;
+        }
+    }
+}
+
+#[test]
+fn the_marks_of_short_pages_lead_to_every_run_of_any_filter_once_and_in_order() {
+    let (_dir, chain) = mixed();
+    let snapshot = chain.store.snapshot();
+    let all: Vec<Run> = pages_of(&snapshot, &RunFilter::default(), MIXED)
+        .into_iter()
+        .flat_map(|page| page.runs)
+        .collect();
+    assert_eq!(all.len(), MIXED);
+    assert!(all.is_sorted_by(|newer, older| newer.request > older.request));
+    for filter in filters(&chain) {
+        let expected: Vec<&Run> = all.iter().filter(|run| meets(run, &filter)).collect();
+        for limit in [1, 7, MIXED] {
+            let pages = pages_of(&snapshot, &filter, limit);
+            assert!(pages.iter().all(|page| page.runs.len() <= limit));
+            let paged: Vec<&Run> = pages.iter().flat_map(|page| &page.runs).collect();
+            assert!(paged == expected, "{filter:?} in pages of {limit}");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_runs_looks_at_few_rows_whatever_is_asked_for() {
+    let (_dir, chain) = mixed();
+    let snapshot = chain.store.snapshot();
+    let [user, _, miner, other] = [0, 1, 2, 3].map(|at| Some(chain.wallets[at].address()));
+    // The one is about the runs between those of the other: nothing can be stepped over.
+    let filter =
+        RunFilter { submitter: user, status: Some(RunStatus::Claimed), ..RunFilter::default() };
+    let pages = pages_of(&snapshot, &filter, 30);
+    assert!(pages.len() >= MIXED / RUN_ROWS_MAX, "{} pages", pages.len());
+    assert!(pages.iter().all(|page| page.runs.is_empty()));
+    // Neither has a miner two runs in a row, but who never asked for any has no list to be walked.
+    let filter = RunFilter { submitter: other, miner, ..RunFilter::default() };
+    assert_eq!(1, pages_of(&snapshot, &filter, 30).len(), "the shorter list decides");
+    let first = pages_of(&snapshot, &RunFilter::default(), MIXED).remove(0);
+    assert!(first.runs.len() <= RUN_ROWS_MAX && first.next.is_some());
+}
+
+#[test]
+fn pages_of_punished_keys_look_at_few_keys_and_lead_to_all_that_are_punished() {
+    let mut draft = Draft::new(Arc::new(Memory::default()));
+    let many = 2 * u64::try_from(KEY_ROWS_MAX).unwrap() + 50;
+    let mut expected = Vec::new();
+    for number in 0..many {
+        let key = PublicKey::new(*Hash::digest(&number.to_be_bytes()).as_bytes());
+        let punished_at = number.is_multiple_of(90).then_some(number + 1);
+        let standing = KeyStanding { alone_until: Some(number), punished_at };
+        draft.put::<ConsensusKeys>(&key, &standing);
+        expected.extend(punished_at.map(|at| (key, at)));
+    }
+    expected.sort_unstable();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Options::default()).unwrap();
+    let genesis =
+        GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &draft.into_changes() };
+    store.init(&genesis).unwrap();
+    for limit in [1, 2, 500] {
+        let (mut paged, mut pages, mut mark) = (Vec::new(), 0, None);
+        loop {
+            let page = store.snapshot().punished_keys(mark.as_ref(), limit).unwrap();
+            assert!(page.keys.len() <= limit);
+            paged.extend(page.keys);
+            pages += 1;
+            let Some(next) = page.next else { break };
+            mark = Some(next);
+        }
+        assert_eq!(paged, expected, "pages of {limit}");
+        assert!(pages >= 3, "{pages} pages");
     }
 }
 

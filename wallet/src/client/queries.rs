@@ -133,6 +133,11 @@ impl Client {
         self.call("ombra_settlement", [id]).await
     }
 
+    /// The keys of validators that lost their power for good.
+    pub async fn punished_keys(&self, page: &Page) -> Result<Value> {
+        self.call("ombra_listPunishedKeys", [page.json()]).await
+    }
+
     /// The validators now.
     pub async fn validators(&self) -> Result<Value> {
         self.call("ombra_getValidators", NO_PARAMS).await

@@ -20,7 +20,8 @@ const ADDRESS: &str = "5bb5c50f185363cf913f93a18c6837c20d720a69";
 
 #[derive(Debug, Default)]
 struct Script {
-    /// Answers by method: `{"result": …}` or `{"error": …}`.
+    /// Answers by method: `{"result": …}` or `{"error": …}`, or `{"pages": […]}` for a list whose
+    /// cursors are the numbers of its pages.
     answers: Mutex<BTreeMap<String, Value>>,
     calls: Mutex<Vec<Value>>,
 }
@@ -29,6 +30,10 @@ async fn call(State(script): State<Arc<Script>>, Json(body): Json<Value>) -> Jso
     let method = body["method"].as_str().unwrap();
     let absent = json!({"error": {"code": -32601, "message": "no such method"}});
     let mut answer = script.answers.lock().get(method).cloned().unwrap_or(absent);
+    if let Some(pages) = answer.get("pages").and_then(Value::as_array) {
+        let cursor = body["params"][1]["cursor"].as_str().unwrap_or("0");
+        answer = json!({ "result": pages[cursor.parse::<usize>().unwrap() % pages.len()] });
+    }
     answer["jsonrpc"] = json!("2.0");
     answer["id"] = body["id"].clone();
     script.calls.lock().push(body);
@@ -187,6 +192,29 @@ async fn a_protected_run_is_read_with_its_terms_and_what_is_held() {
     assert_eq!((Some(9), false), (run.held_until_ms, run.is_refused));
     let held = node.held(&ADDRESS.parse().unwrap()).await.unwrap();
     assert_eq!((1, 14), (held.runs, held.micro));
+}
+
+#[tokio::test]
+async fn a_list_of_runs_goes_on_over_pages_that_are_left_short() {
+    let (script, node) = node().await;
+    let page = |runs: usize, next: Option<&str>| {
+        let items = vec![run_record("pending"); runs];
+        json!({ "items": items, "nextCursor": next })
+    };
+    let set = |pages: Vec<Value>| {
+        script.answers.lock().insert("ombra_listAgentRuns".into(), json!({ "pages": pages }));
+        script.calls.lock().clear();
+    };
+    set(vec![page(0, Some("1")), page(2, Some("2")), page(1, None)]);
+    assert_eq!(3, node.pending().await.unwrap().len());
+    set(vec![page(90, Some("1")), page(10, Some("2")), page(7, None)]);
+    assert_eq!(0, node.held(&ADDRESS.parse().unwrap()).await.unwrap().runs);
+    let limits: Vec<Value> =
+        script.calls.lock().iter().map(|call| call["params"][1]["limit"].clone()).collect();
+    assert_eq!(vec![json!(100), json!(10)], limits, "no more than are looked at");
+    set(vec![page(0, Some("1"))]);
+    assert_eq!(0, node.pending().await.unwrap().len());
+    assert_eq!(super::PAGES_MAX, script.calls.lock().len(), "a list without an end is given up");
 }
 
 #[test]

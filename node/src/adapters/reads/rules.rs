@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use consensus::ValidatorSet;
 use rpc::ports::{
     self, Fault, ForkState, ForkVoter, ForkVotes, IncludedTx, NextRules, NextValue, ParamState,
-    ParamVoter, ParamVotes, Stake,
+    ParamVoter, ParamVotes, PunishedKey, Slice, Stake,
 };
 use state::forks::{self, FixedFork};
 use state::params::CHANGEABLE;
@@ -14,8 +14,8 @@ use state::table::Key;
 use state::tables::{self, ForkRows, ParamRow, ParamRows, RuleVote};
 use state::view::{self, Range, Read};
 use state::{Rules, StorageError, fees};
-use store::{ForkCount, Snapshot};
-use types::{Address, Amount, BlockEvents, BlockFees, TxLocation};
+use store::{ForkCount, PunishedPage, Snapshot};
+use types::{Address, Amount, BlockEvents, BlockFees, PublicKey, TxLocation};
 
 use super::{Reads, fault};
 
@@ -143,6 +143,19 @@ impl ports::Rules for Reads {
             Ok(Some(fees::inclusion_fee(charged, base_fee)))
         };
         read().map_err(fault("reading what a transaction paid"))
+    }
+}
+
+impl ports::Keys for Reads {
+    fn punished(
+        &self,
+        after: Option<PublicKey>,
+        limit: usize,
+    ) -> Result<Slice<PunishedKey, PublicKey>, Fault> {
+        let page = self.snapshot().punished_keys(after.as_ref(), limit);
+        let PunishedPage { keys, next } = page.map_err(fault("listing punished keys"))?;
+        let item = |(key, punished_at)| PunishedKey { key, punished_at };
+        Ok(Slice { items: keys.into_iter().map(item).collect(), next })
     }
 }
 

@@ -90,6 +90,12 @@ pub(super) fn validators(answer: &Value) -> String {
     if votes.is_empty() { rows.to_string() } else { format!("{rows}\n\n{}", votes.join("\n")) }
 }
 
+pub(super) fn punished(answer: &Value) -> String {
+    paged(answer, table(["ADDRESS", "PUBLIC KEY", "IN BLOCK"]), |item| {
+        ["address", "publicKey", "punishedAt"].map(|key| scalar(&item[key])).to_vec()
+    })
+}
+
 pub(super) fn forks(answer: &Value) -> String {
     let mut rows = table(["FORK", "HEIGHT", "POWER", "VOTERS", "FIXED", "KNOWN TO THE NODE"]);
     let total = scalar(&answer["totalPower"]);

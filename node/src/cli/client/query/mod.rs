@@ -4,6 +4,8 @@ mod lists;
 mod single;
 
 use clap::{Args, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use types::{Address, Hash};
 use wallet::{Answer, Client, ClientError, Page};
@@ -53,6 +55,9 @@ pub enum QueryCommand {
     /// The validators
     #[command(after_help = "Example: ombra query validators")]
     Validators(PlainArgs),
+    /// The keys of validators that lost their power for good
+    #[command(after_help = "Example: ombra query punished")]
+    Punished(PunishedArgs),
     /// The forks that are to come: who votes for which height, and what is fixed
     #[command(after_help = "Example: ombra query forks")]
     Forks(PlainArgs),
@@ -189,6 +194,15 @@ pub struct MinersArgs {
     node: NodeArgs,
 }
 
+/// Which punished keys.
+#[derive(Args, Debug)]
+pub struct PunishedArgs {
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
 /// Which part of a list.
 #[derive(Args, Debug)]
 pub struct PageArgs {
@@ -237,24 +251,24 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         QueryCommand::Runs(args) => runs(&args, out).await,
         QueryCommand::Steps(args) => {
             let client = args.node.client()?;
-            let steps =
-                first_items(args.page.page(), async |page| client.steps(&args.run, &page).await)
-                    .await?;
-            show(&args.node, steps.text(), out, lists::steps)
+            let steps = items(args.page.page(), async |page| {
+                client.steps(&args.run, &page).await.map(|it| text(&it))
+            });
+            show(&args.node, &steps.await?, out, lists::steps)
         }
         QueryCommand::Conversation(args) => {
             let client = args.node.client()?;
-            let turns = first_items(args.page.page(), async |page| {
-                client.conversation(&args.conversation, &page).await
-            })
-            .await?;
-            show(&args.node, turns.text(), out, lists::turns)
+            let turns = items(args.page.page(), async |page| {
+                client.conversation(&args.conversation, &page).await.map(|it| text(&it))
+            });
+            show(&args.node, &turns.await?, out, lists::turns)
         }
         QueryCommand::Miners(args) => {
             let client = args.node.client()?;
-            let miners =
-                first_items(args.page.page(), async |page| client.miners(&page).await).await?;
-            show(&args.node, miners.text(), out, lists::miners)
+            let miners = items(args.page.page(), async |page| {
+                client.miners(&page).await.map(|it| text(&it))
+            });
+            show(&args.node, &miners.await?, out, lists::miners)
         }
         QueryCommand::Bond(BondArgs { address, node }) => {
             let bond = node.client()?.bond(&address).await?;
@@ -267,6 +281,13 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
         QueryCommand::Validators(PlainArgs { node }) => {
             let validators = node.client()?.validators().await?;
             show(&node, validators.text(), out, lists::validators)
+        }
+        QueryCommand::Punished(args) => {
+            let client = args.node.client()?;
+            let keys = items(args.page.page(), async |page| {
+                client.punished_keys(&page).await.map(|it| text(&it))
+            });
+            show(&args.node, &keys.await?, out, lists::punished)
         }
         QueryCommand::Forks(PlainArgs { node }) => {
             let forks = node.client()?.forks().await?;
@@ -309,11 +330,10 @@ fn trusted(chain: &str) -> Result<Value, CliError> {
 async fn account(args: &AccountArgs, out: Out<'_>) -> Outcome {
     let client: Client = args.node.client()?;
     if args.transactions {
-        let items = first_items(args.page.page(), async |page| {
-            client.account_transactions(&args.address, &page).await
-        })
-        .await?;
-        return show(&args.node, items.text(), out, lists::account_transactions);
+        let sent = items(args.page.page(), async |page| {
+            client.account_transactions(&args.address, &page).await.map(|it| text(&it))
+        });
+        return show(&args.node, &sent.await?, out, lists::account_transactions);
     }
     let account = client.account(&args.address).await?;
     show(&args.node, account.text(), out, |value| single::account(value).to_string())
@@ -332,32 +352,53 @@ async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
     }
     let client = args.node.client()?;
     let runs =
-        first_items(args.page.page(), async |page| client.runs(&filter, &page).await).await?;
-    show(&args.node, runs.text(), out, lists::runs)
+        items(args.page.page(), async |page| client.runs(&filter, &page).await.map(|it| text(&it)));
+    show(&args.node, &runs.await?, out, lists::runs)
 }
 
-/// The first page that has an item, or the last one: a filter can leave pages empty, with a cursor
-/// to go on. After ctrl-C the page before is the answer.
-async fn first_items<T>(
-    mut page: Page,
-    ask: impl AsyncFn(Page) -> Result<Answer<T>, ClientError>,
-) -> Result<Answer<T>, CliError> {
-    let mut answer = ask(page.clone()).await?;
-    while let Some(cursor) = cursor_of_empty(answer.text()) {
-        page.cursor = Some(cursor);
-        match until_interrupted(ask(page.clone())).await? {
-            Some(next) => answer = next?,
-            None => break,
-        }
+/// The most pages that are asked for to make one list.
+const PAGES_MAX: usize = 500;
+
+/// A page of a list, its items as the node wrote them.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    items: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+/// As many items as were asked for, or as there are: a filter, or long texts, can leave pages short or
+/// empty, with a cursor to go on. After ctrl-C, and when a later page is refused, what there is so far
+/// is the answer.
+async fn items(
+    page: Page,
+    ask: impl AsyncFn(Page) -> Result<String, ClientError>,
+) -> Result<String, CliError> {
+    let unreadable = |error: serde_json::Error| {
+        CliError::Failed(format!("the node's answer cannot be read: {error}"))
+    };
+    let first = ask(page.clone()).await?;
+    let mut list: Listed = serde_json::from_str(&first).map_err(unreadable)?;
+    let wanted = page.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    for _ in 1..PAGES_MAX {
+        let missing = u32::try_from(wanted.saturating_sub(list.items.len())).unwrap_or(u32::MAX);
+        let Some(cursor) = list.next_cursor.clone().filter(|_| missing > 0) else { break };
+        let next = Page { cursor: Some(cursor), limit: page.limit.map(|_| missing) };
+        let answer = match until_interrupted(ask(next)).await? {
+            Some(Err(error)) if list.items.is_empty() => return Err(error.into()),
+            Some(Err(_)) | None => break,
+            Some(Ok(answer)) => answer,
+        };
+        let Listed { items, next_cursor } = serde_json::from_str(&answer).map_err(unreadable)?;
+        list.items.extend(items);
+        list.next_cursor = next_cursor;
     }
-    Ok(answer)
+    serde_json::to_string(&list).map_err(unreadable)
 }
 
-/// Where a list goes on of whose page nothing is left.
-fn cursor_of_empty(text: &str) -> Option<String> {
-    let page: Value = serde_json::from_str(text).ok()?;
-    let is_empty = page["items"].as_array().is_some_and(Vec::is_empty);
-    page["nextCursor"].as_str().filter(|_| is_empty).map(str::to_owned)
+/// What the node wrote.
+fn text<T>(answer: &Answer<T>) -> String {
+    answer.text().to_owned()
 }
 
 /// The node's own text, or what `human` makes of it.
@@ -387,11 +428,13 @@ fn which_block(text: &str) -> Result<Value, String> {
 mod tests {
     //! Lists of which whole pages are left out.
 
+    use std::cell::RefCell;
+
     use serde_json::json;
-
     use types::Hash;
+    use wallet::Page;
 
-    use super::{cursor_of_empty, lists, single, trusted};
+    use super::{lists, single, trusted};
 
     #[test]
     fn the_pair_to_trust_is_ready_for_the_settings() {
@@ -442,15 +485,35 @@ mod tests {
         assert!(lists::params(&params).contains("fork v7 is not active"));
     }
 
-    #[test]
-    fn an_empty_page_goes_on_at_its_cursor() {
-        let empty = json!({"items": [], "nextCursor": "next"});
-        assert_eq!(Some("next".to_owned()), cursor_of_empty(&empty.to_string()));
-        assert_eq!("none yet\n\nmore: --cursor next", lists::runs(&empty));
-        for last in
-            [json!({"items": [], "nextCursor": null}), json!({"items": [1], "nextCursor": "next"})]
-        {
-            assert_eq!(None, cursor_of_empty(&last.to_string()));
-        }
+    /// A node with a list of so many pages, `at` being what it has been asked.
+    async fn listed(
+        pages: &[(&[u32], Option<&str>)],
+        limit: u32,
+    ) -> (String, Vec<(Option<String>, Option<u32>)>) {
+        let asked = RefCell::new(Vec::new());
+        let page = Page { cursor: None, limit: Some(limit) };
+        let list = super::items(page, async |page| {
+            let (items, next) = pages[asked.borrow().len() % pages.len()];
+            asked.borrow_mut().push((page.cursor, page.limit));
+            Ok(json!({"items": items, "nextCursor": next}).to_string())
+        });
+        (list.await.unwrap(), asked.into_inner())
+    }
+
+    #[tokio::test]
+    async fn short_pages_are_joined_until_there_are_as_many_items_as_were_asked_for() {
+        let pages: [(&[u32], _); 4] =
+            [(&[], Some("a")), (&[1, 2], Some("b")), (&[3], Some("c")), (&[4], Some("d"))];
+        let (list, asked) = listed(&pages, 3).await;
+        assert_eq!(r#"{"items":[1,2,3],"nextCursor":"c"}"#, list);
+        let cursor = |text: &str| Some(text.to_owned());
+        assert_eq!(vec![(None, Some(3)), (cursor("a"), Some(3)), (cursor("b"), Some(1))], asked);
+
+        let (list, asked) = listed(&[(&[7], None)], 3).await;
+        assert_eq!((r#"{"items":[7],"nextCursor":null}"#, 1), (list.as_str(), asked.len()));
+        let (list, asked) = listed(&[(&[], Some("on"))], 3).await;
+        assert_eq!(super::PAGES_MAX, asked.len(), "nobody asks for ever");
+        let empty = serde_json::from_str(&list).unwrap();
+        assert_eq!("none yet\n\nmore: --cursor on", lists::runs(&empty));
     }
 }

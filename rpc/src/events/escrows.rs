@@ -1,5 +1,6 @@
 //! What the runs of each account hold in escrow, rewards that are held included. The ledger has only the
-//! sum of all; this is made of the runs when it is first asked for, and then follows the blocks.
+//! sum of all; this is made of the runs when it is first asked for, and from then on follows the blocks as
+//! they come: looking through the runs takes long, and strangers ask.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +15,28 @@ const BLOCKS_FOLLOWED_MAX: u64 = 128;
 
 /// The escrows at some height. Empty until they are asked for.
 #[derive(Default)]
-pub(super) struct Escrows(Mutex<Option<AtHeight>>);
+pub(crate) struct Escrows(Mutex<Option<AtHeight>>);
 
 impl Escrows {
+    /// A block has come. Who looks through the runs just now is not waited for.
+    pub(super) fn follow(&self, ports: &Ports) -> Result<(), RpcError> {
+        let Some(mut kept) = self.0.try_lock() else { return Ok(()) };
+        let tip = ports.chain.tip().height;
+        if let Some(mut at) = kept.take().filter(|at| is_near(at, tip))
+            && follow(&mut at, tip, ports)?
+        {
+            *kept = Some(at);
+        }
+        Ok(())
+    }
+
     /// What the account's runs hold after the latest block.
-    pub(super) fn of(&self, ports: &Ports, address: &Address) -> Result<Amount, RpcError> {
+    pub(crate) fn of(&self, ports: &Ports, address: &Address) -> Result<Amount, RpcError> {
         self.latest(ports, |all| all.get(address).copied().unwrap_or_default())
     }
 
     /// How many accounts have runs that hold money.
-    pub(super) fn accounts(&self, ports: &Ports) -> Result<u64, RpcError> {
+    pub(crate) fn accounts(&self, ports: &Ports) -> Result<u64, RpcError> {
         self.latest(ports, |all| u64::try_from(all.len()).unwrap_or(u64::MAX))
     }
 
@@ -36,9 +49,7 @@ impl Escrows {
         let tip = ports.chain.tip().height;
         // What could not be followed to its end must not be used again.
         let followed = match kept.take() {
-            Some(mut at) if tip.saturating_sub(at.height) <= BLOCKS_FOLLOWED_MAX => {
-                follow(&mut at, tip, ports)?.then_some(at)
-            }
+            Some(mut at) if is_near(&at, tip) => follow(&mut at, tip, ports)?.then_some(at),
             _ => None,
         };
         let at = match followed {
@@ -47,6 +58,11 @@ impl Escrows {
         };
         Ok(read(&kept.insert(at).by_submitter))
     }
+}
+
+/// Whether the blocks up to `tip` are few enough to be followed.
+const fn is_near(at: &AtHeight, tip: u64) -> bool {
+    tip.saturating_sub(at.height) <= BLOCKS_FOLLOWED_MAX
 }
 
 /// Applies the blocks up to `tip`; false if the figures do not fit them, which is for example so
