@@ -297,12 +297,15 @@ impl Rows<'_> {
     }
 }
 
+/// The key and the value of a row.
+type Item<'a> = (&'a [u8], &'a [u8]);
+
 /// A walk backwards over a stretch of a table.
 pub(super) struct Back<'a>(Iterator<'a>);
 
 impl Back<'_> {
     /// The row that the walk is at; `None` at the end.
-    pub(super) fn item(&self) -> Result<Option<(&[u8], &[u8])>, StorageError> {
+    pub(super) fn item(&self) -> Result<Option<Item<'_>>, StorageError> {
         match self.0.item() {
             None => self.0.status().map(|()| None).map_err(database),
             row => Ok(row),

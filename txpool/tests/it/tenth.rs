@@ -263,13 +263,13 @@ fn action() -> impl Strategy<Value = Action> {
 
 /// Whether a miner without a transaction in the pool gets a step in.
 fn check_share(mine: &Mine, steps: &[u64]) {
-    for miner in 0..MINERS {
+    for (miner, step) in steps.iter().enumerate() {
         let nonce = mine.world.account(&mine.miners[miner]).nonce;
         let has_none = mine.count(miner) == 0;
         if !has_none {
             continue;
         }
-        let step = mine.miners[miner].at(nonce).step(mine.runs[miner], steps[miner]);
+        let step = mine.miners[miner].at(nonce).step(mine.runs[miner], *step);
         assert!(mine.world.submit(&step).is_ok(), "a miner without anything is kept out");
         return;
     }
@@ -311,11 +311,11 @@ proptest! {
                 }
                 Action::Block(count) => {
                     let block = mine.world.pool.candidates(BlockLimits { bytes: usize::MAX, count });
-                    for miner in 0..MINERS {
+                    for (miner, sum) in committed.iter_mut().enumerate() {
                         let own = |tx: &&CheckedTx| {
                             tx.from() == mine.miners[miner].address() && tx.body().agent_run_id().is_some()
                         };
-                        committed[miner] += u64::try_from(block.iter().filter(own).count()).unwrap();
+                        *sum += u64::try_from(block.iter().filter(own).count()).unwrap();
                     }
                     mine.world.commit(&block.iter().collect::<Vec<_>>());
                 }

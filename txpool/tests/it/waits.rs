@@ -273,7 +273,7 @@ fn full_of_waiting(highest: [u64; 4]) -> (World, [Wallet; 6], Vec<CheckedTx>) {
         .iter()
         .zip(highest)
         .map(|(wallet, highest)| {
-            wallet.at(0).tip(100_000).max_base_fee(highest).transfer(&wallet, 1)
+            wallet.at(0).tip(100_000).max_base_fee(highest).transfer(wallet, 1)
         })
         .collect();
     world.pending(&txs.iter().collect::<Vec<_>>());
