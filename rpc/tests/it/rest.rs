@@ -241,7 +241,8 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
             server.world.commit_after(1);
         }
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        while server.world.block_reads() == reads {
+        // Each of them is read once at least, so the node is never far behind.
+        while server.world.block_reads() < reads + 10 {
             assert!(tokio::time::Instant::now() < deadline, "nobody looks at the blocks");
             tokio::task::yield_now().await;
         }

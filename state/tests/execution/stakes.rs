@@ -48,7 +48,7 @@ fn that_nothing_is_held_is_told_before_who_may_refuse_it() {
 #[test]
 fn who_may_claim_is_asked_before_what_is_at_stake() {
     let mut world = world();
-    let miners = Some(vec![MINER.address().into()]);
+    let miners = Some(vec![MINER.address().into(), BOB.address().into()]);
     let run = request(&mut world, Protection { miners, ..bonded() });
     world.next_block();
     // It has no bond either.
