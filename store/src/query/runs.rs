@@ -351,7 +351,7 @@ impl List<'_> {
     }
 }
 
-/// The mark of a page that goes on with the run at `place`.
+/// The cursor from which the next page begins with the run at `place`.
 const fn just_after(TxLocation { height, position }: TxLocation) -> TxLocation {
     match position.checked_add(1) {
         Some(position) => TxLocation { height, position },

@@ -240,6 +240,17 @@ pub(crate) struct TestChain {
     pub(crate) wallets: Vec<Wallet>,
 }
 
+/// A chain of one wallet with these rules, and the rows of its height 0.
+pub(crate) fn chain_of(path: &Path, chain: Arc<Chain>) -> (TestChain, Changes) {
+    let wallets = vec![Wallet::new(0)];
+    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
+    let changes = chain.first_state(&accounts).expect("few wallets");
+    let store = Store::open(path, Options::default()).expect("opens");
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    store.init(&genesis).expect("an empty database");
+    (TestChain { store, chain, wallets }, changes)
+}
+
 impl TestChain {
     /// A new chain in a folder, with so many wallets.
     pub(crate) fn new(path: &Path, wallets: u64) -> Self {

@@ -8,10 +8,10 @@ use state::block::BlockError;
 use state::{Chain, Changes, Executed, Forks, execute_block};
 use store::offers::{Intake, Offer, Shelf, import};
 use store::tools::{self, Replay, ReplayError, ToolError};
-use store::{GenesisState, Options, Store};
-use types::{Amount, Block, Hash, SetMember};
+use store::{Options, Store};
+use types::{Block, Hash, SetMember};
 
-use crate::fixture::{self, TIME, TestChain, Wallet, genesis_hash, proposing};
+use crate::fixture::{self, TestChain, genesis_hash, proposing};
 use crate::tools::{quiet, replay};
 
 /// The rules of v7 from a height on, for the one who makes the blocks.
@@ -21,15 +21,8 @@ fn rules(v7: u64) -> Arc<Chain> {
     Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
 }
 
-/// A chain with these rules, and the rows of its height 0.
 fn chain(path: &Path, v7: u64) -> (TestChain, Changes) {
-    let (chain, wallets) = (rules(v7), vec![Wallet::new(0)]);
-    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
-    let changes = chain.first_state(&accounts).unwrap();
-    let store = Store::open(path, Options::default()).unwrap();
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).unwrap();
-    (TestChain { store, chain, wallets }, changes)
+    fixture::chain_of(path, rules(v7))
 }
 
 fn previous(store: &Store) -> Hash {

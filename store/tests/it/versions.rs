@@ -10,10 +10,10 @@ use store::offers::{ImportError, Intake, Offer, OfferError, Shelf, import};
 use store::tools::{
     self, Certificates, EncodedBlock, Replay, ReplayError, Supply, ToolError, V7Height,
 };
-use store::{CommitBlock, GenesisState, Options, Store};
+use store::{CommitBlock, Options, Store};
 use types::sign_bytes::acceptance;
 use types::tx::ValidatorVote;
-use types::{Address, Amount, Body, CheckedTx, Hash, SetMember};
+use types::{Address, Body, CheckedTx, Hash, SetMember};
 
 use crate::fixture::{self, TIME, TestChain, Wallet, genesis_hash, proposing};
 use crate::tools::quiet;
@@ -52,15 +52,8 @@ fn rules(v7: Option<u64>) -> Arc<Chain> {
     Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
 }
 
-/// A chain with these rules, and the rows of its height 0.
 fn chain(path: &Path, v7: Option<u64>) -> (TestChain, Changes) {
-    let (chain, wallets) = (rules(v7), vec![Wallet::new(0)]);
-    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(1_000_000))).collect();
-    let changes = chain.first_state(&accounts).unwrap();
-    let store = Store::open(path, Options::default()).unwrap();
-    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
-    store.init(&genesis).unwrap();
-    (TestChain { store, chain, wallets }, changes)
+    fixture::chain_of(path, rules(v7))
 }
 
 fn block(chain: &TestChain, txs: &[CheckedTx], certificate: &[u8]) {
