@@ -1,6 +1,7 @@
 //! The beginning of a chain for one person: one validator, funded accounts, short block intervals.
 
 use state::Forks;
+use types::params::Models;
 use types::{Address, Amount, Params, PublicKey};
 
 use crate::fault::Faults;
@@ -23,7 +24,7 @@ pub enum DevError {
 
 impl Genesis {
     /// A genesis with one validator, everything at its default but the block interval, and then
-    /// `params` set in order, each `name=value`. The rules of v7 hold from block `v7` on, if it is given.
+    /// `params` set in order, each `name=value`. The rules of `forks` hold from their heights on.
     ///
     /// # Errors
     /// [`DevError`] for a parameter that does not exist or cannot have its value, an account
@@ -34,10 +35,14 @@ impl Genesis {
         validator: PublicKey,
         accounts: Vec<(Address, Amount)>,
         params: &[String],
-        v7: Option<u64>,
+        forks: Forks,
     ) -> Result<Self, DevError> {
         let mut values =
             Params { min_block_interval_ms: MIN_BLOCK_INTERVAL_MS, ..Params::default() };
+        if forks.v8.is_some() {
+            // One machine makes every answer of the chain.
+            values.slashable_models = Models::All;
+        }
         for text in params {
             set_param(&mut values, text)?;
         }
@@ -47,7 +52,7 @@ impl Genesis {
             genesis_time,
             validators: vec![Validator { public_key: validator, power: 1, name }],
             accounts,
-            forks: Forks { validator_vote: Some(0), v7, ..Forks::default() },
+            forks,
             params: values,
         };
         Ok(Self::new(spec)?)

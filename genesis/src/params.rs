@@ -3,8 +3,9 @@
 
 use state::{Chain, Forks};
 use types::json::{Json, ObjectWriter};
+use types::params::Models;
 use types::params::{BLOB_CHUNK_BYTES, FORK_DELAY_BLOCKS_MAX};
-use types::{Amount, Params};
+use types::{Amount, Fork, Params};
 
 use crate::fault::Faults;
 
@@ -24,17 +25,19 @@ enum Written {
     /// Only with a value of its own: with its default a file has the text that it had before there was
     /// the parameter.
     UnlessDefault,
-    /// In files that name the fork v7, which has brought the parameter.
-    WithV7,
+    /// In files that name the fork that has brought the parameter.
+    With(Fork),
 }
 
 enum Access {
     /// A decimal string of micro-OMBRA.
-    Amount { least: u64, read: fn(&Params) -> Amount, write: fn(&mut Params, Amount) },
+    Amount { least: u64, most: u64, read: fn(&Params) -> Amount, write: fn(&mut Params, Amount) },
     /// A JSON integer.
     Integer { least: u64, most: u64, read: fn(&Params) -> u64, write: fn(&mut Params, u64) },
     /// `true` or `false`.
     Switch { read: fn(&Params) -> bool, write: fn(&mut Params, bool) },
+    /// A string: `all`, `none`, or hashes with commas between them.
+    Models { read: fn(&Params) -> &Models, write: fn(&mut Params, Models) },
 }
 
 /// Ten years, the longest time that a parameter may name.
@@ -53,7 +56,7 @@ const ENVELOPE_BYTES: u64 = 4_096;
 const TX_BYTES_LEAST: u64 = 16_384 + ENVELOPE_BYTES;
 
 /// Every parameter, in the order of the file.
-pub(crate) const FIELDS: [Field; 28] = [
+pub(crate) const FIELDS: [Field; 44] = [
     amount("minMaxFee", 1, |p| p.min_max_fee, |p, v| p.min_max_fee = v),
     integer("pendingTtlMs", (1, LONG_MS), |p| p.pending_ttl_ms, |p, v| p.pending_ttl_ms = v),
     integer("claimTtlMs", (1, LONG_MS), |p| p.claim_ttl_ms, |p, v| p.claim_ttl_ms = v),
@@ -148,10 +151,89 @@ pub(crate) const FIELDS: [Field; 28] = [
         |p| p.message_delay_ms,
         |p, v| p.message_delay_ms = v,
     )),
+    with_v8(amount_within("minBond", BOND, |p| p.min_bond, |p, v| p.min_bond = v)),
+    with_v8(amount_within(
+        "absencePenalty",
+        PENALTY,
+        |p| p.absence_penalty,
+        |p, v| p.absence_penalty = v,
+    )),
+    with_v8(amount_within(
+        "unrevealedPenalty",
+        PENALTY,
+        |p| p.unrevealed_penalty,
+        |p, v| p.unrevealed_penalty = v,
+    )),
+    with_v8(amount_within(
+        "dissentPenalty",
+        PENALTY,
+        |p| p.dissent_penalty,
+        |p, v| p.dissent_penalty = v,
+    )),
+    with_v8(amount_within(
+        "outsidePenalty",
+        PENALTY,
+        |p| p.outside_penalty,
+        |p, v| p.outside_penalty = v,
+    )),
+    with_v8(amount_within("revealFee", (0, 1_000_000), |p| p.reveal_fee, |p, v| p.reveal_fee = v)),
+    with_v8(integer("revealMs", (5_000, 600_000), |p| p.reveal_ms, |p, v| p.reveal_ms = v)),
+    with_v8(integer("appealMs", (10_000, DAY_MS), |p| p.appeal_ms, |p, v| p.appeal_ms = v)),
+    with_v8(integer(
+        "offersPerExecutorMax",
+        (16, 1_024),
+        |p| p.offers_per_executor_max.into(),
+        |p, v| p.offers_per_executor_max = small(v),
+    )),
+    with_v8(amount_within(
+        "agentRegisterFee",
+        PENALTY,
+        |p| p.agent_register_fee,
+        |p, v| p.agent_register_fee = v,
+    )),
+    with_v8(amount_within(
+        "agentRegisterFeePerByte",
+        (0, 1_000_000),
+        |p| p.agent_register_fee_per_byte,
+        |p, v| p.agent_register_fee_per_byte = v,
+    )),
+    with_v8(amount_within("royaltyMax", BOND, |p| p.royalty_max, |p, v| p.royalty_max = v)),
+    with_v8(integer(
+        "limitInputTokens",
+        (1, 1 << 32),
+        |p| p.limit_input_tokens,
+        |p, v| p.limit_input_tokens = v,
+    )),
+    with_v8(integer(
+        "limitOutputTokens",
+        (1, 1 << 32),
+        |p| p.limit_output_tokens,
+        |p, v| p.limit_output_tokens = v,
+    )),
+    with_v8(integer("limitFuel", (1, FUEL_MOST), |p| p.limit_fuel, |p, v| p.limit_fuel = v)),
+    with_v8(Field {
+        name: "slashableModels",
+        access: Access::Models {
+            read: |p| &p.slashable_models,
+            write: |p, v| p.slashable_models = v,
+        },
+        is_written: Written::Always,
+    }),
 ];
 
+/// The least and the greatest bond, in micro-OMBRA.
+const BOND: (u64, u64) = (1_000_000, 1_000_000_000_000);
+/// The least and the greatest penalty, in micro-OMBRA.
+const PENALTY: (u64, u64) = (0, 1_000_000_000);
+/// More fuel than a program uses in an hour.
+const FUEL_MOST: u64 = 10_000_000_000_000;
+
 const fn with_v7(field: Field) -> Field {
-    Field { is_written: Written::WithV7, ..field }
+    Field { is_written: Written::With(Fork::V7), ..field }
+}
+
+const fn with_v8(field: Field) -> Field {
+    Field { is_written: Written::With(Fork::V8), ..field }
 }
 
 const fn amount(
@@ -160,7 +242,17 @@ const fn amount(
     read: fn(&Params) -> Amount,
     write: fn(&mut Params, Amount),
 ) -> Field {
-    Field { name, access: Access::Amount { least, read, write }, is_written: Written::Always }
+    amount_within(name, (least, u64::MAX), read, write)
+}
+
+const fn amount_within(
+    name: &'static str,
+    (least, most): (u64, u64),
+    read: fn(&Params) -> Amount,
+    write: fn(&mut Params, Amount),
+) -> Field {
+    let access = Access::Amount { least, most, read, write };
+    Field { name, access, is_written: Written::Always }
 }
 
 const fn integer(
@@ -182,11 +274,18 @@ impl Field {
     /// What a value must be, for messages.
     fn expected(&self) -> String {
         match self.access {
-            Access::Amount { least, .. } => {
+            Access::Amount { least, most: u64::MAX, .. } => {
                 format!("a decimal string of at least {least} micro-OMBRA")
+            }
+            Access::Amount { least, most, .. } => {
+                format!("a decimal string from {least} to {most} micro-OMBRA")
             }
             Access::Integer { least, most, .. } => format!("an integer from {least} to {most}"),
             Access::Switch { .. } => "true or false".to_owned(),
+            Access::Models { .. } => {
+                let most = Models::LISTED_MAX;
+                format!("a string: all, none, or at most {most} hashes with commas between them")
+            }
         }
     }
 
@@ -196,15 +295,18 @@ impl Field {
             Access::Amount { read, .. } => read(params).to_string(),
             Access::Integer { read, .. } => read(params).to_string(),
             Access::Switch { read, .. } => read(params).to_string(),
+            Access::Models { read, .. } => read(params).to_string(),
         }
     }
 
     /// Whether the value is in its range.
     fn holds(&self, params: &Params) -> bool {
         match self.access {
-            Access::Amount { least, read, .. } => read(params).get() >= least,
+            Access::Amount { least, most, read, .. } => {
+                (least..=most).contains(&read(params).get())
+            }
             Access::Integer { least, most, read, .. } => (least..=most).contains(&read(params)),
-            Access::Switch { .. } => true,
+            Access::Switch { .. } | Access::Models { .. } => true,
         }
     }
 
@@ -212,8 +314,9 @@ impl Field {
     fn set(&self, params: &mut Params, text: &str) -> Result<(), String> {
         let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match self.access {
-            Access::Amount { least, write, .. } => {
-                let value = Amount::parse(text).ok().filter(|value| value.get() >= least);
+            Access::Amount { least, most, write, .. } => {
+                let value = Amount::parse(text).ok();
+                let value = value.filter(|value| (least..=most).contains(&value.get()));
                 write(params, value.ok_or_else(|| self.expected())?);
             }
             Access::Integer { least, most, write, .. } => {
@@ -223,6 +326,9 @@ impl Field {
             Access::Switch { write, .. } => {
                 write(params, text.parse().map_err(|_not_one| self.expected())?);
             }
+            Access::Models { write, .. } => {
+                write(params, text.parse().map_err(|_not_some| self.expected())?);
+            }
         }
         Ok(())
     }
@@ -231,11 +337,13 @@ impl Field {
     pub(crate) fn read(&self, value: &Json<'_>, params: &mut Params, faults: &mut Faults) {
         let path = format!("params.{}", self.name);
         let text = match (&self.access, value) {
-            (Access::Amount { .. }, Json::String(text)) => Some(text.as_ref()),
+            (Access::Amount { .. } | Access::Models { .. }, Json::String(text)) => {
+                Some(text.as_ref())
+            }
             (Access::Integer { .. }, Json::Number(literal)) => Some(*literal),
             (Access::Switch { .. }, Json::Bool(true)) => Some("true"),
             (Access::Switch { .. }, Json::Bool(false)) => Some("false"),
-            (Access::Amount { .. } | Access::Integer { .. } | Access::Switch { .. }, _) => None,
+            _ => None,
         };
         match text {
             None => faults.add(path, value.kind(), self.expected()),
@@ -257,7 +365,7 @@ impl Field {
         let is_left_out = match self.is_written {
             Written::Always => false,
             Written::UnlessDefault => self.is_default(params),
-            Written::WithV7 => chain.forks.v7.is_none(),
+            Written::With(fork) => chain.forks.height_of(fork) == Forks::NEVER,
         };
         if is_left_out {
             return;
@@ -266,18 +374,22 @@ impl Field {
             Access::Amount { read, .. } => object.display(self.name, &read(params)),
             Access::Integer { read, .. } => object.integer(self.name, read(params)),
             Access::Switch { read, .. } => object.boolean(self.name, read(params)),
+            Access::Models { read, .. } => object.display(self.name, read(params)),
         }
     }
 }
 
 /// Checks each value's range and the rules between values.
 pub(crate) fn check(params: &Params, forks: Forks, faults: &mut Faults) {
-    let is_early =
-        |field: &&Field| field.is_written == Written::WithV7 && !field.is_default(params);
-    for field in FIELDS.iter().filter(is_early).filter(|_| forks.v7.is_none()) {
-        let path = format!("params.{}", field.name);
-        let expected = "no such parameter in a genesis that does not name forks.v7";
-        faults.add(path, field.text(params), expected);
+    for field in FIELDS.iter().filter(|field| !field.is_default(params)) {
+        let Written::With(fork) = field.is_written else { continue };
+        if forks.height_of(fork) == Forks::NEVER {
+            let path = format!("params.{}", field.name);
+            let name = fork.name();
+            let expected =
+                format!("no such parameter in a genesis that does not name forks.{name}");
+            faults.add(path, field.text(params), expected);
+        }
     }
     for field in FIELDS.iter().filter(|field| !field.holds(params)) {
         let path = format!("params.{}", field.name);

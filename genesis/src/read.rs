@@ -106,13 +106,13 @@ impl Reader<'_> {
     }
 
     fn forks(&mut self, value: &Json<'_>) -> Forks {
-        let members = self.object(value, "forks", &["v6", "validatorVote", "v7"]);
+        let members = self.object(value, "forks", &["v6", "validatorVote", "v7", "v8"]);
         let mut height = |key| {
             let is_named = find(members, key).is_some();
             is_named.then(|| self.integer(members, "forks", key)).flatten()
         };
         let v6 = height("v6").unwrap_or_default();
-        Forks { v6, validator_vote: height("validatorVote"), v7: height("v7") }
+        Forks { v6, validator_vote: height("validatorVote"), v7: height("v7"), v8: height("v8") }
     }
 
     fn params(&mut self, value: &Json<'_>) -> Params {
@@ -244,12 +244,25 @@ pub(crate) fn check_time(time: u64, faults: &mut Faults) {
 }
 
 pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
-    let Forks { v6, validator_vote, v7 } = forks;
-    let named = [("forks.v6", Some(v6)), ("forks.validatorVote", validator_vote), ("forks.v7", v7)];
+    let Forks { v6, validator_vote, v7, v8 } = forks;
+    let named = [
+        ("forks.v6", Some(v6)),
+        ("forks.validatorVote", validator_vote),
+        ("forks.v7", v7),
+        ("forks.v8", v8),
+    ];
     for (path, height) in named {
         if let Some(height) = height.filter(|height| *height > LATEST) {
             faults.add(path, height, format_args!("a height of at most {LATEST}"));
         }
+    }
+    // The market needs the bonds, the fees and the randomness of v7.
+    if let Some(height) = v8.filter(|height| *height < forks.v7_from()) {
+        let expected = match v7 {
+            Some(v7) => format!("at least {v7}, the height of v7"),
+            None => "no such fork in a genesis that does not name forks.v7".to_owned(),
+        };
+        faults.add("forks.v8", height, expected);
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
         object.display("balance", balance);
     });
     object.object("forks", |object| {
-        let Forks { v6, validator_vote, v7 } = genesis.chain.forks;
+        let Forks { v6, validator_vote, v7, v8 } = genesis.chain.forks;
         object.integer("v6", v6);
         // A file without this fork has the text, and so the hash, that it had before there was one.
         if let Some(height) = validator_vote {
@@ -28,6 +28,9 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
         }
         if let Some(height) = v7 {
             object.integer("v7", height);
+        }
+        if let Some(height) = v8 {
+            object.integer("v8", height);
         }
     });
     object.object("params", |object| {

@@ -2,7 +2,8 @@
 
 use genesis::{Genesis, ParamError, param_names, set_param};
 use state::tables::Accounts;
-use state::{Memory, invariants, validators, view};
+use state::{Forks, Memory, invariants, validators, view};
+use types::params::Models;
 use types::{Address, Amount, Hash, Keypair, Params, SetMember, ValidatorSets};
 
 fn key(number: u8) -> Keypair {
@@ -250,13 +251,14 @@ fn a_development_chain_is_a_genesis_like_any_other() {
     let accounts: Vec<(Address, Amount)> =
         (2..12).map(|number| (key(number).address(), Amount::new(1_000_000_000))).collect();
     let overrides = ["claimTtlMs=5000".to_owned(), "blockReward=7".to_owned()];
-    let genesis = Genesis::dev("dev", 5, validator, accounts.clone(), &overrides, None).unwrap();
+    let voting = Forks { validator_vote: Some(0), ..Forks::default() };
+    let genesis = Genesis::dev("dev", 5, validator, accounts.clone(), &overrides, voting).unwrap();
     let params = genesis.chain().params;
     assert_eq!((params.claim_ttl_ms, params.block_reward), (5_000, Amount::new(7)));
     assert_eq!(params.min_block_interval_ms, 50);
     assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
     let twice = [accounts.clone(), accounts].concat();
-    let error = Genesis::dev("dev", 5, validator, twice, &[], None).unwrap_err().to_string();
+    let error = Genesis::dev("dev", 5, validator, twice, &[], voting).unwrap_err().to_string();
     assert!(error.starts_with("accounts[10].address: "), "{error}");
 }
 
@@ -336,11 +338,36 @@ fn every_parameter_is_in_the_table_and_in_its_range() {
         let canonical: serde_json::Value = serde_json::from_str(&genesis.canonical()).unwrap();
         canonical["params"].clone()
     };
-    // That one is left out where it has its default, and those of v7 where the file does not name v7.
+    // That one is left out where it has its default, and those of a fork where the file does not name it.
     let mut expected = value;
     expected.as_object_mut().unwrap().remove("forkDelayBlocks");
-    assert_eq!(written(r#","forks":{"v7":0}"#), expected);
-    for name in [
+    assert_eq!(written(r#","forks":{"v7":0,"v8":0}"#), expected);
+    let mut without = |names: &[&str]| {
+        for name in names {
+            assert!(expected.as_object_mut().unwrap().remove(*name).is_some(), "{name}");
+        }
+        expected.clone()
+    };
+    let of_v8 = [
+        "minBond",
+        "absencePenalty",
+        "unrevealedPenalty",
+        "dissentPenalty",
+        "outsidePenalty",
+        "revealFee",
+        "revealMs",
+        "appealMs",
+        "offersPerExecutorMax",
+        "agentRegisterFee",
+        "agentRegisterFeePerByte",
+        "royaltyMax",
+        "limitInputTokens",
+        "limitOutputTokens",
+        "limitFuel",
+        "slashableModels",
+    ];
+    assert_eq!(written(r#","forks":{"v7":0}"#), without(&of_v8));
+    let of_v7 = [
         "unbondMs",
         "baseFeeFloor",
         "maxBlockWork",
@@ -350,10 +377,8 @@ fn every_parameter_is_in_the_table_and_in_its_range() {
         "evidenceAgeBlocks",
         "precisionMs",
         "messageDelayMs",
-    ] {
-        assert!(expected.as_object_mut().unwrap().remove(name).is_some(), "{name}");
-    }
-    assert_eq!(written(""), expected);
+    ];
+    assert_eq!(written(""), without(&of_v7));
 }
 
 proptest::proptest! {
@@ -362,4 +387,33 @@ proptest::proptest! {
     fn any_bytes_are_a_genesis_or_a_list_of_faults(bytes: Vec<u8>) {
         proptest::prop_assert!(Genesis::parse(&bytes).is_err());
     }
+}
+
+#[test]
+fn v8_needs_v7_and_brings_parameters_of_its_own() {
+    let of = |forks: &str, params: &str| {
+        text("", &format!(r#","forks":{{{forks}}},"params":{{{params}}}"#))
+    };
+    assert_eq!(places(&of(r#""v8":5"#, "")), ["forks.v8"]);
+    assert_eq!(places(&of(r#""v7":6,"v8":5"#, "")), ["forks.v8"]);
+    assert_eq!(places(&of(r#""v7":5"#, r#""minBond":"20000000""#)), ["params.minBond"]);
+    let models =
+        r#""slashableModels":"b179c9523d0e5f2f6bd18c9adbbf8e4c4fbb5d3a6f0c27d1e95c8a7b6d4f3e21""#;
+    let genesis = Genesis::parse(of(r#""v7":5,"v8":5"#, models).as_bytes()).unwrap();
+    let written = genesis.to_file();
+    assert!(written.contains("\"minBond\": \"10000000\""), "{written}");
+    assert_eq!(Genesis::parse(written.as_bytes()).unwrap(), genesis);
+    for wrong in
+        [r#""slashableModels":"""#, r#""slashableModels":"all,all""#, r#""slashableModels":[]"#]
+    {
+        assert_eq!(places(&of(r#""v7":5,"v8":5"#, wrong)), ["params.slashableModels"], "{wrong}");
+    }
+}
+
+#[test]
+fn a_development_chain_with_the_market_trusts_every_model() {
+    let forks = Forks { v7: Some(0), v8: Some(3), ..Forks::default() };
+    let genesis = Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).unwrap();
+    assert_eq!(genesis.chain().params.slashable_models, Models::All);
+    assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
 }

@@ -140,7 +140,7 @@ mod tests {
 
     use genesis::Genesis;
     use state::tables::ConsensusKeys;
-    use state::{Changes, Draft, Memory};
+    use state::{Changes, Draft, Forks, Memory};
     use store::{Options, Store};
     use tempfile::TempDir;
     use types::{Hash, KeyStanding, SetMember, Signature};
@@ -169,7 +169,8 @@ mod tests {
     fn chain(validators: &[u8], punished: &[u8], v7: Option<u64>) -> (TempDir, Chain) {
         let folder = tempfile::tempdir().unwrap();
         let first = key(OWN).public_key();
-        let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], v7).unwrap();
+        let forks = Forks { validator_vote: Some(0), v7, ..Forks::default() };
+        let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], forks).unwrap();
         let mut draft = Draft::new(Arc::new(Memory::default()));
         let member = |number: &u8| SetMember { public_key: key(*number).public_key(), power: 1 };
         validators::put_first(&mut draft, validators.iter().map(member));

@@ -99,6 +99,7 @@ mod tests {
     //! Which version of a certificate is taken.
 
     use consensus::{Certificate, CommitSignature};
+    use state::Forks;
     use types::Keypair;
     use types::sign_bytes::{VoteFields, VoteKind};
 
@@ -110,7 +111,8 @@ mod tests {
     /// A chain of one validator, and its certificate of a block with v7 from a height on.
     fn certified(v7_from: Option<u64>) -> (ChainReplay, Vec<u8>) {
         let key = Keypair::from_seed(&[1; 32]);
-        let genesis = Genesis::dev("replay-test", 1, key.public_key(), Vec::new(), &[], None);
+        let genesis =
+            Genesis::dev("replay-test", 1, key.public_key(), Vec::new(), &[], Forks::default());
         let replay = ChainReplay::new(&genesis.expect("a genesis")).expect("a chain");
         let domain = Domain { v7_from, ..replay.spec.domain_now() };
         let vote = VoteFields {

@@ -91,7 +91,7 @@ impl Bench {
             Params { max_block_bytes: u32::MAX, max_block_work: u64::MAX, ..Params::default() };
         let member = |key: &Keypair| SetMember { public_key: key.public_key(), power: 1 };
         let validators = keys.iter().take(VALIDATORS).map(member).collect();
-        let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+        let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
         let chain_id = "bench".to_owned();
         let chain =
             Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });

@@ -1,7 +1,7 @@
 //! The parameters that validators may change by PARAM_VOTE, and their bounds (docs/protocol.md section
 //! 5.13).
 
-use types::{Amount, Params};
+use types::{Amount, Fork, Forks, Params};
 
 use crate::timely::least_ttl_ms;
 
@@ -14,6 +14,8 @@ pub struct Changeable {
     pub min: u64,
     /// The greatest.
     pub max: u64,
+    /// The fork that has brought it.
+    pub fork: Fork,
     get: fn(&Params) -> u64,
     set: fn(&mut Params, u64),
 }
@@ -35,6 +37,12 @@ impl Changeable {
     pub fn find(name: &str) -> Option<&'static Self> {
         CHANGEABLE.iter().find(|param| param.name == name)
     }
+
+    /// Whether votes in a block can change it.
+    #[must_use]
+    pub const fn is_votable(&self, forks: &Forks, height: u64) -> bool {
+        height >= forks.height_of(self.fork)
+    }
 }
 
 /// The least and the greatest time that a run may be kept waiting.
@@ -42,8 +50,11 @@ const TTL: (u64, u64) = (30_000, 86_400_000);
 /// The least and the greatest fee of a single record, in micro-OMBRA.
 const FEE: (u64, u64) = (0, 10_000_000);
 
+/// The least and the greatest penalty of a member, in micro-OMBRA.
+const PENALTY: (u64, u64) = (0, 1_000_000_000);
+
 /// Every parameter that votes can change.
-pub const CHANGEABLE: [Changeable; 11] = [
+pub const CHANGEABLE: [Changeable; 20] = [
     integer("baseFeeFloor", (1, 1_000_000), |p| p.base_fee_floor, |p, v| p.base_fee_floor = v),
     integer("maxBlockWork", (20_000, 2_000_000), |p| p.max_block_work, |p, v| p.max_block_work = v),
     integer("registerFee", FEE, |p| p.register_fee.get(), |p, v| p.register_fee = Amount::new(v)),
@@ -65,6 +76,50 @@ pub const CHANGEABLE: [Changeable; 11] = [
         |p| p.min_block_interval_ms,
         |p, v| p.min_block_interval_ms = v,
     ),
+    of_v8(integer(
+        "minBond",
+        (1_000_000, 1_000_000_000_000),
+        |p| p.min_bond.get(),
+        |p, v| p.min_bond = Amount::new(v),
+    )),
+    of_v8(integer(
+        "absencePenalty",
+        PENALTY,
+        |p| p.absence_penalty.get(),
+        |p, v| p.absence_penalty = Amount::new(v),
+    )),
+    of_v8(integer(
+        "unrevealedPenalty",
+        PENALTY,
+        |p| p.unrevealed_penalty.get(),
+        |p, v| p.unrevealed_penalty = Amount::new(v),
+    )),
+    of_v8(integer(
+        "dissentPenalty",
+        PENALTY,
+        |p| p.dissent_penalty.get(),
+        |p, v| p.dissent_penalty = Amount::new(v),
+    )),
+    of_v8(integer(
+        "outsidePenalty",
+        PENALTY,
+        |p| p.outside_penalty.get(),
+        |p, v| p.outside_penalty = Amount::new(v),
+    )),
+    of_v8(integer(
+        "revealFee",
+        (0, 1_000_000),
+        |p| p.reveal_fee.get(),
+        |p, v| p.reveal_fee = Amount::new(v),
+    )),
+    of_v8(integer("revealMs", (5_000, 600_000), |p| p.reveal_ms, |p, v| p.reveal_ms = v)),
+    of_v8(integer("appealMs", (10_000, 86_400_000), |p| p.appeal_ms, |p, v| p.appeal_ms = v)),
+    of_v8(integer(
+        "offersPerExecutorMax",
+        (16, 1_024),
+        |p| p.offers_per_executor_max.into(),
+        |p, v| p.offers_per_executor_max = u32::try_from(v).unwrap_or(u32::MAX),
+    )),
 ];
 
 const fn integer(
@@ -73,7 +128,11 @@ const fn integer(
     get: fn(&Params) -> u64,
     set: fn(&mut Params, u64),
 ) -> Changeable {
-    Changeable { name, min, max, get, set }
+    Changeable { name, min, max, fork: Fork::V7, get, set }
+}
+
+const fn of_v8(param: Changeable) -> Changeable {
+    Changeable { fork: Fork::V8, ..param }
 }
 
 /// What a whole set of parameters breaks in which one was changed, if anything: no single bound, but a

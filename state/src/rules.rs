@@ -5,12 +5,15 @@
 //!   genesis ─────────────┐
 //!   votes counted before ├─▶ height of v7 ──▶ block v7 writes forks, params, fees (and validators)
 //!   v7 (state::forks)    ┘                    later blocks read them, votes change them
+//!
+//!   genesis ─▶ block v7 writes ─▶ height of v8 ──▶ block v8 writes its params
+//!              the fork's row
 //! ```
 //!
 //! Before v7 the rules are those of genesis. A block reads them once, before its transactions.
 
 use types::sign_bytes::Domain;
-use types::{Forks, Params};
+use types::{Fork, Forks, Params};
 
 use crate::chain::Chain;
 use crate::draft::Draft;
@@ -23,7 +26,10 @@ use crate::validators;
 use crate::view::{self, Range, Read};
 
 /// The name of the fork under which these rows stand.
-pub const V7: &str = "v7";
+pub const V7: &str = Fork::V7.name();
+
+/// The name of the fork of the agent market.
+pub const V8: &str = Fork::V8.name();
 
 /// The rules of one block.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +54,7 @@ impl Rules {
     /// [`StorageError`] if the database fails.
     pub fn at(chain: &Chain, state: &dyn Read, height: u64) -> Result<Self, StorageError> {
         let v7 = v7_from(chain, state)?;
-        let forks = Forks { v7, ..chain.forks };
+        let forks = Forks { v7, v8: v8_from(chain, state)?, ..chain.forks };
         let mut params = chain.params.clone();
         let domain = Domain {
             chain_id: chain.chain_id.as_str().into(),
@@ -81,6 +87,12 @@ impl Rules {
     pub const fn is_v7(&self) -> bool {
         self.price.is_some()
     }
+
+    /// Whether the rules of v8 hold in a block.
+    #[must_use]
+    pub const fn is_v8(&self, height: u64) -> bool {
+        height >= self.forks.v8_from()
+    }
 }
 
 /// The first block with the rules of v7, if it is fixed: by the state once it has been reached, before
@@ -97,6 +109,12 @@ pub fn v7_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageEr
         return Ok(chain.forks.v7);
     }
     Ok(view::get::<FixedForks>(state, &name)?.map(|fixed| fixed.height))
+}
+
+/// The first block with the rules of v8, if it is fixed: by the state from v7 on, before that by genesis.
+fn v8_from(chain: &Chain, state: &dyn Read) -> Result<Option<u64>, StorageError> {
+    let row = view::get::<ForkRows>(state, &V8.to_owned())?;
+    Ok(row.map(|fixed| fixed.height).or(chain.forks.v8))
 }
 
 /// The numbers with every value that is decided.
@@ -133,6 +151,9 @@ pub(crate) fn begin_block(
     if !view::contains::<ForkRows>(draft, &V7.to_owned())? {
         return activate(draft, chain, rules, height);
     }
+    if height == rules.forks.v8_from() {
+        put_params(draft, rules, Fork::V8);
+    }
     for (name, row) in rows(draft)? {
         if row.next.is_some_and(|next| next.height <= height) {
             draft.put::<ParamRows>(&name, &ParamRow { value: row.at(height), next: None });
@@ -141,7 +162,7 @@ pub(crate) fn begin_block(
     Ok(())
 }
 
-/// Writes the rows of v7.
+/// Writes the rows of v7, and those of v8 if both begin in the same block.
 pub(crate) fn activate(
     draft: &mut Draft,
     chain: &Chain,
@@ -150,13 +171,25 @@ pub(crate) fn activate(
 ) -> Result<(), StorageError> {
     let fixed = FixedFork { height: rules.forks.v7_from(), since: height };
     draft.put::<ForkRows>(&V7.to_owned(), &fixed);
-    for param in &CHANGEABLE {
-        let row = ParamRow { value: param.get(&rules.params), next: None };
-        draft.put::<ParamRows>(&param.name.to_owned(), &row);
+    put_params(draft, rules, Fork::V7);
+    if let Some(v8) = rules.forks.v8 {
+        let fixed = FixedFork { height: v8, since: height };
+        draft.put::<ForkRows>(&V8.to_owned(), &fixed);
+        if height == v8 {
+            put_params(draft, rules, Fork::V8);
+        }
     }
     draft.put::<Fees>(&(), &FeeRow { base_fee: rules.params.base_fee_floor });
     if validators::sets(draft)?.is_none() {
         validators::put_first(draft, chain.validators.iter().copied());
     }
     validators::drop_unaccepted(draft)
+}
+
+/// Writes the parameters of a fork, with their values by genesis.
+fn put_params(draft: &mut Draft, rules: &Rules, fork: Fork) {
+    for param in CHANGEABLE.iter().filter(|param| param.fork == fork) {
+        let row = ParamRow { value: param.get(&rules.params), next: None };
+        draft.put::<ParamRows>(&param.name.to_owned(), &row);
+    }
 }

@@ -60,6 +60,8 @@ struct Rules {
     first: Vec<SetMember>,
     /// Whether genesis names v7.
     has_v7: bool,
+    /// Whether genesis names v8.
+    has_v8: bool,
 }
 
 /// The votes for later forks at one moment.
@@ -108,6 +110,7 @@ impl Store {
             delay: chain.params.fork_delay_blocks,
             first: chain.validators.clone(),
             has_v7: chain.forks.v7.is_some(),
+            has_v8: chain.forks.v8.is_some(),
         };
         let row = view::get::<ForkRows>(&self.snapshot(), &rules::V7.to_owned())?;
         {
@@ -139,11 +142,16 @@ impl Store {
     fn with_later(&self, tally: &Tally) -> Result<Tally, StorageError> {
         let rows = view::scan::<ForkRows>(&self.snapshot(), ALL)?;
         let mut fixed = tally.fixed().clone();
-        if self.0.forks.read_recursive().rules.as_ref().is_some_and(|rules| rules.has_v7) {
+        let (has_v7, has_v8) = {
+            let forks = self.0.forks.read_recursive();
+            forks.rules.as_ref().map_or((false, false), |rules| (rules.has_v7, rules.has_v8))
+        };
+        if has_v7 {
             // Votes decide nothing that genesis has.
             fixed.remove(rules::V7);
         }
-        fixed.extend(rows.into_iter().filter(|(fork, _)| fork != rules::V7));
+        let is_later = |fork: &str| fork != rules::V7 && !(has_v8 && fork == rules::V8);
+        fixed.extend(rows.into_iter().filter(|(fork, _)| is_later(fork)));
         Ok(Tally::new(tally.votes().clone(), fixed))
     }
 

@@ -26,6 +26,23 @@ pub enum Code {
     NonceTaken,
     FeeAboveMax,
     InsufficientBalance,
+    AgentIdMismatch,
+    AgentMetadata,
+    AgentNotFound,
+    NotAgentOwner,
+    AgentRetired,
+    CallIdMismatch,
+    SelectorUnknown,
+    CallLimits,
+    MaxFeeTooLow,
+    CallNotFound,
+    NotMember,
+    CallPhase,
+    CommitExists,
+    RevealExists,
+    RevealMismatch,
+    AppealClosed,
+    OfferLimit,
     RunIdMismatch,
     RunExists,
     RunNotFound,
@@ -65,7 +82,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 65] = [
         Self::Malformed,
         Self::UnsupportedType,
         Self::ForkNotActive,
@@ -79,6 +96,23 @@ impl Code {
         Self::NonceTaken,
         Self::FeeAboveMax,
         Self::InsufficientBalance,
+        Self::AgentIdMismatch,
+        Self::AgentMetadata,
+        Self::AgentNotFound,
+        Self::NotAgentOwner,
+        Self::AgentRetired,
+        Self::CallIdMismatch,
+        Self::SelectorUnknown,
+        Self::CallLimits,
+        Self::MaxFeeTooLow,
+        Self::CallNotFound,
+        Self::NotMember,
+        Self::CallPhase,
+        Self::CommitExists,
+        Self::RevealExists,
+        Self::RevealMismatch,
+        Self::AppealClosed,
+        Self::OfferLimit,
         Self::RunIdMismatch,
         Self::RunExists,
         Self::RunNotFound,
@@ -143,6 +177,23 @@ impl Code {
             Self::NonceTaken => ("NONCE_TAKEN", "Nonce taken"),
             Self::FeeAboveMax => ("FEE_ABOVE_MAX", "Base fee above maxBaseFee"),
             Self::InsufficientBalance => ("INSUFFICIENT_BALANCE", "Insufficient balance"),
+            Self::AgentIdMismatch => ("AGENT_ID_MISMATCH", "Agent id mismatch"),
+            Self::AgentMetadata => ("AGENT_METADATA", "Agent metadata"),
+            Self::AgentNotFound => ("AGENT_NOT_FOUND", "Agent not found"),
+            Self::NotAgentOwner => ("NOT_AGENT_OWNER", "Not the agent's owner"),
+            Self::AgentRetired => ("AGENT_RETIRED", "Agent retired"),
+            Self::CallIdMismatch => ("CALL_ID_MISMATCH", "Call id mismatch"),
+            Self::SelectorUnknown => ("SELECTOR_UNKNOWN", "Unknown method"),
+            Self::CallLimits => ("CALL_LIMITS", "Call limits"),
+            Self::MaxFeeTooLow => ("MAX_FEE_TOO_LOW", "maxFee too low"),
+            Self::CallNotFound => ("CALL_NOT_FOUND", "Call not found"),
+            Self::NotMember => ("NOT_MEMBER", "Not a member of the call"),
+            Self::CallPhase => ("CALL_PHASE", "Wrong phase of the call"),
+            Self::CommitExists => ("COMMIT_EXISTS", "Commitment exists"),
+            Self::RevealExists => ("REVEAL_EXISTS", "Reveal exists"),
+            Self::RevealMismatch => ("REVEAL_MISMATCH", "Reveal mismatch"),
+            Self::AppealClosed => ("APPEAL_CLOSED", "Appeal closed"),
+            Self::OfferLimit => ("OFFER_LIMIT", "Offer limit"),
             Self::RunIdMismatch => ("RUN_ID_MISMATCH", "Run id mismatch"),
             Self::RunExists => ("RUN_EXISTS", "Run exists"),
             Self::RunNotFound => ("RUN_NOT_FOUND", "Run not found"),
@@ -193,6 +244,13 @@ impl Code {
                 | Self::NonceTaken
                 | Self::FeeAboveMax
                 | Self::InsufficientBalance
+                | Self::AgentMetadata
+                | Self::AgentNotFound
+                | Self::AgentRetired
+                | Self::CallNotFound
+                | Self::NotMember
+                | Self::CallPhase
+                | Self::OfferLimit
                 | Self::RunNotFound
                 | Self::RunNotPending
                 | Self::RunNotActive
@@ -242,6 +300,23 @@ impl Code {
             | Self::NonceTaken
             | Self::FeeAboveMax
             | Self::InsufficientBalance
+            | Self::AgentIdMismatch
+            | Self::AgentMetadata
+            | Self::AgentNotFound
+            | Self::NotAgentOwner
+            | Self::AgentRetired
+            | Self::CallIdMismatch
+            | Self::SelectorUnknown
+            | Self::CallLimits
+            | Self::MaxFeeTooLow
+            | Self::CallNotFound
+            | Self::NotMember
+            | Self::CallPhase
+            | Self::CommitExists
+            | Self::RevealExists
+            | Self::RevealMismatch
+            | Self::AppealClosed
+            | Self::OfferLimit
             | Self::RunIdMismatch
             | Self::RunExists
             | Self::RunNotFound

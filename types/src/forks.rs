@@ -12,6 +12,9 @@ pub struct Forks {
     /// Fees, bonds and votes on parameters; none where genesis does not name the fork. Then the
     /// validators may fix its height by votes, which stands in the state and not here.
     pub v7: Option<u64>,
+    /// The agent market; none where genesis does not name the fork. Then the validators may fix its
+    /// height by votes, which stands in the state and not here.
+    pub v8: Option<u64>,
 }
 
 impl Forks {
@@ -30,14 +33,29 @@ impl Forks {
         height_or_never(self.v7)
     }
 
+    /// The first block with the rules of v8; [`Forks::NEVER`] if none has them.
+    #[must_use]
+    pub const fn v8_from(&self) -> u64 {
+        height_or_never(self.v8)
+    }
+
+    /// The first block with the rules of a fork; [`Forks::NEVER`] if none has them.
+    #[must_use]
+    pub const fn height_of(&self, fork: Fork) -> u64 {
+        match fork {
+            Fork::V6 => self.v6,
+            Fork::ValidatorVote => self.validator_vote_from(),
+            Fork::V7 => self.v7_from(),
+            Fork::V8 => self.v8_from(),
+        }
+    }
+
     /// The first block in which the kind of `body` is valid; [`Forks::NEVER`] if none is.
     #[must_use]
     pub const fn active_from(&self, body: &Body) -> u64 {
         match body.fork() {
             None => 1,
-            Some(Fork::V6) => self.v6,
-            Some(Fork::ValidatorVote) => self.validator_vote_from(),
-            Some(Fork::V7) => self.v7_from(),
+            Some(fork) => self.height_of(fork),
         }
     }
 }
@@ -58,6 +76,8 @@ pub enum Fork {
     ValidatorVote,
     /// `v7`.
     V7,
+    /// `v8`.
+    V8,
 }
 
 impl Fork {
@@ -68,6 +88,7 @@ impl Fork {
             Self::V6 => "v6",
             Self::ValidatorVote => "validatorVote",
             Self::V7 => "v7",
+            Self::V8 => "v8",
         }
     }
 
@@ -77,7 +98,7 @@ impl Fork {
     pub const fn is_fixed_by_genesis(self) -> bool {
         match self {
             Self::V6 | Self::ValidatorVote => true,
-            Self::V7 => false,
+            Self::V7 | Self::V8 => false,
         }
     }
 }

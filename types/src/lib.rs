@@ -58,7 +58,7 @@ pub use bid::Bid;
 pub use block::{Block, CommittedBlock, Header, SealedBlock, UncheckedBlock};
 pub use error::{Code, Rejection};
 pub use event::{BlockEvents, BlockFees, BondChange, Credit, EscrowChange, Event, TxEvent};
-pub use forks::Forks;
+pub use forks::{Fork, Forks};
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use late::Late;

@@ -1,8 +1,14 @@
 //! The numbers of the protocol: the published constants and the parameters that genesis sets.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 
-use crate::Amount;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::ParseTextError;
+use crate::{Amount, Hash};
 
 /// Micro-OMBRA earned per output token.
 pub const AGENT_REWARD_PER_TOKEN: u64 = 1;
@@ -105,7 +111,120 @@ pub struct Params {
     pub precision_ms: u64,
     /// From v7 on: how long a proposal may take to the other validators in the first round of a height.
     pub message_delay_ms: u64,
+    /// From v8 on: the least bond with which a miner may offer, be drawn and judge.
+    pub min_bond: Amount,
+    /// From v8 on: burned of the bond of a member that committed to nothing.
+    pub absence_penalty: Amount,
+    /// From v8 on: burned of the bond of a member that did not reveal what it had committed to.
+    pub unrevealed_penalty: Amount,
+    /// From v8 on: the least that a member's wrong answer to an appealable call burns of its bond.
+    pub dissent_penalty: Amount,
+    /// From v8 on: burned of the bond of a member whose answer is not that of the deciding group.
+    pub outside_penalty: Amount,
+    /// From v8 on: burned of a call's escrow for each reveal.
+    pub reveal_fee: Amount,
+    /// From v8 on: how long members may reveal.
+    pub reveal_ms: u64,
+    /// From v8 on: how long a decided call may be appealed.
+    pub appeal_ms: u64,
+    /// From v8 on: how many offers for one executor count, those of the largest bonds.
+    pub offers_per_executor_max: u32,
+    /// From v8 on: what an `AGENT_REGISTER` burns.
+    pub agent_register_fee: Amount,
+    /// From v8 on: what it burns for each byte of metadata.
+    pub agent_register_fee_per_byte: Amount,
+    /// From v8 on: the highest royalty of an agent.
+    pub royalty_max: Amount,
+    /// From v8 on: the most tokens that a call may let a member read.
+    pub limit_input_tokens: u64,
+    /// From v8 on: the most tokens that a call may let a member write.
+    pub limit_output_tokens: u64,
+    /// From v8 on: the most fuel that a call may let a member's program use.
+    pub limit_fuel: u64,
+    /// From v8 on: the models whose answers were shown to be the same on every processor.
+    pub slashable_models: Models,
 }
+
+/// Some models, by the hashes of their manifests.
+///
+/// As text: `all`, `none`, or hashes in order with commas between them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Models {
+    /// Every model: what development chains say.
+    All,
+    /// These.
+    Listed(BTreeSet<Hash>),
+}
+
+impl Models {
+    /// The most models that genesis may list.
+    pub const LISTED_MAX: usize = 64;
+
+    /// None.
+    pub const NONE: Self = Self::Listed(BTreeSet::new());
+
+    /// Whether a model is among them.
+    #[must_use]
+    pub fn contains(&self, manifest: &Hash) -> bool {
+        match self {
+            Self::All => true,
+            Self::Listed(listed) => listed.contains(manifest),
+        }
+    }
+}
+
+impl fmt::Display for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str(ALL_MODELS),
+            Self::Listed(listed) if listed.is_empty() => f.write_str(NO_MODELS),
+            Self::Listed(listed) => {
+                let texts: Vec<String> = listed.iter().map(ToString::to_string).collect();
+                f.write_str(&texts.join(","))
+            }
+        }
+    }
+}
+
+impl FromStr for Models {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            ALL_MODELS => return Ok(Self::All),
+            NO_MODELS => return Ok(Self::NONE),
+            _ => {}
+        }
+        let wrong = || {
+            let expected = "all, none, or at most 64 hashes with commas between them";
+            ParseTextError::new(expected, text)
+        };
+        let texts: Vec<&str> = text.split(',').collect();
+        let listed: BTreeSet<Hash> = texts
+            .iter()
+            .map(|text| Hash::parse(text))
+            .collect::<Result<_, _>>()
+            .map_err(|_not_a_hash| wrong())?;
+        let is_in_bounds = texts.len() <= Self::LISTED_MAX && listed.len() == texts.len();
+        is_in_bounds.then_some(Self::Listed(listed)).ok_or_else(wrong)
+    }
+}
+
+impl Serialize for Models {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Models {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+const ALL_MODELS: &str = "all";
+const NO_MODELS: &str = "none";
 
 impl Default for Params {
     fn default() -> Self {
@@ -138,6 +257,22 @@ impl Default for Params {
             evidence_age_blocks: 6_048_000,
             precision_ms: 500,
             message_delay_ms: 2_000,
+            min_bond: Amount::new(10_000_000),
+            absence_penalty: Amount::new(10_000),
+            unrevealed_penalty: Amount::new(100_000),
+            dissent_penalty: Amount::new(1_000_000),
+            outside_penalty: Amount::new(2_000),
+            reveal_fee: Amount::new(200),
+            reveal_ms: 20_000,
+            appeal_ms: 120_000,
+            offers_per_executor_max: 256,
+            agent_register_fee: Amount::new(10_000),
+            agent_register_fee_per_byte: Amount::new(10),
+            royalty_max: Amount::new(1_000_000),
+            limit_input_tokens: 262_144,
+            limit_output_tokens: 65_536,
+            limit_fuel: 100_000_000_000,
+            slashable_models: Models::NONE,
         }
     }
 }

@@ -85,7 +85,7 @@ pub(super) struct DevArgs {
     #[arg(long, requires = "data_dir")]
     reset: bool,
     /// Begin with this genesis file; its validator must be the key in the data folder
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "mnemonic_file", "fund", "param", "v7", "block_time"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["accounts", "mnemonic", "mnemonic_file", "fund", "param", "v7", "v8", "block_time"])]
     genesis: Option<PathBuf>,
     /// Set a parameter of genesis
     #[arg(long, value_name = "NAME=VALUE")]
@@ -93,6 +93,10 @@ pub(super) struct DevArgs {
     /// From which block on the rules of v7 hold: fees, bonds and votes on rules
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
+    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise. It is being
+    /// built: its rules change from one program to the next
+    #[arg(long, value_name = "HEIGHT")]
+    v8: Option<u64>,
     /// What is logged, as `level` or `target=level,…` [default: warn]
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
@@ -300,7 +304,7 @@ fn check_flags(args: &DevArgs, home: &Home, is_new: bool) -> Result<(), CliError
     if !is_new && has_genesis_flags(args) {
         return Err(CliError::Usage(format!(
             "{directory} holds a chain already: --accounts, --mnemonic, --mnemonic-file, --fund, \
-             --param, --v7, --block-time and --genesis are for a new one (or add --reset)"
+             --param, --v7, --v8, --block-time and --genesis are for a new one (or add --reset)"
         )));
     }
     let holds_chain = home.genesis().exists() || home.consensus().exists();
@@ -336,6 +340,7 @@ const fn has_genesis_flags(args: &DevArgs) -> bool {
         || !args.fund.is_empty()
         || !args.param.is_empty()
         || args.v7.is_some()
+        || args.v8.is_some()
         || args.block_time.is_some()
         || args.genesis.is_some()
 }
@@ -370,7 +375,8 @@ fn new_genesis(
     let block_time = args.block_time.unwrap_or(BLOCK_TIME_MS);
     let mut params = vec![format!("minBlockIntervalMs={block_time}")];
     params.extend(args.param.iter().cloned());
-    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params, args.v7)
+    let forks = super::genesis::forks(args.v7, args.v8);
+    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params, forks)
         .map_err(|error| CliError::Usage(error.to_string()))
 }
 

@@ -53,6 +53,10 @@ pub(super) struct NewArgs {
     /// agree on the height later
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
+    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise. It is being
+    /// built: its rules change from one program to the next
+    #[arg(long, value_name = "HEIGHT")]
+    v8: Option<u64>,
     /// Set a parameter
     #[arg(long, value_name = "NAME=VALUE")]
     param: Vec<String>,
@@ -83,6 +87,11 @@ pub(super) struct ShowArgs {
     /// Print a JSON object with the hash and the genesis
     #[arg(long)]
     json: bool,
+}
+
+/// The forks of a new chain: v8 needs v7, which begins with it unless it has a height of its own.
+pub(super) fn forks(v7: Option<u64>, v8: Option<u64>) -> state::Forks {
+    state::Forks { validator_vote: Some(0), v7: v7.or(v8), v8, ..state::Forks::default() }
 }
 
 fn parse_validator(text: &str) -> Result<Validator, String> {
@@ -117,7 +126,11 @@ fn new(args: NewArgs, out: Out<'_>) -> Outcome {
         genesis_time: args.time.unwrap_or_else(now_ms),
         validators: args.validator,
         accounts: args.account,
-        forks: state::Forks { v6: args.v6, validator_vote: Some(args.validator_vote), v7: args.v7 },
+        forks: state::Forks {
+            v6: args.v6,
+            validator_vote: Some(args.validator_vote),
+            ..forks(args.v7, args.v8)
+        },
         params,
     };
     let genesis = Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))?;

@@ -75,6 +75,10 @@ pub(super) struct TestnetArgs {
     /// From which block on the rules of v7 hold: fees, bonds and votes on rules
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
+    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise. It is being
+    /// built: its rules change from one program to the next
+    #[arg(long, value_name = "HEIGHT")]
+    v8: Option<u64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -195,7 +199,7 @@ fn make_genesis(
         validators: validators.collect(),
         accounts: accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect(),
         // Operators can replace a validator whose key or disk is lost.
-        forks: state::Forks { validator_vote: Some(0), v7: args.v7, ..state::Forks::default() },
+        forks: super::genesis::forks(args.v7, args.v8),
         params,
     };
     Genesis::new(spec).map_err(|faults| CliError::Usage(faults.to_string()))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use genesis::Genesis;
 use parking_lot::Mutex;
+use state::Forks;
 use state::block::{BlockBuilder, Executed};
 use store::{Options, Store};
 use tempfile::TempDir;
@@ -63,7 +64,8 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let accounts = (0..SENDERS).map(|number| (key(number).address(), Amount::new(1_000_000)));
         let validator = Keypair::from_seed(&[255; 32]).public_key();
-        let genesis = Genesis::dev("test", 1, validator, accounts.collect(), &[], None).unwrap();
+        let genesis =
+            Genesis::dev("test", 1, validator, accounts.collect(), &[], Forks::default()).unwrap();
         let store = Store::open(&folder.path().join("database"), Options::default()).unwrap();
         let spec = chain_spec(&genesis).unwrap();
         let chain = Arc::new(Chain::open(store, spec, &genesis.state()).unwrap());

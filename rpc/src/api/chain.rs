@@ -73,6 +73,7 @@ impl ChainRpcServer for Api {
     fn chain_info(&self) -> Result<ChainInfo, RpcError> {
         let Tip { height, hash, timestamp, earliest, events_from } = self.ports.chain.tip();
         let validators = self.ports.chain.validators(height.max(1))?;
+        let rules = self.ports.rules.next_rules()?;
         Ok(ChainInfo {
             chain_id: self.facts.chain_id.clone(),
             protocol: PROTOCOL.to_owned(),
@@ -86,7 +87,8 @@ impl ChainRpcServer for Api {
             peers: self.ports.network.peers().len(),
             validators: validators.map_or(0, |all| all.len()),
             forks: Forks::from(types::Forks {
-                v7: self.ports.rules.next_rules()?.v7_from,
+                v7: rules.v7_from,
+                v8: rules.v8_from,
                 ..self.facts.forks
             }),
             params: self.facts.params.clone(),

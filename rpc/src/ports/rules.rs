@@ -59,6 +59,8 @@ pub struct NextRules {
     pub height: u64,
     /// The first block with the rules of v7, as far as it is fixed.
     pub v7_from: Option<u64>,
+    /// The first block with the rules of v8, if it is fixed.
+    pub v8_from: Option<u64>,
     /// The parameters as they are then.
     pub params: Params,
     /// What a KiB in it costs, in micro-OMBRA; none before v7.

@@ -67,12 +67,15 @@ pub struct Forks {
     /// (`ombra_forks`) have fixed the height.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v7: Option<u64>,
+    /// The agent market; absent while neither genesis nor the validators' votes have fixed the height.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub v8: Option<u64>,
 }
 
 impl From<types::Forks> for Forks {
     fn from(forks: types::Forks) -> Self {
-        let types::Forks { v6, validator_vote, v7 } = forks;
-        Self { v6, validator_vote, v7 }
+        let types::Forks { v6, validator_vote, v7, v8 } = forks;
+        Self { v6, validator_vote, v7, v8 }
     }
 }
 
@@ -246,7 +249,7 @@ pub struct FeeSchedule {
 
 impl From<&NextRules> for FeeSchedule {
     fn from(rules: &NextRules) -> Self {
-        let NextRules { height: _, v7_from: _, params, base_fee } = rules;
+        let NextRules { height: _, v7_from: _, v8_from: _, params, base_fee } = rules;
         let is_v7 = base_fee.is_some();
         let from_v7 = |amount| Some(amount).filter(|_| is_v7);
         Self {

@@ -38,7 +38,7 @@ pub const CHAIN_ID: &str = "test-chain";
 pub const NOW: u64 = 1_700_000_000_000;
 pub const POOL_EVENTS: usize = 16;
 /// Every kind is valid from the beginning.
-pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None };
+pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None, v8: None };
 /// The rules of v7 hold in every block.
 pub const V7: Forks = Forks { v7: Some(0), ..FORKS };
 
@@ -474,14 +474,16 @@ impl Rules for World {
         let rules = state::Rules::at(chain, &**state.chain.state(), height)
             .map_err(|fault| Fault::new("reading the rules", fault))?;
         let base_fee = rules.price.map(|price| price.base_fee);
-        Ok(NextRules { height, v7_from: rules.forks.v7, params: rules.params, base_fee })
+        let types::Forks { v7: v7_from, v8: v8_from, .. } = rules.forks;
+        Ok(NextRules { height, v7_from, v8_from, params: rules.params, base_fee })
     }
 
     fn params(&self) -> Result<ParamVotes, Fault> {
         let params = self.next_rules()?.params;
         let cast = state::rule_votes::votes(&*self.memory())
             .map_err(|fault| Fault::new("reading votes", fault))?;
-        let states = state::params::CHANGEABLE.map(|param| {
+        let of_v7 = state::params::CHANGEABLE.iter().filter(|param| param.fork == types::Fork::V7);
+        let states = of_v7.map(|param| {
             let subject = Subject::Param(param.name.to_owned()).text();
             let votes = cast.iter().filter(|((_, text), _)| *text == subject);
             let votes = votes.map(|((voter, _), vote)| ParamVoter {
@@ -502,7 +504,7 @@ impl Rules for World {
                 votes: votes.collect(),
             }
         });
-        Ok(ParamVotes { params: states.into(), total_power: u128::from(POWER) })
+        Ok(ParamVotes { params: states.collect(), total_power: u128::from(POWER) })
     }
 
     fn inclusion_fee(&self, bytes: u64, base_fee: u64) -> Amount {

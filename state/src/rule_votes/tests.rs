@@ -17,7 +17,7 @@ fn a_vote_counts_until_it_is_a_million_blocks_old() {
     };
     let validators = vec![member(1), member(2)];
     let voter = validators::address(&member(1));
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
     let (chain_id, genesis_hash, params) = ("test".to_owned(), Hash::ZERO, Params::default());
     let chain = Chain { chain_id, genesis_hash, params, forks, validators };
     let memory = Arc::new(Memory::default());

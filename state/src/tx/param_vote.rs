@@ -29,8 +29,10 @@ impl Kind for ParamVote {
     ) -> Result<Vote, TxError> {
         votes::require_validator(state, tx.from())?;
         let Self { name, value, height } = self;
-        let Some(param) = Changeable::find(name) else {
-            let names = CHANGEABLE.map(|param| param.name).join(", ");
+        let is_votable = |param: &&Changeable| param.is_votable(&ctx.rules.forks, ctx.height);
+        let Some(param) = Changeable::find(name).filter(is_votable) else {
+            let names: Vec<_> = CHANGEABLE.iter().filter(is_votable).map(|p| p.name).collect();
+            let names = names.join(", ");
             let expected = format_args!("one of {names}");
             return Err(Rejection::new(Code::ParamBounds, "name", name, expected).into());
         };

@@ -14,7 +14,7 @@ use crate::world::{
 };
 
 const FOUR: [Who; 4] = [ALICE, BOB, MINER, OTHER_MINER];
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 
 /// A chain with the rules of v7, decided by these, each with the power 10.
 fn world_of(validators: &[Who]) -> World {

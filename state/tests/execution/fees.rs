@@ -11,7 +11,7 @@ use crate::world::{
     transfer, vote,
 };
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 /// The base fee of an empty chain.
 const FLOOR: u64 = 10;
 
@@ -307,7 +307,7 @@ fn a_pool_begins_anew_when_the_base_fee_passes_what_it_set_aside() {
 
 #[test]
 fn the_fork_writes_its_rows_at_its_height_and_not_before() {
-    let forks = Forks { v6: 0, validator_vote: None, v7: Some(3) };
+    let forks = Forks { v6: 0, validator_vote: None, v7: Some(3), v8: None };
     let validators = [(PROPOSER, 1)];
     let mut with = World::with_forks(Params::default(), forks, &validators);
     let never = Forks { v7: None, ..forks };

@@ -15,8 +15,11 @@ type Subject = (u8, String);
 const FORK: u8 = 0;
 const PARAM: u8 = 1;
 
-/// Every parameter that can be voted on, with the least and the greatest value.
-pub const BOUNDS: [(&str, u64, u64); 11] = [
+/// How many of [`BOUNDS`] can be voted on before v8.
+const OF_V7: usize = 11;
+
+/// Every parameter that can be voted on, with the least and the greatest value; those of v8 last.
+pub const BOUNDS: [(&str, u64, u64); 20] = [
     ("baseFeeFloor", 1, 1_000_000),
     ("maxBlockWork", 20_000, 2_000_000),
     ("registerFee", 0, 10_000_000),
@@ -28,6 +31,15 @@ pub const BOUNDS: [(&str, u64, u64); 11] = [
     ("claimTtlMs", 30_000, 86_400_000),
     ("stepTtlMs", 30_000, 86_400_000),
     ("minBlockIntervalMs", 20, 10_000),
+    ("minBond", 1_000_000, 1_000_000_000_000),
+    ("absencePenalty", 0, 1_000_000_000),
+    ("unrevealedPenalty", 0, 1_000_000_000),
+    ("dissentPenalty", 0, 1_000_000_000),
+    ("outsidePenalty", 0, 1_000_000_000),
+    ("revealFee", 0, 1_000_000),
+    ("revealMs", 5_000, 600_000),
+    ("appealMs", 10_000, 86_400_000),
+    ("offersPerExecutorMax", 16, 1_024),
 ];
 
 /// The value of a parameter of that name.
@@ -44,6 +56,15 @@ pub fn value_of(params: &Params, name: &str) -> u64 {
         "claimTtlMs" => params.claim_ttl_ms,
         "stepTtlMs" => params.step_ttl_ms,
         "minBlockIntervalMs" => params.min_block_interval_ms,
+        "minBond" => params.min_bond.get(),
+        "absencePenalty" => params.absence_penalty.get(),
+        "unrevealedPenalty" => params.unrevealed_penalty.get(),
+        "dissentPenalty" => params.dissent_penalty.get(),
+        "outsidePenalty" => params.outside_penalty.get(),
+        "revealFee" => params.reveal_fee.get(),
+        "revealMs" => params.reveal_ms,
+        "appealMs" => params.appeal_ms,
+        "offersPerExecutorMax" => params.offers_per_executor_max.into(),
         other => panic!("nobody can vote on {other}"),
     }
 }
@@ -61,8 +82,24 @@ fn change(params: &mut Params, name: &str, value: u64) {
         "claimTtlMs" => params.claim_ttl_ms = value,
         "stepTtlMs" => params.step_ttl_ms = value,
         "minBlockIntervalMs" => params.min_block_interval_ms = value,
+        "minBond" => params.min_bond = Amount::new(value),
+        "absencePenalty" => params.absence_penalty = Amount::new(value),
+        "unrevealedPenalty" => params.unrevealed_penalty = Amount::new(value),
+        "dissentPenalty" => params.dissent_penalty = Amount::new(value),
+        "outsidePenalty" => params.outside_penalty = Amount::new(value),
+        "revealFee" => params.reveal_fee = Amount::new(value),
+        "revealMs" => params.reveal_ms = value,
+        "appealMs" => params.appeal_ms = value,
+        "offersPerExecutorMax" => params.offers_per_executor_max = value.try_into().unwrap(),
         other => panic!("nobody can vote on {other}"),
     }
+}
+
+fn first_values(
+    bounds: &'static [(&str, u64, u64)],
+    params: &Params,
+) -> impl Iterator<Item = (String, ModelParam)> {
+    bounds.iter().map(|(name, ..)| ((*name).to_owned(), (value_of(params, name), None)))
 }
 
 /// A transaction as far as its place in a block goes.
@@ -122,18 +159,24 @@ impl ModelRules {
         self.from.is_some_and(|from| height >= from)
     }
 
+    fn v8_from(&self) -> Option<u64> {
+        self.forks.get("v8").map(|(height, _)| *height)
+    }
+
     /// Before the first transaction of a block.
     pub fn begin_block(&mut self, params: &mut Params, height: u64) {
         if !self.are_active(height) {
             return;
         }
         if self.values.is_empty() {
-            let all = BOUNDS.map(|(name, ..)| (name.to_owned(), (value_of(params, name), None)));
-            self.values = all.into();
+            self.values = first_values(&BOUNDS[..OF_V7], params).collect();
             self.base_fee = i128::from(params.base_fee_floor);
             // Genesis is block 0, and a chain that has the rules from the start has them there.
             let since = if self.from == Some(0) { 0 } else { height };
             self.forks.insert("v7".to_owned(), (self.from.unwrap(), since));
+        }
+        if self.v8_from() == Some(height) {
+            self.values.extend(first_values(&BOUNDS[OF_V7..], params));
         }
         for (name, row) in &mut self.values {
             if let Some((value, _)) = row.1.filter(|(_, from)| *from <= height) {
@@ -215,7 +258,9 @@ impl ModelRules {
                 (code, height + params.fork_delay_blocks, *to)
             }
             Body::ParamVote(ParamVote { name, value, height: to }) => {
-                let bounds = BOUNDS.iter().find(|(known, ..)| known == name);
+                let is_v8 = self.v8_from().is_some_and(|from| height >= from);
+                let votable = if is_v8 { &BOUNDS[..] } else { &BOUNDS[..OF_V7] };
+                let bounds = votable.iter().find(|(known, ..)| known == name);
                 let is_inside = bounds.is_some_and(|(_, min, max)| value >= min && value <= max);
                 let is_whole = name != "minBlockIntervalMs" || *value <= params.heartbeat_ms;
                 let code = (!is_inside || !is_whole).then_some("PARAM_BOUNDS");

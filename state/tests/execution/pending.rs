@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 
 /// What an act sends next.
 struct Chosen {

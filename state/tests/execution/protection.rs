@@ -12,7 +12,7 @@ use crate::world::{
     ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, SECOND, Who, World, cancel, claim, step,
 };
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 const BOND: u64 = 1_000_000;
 const CLAIM_BOND: u64 = 100_000;
 const STAKE: u64 = 10_000;

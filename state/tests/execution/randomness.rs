@@ -9,7 +9,7 @@ use types::{Block, Hash, Header, Keypair, Params, Randomness};
 use crate::world::{ALICE, BOB, MINER, PROPOSER, STRANGER, Who, World, vote};
 
 fn world(v7: u64, validators: &[(Who, u64)]) -> World {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(v7) };
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(v7), v8: None };
     World::with_forks(Params::default(), forks, validators)
 }
 

@@ -17,7 +17,7 @@ use crate::world::{
     transfer,
 };
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 
 fn with(params: Params, validators: &[Who]) -> World {
     let powers: Vec<_> = validators.iter().map(|who| (*who, 1)).collect();

@@ -4,11 +4,11 @@ use state::tables::{ForkRows, ParamRow, ParamRows};
 use state::{Forks, rule_votes, rules};
 use types::params::FORK_VOTE_BLOCKS;
 use types::tx::{ForkVote, ParamVote};
-use types::{Body, Event, Params};
+use types::{Amount, Body, Event, Fork, Params};
 
 use crate::world::{ALICE, BOB, FUNDS, MINER, STRANGER, Who, World, chat, vote};
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 const DELAY: u64 = 5;
 
 /// A chain that these decide with equal power.
@@ -200,8 +200,18 @@ fn each_parameter_has_its_bounds() {
         ("stepTtlMs", 30_000, 86_400_000),
         // As many as heartbeatMs.
         ("minBlockIntervalMs", 20, 10_000),
+        ("minBond", 1_000_000, 1_000_000_000_000),
+        ("absencePenalty", 0, 1_000_000_000),
+        ("unrevealedPenalty", 0, 1_000_000_000),
+        ("dissentPenalty", 0, 1_000_000_000),
+        ("outsidePenalty", 0, 1_000_000_000),
+        ("revealFee", 0, 1_000_000),
+        ("revealMs", 5_000, 600_000),
+        ("appealMs", 10_000, 86_400_000),
+        ("offersPerExecutorMax", 16, 1_024),
     ];
-    let world = world(&[ALICE, BOB]);
+    let powers = [(ALICE, 1), (BOB, 1)];
+    let world = World::with_forks(Params::default(), Forks { v8: Some(0), ..V7 }, &powers);
     let code = |name, value| code_of(&world, &param(name, value, 50));
     for (name, least, most) in bounds {
         assert_eq!([code(name, least), code(name, most)], [None, None], "{name}");
@@ -280,4 +290,50 @@ fn votes_are_refused_before_the_fork() {
     let world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
     assert_eq!(world.code(ALICE, &fork("v8", 200_000)), "FORK_NOT_ACTIVE");
     assert_eq!(world.code(ALICE, &param("registerFee", 5, 50)), "FORK_NOT_ACTIVE");
+}
+
+#[test]
+fn the_parameters_of_v8_are_voted_on_from_its_height_on() {
+    let forks = Forks { v8: Some(3), ..V7 };
+    let mut world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    let of_v8 = state::params::CHANGEABLE.iter().filter(|param| param.fork == Fork::V8);
+    let names: Vec<_> = of_v8.map(|param| param.name).collect();
+    let rows = |world: &World| {
+        let has_row =
+            |name: &&&str| world.state().get::<ParamRows>(&(**name).to_owned()).unwrap().is_some();
+        names.iter().filter(has_row).count()
+    };
+    for height in 1..3 {
+        assert_eq!(world.context().height, height);
+        assert_eq!(world.code(ALICE, &param("minBond", 2_000_000, 50)), "PARAM_BOUNDS");
+        assert_eq!(rows(&world), 0, "before block {height}");
+        world.next_block();
+    }
+    world.must(ALICE, &param("minBond", 2_000_000, 5));
+    world.next_block();
+    assert_eq!(rows(&world), names.len());
+    world.next_block();
+    assert_eq!(world.context().rules.params.min_bond, Amount::new(2_000_000));
+}
+
+#[test]
+fn votes_decide_nothing_about_a_fork_that_genesis_names() {
+    let forks = Forks { v8: Some(9), ..V7 };
+    let world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    let row = world.state().get::<ForkRows>(&"v8".to_owned()).unwrap().unwrap();
+    assert_eq!((row.height, row.since), (9, 0));
+    assert_eq!(code_of(&world, &fork("v8", 200_000)), Some("FORK_UNKNOWN"));
+    assert_eq!(code_of(&world, &fork("v9", 200_000)), None);
+}
+
+#[test]
+fn v8_begins_with_v7_where_genesis_gives_them_one_height() {
+    let forks = Forks { v7: Some(2), v8: Some(2), ..V7 };
+    let mut world = World::with_forks(Params::default(), forks, &[(ALICE, 1)]);
+    world.next_block();
+    world.must(ALICE, &param("appealMs", 20_000, 4));
+    world.next_block();
+    assert_eq!(row(&world, "minBond").value, 10_000_000);
+    world.next_block();
+    assert_eq!(world.context().rules.params.appeal_ms, 20_000);
 }

@@ -6,7 +6,7 @@ use types::{Amount, Body, Event, Hash, Late, Params};
 
 use crate::world::{ALICE, BOB, MINER, OTHER_MINER, PROPOSER, SECOND, Swept, World, cancel, claim};
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 const CLAIM_BOND: u64 = 100_000;
 
 /// A chain on which MINER has a bond for one run.

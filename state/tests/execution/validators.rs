@@ -218,7 +218,7 @@ fn the_pool_gives_the_same_answers_as_a_block() {
 
 #[test]
 fn block_v7_drops_open_votes_for_keys_that_have_not_agreed_and_no_others() {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(3) };
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(3), v8: None };
     let mut world = World::with_forks(Params::default(), forks, &FOUR.map(|who| (who, 10)));
     for body in [bare_vote(Who(9), 10), bare_vote(OTHER_MINER, 0), bare_vote(BOB, 11)] {
         world.must(ALICE, &body);

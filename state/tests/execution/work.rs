@@ -9,7 +9,7 @@ use types::{Blob, Body, CheckedTx, Event, Hash, Params, ids};
 
 use crate::world::{ALICE, BOB, MINER, PROPOSER, Who, World, blob_chunk, chat, conversation, turn};
 
-const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 /// The least that `maxBlockWork` may be voted to.
 const LEAST: u64 = 20_000;
 

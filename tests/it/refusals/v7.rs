@@ -34,7 +34,7 @@ pub(super) const CODES: &[Code] = &[
     Code::ParamBounds,
 ];
 
-pub(super) const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+pub(super) const V7: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
 
 fn begin(folder: &std::path::Path) -> anyhow::Result<Scene> {
     chain_with(folder, "from-v7-on", V7)?;

@@ -9,7 +9,7 @@ use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
 const CHAIN: &str = "test-chain";
 
 fn rules(params: &Params) -> StaticRules<'_> {
-    let forks = Forks { v6: 10, validator_vote: Some(10), v7: Some(10) };
+    let forks = Forks { v6: 10, validator_vote: Some(10), v7: Some(10), v8: None };
     StaticRules { chain_id: CHAIN, params, forks, height: 10 }
 }
 
@@ -96,7 +96,10 @@ fn codes_are_listed_in_the_order_of_the_checks() {
         texts.join(" "),
         "MALFORMED UNSUPPORTED_TYPE FORK_NOT_ACTIVE ADDRESS_MISMATCH HASH_MISMATCH BAD_SIGNATURE \
          CHAIN_ID_MISMATCH INVALID_FIELD NONCE_STALE NONCE_TOO_HIGH NONCE_TAKEN FEE_ABOVE_MAX \
-         INSUFFICIENT_BALANCE RUN_ID_MISMATCH RUN_EXISTS RUN_NOT_FOUND RUN_NOT_PENDING \
+         INSUFFICIENT_BALANCE AGENT_ID_MISMATCH AGENT_METADATA AGENT_NOT_FOUND NOT_AGENT_OWNER \
+         AGENT_RETIRED CALL_ID_MISMATCH SELECTOR_UNKNOWN CALL_LIMITS MAX_FEE_TOO_LOW CALL_NOT_FOUND \
+         NOT_MEMBER CALL_PHASE COMMIT_EXISTS REVEAL_EXISTS REVEAL_MISMATCH APPEAL_CLOSED OFFER_LIMIT \
+         RUN_ID_MISMATCH RUN_EXISTS RUN_NOT_FOUND RUN_NOT_PENDING \
          RUN_NOT_ACTIVE NOT_RUN_MINER NOT_SUBMITTER MINER_EXCLUDED MINER_NOT_ALLOWED BOND_TOO_SMALL \
          REFUSE_CLOSED STEP_OUT_OF_ORDER STEP_LIMIT \
          TOKENS_LIMIT ESCROW_EXHAUSTED SETTLEMENT_MISMATCH BLOB_NOT_FOUND BLOB_NOT_FINAL \
@@ -117,9 +120,12 @@ fn a_fork_gates_its_kinds_and_no_other() {
         let tx = Draft::of(&body).parse().unwrap();
         let kind = body.type_name();
         for (forks, is_gated) in [
-            (Forks { v6: 5, validator_vote: Some(0), v7: Some(5) }, body.fork() == Some(Fork::V6)),
             (
-                Forks { v6: 0, validator_vote: Some(5), v7: Some(5) },
+                Forks { v6: 5, validator_vote: Some(0), v7: Some(5), v8: None },
+                body.fork() == Some(Fork::V6),
+            ),
+            (
+                Forks { v6: 0, validator_vote: Some(5), v7: Some(5), v8: None },
                 body.fork() == Some(Fork::ValidatorVote),
             ),
         ] {

@@ -12,7 +12,7 @@ use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejecti
 
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
     let rules = StaticRules { chain_id: "test", params: &params, forks, height: 1 };
     draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }

@@ -8,14 +8,14 @@ use rpc::ports::{
     ParamVoter, ParamVotes, PunishedKey, Slice, Stake,
 };
 use state::forks::{self, FixedFork};
-use state::params::CHANGEABLE;
+use state::params::{CHANGEABLE, Changeable};
 use state::rule_votes::{self, Subject};
 use state::table::Key;
 use state::tables::{self, ForkRows, ParamRow, ParamRows, RuleVote};
 use state::view::{self, Range, Read};
 use state::{Rules, StorageError, fees};
 use store::{ForkCount, PunishedPage, Snapshot};
-use types::{Address, Amount, BlockEvents, BlockFees, PublicKey, TxLocation};
+use types::{Address, Amount, BlockEvents, BlockFees, Fork, Forks, PublicKey, TxLocation};
 
 use super::{Reads, fault};
 
@@ -57,7 +57,7 @@ impl ports::ForkCounts for Reads {
             });
             let fixed = rows.get(&fork).or_else(|| tally.fixed().get(&fork));
             ForkState {
-                is_known: forks::is_known(&fork),
+                is_known: self.chain.spec().rules.knows(&fork),
                 fixed: fixed.map(|fixed| (fixed.height, fixed.since)),
                 votes: votes.collect(),
                 fork,
@@ -89,7 +89,13 @@ impl ports::Rules for Reads {
         let (height, rules) =
             self.rules(&self.snapshot()).map_err(fault("reading the rules of the next block"))?;
         let base_fee = rules.price.map(|price| price.base_fee);
-        Ok(NextRules { height, v7_from: rules.forks.v7, params: rules.params, base_fee })
+        Ok(NextRules {
+            height,
+            v7_from: rules.forks.v7,
+            v8_from: rules.forks.v8,
+            params: rules.params,
+            base_fee,
+        })
     }
 
     fn params(&self) -> Result<ParamVotes, Fault> {
@@ -100,7 +106,11 @@ impl ports::Rules for Reads {
         let mut cast = votes(&snapshot).map_err(doing())?;
         let rows: BTreeMap<String, ParamRow> =
             view::scan::<ParamRows>(&snapshot, ALL).map_err(doing())?.into_iter().collect();
-        let states = CHANGEABLE.iter().map(|param| {
+        // Those of v7 are told before it is fixed, so that people see what it brings.
+        let is_told = |param: &&Changeable| {
+            param.fork == Fork::V7 || rules.forks.height_of(param.fork) != Forks::NEVER
+        };
+        let states = CHANGEABLE.iter().filter(is_told).map(|param| {
             let votes = cast.remove(&Subject::Param(param.name.to_owned())).unwrap_or_default();
             let votes = votes.into_iter().map(|(address, vote)| ParamVoter {
                 address,

@@ -70,7 +70,10 @@ fn a_validator_has_so_many_open_votes() {
 
 #[test]
 fn votes_wait_for_their_fork() {
-    let world = World::with(Params::default(), Forks { v6: 0, validator_vote: Some(2), v7: None });
+    let world = World::with(
+        Params::default(),
+        Forks { v6: 0, validator_vote: Some(2), v7: None, v8: None },
+    );
     let early = world.refusal(ALICE, 0, &vote(BOB, 1));
     assert_eq!(early.code().as_str(), "FORK_NOT_ACTIVE");
     assert_eq!(early.expected(), "block 2 or later");
@@ -81,7 +84,7 @@ fn votes_wait_for_their_fork() {
 
 /// ALICE and BOB decide by the rules of v7.
 fn world_of_v7() -> World {
-    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0) };
+    let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
     World::with_forks(Params::default(), forks, &[(ALICE, 10), (BOB, 5)])
 }
 
