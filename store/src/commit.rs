@@ -15,6 +15,7 @@ use types::{Address, Block, BlockEvents, CheckedTx, Hash, TxLocation, codec};
 use super::cache::HotRows;
 use super::floor::lowest_deadline;
 use super::offers::{LinkRow, make_link};
+use super::open_runs::OpenChanges;
 use super::rocks::{Batch, Rocks};
 use super::tables::{
     AccountHistory, BODIES, BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, META,
@@ -68,6 +69,7 @@ struct ForMemory {
     tree: TreeUpdate,
     hot: HotRows,
     lowest_deadline: Option<Vec<u8>>,
+    open_runs: OpenChanges,
     /// What the rows were, if somebody wants to know.
     former: Option<Arc<Changes>>,
     /// The count of votes for later forks, if the commit changes it.
@@ -75,9 +77,14 @@ struct ForMemory {
 }
 
 impl ForMemory {
-    fn of(tree: TreeUpdate, changes: &Changes, former: Option<Arc<Changes>>) -> Self {
+    fn of(
+        tree: TreeUpdate,
+        changes: &Changes,
+        former: Option<Arc<Changes>>,
+    ) -> Result<Self, StorageError> {
         let (hot, lowest_deadline) = (HotRows::of(changes), lowest_deadline(changes));
-        Self { tree, hot, lowest_deadline, former, tally: None }
+        let open_runs = OpenChanges::of(changes)?;
+        Ok(Self { tree, hot, lowest_deadline, open_runs, former, tally: None })
     }
 }
 
@@ -145,7 +152,7 @@ impl Store {
             Tip { height: header.index, hash, timestamp: header.timestamp, state_root: tree.root };
         writer.tree(&tree, &tip)?;
         let is_v7 = self.is_v7(changes)?;
-        let memory = ForMemory::of(tree, changes, former);
+        let memory = ForMemory::of(tree, changes, former)?;
         Ok(Prepared { batch: writer.batch, tip, link, is_v7, votes, memory })
     }
 
@@ -226,7 +233,7 @@ impl Store {
         writer.tree(&tree, &tip)?;
         writer.raw(META, FORMAT_CELL, &FORMAT.to_le_bytes())?;
         writer.raw(META, GENESIS_CELL, &codec::encode(&hash))?;
-        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes, None))?;
+        self.write(writer.batch, Durability::Synced, tip, ForMemory::of(tree, changes, None)?)?;
         Ok(tip)
     }
 
@@ -238,11 +245,12 @@ impl Store {
         tip: Tip,
         memory: ForMemory,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest_deadline, former, tally } = memory;
+        let ForMemory { tree, hot, lowest_deadline, open_runs, former, tally } = memory;
         let inner = &*self.0;
         inner.pins.keep(former.as_ref());
         inner.floor.before_write(lowest_deadline);
-        inner.rocks.write(batch, durability)?;
+        inner.open_runs.before_write(tip.height, open_runs);
+        inner.rocks.write(batch, durability).inspect_err(|_| inner.open_runs.abandon())?;
         inner.hot.update(hot);
         inner.floor.after_write();
         self.learn_count(tally);

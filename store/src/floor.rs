@@ -4,6 +4,7 @@
 //! or a later transaction deletes stays there as a tombstone until the next compaction. Under load
 //! that would be tens of thousands of tombstones to step over, each time. So the lowest key that
 //! can exist is remembered: what a scan found to be empty stays empty until a commit writes there.
+//! What is taken out of a bond has a deadline as long as it is there, so the same bound holds for it.
 
 use parking_lot::Mutex;
 use state::draft::Changes;
@@ -25,6 +26,9 @@ struct State {
     writing: bool,
 }
 
+/// Above every key: no kind of deadline has this number.
+const ABOVE_ALL: [u8; 9] = [0xff; 9];
+
 /// What a scan needs to report back.
 pub(super) struct Start {
     /// Where the scan may begin.
@@ -43,12 +47,21 @@ impl Floor {
         Some(Start { from, writes: state.writes })
     }
 
+    /// Takes a look at the database, and answers below which key it has no row.
+    pub(super) fn beside<T>(&self, look: impl FnOnce() -> T) -> (T, Vec<u8>) {
+        let state = self.0.lock();
+        (look(), state.lowest.clone())
+    }
+
     /// Learns from a scan of `range` that began at `start` and found `rows`.
     pub(super) fn learn(&self, start: &Start, range: &Range<'_>, rows: &[RawRow]) {
+        if range.limit == 0 {
+            return; // it has not looked
+        }
         let empty_below = match (rows.first(), range.to) {
             (Some((key, _)), _) => key.as_slice(),
             (None, Some(to)) => to,
-            (None, None) => return,
+            (None, None) => &ABOVE_ALL,
         };
         let mut state = self.0.lock();
         let undisturbed = !state.writing && state.writes == start.writes;

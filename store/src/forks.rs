@@ -87,7 +87,7 @@ impl Forks {
         if counted.is_none() {
             return Ok(Self::default());
         }
-        let snapshot = Snapshot::new(rocks.snapshot(), 1);
+        let snapshot = Snapshot::alone(rocks.snapshot());
         let votes = view::scan::<ForkVotes>(&snapshot, ALL)?.into_iter().collect();
         let fixed = view::scan::<FixedForks>(&snapshot, ALL)?.into_iter().collect();
         let tally = Tally::new(votes, fixed);

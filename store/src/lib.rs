@@ -27,6 +27,7 @@ mod floor;
 mod forks;
 mod history;
 pub mod offers;
+mod open_runs;
 mod options;
 mod pieces;
 mod pin;
@@ -55,6 +56,7 @@ use types::{Hash, codec};
 
 use self::cache::{HotValues, Nodes};
 use self::floor::Floor;
+use self::open_runs::OpenRuns;
 use self::pin::Pins;
 use self::rocks::{Rocks, Source};
 use self::tables::{META, TREE_NODES, TREE_STALE};
@@ -69,6 +71,7 @@ pub use self::query::{
     KEY_ROWS_MAX, MinerDetail, PunishedPage, RUN_ROWS_MAX, RunDetail, RunFilter, RunPage,
     StateProof, StepDetail, StoredHeader, StoredSet, StoredTx, TurnDetail,
 };
+use self::snapshot::Beside;
 pub use self::snapshot::Snapshot;
 pub use self::tables::{Equivocation, Equivocations, SignedChoice, ValidatorStats};
 pub use self::undecided::{Undecided, UndecidedHead};
@@ -133,6 +136,7 @@ struct Inner {
     hot: HotValues,
     nodes: Nodes,
     floor: Floor,
+    open_runs: OpenRuns,
     pins: Pins,
     forks: RwLock<forks::Forks>,
     /// Held by who counts votes in blocks that are there already; before [`Inner::writer`].
@@ -182,13 +186,16 @@ impl Store {
         let earliest = earliest.unwrap_or(1);
         let events_from = events::first(&rocks.live())?.max(earliest);
         let forks = RwLock::new(forks::Forks::read(&rocks)?);
-        let oldest_stale = oldest(&rocks.live(), tip.map_or(0, |tip| tip.height))?;
+        let height = tip.map_or(0, |tip| tip.height);
+        let oldest_stale = oldest(&rocks.live(), height)?;
+        let open_runs = OpenRuns::read(&rocks.live(), height)?;
         Ok(Self(Arc::new(Inner {
             rocks,
             options,
             hot: HotValues::new(options.hot_value_bytes),
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
+            open_runs,
             pins: Pins::default(),
             forks,
             tip: RwLock::new(tip),
@@ -295,7 +302,9 @@ impl Store {
     /// it for one query, not for long.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot::new(self.0.rocks.snapshot(), self.0.earliest)
+        let (source, lowest_deadline) = self.0.floor.beside(|| self.0.rocks.snapshot());
+        let beside = Beside { open_runs: &self.0.open_runs, lowest_deadline };
+        Snapshot::new(source, self.0.earliest, beside)
     }
 }
 

@@ -6,6 +6,7 @@ use state::view::{self, Range, RawRow, Read};
 use types::{CheckedTx, TxLocation};
 
 use super::bodies;
+use super::open_runs::OpenRuns;
 use super::rocks::Source;
 
 /// The state and the blocks at one moment. What is committed afterwards does not show.
@@ -15,12 +16,26 @@ use super::rocks::Source;
 /// is skipped or repeated when blocks are added between two pages.
 pub struct Snapshot<'db> {
     pub(super) source: Source<'db>,
+    pub(super) beside: Option<Beside<'db>>,
     earliest: u64,
 }
 
+/// What is known beside the database.
+pub(super) struct Beside<'db> {
+    /// The runs that have not ended.
+    pub(super) open_runs: &'db OpenRuns,
+    /// No deadline has a key below this one.
+    pub(super) lowest_deadline: Vec<u8>,
+}
+
 impl<'db> Snapshot<'db> {
-    pub(super) const fn new(source: Source<'db>, earliest: u64) -> Self {
-        Self { source, earliest }
+    pub(super) const fn new(source: Source<'db>, earliest: u64, beside: Beside<'db>) -> Self {
+        Self { source, beside: Some(beside), earliest }
+    }
+
+    /// One of a database of which nothing is known yet.
+    pub(super) const fn alone(source: Source<'db>) -> Self {
+        Self { source, beside: None, earliest: 1 }
     }
 
     /// The first block that the database has: [`super::Store::earliest`].

@@ -2,9 +2,9 @@
 
 use state::error::StorageError;
 use state::table::Key;
-use state::tables::{Figures, MinerIds, Miners};
+use state::tables::{Figures, MinerIds, Miners, Unbondings};
 use state::view::{self, Range};
-use types::{Address, Hash, Miner, MinerFigures};
+use types::{Address, Amount, Hash, Miner, MinerFigures};
 
 use crate::Snapshot;
 
@@ -60,6 +60,25 @@ impl Snapshot<'_> {
     /// [`StorageError`] if the database fails or the row does not decode.
     pub fn miner_figures(&self, address: &Address) -> Result<MinerFigures, StorageError> {
         Ok(self.get::<Figures>(address)?.unwrap_or_default())
+    }
+
+    /// What a miner has taken out of its bond and has not got yet, with the times at which it is due,
+    /// the earliest first, at most `limit`. What it got was deleted; it is not stepped over.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails or a row does not decode.
+    pub fn unbonding(
+        &self,
+        address: &Address,
+        limit: usize,
+    ) -> Result<Vec<(u64, Amount)>, StorageError> {
+        // Nothing is due before the first deadline that is there.
+        let lowest = self.beside.as_ref().map_or(&[][..], |beside| &beside.lowest_deadline);
+        let first = lowest.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+        let (from, to) = ((*address, first).to_bytes(), (*address, u64::MAX).to_bytes());
+        let range = Range { from: &from, to: Some(&to), limit };
+        let rows = view::scan::<Unbondings>(self, range)?;
+        Ok(rows.into_iter().map(|((_, due), amount)| (due, amount)).collect())
     }
 
     fn with_figures(&self, miner: Miner) -> Result<MinerDetail, StorageError> {

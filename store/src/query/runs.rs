@@ -8,8 +8,9 @@ use state::tables::{
 use state::view::{self, Range};
 use types::{Address, Amount, CheckedTx, Hash, Run, RunStatus, Step, TxLocation};
 
+use crate::open_runs::{Below, OpenRuns, is_kept};
 use crate::rocks::Back;
-use crate::{Snapshot, snapshot};
+use crate::{Snapshot, TIP_CELL, Tip, read_cell, snapshot};
 
 /// How many runs and rows of indexes one page of a list looks at, at most, but for one round over its
 /// lists. What is asked for seldom gives a short page with a mark: a stranger's question must not take
@@ -182,7 +183,7 @@ impl Snapshot<'_> {
         let RunFilter { status, submitter, miner, conversation_id } = *filter;
         let mut lists = Vec::new();
         if let Some(status) = status {
-            lists.push(self.list::<RunsByStatus>(&[RunsByStatus::place(status)], before)?);
+            lists.push(self.of_status(status, before)?);
         }
         if let Some(submitter) = submitter {
             lists.push(self.list::<RunsBySubmitter>(&submitter.to_bytes(), before)?);
@@ -195,7 +196,7 @@ impl Snapshot<'_> {
         }
         if lists.is_empty() {
             for status in RunStatus::ALL {
-                lists.push(self.list::<RunsByStatus>(&[RunsByStatus::place(status)], before)?);
+                lists.push(self.of_status(status, before)?);
             }
             return self.runs_in_any(lists, limit);
         }
@@ -210,7 +211,8 @@ impl Snapshot<'_> {
     pub fn visit_escrows(&self, mut visit: impl FnMut(&Run, Amount)) -> Result<(), StorageError> {
         const MISSING: StorageError =
             StorageError::Inconsistent { what: "a deadline belongs to no run" };
-        let mut from = Vec::new();
+        let lowest = self.beside.as_ref().map(|beside| beside.lowest_deadline.clone());
+        let mut from = lowest.unwrap_or_default();
         loop {
             let range = Range { from: &from, to: None, limit: DEADLINES_TOGETHER };
             let rows = view::scan::<Deadlines>(self, range)?;
@@ -293,6 +295,24 @@ impl Snapshot<'_> {
         Ok(run)
     }
 
+    /// A walk over the runs of a status, from the first run below `before`.
+    fn of_status(
+        &self,
+        status: RunStatus,
+        before: Option<TxLocation>,
+    ) -> Result<List<'_>, StorageError> {
+        let place = RunsByStatus::place(status);
+        let Some(beside) = self.beside.as_ref().filter(|_| is_kept(status)) else {
+            return self.list::<RunsByStatus>(&[place], before);
+        };
+        let tip: Option<Tip> = read_cell(&self.source, TIP_CELL)?;
+        let height = tip.map_or(0, |tip| tip.height);
+        let walk = OpenWalk { snapshot: self, runs: beside.open_runs, status: place, height };
+        let end = TxLocation { height: u64::MAX, position: u32::MAX };
+        let head = walk.below(before.unwrap_or(end))?;
+        Ok(List { rows: Rows::Kept(walk), head })
+    }
+
     /// A walk over the rows of an index that begin with `prefix`, from the first run below `before`.
     fn list<T>(&self, prefix: &[u8], before: Option<TxLocation>) -> Result<List<'_>, StorageError>
     where
@@ -309,19 +329,24 @@ impl Snapshot<'_> {
         let read = |key: &[u8], value: &[u8]| {
             snapshot::typed::<T>(key, value).map(|(key, id)| (key.place(), id))
         };
-        let mut list = List { rows, prefix: prefix.to_vec(), read, head: None };
-        list.look()?;
-        Ok(list)
+        let walk = StoredWalk { rows, prefix: prefix.to_vec(), read };
+        let head = walk.head()?;
+        Ok(List { rows: Rows::Stored(walk), head })
     }
 }
 
 /// An index of runs that is walked from its newest run on.
 struct List<'a> {
-    rows: Back<'a>,
-    /// What the keys of its rows begin with.
-    prefix: Vec<u8>,
-    read: fn(&[u8], &[u8]) -> Result<Head, StorageError>,
+    rows: Rows<'a>,
     head: Option<Head>,
+}
+
+/// Where the rows of an index are.
+enum Rows<'a> {
+    /// In the database: rows of this index are never deleted.
+    Stored(StoredWalk<'a>),
+    /// In memory.
+    Kept(OpenWalk<'a>),
 }
 
 /// The place of a run's request, and its id.
@@ -335,19 +360,69 @@ impl List<'_> {
 
     /// Goes to the next older run.
     fn go_on(&mut self) -> Result<(), StorageError> {
-        self.rows.prev();
-        self.look()
+        let Some((place, _)) = self.head else { return Ok(()) };
+        self.head = match &mut self.rows {
+            Rows::Stored(walk) => {
+                walk.rows.prev();
+                walk.head()?
+            }
+            Rows::Kept(walk) => walk.below(place)?,
+        };
+        Ok(())
     }
 
     /// Goes to the newest run that is no newer than `place`.
-    fn go_to(&mut self, TxLocation { height, position }: TxLocation) -> Result<(), StorageError> {
-        self.rows.seek(&[self.prefix.as_slice(), &(height, position).to_bytes()].concat());
-        self.look()
-    }
-
-    fn look(&mut self) -> Result<(), StorageError> {
-        self.head = self.rows.item()?.map(|(key, value)| (self.read)(key, value)).transpose()?;
+    fn go_to(&mut self, place: TxLocation) -> Result<(), StorageError> {
+        self.head = match &mut self.rows {
+            Rows::Stored(walk) => {
+                let TxLocation { height, position } = place;
+                let key = [walk.prefix.as_slice(), &(height, position).to_bytes()].concat();
+                walk.rows.seek(&key);
+                walk.head()?
+            }
+            Rows::Kept(walk) => walk.below(just_after(place))?,
+        };
         Ok(())
+    }
+}
+
+/// A walk over rows of the database.
+struct StoredWalk<'a> {
+    rows: Back<'a>,
+    /// What the keys of the rows begin with.
+    prefix: Vec<u8>,
+    read: fn(&[u8], &[u8]) -> Result<Head, StorageError>,
+}
+
+impl StoredWalk<'_> {
+    fn head(&self) -> Result<Option<Head>, StorageError> {
+        self.rows.item()?.map(|(key, value)| (self.read)(key, value)).transpose()
+    }
+}
+
+/// A walk over the runs of a status that runs leave.
+struct OpenWalk<'a> {
+    snapshot: &'a Snapshot<'a>,
+    runs: &'a OpenRuns,
+    status: u8,
+    /// That of the snapshot.
+    height: u64,
+}
+
+impl OpenWalk<'_> {
+    /// The newest run that was requested before a place. The database is asked only if it has moved on
+    /// by two blocks since the snapshot was taken.
+    fn below(&self, place: TxLocation) -> Result<Option<Head>, StorageError> {
+        let place = (self.status, place.height, place.position);
+        match self.runs.below(place, self.height) {
+            Below::Known(head) => Ok(head),
+            Below::Forgotten => {
+                let (from, to) = ([self.status], place.to_bytes());
+                let rows = self.snapshot.source.back(RunsByStatus::ID, &from, &to)?;
+                let row = rows.item()?.map(|(key, id)| snapshot::typed::<RunsByStatus>(key, id));
+                Ok(row.transpose()?.map(|(key, id)| (key.place(), id)))
+            }
+        }
     }
 }
 

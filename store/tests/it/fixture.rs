@@ -9,8 +9,8 @@ use types::build::{Envelope, Unsigned, build_tx};
 use types::ids::compute_agent_run_id;
 use types::transaction::SizeLimits;
 use types::tx::{
-    AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize, BlobInit, ChatTurn,
-    MinerRegister, Protection, ToolCall, Transfer,
+    AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
+    BlobInit, ChatTurn, MinerRegister, Protection, ToolCall, Transfer,
 };
 use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Transaction};
 
@@ -120,6 +120,10 @@ impl Wallet {
             protection: protection.into(),
         }));
         (tx, id)
+    }
+
+    pub(crate) fn cancel(&mut self, run: Hash) -> CheckedTx {
+        self.tx(&Body::AgentCancel(AgentCancel { agent_run_id: run }))
     }
 
     pub(crate) fn claim(&mut self, run: Hash) -> CheckedTx {

@@ -10,6 +10,7 @@ mod forks;
 mod kill;
 mod model;
 mod offers;
+mod open_runs;
 mod opening;
 mod paging;
 mod pins;

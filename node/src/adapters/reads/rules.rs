@@ -10,9 +10,8 @@ use rpc::ports::{
 use state::forks::{self, FixedFork};
 use state::params::{CHANGEABLE, Changeable};
 use state::rule_votes::{self, Subject};
-use state::table::Key;
 use state::tables::{self, ForkRows, ParamRow, ParamRows, RuleVote};
-use state::view::{self, Range, Read};
+use state::view::{self, Range};
 use state::{Rules, StorageError, fees};
 use store::{ForkCount, PunishedPage, Snapshot};
 use types::{Address, Amount, BlockEvents, BlockFees, Fork, Forks, PublicKey, TxLocation};
@@ -73,16 +72,14 @@ impl ports::ForkCounts for Reads {
 
 impl ports::Rules for Reads {
     fn stake(&self, address: &Address, limit: usize) -> Result<Stake, Fault> {
-        let read = |state: &dyn Read| -> Result<Stake, StorageError> {
-            let bond = view::get::<tables::Bonds>(state, address)?.unwrap_or_default();
-            let submitter = view::get::<tables::FiguresOfSubmitters>(state, address)?;
-            let (from, to) = ((*address, 0_u64).to_bytes(), (*address, u64::MAX).to_bytes());
-            let range = Range { from: &from, to: Some(&to), limit };
-            let rows = view::scan::<tables::Unbondings>(state, range)?;
-            let unbonding = rows.into_iter().map(|((_, due), amount)| (due, amount)).collect();
+        let snapshot = self.snapshot();
+        let read = || -> Result<Stake, StorageError> {
+            let bond = snapshot.get::<tables::Bonds>(address)?.unwrap_or_default();
+            let submitter = snapshot.get::<tables::FiguresOfSubmitters>(address)?;
+            let unbonding = snapshot.unbonding(address, limit)?;
             Ok(Stake { bond, unbonding, submitter: submitter.unwrap_or_default() })
         };
-        read(&self.snapshot()).map_err(fault("reading a bond"))
+        read().map_err(fault("reading a bond"))
     }
 
     fn next_rules(&self) -> Result<NextRules, Fault> {
