@@ -90,7 +90,11 @@ fn run_pages_of_any_size_give_every_run_once() {
 /// How many runs [`mixed`] has: more than a page looks at, several times.
 const MIXED: usize = 1_000;
 
-/// Runs of two users in three conversations; every other one is claimed, by one of two miners.
+/// The conversation of the first of the runs of [`mixed`].
+const FIRST: Hash = Hash::new([7; 32]);
+
+/// Runs of two users in three conversations, the first of all in one of its own; every other one is
+/// claimed, by one of two miners.
 fn mixed() -> (tempfile::TempDir, TestChain) {
     let dir = tempfile::tempdir().unwrap();
     let mut chain = TestChain::new(dir.path(), 4);
@@ -98,7 +102,10 @@ fn mixed() -> (tempfile::TempDir, TestChain) {
     for first in (0..MIXED).step_by(100) {
         let mut txs = Vec::new();
         for number in first..first + 100 {
-            let conversation = Hash::new([u8::try_from(number % 3).unwrap(); 32]);
+            let conversation = match number {
+                0 => FIRST,
+                _ => Hash::new([u8::try_from(number % 3).unwrap(); 32]),
+            };
             let (request, run) = chain.wallets[number % 2].request(conversation, "a question");
             txs.push(request);
             if number % 2 == 1 {
@@ -182,6 +189,17 @@ fn a_page_of_runs_looks_at_few_rows_whatever_is_asked_for() {
     // Neither has a miner two runs in a row, but who never asked for any has no list to be walked.
     let filter = RunFilter { submitter: other, miner, ..RunFilter::default() };
     assert_eq!(1, pages_of(&snapshot, &filter, 30).len(), "the shorter list decides");
+    // What is older than all of the one list is stepped over in the other.
+    for status in [None, Some(RunStatus::Pending)] {
+        let filter = RunFilter {
+            submitter: user,
+            conversation_id: Some(FIRST),
+            status,
+            ..RunFilter::default()
+        };
+        let pages = pages_of(&snapshot, &filter, 30);
+        assert_eq!((1, 1), (pages.len(), pages[0].runs.len()), "{status:?}");
+    }
     let first = pages_of(&snapshot, &RunFilter::default(), MIXED).remove(0);
     assert!(first.runs.len() <= RUN_ROWS_MAX && first.next.is_some());
 }
@@ -211,6 +229,7 @@ fn pages_of_punished_keys_look_at_few_keys_and_lead_to_all_that_are_punished() {
             assert!(page.keys.len() <= limit);
             paged.extend(page.keys);
             pages += 1;
+            assert!(page.next.is_none() || page.next > mark, "{mark:?} stands still");
             let Some(next) = page.next else { break };
             mark = Some(next);
         }
