@@ -298,8 +298,9 @@ pub struct Stake {
     pub submitter: SubmitterFigures,
 }
 
-/// Transactions that are loaded before their size is looked at: neighbours cost one read.
-const LOADED_TOGETHER: usize = 8;
+/// Transactions, or runs with theirs, that are loaded before their size is looked at: neighbours cost one
+/// read.
+pub(crate) const LOADED_TOGETHER: usize = 8;
 
 /// What stands in blocks, by name, by place and by conversation.
 pub trait Transactions: Send + Sync {

@@ -5,7 +5,7 @@ use state::table::Key;
 use types::transaction::SizeLimits;
 use types::{Block, CheckedTx, SealedTx, Transaction, TxLocation};
 
-use super::rocks::Source;
+use super::rocks::{Back, Source};
 use super::tables::BODIES;
 
 /// A segment ends after the transaction that brings it to this size.
@@ -79,59 +79,39 @@ pub(super) fn at(
     source: &Source<'_>,
     places: &[TxLocation],
 ) -> Result<Vec<CheckedTx>, StorageError> {
-    let mut segment: Option<Segment> = None;
-    let mut txs = Vec::with_capacity(places.len());
-    for place in places {
-        let found = match &segment {
-            Some(segment) => segment.tx(*place)?,
-            None => None,
-        };
-        let tx = if let Some(tx) = found {
-            tx
-        } else {
-            let missing = StorageError::Inconsistent { what: "an indexed transaction is missing" };
-            let read = Segment::read(source, *place)?;
-            let tx = read.as_ref().map(|segment| segment.tx(*place)).transpose()?.flatten();
-            segment = read;
-            tx.ok_or(missing)?
-        };
-        txs.push(tx);
-    }
-    Ok(txs)
+    const MISSING: StorageError =
+        StorageError::Inconsistent { what: "an indexed transaction is missing" };
+    let mut segments = Segments { rows: source.nowhere(BODIES)?, place: None };
+    places.iter().map(|place| segments.tx(*place)?.ok_or(MISSING)).collect()
 }
 
-/// One segment in memory.
-struct Segment {
-    height: u64,
-    first: u32,
-    bytes: Vec<u8>,
+/// A walk over segments, that stays where it is as long as its segment is wanted: to find one and to
+/// decompress it takes longer than all that is done with it.
+struct Segments<'a> {
+    rows: Back<'a>,
+    /// The height and the first transaction of the segment at which the walk is.
+    place: Option<(u64, u32)>,
 }
 
-impl Segment {
-    /// The segment that would hold the transaction at `place`.
-    fn read(source: &Source<'_>, place: TxLocation) -> Result<Option<Self>, StorageError> {
-        let TxLocation { height, position } = place;
-        let from = (height, 0_u32).to_bytes();
-        let to = match position.checked_add(1) {
-            Some(next) => (height, next).to_bytes(),
-            None => height.saturating_add(1).to_bytes(),
-        };
-        let mut found = None;
-        source.walk_back(BODIES, &from, &to, |key, bytes| {
-            let first = <(u64, u32)>::from_bytes(key).map(|(_, first)| first);
-            found = first.map(|first| Self { height, first, bytes: bytes.to_vec() });
-            false
-        })?;
-        Ok(found)
+impl Segments<'_> {
+    /// The transaction at `place`, if there is one.
+    fn tx(&mut self, place: TxLocation) -> Result<Option<CheckedTx>, StorageError> {
+        if let Some(found) = self.here(place)? {
+            return Ok(Some(found));
+        }
+        self.rows.seek(&(place.height, place.position).to_bytes());
+        self.place = self.rows.item()?.and_then(|(key, _)| <(u64, u32)>::from_bytes(key));
+        self.here(place)
     }
 
-    /// The transaction at `place`, if it is here.
-    fn tx(&self, place: TxLocation) -> Result<Option<CheckedTx>, StorageError> {
+    /// The transaction at `place`, if it is in this segment.
+    fn here(&self, place: TxLocation) -> Result<Option<CheckedTx>, StorageError> {
         let TxLocation { height, position } = place;
-        let Some(skip) = position.checked_sub(self.first).filter(|_| height == self.height) else {
+        let first = self.place.filter(|(here, _)| *here == height).map(|(_, first)| first);
+        let Some(skip) = first.and_then(|first| position.checked_sub(first)) else {
             return Ok(None);
         };
-        let mut rest = self.bytes.as_slice();
+        let Some((_, mut rest)) = self.rows.item()? else { return Ok(None) };
         for _ in 0..skip {
             match after_one(rest) {
                 Some(after) if !after.is_empty() => rest = after,

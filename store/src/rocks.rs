@@ -261,6 +261,11 @@ impl Source<'_> {
         Ok(Back(rows))
     }
 
+    /// A walk over a table that is at no row until it is told where to go.
+    pub(super) fn nowhere(&self, table: TableId) -> Result<Back<'_>, StorageError> {
+        self.iterator(table, ReadOptions::default()).map(Back)
+    }
+
     /// All rows of a table, from the first one on, to be walked by the caller.
     pub(super) fn rows(&self, table: TableId) -> Result<Rows<'_>, StorageError> {
         let mut rows = self.iterator(table, ReadOptions::default())?;

@@ -1,13 +1,15 @@
 //! Agent runs, their steps, conversations.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jsonrpsee::proc_macros::rpc;
 use types::tx::{AgentClaim, AgentFinish, AgentRequest};
-use types::{Body, CheckedTx, Hash, Run, RunStatus};
+use types::{Body, CheckedTx, Hash, Run, RunStatus, TxLocation};
 
 use super::Api;
 use super::paging::{self, Entry};
 use crate::error::RpcError;
-use crate::ports::{IncludedTx, RunFilter, SettlementNow, Slice};
+use crate::ports::{IncludedTx, LOADED_TOGETHER, RunFilter, SettlementNow, Slice};
 use crate::wire::{
     FeeSplit, Page, PageOf, RunQuery, RunTexts, RunView, SettlementView, StepView, TurnView,
 };
@@ -55,7 +57,8 @@ pub trait RunsRpc {
 impl RunsRpcServer for Api {
     fn agent_run(&self, agent_run_id: Hash) -> Result<RunView, RpcError> {
         let run = self.run_record(agent_run_id)?;
-        Ok(self.run_view(&run)?.item)
+        let texts = self.texts_of(std::slice::from_ref(&run))?;
+        Ok(run_view(&run, &texts)?.item)
     }
 
     fn agent_steps(
@@ -142,38 +145,30 @@ impl Api {
     }
 
     /// Runs with the texts of their transactions, as many as a page holds.
-    fn run_views(
-        &self,
-        runs: Vec<Run>,
-    ) -> Result<Vec<Entry<RunView, types::TxLocation>>, RpcError> {
+    fn run_views(&self, runs: Vec<Run>) -> Result<Vec<Entry<RunView, TxLocation>>, RpcError> {
         let (mut entries, mut bytes) = (Vec::new(), 0_usize);
-        for run in runs {
-            let entry = self.run_view(&run)?;
-            bytes = bytes.saturating_add(entry.bytes);
-            entries.push(entry);
-            if bytes >= self.page_bytes_max() {
-                break;
+        for some in runs.chunks(LOADED_TOGETHER) {
+            let texts = self.texts_of(some)?;
+            for run in some {
+                let entry = run_view(run, &texts)?;
+                bytes = bytes.saturating_add(entry.bytes);
+                entries.push(entry);
+                if bytes >= self.page_bytes_max() {
+                    return Ok(entries);
+                }
             }
         }
         Ok(entries)
     }
 
-    fn run_view(&self, run: &Run) -> Result<Entry<RunView, types::TxLocation>, RpcError> {
-        let places: Vec<_> =
-            [Some(run.request), run.claim, run.finish].into_iter().flatten().collect();
-        let mut included = self.ports.transactions.at(&places)?.into_iter();
-        let mut next = move || included.next().ok_or(RpcError::Internal);
-        let request = next()?.tx;
-        let claim = run.claim.map(|_| next()).transpose()?.map(|included| included.tx);
-        let finish = run.finish.map(|_| next()).transpose()?.map(|included| included.tx);
-        let txs = [Some(&request), claim.as_ref(), finish.as_ref()];
-        let bytes = txs.into_iter().flatten().map(|tx| tx.signed_bytes()).sum();
-        let texts = RunTexts {
-            request: (request.hash(), request_body(&request)?),
-            claim: claim.as_ref().map(claim_body).transpose()?,
-            finish: finish.as_ref().map(finish_body).transpose()?,
-        };
-        Ok(Entry { item: RunView::new(run, texts), bytes, position: run.request })
+    /// The transactions that the texts of runs are in, by their places and read in the order of these:
+    /// what stands side by side in a block is read once.
+    fn texts_of(&self, runs: &[Run]) -> Result<BTreeMap<TxLocation, CheckedTx>, RpcError> {
+        let places = runs.iter().flat_map(|run| [Some(run.request), run.claim, run.finish]);
+        let places: BTreeSet<TxLocation> = places.flatten().collect();
+        let places: Vec<_> = places.into_iter().collect();
+        let included = self.ports.transactions.at(&places)?;
+        Ok(included.into_iter().map(|included| (included.location, included.tx)).collect())
     }
 
     /// The view of a turn; none if the transaction is of another kind.
@@ -186,6 +181,24 @@ impl Api {
         let run = turn.agent_run_id.map(|id| self.ports.runs.run(&id)).transpose()?.flatten();
         Ok(Some(TurnView::new(included, turn, run.as_ref())))
     }
+}
+
+/// A run with the texts of its transactions.
+fn run_view(
+    run: &Run,
+    texts: &BTreeMap<TxLocation, CheckedTx>,
+) -> Result<Entry<RunView, TxLocation>, RpcError> {
+    let at = |place: TxLocation| texts.get(&place).ok_or(RpcError::Internal);
+    let request = at(run.request)?;
+    let (claim, finish) = (run.claim.map(at).transpose()?, run.finish.map(at).transpose()?);
+    let txs = [Some(request), claim, finish];
+    let bytes = txs.into_iter().flatten().map(|tx| tx.signed_bytes()).sum();
+    let texts = RunTexts {
+        request: (request.hash(), request_body(request)?),
+        claim: claim.map(claim_body).transpose()?,
+        finish: finish.map(finish_body).transpose()?,
+    };
+    Ok(Entry { item: RunView::new(run, texts), bytes, position: run.request })
 }
 
 fn run_filter(query: RunQuery) -> Result<RunFilter, RpcError> {
