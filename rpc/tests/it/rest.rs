@@ -252,6 +252,21 @@ async fn escrows_follow_the_blocks_asked_for_or_not_and_are_looked_through_only_
 }
 
 #[tokio::test]
+async fn escrows_are_looked_through_again_after_more_blocks_than_are_followed() {
+    let server = TestServer::start().await;
+    let who = key(1).address();
+    server.world.accept(&request(1, 0).1);
+    server.world.commit();
+    assert_eq!(("10000", 1), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
+    server.world.accept(&request(1, 1).1);
+    server.world.commit_at_once(128, 1);
+    assert_eq!(("20000", 1), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
+    server.world.accept(&request(1, 2).1);
+    server.world.commit_at_once(129, 1);
+    assert_eq!(("30000", 2), (escrowed(&server, who).await.as_str(), server.world.escrow_scans()));
+}
+
+#[tokio::test]
 async fn fees_are_those_of_the_last_transfers() {
     let server = TestServer::start().await;
     let estimate = found(&server, "/api/chain/fee-estimate").await;

@@ -106,6 +106,30 @@ pub fn facts(forks: Forks) -> ChainFacts {
     }
 }
 
+impl State {
+    /// Puts what is pending into a block that comes so much later.
+    fn commit_after(&mut self, ms: u64) {
+        let now = self.chain.tip().timestamp + ms;
+        let mut block = self.chain.begin(&key(99), now).unwrap();
+        let mut fits = |tx: &CheckedTx| match block.push(tx) {
+            Ok(()) => true,
+            Err(PushError::Full { .. }) => false,
+            Err(error) => unreachable!("tests commit what is valid: {error}"),
+        };
+        let taken = self.pending.iter().take_while(|tx| fits(tx)).count();
+        self.pending.drain(..taken);
+        let executed = block.finish().unwrap();
+        self.chain.append(&executed).unwrap();
+        let Parent { height, hash, .. } = self.chain.tip();
+        let Executed { block, events, .. } = executed;
+        for (position, tx) in (0..).zip(&block.transactions) {
+            self.places.insert(tx.hash(), TxLocation { height, position });
+        }
+        let events = (height >= self.events_from).then_some(events);
+        self.blocks.push(Arc::new(CommittedBlock { block, hash, events }));
+    }
+}
+
 impl World {
     pub fn new(forks: Forks) -> Arc<Self> {
         let state = State {
@@ -242,25 +266,14 @@ impl World {
     /// Puts what is pending into a block that comes so much later; answers its index. What has no room
     /// stays pending.
     pub fn commit_after(&self, ms: u64) -> u64 {
+        self.commit_at_once(1, ms)
+    }
+
+    /// The same for so many blocks, which everybody sees together.
+    pub fn commit_at_once(&self, count: usize, ms: u64) -> u64 {
         let mut state = self.state();
-        let now = state.chain.tip().timestamp + ms;
-        let mut block = state.chain.begin(&key(99), now).unwrap();
-        let mut fits = |tx: &CheckedTx| match block.push(tx) {
-            Ok(()) => true,
-            Err(PushError::Full { .. }) => false,
-            Err(error) => unreachable!("tests commit what is valid: {error}"),
-        };
-        let taken = state.pending.iter().take_while(|tx| fits(tx)).count();
-        state.pending.drain(..taken);
-        let executed = block.finish().unwrap();
-        state.chain.append(&executed).unwrap();
-        let Parent { height, hash, .. } = state.chain.tip();
-        let Executed { block, events, .. } = executed;
-        for (position, tx) in (0..).zip(&block.transactions) {
-            state.places.insert(tx.hash(), TxLocation { height, position });
-        }
-        let events = (height >= state.events_from).then_some(events);
-        state.blocks.push(Arc::new(CommittedBlock { block, hash, events }));
+        (0..count).for_each(|_| state.commit_after(ms));
+        let height = state.chain.tip().height;
         drop(state);
         self.heights.send_replace(height);
         height
