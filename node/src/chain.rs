@@ -143,21 +143,23 @@ impl Chain {
     /// # Errors
     /// [`StorageError`] if the database fails, or contradicts what it said before.
     pub(crate) fn learn_v7(&self) -> Result<(), StorageError> {
-        const OTHER: StorageError =
-            StorageError::Inconsistent { what: "the height of fork v7 is another one than before" };
-        let domain = &self.spec.domain;
-        if domain.v7_from().is_some() {
+        if self.spec.domain.v7_from().is_some() {
             return Ok(());
         }
         let Some(height) = rules::v7_from(&self.spec.rules, &*self.store.latest())? else {
             return Ok(());
         };
-        if domain.fix_v7(height) != height {
-            return Err(OTHER);
-        }
+        self.fix_v7(height)?;
         self.open.lock().clear();
         tracing::info!(height, "the validators have fixed the fork v7, which this program knows");
         Ok(())
+    }
+
+    /// Signs and checks signatures of v7 from a height on, and of no other.
+    fn fix_v7(&self, height: u64) -> Result<(), StorageError> {
+        const OTHER: StorageError =
+            StorageError::Inconsistent { what: "the height of fork v7 is another one than before" };
+        if self.spec.domain.fix_v7(height) == height { Ok(()) } else { Err(OTHER) }
     }
 
     /// Offers snapshots of the state from now on; they are made of the heights that `pinner` picks,
@@ -306,4 +308,31 @@ pub(crate) fn set_of(members: &[SetMember]) -> Result<consensus::ValidatorSet, S
         StorageError::Inconsistent { what: "the stored validators are no set" };
     let members = members.iter().map(|member| (member.public_key, member.power));
     consensus::ValidatorSet::new(members).map_err(|_no_set| NO_SET)
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Options;
+    use types::Keypair;
+
+    use super::*;
+
+    #[test]
+    fn the_height_of_v7_is_learned_once_and_no_other_is_taken_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Keypair::from_seed(&[1; 32]).public_key();
+        let forks = state::Forks { validator_vote: Some(0), ..state::Forks::default() };
+        let genesis = Genesis::dev("test", 1, first, Vec::new(), &[], forks).unwrap();
+        let store = Store::open(folder.path(), Options::default()).unwrap();
+        let spec = ChainSpec::of(&genesis).unwrap();
+        let chain = Chain::open(store, spec, &genesis.state()).unwrap();
+        assert_eq!(chain.spec().domain.v7_from(), None);
+        for _ in 0..2 {
+            chain.fix_v7(9).unwrap();
+            assert_eq!(chain.spec().domain.v7_from(), Some(9));
+        }
+        let other = chain.fix_v7(10).unwrap_err();
+        assert!(other.to_string().contains("another one than before"), "{other}");
+        assert_eq!(chain.spec().domain.v7_from(), Some(9));
+    }
 }
