@@ -210,6 +210,17 @@ fn from_v7_on_a_validator_that_signs_twice_loses_its_power_for_good() -> anyhow:
     for later in height + 1..=known + 4 {
         assert_eq!(evidence_in(&town.nodes[0], later)?, None);
     }
+    // Whoever asks any of them is told which key it was, and in which block the evidence stands.
+    let before = town.nodes[0].call("ombra_getValidators", &json!([height + 1]))?;
+    let twin = before.as_array().into_iter().flatten();
+    let twin = twin.clone().find(|member| member["publicKey"] == town.key(TWIN));
+    let twin = twin.expect("it decided that block");
+    let (key, address) = (&twin["publicKey"], &twin["address"]);
+    let punished = json!([{"publicKey": key, "address": address, "punishedAt": height}]);
+    for node in &town.nodes[..3] {
+        let listed = node.call("ombra_listPunishedKeys", &json!([]))?;
+        assert_eq!((&listed["items"], &listed["nextCursor"]), (&punished, &Value::Null));
+    }
     Ok(())
 }
 
