@@ -11,7 +11,7 @@ use store::{Options, Store};
 use tests::actor::Actor;
 use tests::harness::load::Load;
 use tests::net::{Member, Net};
-use tests::node::wait_for;
+use tests::node::{program, wait_for};
 use tests::workload::keys;
 use types::tx::MinerBond;
 use types::{Amount, Body};
@@ -58,7 +58,14 @@ fn vote_for_v7(net: &Net, ahead: u64) -> anyhow::Result<u64> {
         let expected = format!("v7 begins with block {height}, ");
         ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
         ensure!(v7_of(member)? == Some(height));
+        let left = member.metric("ombra_fork_blocks_left")?;
+        ensure!(left > 0 && left <= ahead, "{left} blocks left");
     }
+    let node = format!("http://{}", net.members[0].rpc);
+    let told = program().args(["query", "forks", "--rpc", &node]).output()?;
+    let told = String::from_utf8(told.stdout)?;
+    ensure!(told.contains(&format!("v7 begins with block {height}, ")), "{told}");
+    ensure!(told.contains(" from now: in about "), "{told}");
     // What is fixed stays, whatever is voted now.
     votes(&net.members[3], height + 9)?;
     ensure!(forks(&net.members[0])?["forks"][0]["fixed"]["height"] == height);
@@ -165,6 +172,7 @@ fn a_running_chain_crosses_to_v7_under_load_by_the_votes_of_its_validators() -> 
         let said = check(member, "forks")?;
         let expected = format!("v7 holds since block {height}; this program knows it");
         ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
+        ensure!(member.metric("ombra_fork_blocks_left").is_err(), "no other fork is fixed");
     }
     has_the_rules_of_v7(&net)?;
     load.confirms(20)?;

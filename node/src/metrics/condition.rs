@@ -61,6 +61,12 @@ impl Condition {
         let help =
             "The first block of a fixed fork that the program does not know; 0 if there is none";
         gauge(encoder, "unknown_fork_height", help, Some(unknown))?;
+        let height = self.chain.tip().height;
+        let heights = count.tally.fixed().values().map(|fixed| fixed.height);
+        let left =
+            heights.filter_map(|fork| fork.checked_sub(height)).filter(|left| *left > 0).min();
+        let help = "Blocks until the next fixed fork begins; absent while none is fixed";
+        gauge(encoder, "fork_blocks_left", help, left)?;
 
         let help = "1 where a check of /readyz passes, 0 where it fails";
         let mut ready = encoder.encode_descriptor("ready_check", help, None, MetricType::Gauge)?;

@@ -96,50 +96,6 @@ pub(super) fn punished(answer: &Value) -> String {
     })
 }
 
-pub(super) fn forks(answer: &Value) -> String {
-    let mut rows = table(["FORK", "HEIGHT", "POWER", "VOTERS", "FIXED", "KNOWN TO THE NODE"]);
-    let total = scalar(&answer["totalPower"]);
-    for fork in answer["forks"].as_array().into_iter().flatten() {
-        let known = if fork["known"] == Value::Bool(true) { "yes" } else { "no" };
-        let (name, fixed) = (scalar(&fork["fork"]), &fork["fixed"]);
-        let votes = fork["votes"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if votes.is_empty() {
-            let (height, state) = match fixed {
-                Value::Null => ("-".to_owned(), "no".to_owned()),
-                fixed @ (Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_)
-                | Value::Object(_)) => (scalar(&fixed["height"]), in_block(&fixed["blockIndex"])),
-            };
-            let power = format!("0 of {total}");
-            rows.add_row([name, height, power, "none".to_owned(), state, known.to_owned()]);
-            continue;
-        }
-        for vote in votes {
-            let voters = vote["voters"].as_array().into_iter().flatten();
-            let voters: Vec<String> = voters.map(|voter| scalar(&voter["address"])).collect();
-            let is_fixed = !fixed.is_null() && fixed["height"] == vote["height"];
-            rows.add_row([
-                name.clone(),
-                scalar(&vote["height"]),
-                format!("{} of {total}", scalar(&vote["power"])),
-                voters.join("\n"),
-                if is_fixed { in_block(&fixed["blockIndex"]) } else { "no".to_owned() },
-                known.to_owned(),
-            ]);
-        }
-    }
-    let missing = &answer["missing"];
-    let delay = scalar(&answer["delayBlocks"]);
-    let mut text = format!("{rows}\n\na height must be {delay} blocks ahead when it is fixed");
-    if !missing.is_null() {
-        let [from, to] = ["from", "to"].map(|key| scalar(&missing[key]));
-        text = format!("{text}\nthe votes in the blocks {from} to {to} are not counted yet");
-    }
-    text
-}
-
 pub(super) fn params(answer: &Value) -> String {
     let mut rows = table(["PARAMETER", "VALUE", "BOUNDS", "NEXT", "VOTES FOR", "POWER", "VOTERS"]);
     let total = scalar(&answer["totalPower"]);
@@ -168,10 +124,6 @@ pub(super) fn params(answer: &Value) -> String {
         return rows.to_string();
     }
     format!("{rows}\n\nfork v7 is not active: nobody can vote yet")
-}
-
-fn in_block(height: &Value) -> String {
-    format!("in block {}", scalar(height))
 }
 
 pub(super) fn peers(answer: &Value) -> String {

@@ -1,5 +1,6 @@
 //! `ombra query`: the node's answers as tables, or as the JSON that the node sent.
 
+mod forks;
 mod lists;
 mod single;
 
@@ -58,7 +59,7 @@ pub enum QueryCommand {
     /// The keys of validators that lost their power for good
     #[command(after_help = "Example: ombra query punished")]
     Punished(PunishedArgs),
-    /// The forks that are to come: who votes for which height, and what is fixed
+    /// The forks that are to come: who votes for which height, what is fixed, and when it begins
     #[command(after_help = "Example: ombra query forks")]
     Forks(PlainArgs),
     /// The parameters that votes can change: values, bounds, votes
@@ -289,10 +290,7 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             });
             show(&args.node, &keys.await?, out, lists::punished)
         }
-        QueryCommand::Forks(PlainArgs { node }) => {
-            let forks = node.client()?.forks().await?;
-            show(&node, forks.text(), out, lists::forks)
-        }
+        QueryCommand::Forks(PlainArgs { node }) => forks::forks(&node, out).await,
         QueryCommand::Params(PlainArgs { node }) => {
             let params = node.client()?.params().await?;
             show(&node, params.text(), out, lists::params)
@@ -432,7 +430,7 @@ mod tests {
 
     use serde_json::json;
     use types::Hash;
-    use wallet::Page;
+    use wallet::{ClientError, Page};
 
     use super::{lists, single, trusted};
 
@@ -498,6 +496,22 @@ mod tests {
             Ok(json!({"items": items, "nextCursor": next}).to_string())
         });
         (list.await.unwrap(), asked.into_inner())
+    }
+
+    /// A first one that is refused is all that there is to say.
+    #[tokio::test]
+    async fn a_later_page_that_is_refused_leaves_what_there_is() {
+        let nothing: &[u32] = &[];
+        for (items, expected) in
+            [(&[7][..], Some(r#"{"items":[7],"nextCursor":"a"}"#)), (nothing, None)]
+        {
+            let page = Page { cursor: None, limit: Some(3) };
+            let list = super::items(page, async |page| match page.cursor {
+                None => Ok(json!({"items": items, "nextCursor": "a"}).to_string()),
+                Some(_) => Err(ClientError::NotFound { message: "it is gone".to_owned() }),
+            });
+            assert_eq!(list.await.ok().as_deref(), expected);
+        }
     }
 
     #[tokio::test]
