@@ -132,6 +132,17 @@ const fn tipless((_, _, id, highest): Head, since: u64) -> Head {
     (Reverse(TIPLESS), since, id, highest)
 }
 
+/// Moves an entry of an order to another place, into it, or out of it.
+fn move_in<T: Ord>(order: &mut BTreeSet<T>, before: Option<T>, now: Option<T>) {
+    if before == now {
+        return;
+    }
+    if let Some(before) = before {
+        order.remove(&before);
+    }
+    order.extend(now);
+}
+
 impl Market {
     /// An empty market at this base fee, of a pool of this size.
     pub(crate) fn at(base_fee: u64, pool: Volume) -> Self {
@@ -215,51 +226,28 @@ impl Market {
         if is_empty {
             self.lines.remove(&id);
         }
-        if keys == new_keys {
-            return;
-        }
-        if let Some(keys) = keys {
-            self.unlist(id, keys);
-        }
-        if let Some(keys) = new_keys {
-            self.list(id, keys);
+        if keys != new_keys {
+            self.relist(id, keys, new_keys);
         }
     }
 
-    fn unlist(&mut self, id: SenderId, keys: Keys) {
-        let Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth } = keys;
-        let head = (head.0, head.1, id, highest);
-        self.heads.remove(&head);
-        if leads {
-            self.leads.remove(&tipless(head, since));
-        }
-        if !is_closed {
-            self.offering.remove(&(highest, id));
-        }
-        if !is_kept {
-            self.tails.remove(&(tail.0, tail.1, id));
-            self.floors.remove(&(floor, tail.0, tail.1, id));
-        }
-        self.kept.unlist(id, tenth);
-    }
-
-    fn list(&mut self, id: SenderId, keys: Keys) {
-        let Keys { head, highest, is_closed, tail, floor, leads, since, is_kept, tenth } = keys;
-        let head = (head.0, head.1, id, highest);
-        self.heads.insert(head);
-        if leads {
-            self.leads.insert(tipless(head, since));
-        }
-        if !is_closed {
-            self.offering.insert((highest, id));
-        }
-        if !is_kept {
-            self.tails.insert((tail.0, tail.1, id));
-            if floor < u64::MAX {
-                self.floors.insert((floor, tail.0, tail.1, id));
-            }
-        }
-        self.kept.list(id, tenth);
+    /// A sender stands elsewhere. An order in which it stands where it stood is left alone: a transaction
+    /// that joins others of its sender moves the sender in one or two of them.
+    fn relist(&mut self, id: SenderId, before: Option<Keys>, now: Option<Keys>) {
+        let head = |keys: Keys| (keys.head.0, keys.head.1, id, keys.highest);
+        move_in(&mut self.heads, before.map(head), now.map(head));
+        let lead = |keys: Keys| keys.leads.then(|| tipless(head(keys), keys.since));
+        move_in(&mut self.leads, before.and_then(lead), now.and_then(lead));
+        let offered = |keys: Keys| (!keys.is_closed).then_some((keys.highest, id));
+        move_in(&mut self.offering, before.and_then(offered), now.and_then(offered));
+        let tail = |keys: Keys| (!keys.is_kept).then_some((keys.tail.0, keys.tail.1, id));
+        move_in(&mut self.tails, before.and_then(tail), now.and_then(tail));
+        let floor = |keys: Keys| {
+            let (rate, arrival, id) = tail(keys).filter(|_| keys.floor < u64::MAX)?;
+            Some((keys.floor, rate, arrival, id))
+        };
+        move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
+        self.kept.relist(id, before.map(|keys| keys.tenth), now.map(|keys| keys.tenth));
     }
 
     /// What a transaction that offers `rate` and is ready to pay so much at `most` would be worth after

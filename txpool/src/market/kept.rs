@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::line::{Line, Part, TenthKeys};
-use super::{Market, Offer};
+use super::{Market, Offer, move_in};
 use crate::senders::SenderId;
 use crate::tally::Volume;
 
@@ -71,26 +71,23 @@ impl Kept {
         Some((keys.weight.saturating_add(self.weight(bytes)), arrival))
     }
 
-    pub(super) fn unlist(&mut self, id: SenderId, keys: TenthKeys) {
-        self.holders.remove(&(keys.weight, id));
-        if let Some((weight, arrival)) = self.wants(&keys) {
-            self.wanting.remove(&(weight, arrival, id));
-        }
-        if let Some(floor) = keys.floor {
-            self.floors.remove(&(floor, id));
-        }
-    }
-
-    pub(super) fn list(&mut self, id: SenderId, keys: TenthKeys) {
-        if keys.weight > 0 {
-            self.holders.insert((keys.weight, id));
-        }
-        if let Some((weight, arrival)) = self.wants(&keys) {
-            self.wanting.insert((weight, arrival, id));
-        }
-        if let Some(floor) = keys.floor.filter(|floor| *floor < u64::MAX) {
-            self.floors.insert((floor, id));
-        }
+    /// A sender stands elsewhere in the orders of the tenth.
+    pub(super) fn relist(
+        &mut self,
+        id: SenderId,
+        before: Option<TenthKeys>,
+        now: Option<TenthKeys>,
+    ) {
+        let holder = |keys: TenthKeys| (keys.weight > 0).then_some((keys.weight, id));
+        move_in(&mut self.holders, before.and_then(holder), now.and_then(holder));
+        let wants = |keys: Option<TenthKeys>| {
+            let (weight, arrival) = self.wants(&keys?)?;
+            Some((weight, arrival, id))
+        };
+        let (wanted, wanting) = (wants(before), wants(now));
+        move_in(&mut self.wanting, wanted, wanting);
+        let floor = |keys: TenthKeys| Some((keys.floor.filter(|floor| *floor < u64::MAX)?, id));
+        move_in(&mut self.floors, before.and_then(floor), now.and_then(floor));
     }
 }
 
