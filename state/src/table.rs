@@ -56,8 +56,18 @@ pub fn encode_value<T: Table>(value: &T::Value) -> Vec<u8> {
 /// # Errors
 /// [`DecodeError`] if the bytes are no such value.
 pub fn decode_shorter<T: Table>(bytes: &[u8], absent: usize) -> Result<T::Value, DecodeError> {
-    let mut whole = bytes.to_vec();
-    whole.resize(bytes.len().saturating_add(absent), 0);
+    let length = bytes.len().saturating_add(absent);
+    // Execution reads such values again and again, and nearly all of them fit.
+    let mut short = [0_u8; codec::SHORT_BYTES];
+    if let Some(whole) = short.get_mut(..length)
+        && let Some(start) = whole.get_mut(..bytes.len())
+    {
+        start.copy_from_slice(bytes);
+        return codec::decode(whole);
+    }
+    let mut whole = Vec::with_capacity(length);
+    whole.extend_from_slice(bytes);
+    whole.resize(length, 0);
     codec::decode(&whole)
 }
 
@@ -262,6 +272,12 @@ impl PartialEq for TableId {
 }
 
 impl Eq for TableId {}
+
+impl std::hash::Hash for TableId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
 
 impl PartialOrd for TableId {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

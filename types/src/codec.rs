@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Room for the record of a run, the longest among those that are written often.
-const SHORT_BYTES: usize = 512;
+pub const SHORT_BYTES: usize = 512;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<VALUE_BYTES_MAX>> =
     bincode::config::standard().with_fixed_int_encoding().with_limit::<VALUE_BYTES_MAX>();
