@@ -1,6 +1,8 @@
 //! The senders that have something in the pool, and what, by nonce.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+#![expect(clippy::disallowed_types, reason = "keyed look-ups only, on the fast path")]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
 
 use types::Address;
@@ -46,19 +48,22 @@ impl Sender {
 #[derive(Debug)]
 pub(crate) struct Senders {
     slab: Slab<Sender>,
-    /// In order, so that a page of the pool's content costs what the page has.
+    /// Each transaction looks its sender up some times.
+    ids: HashMap<Address, SenderId>,
+    /// The same in order, so that a page of the pool's content costs what the page has.
     by_address: BTreeMap<Address, SenderId>,
     /// (length of the queue, sender) of everybody who has a queue.
     queues: BTreeSet<(usize, SenderId)>,
 }
 
 impl Senders {
-    pub(crate) const fn new() -> Self {
-        Self { slab: Slab::new(), by_address: BTreeMap::new(), queues: BTreeSet::new() }
+    pub(crate) fn new() -> Self {
+        let (ids, by_address, queues) = (HashMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { slab: Slab::new(), ids, by_address, queues }
     }
 
     pub(crate) fn find(&self, address: Address) -> Option<(SenderId, &Sender)> {
-        let id = *self.by_address.get(&address)?;
+        let id = *self.ids.get(&address)?;
         Some((id, self.slab.get(id)?))
     }
 
@@ -68,11 +73,12 @@ impl Senders {
 
     /// The sender's number; a sender that was not known has `next` as its next nonce.
     pub(crate) fn open(&mut self, address: Address, next: u64) -> SenderId {
-        if let Some(id) = self.by_address.get(&address) {
+        if let Some(id) = self.ids.get(&address) {
             return *id;
         }
         let (pending, queued) = (VecDeque::new(), BTreeMap::new());
         let id = self.slab.insert(Sender { address, next, pending, settled: 0, queued });
+        self.ids.insert(address, id);
         self.by_address.insert(address, id);
         id
     }
@@ -82,6 +88,7 @@ impl Senders {
         if self.slab.get(id).is_some_and(|sender| sender.count() == 0)
             && let Some(sender) = self.slab.remove(id)
         {
+            self.ids.remove(&sender.address);
             self.by_address.remove(&sender.address);
         }
     }

@@ -162,7 +162,7 @@ impl Core {
         };
         let wanted = Wanted { limits, shares: self.config.block_share };
         let mut slots = market.choose(wanted, offered, &open);
-        slots.sort_unstable_by_key(|slot| self.seq(*slot));
+        slots.sort_by_cached_key(|slot| self.seq(*slot));
         self.txs(slots)
     }
 
