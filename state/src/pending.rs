@@ -1,7 +1,9 @@
 //! The latest committed state with transactions applied to it that wait for a block: what the pool
 //! asks whether one more fits.
 
-use std::collections::{BTreeMap, BTreeSet};
+#![expect(clippy::disallowed_types, reason = "keyed look-ups only, several for each transaction")]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Run};
@@ -59,11 +61,11 @@ pub struct PendingState {
     /// Grows with every change.
     changes: u64,
     /// What each admitted transaction did to the draft, by transaction hash.
-    admitted: BTreeMap<Hash, Admitted>,
+    admitted: HashMap<Hash, Admitted>,
     /// The admitted transactions that wrote each row.
-    writers: BTreeMap<RowId, Writers>,
+    writers: HashMap<RowId, Writers>,
     /// From v7 on what the admitted transactions of each sender take from it, whatever it gets.
-    debits: BTreeMap<Address, u128>,
+    debits: HashMap<Address, u128>,
 }
 
 /// So many times the base fee at which a draft was begun are set aside for each transaction.
@@ -106,7 +108,7 @@ impl PendingState {
         let height = height.saturating_add(1);
         let rules = Arc::new(pool_rules(&chain, &base, height, None)?);
         let draft = Arc::new(Draft::for_checks(Arc::clone(base.source())));
-        let (admitted, writers, debits) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (admitted, writers, debits) = (HashMap::new(), HashMap::new(), HashMap::new());
         Ok(Self { chain, base, height, rules, draft, changes: 0, admitted, writers, debits })
     }
 
@@ -209,11 +211,8 @@ impl PendingState {
         rows.sort_unstable();
         rows.dedup();
         for row in &rows {
-            let writers = self.writers.entry(row.clone()).or_default();
-            writers.count = writers.count.saturating_add(1);
-            if is_v7 && row.0 != Accounts::ID {
-                writers.order.push(tx.hash());
-            }
+            let in_order = is_v7 && row.0 != Accounts::ID;
+            add_writer(&mut self.writers, row, in_order.then(|| tx.hash()));
         }
         if is_v7 {
             let debits = self.debits.entry(tx.from()).or_default();
@@ -329,6 +328,17 @@ impl PendingState {
     fn context(&self) -> Context<'_> {
         context(&self.rules, self.height)
     }
+}
+
+/// One more transaction has written the row; its hash is kept where the order counts.
+fn add_writer(all: &mut HashMap<RowId, Writers>, row: &RowId, hash: Option<Hash>) {
+    // Most rows have been written before. Their names are not copied once more.
+    if let Some(writers) = all.get_mut(row) {
+        writers.count = writers.count.saturating_add(1);
+        writers.order.extend(hash);
+        return;
+    }
+    all.insert(row.clone(), Writers { count: 1, order: hash.into_iter().collect() });
 }
 
 /// An address that belongs to no key that anybody could find.

@@ -5,7 +5,7 @@
 //! row the value of before is kept, and it is right as long as nobody has written the row since:
 //! whoever has builds on the transaction, and must be taken back first.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use types::{Account, Address, Amount, CheckedTx, Hash};
 
@@ -48,7 +48,7 @@ impl Undo {
         sender: Address,
         left: Amount,
         draft: &Draft,
-        writers: &BTreeMap<RowId, Writers>,
+        writers: &HashMap<RowId, Writers>,
     ) -> Result<Self, StorageError> {
         let (mut undo, written) = (Self::default(), draft.written());
         for (position, Written { row, before }) in written.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Undo {
 }
 
 /// The transaction takes nothing from its sender any more.
-pub(super) fn take_debit(debits: &mut BTreeMap<Address, u128>, sender: Address, undo: &Undo) {
+pub(super) fn take_debit(debits: &mut HashMap<Address, u128>, sender: Address, undo: &Undo) {
     if let Some(sum) = debits.get_mut(&sender) {
         *sum = sum.saturating_sub(undo.debit);
         if *sum == 0 {
@@ -111,7 +111,7 @@ pub(super) fn take_debit(debits: &mut BTreeMap<Address, u128>, sender: Address, 
 }
 
 /// Whether nobody else has written the row; the transaction is one of its writers no more.
-pub(super) fn is_last_of(writers: &mut BTreeMap<RowId, Writers>, row: &RowId, tx: Hash) -> bool {
+pub(super) fn is_last_of(writers: &mut HashMap<RowId, Writers>, row: &RowId, tx: Hash) -> bool {
     let Some(those) = writers.get_mut(row) else { return false };
     those.count = those.count.saturating_sub(1);
     if let Some(place) = those.order.iter().position(|hash| *hash == tx) {
