@@ -40,6 +40,7 @@ pub mod ids;
 pub mod json;
 pub mod keys;
 pub mod late;
+pub mod market;
 pub mod params;
 pub mod randomness;
 pub mod records;
@@ -62,6 +63,7 @@ pub use forks::{Fork, Forks};
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use late::Late;
+pub use market::{Prices, Usage};
 pub use params::Params;
 pub use randomness::Randomness;
 pub use records::{

@@ -1,9 +1,14 @@
 //! What a miner must have to run an agent, and the tools that an agent uses.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Version;
 use crate::Hash;
+use crate::text::ParseTextError;
 
 /// What a miner must have to run an agent; its written form is the executor's id.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,14 +43,151 @@ impl Executor {
     }
 }
 
+impl Executor {
+    /// Its id, for which miners make offers.
+    #[must_use]
+    pub const fn id(&self) -> ExecutorId {
+        match *self {
+            Self::Container { image } => ExecutorId::Container { image },
+            Self::Model { manifest } => ExecutorId::Model { manifest },
+            Self::Wasm { manifest: Some(manifest), .. } => ExecutorId::WasmWithModel { manifest },
+            Self::Wasm { manifest: None, .. } => ExecutorId::Wasm,
+        }
+    }
+}
+
 impl fmt::Display for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Container { image } => write!(f, "container:{image}"),
-            Self::Model { manifest } => write!(f, "model-1:{manifest}"),
-            Self::Wasm { manifest: Some(manifest), .. } => write!(f, "wasm-1:{manifest}"),
-            Self::Wasm { manifest: None, .. } => f.write_str("wasm-1"),
+        fmt::Display::fmt(&self.id(), f)
+    }
+}
+
+/// The id of an executor: what offers are made for, and what a version of an agent needs.
+///
+/// In JSON the written form; in binary a byte for the form and 32 bytes, zeros where the form has no
+/// hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ExecutorId {
+    /// `wasm-1`: programs that ask no language model.
+    Wasm,
+    /// `wasm-1:` and a manifest: programs that ask this language model.
+    WasmWithModel {
+        /// Says which answers can be compared.
+        manifest: Hash,
+    },
+    /// `model-1:` and a manifest: a language model.
+    Model {
+        /// Says which answers can be compared.
+        manifest: Hash,
+    },
+    /// `container:` and the SHA-256 of the image's reference.
+    Container {
+        /// The hash.
+        image: Hash,
+    },
+}
+
+impl ExecutorId {
+    /// The bytes of the longest written form.
+    pub const TEXT_BYTES_MAX: usize = 74;
+
+    /// What [`ExecutorId::parse`] takes, for messages.
+    pub const EXPECTED: &str =
+        "wasm-1, or wasm-1:, model-1: or container: and 64 lowercase hex characters";
+
+    /// Reads the written form.
+    ///
+    /// # Errors
+    /// [`ParseTextError`] on any other text.
+    pub fn parse(text: &str) -> Result<Self, ParseTextError> {
+        let wrong = || ParseTextError::new(Self::EXPECTED, text);
+        if text == "wasm-1" {
+            return Ok(Self::Wasm);
         }
+        let (form, hash) = text.split_once(':').ok_or_else(wrong)?;
+        let hash = Hash::parse(hash).map_err(|_hash| wrong())?;
+        match form {
+            "wasm-1" => Ok(Self::WasmWithModel { manifest: hash }),
+            "model-1" => Ok(Self::Model { manifest: hash }),
+            "container" => Ok(Self::Container { image: hash }),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// The byte of its form, and its hash.
+    #[must_use]
+    pub const fn to_parts(self) -> (u8, Hash) {
+        match self {
+            Self::Wasm => (0, Hash::ZERO),
+            Self::WasmWithModel { manifest } => (1, manifest),
+            Self::Model { manifest } => (2, manifest),
+            Self::Container { image } => (3, image),
+        }
+    }
+
+    /// The id of these parts. `None` for a form that nobody knows, and for a hash where none belongs.
+    #[must_use]
+    pub fn from_parts(form: u8, hash: Hash) -> Option<Self> {
+        match form {
+            0 => (hash == Hash::ZERO).then_some(Self::Wasm),
+            1 => Some(Self::WasmWithModel { manifest: hash }),
+            2 => Some(Self::Model { manifest: hash }),
+            3 => Some(Self::Container { image: hash }),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ExecutorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wasm => f.write_str("wasm-1"),
+            Self::WasmWithModel { manifest } => write!(f, "wasm-1:{manifest}"),
+            Self::Model { manifest } => write!(f, "model-1:{manifest}"),
+            Self::Container { image } => write!(f, "container:{image}"),
+        }
+    }
+}
+
+impl FromStr for ExecutorId {
+    type Err = ParseTextError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for ExecutorId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.to_parts().serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ExecutorId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            return deserializer.deserialize_str(IdVisitor);
+        }
+        let (form, hash) = <(u8, Hash)>::deserialize(deserializer)?;
+        Self::from_parts(form, hash).ok_or_else(|| D::Error::custom("no id of an executor"))
+    }
+}
+
+struct IdVisitor;
+
+impl Visitor<'_> for IdVisitor {
+    type Value = ExecutorId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ExecutorId::EXPECTED)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ExecutorId, E> {
+        ExecutorId::parse(text).map_err(E::custom)
     }
 }
 
@@ -90,3 +232,6 @@ impl fmt::Display for Tool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

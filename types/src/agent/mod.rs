@@ -13,7 +13,7 @@ mod reference;
 mod run;
 mod version;
 
-pub use executor::{Executor, Tool};
+pub use executor::{Executor, ExecutorId, Tool};
 pub use fault::Fault;
 pub use metadata::{Checked, Document, Metadata, Pending, Question};
 pub use version::{Version, VersionError};
