@@ -20,6 +20,7 @@ pub mod fees;
 pub mod forks;
 pub mod invariants;
 mod ledger;
+pub mod market;
 pub mod memory;
 pub mod params;
 pub mod pending;

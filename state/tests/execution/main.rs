@@ -16,6 +16,7 @@ mod acts;
 mod blocks;
 mod crossing;
 mod deadlines;
+mod draws;
 mod effects;
 mod evidence;
 mod fees;
