@@ -1,15 +1,20 @@
-//! What miners have at stake: locked for runs that their submitters protect, taken out slowly, burned
-//! where a miner failed (docs/protocol.md sections 5.14 and 5.15).
+//! What miners have at stake: locked for runs that their submitters protect and for calls of which they
+//! are members, taken out slowly, burned where a miner failed (docs/protocol.md sections 5.14 and 5.15).
 //!
 //! Only the miner itself adds to its bond, locks parts of it by claims and takes parts out, in its
-//! transactions. Everything else happens at the end of a block (`end_block`), so that what others do
-//! never makes a transaction of the miner invalid within the block.
+//! transactions. Everything else happens before the transactions of a block ([`lock_for_call`]) or after
+//! them ([`end_block`], [`release_of_call`]), so that what others do never makes a transaction of the miner
+//! invalid within the block.
+//!
+//! Whatever changes how large a bond is goes through `save`, which moves the miner's offers to the place
+//! that they have by it ([`crate::market::offers`]).
 
 use types::{Address, Amount, Bond, BondChange, Event, Hash, Run};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
 use crate::ledger;
+use crate::market::offers;
 use crate::tables::{Bonds, Deadlines, Unbondings};
 
 const BROKEN: StorageError =
@@ -25,9 +30,9 @@ pub(crate) struct Release {
 
 /// Moves money that left an account into its bond.
 pub(crate) fn add(draft: &mut Draft, miner: Address, amount: Amount) -> Result<(), StorageError> {
-    let mut bond = draft.get::<Bonds>(&miner)?.unwrap_or_default();
-    bond.bonded = bond.bonded.checked_add(amount).ok_or(ledger::OVERFLOW)?;
-    draft.put::<Bonds>(&miner, &bond);
+    let before = draft.get::<Bonds>(&miner)?.unwrap_or_default();
+    let bonded = before.bonded.checked_add(amount).ok_or(ledger::OVERFLOW)?;
+    save(draft, miner, &before, &Bond { bonded, ..before })?;
     ledger::change_bonded(draft, |supply| {
         supply.bonded = supply.bonded.checked_add(amount)?;
         Some(())
@@ -41,9 +46,9 @@ pub(crate) fn take_out(
     amount: Amount,
     due: u64,
 ) -> Result<(), StorageError> {
-    let mut bond = draft.get::<Bonds>(&miner)?.unwrap_or_default();
-    bond.bonded = bond.bonded.checked_sub(amount).ok_or(BROKEN)?;
-    save(draft, miner, &bond);
+    let before = draft.get::<Bonds>(&miner)?.unwrap_or_default();
+    let bonded = before.bonded.checked_sub(amount).ok_or(BROKEN)?;
+    save(draft, miner, &before, &Bond { bonded, ..before })?;
     let key = (miner, due);
     let before = draft.get::<Unbondings>(&key)?.unwrap_or(Amount::ZERO);
     let sum = before.checked_add(amount).ok_or(ledger::OVERFLOW)?;
@@ -79,7 +84,7 @@ pub fn deadline_key(due: u64, miner: &Address) -> (u64, u8, String) {
     (due, Deadlines::UNBONDING, miner.to_string())
 }
 
-/// Locks a part of a bond for a run. The caller has checked that so much is free.
+/// Locks a part of a bond. The caller has checked that so much is free.
 pub(crate) fn lock(draft: &mut Draft, miner: Address, amount: Amount) -> Result<(), StorageError> {
     if amount.is_zero() {
         return Ok(());
@@ -99,45 +104,98 @@ pub(crate) fn release(draft: &mut Draft, run: &mut Run, burned: Amount) {
     let Some((miner, locked)) = run.miner.zip(run.locked_bond.take()) else { return };
     let burned = burned.min(locked);
     let unlocked = locked.checked_sub(burned).unwrap_or(Amount::ZERO);
-    let change = BondChange { unlocked, burned };
+    let change = BondChange { unlocked, burned, ..BondChange::default() };
     draft.note_release(Release { agent_run_id: run.agent_run_id, miner, change });
 }
 
-/// Changes a bond by what the end of a block did to it.
-pub(crate) fn apply(
+/// Locks a part of a member's bond for a call, before the transactions of a block. The caller has checked
+/// that so much is free. Answers what happened.
+///
+/// # Errors
+/// [`StorageError`] if the database fails, or less is free.
+pub fn lock_for_call(
     draft: &mut Draft,
+    call_id: Hash,
     miner: Address,
-    change: BondChange,
-) -> Result<(), StorageError> {
-    let BondChange { unlocked, burned } = change;
-    let mut bond = draft.get::<Bonds>(&miner)?.ok_or(BROKEN)?;
-    let locked = bond.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(burned));
-    bond.locked = locked.ok_or(BROKEN)?;
-    bond.bonded = bond.bonded.checked_sub(burned).ok_or(BROKEN)?;
-    save(draft, miner, &bond);
-    Ok(())
+    amount: Amount,
+) -> Result<Event, StorageError> {
+    lock(draft, miner, amount)?;
+    Ok(Event::CallBondLocked { call_id, miner, amount })
+}
+
+/// Gives a member's bond back what was locked of it for a call, at the end of a block, but for what is
+/// burned of that: never more than was locked. Answers what happened. If something is burned, the miner's
+/// offers move: at most 64 rows are deleted and as many written.
+///
+/// # Errors
+/// [`StorageError`] if the database fails, or less is locked.
+pub fn release_of_call(
+    draft: &mut Draft,
+    call_id: Hash,
+    miner: Address,
+    (locked, burned): (Amount, Amount),
+) -> Result<Event, StorageError> {
+    let burned = burned.min(locked);
+    let unlocked = locked.checked_sub(burned).unwrap_or(Amount::ZERO);
+    unlock(draft, miner, unlocked, burned)?;
+    Ok(Event::CallBondUnlocked { call_id, miner, unlocked, burned })
 }
 
 /// The end of a block: does to bonds what its transactions and its sweep noted.
 pub(crate) fn end_block(draft: &mut Draft) -> Result<Vec<Event>, StorageError> {
     let mut events = Vec::new();
     for Release { agent_run_id, miner, change } in draft.take_releases() {
-        apply(draft, miner, change)?;
-        let BondChange { unlocked, burned } = change;
-        ledger::change_bonded(draft, |supply| {
-            supply.bonded = supply.bonded.checked_sub(burned)?;
-            Some(())
-        })?;
-        ledger::burn(draft, burned)?;
+        let BondChange { locked: _, unlocked, burned } = change;
+        unlock(draft, miner, unlocked, burned)?;
         events.push(Event::BondUnlocked { agent_run_id, miner, unlocked, burned });
     }
     Ok(events)
 }
 
-fn save(draft: &mut Draft, miner: Address, bond: &Bond) {
+/// Frees a part of what is locked of a bond, and burns another one.
+fn unlock(
+    draft: &mut Draft,
+    miner: Address,
+    unlocked: Amount,
+    burned: Amount,
+) -> Result<(), StorageError> {
+    let before = draft.get::<Bonds>(&miner)?.ok_or(BROKEN)?;
+    let locked = before.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(burned));
+    let bonded = before.bonded.checked_sub(burned);
+    let (locked, bonded) = (locked.ok_or(BROKEN)?, bonded.ok_or(BROKEN)?);
+    save(draft, miner, &before, &Bond { bonded, locked })?;
+    ledger::change_bonded(draft, |supply| {
+        supply.bonded = supply.bonded.checked_sub(burned)?;
+        Some(())
+    })?;
+    ledger::burn(draft, burned)
+}
+
+/// A bond in a draft that only checks, after what a block did to it beside its transactions. What waits
+/// there may have counted on what is gone now: that is checked again, and meanwhile nothing is free.
+pub(crate) fn after(before: &Bond, change: BondChange) -> Result<Bond, StorageError> {
+    let BondChange { locked, unlocked, burned } = change;
+    let less = |from: Amount, amount| from.checked_sub(amount).unwrap_or(Amount::ZERO);
+    let bonded = less(before.bonded, burned);
+    let locked = before.locked.checked_add(locked).ok_or(ledger::OVERFLOW)?;
+    Ok(Bond { bonded, locked: less(less(locked, unlocked), burned) })
+}
+
+/// Changes the bond of a draft that only checks.
+pub(crate) fn follow(
+    draft: &mut Draft,
+    miner: Address,
+    change: BondChange,
+) -> Result<(), StorageError> {
+    let before = draft.get::<Bonds>(&miner)?.unwrap_or_default();
+    save(draft, miner, &before, &after(&before, change)?)
+}
+
+fn save(draft: &mut Draft, miner: Address, before: &Bond, bond: &Bond) -> Result<(), StorageError> {
     if bond.bonded.is_zero() && bond.locked.is_zero() {
         draft.delete::<Bonds>(&miner);
     } else {
         draft.put::<Bonds>(&miner, bond);
     }
+    offers::follow_bond(draft, miner, before.bonded, bond.bonded)
 }

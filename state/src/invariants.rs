@@ -11,6 +11,7 @@ use crate::tables::{Accounts, Blobs, Bonds, Deadlines, Runs, RunsByStatus, Steps
 use crate::view::{self, Range, Read};
 use crate::{bonds, pieces, runs, settlement::settlement};
 
+mod offers;
 mod validators;
 
 /// What was counted, and the rules that the state breaks.
@@ -129,6 +130,7 @@ pub fn verify_from(
     walk.money(&supply);
     walk.leftovers()?;
     walk.validators()?;
+    walk.offers()?;
     Ok(walk.report)
 }
 

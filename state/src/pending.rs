@@ -300,11 +300,11 @@ impl PendingState {
         for (miner, change) in changed_bonds {
             let row = (Bonds::ID, miner.to_bytes());
             if let Some(writers) = self.writers.get(&row) {
-                bonds::apply(draft, *miner, *change)?;
-                // What the row was before one of them is not what it would be without that one now.
+                bonds::follow(draft, *miner, *change)?;
+                // What the row was before one of them is changed alike.
                 for hash in &writers.order {
                     if let Some(admitted) = self.admitted.get_mut(hash) {
-                        admitted.undo.forget(&row);
+                        admitted.undo.follow_bond(&row, *change)?;
                     }
                 }
             }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use types::agent::ExecutorId;
 use types::codec::{self, DecodeError};
 use types::{Address, Hash, PublicKey};
 
@@ -198,6 +199,19 @@ impl Key for PublicKey {
 
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         take(bytes).map(Self::new)
+    }
+}
+
+/// A byte for the form, then a hash.
+impl Key for ExecutorId {
+    fn write(&self, out: &mut Vec<u8>) {
+        let (form, hash) = self.to_parts();
+        form.write(out);
+        hash.write(out);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Self::from_parts(u8::read(bytes)?, Hash::read(bytes)?)
     }
 }
 

@@ -42,6 +42,12 @@ pub fn run(run: &Run) -> u64 {
     rows(2).saturating_add(excluded.div_ceil(EXCLUDED_PER_UNIT))
 }
 
+/// The places of a miner's offers where its bond changes: each is left and taken.
+#[must_use]
+pub fn moved_offers(count: u32) -> u64 {
+    rows(u64::from(count).saturating_mul(2))
+}
+
 /// What every transaction of this size takes.
 #[must_use]
 pub const fn of_any(size: u64) -> u64 {

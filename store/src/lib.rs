@@ -26,6 +26,7 @@ mod events;
 mod floor;
 mod forks;
 mod history;
+mod market;
 pub mod offers;
 mod open_runs;
 mod options;

@@ -304,13 +304,13 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys,
+        Accounts, Assignments, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys,
         ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
-        Miners, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
+        Miners, OfferCounts, Offers, OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
         RunsBySubmitter, Steps, Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes,
         Validators,
     };
-    const LOOKUP: [TableId; 23] = [
+    const LOOKUP: [TableId; 25] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -330,12 +330,14 @@ pub(crate) fn shape(table: TableId) -> Shape {
         Bonds::ID,
         FiguresOfSubmitters::ID,
         ConsensusKeys::ID,
+        Assignments::ID,
+        OfferCounts::ID,
         EquivocationRows::ID,
         ForkVotes::ID,
         FixedForks::ID,
         TREE_NODES,
     ];
-    const INDEX: [TableId; 8] = [
+    const INDEX: [TableId; 9] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
@@ -343,14 +345,16 @@ pub(crate) fn shape(table: TableId) -> Shape {
         RunsByConversation::ID,
         AccountHistory::ID,
         ValidatorHistory::ID,
+        Offers::ID,
         META,
     ];
-    const QUEUE: [TableId; 7] = [
+    const QUEUE: [TableId; 8] = [
         Deadlines::ID,
         RunsByStatus::ID,
         ValidatorVotes::ID,
         RuleVotes::ID,
         Unbondings::ID,
+        OffersByExecutor::ID,
         TREE_STALE,
         BlobRemains::ID,
     ];

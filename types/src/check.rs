@@ -198,7 +198,7 @@ fn bad_signature(tx: &Transaction) -> Rejection {
 fn check_after_signature(tx: &Transaction, rules: &StaticRules<'_>) -> Result<(), Rejection> {
     let wrong_chain = match tx.chain_id() {
         Some(chain_id) => chain_id != rules.chain_id,
-        None => rules.params.require_chain_id,
+        None => rules.params.require_chain_id || tx.body().fork() == Some(Fork::V8),
     };
     if wrong_chain {
         let got = tx.chain_id().unwrap_or("missing");

@@ -7,7 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Amount, Hash, PublicKey, RunStatus, Settlement};
+use crate::agent::ExecutorId;
+use crate::{Address, Amount, Hash, Offer, PublicKey, RunStatus, Settlement};
 
 /// Everything that a block did, in the order in which it happened.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -336,6 +337,33 @@ pub enum Event {
         /// The miner that gave it back.
         miner: Address,
     },
+    /// A miner made or changed an offer, or took it back (section 5.20).
+    OfferSet {
+        /// For which executor.
+        executor: ExecutorId,
+        /// What it offers; none any more if it took it back.
+        offer: Option<Offer>,
+    },
+    /// A part of a miner's bond was locked because it was drawn as a member of a call (section 17).
+    CallBondLocked {
+        /// The call.
+        call_id: Hash,
+        /// The miner.
+        miner: Address,
+        /// How much.
+        amount: Amount,
+    },
+    /// The end of a block unlocked what was locked of a miner's bond for a call (section 17).
+    CallBondUnlocked {
+        /// The call.
+        call_id: Hash,
+        /// The miner.
+        miner: Address,
+        /// How much is free again.
+        unlocked: Amount,
+        /// How much was burned.
+        burned: Amount,
+    },
 }
 
 /// What the places in a block cost (docs/protocol.md section 15).
@@ -351,9 +379,11 @@ pub struct BlockFees {
     pub next_base_fee: u64,
 }
 
-/// What the end of a block did to a miner's bond.
+/// What a block did to a miner's bond beside the transactions of that miner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BondChange {
+    /// How much is locked that was free.
+    pub locked: Amount,
     /// How much is free again.
     pub unlocked: Amount,
     /// How much of what was locked was burned.
@@ -406,16 +436,25 @@ impl Event {
             | Self::RewardPaid { .. }
             | Self::BondUnlocked { .. }
             | Self::EvidenceTaken { .. }
-            | Self::RunGivenBack { .. } => None,
+            | Self::RunGivenBack { .. }
+            | Self::OfferSet { .. }
+            | Self::CallBondLocked { .. }
+            | Self::CallBondUnlocked { .. } => None,
         }
     }
 
-    /// What the end of the block did to a miner's bond.
+    /// What the block did to a miner's bond beside the transactions of that miner.
     #[must_use]
     pub const fn bond_change(&self) -> Option<(Address, BondChange)> {
-        if let Self::BondUnlocked { miner, unlocked, burned, .. } = self {
+        if let Self::BondUnlocked { miner, unlocked, burned, .. }
+        | Self::CallBondUnlocked { miner, unlocked, burned, .. } = self
+        {
             let (unlocked, burned) = (*unlocked, *burned);
-            return Some((*miner, BondChange { unlocked, burned }));
+            return Some((*miner, BondChange { locked: Amount::ZERO, unlocked, burned }));
+        }
+        if let Self::CallBondLocked { miner, amount, .. } = self {
+            let (unlocked, burned) = (Amount::ZERO, Amount::ZERO);
+            return Some((*miner, BondChange { locked: *amount, unlocked, burned }));
         }
         None
     }
@@ -455,7 +494,10 @@ impl Event {
             | Self::BondAdded { .. }
             | Self::UnbondingBegun { .. }
             | Self::UnbondingPaid { .. }
-            | Self::EvidenceTaken { .. } => None,
+            | Self::EvidenceTaken { .. }
+            | Self::OfferSet { .. }
+            | Self::CallBondLocked { .. }
+            | Self::CallBondUnlocked { .. } => None,
         }
     }
 
@@ -507,7 +549,10 @@ impl Event {
             | Self::UnbondingPaid { .. }
             | Self::BondUnlocked { .. }
             | Self::EvidenceTaken { .. }
-            | Self::RunGivenBack { .. } => None,
+            | Self::RunGivenBack { .. }
+            | Self::OfferSet { .. }
+            | Self::CallBondLocked { .. }
+            | Self::CallBondUnlocked { .. } => None,
         }
     }
 }

@@ -63,7 +63,7 @@ pub use forks::{Fork, Forks};
 pub use hash::Hash;
 pub use keys::{Keypair, PublicKey, Signature};
 pub use late::Late;
-pub use market::{Prices, Usage};
+pub use market::{Offer, Prices, Usage};
 pub use params::Params;
 pub use randomness::Randomness;
 pub use records::{

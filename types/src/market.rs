@@ -23,6 +23,15 @@ pub struct Prices {
     pub fuel_per_g: Amount,
 }
 
+/// What a miner offers to do for an executor (docs/protocol.md section 5.20).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Offer {
+    /// At how many calls at once it works, 1 to 64.
+    pub capacity: u64,
+    /// The lowest prices that it works for.
+    pub prices: Prices,
+}
+
 /// What the work on a call took, or what it may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -47,6 +47,10 @@ pub const BASE_FEE_MAX: u64 = 1_000_000_000;
 /// What a step, a claim and the end of a run may have without an inclusion fee, in bytes; and what a
 /// request pays for its run's claim and settlement.
 pub const RUN_BYTES: u64 = 2_048;
+/// The most offers of one miner.
+pub const OFFERS_PER_MINER_MAX: u32 = 64;
+/// The most calls at which a miner can offer to work at once for an executor.
+pub const OFFER_CAPACITY_MAX: u64 = 64;
 /// The largest integer in a transaction: 2^53−1.
 pub const INTEGER_MAX: u64 = 9_007_199_254_740_991;
 

@@ -8,11 +8,12 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::build::{Envelope, Unsigned};
+use crate::forks::Fork;
 use crate::json::{self, Json};
 use crate::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerRegister,
-    MinerUnbond, ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerOffer,
+    MinerRegister, MinerUnbond, ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, Signature, SizeLimits,
@@ -21,6 +22,8 @@ use crate::{
 
 /// The published vectors.
 pub(crate) const VECTORS: &str = include_str!("../vectors.json");
+/// The chain of drafts that have to name one.
+pub(crate) const CHAIN: &str = "test-chain";
 /// The golden values of the market.
 pub(crate) const MARKET: &str = include_str!("../market_vectors.json");
 /// What JavaScript and Python clients send.
@@ -83,10 +86,12 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The builder's members for `body`, from the golden wallet with nonce 6.
+    /// The builder's members for `body`, from the golden wallet with nonce 6. Kinds that have to name their
+    /// chain name [`CHAIN`].
     pub(crate) fn of(body: &Body) -> Self {
         let key = golden_key();
-        let envelope = Envelope::new(6, 1_715_990_000_000, None);
+        let chain_id = (body.fork() == Some(Fork::V8)).then(|| CHAIN.to_owned());
+        let envelope = Envelope::new(6, 1_715_990_000_000, chain_id);
         let from = key.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
         let value = json::parse(unsigned.payload().as_bytes(), 8).unwrap();
@@ -247,6 +252,14 @@ fn other_bodies() -> Vec<Body> {
             first_valid_round: Some(0),
             second_valid_round: Some(0),
         }),
+        Body::MinerOffer(MinerOffer {
+            executor: format!("model-1:{HASH}"),
+            capacity: 4,
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::new(20_000),
+            completion_per_m: Amount::new(60_000),
+            fuel_per_g: Amount::ZERO,
+        }),
     ]
 }
 
@@ -402,6 +415,20 @@ fn any_small_body() -> impl Strategy<Value = Body> {
         any::<u64>()
             .prop_map(|amount| Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })),
         any_hash().prop_map(|agent_run_id| Body::AgentRefuse(AgentRefuse { agent_run_id })),
+        (any::<String>(), any_integer(), any::<[u64; 4]>()).prop_map(
+            |(executor, capacity, prices)| {
+                let [per_call, prompt_per_m, completion_per_m, fuel_per_g] =
+                    prices.map(Amount::new);
+                Body::MinerOffer(MinerOffer {
+                    executor,
+                    capacity,
+                    per_call,
+                    prompt_per_m,
+                    completion_per_m,
+                    fuel_per_g,
+                })
+            }
+        ),
     ]
 }
 

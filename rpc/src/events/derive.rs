@@ -216,7 +216,10 @@ impl Change {
             | Event::UnbondingBegun { .. }
             | Event::UnbondingPaid { .. }
             | Event::BondUnlocked { .. }
-            | Event::EvidenceTaken { .. } => return None,
+            | Event::EvidenceTaken { .. }
+            | Event::OfferSet { .. }
+            | Event::CallBondLocked { .. }
+            | Event::CallBondUnlocked { .. } => return None,
         })
     }
 

@@ -7,13 +7,14 @@
 
 use std::collections::HashMap;
 
-use types::{Account, Address, Amount, CheckedTx, Hash};
+use types::{Account, Address, Amount, BondChange, CheckedTx, Hash};
 
 use super::{PendingState, Writers};
+use crate::bonds;
 use crate::draft::{Draft, RowId, Written};
 use crate::error::StorageError;
-use crate::table::{Key, Table, decode_value};
-use crate::tables::Accounts;
+use crate::table::{Key, Table, decode_value, encode_value};
+use crate::tables::{Accounts, Bonds};
 
 /// What came of taking a transaction back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,9 +95,18 @@ impl Undo {
         self.debit
     }
 
-    /// What the row was before is not known any more.
-    pub(super) fn forget(&mut self, row: &RowId) {
-        self.before.retain(|(other, _)| other != row);
+    /// A block has changed the bond that is the row.
+    pub(super) fn follow_bond(
+        &mut self,
+        row: &RowId,
+        change: BondChange,
+    ) -> Result<(), StorageError> {
+        for (_, before) in self.before.iter_mut().filter(|(other, _)| other == row) {
+            let bond = before.as_deref().map(decode_value::<Bonds>).transpose()?;
+            let bond = bonds::after(&bond.unwrap_or_default(), change)?;
+            *before = Some(encode_value::<Bonds>(&bond));
+        }
+        Ok(())
     }
 }
 

@@ -32,14 +32,20 @@
 //! unbonding            u    miner's address | due time u64               amount
 //! submitter_figures         address                                      SubmitterFigures
 //! consensus_keys       k    a validator's key                            KeyStanding
+//! offers               x    miner's address | executor                   Offer
+//! offers_by_executor        executor | 2^64 - 1 - bond u64 | address     Offer
+//! assignments          y    miner's address | executor                   open ones u32
+//! offer_counts              miner's address                              offers u32
 //! ```
 //!
-//! The `height | position` of a run is that of its AGENT_REQUEST.
+//! The `height | position` of a run is that of its AGENT_REQUEST. An executor is a byte for its form and
+//! 32 bytes.
 
 use serde::{Deserialize, Serialize};
+use types::agent::ExecutorId;
 use types::codec::DecodeError;
 use types::{
-    Account, Address, Amount, Blob, Bond, Hash, KeyStanding, Miner, MinerFigures, OpenVote,
+    Account, Address, Amount, Blob, Bond, Hash, KeyStanding, Miner, MinerFigures, Offer, OpenVote,
     PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation,
     ValidatorSets,
 };
@@ -434,8 +440,58 @@ impl Table for ConsensusKeys {
     type Value = KeyStanding;
 }
 
+/// Offers of miners, by miner and executor.
+#[derive(Debug)]
+pub struct Offers;
+impl Table for Offers {
+    const ID: TableId = TableId::authenticated(34, "offers", b'x');
+    type Key = (Address, ExecutorId);
+    type Value = Offer;
+}
+
+/// The offers for each executor, those of the largest bonds first, ties by lower address.
+#[derive(Debug)]
+pub struct OffersByExecutor;
+impl Table for OffersByExecutor {
+    const ID: TableId = TableId::plain(35, "offers_by_executor");
+    type Key = (ExecutorId, u64, Address);
+    type Value = Offer;
+}
+
+impl OffersByExecutor {
+    /// The second part of the key: the larger the bond, the smaller.
+    #[must_use]
+    pub const fn place(bond: Amount) -> u64 {
+        !bond.get()
+    }
+
+    /// The bond of a row.
+    #[must_use]
+    pub const fn bond(place: u64) -> Amount {
+        Amount::new(!place)
+    }
+}
+
+/// At how many calls miners work, by miner and executor: as members of rounds that are not decided.
+#[derive(Debug)]
+pub struct Assignments;
+impl Table for Assignments {
+    const ID: TableId = TableId::authenticated(36, "assignments", b'y');
+    type Key = (Address, ExecutorId);
+    type Value = u32;
+}
+
+/// How many offers a miner has.
+#[derive(Debug)]
+pub struct OfferCounts;
+impl Table for OfferCounts {
+    const ID: TableId = TableId::plain(37, "offer_counts");
+    type Key = Address;
+    type Value = u32;
+}
+
 /// Every table of this file.
-pub const ALL: [TableId; 29] = [
+pub const ALL: [TableId; 33] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -465,11 +521,15 @@ pub const ALL: [TableId; 29] = [
     Unbondings::ID,
     FiguresOfSubmitters::ID,
     ConsensusKeys::ID,
+    Offers::ID,
+    OffersByExecutor::ID,
+    Assignments::ID,
+    OfferCounts::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 12] = [
+pub const READ_BY_CHECKS: [TableId; 14] = [
     Accounts::ID,
     Runs::ID,
     Miners::ID,
@@ -482,6 +542,8 @@ pub const READ_BY_CHECKS: [TableId; 12] = [
     RuleVotes::ID,
     Bonds::ID,
     ConsensusKeys::ID,
+    Offers::ID,
+    OfferCounts::ID,
 ];
 
 /// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those

@@ -20,6 +20,7 @@ mod fork_vote;
 #[cfg(test)]
 mod made_up;
 mod miner_bond;
+mod miner_offer;
 mod miner_register;
 mod miner_unbond;
 mod param_vote;

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
+use types::agent::ExecutorId;
 use types::tx::{
-    AgentFinish, AgentRefuse, AgentRequest, ForkVote, MinerBond, MinerRegister, MinerUnbond,
-    ParamVote, Protection,
+    AgentFinish, AgentRefuse, AgentRequest, ForkVote, MinerBond, MinerOffer, MinerRegister,
+    MinerUnbond, ParamVote, Protection,
 };
 use types::{Amount, Bid, Body, Hash, Late, Signature, ids};
 
@@ -40,9 +41,18 @@ pub fn acts_of_v7(most: usize) -> impl Strategy<Value = Vec<Act>> {
     acts_of(0..KINDS_OF_V7, most)
 }
 
-/// From here on acts are about bonds and protected runs, and the last ones about evidence.
+/// From here on acts are about bonds and protected runs, then about evidence, then about offers.
 const BONDS: u8 = 56;
-const KINDS_OF_V7: u8 = 88;
+const EVIDENCE: u8 = 82;
+const OFFERS: u8 = 88;
+const KINDS_OF_V7: u8 = 92;
+
+/// What miners offer to run.
+pub const EXECUTORS: [ExecutorId; 3] = [
+    ExecutorId::Wasm,
+    ExecutorId::Model { manifest: Hash::ZERO },
+    ExecutorId::Container { image: Hash::new([7; 32]) },
+];
 
 fn acts_of(kinds: Range<u8>, most: usize) -> impl Strategy<Value = Vec<Act>> {
     let act = (kinds, 1_u8..7, any::<u8>(), any::<u8>(), any::<u16>());
@@ -152,7 +162,8 @@ impl Act {
             68..=71 => claim(sender, self.run_of_v7(model)),
             72..=77 => self.step(model, self.run_of_v7(model)),
             78..=81 => self.finish(model, self.run_of_v7(model)),
-            82.. => self.evidence(model.height),
+            EVIDENCE..OFFERS => self.evidence(model.height),
+            OFFERS.. => self.offer(),
             0..=1 => self.chat(model),
             2..=5 => self.request(sender, nonce),
             6..=8 => claim(sender, self.run(model)),
@@ -197,6 +208,18 @@ impl Act {
             _ => {}
         }
         Body::Evidence(evidence)
+    }
+
+    fn offer(&self) -> Body {
+        let price = Amount::new(u64::from(self.twist % 4));
+        Body::MinerOffer(MinerOffer {
+            executor: EXECUTORS[usize::from(self.pick % 3)].to_string(),
+            capacity: u64::from(self.amount % 4),
+            per_call: price,
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: price,
+            fuel_per_g: Amount::MAX,
+        })
     }
 
     /// A height near that of the open block, mostly one that others vote for, too.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use types::{Address, Body, Hash, Params};
 
 use crate::model_bonds::{ModelBonds, ModelProtection};
+use crate::model_offers::ModelOffers;
 use crate::model_rules::{self, Fee, ModelRules, Place};
 use crate::model_validators::ModelValidators;
 
@@ -100,6 +101,7 @@ pub struct Model {
     pub validators: ModelValidators,
     pub rules: ModelRules,
     pub stakes: ModelBonds,
+    pub offers: ModelOffers,
     /// Height and timestamp of the block that is being made.
     pub height: u64,
     pub now: u64,
@@ -120,6 +122,7 @@ impl Model {
             validators: ModelValidators::default(),
             rules: ModelRules::new(None),
             stakes: ModelBonds::default(),
+            offers: ModelOffers::default(),
             height: 1,
             now: 0,
         }
@@ -149,7 +152,7 @@ impl Model {
     }
 
     /// The work that a block counts for a transaction.
-    pub fn work(&self, body: &Body, place: &Place<'_>) -> i128 {
+    pub fn work(&self, who: Address, body: &Body, place: &Place<'_>) -> i128 {
         if !self.rules.are_active(self.height) {
             return 0;
         }
@@ -160,7 +163,13 @@ impl Model {
             Body::BlobChunk(chunk) => self.blobs.get(&chunk.blob_id).map_or(0, |blob| blob.total),
             _ => 0,
         };
-        let work = model_rules::work(body, place.payload, excluded, completed);
+        // The place of each offer is left and taken when the bond changes.
+        let moved = match body {
+            Body::MinerBond(_) | Body::MinerUnbond(_) => 4 * self.offers.count(who),
+            _ => 0,
+        };
+        let work = model_rules::work(body, place.payload, excluded, completed)
+            + i128::try_from(moved).unwrap();
         work.min(i128::from(self.params.max_block_work))
     }
 
@@ -207,10 +216,11 @@ impl Model {
             | Body::ForkVote(_)
             | Body::ParamVote(_)
             | Body::MinerUnbond(_)
+            | Body::MinerOffer(_)
             | Body::AgentRefuse(_) => 0,
         };
         let Fee { burned, tip, .. } = fee;
-        let taken = (model_rules::size(place.payload), self.work(body, place));
+        let taken = (model_rules::size(place.payload), self.work(who, body, place));
         if self.balance(who) < cost + later + burned + tip {
             return "INSUFFICIENT_BALANCE";
         }
@@ -290,6 +300,11 @@ impl Model {
             Body::MinerUnbond(body) => {
                 let is_free = i128::from(body.amount.get()) <= self.stakes.free(who);
                 (!is_free).then_some("BOND_TOO_SMALL")
+            }
+            Body::MinerOffer(body) => {
+                let (bonded, _) = self.stakes.of(who);
+                let least = i128::from(self.params.min_bond.get());
+                self.offers.obstacle(who, body, (bonded, least))
             }
             Body::AgentRefuse(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
@@ -412,6 +427,7 @@ impl Model {
                 let due = now + self.params.unbond_ms;
                 self.stakes.take_out(who, i128::from(body.amount.get()), due);
             }
+            Body::MinerOffer(body) => self.offers.set(who, body),
             Body::AgentRefuse(body) => self.refuse(body.agent_run_id),
             Body::Evidence(body) => {
                 self.validators.punished.insert(body.validator_key);

@@ -188,6 +188,10 @@ impl ModelRules {
 
     /// The refusal that comes before the nonce.
     pub fn early_obstacle(&self, body: &Body, bid: &Bid, height: u64) -> Option<&'static str> {
+        let has_market = self.v8_from().is_some_and(|from| height >= from);
+        if matches!(body, Body::MinerOffer(_)) && !has_market {
+            return Some("FORK_NOT_ACTIVE");
+        }
         if self.are_active(height) {
             let is_two_tips = matches!(body, Body::Transfer(_)) && bid.tip.is_some();
             return is_two_tips.then_some("INVALID_FIELD");
@@ -370,6 +374,7 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::AgentCancel(_) => (6, excluded),
         Body::MinerRegister(_) | Body::MinerUnbond(_) => (4, 0),
         Body::MinerBond(_) => (2, 0),
+        Body::MinerOffer(_) => (5, 0),
         Body::AgentRefuse(_) => (6, excluded),
         Body::BlobInit(_) => (3, 0),
         Body::BlobChunk(chunk) => {

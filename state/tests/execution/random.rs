@@ -8,15 +8,16 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use state::table::TableId;
 use state::tables::{
-    Bonds, Fees, FiguresOfSubmitters, ForkRows, ParamRows, READ_BY_CHECKS, Unbondings,
+    Bonds, Fees, FiguresOfSubmitters, ForkRows, Offers, ParamRows, READ_BY_CHECKS, Unbondings,
 };
 use state::view::{self, Range, RawRow};
-use state::{Forks, PushError, Read, Resource, StorageError, TxError, check, validators};
+use state::{Forks, PushError, Read, Resource, StorageError, TxError, check, market, validators};
 use types::{
-    Address, Amount, Bid, CheckedTx, EscrowChange, Event, Params, PublicKey, SetMember, Settlement,
+    Address, Amount, Bid, CheckedTx, EscrowChange, Event, Offer, Params, Prices, PublicKey,
+    SetMember, Settlement,
 };
 
-use crate::acts::{Act, acts_and_votes, acts_of_v7};
+use crate::acts::{Act, EXECUTORS, acts_and_votes, acts_of_v7};
 use crate::model::{Life, Model, ModelRun};
 use crate::model_rules::{ModelParam, ModelRules, Place, size};
 use crate::model_validators::ModelValidators;
@@ -48,6 +49,7 @@ fn small_blocks() -> Params {
         fork_delay_blocks: 1,
         refuse_stake: Amount::new(700),
         unbond_ms: 4_000,
+        min_bond: Amount::new(3_000),
         ..params()
     }
 }
@@ -136,7 +138,7 @@ impl Iterator for Dice {
 }
 
 /// What must have happened, so that an agreement says something.
-const SEEN: [(&str, &str); 22] = [
+const SEEN: [(&str, &str); 25] = [
     ("AGENT_CLAIM", "BOND_TOO_SMALL"),
     ("AGENT_CLAIM", "MINER_EXCLUDED"),
     ("AGENT_CLAIM", "MINER_NOT_ALLOWED"),
@@ -154,6 +156,9 @@ const SEEN: [(&str, &str); 22] = [
     ("FORK_VOTE", "ok"),
     ("MINER_BOND", "INSUFFICIENT_BALANCE"),
     ("MINER_BOND", "ok"),
+    ("MINER_OFFER", "BOND_TOO_SMALL"),
+    ("MINER_OFFER", "FORK_NOT_ACTIVE"),
+    ("MINER_OFFER", "ok"),
     ("MINER_UNBOND", "BOND_TOO_SMALL"),
     ("MINER_UNBOND", "ok"),
     ("PARAM_VOTE", "ok"),
@@ -202,7 +207,7 @@ fn act_on_both(
     let checked = spied_check(world, &tx);
     let place = Place { payload: tx.payload().len(), bid: &bid };
     let room = i128::from(model.params.max_block_bytes) - model.rules.used;
-    let work = model.work(&body, &place);
+    let work = model.work(sender.address(), &body, &place);
     let work_room = i128::from(model.params.max_block_work) - model.rules.worked;
     let answer = match world.builder().push(&tx) {
         Ok(()) => "ok",
@@ -266,6 +271,7 @@ fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
     assert_same(world, model);
     assert_same_rules(world, model);
     assert_same_stakes(world, model);
+    assert_same_offers(world, model);
     model.begin_block();
     model.now = world.parent.timestamp + next_after_ms;
     model.proposer = world.proposer.address();
@@ -343,6 +349,32 @@ fn assert_same_stakes(world: &World, model: &Model) {
     assert_eq!(money(supply.bonded), stakes.bonded());
     assert_eq!(money(supply.unbonding), stakes.waiting.values().sum());
     assert_eq!(money(supply.escrowed), model.runs.values().map(ModelRun::escrow).sum());
+}
+
+/// Who offers what, and whose offers an election would read.
+fn assert_same_offers(world: &World, model: &Model) {
+    let state = &*world.memory;
+    let offer = |offer: Offer| {
+        let Prices { per_call, prompt_per_m, completion_per_m, fuel_per_g } = offer.prices;
+        let prices = [per_call, prompt_per_m, completion_per_m, fuel_per_g];
+        (offer.capacity, prices.map(Amount::get))
+    };
+    let all = Range { from: &[], to: None, limit: usize::MAX };
+    let offers = view::scan::<Offers>(state, all).unwrap().into_iter();
+    let offers: BTreeMap<_, _> =
+        offers.map(|((miner, executor), it)| ((miner, executor.to_string()), offer(it))).collect();
+    assert_eq!(offers, model.offers.all);
+    let params = Params { offers_per_executor_max: 3, ..model.params.clone() };
+    let limits = (i128::from(params.min_bond.get()), 3);
+    for executor in EXECUTORS {
+        let counting = market::offers::counting(state, executor, &params).unwrap();
+        let counting: Vec<_> = counting
+            .into_iter()
+            .map(|it| (it.miner, i128::from(it.bond.get()), offer(it.offer)))
+            .collect();
+        let bonded = |miner| model.stakes.of(miner).0;
+        assert_eq!(counting, model.offers.counting(&executor.to_string(), bonded, limits));
+    }
 }
 
 fn assert_same(world: &World, model: &Model) {

@@ -16,7 +16,7 @@ use types::tx::{
     BlobInit, ChatTurn, Evidence, NIL, Transfer, ValidatorVote,
 };
 use types::{
-    Account, Address, Amount, Bid, Body, CheckedTx, Event, Hash, Keypair, Params, PublicKey,
+    Account, Address, Amount, Bid, Body, CheckedTx, Event, Fork, Hash, Keypair, Params, PublicKey,
     Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction, ids,
 };
 
@@ -228,7 +228,8 @@ impl World {
 
     fn parsed(&self, who: Who, nonce: u64, body: &Body, bid: Bid) -> Transaction {
         let key = who.key();
-        let envelope = Envelope { bid, ..Envelope::new(nonce, START, None) };
+        let chain_id = (body.fork() == Some(Fork::V8)).then(|| self.chain.chain_id.clone());
+        let envelope = Envelope { bid, ..Envelope::new(nonce, START, chain_id) };
         let from = who.address().to_string();
         let unsigned = Unsigned::build(body, &from, &key.public_key(), &envelope);
         let limits = SizeLimits::from(&self.chain.params);

@@ -26,7 +26,7 @@ use crate::tables::{BlockIds, COMMITS, HeaderRow, Headers, META, TREE_NODES, Val
 use crate::tools::{Replay, beside, sync_folder};
 use crate::tree::subtree::{build_cut, build_top, nibbles_above};
 use crate::{
-    EARLIEST_CELL, FORMAT, FORMAT_CELL, GENESIS_CELL, Options, Store, TIP_CELL, Tip, pieces,
+    EARLIEST_CELL, FORMAT, FORMAT_CELL, GENESIS_CELL, Options, Store, TIP_CELL, Tip, market, pieces,
 };
 
 /// Called with how far an import is, bytes done and bytes in all; answers false to stop it.
@@ -74,6 +74,7 @@ pub fn import(
         job.beginning()?;
         check_blobs(&store)?;
         pieces::fill(&store.0.rocks)?;
+        market::fill(&store)?;
         let earliest = verified.tip.height.saturating_add(1);
         let state = invariants::verify_from(&store.snapshot(), &rules.params, earliest)?;
         if let Some(broken) = state.broken.first() {

@@ -149,14 +149,18 @@ impl Touched {
             | Event::UnbondingPaid { .. }
             | Event::RunHeld { .. }
             | Event::RewardRefused { .. }
+            | Event::OfferSet { .. }
             // Told to the draft, as credits are.
-            | Event::BondUnlocked { .. } => {}
+            | Event::BondUnlocked { .. }
+            | Event::CallBondLocked { .. }
+            | Event::CallBondUnlocked { .. } => {}
         }
     }
 
     fn change_bond(&mut self, miner: Address, change: BondChange) {
         let sum = self.bonds.entry(miner).or_default();
         let add = |one: Amount, other| one.checked_add(other).unwrap_or(Amount::MAX);
+        sum.locked = add(sum.locked, change.locked);
         sum.unlocked = add(sum.unlocked, change.unlocked);
         sum.burned = add(sum.burned, change.burned);
     }

@@ -15,7 +15,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 18] = [
+const TABLE: [(&str, &str); 19] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -49,6 +49,7 @@ const TABLE: [(&str, &str); 18] = [
         "EVIDENCE",
         "validatorKey height round kind firstValue firstSignature secondValue secondSignature nonce timestamp firstValidRound secondValidRound",
     ),
+    ("MINER_OFFER", "executor capacity perCall promptPerM completionPerM fuelPerG nonce timestamp"),
 ];
 
 #[test]
@@ -151,5 +152,27 @@ fn a_vote_has_its_golden_payload_and_hash() {
     assert_eq!(
         unsigned.hash().to_string(),
         "82624f4028159642403d8fbc79a665cf97c51eedb8a32f963052f4b82f0dc3d9"
+    );
+}
+
+/// What a MINER_OFFER looks like, and its hash: changing one of these makes signed offers invalid.
+#[test]
+fn an_offer_has_its_golden_payload_and_hash() {
+    let key = golden_key();
+    let from = key.address().to_string();
+    let body = crate::testing::body("MINER_OFFER");
+    let envelope = Envelope::new(0, 1_715_990_000_000, Some("ombra-dev".to_owned()));
+    let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
+    let expected = concat!(
+        r#"{"type":"MINER_OFFER","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""executor":"model-1:0303030303030303030303030303030303030303030303030303030303030303","#,
+        r#""capacity":4,"perCall":"1000","promptPerM":"20000","completionPerM":"60000","#,
+        r#""fuelPerG":"0","nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    assert_eq!(unsigned.payload(), expected);
+    assert_eq!(
+        unsigned.hash().to_string(),
+        "e1f2755907e4c2ca30d88eef97f8081ae946ee5d3ffa696da20a90259ca38510"
     );
 }

@@ -3,10 +3,8 @@
 use super::{StaticRules, verify, verify_blocks, verify_one, verify_unsigned};
 use crate::build::{Envelope, build_tx};
 use crate::forks::Fork;
-use crate::testing::{Draft, bodies, body, golden_key, limits};
+use crate::testing::{CHAIN, Draft, bodies, body, golden_key, limits};
 use crate::{Code, Forks, Keypair, Params, Rejection, Transaction};
-
-const CHAIN: &str = "test-chain";
 
 fn rules(params: &Params) -> StaticRules<'_> {
     let forks = Forks { v6: 10, validator_vote: Some(10), v7: Some(10), v8: None };

@@ -1,8 +1,9 @@
 //! Golden bytes of events: they are stored, and a replay must reproduce them.
 
 use super::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
+use crate::agent::ExecutorId;
 use crate::codec::{decode, encode};
-use crate::{Address, Amount, Hash, PublicKey, RunStatus, Settlement};
+use crate::{Address, Amount, Hash, Offer, Prices, PublicKey, RunStatus, Settlement};
 
 const RUN: Hash = Hash::new([0xa1; 32]);
 const SUBMITTER: Address = Address::new([0xa2; 20]);
@@ -20,7 +21,7 @@ fn number(value: u8) -> String {
 
 /// One event of each variant, with its bytes after the variant's number.
 fn every_event() -> Vec<(Event, String)> {
-    [every_event_of_v6(), every_event_of_v7()].concat()
+    [every_event_of_v6(), every_event_of_v7(), every_event_of_v8()].concat()
 }
 
 /// Those that every chain has.
@@ -137,6 +138,34 @@ fn every_event_of_v7() -> Vec<(Event, String)> {
         ),
         (Event::EvidenceTaken { public_key: KEY, height: 3 }, format!("{KEY} {}", number(3))),
         (Event::RunGivenBack { agent_run_id, miner: MINER }, format!("{run} {miner}")),
+    ]
+}
+
+/// Those that chains have from v8 on.
+fn every_event_of_v8() -> Vec<(Event, String)> {
+    let (call, miner) = ("a1".repeat(32), "a3".repeat(20));
+    let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [1, 2, 3, 5].map(Amount::new);
+    let prices = Prices { per_call, prompt_per_m, completion_per_m, fuel_per_g };
+    let executor = ExecutorId::Model { manifest: Hash::new([0xb7; 32]) };
+    let (call_id, amount) = (RUN, Amount::new(1));
+    vec![
+        (
+            Event::OfferSet { executor, offer: Some(Offer { capacity: 4, prices }) },
+            format!("02 {} 01 {}", "b7".repeat(32), [4, 1, 2, 3, 5].map(number).join(" ")),
+        ),
+        (
+            Event::CallBondLocked { call_id, miner: MINER, amount },
+            format!("{call} {miner} {}", number(1)),
+        ),
+        (
+            Event::CallBondUnlocked {
+                call_id,
+                miner: MINER,
+                unlocked: amount,
+                burned: Amount::new(2),
+            },
+            format!("{call} {miner} {} {}", number(1), number(2)),
+        ),
     ]
 }
 

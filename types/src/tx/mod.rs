@@ -18,6 +18,7 @@ mod evidence;
 pub(crate) mod fields;
 mod fork_vote;
 mod miner_bond;
+mod miner_offer;
 mod miner_register;
 mod miner_unbond;
 mod param_vote;
@@ -173,6 +174,7 @@ kinds! { $;
     miner_unbond::MinerUnbond,
     agent_refuse::AgentRefuse,
     evidence::Evidence,
+    miner_offer::MinerOffer,
 }
 
 fn unsupported(type_name: &str) -> Rejection {

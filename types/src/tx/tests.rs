@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::check::{StaticRules, verify_unsigned};
 use crate::forks::Fork;
 use crate::json::{self, Json};
-use crate::testing::{Draft, bodies, body, golden_key, items, member};
+use crate::testing::{CHAIN, Draft, bodies, body, golden_key, items, member};
 use crate::tx::Subject;
 use crate::tx::spec::{Form, ListLimit, TextLimit};
 use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejection, Signature};
@@ -13,7 +13,7 @@ use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejecti
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
     let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
-    let rules = StaticRules { chain_id: "test", params: &params, forks, height: 1 };
+    let rules = StaticRules { chain_id: CHAIN, params: &params, forks, height: 1 };
     draft.parse().and_then(|tx| verify_unsigned(tx, &rules)).map(|_| ())
 }
 
@@ -83,6 +83,7 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("MINER_UNBOND", Some(Fork::V7), "nothing", None),
         ("AGENT_REFUSE", Some(Fork::V7), "run", None),
         ("EVIDENCE", Some(Fork::V7), "validators", None),
+        ("MINER_OFFER", Some(Fork::V8), "nothing", None),
     ];
     assert_eq!(told, expected);
 }
@@ -316,6 +317,36 @@ fn a_vote_expires_within_30_days() {
     let expected = format!("{} to {last}, 30 days after timestamp", now + 1);
     for at in [0, now, last + 1] {
         assert_invalid(&with(at), "expiresAt", &at.to_string(), &expected);
+    }
+}
+
+#[test]
+fn an_offer_names_an_executor_and_up_to_64_calls() {
+    let with = |field: &str, raw: &str| draft("MINER_OFFER").with(field, raw);
+    let hex = "0a".repeat(32);
+    let forms = ["wasm-1", "model-1", "container"].map(|form| format!("{form}:{hex}"));
+    for executor in ["wasm-1"].into_iter().chain(forms.iter().map(String::as_str)) {
+        assert_eq!(check(&with("executor", &quoted(executor))), Ok(()));
+    }
+    let expected = "wasm-1, or wasm-1:, model-1: or container: and 64 lowercase hex characters";
+    for executor in ["wasm-2", "model-1:", "Container:00"] {
+        assert_invalid(&with("executor", &quoted(executor)), "executor", executor, expected);
+    }
+    assert_invalid(&with("executor", "\"\""), "executor", "empty", "1 to 74 bytes");
+    let long = quoted(&format!("container:{hex}0"));
+    assert_invalid(&with("executor", &long), "executor", "75 bytes", "at most 74 bytes");
+    for capacity in ["0", "1", "64"] {
+        assert_eq!(check(&with("capacity", capacity)), Ok(()));
+    }
+    assert_invalid(&with("capacity", "65"), "capacity", "65", "0 to 64");
+}
+
+#[test]
+fn kinds_of_v8_name_their_chain() {
+    for body in bodies().iter().filter(|body| body.fork() == Some(Fork::V8)) {
+        let refusal = check(&Draft::of(body).without("chainId")).unwrap_err();
+        assert_eq!(refusal.code(), Code::ChainIdMismatch, "{}", body.type_name());
+        assert_eq!((refusal.field(), refusal.got()), ("chainId", "missing"));
     }
 }
 

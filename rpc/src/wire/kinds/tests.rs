@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerRegister,
-    MinerUnbond, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
+    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerOffer,
+    MinerRegister, MinerUnbond, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
 };
 use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
@@ -121,6 +121,14 @@ fn bodies_without_options() -> Vec<Body> {
             second_signature: Signature::new([0xff; 64]),
             first_valid_round: Some(0),
             second_valid_round: Some(0),
+        }),
+        Body::MinerOffer(MinerOffer {
+            executor: text(),
+            capacity: 1,
+            per_call: Amount::MAX,
+            prompt_per_m: Amount::MAX,
+            completion_per_m: Amount::MAX,
+            fuel_per_g: Amount::MAX,
         }),
     ]
 }

@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 18] = [
+const TABLE: [(&str, &str); 19] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -68,6 +68,11 @@ const TABLE: [(&str, &str); 18] = [
         "validatorKey:hash height:integer round:integer kind:text firstValue:text \
          firstSignature:signature secondValue:text secondSignature:signature \
          | firstValidRound:integer secondValidRound:integer",
+    ),
+    (
+        "MINER_OFFER",
+        "executor:text capacity:integer perCall:amount promptPerM:amount completionPerM:amount \
+         fuelPerG:amount |",
     ),
 ];
 

@@ -1,0 +1,218 @@
+//! MINER_OFFER: who may offer, what an offer replaces, and whose offers count as bonds change.
+
+use state::market::offers::{counting, of_miner};
+use state::{Forks, work};
+use types::agent::ExecutorId;
+use types::tx::{MinerBond, MinerOffer, MinerUnbond};
+use types::{Address, Amount, Body, Event, Hash, Offer, Params, Prices};
+
+use crate::world::{ALICE, BOB, MINER, OTHER_MINER, PROPOSER, Who, World};
+
+const LEAST: u64 = 1_000_000;
+const V8: Forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(0) };
+
+fn world_with(forks: Forks) -> World {
+    let params = Params { min_bond: Amount::new(LEAST), ..Params::default() };
+    World::with_forks(params, forks, &[(PROPOSER, 1)])
+}
+
+fn world() -> World {
+    world_with(V8)
+}
+
+fn model(number: u8) -> ExecutorId {
+    ExecutorId::Model { manifest: Hash::new([number; 32]) }
+}
+
+fn bond(amount: u64) -> Body {
+    Body::MinerBond(MinerBond { amount: Amount::new(amount) })
+}
+
+fn unbond(amount: u64) -> Body {
+    Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })
+}
+
+fn offer(executor: ExecutorId, capacity: u64) -> Body {
+    Body::MinerOffer(MinerOffer {
+        executor: executor.to_string(),
+        capacity,
+        per_call: Amount::new(1),
+        prompt_per_m: Amount::new(2),
+        completion_per_m: Amount::new(3),
+        fuel_per_g: Amount::new(4),
+    })
+}
+
+/// What [`offer`] says.
+fn offered(capacity: u64) -> Offer {
+    let [per_call, prompt_per_m, completion_per_m, fuel_per_g] = [1, 2, 3, 4].map(Amount::new);
+    Offer { capacity, prices: Prices { per_call, prompt_per_m, completion_per_m, fuel_per_g } }
+}
+
+/// The offers of a miner, by executor.
+fn offers_of(world: &World, who: Who) -> Vec<(ExecutorId, Offer)> {
+    of_miner(world.state(), who.address()).unwrap()
+}
+
+/// Whose offers for an executor count, the first one first.
+fn counting_for(world: &World, executor: ExecutorId) -> Vec<Address> {
+    let params = &world.chain.params;
+    counting(world.state(), executor, params).unwrap().into_iter().map(|it| it.miner).collect()
+}
+
+#[test]
+fn offers_are_taken_from_v8_on() {
+    for forks in [Forks { v8: None, ..V8 }, Forks { v8: Some(2), ..V8 }] {
+        let world = world_with(forks);
+        assert_eq!(world.code(MINER, &offer(model(1), 1)), "FORK_NOT_ACTIVE");
+    }
+    let mut world = world_with(Forks { v8: Some(2), ..V8 });
+    world.must(MINER, &bond(LEAST));
+    world.next_block();
+    world.must(MINER, &offer(model(1), 1));
+}
+
+#[test]
+fn an_offer_needs_the_least_bond_and_taking_one_back_needs_none() {
+    let mut world = world();
+    world.must(MINER, &offer(model(1), 0));
+    assert_eq!(world.code(MINER, &offer(model(1), 1)), "BOND_TOO_SMALL");
+    world.must(MINER, &bond(LEAST - 1));
+    world.next_block();
+    let nonce = world.account(MINER).nonce;
+    let refusal = world.refusal(MINER, nonce, &offer(model(1), 1));
+    let told = "Bond too small: bond is 999999, expected at least 1000000, minBond";
+    assert_eq!(refusal.message(), told);
+    world.must(MINER, &bond(1));
+    world.must(MINER, &offer(model(1), 64));
+    assert_eq!(offers_of(&world, MINER), [(model(1), offered(64))]);
+    world.must(MINER, &unbond(LEAST));
+    world.must(MINER, &offer(model(1), 0));
+    assert_eq!(offers_of(&world, MINER), []);
+    world.must(MINER, &offer(model(1), 0));
+    world.next_block();
+}
+
+#[test]
+fn what_is_locked_of_a_bond_counts_for_offers() {
+    use types::Late;
+    use types::tx::Protection;
+    let mut world = world();
+    world.must(MINER, &bond(LEAST));
+    let mut request = world.request_body(ALICE, 5_000, 5);
+    if let Body::AgentRequest(body) = &mut request {
+        let claim_bond = Some(Amount::new(LEAST));
+        body.protection = Late::from(Protection { claim_bond, ..Protection::default() });
+    }
+    world.must(ALICE, &request);
+    let run = request.agent_run_id().unwrap();
+    world.must(MINER, &crate::world::claim(MINER, run));
+    world.must(MINER, &offer(model(1), 1));
+    world.next_block();
+}
+
+#[test]
+fn the_65th_offer_is_one_too_many_and_is_told_before_the_bond() {
+    let mut world = world();
+    world.must(MINER, &bond(LEAST));
+    for number in 0..64 {
+        world.must(MINER, &offer(model(number), 1));
+    }
+    world.next_block();
+    let nonce = world.account(MINER).nonce;
+    let refusal = world.refusal(MINER, nonce, &offer(ExecutorId::Wasm, 1));
+    let told =
+        "Offer limit: executor is wasm-1 beside 64 others, expected one of at most 64 offers";
+    assert_eq!(refusal.message(), told);
+    world.must(MINER, &offer(model(5), 2));
+    world.must(MINER, &unbond(1));
+    world.next_block();
+    assert_eq!(world.code(MINER, &offer(ExecutorId::Wasm, 1)), "OFFER_LIMIT");
+    assert_eq!(world.code(MINER, &offer(model(5), 1)), "BOND_TOO_SMALL");
+    world.must(MINER, &bond(1));
+    world.must(MINER, &offer(ExecutorId::Wasm, 0));
+    world.must(MINER, &offer(model(63), 0));
+    world.must(MINER, &offer(ExecutorId::Wasm, 1));
+    assert_eq!(offers_of(&world, MINER).len(), 64);
+    world.next_block();
+}
+
+#[test]
+fn an_offer_replaces_the_one_before_and_says_what_it_did() {
+    let mut world = world();
+    world.must(MINER, &bond(LEAST));
+    for capacity in [1, 7, 0] {
+        world.must(MINER, &offer(model(1), capacity));
+    }
+    let events = world.next_block().events;
+    let told: Vec<Event> = events.transactions.into_iter().map(|it| it.event).skip(1).collect();
+    let set = |offer| Event::OfferSet { executor: model(1), offer };
+    assert_eq!(told, [set(Some(offered(1))), set(Some(offered(7))), set(None)]);
+}
+
+#[test]
+fn offers_count_in_the_order_of_bonds_whatever_changes_these() {
+    let mut world = world();
+    for (who, amount) in [(MINER, LEAST), (OTHER_MINER, LEAST + 2), (BOB, LEAST + 1)] {
+        world.must(who, &bond(amount));
+        world.must(who, &offer(model(1), 1));
+    }
+    let in_order = [OTHER_MINER, BOB, MINER].map(Who::address);
+    assert_eq!(counting_for(&world, model(1)), in_order);
+    world.must(MINER, &bond(2));
+    world.next_block();
+    let mut tied = [MINER, OTHER_MINER].map(Who::address);
+    tied.sort_unstable();
+    assert_eq!(counting_for(&world, model(1)), [tied[0], tied[1], BOB.address()]);
+    world.must(OTHER_MINER, &unbond(3));
+    world.next_block();
+    assert_eq!(counting_for(&world, model(1)), [MINER, BOB].map(Who::address));
+    assert_eq!(offers_of(&world, OTHER_MINER).len(), 1, "it is there, and counts with a bond");
+    world.must(OTHER_MINER, &bond(3));
+    world.next_block();
+    assert_eq!(counting_for(&world, model(1)), [tied[0], tied[1], BOB.address()]);
+}
+
+#[test]
+fn a_burned_bond_moves_its_offers_at_the_end_of_the_block() {
+    use types::Late;
+    use types::tx::Protection;
+    let mut world = world();
+    for who in [MINER, OTHER_MINER] {
+        world.must(who, &bond(LEAST + 5));
+        world.must(who, &offer(model(1), 1));
+    }
+    let mut request = world.request_body(ALICE, 5_000, 5);
+    if let Body::AgentRequest(body) = &mut request {
+        let claim_bond = Some(Amount::new(5));
+        body.protection = Late::from(Protection { claim_bond, ..Protection::default() });
+    }
+    world.must(ALICE, &request);
+    world.next_block();
+    let first = counting_for(&world, model(1))[0];
+    let who = [MINER, OTHER_MINER].into_iter().find(|who| who.address() == first).unwrap();
+    world.must(who, &crate::world::claim(who, request.agent_run_id().unwrap()));
+    world.wait(world.chain.params.claim_ttl_ms + 1_000);
+    assert_eq!(counting_for(&world, model(1))[1], first, "its claim lapsed and 5 were burned");
+}
+
+#[test]
+fn moving_offers_is_work_of_whoever_changes_a_bond() {
+    let mut world = world();
+    let mut works = Vec::new();
+    let mut spent = |world: &mut World, body: &Body| {
+        let before = world.builder().work_room();
+        let size = world.must(MINER, body).content_bytes();
+        let work = before - world.builder().work_room();
+        works.push(work - work::of_any(u64::try_from(size).unwrap()));
+    };
+    spent(&mut world, &bond(LEAST));
+    spent(&mut world, &unbond(1));
+    spent(&mut world, &bond(1));
+    for number in 0..3 {
+        spent(&mut world, &offer(model(number), 1));
+    }
+    spent(&mut world, &bond(LEAST));
+    spent(&mut world, &unbond(1));
+    assert_eq!(works, [4, 8, 4, 10, 10, 10, 4 + 12, 8 + 12]);
+}
