@@ -45,6 +45,10 @@
 //! that wait. One that names a height that has come is executed again alone, with what its sender sent
 //! after it, and dropped.
 //!
+//! A bond that a block locks a part of, or burns one of, is told to the draft, too, and does not commute:
+//! what the miner has waiting may count on what is gone. That alone is executed again, with what the miner
+//! sent after it. Others need nothing of it.
+//!
 //! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
 //! to come back, and what builds on it needs not be found.
 
@@ -52,7 +56,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use types::tx::Subject;
 use types::{
-    Account, Address, Amount, BlockEvents, BondChange, CheckedTx, Code, Credit, Event, Hash,
+    Account, Address, Amount, BlockEvents, Body, BondChange, CheckedTx, Code, Credit, Event, Hash,
     Rejection,
 };
 
@@ -174,6 +178,13 @@ impl Touched {
     }
 }
 
+/// Whether a transaction of a miner can become invalid by what a block did to the miner's bond.
+fn counts_on_bond(body: &Body, change: &BondChange) -> bool {
+    let takes = matches!(body, Body::AgentClaim(_) | Body::MinerUnbond(_));
+    let offers = matches!(body, Body::MinerOffer(offer) if offer.capacity > 0);
+    takes && !change.locked.is_zero() || offers && !change.burned.is_zero()
+}
+
 /// The draft is built anew after so many transactions in blocks, and eight times as many as are
 /// executable: the work is less than an eighth of what admission costs anyway.
 const ADVANCED_MAX: usize = 50_000;
@@ -223,6 +234,7 @@ impl Core {
         }
         if follows {
             self.doubt_late_votes();
+            self.doubt_stakes(block.touched);
         }
         self.follow_market();
         if let Some(market) = &mut self.market {
@@ -338,6 +350,23 @@ impl Core {
         let room = DOUBTFUL_MAX.saturating_sub(self.doubtful.len());
         let late: Vec<Hash> = votes.filter(is_late).take(room).collect();
         self.doubtful.extend(late);
+    }
+
+    /// What counts on a bond of which the block has locked or burned a part is executed again, and found out:
+    /// of that miner alone.
+    fn doubt_stakes(&mut self, touched: &Touched) {
+        let mut doubtful = Vec::new();
+        for (miner, change) in &touched.bonds {
+            let Some((_, sender)) = self.senders.find(*miner) else { continue };
+            let pending = sender.pending.iter().filter_map(|slot| self.entries.get(*slot));
+            let counting = pending.filter(|entry| counts_on_bond(entry.tx.body(), change));
+            doubtful.extend(counting.map(|entry| entry.tx.hash()));
+        }
+        if doubtful.len() > DOUBTFUL_MAX.saturating_sub(self.doubtful.len()) {
+            self.give_up_doubt();
+        } else {
+            self.doubtful.extend(doubtful);
+        }
     }
 
     /// Drops what has waited for its turn for too long: nobody will send what is before it.

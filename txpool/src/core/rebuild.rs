@@ -140,7 +140,7 @@ impl Core {
     }
 
     /// The next block has everything executed again.
-    fn give_up_doubt(&mut self) {
+    pub(super) fn give_up_doubt(&mut self) {
         self.wants_rebuild = true;
         self.doubtful.clear();
     }

@@ -16,6 +16,7 @@ mod market;
 mod model;
 mod queries;
 mod slices;
+mod stakes;
 mod support;
 mod tenth;
 mod votes;

@@ -5,7 +5,7 @@ use types::ids::compute_agent_run_id;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
-    ForkVote, ParamVote, Transfer, ValidatorVote,
+    ForkVote, MinerBond, MinerOffer, MinerUnbond, ParamVote, Transfer, ValidatorVote,
 };
 use types::{
     Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
@@ -180,6 +180,26 @@ impl Make<'_> {
         let candidate_key = validator.0.public_key();
         let expires_at = self.timestamp + 3_600_000;
         self.tx(&Body::ValidatorVote(ValidatorVote::new(candidate_key, 0, expires_at)))
+    }
+
+    pub(crate) fn bond(self, amount: u64) -> CheckedTx {
+        self.tx(&Body::MinerBond(MinerBond { amount: Amount::new(amount) }))
+    }
+
+    pub(crate) fn unbond(self, amount: u64) -> CheckedTx {
+        self.tx(&Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) }))
+    }
+
+    /// An offer for so many calls at once, for nothing.
+    pub(crate) fn offer(self, capacity: u64) -> CheckedTx {
+        self.tx(&Body::MinerOffer(MinerOffer {
+            executor: "wasm-1".to_owned(),
+            capacity,
+            per_call: Amount::ZERO,
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        }))
     }
 
     /// A vote for the height of fork v8.

@@ -10,7 +10,7 @@ use txpool::ports::{AdmitError, EventSink};
 use txpool::{
     Accepted, BlockLimits, Committed, Config, Found, Pool, PoolEvent, Ports, Standing, Touched,
 };
-use types::{Account, CheckedTx, Code, Forks, Hash, Params, Rejection};
+use types::{Account, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection};
 
 use super::ledger::{TestChain, TestDraft, execute, params, stranger};
 use super::make::Wallet;
@@ -174,6 +174,20 @@ impl World {
     /// Commits a block and tells the pool.
     pub(crate) fn commit_block(&self, block: BlockBuilder) {
         self.commit_block_at(block, NOW);
+    }
+
+    /// Commits a block of these transactions that besides changes a miner's bond.
+    pub(crate) fn commit_touching(&self, txs: &[&CheckedTx], miner: &Wallet, change: BondChange) {
+        let mut block = self.chain.begin();
+        for tx in txs {
+            execute(&mut block, tx).unwrap();
+        }
+        let executed = self.chain.append(block);
+        self.chain.change_bond(miner.address(), change);
+        let mut touched = Touched::by(&executed.events);
+        touched.bonds.insert(miner.address(), change);
+        let block = Committed { included: &executed.block.transactions, touched: &touched };
+        self.pool.committed(&block, NOW).unwrap();
     }
 
     pub(crate) fn commit_block_at(&self, block: BlockBuilder, now_ms: u64) {
