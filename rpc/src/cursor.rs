@@ -5,9 +5,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use types::{Address, PublicKey, TxLocation};
+use types::agent::ExecutorId;
+use types::{Address, Amount, Hash, PublicKey, TxLocation};
 
 use crate::error::RpcError;
+use crate::ports::OfferPlace;
 
 /// A place in a list from which the next page goes on.
 pub(crate) trait Position: Sized {
@@ -67,6 +69,31 @@ impl Position for PublicKey {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         Some(Self::new(bytes.try_into().ok()?))
+    }
+}
+
+impl Position for OfferPlace {
+    const TAG: u8 = 5;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let Self { miner, executor, bonded } = self;
+        let (form, hash) = executor.to_parts();
+        out.extend_from_slice(miner.as_bytes());
+        out.push(form);
+        out.extend_from_slice(hash.as_bytes());
+        out.extend_from_slice(&bonded.get().to_be_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (miner, rest) = bytes.split_first_chunk()?;
+        let (form, rest) = rest.split_first()?;
+        let (hash, rest) = rest.split_first_chunk()?;
+        let bonded = u64::from_be_bytes(rest.try_into().ok()?);
+        Some(Self {
+            miner: Address::new(*miner),
+            executor: ExecutorId::from_parts(*form, Hash::new(*hash))?,
+            bonded: Amount::new(bonded),
+        })
     }
 }
 

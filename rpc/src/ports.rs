@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
+use types::agent::ExecutorId;
 use types::{
     Account, Address, Amount, Blob, BlockFees, Bond, CheckedTx, CommittedBlock, Forks, Hash,
     Header, Miner, MinerFigures, Params, PublicKey, Run, RunStatus, SealedBlock, Signature, Step,
@@ -16,6 +17,7 @@ use types::{
 };
 
 mod node;
+mod offers;
 mod pool;
 mod rules;
 
@@ -23,6 +25,7 @@ pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
     PoolEvent, Readiness, Trust,
 };
+pub use offers::{OfferEntry, OfferFilter, OfferPlace, Offers};
 pub use pool::{
     DroppedTx, Effects, PendingAccount, Pool, PoolCount, PoolTx, Projection, SenderContent,
     SettlementNow, Submit, SubmitError,
@@ -46,6 +49,8 @@ pub struct Ports {
     pub runs: Arc<dyn Runs>,
     /// Miners and blobs.
     pub directory: Arc<dyn Directory>,
+    /// Offers of miners.
+    pub offers: Arc<dyn Offers>,
     /// Merkle proofs.
     pub proofs: Arc<dyn Proofs>,
     /// Forks that are to come.
@@ -538,6 +543,10 @@ pub enum ProofTarget {
     AgentRun(Hash),
     /// The validators of the next heights.
     Validators,
+    /// What an account has at stake as a miner.
+    Bond(Address),
+    /// A miner's offer for an executor.
+    Offer(Address, ExecutorId),
 }
 
 /// That a key has a value, or none, in an authenticated state.

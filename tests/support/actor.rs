@@ -1,6 +1,6 @@
 //! Somebody with a key who signs transactions, and the plainest fields of each kind.
 
-use types::build::build_tx;
+use types::build::{Envelope, build_tx};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
     BlobInit, ChatTurn, MinerRegister, Transfer,
@@ -38,6 +38,20 @@ impl Actor {
     #[must_use]
     pub fn draft(&self, body: &Body) -> String {
         build_tx(&self.key, body, &envelope(self.nonce))
+    }
+
+    /// The same naming the chain, as kinds of fork v8 must.
+    #[must_use]
+    pub fn draft_on(&self, chain_id: &str, body: &Body) -> String {
+        let chain_id = Some(chain_id.to_owned());
+        build_tx(&self.key, body, &Envelope { chain_id, ..envelope(self.nonce) })
+    }
+
+    /// A signed text with the next nonce, naming the chain.
+    pub fn sign_on(&mut self, chain_id: &str, body: &Body) -> String {
+        let text = self.draft_on(chain_id, body);
+        self.nonce += 1;
+        text
     }
 
     /// A signed text with the next nonce.

@@ -1,6 +1,7 @@
 //! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
 
 mod census;
+mod offers;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -355,6 +356,10 @@ impl ports::Proofs for Reads {
             ProofTarget::Account(address) => snapshot.prove::<tables::Accounts>(address),
             ProofTarget::AgentRun(id) => snapshot.prove::<tables::Runs>(id),
             ProofTarget::Validators => snapshot.prove::<tables::Validators>(&()),
+            ProofTarget::Bond(address) => snapshot.prove::<tables::Bonds>(address),
+            ProofTarget::Offer(miner, executor) => {
+                snapshot.prove::<tables::Offers>(&(*miner, *executor))
+            }
         };
         let Some(proven) = proven.map_err(fault("making a proof"))? else { return Ok(None) };
         let height = proven.header_height;
@@ -365,6 +370,10 @@ impl ports::Proofs for Reads {
             ProofTarget::Account(address) => (tables::Accounts::ID, address.to_bytes()),
             ProofTarget::AgentRun(id) => (tables::Runs::ID, id.to_bytes()),
             ProofTarget::Validators => (tables::Validators::ID, ().to_bytes()),
+            ProofTarget::Bond(address) => (tables::Bonds::ID, address.to_bytes()),
+            ProofTarget::Offer(miner, executor) => {
+                (tables::Offers::ID, (*miner, *executor).to_bytes())
+            }
         };
         let Some(key) = store::tree::key_hash(table, &row) else { return Ok(None) };
         Ok(Some(Proof {

@@ -177,21 +177,21 @@ impl ChainRpcServer for Api {
     }
 
     fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {
-        let target = match of {
-            ProofQuery { account: Some(address), agent_run: None, validators: None } => {
-                ProofTarget::Account(address.0)
-            }
-            ProofQuery { account: None, agent_run: Some(id), validators: None } => {
-                ProofTarget::AgentRun(id.0)
-            }
-            ProofQuery { account: None, agent_run: None, validators: Some(true) } => {
-                ProofTarget::Validators
-            }
-            ProofQuery { account, agent_run, .. } => {
-                let got = if account.is_some() || agent_run.is_some() { "several" } else { "none" };
-                let expected = "one of account, agentRun and validators (true)";
-                return Err(RpcError::invalid("of", got, expected));
-            }
+        let ProofQuery { account, agent_run, validators, bond, offer } = of;
+        let offer = offer.map(|it| ProofTarget::Offer(it.miner.0, it.executor.0));
+        let named = [
+            account.map(|address| ProofTarget::Account(address.0)),
+            agent_run.map(|id| ProofTarget::AgentRun(id.0)),
+            validators.filter(|wanted| *wanted).map(|_wanted| ProofTarget::Validators),
+            bond.map(|address| ProofTarget::Bond(address.0)),
+            offer,
+        ];
+        let mut named = named.into_iter().flatten();
+        let (target, second) = (named.next(), named.next());
+        let Some(target) = target.filter(|_| second.is_none()) else {
+            let got = if second.is_some() { "several" } else { "none" };
+            let expected = "one of account, agentRun, validators (true), bond and offer";
+            return Err(RpcError::invalid("of", got, expected));
         };
         let proof = self.ports.proofs.prove(&target)?;
         proof.map(ProofView::from).ok_or_else(|| RpcError::not_found("proof", "latest state"))

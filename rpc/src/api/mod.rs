@@ -14,6 +14,7 @@ pub mod compute;
 pub mod discover;
 pub mod events;
 pub mod network;
+pub mod offers;
 pub mod pool;
 pub mod runs;
 pub mod submit;
@@ -47,7 +48,7 @@ impl Api {
     /// Every method of the network port.
     #[must_use]
     pub fn public_methods(&self) -> Methods {
-        let groups: [Methods; 11] = [
+        let groups: [Methods; 12] = [
             accounts::AccountsRpcServer::into_rpc(self.clone()).into(),
             build::methods(self),
             chain::ChainRpcServer::into_rpc(self.clone()).into(),
@@ -55,6 +56,7 @@ impl Api {
             discover::DiscoverRpcServer::into_rpc(self.clone()).into(),
             events::EventsRpcServer::into_rpc(self.clone()).into(),
             network::NetworkRpcServer::into_rpc(self.clone()).into(),
+            offers::OffersRpcServer::into_rpc(self.clone()).into(),
             pool::PoolRpcServer::into_rpc(self.clone()).into(),
             runs::RunsRpcServer::into_rpc(self.clone()).into(),
             submit::SubmitRpcServer::into_rpc(self.clone()).into(),

@@ -5,11 +5,11 @@ use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
     BlocksQuery, BondView, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
-    FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo, Page,
-    PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
-    PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView,
-    SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx,
-    ValidatorView, WaitOptions,
+    FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo,
+    OfferQuery, OfferView, Page, PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus,
+    ProofQuery, ProofView, PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool,
+    SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView,
+    UnsignedTx, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -81,7 +81,10 @@ fn chain() -> Vec<Method> {
             "Parameters that votes can change: values, bounds, votes.",
         ),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
-            .param(Param::required::<ProofQuery>("of", "account, agentRun or validators").spread())
+            .param(
+                Param::required::<ProofQuery>("of", "account, agentRun, validators, bond or offer")
+                    .spread(),
+            )
             .errors(&[NOT_FOUND]),
         Method::new::<serde_json::Map<String, serde_json::Value>>(
             "rpc.discover",
@@ -127,6 +130,9 @@ fn accounts() -> Vec<Method> {
             .param(address()),
         Method::new::<BondView>("ombra_getBond", "What an account has at stake as a miner.")
             .param(address()),
+        Method::new::<PageOf<OfferView>>("ombra_listOffers", "Offers of miners for executors.")
+            .param(Param::optional::<OfferQuery>("filter", "which offers").spread())
+            .param(page()),
         Method::new::<PageOf<AccountTx>>(
             "ombra_getAccountTransactions",
             "The transactions of an account, newest first.",

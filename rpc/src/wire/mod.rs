@@ -10,6 +10,7 @@ mod chain;
 mod directory;
 mod event;
 mod kinds;
+mod offer;
 mod params;
 mod pool;
 mod proof;
@@ -34,9 +35,10 @@ pub use directory::{BlobView, BondView, MinerView, UnbondingView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
 pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};
+pub use offer::OfferView;
 pub use params::{
-    BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, Page, PageLimit, PeerQuery,
-    ProofQuery, RunQuery, TxTexts, WaitOptions,
+    BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, OfferProof, OfferQuery,
+    Page, PageLimit, PeerQuery, ProofQuery, RunQuery, TxTexts, WaitOptions,
 };
 pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
 pub use proof::{ProofLeaf, ProofView};
@@ -55,7 +57,9 @@ pub use run::{
     ConversationId, FeeSplit, ProtectionView, RunState, RunView, SettlementView, StepView,
     ToolCallView,
 };
-pub use schema::{AddressText, AmountText, HashText, PublicKeyText, SignatureText, VrfProofText};
+pub use schema::{
+    AddressText, AmountText, ExecutorText, HashText, PublicKeyText, SignatureText, VrfProofText,
+};
 pub use transaction::{
     BalanceChange, DropView, EffectsView, ErrorView, SendAnswer, SendItem, Simulation, TxStatus,
     TxView, WaitView,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use types::{Address, Hash};
 
-use super::{AddressText, HashText};
+use super::{AddressText, ExecutorText, HashText};
 use crate::cursor::{self, Position};
 use crate::error::RpcError;
 use crate::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, SUBMIT_ITEMS_MAX};
@@ -211,6 +211,18 @@ pub struct RunQuery {
     pub conversation_id: Option<HashText>,
 }
 
+/// Which offers to list; conditions that are given must both hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OfferQuery {
+    /// For which executor.
+    #[serde(default)]
+    pub executor: Option<ExecutorText>,
+    /// Whose.
+    #[serde(default)]
+    pub miner: Option<AddressText>,
+}
+
 /// Signed transactions of one submission, each with its signer's text. Of a longer array only
 /// the first are kept, so that its length cannot cost more than its bytes.
 #[derive(Clone, Debug)]
@@ -273,6 +285,22 @@ pub struct ProofQuery {
     /// `true`: the validators of the next heights.
     #[serde(default)]
     pub validators: Option<bool>,
+    /// An account's bond.
+    #[serde(default)]
+    pub bond: Option<AddressText>,
+    /// A miner's offer.
+    #[serde(default)]
+    pub offer: Option<OfferProof>,
+}
+
+/// Which offer to prove.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OfferProof {
+    /// Whose.
+    pub miner: AddressText,
+    /// For which executor.
+    pub executor: ExecutorText,
 }
 
 /// What to do with a peer: exactly one of `add`, `addGossip`, `remove`, `ban` and `unban`.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use types::agent::ExecutorId;
 use types::vrf::Proof;
 use types::{Address, Amount, Hash, PublicKey, Signature};
 
@@ -31,6 +32,11 @@ pub struct PublicKeyText(pub PublicKey);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SignatureText(pub Signature);
+
+/// The id of an executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ExecutorText(pub ExecutorId);
 
 /// A proof of the verifiable random function that randomness comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -92,6 +98,19 @@ impl JsonSchema for SignatureText {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         hex_schema(128)
+    }
+}
+
+impl JsonSchema for ExecutorText {
+    fn schema_name() -> Cow<'static, str> {
+        "Executor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(wasm-1|(wasm-1|model-1|container):[0-9a-f]{64})$"
+        })
     }
 }
 

@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use types::build::{self, Envelope};
 use types::tx::{AgentClaim, AgentRequest, ChatTurn, Transfer};
-use types::{Amount, Body, Forks, Hash, Keypair, ids};
+use types::{Amount, Body, Fork, Forks, Hash, Keypair, ids};
 
-use crate::world::{FORKS, NOW, V7, World, facts, key};
+use crate::world::{CHAIN_ID, FORKS, NOW, V7, V8, World, facts, key};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,6 +43,11 @@ impl TestServer {
     /// A server of a chain on which the rules of v7 hold.
     pub async fn start_v7() -> Self {
         Self::start_on(V7, Config::default()).await
+    }
+
+    /// The same with the rules of v8.
+    pub async fn start_v8() -> Self {
+        Self::start_on(V8, Config::default()).await
     }
 
     pub async fn start_as(config: Config) -> Self {
@@ -170,8 +175,9 @@ pub async fn read_response<T: AsyncRead + Unpin>(stream: &mut T) -> (u16, String
 
 /// A signed transaction.
 pub fn signed(key: &Keypair, nonce: u64, body: &Body) -> String {
-    let envelope = Envelope::new(nonce, NOW, None);
-    build::build_tx(key, body, &envelope)
+    // Kinds of v8 have to name the chain.
+    let chain_id = (body.fork() == Some(Fork::V8)).then(|| CHAIN_ID.to_owned());
+    build::build_tx(key, body, &Envelope::new(nonce, NOW, chain_id))
 }
 
 /// A signed transfer of one micro from the key of `seed`.

@@ -18,6 +18,7 @@ mod explorer;
 mod flood;
 mod health;
 mod methods;
+mod offers;
 mod params;
 mod places;
 mod rest;

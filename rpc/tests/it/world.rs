@@ -10,12 +10,14 @@ use rpc::ports::{
     Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
     DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
     ForkVotes, Group, Identity, IncludedTx, Keys, MinerEntry, Network, NextRules, NextValue,
-    ParamState, ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount,
-    PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness,
-    Rules, RunFilter, Runs, SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit,
-    SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes, Peer,
+    PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
+    ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs, SenderContent,
+    SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions, Validator,
+    ValidatorVote,
 };
 use serde_json::value::RawValue;
+use state::market::list;
 use state::rule_votes::Subject;
 use state::table::Table;
 use state::view::{Range, Row};
@@ -41,6 +43,8 @@ pub const POOL_EVENTS: usize = 16;
 pub const FORKS: Forks = Forks { v6: 0, validator_vote: Some(0), v7: None, v8: None };
 /// The rules of v7 hold in every block.
 pub const V7: Forks = Forks { v7: Some(0), ..FORKS };
+/// The rules of v8, too.
+pub const V8: Forks = Forks { v8: Some(0), ..V7 };
 
 /// What each of the keys 1 to [`FUNDED`] has at the beginning.
 pub const FUNDS: u64 = 1_500_000_000;
@@ -173,6 +177,7 @@ impl World {
             accounts: self.clone(),
             runs: self.clone(),
             directory: self.clone(),
+            offers: self.clone(),
             proofs: self.clone(),
             forks: self.clone(),
             rules: self.clone(),
@@ -705,6 +710,36 @@ impl Directory for World {
     }
 }
 
+impl Offers for World {
+    fn list(
+        &self,
+        filter: &OfferFilter,
+        after: Option<OfferPlace>,
+        limit: usize,
+    ) -> Result<Slice<OfferEntry, OfferPlace>, Fault> {
+        let params = self.next_rules()?.params;
+        let OfferFilter { executor, miner } = *filter;
+        let after = after.map(|OfferPlace { miner, executor, bonded }| list::Place {
+            miner,
+            executor,
+            bonded,
+        });
+        let filter = list::Filter { executor, miner };
+        let listed = list::list(&*self.memory(), &params, &filter, after.as_ref(), limit + 1)
+            .map_err(|fault| Fault::new("listing offers", fault))?;
+        let entry = |it: list::Listed| {
+            let list::Listed { miner, executor, offer, bond, open, counts } = it;
+            OfferEntry { miner, executor, offer, bond, open, counts }
+        };
+        let entries = listed.into_iter().map(entry).collect();
+        let place = |it: &OfferEntry| {
+            let OfferEntry { miner, executor, bond, .. } = *it;
+            OfferPlace { miner, executor, bonded: bond.bonded }
+        };
+        Ok(slice(entries, limit, place))
+    }
+}
+
 impl Proofs for World {
     fn prove(&self, target: &ProofTarget) -> Result<Option<Proof>, Fault> {
         let Some(last) = self.state().blocks.last().cloned() else { return Ok(None) };
@@ -712,6 +747,12 @@ impl Proofs for World {
             ProofTarget::Account(address) => Hash::digest(address.as_bytes()),
             ProofTarget::AgentRun(id) => *id,
             ProofTarget::Validators => Hash::digest(b"v"),
+            ProofTarget::Bond(address) => {
+                Hash::digest(&[address.as_bytes().as_slice(), b"d"].concat())
+            }
+            ProofTarget::Offer(miner, executor) => {
+                Hash::digest(format!("{miner} {executor}").as_bytes())
+            }
         };
         Ok(Some(Proof {
             key,

@@ -7,6 +7,7 @@
 mod blobs;
 mod case;
 mod fork;
+mod offers;
 mod pool;
 mod runs;
 mod scene;
@@ -20,7 +21,7 @@ use types::Code;
 
 pub(crate) use fork::before_the_fork;
 
-const GROUPS: [&[Code]; 8] = [
+const GROUPS: [&[Code]; 9] = [
     texts::CODES,
     fork::CODES,
     runs::CODES,
@@ -29,6 +30,7 @@ const GROUPS: [&[Code]; 8] = [
     pool::DROPS,
     validators::CODES,
     v7::CODES,
+    offers::CODES,
 ];
 
 #[test]

@@ -133,6 +133,12 @@ impl Client {
         self.call("ombra_settlement", [id]).await
     }
 
+    /// Offers with the members of `filter`, executor and miner: for one executor those of the largest bonds
+    /// first, else in the order of miners.
+    pub async fn offers(&self, filter: &Map<String, Value>, page: &Page) -> Result<Value> {
+        self.call("ombra_listOffers", (filter, page.json())).await
+    }
+
     /// The keys of validators that lost their power for good.
     pub async fn punished_keys(&self, page: &Page) -> Result<Value> {
         self.call("ombra_listPunishedKeys", [page.json()]).await

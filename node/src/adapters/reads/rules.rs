@@ -168,7 +168,7 @@ impl ports::Keys for Reads {
 
 impl Reads {
     /// The height of the next block and its rules.
-    fn rules(&self, snapshot: &Snapshot<'_>) -> Result<(u64, Rules), StorageError> {
+    pub(super) fn rules(&self, snapshot: &Snapshot<'_>) -> Result<(u64, Rules), StorageError> {
         let height = snapshot.tip()?.height.saturating_add(1);
         Ok((height, Rules::at(&self.chain.spec().rules, snapshot, height)?))
     }

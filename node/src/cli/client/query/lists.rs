@@ -76,6 +76,34 @@ pub(super) fn miners(answer: &Value) -> String {
     })
 }
 
+pub(super) fn offers(answer: &Value) -> String {
+    let header = [
+        "MINER",
+        "EXECUTOR",
+        "OPEN",
+        "PER CALL",
+        "PER M READ",
+        "PER M WRITTEN",
+        "PER G FUEL",
+        "BOND",
+        "FREE",
+        "COUNTS",
+    ];
+    paged(answer, table(header), |offer| {
+        let prices = ["perCall", "promptPerM", "completionPerM", "fuelPerG", "bonded", "free"];
+        let counts = match offer["counts"].as_bool() {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        let open = format!("{} of {}", scalar(&offer["open"]), scalar(&offer["capacity"]));
+        let mut row = vec![scalar(&offer["miner"]), scalar(&offer["executor"]), open];
+        row.extend(prices.map(|price| ombra_of(&offer[price])));
+        row.push(counts.to_owned());
+        row
+    })
+}
+
 pub(super) fn validators(answer: &Value) -> String {
     let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED", "EQUIVOCATIONS"]);
     let mut votes = Vec::new();

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use types::agent::ExecutorId;
 use types::{Address, Hash};
 use wallet::{Answer, Client, ClientError, Page};
 
@@ -50,6 +51,9 @@ pub enum QueryCommand {
     /// What an account has at stake as a miner
     #[command(after_help = "Example: ombra query bond dev:1")]
     Bond(BondArgs),
+    /// Offers of miners: for one executor those of the largest bonds first
+    #[command(after_help = "Example: ombra query offers --executor wasm-1")]
+    Offers(OffersArgs),
     /// All OMBRA: made, burned, in escrow, in circulation
     #[command(after_help = "Example: ombra query supply")]
     Supply(PlainArgs),
@@ -195,6 +199,21 @@ pub struct MinersArgs {
     node: NodeArgs,
 }
 
+/// Which offers.
+#[derive(Args, Debug)]
+pub struct OffersArgs {
+    /// Only offers for this executor: wasm-1, or wasm-1:, model-1: or container: and 64 hex characters
+    #[arg(long)]
+    executor: Option<ExecutorId>,
+    /// Only offers of this miner
+    #[arg(long, value_name = "ADDRESS", value_parser = input::address)]
+    miner: Option<Address>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+}
+
 /// Which punished keys.
 #[derive(Args, Debug)]
 pub struct PunishedArgs {
@@ -275,6 +294,7 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             let bond = node.client()?.bond(&address).await?;
             show(&node, bond.text(), out, |value| single::bond(value).to_string())
         }
+        QueryCommand::Offers(args) => offers(&args, out).await,
         QueryCommand::Supply(PlainArgs { node }) => {
             let supply = node.client()?.supply().await?;
             show(&node, supply.text(), out, |value| single::supply(value).to_string())
@@ -352,6 +372,22 @@ async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
     let runs =
         items(args.page.page(), async |page| client.runs(&filter, &page).await.map(|it| text(&it)));
     show(&args.node, &runs.await?, out, lists::runs)
+}
+
+async fn offers(args: &OffersArgs, out: Out<'_>) -> Outcome {
+    let mut filter = Map::new();
+    let members = [
+        ("executor", args.executor.map(|executor| json!(executor))),
+        ("miner", args.miner.map(|address| json!(address))),
+    ];
+    for (key, value) in members {
+        filter.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    let client = args.node.client()?;
+    let offers = items(args.page.page(), async |page| {
+        client.offers(&filter, &page).await.map(|it| text(&it))
+    });
+    show(&args.node, &offers.await?, out, lists::offers)
 }
 
 /// The most pages that are asked for to make one list.

@@ -10,6 +10,7 @@ mod kinds;
 mod param_vote;
 mod protection;
 mod refuse;
+mod stake;
 
 use clap::{Args, Subcommand};
 use types::{Amount, Bid};
@@ -28,6 +29,7 @@ pub use kinds::{
 pub use param_vote::ParamVoteArgs;
 pub use protection::ProtectionArgs;
 pub use refuse::RefuseArgs;
+pub use stake::{BondArgs, OfferArgs, UnbondArgs};
 
 pub(super) use super::signer::Sender;
 pub(super) use blob::bodies as blob_bodies;
@@ -73,6 +75,20 @@ pub enum TxCommand {
         after_help = "Example: ombra tx register my-miner --capabilities chat,code --model-info llama --dev 1"
     )]
     Register(RegisterArgs),
+    /// Put money at stake as a miner, from fork v7 on
+    #[command(after_help = "Example: ombra tx bond 20ombra --dev 1")]
+    Bond(BondArgs),
+    /// Take money out of the bond: it is paid after the parameter unbondMs (`ombra query params`)
+    #[command(after_help = "Example: ombra tx unbond 5ombra --dev 1")]
+    Unbond(UnbondArgs),
+    /// Offer to work for an executor at these prices or more, from fork v8 on, or take the offer back
+    #[command(
+        after_help = "Examples: ombra tx offer wasm-1 --capacity 4 --per-call 1000 --fuel-per-g 50 --dev 1\n          \
+                      ombra tx offer wasm-1 --remove --dev 1\n\n\
+                      An offer replaces the one before for the same executor. It needs the bond that the \
+                      parameter minBond asks for; `ombra query offers` says whether it counts."
+    )]
+    Offer(OfferArgs),
     /// Store a file on the chain: announces it, sends its chunks, seals it
     #[command(after_help = "Example: ombra tx blob picture.png --content-type image/png --dev 0")]
     Blob(BlobArgs),
@@ -195,6 +211,9 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Refuse(args) => refuse::run(args, out).await,
         TxCommand::Transfer(args) => kinds::transfer(args, out).await,
         TxCommand::Register(args) => kinds::register(args, out).await,
+        TxCommand::Bond(args) => stake::bond(args, out).await,
+        TxCommand::Unbond(args) => stake::unbond(args, out).await,
+        TxCommand::Offer(args) => stake::offer(args, out).await,
         TxCommand::Blob(args) => blob::run(args, out).await,
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
         TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
