@@ -75,6 +75,12 @@ const MEMBERS = {
   candidateKey: ["Key of the candidate", key],
   power: ["Power", number],
   validatorKey: ["Key of the validator", key],
+  executor: ["Executor", (value) => line(value, 80)],
+  capacity: ["Calls at once", number],
+  perCall: ["Least for a call", amount],
+  promptPerM: ["Least for a million tokens read", amount],
+  completionPerM: ["Least for a million tokens written", amount],
+  fuelPerG: ["Least for a billion units of fuel", amount],
   expiresAt: ["Counts until", (value) => time(value, { full: true })],
   maxBaseFee: ["Highest base fee", (value) => `${count(value)} micro per KiB`],
   tip: ["Tip", amount],
@@ -159,6 +165,7 @@ export function summary(tx) {
     case "FORK_VOTE": return on(line(tx.fork), ` from block ${count(tx.height)} on`);
     case "PARAM_VOTE": return on(line(tx.name), ` = ${count(tx.value)} from block ${count(tx.height)} on`);
     case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
+    case "MINER_OFFER": return on(tx.capacity === 0 ? "no more for " : `up to ${count(tx.capacity)} calls for `, line(tx.executor, 24));
     case "EVIDENCE": return on(`${tx.kind} of height ${count(tx.height)} signed twice by `, plainHash(tx.validatorKey, "public key"));
     default: return on(link(["tx", tx.hash], "details"));
   }

@@ -43,6 +43,7 @@ export {
   evidence,
   forkVote,
   minerBond,
+  minerOffer,
   minerRegister,
   minerUnbond,
   paramVote,

@@ -328,6 +328,8 @@ export const forkVote = builder("FORK_VOTE");
 export const minerBond = builder("MINER_BOND");
 /** Takes money out of the bond; it is paid later. */
 export const minerUnbond = builder("MINER_UNBOND");
+/** Offers to work for an executor at these prices or more; `capacity` 0 takes the offer back. */
+export const minerOffer = builder("MINER_OFFER");
 /** Refuses the reward that is held for a run of the sender. */
 export const agentRefuse = builder("AGENT_REFUSE");
 /** Proves that a validator signed two different things for the same height and round. */

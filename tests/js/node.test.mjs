@@ -27,6 +27,7 @@ const BUILDERS = {
   MINER_UNBOND: "ombra_buildMinerUnbond",
   AGENT_REFUSE: "ombra_buildAgentRefuse",
   EVIDENCE: "ombra_buildEvidence",
+  MINER_OFFER: "ombra_buildMinerOffer",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
@@ -221,6 +222,19 @@ test("what fork v7 brings is sent once the chain has it", async () => {
       included.add(tx.type);
     }
   }
+});
+
+test("an offer is made once the chain has fork v8", async () => {
+  const { forks, height } = await node.rpc("ombra_chainInfo");
+  const active = forks.v8 !== undefined && height + 1 >= forks.v8;
+  const prices = { perCall: 1000n, promptPerM: "20000", completionPerM: "60000", fuelPerG: "0" };
+  const [nonce, chainId] = [await node.nextNonce(bob.address), await node.chainId()];
+  const fields = { executor: `model-1:${HASH}`, capacity: 4, ...prices };
+  const tx = await ombra.minerOffer(bob, fields, { nonce, chainId });
+  await isBuiltAlike(tx);
+  await assert.rejects(node.send(tx), code(active ? "BOND_TOO_SMALL" : "FORK_NOT_ACTIVE"));
+  if (active) await does(bob, ombra.minerOffer, { ...fields, capacity: 0 });
+  included.add(tx.type);
 });
 
 test("what is offered for a place stands where the node writes it", async () => {
