@@ -77,8 +77,11 @@ async fn offers_for_an_executor_come_in_the_order_of_bonds_and_others_in_that_of
         all.sort_by_key(rank);
         assert_eq!(listed(&server, json!({"limit": limit})).await, all);
     }
-    let both = json!({"executor": "wasm-1", "miner": address(1)});
-    assert_eq!(listed(&server, both).await, [(address(1), "wasm-1".to_owned())]);
+    let mut both = json!({"executor": "wasm-1", "miner": address(1)});
+    assert_eq!(listed(&server, both.clone()).await, [(address(1), "wasm-1".to_owned())]);
+    let page = server.result("ombra_listOffers", json!({"limit": 1})).await;
+    both["cursor"] = page["nextCursor"].clone();
+    assert_eq!(listed(&server, both).await, [], "there is no second one");
     let neither = json!({"executor": "wasm-1", "miner": address(2)});
     assert_eq!(listed(&server, neither).await, []);
 }

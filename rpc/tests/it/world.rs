@@ -492,7 +492,7 @@ impl Rules for World {
         let rules = state::Rules::at(chain, &**state.chain.state(), height)
             .map_err(|fault| Fault::new("reading the rules", fault))?;
         let base_fee = rules.price.map(|price| price.base_fee);
-        let types::Forks { v7: v7_from, v8: v8_from, .. } = rules.forks;
+        let Forks { v7: v7_from, v8: v8_from, .. } = rules.forks;
         Ok(NextRules { height, v7_from, v8_from, params: rules.params, base_fee })
     }
 

@@ -8,6 +8,7 @@ mod crossing;
 mod fixture;
 mod forks;
 mod kill;
+mod market;
 mod model;
 mod offers;
 mod open_runs;

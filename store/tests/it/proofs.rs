@@ -8,7 +8,7 @@ use types::{Address, Hash, RunStatus};
 use crate::fixture::{TestChain, whole_run};
 
 /// What a client does: the proof against the root in the header that it trusts.
-fn check<T: Table>(chain: &TestChain, key: &T::Key, proof: &StateProof) {
+pub(crate) fn check<T: Table>(chain: &TestChain, key: &T::Key, proof: &StateProof) {
     let header = chain.store.snapshot().header(proof.header_height).unwrap().unwrap().header;
     assert_eq!(header.state_root, proof.root);
     proof.proof.verify(header.state_root, T::ID, &key.to_bytes(), proof.value.as_deref()).unwrap();

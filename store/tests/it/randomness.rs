@@ -83,7 +83,7 @@ fn a_chain_with_randomness_is_verified_and_another_value_is_found() {
 }
 
 /// A database that began with a snapshot of this one's tip; this one has a block more then.
-fn imported(chain: &TestChain, replay: &Replay<'_>, dir: &Path) -> TestChain {
+pub(crate) fn imported(chain: &TestChain, replay: &Replay<'_>, dir: &Path) -> TestChain {
     let shelf = Shelf::open(&dir.join("shelf"), 1, &chain.store).unwrap();
     shelf.make(&chain.store, |_| (), &mut |_| true).unwrap();
     chain.block(&[]);

@@ -15,9 +15,9 @@ fn bonded() -> (World, Wallet, Vec<CheckedTx>) {
     let forks = Forks { v7: Some(0), v8: Some(0), validator_vote: Some(0), ..Forks::default() };
     let chain = TestChain::with_forks(params, forks, &balances, &[(&validator, 1)]);
     let world = World::over(Config::default(), &chain);
+    world.commit(&[&miner.at(0).bond(10_000)]);
     let others: Vec<_> = (0..20).map(|nonce| rich.at(nonce).turn(None)).collect();
     world.pending(&others.iter().collect::<Vec<_>>());
-    world.commit(&[&miner.at(0).bond(10_000)]);
     (world, miner, others)
 }
 

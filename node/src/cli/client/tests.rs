@@ -503,3 +503,37 @@ async fn the_first_fault_of_metadata_is_told_with_its_place_and_its_rule() {
     let missing = ombra(&["agents", "check", &keys.path("none.json")]).await.unwrap_err();
     assert_eq!(missing.exit_code(), 1, "a file that cannot be read is no usage");
 }
+
+/// What `ombra tx offer` with these arguments signs.
+async fn offered(arguments: &[&str]) -> Result<types::tx::MinerOffer, CliError> {
+    let offline = ["--dev", "1", "--print", "--nonce", "7", "--chain-id", "here"];
+    let all = [&["tx", "offer"], arguments, &offline, &["--rpc", "http://127.0.0.1:1"]].concat();
+    let printed = ombra(&all).await?;
+    let limits = types::SizeLimits::from(&types::Params::default());
+    let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
+    assert_eq!(parsed.chain_id(), Some("here"));
+    match parsed.body() {
+        types::Body::MinerOffer(offer) => Ok(offer.clone()),
+        other => panic!("not an offer: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_offer_says_what_was_given_and_nothing_costs_nothing() {
+    let executor = format!("model-1:{}", "ab".repeat(32));
+    let offer = offered(&[&executor, "--per-call", "0.001ombra", "--prompt-per-m", "7"]).await;
+    let offer = offer.unwrap();
+    assert_eq!((offer.executor.as_str(), offer.capacity), (executor.as_str(), 1));
+    let prices = [offer.per_call, offer.prompt_per_m, offer.completion_per_m, offer.fuel_per_g];
+    assert_eq!(prices.map(types::Amount::get), [1_000, 7, 0, 0]);
+    let removed = offered(&[&executor, "--remove"]).await.unwrap();
+    assert_eq!((removed.capacity, removed.offer()), (0, None));
+    let wrong: [&[&str]; 3] = [
+        &["wasm-2"],
+        &[&executor, "--capacity", "65"],
+        &[&executor, "--remove", "--capacity", "2"],
+    ];
+    for arguments in wrong {
+        assert!(matches!(offered(arguments).await, Err(CliError::Usage(_))), "{arguments:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Offers in a database: proved, and found in the order of bonds by who began with a snapshot, too.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use state::market::offers::{Ranked, count, counting};
+use state::tables::{Bonds, Offers};
+use state::{Chain, Changes, Forks};
+use store::tools::{self, Replay};
+use store::{GenesisState, Options, Store};
+use types::agent::ExecutorId;
+use types::tx::{MinerBond, MinerOffer, MinerUnbond};
+use types::{Amount, Body, Hash, Params, SetMember};
+
+use crate::fixture::{self, BALANCE, TIME, TestChain, Wallet, genesis_hash, proposing};
+use crate::proofs::check;
+use crate::randomness::imported;
+use crate::tools::{quiet, replay};
+
+const LEAST: u64 = 10_000_000;
+const EXECUTORS: [ExecutorId; 2] =
+    [ExecutorId::Wasm, ExecutorId::Model { manifest: Hash::new([7; 32]) }];
+
+/// The rules of v8 from the beginning on.
+fn rules() -> Arc<Chain> {
+    let forks = Forks { validator_vote: Some(0), v7: Some(0), v8: Some(0), ..Forks::default() };
+    let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
+    Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
+}
+
+fn offer(executor: ExecutorId) -> Body {
+    Body::MinerOffer(MinerOffer {
+        executor: executor.to_string(),
+        capacity: 3,
+        per_call: Amount::new(1),
+        prompt_per_m: Amount::ZERO,
+        completion_per_m: Amount::ZERO,
+        fuel_per_g: Amount::ZERO,
+    })
+}
+
+/// Three miners with offers for both executors, whose bonds change afterwards.
+fn market(path: &Path) -> (TestChain, Changes) {
+    let (rules, wallets) = (rules(), (0..3).map(Wallet::new).collect::<Vec<_>>());
+    let accounts = wallets.iter().map(|it| (it.address(), Amount::new(BALANCE))).collect();
+    let changes = rules.first_state(&accounts).unwrap();
+    let store = Store::open(path, Options::default()).unwrap();
+    let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
+    store.init(&genesis).unwrap();
+    store.count_forks(&rules).unwrap();
+    let mut chain = TestChain { store, chain: rules, wallets };
+    for (at, bond) in [(0, LEAST), (1, LEAST + 5), (2, LEAST + 3)] {
+        let wallet = &mut chain.wallets[at];
+        let bond = wallet.tx(&Body::MinerBond(MinerBond { amount: Amount::new(bond) }));
+        let offers = EXECUTORS.map(|executor| wallet.tx(&offer(executor)));
+        chain.block(&[bond, offers[0].clone(), offers[1].clone()]);
+    }
+    let more = MinerBond { amount: Amount::new(9) };
+    let more = chain.wallets[0].tx(&Body::MinerBond(more));
+    let less = MinerUnbond { amount: Amount::new(4) };
+    let less = chain.wallets[2].tx(&Body::MinerUnbond(less));
+    chain.block(&[more, less]);
+    (chain, changes)
+}
+
+fn counting_in(chain: &TestChain) -> [Vec<Ranked>; 2] {
+    let snapshot = chain.store.snapshot();
+    EXECUTORS.map(|executor| counting(&snapshot, executor, &Params::default()).unwrap())
+}
+
+#[test]
+fn who_begins_with_a_snapshot_finds_offers_in_the_order_of_bonds() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, changes) = market(&dir.path().join("data"));
+    let before = counting_in(&chain);
+    let miners = [0, 1].map(|at: usize| chain.wallets[at].address());
+    for counting in &before {
+        assert_eq!(counting.iter().map(|it| it.miner).collect::<Vec<_>>(), miners);
+    }
+    let replay = Replay { chain: rules(), ..replay(&changes) };
+    let new = imported(&chain, &replay, dir.path());
+    assert_eq!(counting_in(&new), before);
+    for at in 0..3 {
+        let counted = count(&new.store.snapshot(), chain.wallets[at].address()).unwrap();
+        assert_eq!(counted, 2, "the third has too small a bond, and its offers are there");
+    }
+    let scratch = dir.path().join("scratch");
+    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+}
+
+#[test]
+fn an_offer_and_a_bond_are_proved() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, _) = market(&dir.path().join("data"));
+    chain.block(&[]);
+    let miner = chain.wallets[0].address();
+    let key = (miner, ExecutorId::Wasm);
+    let proof = chain.store.snapshot().prove::<Offers>(&key).unwrap().unwrap();
+    check::<Offers>(&chain, &key, &proof);
+    assert!(proof.value.is_some());
+    let proof = chain.store.snapshot().prove::<Bonds>(&miner).unwrap().unwrap();
+    check::<Bonds>(&chain, &miner, &proof);
+}
