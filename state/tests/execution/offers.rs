@@ -1,10 +1,13 @@
 //! MINER_OFFER: who may offer, what an offer replaces, and whose offers count as bonds change.
 
+use std::sync::Arc;
+
 use state::market::offers::{counting, of_miner};
-use state::{Forks, work};
+use state::tables::Bonds;
+use state::{Draft, Forks, PendingState, Retracted, work};
 use types::agent::ExecutorId;
 use types::tx::{MinerBond, MinerOffer, MinerUnbond};
-use types::{Address, Amount, Body, Event, Hash, Offer, Params, Prices};
+use types::{Address, Amount, Body, Bond, BondChange, Event, Hash, Offer, Params, Prices};
 
 use crate::world::{ALICE, BOB, MINER, OTHER_MINER, PROPOSER, Who, World};
 
@@ -215,4 +218,30 @@ fn moving_offers_is_work_of_whoever_changes_a_bond() {
     spent(&mut world, &bond(LEAST));
     spent(&mut world, &unbond(1));
     assert_eq!(works, [4, 8, 4, 10, 10, 10, 4 + 12, 8 + 12]);
+}
+
+#[test]
+fn what_waits_is_taken_back_to_a_bond_of_which_a_block_has_locked_a_part() {
+    let mut world = world();
+    world.must(MINER, &bond(10));
+    world.next_block();
+    let mut pending = PendingState::new(world.still(), Arc::clone(&world.chain)).unwrap();
+    let nonce = world.account(MINER).nonce;
+    let unbonds = [(0, 2), (1, 3)]
+        .map(|(later, amount)| world.tx(MINER, nonce + later, &unbond(amount)).unwrap());
+    for unbond in &unbonds {
+        pending.admit(unbond).unwrap();
+    }
+    // What an election does.
+    let mut draft = Draft::new(world.base());
+    let (bonded, locked) = (Amount::new(10), Amount::new(5));
+    draft.put::<Bonds>(&MINER.address(), &Bond { bonded, locked });
+    world.memory.apply(&draft.into_changes());
+    let change = BondChange { locked, ..BondChange::default() };
+    let bonds = [(MINER.address(), change)].into();
+    assert!(pending.advance(world.still(), &[], &[].into(), &bonds).unwrap());
+    assert_eq!(pending.retract(&unbonds[1]).unwrap(), Retracted::Yes);
+    let next = |amount| world.tx(MINER, nonce + 1, &unbond(amount)).unwrap();
+    assert!(pending.check(&next(3)).is_ok());
+    assert!(pending.check(&next(4)).is_err(), "2 are taken out, and 5 of the other 8 are locked");
 }

@@ -12,10 +12,12 @@ use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
     BlobInit, ChatTurn, MinerRegister, Protection, ToolCall, Transfer,
 };
-use types::{Address, Amount, Body, CheckedTx, Hash, Keypair, Params, Transaction};
+use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params, Transaction};
 
 /// What every wallet has at the beginning.
 pub(crate) const BALANCE: u64 = 1_000_000_000_000;
+/// What the chain is called.
+const CHAIN_ID: &str = "store-test";
 /// The genesis time.
 pub(crate) const TIME: u64 = 1_790_000_000_000;
 /// The time between blocks.
@@ -54,7 +56,9 @@ impl Wallet {
 
     /// Signs the next transaction. Taken as checked: signatures are not the subject here.
     pub(crate) fn tx(&mut self, body: &Body) -> CheckedTx {
-        let envelope = Envelope::new(self.nonce, TIME, None);
+        // Kinds of v8 have to name the chain.
+        let chain_id = (body.fork() == Some(Fork::V8)).then(|| CHAIN_ID.to_owned());
+        let envelope = Envelope::new(self.nonce, TIME, chain_id);
         self.nonce += 1;
         let limits = SizeLimits::from(&Params::default());
         let tx = match self.seal {
@@ -314,7 +318,7 @@ pub(crate) fn rules() -> Arc<Chain> {
     let params = Params { max_block_bytes: 64 << 20, ..Params::default() };
     let (forks, validators) = (Forks::default(), Vec::new());
     Arc::new(Chain {
-        chain_id: "store-test".into(),
+        chain_id: CHAIN_ID.into(),
         genesis_hash: Hash::ZERO,
         params,
         forks,
