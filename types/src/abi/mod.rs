@@ -81,15 +81,24 @@ impl Type {
     }
 }
 
+impl Type {
+    /// Appends the canonical text.
+    fn push_to(&self, out: &mut String) {
+        if let Base::Tuple = self.name.base() {
+            push_list(&self.components, out);
+        } else {
+            self.name.base().push_to(out);
+        }
+        self.name.dimensions().iter().for_each(|dimension| dimension.push_to(out));
+    }
+}
+
 /// The canonical text, as it stands in a signature: `(address,uint256)[2]`.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Base::Tuple = self.name.base() {
-            write_list(&self.components, f)?;
-        } else {
-            fmt::Display::fmt(&self.name.base(), f)?;
-        }
-        self.name.dimensions().iter().try_for_each(|dimension| fmt::Display::fmt(dimension, f))
+        let mut text = String::new();
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }
 
@@ -117,13 +126,17 @@ impl Method {
     /// The canonical signature: `inferChat(string[],string[],bool)`.
     #[must_use]
     pub fn signature(&self) -> String {
-        format!("{}{}", self.name, List(&self.inputs))
+        let mut signature = self.name.clone();
+        push_list(&self.inputs, &mut signature);
+        signature
     }
 
     /// The types of what it answers: `(string,bytes[])`.
     #[must_use]
     pub fn answers(&self) -> String {
-        List(&self.outputs).to_string()
+        let mut answers = String::new();
+        push_list(&self.outputs, &mut answers);
+        answers
     }
 
     /// The first four bytes of the signature's Keccak-256, with which the payload of a call begins.
@@ -150,24 +163,16 @@ impl fmt::Debug for Selector {
     }
 }
 
-/// Types between brackets.
-struct List<'a>(&'a [Parameter]);
-
-impl fmt::Display for List<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_list(self.0, f)
-    }
-}
-
-fn write_list(parameters: &[Parameter], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    f.write_str("(")?;
+/// Appends types between brackets.
+fn push_list(parameters: &[Parameter], out: &mut String) {
+    out.push('(');
     for (index, parameter) in parameters.iter().enumerate() {
         if index > 0 {
-            f.write_str(",")?;
+            out.push(',');
         }
-        fmt::Display::fmt(&parameter.of_type, f)?;
+        parameter.of_type.push_to(out);
     }
-    f.write_str(")")
+    out.push(')');
 }
 
 #[cfg(test)]

@@ -25,18 +25,46 @@ pub enum Base {
     Tuple,
 }
 
+impl Base {
+    /// The name without the size, and the size.
+    const fn parts(self) -> (&'static str, Option<u16>) {
+        match self {
+            Self::String => ("string", None),
+            Self::Bytes => ("bytes", None),
+            Self::Bool => ("bool", None),
+            Self::Address => ("address", None),
+            Self::Uint(bits) => ("uint", Some(bits)),
+            Self::Int(bits) => ("int", Some(bits)),
+            Self::FixedBytes(bytes) => ("bytes", Some(bytes)),
+            Self::Tuple => ("tuple", None),
+        }
+    }
+
+    /// Appends the name. Signatures are written so, and not by [`fmt::Display`], because a text can have
+    /// thousands of types.
+    pub(super) fn push_to(self, out: &mut String) {
+        let (name, size) = self.parts();
+        out.push_str(name);
+        if let Some(size) = size {
+            push_number(size, out);
+        }
+    }
+}
+
 impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::String => f.write_str("string"),
-            Self::Bytes => f.write_str("bytes"),
-            Self::Bool => f.write_str("bool"),
-            Self::Address => f.write_str("address"),
-            Self::Uint(bits) => write!(f, "uint{bits}"),
-            Self::Int(bits) => write!(f, "int{bits}"),
-            Self::FixedBytes(bytes) => write!(f, "bytes{bytes}"),
-            Self::Tuple => f.write_str("tuple"),
-        }
+        let (name, size) = self.parts();
+        f.write_str(name)?;
+        size.map_or(Ok(()), |size| write!(f, "{size}"))
+    }
+}
+
+/// Appends a number of at most four digits.
+fn push_number(number: u16, out: &mut String) {
+    let digits = [number / 1_000, number / 100, number / 10, number];
+    let is_written = |digit: &&u16| **digit > 0;
+    for digit in digits.iter().filter(is_written) {
+        out.extend(char::from_digit(u32::from(digit % 10), 10));
     }
 }
 
@@ -47,6 +75,17 @@ pub enum Dimension {
     Any,
     /// `[N]`: so many.
     Fixed(u16),
+}
+
+impl Dimension {
+    /// Appends the dimension as it is written.
+    pub(super) fn push_to(self, out: &mut String) {
+        out.push('[');
+        if let Self::Fixed(elements) = self {
+            push_number(elements, out);
+        }
+        out.push(']');
+    }
 }
 
 impl fmt::Display for Dimension {
@@ -75,10 +114,12 @@ pub enum TypeNameError {
 }
 
 /// The name of a type that the chain takes: `uint256`, `tuple[2][]`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TypeName {
     base: Base,
-    dimensions: Vec<Dimension>,
+    /// Those behind the last one are [`Dimension::Any`].
+    dimensions: [Dimension; DIMENSIONS_MAX],
+    count: u8,
 }
 
 impl TypeName {
@@ -90,24 +131,24 @@ impl TypeName {
         let end = text.find('[').unwrap_or(text.len());
         let (base, mut rest) = text.split_at_checked(end).ok_or(TypeNameError::Base)?;
         let base = parse_base(base).ok_or(TypeNameError::Base)?;
-        let mut dimensions = Vec::new();
+        let mut dimensions = [Dimension::Any; DIMENSIONS_MAX];
+        let mut count: u8 = 0;
         while !rest.is_empty() {
             let (elements, behind) = rest
                 .strip_prefix('[')
                 .and_then(|open| open.split_once(']'))
                 .ok_or(TypeNameError::Dimension)?;
-            if dimensions.len() >= DIMENSIONS_MAX {
-                return Err(TypeNameError::Dimensions);
-            }
-            dimensions.push(match elements {
+            let place = dimensions.get_mut(usize::from(count)).ok_or(TypeNameError::Dimensions)?;
+            *place = match elements {
                 "" => Dimension::Any,
                 _ => number(elements, ELEMENTS_MAX)
                     .map(Dimension::Fixed)
                     .ok_or(TypeNameError::Dimension)?,
-            });
+            };
+            count = count.saturating_add(1);
             rest = behind;
         }
-        Ok(Self { base, dimensions })
+        Ok(Self { base, dimensions, count })
     }
 
     /// The type of the elements.
@@ -125,14 +166,14 @@ impl TypeName {
     /// The dimensions in the order of the text; the last one is the outermost.
     #[must_use]
     pub fn dimensions(&self) -> &[Dimension] {
-        &self.dimensions
+        self.dimensions.get(..usize::from(self.count)).unwrap_or_default()
     }
 }
 
 impl fmt::Display for TypeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.base, f)?;
-        self.dimensions.iter().try_for_each(|dimension| fmt::Display::fmt(dimension, f))
+        self.dimensions().iter().try_for_each(|dimension| fmt::Display::fmt(dimension, f))
     }
 }
 

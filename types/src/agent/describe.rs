@@ -1,9 +1,9 @@
 //! What an agent is: rules 2 and 3.
 
-use super::fault::{Members, Spot, is_integer};
+use super::fault::{Spot, is_integer};
 use super::reference::{URL, is_url};
 use super::{Fault, Pending, Question, Version};
-use crate::json::{Json, Place};
+use crate::json::{Members, Place};
 
 /// What rule 2 wants to be there, in its order.
 const REQUIRED: [&str; 5] = ["name", "description", "container_image", "version", "abi"];
@@ -26,14 +26,14 @@ pub(super) struct Required {
 
 /// Rule 2: what must be there.
 pub(super) fn required(
-    document: Spot<'_, '_, '_>,
+    document: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
 ) -> Result<Required, Fault> {
     let (mut name, mut version) = (None, None);
     for (key, value) in document.members(&REQUIRED)? {
         let place = document.place.key(key);
         let spot = Spot { place: &place, value, rule: document.rule };
-        match key.as_ref() {
+        match key {
             "name" => name = Some(read_name(spot)?),
             "description" => {
                 spot.text_of(1..=DESCRIPTION_BYTES_MAX)?;
@@ -63,7 +63,7 @@ pub(super) fn required(
     })
 }
 
-fn read_name(spot: Spot<'_, '_, '_>) -> Result<String, Fault> {
+fn read_name(spot: Spot<'_, '_>) -> Result<String, Fault> {
     let name = spot.text_of(1..=NAME_BYTES_MAX)?;
     if name.contains(char::is_control) {
         return Err(spot.fault("a name without control characters"));
@@ -72,11 +72,11 @@ fn read_name(spot: Spot<'_, '_, '_>) -> Result<String, Fault> {
 }
 
 /// Rule 3: what may be there.
-pub(super) fn optional(members: &Members<'_>) -> Result<(), Fault> {
+pub(super) fn optional(members: Members<'_>) -> Result<(), Fault> {
     for (key, value) in members {
         let place = Place::OUTERMOST.key(key);
         let spot = Spot { place: &place, value, rule: 3 };
-        match key.as_ref() {
+        match key {
             "image" | "homepage" | "repository" | "external_url" => {
                 let is_good = is_url(spot.text_of(0..=REFERENCE_BYTES_MAX)?);
                 is_good.then_some(()).ok_or_else(|| spot.fault(URL))?;
@@ -85,13 +85,13 @@ pub(super) fn optional(members: &Members<'_>) -> Result<(), Fault> {
                 spot.text_of(0..=AUTHOR_BYTES_MAX)?;
             }
             "tags" => {
-                for (index, value) in spot.items(0..=TAGS_MAX)?.iter().enumerate() {
+                for (index, value) in spot.items(0..=TAGS_MAX)?.enumerate() {
                     let place = place.index(index);
                     Spot { place: &place, value, rule: 3 }.text_of(1..=TAG_BYTES_MAX)?;
                 }
             }
             "attributes" => {
-                for (index, value) in spot.items(0..=ATTRIBUTES_MAX)?.iter().enumerate() {
+                for (index, value) in spot.items(0..=ATTRIBUTES_MAX)?.enumerate() {
                     attribute(Spot { place: &place.index(index), value, rule: 3 })?;
                 }
             }
@@ -101,17 +101,16 @@ pub(super) fn optional(members: &Members<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn attribute(attribute: Spot<'_, '_, '_>) -> Result<(), Fault> {
+fn attribute(attribute: Spot<'_, '_>) -> Result<(), Fault> {
     for (key, value) in attribute.members(&["trait_type", "value"])? {
         let place = attribute.place.key(key);
         let spot = Spot { place: &place, value, rule: attribute.rule };
-        match (key.as_ref(), value) {
-            ("trait_type", _) => {
+        let is_scalar = || value.as_str().is_some() || value.as_number().is_some_and(is_integer);
+        match key {
+            "trait_type" => {
                 spot.text()?;
             }
-            ("value", Json::String(_)) => {}
-            ("value", Json::Number(literal)) if is_integer(literal) => {}
-            ("value", _) => return Err(spot.fault("a string or an integer")),
+            "value" if !is_scalar() => return Err(spot.fault("a string or an integer")),
             _ => {}
         }
     }

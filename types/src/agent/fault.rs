@@ -1,11 +1,11 @@
 //! What is wrong with an agent's metadata, and the readers of values that say so.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use crate::json::{Json, JsonError, Located, Place};
+use crate::json::{Items, JsonError, Located, Members, Place, Value};
 use crate::text::shorten;
+use crate::{Code, Rejection};
 
 /// The first fault of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,31 +57,37 @@ impl From<Located> for Fault {
     }
 }
 
-/// The members of an object.
-pub(super) type Members<'j> = [(Cow<'j, str>, Json<'j>)];
+/// The longest path of a fault that a refusal tells as it is, in bytes.
+const PATH_BYTES_MAX: usize = 1_024;
 
-/// The value of a member.
-pub(super) fn find<'m, 'j>(members: &'m Members<'j>, key: &str) -> Option<&'m Json<'j>> {
-    members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+/// AGENT_METADATA, with `path` and `rule` in its data. A longer path than 1,024 bytes is cut there: only
+/// one into members that mean nothing can be as long.
+impl From<Fault> for Rejection {
+    fn from(Fault { mut path, rule, expected, found }: Fault) -> Self {
+        if path.len() > PATH_BYTES_MAX {
+            path.truncate(path.floor_char_boundary(PATH_BYTES_MAX));
+            path.push('…');
+        }
+        let refusal = Self::new(Code::AgentMetadata, "metadata", found, expected);
+        refusal.with("path", path).with("rule", rule)
+    }
 }
 
 /// A value at its place, under a rule.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot<'p, 'm, 'j> {
+pub(super) struct Spot<'p, 't> {
     pub(super) place: &'p Place<'p>,
-    pub(super) value: &'m Json<'j>,
+    pub(super) value: Value<'t>,
     pub(super) rule: u8,
 }
 
-impl<'m, 'j> Spot<'_, 'm, 'j> {
+impl<'t> Spot<'_, 't> {
     /// The fault that something else was expected than this value.
     pub(super) fn fault(&self, expected: impl Into<String>) -> Fault {
-        let found = match self.value {
-            Json::String(text) => format!("{:?}", shorten(text)),
-            Json::Number(literal) => shorten(literal),
-            Json::Bool(_) | Json::Null | Json::Array(_) | Json::Object(_) => {
-                self.value.kind().to_owned()
-            }
+        let found = match (self.value.as_str(), self.value.as_number()) {
+            (Some(text), _) => format!("{:?}", shorten(text)),
+            (None, Some(literal)) => shorten(literal),
+            (None, None) => self.value.kind().to_owned(),
         };
         self.fault_of(expected, found)
     }
@@ -100,12 +106,12 @@ impl<'m, 'j> Spot<'_, 'm, 'j> {
     }
 
     /// A string.
-    pub(super) fn text(&self) -> Result<&'m str, Fault> {
+    pub(super) fn text(&self) -> Result<&'t str, Fault> {
         self.value.as_str().ok_or_else(|| self.fault("a string"))
     }
 
     /// A string of so many bytes.
-    pub(super) fn text_of(&self, bytes: RangeInclusive<usize>) -> Result<&'m str, Fault> {
+    pub(super) fn text_of(&self, bytes: RangeInclusive<usize>) -> Result<&'t str, Fault> {
         let expected = || format!("a string of {}", between(&bytes, "bytes"));
         let text = self.value.as_str().ok_or_else(|| self.fault(expected()))?;
         if bytes.contains(&text.len()) {
@@ -115,9 +121,9 @@ impl<'m, 'j> Spot<'_, 'm, 'j> {
     }
 
     /// An array of so many items.
-    pub(super) fn items(&self, count: RangeInclusive<usize>) -> Result<&'m [Json<'j>], Fault> {
+    pub(super) fn items(&self, count: RangeInclusive<usize>) -> Result<Items<'t>, Fault> {
         let expected = || format!("an array of {}", between(&count, "items"));
-        let items = self.value.as_array().ok_or_else(|| self.fault(expected()))?;
+        let items = self.value.items().ok_or_else(|| self.fault(expected()))?;
         if count.contains(&items.len()) {
             return Ok(items);
         }
@@ -125,9 +131,9 @@ impl<'m, 'j> Spot<'_, 'm, 'j> {
     }
 
     /// An object that has these members, and perhaps others.
-    pub(super) fn members(&self, required: &[&str]) -> Result<&'m Members<'j>, Fault> {
-        let members = self.value.as_object().ok_or_else(|| self.fault("an object"))?;
-        match required.iter().find(|key| find(members, key).is_none()) {
+    pub(super) fn members(&self, required: &[&str]) -> Result<Members<'t>, Fault> {
+        let members = self.value.members().ok_or_else(|| self.fault("an object"))?;
+        match required.iter().find(|key| members.find(key).is_none()) {
             Some(key) => Err(self.missing(key)),
             None => Ok(members),
         }

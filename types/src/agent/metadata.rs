@@ -2,20 +2,40 @@
 
 use std::fmt;
 
-use super::fault::{Members, Spot, find};
+use super::fault::Spot;
 use super::{Executor, Fault, METADATA_BYTES_MAX, NESTING_MAX, PROGRAM_BYTES_MAX, Tool, Version};
 use super::{describe, methods, run};
 use crate::abi::Method;
-use crate::json::{Json, Place, parse_located};
+use crate::json::{Manner, Members, Place, Tape, Value, parse_tape};
 use crate::{Amount, Hash};
 
 /// How deep a text may nest; the outermost object is 1.
 const DEPTH_MAX: usize = 32;
 
+/// The keys that a rule names, by their length.
+const KNOWN: &[&[&str]] = &[
+    &[],
+    &[],
+    &[],
+    &["abi"],
+    &["kind", "name", "tags", "type"],
+    &["image", "model", "tools", "value"],
+    &["author", "blobId", "inputs"],
+    &["outputs", "royalty", "runtime", "version"],
+    &["executor", "homepage"],
+    &[],
+    &["attributes", "basePrompt", "components", "repository", "trait_type"],
+    &["description"],
+    &["external_url"],
+    &["maxIterations"],
+    &[],
+    &["container_image", "maxOutputTokens"],
+];
+
 /// A text that is a JSON object by rule 1 of docs/market.md section 3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Document<'a> {
-    value: Json<'a>,
+    tape: Tape<'a>,
 }
 
 /// What the chain keeps of an agent's version.
@@ -115,15 +135,27 @@ impl<'a> Document<'a> {
             let found = format!("{} bytes", text.len());
             return Err(Fault { path: String::new(), rule: 1, expected, found });
         }
-        let value = parse_located(text, DEPTH_MAX)?;
-        Spot { place: &Place::OUTERMOST, value: &value, rule: 1 }.members(&[])?;
-        Ok(Self { value })
+        let tape = parse_tape(text, Manner { depth_max: DEPTH_MAX, known: KNOWN })?;
+        Spot { place: &Place::OUTERMOST, value: tape.value(), rule: 1 }.members(&[])?;
+        Ok(Self { tape })
     }
 
     /// The name, if it is a string: the agent's id is made of it, and checked before the other rules.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        find(self.members(), "name").and_then(Json::as_str)
+        self.members()?.find("name").and_then(Value::as_str)
+    }
+
+    /// The description, if it is a string.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.members()?.find("description").and_then(Value::as_str)
+    }
+
+    /// The tags that are strings.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        let tags = self.members().and_then(|it| it.find("tags")).and_then(Value::items);
+        tags.into_iter().flatten().filter_map(Value::as_str)
     }
 
     /// Checks what the text alone decides of rules 2 to 7.
@@ -135,17 +167,19 @@ impl<'a> Document<'a> {
     }
 
     fn metadata(&self, royalty_max: Amount, pending: &mut Vec<Pending>) -> Result<Metadata, Fault> {
-        let document = Spot { place: &Place::OUTERMOST, value: &self.value, rule: 2 };
+        let value = self.tape.value();
+        let document = Spot { place: &Place::OUTERMOST, value, rule: 2 };
         let described = describe::required(document, pending)?;
-        describe::optional(self.members())?;
-        let methods = methods::read(self.members())?;
-        let (executor, tools) = run::executor(self.members(), pending)?;
-        let royalty = run::royalty(self.members(), royalty_max)?;
+        let members = document.members(&[])?;
+        describe::optional(members)?;
+        let methods = methods::read(members)?;
+        let (executor, tools) = run::executor(document, pending)?;
+        let royalty = run::royalty(members, royalty_max)?;
         let describe::Required { name, version } = described;
         Ok(Metadata { name, version, executor, tools, methods, royalty })
     }
 
-    fn members(&self) -> &Members<'a> {
-        self.value.as_object().unwrap_or_default()
+    fn members(&self) -> Option<Members<'_>> {
+        self.tape.value().members()
     }
 }

@@ -3,29 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fault;
-use super::fault::{Members, Spot, find};
+use super::fault::Spot;
 use crate::abi::{
     Method, Parameter, TUPLES_MAX, Type, TypeName, TypeNameError, is_identifier, is_reserved,
 };
-use crate::json::{Json, Place};
+use crate::json::{Items, Members, Place, Repeats, Value};
 
 /// The most inputs of a method, and the most outputs.
 const PARAMETERS_MAX: usize = 32;
 
 /// Rules 4 and 5: the methods of `abi`, of which rule 2 has seen that it is an array.
-pub(super) fn read(members: &Members<'_>) -> Result<Vec<Method>, Fault> {
-    let entries = find(members, "abi").and_then(Json::as_array).unwrap_or_default();
+pub(super) fn read(members: Members<'_>) -> Result<Vec<Method>, Fault> {
+    let entries = || members.find("abi").and_then(Value::items).into_iter().flatten().enumerate();
     let abi = Place::OUTERMOST.key("abi");
     let mut names = BTreeSet::new();
-    for (index, value) in entries.iter().enumerate() {
+    for (index, value) in entries() {
         entry(Spot { place: &abi.index(index), value, rule: 4 }, &mut names)?;
     }
     let mut methods: Vec<Method> = Vec::new();
-    for (index, value) in entries.iter().enumerate() {
+    for (index, value) in entries() {
         methods.push(method(Spot { place: &abi.index(index), value, rule: 5 })?);
     }
     let mut selectors = BTreeMap::new();
-    for ((index, value), method) in entries.iter().enumerate().zip(&methods) {
+    for ((index, value), method) in entries().zip(&methods) {
         let (selector, place) = (method.selector(), abi.index(index));
         if let Some(earlier) = selectors.insert(selector, &method.name) {
             let spot = Spot { place: &place, value, rule: 4 };
@@ -37,11 +37,11 @@ pub(super) fn read(members: &Members<'_>) -> Result<Vec<Method>, Fault> {
 }
 
 /// Rule 4: an entry of `abi`.
-fn entry<'m>(entry: Spot<'_, 'm, '_>, names: &mut BTreeSet<&'m str>) -> Result<(), Fault> {
+fn entry<'t>(entry: Spot<'_, 't>, names: &mut BTreeSet<&'t str>) -> Result<(), Fault> {
     for (key, value) in entry.members(&["type", "name", "inputs", "outputs"])? {
         let place = entry.place.key(key);
         let spot = Spot { place: &place, value, rule: entry.rule };
-        match key.as_ref() {
+        match key {
             "type" if value.as_str() != Some("function") => {
                 return Err(spot.fault("\"function\""));
             }
@@ -64,14 +64,15 @@ fn entry<'m>(entry: Spot<'_, 'm, '_>, names: &mut BTreeSet<&'m str>) -> Result<(
 }
 
 /// Rule 5: an entry that keeps rule 4.
-fn method(entry: Spot<'_, '_, '_>) -> Result<Method, Fault> {
+fn method(entry: Spot<'_, '_>) -> Result<Method, Fault> {
     let members = entry.members(&[])?;
-    let name = find(members, "name").and_then(Json::as_str).unwrap_or_default().to_owned();
+    let name = members.find("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut method = Method { name, inputs: Vec::new(), outputs: Vec::new() };
     for (key, value) in members {
         let place = entry.place.key(key);
-        let parameters = || list(&place, value.as_array().unwrap_or_default(), entry.rule, 0);
-        match key.as_ref() {
+        let parameters =
+            || value.items().map_or(Ok(Vec::new()), |it| list(&place, it, entry.rule, 0));
+        match key {
             "inputs" => method.inputs = parameters()?,
             "outputs" => method.outputs = parameters()?,
             _ => {}
@@ -83,37 +84,80 @@ fn method(entry: Spot<'_, '_, '_>) -> Result<Method, Fault> {
 /// Inputs, outputs, or the components of the innermost of so many tuples.
 fn list(
     place: &Place<'_>,
-    items: &[Json<'_>],
+    items: Items<'_>,
     rule: u8,
     tuples: u8,
 ) -> Result<Vec<Parameter>, Fault> {
-    let mut names = BTreeSet::new();
+    let repeated = first_repeated(items);
     let mut parameters = Vec::with_capacity(items.len());
-    for (index, value) in items.iter().enumerate() {
+    for (index, value) in items.enumerate() {
         let place = place.index(index);
-        parameters.push(parameter(Spot { place: &place, value, rule }, &mut names, tuples)?);
+        let spot = Spot { place: &place, value, rule };
+        parameters.push(parameter(spot, repeated == Some(index), tuples)?);
     }
     Ok(parameters)
 }
 
-fn parameter<'m>(
-    parameter: Spot<'_, 'm, '_>,
-    names: &mut BTreeSet<&'m str>,
-    tuples: u8,
-) -> Result<Parameter, Fault> {
-    let members = parameter.members(&["name", "type"])?;
-    let type_name = find(members, "type").and_then(Json::as_str).map(TypeName::parse);
+/// The first parameter whose name one before it has.
+fn first_repeated(items: Items<'_>) -> Option<usize> {
+    let names = items.map(|item| {
+        let name = item.members().and_then(|it| it.find("name"));
+        name.and_then(Value::as_str).unwrap_or_default()
+    });
+    let names: Vec<_> = names.collect();
+    let mut repeats = Repeats::with_capacity(names.len());
+    for (place, name) in (0..).zip(&names) {
+        if !name.is_empty() {
+            repeats.push(name, place);
+        }
+    }
+    let name_at = |place| {
+        let index = usize::try_from(place).unwrap_or(usize::MAX);
+        names.get(index).copied().unwrap_or_default()
+    };
+    repeats.first(name_at).and_then(|place| usize::try_from(place).ok())
+}
+
+/// What a parameter has.
+#[derive(Clone, Copy, Default)]
+struct Parts<'t> {
+    name: Option<Value<'t>>,
+    of_type: Option<Value<'t>>,
+    components: Option<Value<'t>>,
+}
+
+impl<'t> Parts<'t> {
+    fn of(members: Members<'t>) -> Self {
+        let mut parts = Self::default();
+        for (key, value) in members {
+            match key {
+                "name" => parts.name = Some(value),
+                "type" => parts.of_type = Some(value),
+                "components" => parts.components = Some(value),
+                _ => {}
+            }
+        }
+        parts
+    }
+}
+
+fn parameter(parameter: Spot<'_, '_>, is_repeated: bool, tuples: u8) -> Result<Parameter, Fault> {
+    let members = parameter.members(&[])?;
+    let parts = Parts::of(members);
+    parts.name.ok_or_else(|| parameter.missing("name"))?;
+    let of_type = parts.of_type.ok_or_else(|| parameter.missing("type"))?;
+    let type_name = of_type.as_str().map(TypeName::parse);
     // Unknown where the type is none.
     let is_tuple = type_name.as_ref().and_then(|name| name.as_ref().ok()).map(TypeName::is_tuple);
-    if is_tuple == Some(true) {
-        parameter.members(&["components"])?;
+    if is_tuple == Some(true) && parts.components.is_none() {
+        return Err(parameter.missing("components"));
     }
     let (mut name, mut components) = ("", Vec::new());
     for (key, value) in members {
         let place = parameter.place.key(key);
         let spot = Spot { place: &place, value, rule: parameter.rule };
-        match (key.as_ref(), is_tuple) {
-            ("name", _) => name = parameter_name(spot, names)?,
+        match (key, is_tuple) {
+            ("name", _) => name = parameter_name(spot, is_repeated)?,
             ("type", Some(true)) if tuples >= TUPLES_MAX => {
                 return Err(
                     spot.fault(format!("a type that is no tuple, {TUPLES_MAX} tuples deep"))
@@ -135,20 +179,17 @@ fn parameter<'m>(
 }
 
 /// A name of a parameter: an identifier, words of the language among them, or nothing.
-fn parameter_name<'m>(
-    spot: Spot<'_, 'm, '_>,
-    names: &mut BTreeSet<&'m str>,
-) -> Result<&'m str, Fault> {
+fn parameter_name<'t>(spot: Spot<'_, 't>, is_repeated: bool) -> Result<&'t str, Fault> {
     let name = spot.value.as_str().filter(|name| name.is_empty() || is_identifier(name));
     let name = name.ok_or_else(|| spot.fault("an identifier of Solidity, or an empty string"))?;
-    if name.is_empty() || names.insert(name) {
-        return Ok(name);
+    if is_repeated {
+        return Err(spot.fault("a name that no parameter before it has"));
     }
-    Err(spot.fault("a name that no parameter before it has"))
+    Ok(name)
 }
 
 fn check_type(
-    spot: Spot<'_, '_, '_>,
+    spot: Spot<'_, '_>,
     type_name: Option<&Result<TypeName, TypeNameError>>,
 ) -> Result<(), Fault> {
     match type_name {

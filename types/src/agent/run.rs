@@ -1,15 +1,18 @@
 //! How an agent is run and what a call of it costs besides: rules 6 and 7.
 
-use super::fault::{Members, Spot, find};
+use super::fault::Spot;
 use super::reference::{is_image, is_ipfs};
 use super::{Executor, Fault, Pending, Question, Tool};
-use crate::json::{Json, Place};
+use crate::json::{Members, Place, Value};
 use crate::tx::value::{BLOB_ID, is_blob_id};
 use crate::{Amount, Hash};
 
 /// The most rounds of a model and its tools, and the most tokens of one answer of it.
 const ITERATIONS_MAX: u64 = 64;
 const OUTPUT_TOKENS_MAX: u64 = 4_096;
+
+/// The most tools: each agent among them costs a read of the state.
+const TOOLS_MAX: usize = 16;
 
 /// What an image of a container is, for messages.
 const IMAGE: &str = "an image with its digest, NAME@sha256:HEX, or an ipfs: URL";
@@ -25,7 +28,7 @@ enum Mode {
 }
 
 impl Mode {
-    fn parse(value: &Json<'_>) -> Option<Self> {
+    fn parse(value: Value<'_>) -> Option<Self> {
         match value.as_str()? {
             "container" => Some(Self::Container),
             "model" => Some(Self::Model),
@@ -48,26 +51,27 @@ impl Mode {
 
 /// Rule 6: what runs it and its tools. Rule 2 has seen that `container_image` is a string.
 pub(super) fn executor(
-    members: &Members<'_>,
+    document: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
 ) -> Result<(Executor, Vec<Tool>), Fault> {
-    let place = |wanted: &str| members.iter().position(|(key, _)| key == wanted);
+    let members = document.members(&[])?;
+    let place = |wanted: &str| members.into_iter().position(|(key, _)| key == wanted);
+    let value = document.members(&["container_image"])?.find("container_image");
     let image_place = Place::OUTERMOST.key("container_image");
-    let image = find(members, "container_image").unwrap_or(&Json::Null);
-    let image = Spot { place: &image_place, value: image, rule: 6 };
+    let image = Spot { place: &image_place, value: value.unwrap_or(document.value), rule: 6 };
     let executor_place = Place::OUTERMOST.key("executor");
-    let Some(value) = find(members, "executor") else {
-        agrees(image, Mode::Container, &[])?;
+    let Some(value) = members.find("executor") else {
+        agrees(image, Mode::Container, None)?;
         return Ok((container(image), Vec::new()));
     };
     let spot = Spot { place: &executor_place, value, rule: 6 };
     // Whatever stands first in the text, what is missing is told before.
-    let inner = value.as_object().unwrap_or_default();
-    let mode = find(inner, "kind").map(Mode::parse);
-    if value.as_object().is_some() {
-        spot.members(mode.flatten().map_or(&["kind"], Mode::required))?;
+    let inner = value.members();
+    let mode = inner.and_then(|it| it.find("kind")).and_then(Mode::parse);
+    if inner.is_some() {
+        spot.members(mode.map_or(&["kind"], Mode::required))?;
     }
-    let agrees = || mode.flatten().map_or(Ok(()), |mode| agrees(image, mode, inner));
+    let agrees = || mode.map_or(Ok(()), |mode| agrees(image, mode, inner));
     if place("container_image") < place("executor") {
         agrees()?;
         read(spot, image, pending)
@@ -79,9 +83,9 @@ pub(super) fn executor(
 }
 
 /// Whether the image says what the executor says, as far as that is well-formed.
-fn agrees(image: Spot<'_, '_, '_>, mode: Mode, executor: &Members<'_>) -> Result<(), Fault> {
+fn agrees(image: Spot<'_, '_>, mode: Mode, executor: Option<Members<'_>>) -> Result<(), Fault> {
     let text = image.text()?;
-    let of = |key| find(executor, key).and_then(Json::as_str);
+    let of = |key| executor.and_then(|it| it.find(key)).and_then(Value::as_str);
     let wanted = match mode {
         Mode::Container if is_image(text) || is_ipfs(text) => return Ok(()),
         Mode::Container => return Err(image.fault(IMAGE)),
@@ -98,23 +102,23 @@ fn is_hash(text: &str) -> bool {
     Hash::parse(text).is_ok()
 }
 
-fn container(image: Spot<'_, '_, '_>) -> Executor {
+fn container(image: Spot<'_, '_>) -> Executor {
     Executor::Container { image: Hash::digest(image.value.as_str().unwrap_or_default().as_bytes()) }
 }
 
 /// The members of `executor` in the order of the text; what is required is there.
 fn read(
-    executor: Spot<'_, '_, '_>,
-    image: Spot<'_, '_, '_>,
+    executor: Spot<'_, '_>,
+    image: Spot<'_, '_>,
     pending: &mut Vec<Pending>,
 ) -> Result<(Executor, Vec<Tool>), Fault> {
     let members = executor.members(&["kind"])?;
-    let mode = find(members, "kind").and_then(Mode::parse);
+    let mode = members.find("kind").and_then(Mode::parse);
     let (mut tools, mut manifest, mut blob_id) = (Vec::new(), None, None);
     for (key, value) in members {
         let place = executor.place.key(key);
         let spot = Spot { place: &place, value, rule: executor.rule };
-        match (key.as_ref(), mode) {
+        match (key, mode) {
             ("kind", None) => return Err(spot.fault("container, model or wasm")),
             ("model", Some(Mode::Model | Mode::Wasm)) => {
                 let hash = value.as_str().and_then(|text| Hash::parse(text).ok());
@@ -150,7 +154,7 @@ fn read(
     Ok((read, tools))
 }
 
-fn program(spot: Spot<'_, '_, '_>, pending: &mut Vec<Pending>) -> Result<String, Fault> {
+fn program(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<String, Fault> {
     let id = spot.value.as_str().filter(|id| is_blob_id(id));
     let blob_id = id.ok_or_else(|| spot.fault(BLOB_ID))?.to_owned();
     let question = Question::Program { blob_id: blob_id.clone() };
@@ -158,9 +162,9 @@ fn program(spot: Spot<'_, '_, '_>, pending: &mut Vec<Pending>) -> Result<String,
     Ok(blob_id)
 }
 
-fn read_tools(spot: Spot<'_, '_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<Tool>, Fault> {
+fn read_tools(spot: Spot<'_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<Tool>, Fault> {
     let mut tools = Vec::new();
-    for (index, value) in spot.items(0..=usize::MAX)?.iter().enumerate() {
+    for (index, value) in spot.items(0..=TOOLS_MAX)?.enumerate() {
         let place = spot.place.index(index);
         let spot = Spot { place: &place, value, rule: spot.rule };
         let tool = value.as_str().and_then(Tool::parse);
@@ -175,8 +179,8 @@ fn read_tools(spot: Spot<'_, '_, '_>, pending: &mut Vec<Pending>) -> Result<Vec<
 }
 
 /// Rule 7: what the owner gets for each successful call.
-pub(super) fn royalty(members: &Members<'_>, max: Amount) -> Result<Amount, Fault> {
-    let Some(value) = find(members, "royalty") else { return Ok(Amount::ZERO) };
+pub(super) fn royalty(members: Members<'_>, max: Amount) -> Result<Amount, Fault> {
+    let Some(value) = members.find("royalty") else { return Ok(Amount::ZERO) };
     let spot = Spot { place: &Place::OUTERMOST.key("royalty"), value, rule: 7 };
     let amount = value.as_str().and_then(|text| Amount::parse(text).ok());
     amount.filter(|amount| *amount <= max).ok_or_else(|| {

@@ -4,7 +4,7 @@ mod draft;
 mod faults;
 
 use super::{Document, Executor, Fault, Metadata, Pending, Question, ROYALTY_MAX, Tool, Version};
-use crate::{Amount, Hash};
+use crate::{Amount, Code, Hash, Rejection};
 use draft::Draft;
 
 const SELECTOR: &str = include_str!("../../fixtures/agents/json-selector.json");
@@ -217,6 +217,28 @@ fn limits_can_be_reached() {
     );
     accepted(&model.with("/executor/maxIterations", "1").with("/executor/maxOutputTokens", "1"));
     accepted(&model.with("/executor/tools", "[]").with("/executor/basePrompt", "\"\""));
+    accepted(&model.with("/executor/tools", &many("\"math_eval\"", 16)));
+}
+
+#[test]
+fn a_version_has_at_most_16_tools() {
+    let tools = format!("[{}]", vec!["\"math_eval\""; 17].join(","));
+    for text in [INFERENCE, PORTFOLIO] {
+        let draft = Draft::of(text).with("/executor/tools", &tools);
+        assert_eq!(told(&draft), at("/executor/tools", 6));
+    }
+}
+
+#[test]
+fn a_fault_is_refused_with_its_rule_and_its_path_as_far_as_that_is_short() {
+    let key = "ă".repeat(2_000);
+    let text = format!("{{\"{key}\":1,\"{key}\":2}}");
+    let refusal = Rejection::from(outcome(&text).unwrap_err());
+    assert_eq!(refusal.code(), Code::AgentMetadata);
+    let path = format!("/{}…", "ă".repeat(511));
+    assert!(refusal.extra().eq([("path", path.as_str()), ("rule", "1")]), "{refusal:?}");
+    let refusal = Rejection::from(outcome(&smallest().with("/name", "7").text()).unwrap_err());
+    assert!(refusal.extra().eq([("path", "/name"), ("rule", "2")]), "{refusal:?}");
 }
 
 #[test]

@@ -3,13 +3,19 @@
 
 mod parse;
 mod place;
+mod reader;
+mod repeats;
+mod tape;
 mod write;
 
 use std::borrow::Cow;
 
 pub(crate) use parse::{Bounds, parse_canonical};
 pub use parse::{JsonError, parse};
-pub use place::{Located, Place, parse_located};
+pub use place::Place;
+pub use reader::{Located, Manner, parse_tape};
+pub(crate) use repeats::Repeats;
+pub use tape::{Items, Members, Tape, Value};
 pub use write::{ObjectWriter, write_string};
 
 /// A JSON value that remembers what the signer wrote.

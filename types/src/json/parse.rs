@@ -59,6 +59,9 @@ const OUTERMOST_MEMBERS: usize = 16;
 /// Objects with more members than this are checked for duplicates by sorting.
 const LINEAR_DUPLICATE_CHECK_MAX: usize = 24;
 
+/// A string of fewer bytes is read byte by byte.
+const SHORT: usize = 12;
+
 /// What a string is, for messages.
 const STRING: &str = "a string without raw control characters, ended by '\"'";
 
@@ -123,6 +126,14 @@ pub(super) struct Canonical {
     left_out: &'static [&'static str],
 }
 
+/// A string that [`Parser::string_to`] has read.
+pub(super) struct Text<'a> {
+    /// As it stands in the text, if it has no escapes.
+    pub(super) plain: Option<&'a str>,
+    /// The first half of a surrogate pair.
+    pub(super) half: Option<JsonError>,
+}
+
 /// A state of [`Canonical`] to go back to.
 #[derive(Clone, Copy)]
 struct Mark {
@@ -161,11 +172,6 @@ impl<'a> Parser<'a> {
     /// The offset of the cursor.
     pub(super) const fn at(&self) -> usize {
         self.at
-    }
-
-    /// Moves the cursor to an offset where it was before.
-    pub(super) const fn go_back(&mut self, at: usize) {
-        self.at = at;
     }
 
     /// Steps over one character of the grammar, and the white space after it.
@@ -380,7 +386,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A string; borrowed from the text when it has no escapes.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.advance(1);
         let mut start = self.at;
         let mut unescaped: Option<String> = None;
@@ -412,32 +418,52 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A string in which U+FFFD stands for each half of a surrogate pair.
-    pub(super) fn lossy_string(&mut self) -> Result<String, JsonError> {
+    /// A string: as it stands in the text, if it has no escapes; else it is appended to `out`, with
+    /// U+FFFD for each half of a surrogate pair, and the first of these is told.
+    pub(super) fn string_to(&mut self, out: &mut String) -> Result<Text<'a>, JsonError> {
         self.advance(1);
-        let mut text = String::new();
+        let mut start = self.at;
+        let (mut has_escapes, mut half) = (false, None);
         loop {
-            let start = self.at;
             self.skip_plain();
-            text.push_str(self.slice(start));
+            let plain = self.slice(start);
             match self.peek() {
                 Some(b'"') => {
                     self.advance(1);
-                    return Ok(text);
+                    if has_escapes {
+                        out.push_str(plain);
+                    }
+                    return Ok(Text { plain: (!has_escapes).then_some(plain), half });
                 }
-                Some(b'\\') => match self.escape() {
-                    Ok(character) => text.push(character),
-                    Err(JsonError::Surrogate { .. }) => text.push(char::REPLACEMENT_CHARACTER),
-                    Err(error) => return Err(error),
-                },
+                Some(b'\\') => {
+                    has_escapes = true;
+                    out.push_str(plain);
+                    match self.escape() {
+                        Ok(character) => out.push(character),
+                        Err(error @ JsonError::Surrogate { .. }) => {
+                            out.push(char::REPLACEMENT_CHARACTER);
+                            half = half.or(Some(error));
+                        }
+                        Err(error) => return Err(error),
+                    }
+                    start = self.at;
+                }
                 _ => return Err(self.unexpected(STRING)),
             }
         }
     }
 
-    /// Moves over the bytes of a string that mean themselves: sixteen at a time, then one by one.
+    /// Moves over the bytes of a string that mean themselves: the first ones one by one, then sixteen at a
+    /// time, then one by one again.
     fn skip_plain(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        // Most strings of most texts are short.
+        let short = rest.iter().take(SHORT).take_while(|byte| is_plain(**byte)).count();
+        self.advance(short);
+        if short < SHORT {
+            return;
+        }
+        let rest = rest.get(SHORT..).unwrap_or_default();
         let whole = rest
             .as_chunks::<16>()
             .0
