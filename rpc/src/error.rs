@@ -146,10 +146,16 @@ impl From<&Rejection> for ErrorData {
             got: Some(rejection.got().to_owned()),
             expected: Some(rejection.expected().to_owned()),
             retry_after_ms: hint.and_then(|(_, value)| value.parse().ok()),
-            extra: extra.map(|(key, value)| (key.to_owned(), value.into())).collect(),
+            extra: extra.map(|(key, value)| (key.to_owned(), extra_value(key, value))).collect(),
             ..Self::of(rejection.code().as_str())
         }
     }
+}
+
+/// A further value of a refusal: a text, but for the number of a rule.
+fn extra_value(key: &str, value: &str) -> serde_json::Value {
+    let rule = (key == "rule").then(|| value.parse::<u64>().ok()).flatten();
+    rule.map_or_else(|| value.into(), serde_json::Value::from)
 }
 
 impl RpcError {

@@ -11,6 +11,7 @@ use crate::tables::{Accounts, Blobs, Bonds, Deadlines, Runs, RunsByStatus, Steps
 use crate::view::{self, Range, Read};
 use crate::{bonds, pieces, runs, settlement::settlement};
 
+mod agents;
 mod offers;
 mod validators;
 
@@ -89,6 +90,14 @@ pub enum Broken {
         /// What is wrong.
         what: String,
     },
+    /// The metadata of a version of an agent is not that of its record.
+    #[error("agent {agent_id}: the metadata of version {version} is not the text of its record")]
+    AgentText {
+        /// The agent.
+        agent_id: Hash,
+        /// The version.
+        version: String,
+    },
     /// A blob contradicts itself.
     #[error("blob {blob_id}: the chunks received do not fit its state")]
     Blob {
@@ -130,6 +139,7 @@ pub fn verify_from(
     walk.money(&supply);
     walk.leftovers()?;
     walk.validators()?;
+    walk.agents()?;
     walk.offers()?;
     Ok(walk.report)
 }

@@ -10,6 +10,7 @@
     clippy::float_arithmetic
 )]
 
+pub mod agents;
 pub mod block;
 pub mod bonds;
 pub mod chain;

@@ -23,6 +23,9 @@ pub const STORED_KIB: u64 = 3;
 /// A KiB of a blob that is read again and hashed.
 pub const HASHED_KIB: u64 = 1;
 
+/// A KiB of the metadata of an agent that is read, checked by its rules, and kept.
+pub const METADATA_KIB: u64 = 12;
+
 /// So many rows.
 #[must_use]
 pub const fn rows(count: u64) -> u64 {

@@ -304,13 +304,14 @@ pub(crate) enum Shape {
 
 pub(crate) fn shape(table: TableId) -> Shape {
     use tables::{
-        Accounts, Assignments, BlobChunks, BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys,
-        ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
-        Miners, OfferCounts, Offers, OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner, RunsByStatus,
-        RunsBySubmitter, Steps, Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes,
-        Validators,
+        Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, BlobChunks,
+        BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys, ConversationTurns, Deadlines, Fees,
+        Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, OfferCounts, Offers,
+        OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner,
+        RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns, Unbondings, ValidatorHistory,
+        ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 25] = [
+    const LOOKUP: [TableId; 27] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -336,8 +337,10 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ForkVotes::ID,
         FixedForks::ID,
         TREE_NODES,
+        Agents::ID,
+        AgentVersions::ID,
     ];
-    const INDEX: [TableId; 9] = [
+    const INDEX: [TableId; 10] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
@@ -347,6 +350,7 @@ pub(crate) fn shape(table: TableId) -> Shape {
         ValidatorHistory::ID,
         Offers::ID,
         META,
+        AgentsByOwner::ID,
     ];
     const QUEUE: [TableId; 8] = [
         Deadlines::ID,
@@ -358,7 +362,7 @@ pub(crate) fn shape(table: TableId) -> Shape {
         TREE_STALE,
         BlobRemains::ID,
     ];
-    const LARGE: [TableId; 2] = [BlobChunks::ID, UNDECIDED];
+    const LARGE: [TableId; 3] = [BlobChunks::ID, UNDECIDED, AgentTexts::ID];
     const LOG: [TableId; 7] =
         [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID, FeeTotals::ID];
     // A table in no list does not compile.

@@ -337,6 +337,20 @@ pub enum Event {
         /// The miner that gave it back.
         miner: Address,
     },
+    /// An agent was published, or a version of one (section 5.18).
+    AgentRegistered {
+        /// The agent.
+        agent_id: Hash,
+        /// Whose it is.
+        owner: Address,
+        /// The version.
+        version: String,
+    },
+    /// An agent takes no more calls (section 5.19).
+    AgentRetired {
+        /// The agent.
+        agent_id: Hash,
+    },
     /// A miner made or changed an offer, or took it back (section 5.20).
     OfferSet {
         /// For which executor.
@@ -439,7 +453,9 @@ impl Event {
             | Self::RunGivenBack { .. }
             | Self::OfferSet { .. }
             | Self::CallBondLocked { .. }
-            | Self::CallBondUnlocked { .. } => None,
+            | Self::CallBondUnlocked { .. }
+            | Self::AgentRegistered { .. }
+            | Self::AgentRetired { .. } => None,
         }
     }
 
@@ -497,7 +513,9 @@ impl Event {
             | Self::EvidenceTaken { .. }
             | Self::OfferSet { .. }
             | Self::CallBondLocked { .. }
-            | Self::CallBondUnlocked { .. } => None,
+            | Self::CallBondUnlocked { .. }
+            | Self::AgentRegistered { .. }
+            | Self::AgentRetired { .. } => None,
         }
     }
 
@@ -552,7 +570,9 @@ impl Event {
             | Self::RunGivenBack { .. }
             | Self::OfferSet { .. }
             | Self::CallBondLocked { .. }
-            | Self::CallBondUnlocked { .. } => None,
+            | Self::CallBondUnlocked { .. }
+            | Self::AgentRegistered { .. }
+            | Self::AgentRetired { .. } => None,
         }
     }
 }

@@ -67,8 +67,9 @@ pub use market::{Offer, Prices, Usage};
 pub use params::Params;
 pub use randomness::Randomness;
 pub use records::{
-    Account, Blob, Bond, Ender, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunProtection,
-    RunStatus, SetMember, Settlement, Step, SubmitterFigures, Supply, TxLocation, ValidatorSets,
+    Account, Agent, AgentVersion, Blob, Bond, Ender, KeyStanding, Miner, MinerFigures, OpenVote,
+    Run, RunProtection, RunStatus, SetMember, Settlement, Step, SubmitterFigures, Supply,
+    TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};
 pub use tx::{Body, ForkVote};

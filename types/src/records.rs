@@ -397,5 +397,62 @@ pub struct KeyStanding {
     pub punished_at: Option<u64>,
 }
 
+/// An agent of the market (docs/protocol.md section 5.18).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Agent {
+    /// The agent's id.
+    pub agent_id: Hash,
+    /// Who may add versions and retire it.
+    pub owner: Address,
+    /// Its name, 1 to 64 bytes.
+    pub name: String,
+    /// The version that was registered last; it has precedence over all others.
+    pub latest: String,
+    /// How many versions there are.
+    pub versions: u64,
+    /// Whether it takes no calls.
+    pub is_retired: bool,
+    /// Block time of the first AGENT_REGISTER.
+    pub registered_at: u64,
+    /// Block time of the last AGENT_REGISTER or AGENT_RETIRE.
+    pub changed_at: u64,
+}
+
+/// A version of an agent, which never changes. At most about 4 KiB.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AgentVersion {
+    /// The agent's id.
+    pub agent_id: Hash,
+    /// The version, at most 64 bytes.
+    pub version: String,
+    /// The version before it; none of the first.
+    pub previous: Option<String>,
+    /// The agent's owner.
+    pub owner: Address,
+    /// What a miner must have to run it: its own executor, then those of agents among its tools, each
+    /// once, at most 16.
+    pub executors: Vec<String>,
+    /// The language models that say which answers can be compared, in the order of `executors`.
+    pub manifests: Vec<Hash>,
+    /// The selectors of its methods in the order of the text, at most 64.
+    pub selectors: Vec<[u8; 4]>,
+    /// Its tools as they are written, at most 16.
+    pub tools: Vec<String>,
+    /// What the owner gets for each successful call.
+    pub royalty: Amount,
+    /// Whether the answers of two miners can be compared.
+    pub is_deterministic: bool,
+    /// How deep agents nest in it, itself counted: 1 to 3.
+    pub nesting: u8,
+    /// SHA-256 of the metadata.
+    pub metadata_hash: Hash,
+    /// The size of the metadata.
+    pub metadata_bytes: u64,
+    /// Block time of the AGENT_REGISTER.
+    pub registered_at: u64,
+    /// The AGENT_REGISTER.
+    pub tx: TxLocation,
+}
+
 #[cfg(test)]
 mod tests;

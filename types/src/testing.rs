@@ -11,9 +11,10 @@ use crate::build::{Envelope, Unsigned};
 use crate::forks::Fork;
 use crate::json::{self, Json};
 use crate::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerOffer,
-    MinerRegister, MinerUnbond, ParamVote, ToolCall, Transfer, ValidatorVote, WrittenAddress,
+    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire,
+    AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote,
+    MinerBond, MinerOffer, MinerRegister, MinerUnbond, ParamVote, ToolCall, Transfer,
+    ValidatorVote, WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, Signature, SizeLimits,
@@ -144,7 +145,7 @@ impl Draft {
 
 /// One body of each kind, with every optional member, in the order of the protocol's table.
 pub(crate) fn bodies() -> Vec<Body> {
-    [agent_bodies(), other_bodies()].concat()
+    [agent_bodies(), other_bodies(), market_bodies()].concat()
 }
 
 const RUN: Hash = Hash::new([1; 32]);
@@ -260,6 +261,17 @@ fn other_bodies() -> Vec<Body> {
             completion_per_m: Amount::new(60_000),
             fuel_per_g: Amount::ZERO,
         }),
+    ]
+}
+
+/// Those of the agent market.
+fn market_bodies() -> Vec<Body> {
+    vec![
+        Body::AgentRegister(AgentRegister {
+            agent_id: HASH,
+            metadata: "{\"name\":\"țară\"}".to_owned(),
+        }),
+        Body::AgentRetire(AgentRetire { agent_id: HASH }),
     ]
 }
 
@@ -415,6 +427,10 @@ fn any_small_body() -> impl Strategy<Value = Body> {
         any::<u64>()
             .prop_map(|amount| Body::MinerUnbond(MinerUnbond { amount: Amount::new(amount) })),
         any_hash().prop_map(|agent_run_id| Body::AgentRefuse(AgentRefuse { agent_run_id })),
+        (any_hash(), any::<String>()).prop_map(|(agent_id, metadata)| {
+            Body::AgentRegister(AgentRegister { agent_id, metadata })
+        }),
+        any_hash().prop_map(|agent_id| Body::AgentRetire(AgentRetire { agent_id })),
         (any::<String>(), any_integer(), any::<[u64; 4]>()).prop_map(
             |(executor, capacity, prices)| {
                 let [per_call, prompt_per_m, completion_per_m, fuel_per_g] =

@@ -5,11 +5,12 @@ use jsonrpsee::types::{ErrorObjectOwned, Params};
 use jsonrpsee::{Methods, RpcModule};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use types::agent::{Document, METADATA_BYTES_MAX};
 use types::build::{Envelope, Unsigned};
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::spec::{Filled, Form};
-use types::{Address, Bid, Body, Code, Rejection, SizeLimits, Transaction, ids};
+use types::{Address, Bid, Body, Code, Fork, Hash, Rejection, SizeLimits, Transaction, ids};
 
 use super::Api;
 use crate::error::RpcError;
@@ -91,6 +92,7 @@ impl Api {
         match builder.spec.type_name {
             "AGENT_REQUEST" => complete_request(sender, fields),
             "AGENT_FINISH" => self.complete_finish(fields),
+            "AGENT_REGISTER" => self.complete_agent(sender, fields),
             "SOCIAL_BLOB_INIT" => complete_blob(fields),
             "VALIDATOR_VOTE" => {
                 let week = || sender.envelope.timestamp.saturating_add(VOTE_TTL_MS);
@@ -112,6 +114,25 @@ impl Api {
         fields.insert("minerReward".to_owned(), json!(fees.miner_reward.to_string()));
         fields.insert("userRefund".to_owned(), json!(fees.user_refund.to_string()));
         fields.insert("networkFee".to_owned(), json!(fees.network_fee.to_string()));
+        Ok(())
+    }
+}
+
+impl Api {
+    /// The agent's id follows from the sender and the name in the metadata, which has to keep the rules
+    /// that need no state.
+    fn complete_agent(&self, sender: &Sender, fields: &mut Fields) -> Result<(), RpcError> {
+        let owner = parse_address("from", &sender.from)?;
+        let metadata = text(fields, "metadata")?;
+        if metadata.len() > METADATA_BYTES_MAX {
+            // Its own limit is told where all limits are.
+            fields.insert("agentId".to_owned(), json!(Hash::ZERO.to_string()));
+            return Ok(());
+        }
+        let document = Document::read(metadata.as_bytes()).map_err(Rejection::from)?;
+        let outcome = document.check(self.facts.params.royalty_max).outcome;
+        let id = ids::compute_agent_id(&owner, &outcome.map_err(Rejection::from)?.name);
+        fields.insert("agentId".to_owned(), json!(id.to_string()));
         Ok(())
     }
 }
@@ -172,20 +193,22 @@ impl Api {
         };
         let timestamp = timestamp.unwrap_or_else(|| self.ports.clock.now_ms());
         let bid = Bid { max_base_fee: max_base_fee.map(|it| it.0), tip: tip.map(|it| it.0) };
-        let envelope = Envelope { bid, ..Envelope::new(nonce, timestamp, self.chain_id(chain_id)) };
+        let envelope = Envelope { bid, ..Envelope::new(nonce, timestamp, chain_id) };
         Ok(Sender { from, public_key: public_key.0, envelope })
     }
 
-    /// The chain's name is filled in where the chain asks for it.
-    fn chain_id(&self, given: Option<String>) -> Option<String> {
-        let is_required = self.facts.params.require_chain_id;
-        given.or_else(|| is_required.then(|| self.facts.chain_id.clone()))
+    /// The chain's name is filled in where the chain, or the kind, asks for it.
+    fn chain_id(&self, given: Option<&String>, body: &Body) -> Option<String> {
+        let is_required = self.facts.params.require_chain_id || body.fork() == Some(Fork::V8);
+        given.cloned().or_else(|| is_required.then(|| self.facts.chain_id.clone()))
     }
 
     /// Writes the payload, after the checks that need no state.
     fn build(&self, sender: &Sender, body: &Body) -> Result<Built, RpcError> {
         let Sender { from, public_key, envelope } = sender;
-        let unsigned = Unsigned::build(body, from, public_key, envelope);
+        let chain_id = self.chain_id(envelope.chain_id.as_ref(), body);
+        let envelope = Envelope { chain_id, ..envelope.clone() };
+        let unsigned = Unsigned::build(body, from, public_key, &envelope);
         let params = &self.facts.params;
         let limits = SizeLimits::from(params);
         let tx = Transaction::parse_unsigned(unsigned.payload().as_bytes(), &limits)?;

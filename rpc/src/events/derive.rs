@@ -219,7 +219,9 @@ impl Change {
             | Event::EvidenceTaken { .. }
             | Event::OfferSet { .. }
             | Event::CallBondLocked { .. }
-            | Event::CallBondUnlocked { .. } => return None,
+            | Event::CallBondUnlocked { .. }
+            | Event::AgentRegistered { .. }
+            | Event::AgentRetired { .. } => return None,
         })
     }
 

@@ -32,6 +32,10 @@
 //! unbonding            u    miner's address | due time u64               amount
 //! submitter_figures         address                                      SubmitterFigures
 //! consensus_keys       k    a validator's key                            KeyStanding
+//! agents               g    agent id                                     Agent
+//! agent_versions       n    agent id | version (text)                    AgentVersion
+//! agent_texts               agent id | version (text)                    the metadata
+//! agents_by_owner           owner's address | agent id                   (nothing)
 //! offers               x    miner's address | executor                   Offer
 //! offers_by_executor        executor | 2^64 - 1 - bond u64 | address     Offer
 //! assignments          y    miner's address | executor                   open ones u32
@@ -45,9 +49,9 @@ use serde::{Deserialize, Serialize};
 use types::agent::ExecutorId;
 use types::codec::DecodeError;
 use types::{
-    Account, Address, Amount, Blob, Bond, Hash, KeyStanding, Miner, MinerFigures, Offer, OpenVote,
-    PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation,
-    ValidatorSets,
+    Account, Address, Agent, AgentVersion, Amount, Blob, Bond, Hash, KeyStanding, Miner,
+    MinerFigures, Offer, OpenVote, PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures,
+    Supply, TxLocation, ValidatorSets,
 };
 
 use crate::forks::FixedFork;
@@ -440,6 +444,42 @@ impl Table for ConsensusKeys {
     type Value = KeyStanding;
 }
 
+/// Agents of the market, from v8 on. No row is deleted.
+#[derive(Debug)]
+pub struct Agents;
+impl Table for Agents {
+    const ID: TableId = TableId::authenticated(30, "agents", b'g');
+    type Key = Hash;
+    type Value = Agent;
+}
+
+/// Versions of agents, by agent and version. No row is changed or deleted.
+#[derive(Debug)]
+pub struct AgentVersions;
+impl Table for AgentVersions {
+    const ID: TableId = TableId::authenticated(31, "agent_versions", b'n');
+    type Key = (Hash, String);
+    type Value = AgentVersion;
+}
+
+/// The metadata of versions of agents as their owners wrote it. Its hash is in the version's record.
+#[derive(Debug)]
+pub struct AgentTexts;
+impl Table for AgentTexts {
+    const ID: TableId = TableId::plain(32, "agent_texts");
+    type Key = (Hash, String);
+    type Value = String;
+}
+
+/// Agents by their owners.
+#[derive(Debug)]
+pub struct AgentsByOwner;
+impl Table for AgentsByOwner {
+    const ID: TableId = TableId::plain(33, "agents_by_owner");
+    type Key = (Address, Hash);
+    type Value = ();
+}
+
 /// Offers of miners, by miner and executor.
 #[derive(Debug)]
 pub struct Offers;
@@ -491,7 +531,7 @@ impl Table for OfferCounts {
 }
 
 /// Every table of this file.
-pub const ALL: [TableId; 33] = [
+pub const ALL: [TableId; 37] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -521,6 +561,10 @@ pub const ALL: [TableId; 33] = [
     Unbondings::ID,
     FiguresOfSubmitters::ID,
     ConsensusKeys::ID,
+    Agents::ID,
+    AgentVersions::ID,
+    AgentTexts::ID,
+    AgentsByOwner::ID,
     Offers::ID,
     OffersByExecutor::ID,
     Assignments::ID,
@@ -529,7 +573,7 @@ pub const ALL: [TableId; 33] = [
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 14] = [
+pub const READ_BY_CHECKS: [TableId; 16] = [
     Accounts::ID,
     Runs::ID,
     Miners::ID,
@@ -542,6 +586,8 @@ pub const READ_BY_CHECKS: [TableId; 14] = [
     RuleVotes::ID,
     Bonds::ID,
     ConsensusKeys::ID,
+    Agents::ID,
+    AgentVersions::ID,
     Offers::ID,
     OfferCounts::ID,
 ];

@@ -1,5 +1,5 @@
-//! A kind that does not exist, added the way CONTRIBUTING.md says: an agent registry entry that
-//! costs a deposit, waits for a fork of its own and keeps its rows in a table of its own. Shows
+//! A kind that does not exist, added the way CONTRIBUTING.md says: a note that costs
+//! a deposit, waits for a fork of its own and keeps its rows in a table of its own. Shows
 //! that a new kind is an addition: no row of before is read differently or written again.
 
 use std::collections::BTreeSet;
@@ -30,27 +30,27 @@ use crate::work;
 const V7: u64 = 5;
 const DEPOSIT: Amount = Amount::new(1_000);
 
-/// `AGENT_REGISTER`: a name for an agent.
-struct AgentRegister {
+/// `NOTE`: a note of a name.
+struct NoteTaken {
     name: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-struct Agent {
+struct Note {
     owner: Address,
     /// Added by version 2 of the record.
     registered_at: u64,
 }
 
-struct Agents;
-impl Table for Agents {
-    const ID: TableId = TableId::plain(63, "agents");
+struct Notes;
+impl Table for Notes {
+    const ID: TableId = TableId::plain(63, "notes");
     const VERSION: u8 = 2;
     type Key = String;
-    type Value = Agent;
+    type Value = Note;
 
-    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Agent, DecodeError>> {
-        let read = || codec::decode(bytes).map(|owner| Agent { owner, registered_at: 0 });
+    fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Note, DecodeError>> {
+        let read = || codec::decode(bytes).map(|owner| Note { owner, registered_at: 0 });
         (version == 1).then(read)
     }
 }
@@ -60,7 +60,7 @@ struct Plan {
     owner: Address,
 }
 
-impl Kind for AgentRegister {
+impl Kind for NoteTaken {
     type Plan = Plan;
 
     fn cost(&self, _: &Transaction, _: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
@@ -68,7 +68,7 @@ impl Kind for AgentRegister {
     }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
-        if view::contains::<Agents>(state, &self.name)? {
+        if view::contains::<Notes>(state, &self.name)? {
             let name = &self.name;
             // A code that blames no peer, whose state may be another. A real kind has one of its own.
             return Err(Rejection::new(Code::BlobExists, "name", name, "a new name").into());
@@ -85,7 +85,7 @@ impl Kind for AgentRegister {
         // A real kind has an event of its own.
         let miner_id = Hash::digest(name.as_bytes());
         ledger::burn(draft, DEPOSIT)?;
-        draft.put::<Agents>(&name, &Agent { owner, registered_at: ctx.timestamp });
+        draft.put::<Notes>(&name, &Note { owner, registered_at: ctx.timestamp });
         Ok(Event::MinerRegistered { miner_id })
     }
 }
@@ -130,7 +130,7 @@ fn register(state: &Arc<Memory>, height: u64, nonce: u64, name: &str) -> Result<
     let rules = rules(&chain, state, height);
     let ctx = Context { rules: &rules, height, timestamp: 77, proposer, position: 0 };
     let mut draft = Draft::new(Arc::<Memory>::clone(state));
-    let kind = AgentRegister { name: name.to_owned() };
+    let kind = NoteTaken { name: name.to_owned() };
     let fits = |_| Ok::<_, TxError>(());
     match envelope::execute(&kind, &envelope_of(nonce), &mut draft, &ctx, fits) {
         Ok(_) => {
@@ -165,22 +165,22 @@ fn a_new_kind_touches_no_row_but_its_own_and_the_money() {
     register(&state, V7, 0, "a").unwrap();
     let changed: Vec<_> = state.rows().into_iter().filter(|row| !before.contains(row)).collect();
     let names: Vec<_> = changed.iter().map(|(table, ..)| *table).collect();
-    assert_eq!(names, ["accounts", "supply", "agents"]);
-    assert!(tables::ALL.iter().all(|table| *table != Agents::ID), "the number is free");
+    assert_eq!(names, ["accounts", "supply", "notes"]);
+    assert!(tables::ALL.iter().all(|table| *table != Notes::ID), "the number is free");
 }
 
 #[test]
 fn a_record_with_a_new_field_is_read_in_both_versions() {
     let owner = key().address();
     let old = [vec![1], codec::encode(&owner)].concat();
-    let read = crate::table::decode_value::<Agents>(&old).unwrap();
-    assert_eq!(read, Agent { owner, registered_at: 0 });
-    let new = crate::table::encode_value::<Agents>(&Agent { owner, registered_at: 9 });
+    let read = crate::table::decode_value::<Notes>(&old).unwrap();
+    assert_eq!(read, Note { owner, registered_at: 0 });
+    let new = crate::table::encode_value::<Notes>(&Note { owner, registered_at: 9 });
     assert_eq!(new.first(), Some(&2));
-    assert_eq!(crate::table::decode_value::<Agents>(&new).unwrap().registered_at, 9);
+    assert_eq!(crate::table::decode_value::<Notes>(&new).unwrap().registered_at, 9);
     let unknown = [vec![3], codec::encode(&owner)].concat();
     assert!(matches!(
-        crate::table::decode_value::<Agents>(&unknown),
+        crate::table::decode_value::<Notes>(&unknown),
         Err(StorageError::ValueVersion { found: 3, expected: 2, .. })
     ));
 }

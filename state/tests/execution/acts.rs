@@ -5,8 +5,8 @@ use std::ops::Range;
 use proptest::prelude::*;
 use types::agent::ExecutorId;
 use types::tx::{
-    AgentFinish, AgentRefuse, AgentRequest, ForkVote, MinerBond, MinerOffer, MinerRegister,
-    MinerUnbond, ParamVote, Protection,
+    AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire, ForkVote, MinerBond,
+    MinerOffer, MinerRegister, MinerUnbond, ParamVote, Protection,
 };
 use types::{Amount, Bid, Body, Hash, Late, Signature, ids};
 
@@ -41,11 +41,13 @@ pub fn acts_of_v7(most: usize) -> impl Strategy<Value = Vec<Act>> {
     acts_of(0..KINDS_OF_V7, most)
 }
 
-/// From here on acts are about bonds and protected runs, then about evidence, then about offers.
+/// From here on acts are about bonds and protected runs, then about evidence, about agents, and about offers.
 const BONDS: u8 = 56;
 const EVIDENCE: u8 = 82;
-const OFFERS: u8 = 88;
-const KINDS_OF_V7: u8 = 92;
+const AGENTS: u8 = 88;
+const RETIRE: u8 = 98;
+const OFFERS: u8 = 100;
+const KINDS_OF_V7: u8 = 104;
 
 /// What miners offer to run.
 pub const EXECUTORS: [ExecutorId; 3] = [
@@ -122,6 +124,7 @@ impl Act {
                 (1..7).map(Who).max_by_key(free).map(Who::address)
             }
             72..=81 => model.runs.get(&self.run_of_v7(model)).and_then(ModelRun::worker),
+            RETIRE.. => model.agents.all.get(&self.agent(model)).map(|agent| agent.owner),
             BONDS.. => None,
             9..=15 => run.and_then(|run| run.worker()),
             16 => run.map(|run| run.submitter),
@@ -162,7 +165,9 @@ impl Act {
             68..=71 => claim(sender, self.run_of_v7(model)),
             72..=77 => self.step(model, self.run_of_v7(model)),
             78..=81 => self.finish(model, self.run_of_v7(model)),
-            EVIDENCE..OFFERS => self.evidence(model.height),
+            EVIDENCE..AGENTS => self.evidence(model.height),
+            AGENTS..RETIRE => self.register(model, sender),
+            RETIRE..OFFERS => Body::AgentRetire(AgentRetire { agent_id: self.agent(model) }),
             OFFERS.. => self.offer(),
             0..=1 => self.chat(model),
             2..=5 => self.request(sender, nonce),
@@ -220,6 +225,67 @@ impl Act {
             completion_per_m: price,
             fuel_per_g: Amount::MAX,
         })
+    }
+
+    /// An agent: one that is there, an unknown one now and then.
+    fn agent(&self, model: &Model) -> Hash {
+        let nth = usize::from(self.pick) % model.agents.all.len().max(1);
+        let id = model.agents.all.keys().nth(nth).copied();
+        id.filter(|_| !self.rarely(11)).unwrap_or(Hash::ZERO)
+    }
+
+    /// One of two agents of the sender, mostly with a higher version than before, run in one of three ways,
+    /// and often with other agents among its tools.
+    fn register(&self, model: &Model, sender: Who) -> Body {
+        let name = ["judge", "clerk"][usize::from(self.pick % 2)];
+        let owner = if self.rarely(17) { Who(1) } else { sender };
+        let agent_id = ids::compute_agent_id(&owner.address(), name);
+        let agent = model.agents.all.get(&agent_id);
+        let [major, minor, patch] =
+            agent.and_then(|agent| agent.versions.keys().last().copied()).unwrap_or([0, 9, 9]);
+        let version = match self.twist % 8 {
+            0 => [major, minor, patch],
+            1 => [major, minor.saturating_sub(1), patch + 1],
+            2 => [major + 1, 0, 0],
+            3 => [major, minor + 1, 0],
+            _ => [major, minor, patch + 1],
+        };
+        let all = model.agents.all.iter();
+        let versions = all.flat_map(|(id, agent)| agent.versions.keys().map(move |it| (id, it)));
+        let nested = versions.enumerate().filter(|(nth, _)| {
+            nth % 7 == usize::from(self.amount % 7) && !self.amount.is_multiple_of(3)
+        });
+        let nested: Vec<String> = nested
+            .take(3)
+            .map(|(_, (id, [a, b, c]))| format!("\"agent:{id}@{a}.{b}.{c}\""))
+            .collect();
+        let tools = [vec!["\"math_eval\"".to_owned()], nested].concat().join(",");
+        let (manifest, blob) = (Hash::new([self.twist % 5; 32]), self.blob());
+        let (image, executor) = match self.amount % 4 {
+            0 => ("ipfs://x".to_owned(), "\"kind\":\"container\"".to_owned()),
+            1 => (
+                format!("ombra-blob:{blob}"),
+                format!(
+                    "\"kind\":\"wasm\",\"blobId\":\"{blob}\",\"runtime\":\"wasm-1\",\"tools\":[{tools}]"
+                ),
+            ),
+            _ => (
+                format!("ombra-model:{manifest}"),
+                format!(
+                    "\"kind\":\"model\",\"model\":\"{manifest}\",\"basePrompt\":\"\",\"tools\":[{tools}],\
+                     \"maxIterations\":1,\"maxOutputTokens\":9"
+                ),
+            ),
+        };
+        let royalty = if self.rarely(13) { 1_000_001 } else { u64::from(self.amount) };
+        let [a, b, c] = version;
+        let metadata = format!(
+            "{{\"name\":\"{name}\",\"description\":\"d\",\"version\":\"{a}.{b}.{c}\",\
+             \"container_image\":\"{image}\",\"executor\":{{{executor}}},\"royalty\":\"{royalty}\",\
+             \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+        );
+        let metadata = if self.rarely(23) { "{".to_owned() } else { metadata };
+        Body::AgentRegister(AgentRegister { agent_id, metadata })
     }
 
     /// A height near that of the open block, mostly one that others vote for, too.

@@ -13,6 +13,7 @@
 )]
 
 mod acts;
+mod agents;
 mod blocks;
 mod crossing;
 mod deadlines;
@@ -21,6 +22,7 @@ mod effects;
 mod evidence;
 mod fees;
 mod model;
+mod model_agents;
 mod model_bonds;
 mod model_offers;
 mod model_rules;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use types::{Address, Body, Hash, Params};
 
+use crate::model_agents::ModelAgents;
 use crate::model_bonds::{ModelBonds, ModelProtection};
 use crate::model_offers::ModelOffers;
 use crate::model_rules::{self, Fee, ModelRules, Place};
@@ -101,6 +102,7 @@ pub struct Model {
     pub validators: ModelValidators,
     pub rules: ModelRules,
     pub stakes: ModelBonds,
+    pub agents: ModelAgents,
     pub offers: ModelOffers,
     /// Height and timestamp of the block that is being made.
     pub height: u64,
@@ -122,6 +124,7 @@ impl Model {
             validators: ModelValidators::default(),
             rules: ModelRules::new(None),
             stakes: ModelBonds::default(),
+            agents: ModelAgents::default(),
             offers: ModelOffers::default(),
             height: 1,
             now: 0,
@@ -204,6 +207,7 @@ impl Model {
             Body::Transfer(body) => i128::from(body.amount.get()) + i128::from(body.fee.get()),
             Body::BlobChunk(_) => i128::from(self.params.blob_fee_per_chunk.get()),
             Body::MinerBond(body) => i128::from(body.amount.get()),
+            Body::AgentRegister(body) => ModelAgents::fee(body),
             Body::AgentClaim(_)
             | Body::AgentStep(_)
             | Body::AgentFinish(_)
@@ -217,7 +221,8 @@ impl Model {
             | Body::ParamVote(_)
             | Body::MinerUnbond(_)
             | Body::MinerOffer(_)
-            | Body::AgentRefuse(_) => 0,
+            | Body::AgentRefuse(_)
+            | Body::AgentRetire(_) => 0,
         };
         let Fee { burned, tip, .. } = fee;
         let taken = (model_rules::size(place.payload), self.work(who, body, place));
@@ -306,6 +311,10 @@ impl Model {
                 let least = i128::from(self.params.min_bond.get());
                 self.offers.obstacle(who, body, (bonded, least))
             }
+            Body::AgentRegister(body) => self.agents.obstacle(who, body, |blob| {
+                self.blobs.get(blob).is_some_and(|blob| blob.is_final && blob.total <= 4_194_304)
+            }),
+            Body::AgentRetire(body) => self.agents.kept(who, body),
             Body::AgentRefuse(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
                 Some(run) if run.held.is_none() => Some("REFUSE_CLOSED"),
@@ -429,6 +438,11 @@ impl Model {
             }
             Body::MinerOffer(body) => self.offers.set(who, body),
             Body::AgentRefuse(body) => self.refuse(body.agent_run_id),
+            Body::AgentRegister(body) => {
+                self.burned += ModelAgents::fee(body);
+                self.agents.register(who, body);
+            }
+            Body::AgentRetire(body) => self.agents.retire(body),
             Body::Evidence(body) => {
                 self.validators.punished.insert(body.validator_key);
                 self.validators.losses.insert(body.validator_key);

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use types::tx::{ForkVote, ParamVote};
 use types::{Address, Amount, Bid, Body, Params};
 
+use crate::model_agents::ModelAgents;
+
 /// A value, and the one that was voted for with the height from which it holds.
 pub type ModelParam = (u64, Option<(u64, u64)>);
 
@@ -189,7 +191,9 @@ impl ModelRules {
     /// The refusal that comes before the nonce.
     pub fn early_obstacle(&self, body: &Body, bid: &Bid, height: u64) -> Option<&'static str> {
         let has_market = self.v8_from().is_some_and(|from| height >= from);
-        if matches!(body, Body::MinerOffer(_)) && !has_market {
+        let is_of_market =
+            matches!(body, Body::AgentRegister(_) | Body::AgentRetire(_) | Body::MinerOffer(_));
+        if is_of_market && !has_market {
             return Some("FORK_NOT_ACTIVE");
         }
         if self.are_active(height) {
@@ -376,6 +380,11 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::MinerBond(_) => (2, 0),
         Body::MinerOffer(_) => (5, 0),
         Body::AgentRefuse(_) => (6, excluded),
+        Body::AgentRegister(agent) => {
+            let bytes = i128::try_from(agent.metadata.len()).unwrap();
+            (6 + ModelAgents::nested(agent), up(bytes * 12, 1_024))
+        }
+        Body::AgentRetire(_) => (2, 0),
         Body::BlobInit(_) => (3, 0),
         Body::BlobChunk(chunk) => {
             let stored = i128::try_from(chunk.chunk_data.len()).unwrap();

@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use state::table::TableId;
 use state::tables::{
-    Bonds, Fees, FiguresOfSubmitters, ForkRows, Offers, ParamRows, READ_BY_CHECKS, Unbondings,
+    AgentTexts, AgentVersions, Agents, AgentsByOwner, Bonds, Fees, FiguresOfSubmitters, ForkRows,
+    Offers, ParamRows, READ_BY_CHECKS, Unbondings,
 };
 use state::view::{self, Range, RawRow};
 use state::{Forks, PushError, Read, Resource, StorageError, TxError, check, market, validators};
@@ -19,6 +20,7 @@ use types::{
 
 use crate::acts::{Act, EXECUTORS, acts_and_votes, acts_of_v7};
 use crate::model::{Life, Model, ModelRun};
+use crate::model_agents::numbers;
 use crate::model_rules::{ModelParam, ModelRules, Place, size};
 use crate::model_validators::ModelValidators;
 use crate::world::{FUNDS, PROPOSER, Swept, Who, World};
@@ -138,7 +140,7 @@ impl Iterator for Dice {
 }
 
 /// What must have happened, so that an agreement says something.
-const SEEN: [(&str, &str); 25] = [
+const SEEN: [(&str, &str); 33] = [
     ("AGENT_CLAIM", "BOND_TOO_SMALL"),
     ("AGENT_CLAIM", "MINER_EXCLUDED"),
     ("AGENT_CLAIM", "MINER_NOT_ALLOWED"),
@@ -149,8 +151,16 @@ const SEEN: [(&str, &str); 25] = [
     ("AGENT_REFUSE", "NOT_SUBMITTER"),
     ("AGENT_REFUSE", "REFUSE_CLOSED"),
     ("AGENT_REFUSE", "ok"),
+    ("AGENT_REGISTER", "AGENT_ID_MISMATCH"),
+    ("AGENT_REGISTER", "AGENT_METADATA"),
+    ("AGENT_REGISTER", "FORK_NOT_ACTIVE"),
+    ("AGENT_REGISTER", "ok"),
     ("AGENT_REQUEST", "FEE_ABOVE_MAX"),
     ("AGENT_REQUEST", "ok"),
+    ("AGENT_RETIRE", "AGENT_NOT_FOUND"),
+    ("AGENT_RETIRE", "AGENT_RETIRED"),
+    ("AGENT_RETIRE", "NOT_AGENT_OWNER"),
+    ("AGENT_RETIRE", "ok"),
     ("AGENT_STEP", "TOKENS_LIMIT"),
     ("AGENT_STEP", "ok"),
     ("FORK_VOTE", "ok"),
@@ -271,6 +281,7 @@ fn end_block(world: &mut World, model: &mut Model, next_after_ms: u64) {
     assert_same(world, model);
     assert_same_rules(world, model);
     assert_same_stakes(world, model);
+    assert_same_agents(world, model);
     assert_same_offers(world, model);
     model.begin_block();
     model.now = world.parent.timestamp + next_after_ms;
@@ -375,6 +386,42 @@ fn assert_same_offers(world: &World, model: &Model) {
         let bonded = |miner| model.stakes.of(miner).0;
         assert_eq!(counting, model.offers.counting(&executor.to_string(), bonded, limits));
     }
+}
+
+/// Every agent with its versions, by their numbers, and what runs them.
+fn assert_same_agents(world: &World, model: &Model) {
+    let state = &*world.memory;
+    let all = || Range { from: &[], to: None, limit: usize::MAX };
+    let agents = view::scan::<Agents>(state, all()).unwrap();
+    assert_eq!(agents.len(), model.agents.all.len());
+    for (id, agent) in &agents {
+        let expected = &model.agents.all[id];
+        assert_eq!((agent.owner, &agent.name), (expected.owner, &expected.name));
+        assert_eq!(agent.is_retired, expected.is_retired);
+        assert_eq!(agent.versions, u64::try_from(expected.versions.len()).unwrap());
+        assert_eq!(Some(&numbers(&agent.latest)), expected.versions.keys().last());
+    }
+    let versions = view::scan::<AgentVersions>(state, all()).unwrap();
+    assert_eq!(
+        versions.len(),
+        model.agents.all.values().map(|agent| agent.versions.len()).sum::<usize>()
+    );
+    for ((id, name), version) in &versions {
+        let versions = &model.agents.all[id].versions;
+        let expected = &versions[&numbers(name)];
+        let before = versions.range(..numbers(name)).last().map(|(numbers, _)| *numbers);
+        assert_eq!(version.previous.as_deref().map(numbers), before);
+        assert_eq!(version.executors.iter().cloned().collect::<BTreeSet<_>>(), expected.executors);
+        assert_eq!(version.nesting, expected.depth);
+        assert_eq!(version.is_deterministic, expected.is_deterministic);
+        assert_eq!(version.royalty.get(), expected.royalty);
+        let text = view::get::<AgentTexts>(state, &(*id, name.clone())).unwrap();
+        assert_eq!(text.as_ref(), Some(&expected.text));
+    }
+    let owners = view::scan::<AgentsByOwner>(state, all()).unwrap();
+    let owners: BTreeSet<_> = owners.into_iter().map(|((owner, id), ())| (owner, id)).collect();
+    let expected = model.agents.all.iter().map(|(id, agent)| (agent.owner, *id));
+    assert_eq!(owners, expected.collect());
 }
 
 fn assert_same(world: &World, model: &Model) {

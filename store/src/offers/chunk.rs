@@ -6,21 +6,21 @@
 //!   key                length u32, bytes
 //!   value              length u32, bytes: what is stored and hashed
 //! extra                rows in the order of table and key, each
-//!   table              1 byte: 7 blob_chunks, 10 turns
+//!   table              1 byte: 7 blob_chunks, 10 turns, 32 agent_texts
 //!   key, value         as above
 //! ```
 //! Integers are little-endian.
 
 use state::table::{Table, TableId};
-use state::tables::{self, BlobChunks, Turns};
+use state::tables::{self, AgentTexts, BlobChunks, Turns};
 use types::Hash;
 
 use super::OfferError;
 use crate::tree::key_hash;
 use crate::tree::subtree::{self, Leaf, Subtree, bit};
 
-/// The tables whose rows are carried on trust.
-pub(super) const CARRIED: [TableId; 2] = [BlobChunks::ID, Turns::ID];
+/// The tables whose rows no root covers, and that are carried.
+pub(super) const CARRIED: [TableId; 3] = [BlobChunks::ID, Turns::ID, AgentTexts::ID];
 
 /// A row on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

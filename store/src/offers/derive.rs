@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use state::error::StorageError;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
-    Blobs, Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs, RunsByConversation,
-    RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
+    Agents, AgentsByOwner, Blobs, Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs,
+    RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
 };
 use state::{bonds, runs};
 use types::{Address, Amount, Ender, MinerFigures, Params, Run, RunStatus, SubmitterFigures};
@@ -49,6 +49,9 @@ impl Derived {
             }
             let deadline = runs::deadline(blob.created_at, params.blob_ttl_ms)?;
             put::<Deadlines>(out, &(deadline, Deadlines::BLOB, blob.blob_id), &())
+        } else if row.table == Agents::ID {
+            let agent = decode_value::<Agents>(row.value)?;
+            put::<AgentsByOwner>(out, &(agent.owner, agent.agent_id), &())
         } else if row.table == Unbondings::ID {
             const KEY: StorageError =
                 StorageError::Inconsistent { what: "a key has the wrong length" };

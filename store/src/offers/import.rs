@@ -11,7 +11,9 @@ use sha2::{Digest, Sha256};
 use state::chain::Chain;
 use state::error::StorageError;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
-use state::tables::{BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators};
+use state::tables::{
+    AgentTexts, BlobChunks, Blobs, ConversationTurns, Turns, ValidatorHistory, Validators,
+};
 use state::view::{self, Range};
 use state::{invariants, validators};
 use types::{Blob, Hash, codec};
@@ -183,6 +185,12 @@ impl Job<'_> {
                 }
                 let place = (turn.conversation_id, turn.tx.height, turn.tx.position);
                 self.typed::<ConversationTurns>(&mut batch, &place, &key)?;
+            } else if row.table == AgentTexts::ID {
+                // That each is the text of its record, and none is missing, the invariants say.
+                <(Hash, String)>::from_bytes(row.key)
+                    .ok_or_else(|| wrong("the key of the metadata of an agent"))?;
+                decode_value::<AgentTexts>(row.value)
+                    .map_err(|_fault| wrong("the metadata of an agent is malformed"))?;
             } else {
                 <(u32, String)>::from_bytes(row.key)
                     .ok_or_else(|| wrong("the key of a chunk of a blob"))?;

@@ -14,7 +14,7 @@
 //!
 //! Rows that no root covers are of three kinds. What follows from proved rows is made from them
 //! (deadlines, indexes, the figures of miners). The bytes of complete blobs are checked with the hash
-//! in the blob's record. The rest is carried in *extras* and taken on trust, and docs/storage.md says
+//! in the blob's record, the metadata of agents with that in the version's. The rest is carried in *extras* and taken on trust, and docs/storage.md says
 //! what a lie there can do: the places of turns, and the chunks of blobs that are not complete yet.
 //! Records of steps are not carried: nothing reads them but queries, and those name the earliest
 //! block instead.

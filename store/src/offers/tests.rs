@@ -10,10 +10,16 @@ use state::block::BlockBuilder;
 use state::chain::Chain;
 use state::draft::Changes;
 use state::forks::FixedFork;
+use state::invariants::Broken;
 use state::table::{Key, Table, TableId, encode_value};
-use state::tables::{self, Accounts, ForkRows, Miners, Supplies};
+use state::tables::{
+    self, Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, ForkRows, Miners, Supplies,
+};
 use state::view::{Range, Read};
-use types::{Account, Address, Amount, Hash, Keypair, Miner, Params, SetMember, Supply};
+use types::{
+    Account, Address, Agent, AgentVersion, Amount, Hash, Keypair, Miner, Params, SetMember, Supply,
+    TxLocation,
+};
 
 use super::make::{self, SIZES, Sizes};
 use super::{
@@ -378,4 +384,77 @@ fn a_manifest_of_crumbs_or_of_another_format_is_refused() {
     };
     assert_eq!(form(&crumbs), "the manifest of a snapshot");
     assert_eq!(form(&Manifest { format: FORMAT - 1, ..good }), "the format of a snapshot");
+}
+
+/// The rows of an agent with two versions, the second with this text in its place.
+fn agent(second: Option<&str>) -> Vec<(TableId, Vec<u8>, Vec<u8>)> {
+    let (agent_id, owner) = (Hash::new([5; 32]), Address::new([6; 20]));
+    let text = |version: &str| format!("{{\"version\":\"{version}\"}}");
+    let record = Agent {
+        agent_id,
+        owner,
+        name: "judge".into(),
+        latest: "2.0.0".into(),
+        versions: 2,
+        is_retired: false,
+        registered_at: TIME,
+        changed_at: TIME,
+    };
+    let version = |name: &str, previous: Option<&str>| AgentVersion {
+        agent_id,
+        version: name.into(),
+        previous: previous.map(str::to_owned),
+        owner,
+        executors: vec!["wasm-1".into()],
+        manifests: Vec::new(),
+        selectors: vec![[1; 4]],
+        tools: Vec::new(),
+        royalty: Amount::ZERO,
+        is_deterministic: true,
+        nesting: 1,
+        metadata_hash: Hash::digest(text(name).as_bytes()),
+        metadata_bytes: u64::try_from(text(name).len()).unwrap(),
+        registered_at: TIME,
+        tx: TxLocation { height: 1, position: 0 },
+    };
+    let key = |name: &str| (agent_id, name.to_owned()).to_bytes();
+    let version = |name: &str, previous| {
+        (AgentVersions::ID, key(name), encode_value::<AgentVersions>(&version(name, previous)))
+    };
+    let kept =
+        |name: &str, text: String| (AgentTexts::ID, key(name), encode_value::<AgentTexts>(&text));
+    let mut rows = vec![
+        (Agents::ID, agent_id.to_bytes(), encode_value::<Agents>(&record)),
+        (AgentsByOwner::ID, (owner, agent_id).to_bytes(), encode_value::<AgentsByOwner>(&())),
+        version("1.0.0", None),
+        version("2.0.0", Some("1.0.0")),
+        kept("1.0.0", text("1.0.0")),
+    ];
+    rows.extend(second.map(|second| kept("2.0.0", second.to_owned())));
+    rows
+}
+
+#[test]
+fn a_snapshot_carries_the_metadata_of_agents_and_is_refused_with_another_text_or_without_one() {
+    let whole = tempfile::tempdir().unwrap();
+    let store = store(&whole.path().join("data"), agent(Some("{\"version\":\"2.0.0\"}")));
+    let (shelf, offer) = offered(&store, &whole.path().join("shelf"), SIZES);
+    let (new, _) = imported(whole.path(), &shelf, &offer);
+    let all = Range { from: &[], to: None, limit: usize::MAX };
+    for table in [AgentTexts::ID, AgentsByOwner::ID] {
+        let rows = |store: &Store| store.snapshot().scan_raw(table, all).unwrap();
+        assert!(!rows(&new).is_empty());
+        assert!(rows(&new) == rows(&store), "{}", table.name);
+    }
+    lives_on(&store, &new);
+    for text in [Some("{\"version\":\"2.0.1\"}"), Some("{\"version\":\"2.0.0\"} "), None] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = self::store(&dir.path().join("data"), agent(text));
+        let (shelf, offer) = offered(&store, &dir.path().join("shelf"), SIZES);
+        let Err(refused) = import_checked(dir.path(), (&shelf, &offer), &Trusting) else {
+            panic!("{text:?} was taken")
+        };
+        let ImportError::Offer(OfferError::Broken(broken)) = refused else { panic!("{refused}") };
+        assert!(matches!(*broken, Broken::AgentText { .. }), "{broken}");
+    }
 }

@@ -16,7 +16,8 @@
 //!   have (two claims of one run) and b would not be valid after r. Both are excluded. What only
 //!   the sender can change (its miner entry, its blob, the steps of its run) is kept in nonce order.
 //!   Run ids of different senders differ, since a run id hashes the sender;
-//! - existence of turns, runs and final blobs only ever grows by transactions.
+//! - existence of turns, runs, final blobs and versions of agents only ever grows by transactions. An
+//!   agent itself only its owner changes.
 //!
 //! So r and b commute, and R can be moved behind B. A kind of transaction for which this does not
 //! hold must be reported in [`Touched`] by whoever calls [`crate::Pool::committed`]; a property test
@@ -153,6 +154,8 @@ impl Touched {
             | Event::UnbondingPaid { .. }
             | Event::RunHeld { .. }
             | Event::RewardRefused { .. }
+            | Event::AgentRegistered { .. }
+            | Event::AgentRetired { .. }
             | Event::OfferSet { .. }
             // Told to the draft, as credits are.
             | Event::BondUnlocked { .. }

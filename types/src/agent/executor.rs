@@ -41,6 +41,16 @@ impl Executor {
             Self::Model { .. } | Self::Wasm { .. } => true,
         }
     }
+
+    /// The language model that it asks.
+    #[must_use]
+    pub const fn manifest(&self) -> Option<Hash> {
+        match self {
+            Self::Container { .. } => None,
+            Self::Model { manifest } => Some(*manifest),
+            Self::Wasm { manifest, .. } => *manifest,
+        }
+    }
 }
 
 impl Executor {

@@ -65,7 +65,8 @@ const PATH_BYTES_MAX: usize = 1_024;
 impl From<Fault> for Rejection {
     fn from(Fault { mut path, rule, expected, found }: Fault) -> Self {
         if path.len() > PATH_BYTES_MAX {
-            path.truncate(path.floor_char_boundary(PATH_BYTES_MAX));
+            let end = (0..=PATH_BYTES_MAX).rev().find(|at| path.is_char_boundary(*at));
+            path.truncate(end.unwrap_or_default());
             path.push('…');
         }
         let refusal = Self::new(Code::AgentMetadata, "metadata", found, expected);

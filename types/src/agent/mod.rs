@@ -1,8 +1,7 @@
 //! Agents of the market: their ids, and what an author writes about one (docs/market.md).
 //!
 //! [`Document::read`] and [`Document::check`] hold the rules that a text alone decides; what the state
-//! decides is listed in [`Checked::pending`]. No transaction has such a text yet: the kinds of the
-//! market come with fork v8.
+//! decides is listed in [`Checked::pending`], and AGENT_REGISTER asks it.
 
 mod describe;
 mod executor;

@@ -15,7 +15,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 19] = [
+const TABLE: [(&str, &str); 21] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -49,6 +49,8 @@ const TABLE: [(&str, &str); 19] = [
         "EVIDENCE",
         "validatorKey height round kind firstValue firstSignature secondValue secondSignature nonce timestamp firstValidRound secondValidRound",
     ),
+    ("AGENT_REGISTER", "agentId metadata nonce timestamp"),
+    ("AGENT_RETIRE", "agentId nonce timestamp"),
     ("MINER_OFFER", "executor capacity perCall promptPerM completionPerM fuelPerG nonce timestamp"),
 ];
 
@@ -153,6 +155,39 @@ fn a_vote_has_its_golden_payload_and_hash() {
         unsigned.hash().to_string(),
         "82624f4028159642403d8fbc79a665cf97c51eedb8a32f963052f4b82f0dc3d9"
     );
+}
+
+/// What the kinds of agents look like, and their hashes: changing one of these makes signed ones invalid.
+#[test]
+fn an_agent_is_published_and_retired_with_golden_payloads_and_hashes() {
+    let key = golden_key();
+    let from = key.address().to_string();
+    let chain_id = Some("test".to_owned());
+    let envelope = Envelope::new(0, 1_715_990_000_000, chain_id);
+    let registered = concat!(
+        r#"{"type":"AGENT_REGISTER","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
+        r#""metadata":"{\"name\":\"țară\"}","nonce":0,"timestamp":1715990000000,"chainId":"test","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let retired = concat!(
+        r#"{"type":"AGENT_RETIRE","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
+        r#""nonce":0,"timestamp":1715990000000,"chainId":"test","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let hashes = [
+        "65d12371646ccbb3b10c5d662314efc4465dd397781aaac0f2bbbcf384fb21c7",
+        "cbaaa7c8502afdf73fc3ed60db1da316bb5d0229dbf8d751806ee1e1a3b27d1f",
+    ];
+    for ((kind, payload), hash) in
+        [("AGENT_REGISTER", registered), ("AGENT_RETIRE", retired)].into_iter().zip(hashes)
+    {
+        let body = crate::testing::body(kind);
+        let unsigned = Unsigned::build(&body, &from, &key.public_key(), &envelope);
+        assert_eq!(unsigned.payload(), payload);
+        assert_eq!(unsigned.hash().to_string(), hash);
+    }
 }
 
 /// What a MINER_OFFER looks like, and its hash: changing one of these makes signed offers invalid.

@@ -255,3 +255,17 @@ fn simulation_checks_everything_but_the_signature() {
     let payload = Transaction::parse_unsigned(tx.payload().as_bytes(), &limits()).unwrap();
     assert!(verify_unsigned(payload, &rules(&params)).is_ok());
 }
+
+#[test]
+fn kinds_of_the_market_name_their_chain() {
+    let params = Params::default();
+    let forks = Forks { v8: Some(10), ..rules(&params).forks };
+    let rules = StaticRules { forks, ..rules(&params) };
+    let of_market = bodies().into_iter().filter(|body| body.fork() == Some(Fork::V8));
+    for body in of_market {
+        let draft = Draft::of(&body);
+        verify_unsigned(draft.parse().unwrap(), &rules).unwrap();
+        let refusal = refusal(&draft.without("chainId"), &rules);
+        assert_eq!((refusal.code(), refusal.got()), (Code::ChainIdMismatch, "missing"));
+    }
+}

@@ -148,7 +148,11 @@ fn every_event_of_v8() -> Vec<(Event, String)> {
     let prices = Prices { per_call, prompt_per_m, completion_per_m, fuel_per_g };
     let executor = ExecutorId::Model { manifest: Hash::new([0xb7; 32]) };
     let (call_id, amount) = (RUN, Amount::new(1));
+    let (agent, owner, version) = ("a1".repeat(32), "a2".repeat(20), "1.0.0".to_owned());
+    let registered = Event::AgentRegistered { agent_id: RUN, owner: SUBMITTER, version };
     vec![
+        (registered, format!("{agent} {owner} {} 312e302e30", number(5))),
+        (Event::AgentRetired { agent_id: RUN }, agent),
         (
             Event::OfferSet { executor, offer: Some(Offer { capacity: 4, prices }) },
             format!("02 {} 01 {}", "b7".repeat(32), [4, 1, 2, 3, 5].map(number).join(" ")),

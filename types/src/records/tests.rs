@@ -1,8 +1,8 @@
 //! Golden bytes of what the state stores: changing one of these changes databases and roots.
 
 use super::{
-    Account, Blob, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunStatus, SetMember,
-    Settlement, Step, Supply, TxLocation, ValidatorSets,
+    Account, Agent, AgentVersion, Blob, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunStatus,
+    SetMember, Settlement, Step, Supply, TxLocation, ValidatorSets,
 };
 use crate::codec::{decode, encode};
 use crate::{Address, Amount, Hash, PublicKey};
@@ -221,4 +221,57 @@ fn validators() {
     assert_bytes(&punished, &format!("00 01 {}", number(2)));
     let was_alone = KeyStanding { alone_until: Some(1), punished_at: None };
     assert_bytes(&was_alone, &format!("01 {} 00", number(1)));
+}
+
+#[test]
+fn agents_and_their_versions() {
+    let (id, owner) = (Hash::new([0xa1; 32]), Address::new([0xa2; 20]));
+    let agent = Agent {
+        agent_id: id,
+        owner,
+        name: "ab".to_owned(),
+        latest: "1.0.0".to_owned(),
+        versions: 3,
+        is_retired: true,
+        registered_at: 4,
+        changed_at: 5,
+    };
+    let (agent_hex, owner_hex) = ("a1".repeat(32), "a2".repeat(20));
+    let name = format!("{} 6162", number(2));
+    let version_hex = format!("{} 312e302e30", number(5));
+    let times = [4, 5].map(number).join(" ");
+    let expected = format!("{agent_hex} {owner_hex} {name} {version_hex} {} 01 {times}", number(3));
+    assert_bytes(&agent, &expected);
+
+    let version = AgentVersion {
+        agent_id: id,
+        version: "1.0.0".to_owned(),
+        previous: Some("c".to_owned()),
+        owner,
+        executors: vec!["d".to_owned()],
+        manifests: vec![Hash::new([0xa3; 32])],
+        selectors: vec![[1, 2, 3, 4]],
+        tools: vec!["e".to_owned()],
+        royalty: Amount::new(6),
+        is_deterministic: true,
+        nesting: 2,
+        metadata_hash: Hash::new([0xa4; 32]),
+        metadata_bytes: 7,
+        registered_at: 8,
+        tx: TxLocation { height: 9, position: 10 },
+    };
+    let list = |text: &str| format!("{} {} {text}", number(1), number(1));
+    let expected = [
+        agent_hex,
+        version_hex,
+        format!("01 {} 63", number(1)),
+        owner_hex,
+        list("64"),
+        format!("{} {}", number(1), "a3".repeat(32)),
+        format!("{} 01020304", number(1)),
+        list("65"),
+        format!("{} 01 02 {}", number(6), "a4".repeat(32)),
+        format!("{} {} {} 0a000000", number(7), number(8), number(9)),
+    ];
+    assert_bytes(&version, &expected.join(" "));
 }

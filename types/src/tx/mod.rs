@@ -7,7 +7,9 @@ mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
 mod agent_refuse;
+mod agent_register;
 mod agent_request;
+mod agent_retire;
 mod agent_step;
 mod blob_chunk;
 mod blob_finalize;
@@ -174,6 +176,8 @@ kinds! { $;
     miner_unbond::MinerUnbond,
     agent_refuse::AgentRefuse,
     evidence::Evidence,
+    agent_register::AgentRegister,
+    agent_retire::AgentRetire,
     miner_offer::MinerOffer,
 }
 

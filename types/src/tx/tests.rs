@@ -83,6 +83,8 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("MINER_UNBOND", Some(Fork::V7), "nothing", None),
         ("AGENT_REFUSE", Some(Fork::V7), "run", None),
         ("EVIDENCE", Some(Fork::V7), "validators", None),
+        ("AGENT_REGISTER", Some(Fork::V8), "nothing", None),
+        ("AGENT_RETIRE", Some(Fork::V8), "nothing", None),
         ("MINER_OFFER", Some(Fork::V8), "nothing", None),
     ];
     assert_eq!(told, expected);

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use types::build::{Envelope, build_tx};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRequest, AgentStep, Attachment,
-    BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote, MinerBond, MinerOffer,
-    MinerRegister, MinerUnbond, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
+    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire,
+    AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote,
+    MinerBond, MinerOffer, MinerRegister, MinerUnbond, ParamVote, Protection, ToolCall, Transfer,
+    ValidatorVote,
 };
 use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
@@ -122,6 +123,8 @@ fn bodies_without_options() -> Vec<Body> {
             first_valid_round: Some(0),
             second_valid_round: Some(0),
         }),
+        Body::AgentRegister(AgentRegister { agent_id: HASH, metadata: text() }),
+        Body::AgentRetire(AgentRetire { agent_id: HASH }),
         Body::MinerOffer(MinerOffer {
             executor: text(),
             capacity: 1,

@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 19] = [
+const TABLE: [(&str, &str); 21] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -69,6 +69,8 @@ const TABLE: [(&str, &str); 19] = [
          firstSignature:signature secondValue:text secondSignature:signature \
          | firstValidRound:integer secondValidRound:integer",
     ),
+    ("AGENT_REGISTER", "agentId:hash metadata:text |"),
+    ("AGENT_RETIRE", "agentId:hash |"),
     (
         "MINER_OFFER",
         "executor:text capacity:integer perCall:amount promptPerM:amount completionPerM:amount \
