@@ -167,6 +167,8 @@ export function summary(tx) {
     case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
     case "MINER_OFFER": return on(tx.capacity === 0 ? "no more for " : `up to ${count(tx.capacity)} calls for `, line(tx.executor, 24));
     case "EVIDENCE": return on(`${tx.kind} of height ${count(tx.height)} signed twice by `, plainHash(tx.validatorKey, "public key"));
+    case "AGENT_REGISTER": return on("publishes the agent ", plainHash(tx.agentId, "agent"));
+    case "AGENT_RETIRE": return on("retires the agent ", plainHash(tx.agentId, "agent"));
     default: return on(link(["tx", tx.hash], "details"));
   }
 }

@@ -64,6 +64,16 @@ export async function computeAgentRunId(from, nonce, prompt) {
 }
 
 /**
+ * The id of an agent.
+ * @param {string} owner its address
+ * @param {string} name that of its metadata
+ * @returns {Promise<string>} 64 hex characters
+ */
+export async function computeAgentId(owner, name) {
+  return toHex(await sha256(utf8(`agent|${bareAddress(owner, "owner")}|${string("name", name)}`)));
+}
+
+/**
  * The id of a conversation.
  * @param {string} creator the address of who begins it
  * @param {string} [seed]
@@ -242,6 +252,10 @@ export async function completeFields(type, fields, { from, nonce, timestamp }) {
       } = rest;
       return { ...rest, agentRunId, conversationId };
     }
+    case "AGENT_REGISTER": {
+      const { name } = JSON.parse(string("metadata", fields.metadata));
+      return { agentId: await computeAgentId(from, string("name", name)), ...fields };
+    }
     case "SOCIAL_BLOB_INIT":
       return { totalChunks: Math.ceil(fields.totalBytes / BLOB_CHUNK_BYTES), ...fields };
     case "VALIDATOR_VOTE":
@@ -334,6 +348,10 @@ export const minerOffer = builder("MINER_OFFER");
 export const agentRefuse = builder("AGENT_REFUSE");
 /** Proves that a validator signed two different things for the same height and round. */
 export const evidence = builder("EVIDENCE");
+/** Publishes an agent, or a version of one; `agentId` is computed. `chainId` has to be given. */
+export const agentRegister = builder("AGENT_REGISTER");
+/** Lets an agent of the sender take no more calls. `chainId` has to be given. */
+export const agentRetire = builder("AGENT_RETIRE");
 /** A validator's vote for another value of a parameter. */
 export const paramVote = builder("PARAM_VOTE");
 

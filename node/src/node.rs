@@ -428,6 +428,7 @@ fn rpc_ports(
         accounts: reads.clone(),
         runs: reads.clone(),
         directory: reads.clone(),
+        agents: reads.clone(),
         offers: reads.clone(),
         proofs: reads.clone(),
         forks: reads.clone(),

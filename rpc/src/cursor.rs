@@ -97,6 +97,31 @@ impl Position for OfferPlace {
     }
 }
 
+impl Position for Hash {
+    const TAG: u8 = 6;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self::new(bytes.try_into().ok()?))
+    }
+}
+
+/// A version of an agent.
+impl Position for String {
+    const TAG: u8 = 7;
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Self::from_utf8(bytes.to_vec()).ok()
+    }
+}
+
 /// The text of a position.
 pub(crate) fn encode<P: Position>(position: &P) -> String {
     let mut bytes = vec![P::TAG];

@@ -16,11 +16,13 @@ use types::{
     SubmitterFigures, Supply, TxLocation,
 };
 
+mod agents;
 mod node;
 mod offers;
 mod pool;
 mod rules;
 
+pub use agents::{AgentEntry, AgentFilter, Agents};
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
     PoolEvent, Readiness, Trust,
@@ -49,6 +51,8 @@ pub struct Ports {
     pub runs: Arc<dyn Runs>,
     /// Miners and blobs.
     pub directory: Arc<dyn Directory>,
+    /// Agents of the market.
+    pub agents: Arc<dyn Agents>,
     /// Offers of miners.
     pub offers: Arc<dyn Offers>,
     /// Merkle proofs.

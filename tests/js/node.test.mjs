@@ -27,11 +27,14 @@ const BUILDERS = {
   MINER_UNBOND: "ombra_buildMinerUnbond",
   AGENT_REFUSE: "ombra_buildAgentRefuse",
   EVIDENCE: "ombra_buildEvidence",
+  AGENT_REGISTER: "ombra_buildAgentRegister",
+  AGENT_RETIRE: "ombra_buildAgentRetire",
   MINER_OFFER: "ombra_buildMinerOffer",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
   AGENT_REQUEST: ["agentRunId"],
+  AGENT_REGISTER: ["agentId"],
   AGENT_FINISH: ["totalTokensOut", "minerReward", "userRefund", "networkFee"],
   SOCIAL_BLOB_INIT: ["totalChunks"],
 };
@@ -235,6 +238,31 @@ test("an offer is made once the chain has fork v8", async () => {
   await assert.rejects(node.send(tx), code(active ? "BOND_TOO_SMALL" : "FORK_NOT_ACTIVE"));
   if (active) await does(bob, ombra.minerOffer, { ...fields, capacity: 0 });
   included.add(tx.type);
+});
+
+test("an agent is published and retired once the chain has fork v8", async () => {
+  const { forks, height } = await node.rpc("ombra_chainInfo");
+  const active = forks.v8 !== undefined && height + 1 >= forks.v8;
+  const chainId = await node.chainId();
+  const abi = [{ type: "function", name: "judge", inputs: [], outputs: [] }];
+  const name = `țară 😀 ${Date.now()}`;
+  const about = { name, description: "d", container_image: "ipfs://x", version: "1.0.0", abi };
+  const agentId = await ombra.computeAgentId(bob.address, name);
+  assert.equal(await node.rpc("ombra_computeAgentId", [bob.address, name]), agentId);
+  for (const [build, fields] of [
+    [ombra.agentRegister, { metadata: JSON.stringify(about) }],
+    [ombra.agentRetire, { agentId }],
+  ]) {
+    const tx = await build(bob, fields, { nonce: await node.nextNonce(bob.address), chainId });
+    assert.equal(tx.agentId, agentId);
+    if (active) {
+      await include(tx);
+    } else {
+      await isBuiltAlike(tx);
+      await assert.rejects(node.send(tx), code("FORK_NOT_ACTIVE"));
+      included.add(tx.type);
+    }
+  }
 });
 
 test("what is offered for a place stands where the node writes it", async () => {

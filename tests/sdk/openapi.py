@@ -333,7 +333,7 @@ def empty():
 VOTES = {"VALIDATOR_VOTE", "FORK_VOTE", "PARAM_VOTE", "EVIDENCE"}
 LATER = {"MINER_BOND", "MINER_UNBOND", "AGENT_REFUSE"}
 # No chain of this test has fork v8.
-MARKET = {"MINER_OFFER"}
+MARKET = {"AGENT_REGISTER", "AGENT_RETIRE", "MINER_OFFER"}
 
 
 def main(url, fork):

@@ -1,5 +1,6 @@
 //! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
 
+mod agents;
 mod census;
 mod offers;
 mod rules;

@@ -23,6 +23,10 @@ pub trait ComputeRpc {
         now: Option<u64>,
     ) -> Result<ConversationId, RpcError>;
 
+    /// The id of an agent.
+    #[method(name = "computeAgentId")]
+    fn agent_id(&self, owner: String, name: String) -> Result<Hash, RpcError>;
+
     /// The hash of a content.
     #[method(name = "computeContentHash")]
     fn content_hash(&self, content: String) -> Result<Hash, RpcError>;
@@ -43,6 +47,12 @@ impl ComputeRpcServer for Api {
         let now = now.unwrap_or_else(|| self.ports.clock.now_ms());
         let conversation_id = ids::compute_conversation_id(&creator, seed.as_deref(), now);
         Ok(ConversationId { conversation_id, now })
+    }
+
+    fn agent_id(&self, owner: String, name: String) -> Result<Hash, RpcError> {
+        let owner =
+            Address::parse(&owner).map_err(|e| RpcError::invalid("owner", e.got, e.expected))?;
+        Ok(ids::compute_agent_id(&owner, &name))
     }
 
     fn content_hash(&self, content: String) -> Result<Hash, RpcError> {

@@ -8,6 +8,7 @@
 
 pub mod accounts;
 pub mod admin;
+pub mod agents;
 pub mod build;
 pub mod chain;
 pub mod compute;
@@ -48,8 +49,9 @@ impl Api {
     /// Every method of the network port.
     #[must_use]
     pub fn public_methods(&self) -> Methods {
-        let groups: [Methods; 12] = [
+        let groups: [Methods; 13] = [
             accounts::AccountsRpcServer::into_rpc(self.clone()).into(),
+            agents::AgentsRpcServer::into_rpc(self.clone()).into(),
             build::methods(self),
             chain::ChainRpcServer::into_rpc(self.clone()).into(),
             compute::ComputeRpcServer::into_rpc(self.clone()).into(),

@@ -3,13 +3,14 @@
 use super::{Builder, Kind, Method, Param};
 use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
-    AccountTx, AccountView, AddressText, BlobView, BlockSelector, BlockSummary, BlockView,
-    BlocksQuery, BondView, BuildEnvelope, Built, ChainInfo, ConversationId, EventFilter, EventKind,
-    FeeSchedule, ForksView, HashText, InclusionEstimate, MinerSelector, MinerView, NetInfo,
-    OfferQuery, OfferView, Page, PageOf, ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus,
-    ProofQuery, ProofView, PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool,
-    SettlementView, SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView,
-    UnsignedTx, ValidatorView, WaitOptions,
+    AccountTx, AccountView, AddressText, AgentQuery, AgentSummary, AgentVersionView, AgentView,
+    BlobView, BlockSelector, BlockSummary, BlockView, BlocksQuery, BondView, BuildEnvelope, Built,
+    ChainInfo, ConversationId, EventFilter, EventKind, FeeSchedule, ForksView, HashText,
+    InclusionEstimate, MinerSelector, MinerView, NetInfo, OfferQuery, OfferView, Page, PageOf,
+    ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
+    PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView,
+    SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx,
+    ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
@@ -130,6 +131,20 @@ fn accounts() -> Vec<Method> {
             .param(address()),
         Method::new::<BondView>("ombra_getBond", "What an account has at stake as a miner.")
             .param(address()),
+        Method::new::<AgentView>("ombra_getAgent", "An agent with one of its versions.")
+            .param(hash("agentId", "the agent's id"))
+            .param(Param::optional::<String>("version", "a version; the latest if not given"))
+            .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<AgentVersionView>>(
+            "ombra_getAgentVersions",
+            "The versions of an agent, the latest first.",
+        )
+        .param(hash("agentId", "the agent's id"))
+        .param(page())
+        .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<AgentSummary>>("ombra_listAgents", "Agents of the market.")
+            .param(Param::optional::<AgentQuery>("filter", "which agents").spread())
+            .param(page()),
         Method::new::<PageOf<OfferView>>("ombra_listOffers", "Offers of miners for executors.")
             .param(Param::optional::<OfferQuery>("filter", "which offers").spread())
             .param(page()),
@@ -187,6 +202,9 @@ fn computed() -> Vec<Method> {
             .param(Param::required::<String>("creator", "the creator's address, as written"))
             .param(Param::optional::<String>("seed", "any text"))
             .param(Param::optional::<u64>("now", "milliseconds since 1970; now if not given")),
+        Method::new::<HashText>("ombra_computeAgentId", "The id of an agent.")
+            .param(Param::required::<String>("owner", "the owner's address, in either form"))
+            .param(Param::required::<String>("name", "the name in the agent's metadata")),
         Method::new::<HashText>("ombra_computeContentHash", "The hash of a content.")
             .param(Param::required::<String>("content", "the content")),
     ]

@@ -4,6 +4,7 @@
 //! integer milliseconds. An optional member that is absent is left out.
 
 mod account;
+mod agent;
 mod block;
 mod build;
 mod chain;
@@ -22,6 +23,7 @@ mod transaction;
 mod turn;
 
 pub use account::{AccountTx, AccountView, Direction};
+pub use agent::{AgentSummary, AgentVersionView, AgentView};
 pub use block::{
     BlockFeesView, BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView,
 };
@@ -37,8 +39,8 @@ pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};
 pub use offer::OfferView;
 pub use params::{
-    BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, OfferProof, OfferQuery,
-    Page, PageLimit, PeerQuery, ProofQuery, RunQuery, TxTexts, WaitOptions,
+    AgentQuery, BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, OfferProof,
+    OfferQuery, Page, PageLimit, PeerQuery, ProofQuery, RunQuery, TxTexts, WaitOptions,
 };
 pub use pool::{PoolContent, PoolKindStatus, PoolStatus, SenderPool};
 pub use proof::{ProofLeaf, ProofView};

@@ -223,6 +223,27 @@ pub struct OfferQuery {
     pub miner: Option<AddressText>,
 }
 
+/// Which agents to list; conditions that are given must all hold of the latest version.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentQuery {
+    /// Whose.
+    #[serde(default)]
+    pub owner: Option<AddressText>,
+    /// With this tag.
+    #[serde(default)]
+    pub tag: Option<String>,
+    /// That need this executor.
+    #[serde(default)]
+    pub executor: Option<String>,
+    /// With this text in name, description or tags, whatever the case of its letters.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// Whether the answers of two miners can be compared.
+    #[serde(default)]
+    pub deterministic: Option<bool>,
+}
+
 /// Signed transactions of one submission, each with its signer's text. Of a longer array only
 /// the first are kept, so that its length cannot cost more than its bytes.
 #[derive(Clone, Debug)]

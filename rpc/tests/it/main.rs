@@ -10,6 +10,7 @@
 )]
 
 mod admin;
+mod agents;
 mod batches;
 mod client;
 mod discover;

@@ -7,16 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
-    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
-    ForkVotes, Group, Identity, IncludedTx, Keys, MinerEntry, Network, NextRules, NextValue,
-    OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes, Peer,
-    PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof,
-    ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs, SenderContent,
-    SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions, Validator,
-    ValidatorVote,
+    Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, Census, Certificate, Chain,
+    ChainFacts, Check, Clock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault,
+    ForkCounts, ForkState, ForkVoter, ForkVotes, Group, Identity, IncludedTx, Keys, MinerEntry,
+    Network, NextRules, NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState,
+    ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx,
+    Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
+    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
+    Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
+use state::agents;
 use state::market::list;
 use state::rule_votes::Subject;
 use state::table::Table;
@@ -31,9 +32,9 @@ use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
-    Account, Address, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock, Forks, Hash,
-    Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx, SetMember,
-    SizeLimits, Step, Supply, Transaction, TxLocation,
+    Account, Address, AgentVersion, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock,
+    Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx,
+    SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -177,6 +178,7 @@ impl World {
             accounts: self.clone(),
             runs: self.clone(),
             directory: self.clone(),
+            agents: self.clone(),
             offers: self.clone(),
             proofs: self.clone(),
             forks: self.clone(),
@@ -737,6 +739,44 @@ impl Offers for World {
             OfferPlace { miner, executor, bonded: bond.bonded }
         };
         Ok(slice(entries, limit, place))
+    }
+}
+
+fn entry_of(found: agents::Found) -> AgentEntry {
+    let agents::Found { agent, version, text } = found;
+    AgentEntry { agent, version, metadata: text }
+}
+
+impl Agents for World {
+    fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Option<AgentEntry>, Fault> {
+        let found = agents::find(&*self.memory(), id, version)
+            .map_err(|fault| Fault::new("reading an agent", fault))?;
+        Ok(found.map(entry_of))
+    }
+
+    fn versions(
+        &self,
+        id: &Hash,
+        from: Option<&str>,
+        limit: usize,
+    ) -> Result<Option<Slice<AgentVersion, String>>, Fault> {
+        let versions = agents::versions(&*self.memory(), id, from, limit + 1)
+            .map_err(|fault| Fault::new("reading versions of an agent", fault))?;
+        let before = |it: &AgentVersion| it.previous.clone().unwrap();
+        Ok(versions.map(|versions| slice(versions, limit, before)))
+    }
+
+    fn list(
+        &self,
+        filter: &AgentFilter,
+        after: Option<Hash>,
+        limit: usize,
+    ) -> Result<Slice<AgentEntry, Hash>, Fault> {
+        let AgentFilter { owner, tag, executor, text, is_deterministic } = filter.clone();
+        let filter = agents::Filter { owner, tag, executor, text, is_deterministic };
+        let listed = agents::list(&*self.memory(), &filter, after.as_ref(), limit)
+            .map_err(|fault| Fault::new("listing agents", fault))?;
+        Ok(Slice { items: listed.agents.into_iter().map(entry_of).collect(), next: listed.next })
     }
 }
 

@@ -4,6 +4,7 @@
 //! A file is a group of cases on one node. It lists the codes that it provokes; the list is compared
 //! with the cases while they run, and the lists together with the protocol's by the test below.
 
+mod agents;
 mod blobs;
 mod case;
 mod fork;
@@ -21,7 +22,7 @@ use types::Code;
 
 pub(crate) use fork::before_the_fork;
 
-const GROUPS: [&[Code]; 9] = [
+const GROUPS: [&[Code]; 10] = [
     texts::CODES,
     fork::CODES,
     runs::CODES,
@@ -30,6 +31,7 @@ const GROUPS: [&[Code]; 9] = [
     pool::DROPS,
     validators::CODES,
     v7::CODES,
+    agents::CODES,
     offers::CODES,
 ];
 

@@ -97,6 +97,21 @@ impl Client {
         self.call("ombra_listMiners", [page.json()]).await
     }
 
+    /// An agent with one of its versions, or the latest.
+    pub async fn agent(&self, id: &Hash, version: Option<&str>) -> Result<Value> {
+        self.call("ombra_getAgent", (id, version)).await
+    }
+
+    /// The versions of an agent, the latest first.
+    pub async fn agent_versions(&self, id: &Hash, page: &Page) -> Result<Value> {
+        self.call("ombra_getAgentVersions", (id, page.json())).await
+    }
+
+    /// Agents with the members of `filter`: owner, tag, executor, text, deterministic.
+    pub async fn agents(&self, filter: &Map<String, Value>, page: &Page) -> Result<Value> {
+        self.call("ombra_listAgents", (filter, page.json())).await
+    }
+
     /// Supply counters.
     pub async fn supply(&self) -> Result<Value> {
         self.call("ombra_getSupply", NO_PARAMS).await

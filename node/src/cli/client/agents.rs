@@ -1,4 +1,4 @@
-//! `ombra agents`: what the author of an agent does with its metadata (docs/market.md).
+//! `ombra agents`: agents of the market, and what their authors do (docs/market.md).
 
 use std::path::PathBuf;
 
@@ -13,20 +13,33 @@ use types::{Address, Amount, Hash};
 
 use super::input::{address, read_bytes};
 use super::output::{facts, indented, ombra, table};
-use super::{CliError, Out, Outcome};
+use super::{CliError, Out, Outcome, query, tx};
 
 /// More is not read of a file: enough to say that it is too large.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What the author of an agent does with its metadata
+/// Find, check and publish agents
 #[derive(Debug, Subcommand)]
 pub enum AgentsCommand {
     /// Check the metadata of an agent without asking a node, and say what the chain would make of it
     #[command(after_help = "Example: ombra agents check agent.json --owner dev:0\n\n\
                       docs/market.md says what may stand in the file. If something is wrong, the first \
-                      fault is told in the order of the rules, and the command ends with code 2. No \
-                      chain takes agents yet: they come with fork v8.")]
+                      fault is told in the order of the rules, and the command ends with code 2.")]
     Check(CheckArgs),
+    /// List agents
+    #[command(after_help = "Example: ombra agents list --tag text --text review")]
+    List(query::agents::ListArgs),
+    /// Show an agent with one of its versions and its methods
+    #[command(after_help = "Example: ombra agents show AGENT --version 1.0.0")]
+    Show(query::agents::ShowArgs),
+    /// Publish an agent, or a new version of one, from fork v8 on
+    #[command(after_help = "Example: ombra agents register agent.json --dev 0\n\n\
+                      The file is checked first, as `ombra agents check` does. Registering burns the \
+                      parameter agentRegisterFee, and agentRegisterFeePerByte for each byte.")]
+    Register(Box<tx::AgentRegisterArgs>),
+    /// Let an agent take no more calls, until a higher version is registered
+    #[command(after_help = "Example: ombra agents retire AGENT --dev 0")]
+    Retire(Box<tx::AgentRetireArgs>),
 }
 
 /// Check the metadata of an agent
@@ -45,10 +58,14 @@ pub struct CheckArgs {
 /// Carries out the command.
 ///
 /// # Errors
-/// [`CliError::Usage`] if the metadata breaks a rule.
-pub fn run(command: AgentsCommand, out: Out<'_>) -> Outcome {
+/// [`CliError`]; [`CliError::Usage`] if the metadata breaks a rule.
+pub async fn run(command: AgentsCommand, out: Out<'_>) -> Outcome {
     match command {
         AgentsCommand::Check(args) => check(&args, out),
+        AgentsCommand::List(args) => query::agents::list(args, out).await,
+        AgentsCommand::Show(args) => query::agents::one(args, out).await,
+        AgentsCommand::Register(args) => tx::agent::register(*args, out).await,
+        AgentsCommand::Retire(args) => tx::agent::retire(*args, out).await,
     }
 }
 

@@ -44,7 +44,7 @@ pub enum ClientCommand {
     Run(Box<run::RunArgs>),
     /// Read and write a conversation
     Chat(Box<chat::ChatArgs>),
-    /// What the author of an agent does with its metadata
+    /// Find, check and publish agents
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
     /// Ask the node
@@ -62,7 +62,7 @@ pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
         ClientCommand::Tx(command) => Box::pin(tx::run(*command, out)).await,
         ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
         ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
-        ClientCommand::Agents(command) => agents::run(command, out),
+        ClientCommand::Agents(command) => Box::pin(agents::run(command, out)).await,
         ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
     }
 }

@@ -104,6 +104,37 @@ pub(super) fn offers(answer: &Value) -> String {
     })
 }
 
+pub(super) fn agents(answer: &Value) -> String {
+    let header = ["AGENT", "NAME", "VERSION", "OWNER", "TAGS", "ROYALTY", "DESCRIPTION"];
+    paged(answer, table(header), |agent| {
+        let is_retired = agent["retired"].as_bool() == Some(true);
+        let retired = if is_retired { " (retired)" } else { "" };
+        vec![
+            scalar(&agent["agentId"]),
+            one_line(agent["name"].as_str().unwrap_or_default(), PROMPT_CHARS_MAX),
+            format!("{}{retired}", scalar(&agent["latest"])),
+            scalar(&agent["owner"]),
+            names(&agent["tags"]),
+            ombra_of(&agent["version"]["royalty"]),
+            one_line(agent["description"].as_str().unwrap_or_default(), PROMPT_CHARS_MAX),
+        ]
+    })
+}
+
+pub(super) fn agent_versions(answer: &Value) -> String {
+    let header = ["VERSION", "REGISTERED", "BLOCK", "EXECUTORS", "ROYALTY", "METADATA"];
+    paged(answer, table(header), |version| {
+        vec![
+            scalar(&version["version"]),
+            time_of(&version["registeredAt"]),
+            scalar(&version["blockIndex"]),
+            names(&version["executors"]),
+            ombra_of(&version["royalty"]),
+            scalar(&version["metadataHash"]),
+        ]
+    })
+}
+
 pub(super) fn validators(answer: &Value) -> String {
     let mut rows = table(["ADDRESS", "PUBLIC KEY", "POWER", "PROPOSED", "MISSED", "EQUIVOCATIONS"]);
     let mut votes = Vec::new();

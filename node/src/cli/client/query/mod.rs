@@ -1,5 +1,6 @@
 //! `ombra query`: the node's answers as tables, or as the JSON that the node sent.
 
+pub mod agents;
 mod forks;
 mod lists;
 mod single;

@@ -1,6 +1,8 @@
 //! One thing as names and values.
 
 use serde_json::Value;
+use types::Amount;
+use types::agent::Document;
 
 use crate::cli::client::output::{
     Rows, facts, ombra_of, one_line, printable, scalar, table, time_of,
@@ -189,6 +191,36 @@ pub(super) fn bond(bond: &Value) -> Rows {
         ("rewards held", scalar(&bond["rewardsHeld"])),
         ("rewards refused", scalar(&bond["rewardsRefused"])),
     ])
+}
+
+pub(super) fn agent(agent: &Value) -> String {
+    let version = &agent["version"];
+    let text = |value: &Value| one_line(value.as_str().unwrap_or_default(), TEXT_CHARS_MAX);
+    let rows = facts([
+        ("agent", scalar(&agent["agentId"])),
+        ("name", text(&agent["name"])),
+        ("description", text(&agent["description"])),
+        ("tags", names(&agent["tags"])),
+        ("owner", scalar(&agent["owner"])),
+        ("retired", scalar(&agent["retired"])),
+        ("versions", scalar(&agent["versions"])),
+        ("latest", scalar(&agent["latest"])),
+        ("version", scalar(&version["version"])),
+        ("registered", time_of(&version["registeredAt"])),
+        ("executors", names(&version["executors"])),
+        ("tools", names(&version["tools"])),
+        ("deterministic", scalar(&version["deterministic"])),
+        ("royalty", ombra_of(&version["royalty"])),
+        ("metadata", scalar(&version["metadataHash"])),
+    ]);
+    let metadata = agent["metadata"].as_str().unwrap_or_default();
+    let read = Document::read(metadata.as_bytes());
+    let checked = read.and_then(|document| document.check(Amount::MAX).outcome);
+    let mut methods = table(["SELECTOR", "METHOD", "OUTPUTS"]);
+    for method in checked.iter().flat_map(|metadata| &metadata.methods) {
+        methods.add_row([method.selector().to_string(), method.signature(), method.answers()]);
+    }
+    format!("{rows}\n\n{methods}")
 }
 
 /// What places in blocks cost, and what kinds burn beside that.

@@ -1,5 +1,6 @@
 //! `ombra tx`: one transaction of any kind, built, signed here, sent and waited for.
 
+pub(super) mod agent;
 mod any;
 mod blob;
 mod deliver;
@@ -18,6 +19,7 @@ use types::{Amount, Bid};
 use super::options::{NodeArgs, SignerArgs};
 use super::{Out, Outcome, input};
 
+pub use agent::{AgentRegisterArgs, AgentRetireArgs};
 pub use any::AnyArgs;
 pub use blob::BlobArgs;
 pub use evidence::EvidenceArgs;

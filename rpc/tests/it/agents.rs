@@ -1,0 +1,121 @@
+//! Agents of the market: built, shown, listed page by page, and told why not.
+
+use serde_json::{Value, json};
+use types::tx::{AgentRegister, AgentRetire};
+use types::{Body, Hash, ids};
+
+use crate::client::{TestServer, signed};
+use crate::world::{CHAIN_ID, key};
+
+fn metadata(name: &str, version: &str) -> String {
+    format!(
+        "{{\"name\":\"{name}\",\"description\":\"Says {name}.\",\"version\":\"{version}\",\
+         \"tags\":[\"text\"],\"container_image\":\"ipfs://x\",\
+         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+    )
+}
+
+fn id(seed: u8, name: &str) -> Hash {
+    ids::compute_agent_id(&key(seed).address(), name)
+}
+
+fn register(seed: u8, name: &str, version: &str) -> Body {
+    let (agent_id, metadata) = (id(seed, name), metadata(name, version));
+    Body::AgentRegister(AgentRegister { agent_id, metadata })
+}
+
+/// A retired agent of 1 with three versions, and one agent of each of 2 and 3.
+async fn market() -> TestServer {
+    let server = TestServer::start_v8().await;
+    for (nonce, version) in (0..).zip(["1.0.0", "1.1.0", "2.0.0"]) {
+        server.send(&signed(&key(1), nonce, &register(1, "judge", version))).await;
+    }
+    let retire = Body::AgentRetire(AgentRetire { agent_id: id(1, "judge") });
+    server.send(&signed(&key(1), 3, &retire)).await;
+    for seed in [2, 3] {
+        server.send(&signed(&key(seed), 0, &register(seed, "clerk", "0.1.0"))).await;
+    }
+    server.world.commit();
+    server
+}
+
+/// The values of a member of each item of a list that is asked for page by page.
+async fn listed(
+    server: &TestServer,
+    method: &str,
+    mut question: Value,
+    member: &str,
+) -> Vec<Value> {
+    let mut listed = Vec::new();
+    loop {
+        let page = server.result(method, question.clone()).await;
+        listed.extend(page["items"].as_array().unwrap().iter().map(|it| it[member].clone()));
+        if page["nextCursor"].is_null() {
+            return listed;
+        }
+        question["cursor"] = page["nextCursor"].clone();
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_shown_with_its_latest_version_or_the_one_that_is_named() {
+    let server = market().await;
+    let judge = id(1, "judge");
+    let shown = server.result("ombra_getAgent", json!([judge])).await;
+    assert_eq!(shown["agentId"], json!(judge));
+    assert_eq!((&shown["latest"], &shown["versions"]), (&json!("2.0.0"), &json!(3)));
+    assert_eq!((&shown["name"], &shown["retired"]), (&json!("judge"), &json!(true)));
+    assert_eq!(shown["description"], "Says judge.");
+    assert_eq!(shown["tags"], json!(["text"]));
+    assert_eq!(shown["metadata"], metadata("judge", "2.0.0"));
+    let version = &shown["version"];
+    assert_eq!((&version["version"], &version["previous"]), (&json!("2.0.0"), &json!("1.1.0")));
+    assert_eq!(version["selectors"], json!(["0x26121ff0"]));
+    assert_eq!(version["deterministic"], false);
+    let hash = Hash::digest(metadata("judge", "2.0.0").as_bytes());
+    assert_eq!(version["metadataHash"], json!(hash));
+    let first = json!({"agentId": judge, "version": "1.0.0"});
+    let first = server.result("ombra_getAgent", first).await;
+    assert_eq!(first["metadata"], metadata("judge", "1.0.0"));
+    assert_eq!(first["version"]["previous"], Value::Null);
+    for unknown in [json!([judge, "3.0.0"]), json!([Hash::ZERO])] {
+        let (_, code, _) = server.error("ombra_getAgent", unknown).await;
+        assert_eq!(code, "NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn versions_and_agents_are_listed_page_by_page() {
+    let server = market().await;
+    for limit in [1, 2, 500] {
+        let of = json!({"agentId": id(1, "judge"), "limit": limit});
+        let versions = listed(&server, "ombra_getAgentVersions", of, "version").await;
+        assert_eq!(versions, ["2.0.0", "1.1.0", "1.0.0"]);
+        let mut all = [id(1, "judge"), id(2, "clerk"), id(3, "clerk")];
+        all.sort_unstable();
+        let agents = listed(&server, "ombra_listAgents", json!({"limit": limit}), "agentId").await;
+        assert_eq!(agents, all.map(|id| json!(id)));
+        let clerks = json!({"text": "CLERK", "owner": key(2).address(), "limit": limit});
+        let clerks = listed(&server, "ombra_listAgents", clerks, "agentId").await;
+        assert_eq!(clerks, [json!(id(2, "clerk"))]);
+    }
+}
+
+#[tokio::test]
+async fn a_builder_names_the_chain_and_computes_the_id_and_tells_what_is_wrong_with_metadata() {
+    let server = TestServer::start_v8().await;
+    let owner = key(4);
+    let ask = |metadata: &str| {
+        json!({
+            "from": owner.address(), "publicKey": owner.public_key(), "metadata": metadata,
+        })
+    };
+    let built = server.result("ombra_buildAgentRegister", ask(&metadata("judge", "1.0.0"))).await;
+    assert_eq!(built["tx"]["agentId"], json!(id(4, "judge")));
+    assert_eq!(built["tx"]["chainId"], CHAIN_ID);
+    let wrong = ask(&metadata("judge", "1"));
+    let (_, code, error) = server.error("ombra_buildAgentRegister", wrong).await;
+    let data = &error["data"];
+    assert_eq!((code.as_str(), &data["path"]), ("AGENT_METADATA", &json!("/version")));
+    assert_eq!(data["rule"], 2);
+}
