@@ -155,6 +155,16 @@ function base64(field, value) {
   return value;
 }
 
+/** @returns {Check} */
+const hex = (most) => (field, value) => {
+  if (typeof value !== "string" || !/^0x(?:[0-9a-f]{2})*$/.test(value)) {
+    throw wrong(field, value, "0x and an even number of lowercase hex characters");
+  }
+  const bytes = (value.length - 2) / 2;
+  if (bytes > most) throw new FieldError(field, `${bytes} bytes`, `at most ${most} bytes`);
+  return value;
+};
+
 /** How a declared form is checked. @type {Record<string, (field: any) => Check>} */
 const FORMS = {
   address: () => address,
@@ -164,9 +174,11 @@ const FORMS = {
   blobId: () => blobId,
   boolean: () => boolean,
   hash: () => hash,
+  hex: ({ maxBytes }) => hex(maxBytes),
   integer: ({ min, max }) => integer(min, max),
   key: () => hash,
   names: () => names,
+  object: ({ members }) => objectOf(checks(members)),
   objects: ({ members, max }) => arrayOf(objectOf(checks(members)), max),
   signature: () => signature,
   text: ({ minBytes, maxBytes }) => text(minBytes, maxBytes),

@@ -19,6 +19,7 @@ export { bareAddress, Key } from "./keys.js";
 export { generateMnemonic, parseMnemonic } from "./mnemonic.js";
 export { Subscription } from "./subscription.js";
 export {
+  agentCall,
   agentCancel,
   agentClaim,
   agentFinish,
@@ -34,11 +35,16 @@ export {
   blobInit,
   blobTransactions,
   buildTransaction,
+  callAppeal,
+  callCommit,
+  callReveal,
   chatTurn,
   completeAndSign,
   completeFields,
   computeAgentId,
   computeAgentRunId,
+  computeCallId,
+  computeCommitment,
   computeContentHash,
   computeConversationId,
   computeSettlement,

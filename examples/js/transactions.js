@@ -49,6 +49,35 @@ export async function computeContentHash(content) {
 }
 
 /**
+ * The id of a call: `sha256hex("call|" + chainId + "|" + from + "|" + nonce)`, `from` without prefix.
+ * @param {string} chainId
+ * @param {string} from
+ * @param {number} nonce
+ * @returns {Promise<string>}
+ */
+export async function computeCallId(chainId, from, nonce) {
+  const parts = ["call", string("chainId", chainId), bareAddress(from, "from"), plainInteger("nonce", nonce)];
+  return toHex(await sha256(utf8(parts.join("|"))));
+}
+
+/**
+ * What a member of a call commits to (docs/protocol.md section 18.1).
+ * @param {{callId: string, round: number, member: string}} by
+ * @param {string} salt 64 hex characters that nobody can guess
+ * @param {{outcome: string, resultHash: string, inputTokens: number, outputTokens: number,
+ *   fuel: number, receiptHash: string}} answer
+ * @returns {Promise<string>}
+ */
+export async function computeCommitment({ callId, round, member }, salt, answer) {
+  const { outcome, resultHash, inputTokens, outputTokens, fuel, receiptHash } = answer;
+  const parts = [
+    "commit", callId, round, bareAddress(member, "member"), salt,
+    outcome, resultHash, inputTokens, outputTokens, fuel, receiptHash,
+  ];
+  return toHex(await sha256(utf8(parts.join("|"))));
+}
+
+/**
  * The id of a run: of the sender as it stands in the transaction, the nonce, and the first 256
  * UTF-16 code units of the prompt, where half of a surrogate pair at the cut becomes U+FFFD.
  * @param {string} from
@@ -234,14 +263,14 @@ export async function signTransaction(key, type, fields, envelope) {
 /**
  * The fields of a kind with what can be computed where it was not given: an AGENT_REQUEST's
  * `agentRunId`, its `conversationId` from `seed` and the time, and an empty `toolsWhitelist`; an
- * AGENT_CLAIM's `minerAddress`; a TRANSFER's `fee`, nothing; a MINER_REGISTER's empty
+ * AGENT_CALL's `callId`; an AGENT_CLAIM's `minerAddress`; a TRANSFER's `fee`, nothing; a MINER_REGISTER's empty
  * `capabilities`; a SOCIAL_BLOB_INIT's `totalChunks`; a VALIDATOR_VOTE's `expiresAt`, a week ahead.
  * @param {string} type
  * @param {Record<string, any>} fields
- * @param {Required<Pick<Envelope, "from" | "nonce" | "timestamp">>} envelope
+ * @param {Required<Pick<Envelope, "from" | "nonce" | "timestamp">> & Pick<Envelope, "chainId">} envelope
  * @returns {Promise<Record<string, any>>}
  */
-export async function completeFields(type, fields, { from, nonce, timestamp }) {
+export async function completeFields(type, fields, { from, nonce, timestamp, chainId }) {
   fields = { ...empty(type, from), ...given(fields) };
   switch (type) {
     case "AGENT_REQUEST": {
@@ -256,6 +285,8 @@ export async function completeFields(type, fields, { from, nonce, timestamp }) {
       const { name } = JSON.parse(string("metadata", fields.metadata));
       return { agentId: await computeAgentId(from, string("name", name)), ...fields };
     }
+    case "AGENT_CALL":
+      return { callId: await computeCallId(string("chainId", chainId), from, nonce), ...fields };
     case "SOCIAL_BLOB_INIT":
       return { totalChunks: Math.ceil(fields.totalBytes / BLOB_CHUNK_BYTES), ...fields };
     case "VALIDATOR_VOTE":
@@ -344,6 +375,14 @@ export const minerBond = builder("MINER_BOND");
 export const minerUnbond = builder("MINER_UNBOND");
 /** Offers to work for an executor at these prices or more; `capacity` 0 takes the offer back. */
 export const minerOffer = builder("MINER_OFFER");
+/** Asks a committee of miners for an agent's answer; `callId` is computed, and `chainId` has to be given. */
+export const agentCall = builder("AGENT_CALL");
+/** Commits a member of a call to its answer; {@link computeCommitment} makes the commitment. */
+export const callCommit = builder("CALL_COMMIT");
+/** Shows the answer that a member of a call has committed to. */
+export const callReveal = builder("CALL_REVEAL");
+/** Doubts the decision of a call. */
+export const callAppeal = builder("CALL_APPEAL");
 /** Refuses the reward that is held for a run of the sender. */
 export const agentRefuse = builder("AGENT_REFUSE");
 /** Proves that a validator signed two different things for the same height and round. */

@@ -17,6 +17,8 @@ use crate::error::{StorageError, TxError};
 use crate::execute::execute_if;
 use crate::fees::{Price, Used, next_base_fee};
 use crate::ledger::{self, OVERFLOW};
+use crate::market::draw::{self, Begun};
+use crate::market::phases::{self, Now};
 use crate::rule_votes;
 use crate::rules::{self, Rules};
 use crate::sweep::{clear_remains, sweep};
@@ -40,6 +42,8 @@ pub struct Parent {
     /// What the randomness of the next block is made of: that of this block, or the genesis hash if it
     /// has none.
     pub randomness: Hash,
+    /// Who proposed it; nobody genesis.
+    pub proposer: Option<Address>,
 }
 
 impl Parent {
@@ -179,9 +183,10 @@ impl BlockBuilder {
         let height = parent.height.checked_add(1).ok_or(LAST_HEIGHT)?;
         let timestamp = parent.next_timestamp(now_ms);
         let place = Place { height, timestamp, proposer: proposer.address() };
-        let execution = Execution::new(chain, base, place)?;
+        let mut execution = Execution::new(chain, base, place)?;
         let input = input(&execution.chain.chain_id, &parent, height);
         let randomness = execution.rules.is_v7().then(|| input.prove(proposer));
+        execution.hold_elections(&parent, randomness.as_ref())?;
         Ok(Self { parent, execution, randomness })
     }
 
@@ -267,6 +272,7 @@ pub fn execute_block(
     let place = Place { height: index, timestamp, proposer };
     let mut execution = Execution::new(Arc::clone(chain), base, place)?;
     execution.check_randomness(parent, &header)?;
+    execution.hold_elections(parent, header.randomness.as_ref())?;
     let bytes = transactions.iter().map(content_bytes).fold(0, u64::saturating_add);
     let max = u64::from(chain.params.max_block_bytes);
     if bytes > max {
@@ -403,6 +409,8 @@ struct Execution {
     draft: Draft,
     burned_before: Amount,
     paid: Paid,
+    /// What happened before the transactions.
+    begun: Vec<Event>,
     transactions: Vec<CheckedTx>,
     events: Vec<TxEvent>,
     used: Used,
@@ -450,6 +458,7 @@ impl Execution {
             draft,
             burned_before,
             paid,
+            begun: Vec::new(),
             transactions,
             events,
             used,
@@ -462,6 +471,25 @@ impl Execution {
         let sets = if self.rules.is_v7() { validators::sets(&self.draft)? } else { None };
         let set = sets.as_ref().map_or(&self.chain.validators, |sets| &sets.current);
         check_randomness(&self.rules.forks, set, parent, header)
+    }
+
+    /// From v8 on: draws the members of the calls that wait for it, with the block's randomness, which has
+    /// been checked.
+    fn hold_elections(
+        &mut self,
+        parent: &Parent,
+        randomness: Option<&Randomness>,
+    ) -> Result<(), StorageError> {
+        let Place { height, timestamp, proposer } = self.place;
+        let Some(randomness) = randomness.filter(|_| self.rules.is_v8(height)) else {
+            return Ok(());
+        };
+        let sets = validators::sets(&self.draft)?;
+        let set = sets.as_ref().map_or(&self.chain.validators, |sets| &sets.current);
+        let is_others = set.len() == 1 || parent.proposer.is_none_or(|it| it != proposer);
+        let begun = Begun { height, timestamp, randomness: randomness.value, is_others };
+        self.begun = draw::begin_block(&mut self.draft, &self.rules.params, &begun)?;
+        Ok(())
     }
 
     fn position(&self) -> u32 {
@@ -529,7 +557,10 @@ impl Execution {
             StorageError::Inconsistent { what: "a block took burned money back" };
         let Place { height, timestamp, .. } = self.place;
         self.draft.begin_end_of_block();
-        let mut end = sweep(&mut self.draft, &self.rules, timestamp)?;
+        let mut end = std::mem::take(&mut self.begun);
+        let now = Now { height, timestamp };
+        end.extend(sweep(&mut self.draft, &self.rules, now)?);
+        end.extend(phases::end_block(&mut self.draft, now)?);
         end.extend(bonds::end_block(&mut self.draft)?);
         clear_remains(&mut self.draft)?;
         end.extend(validators::end_block(&mut self.draft, &self.rules, height, timestamp)?);

@@ -3,7 +3,7 @@
 //!
 //! Only the miner itself adds to its bond, locks parts of it by claims and takes parts out, in its
 //! transactions. Everything else happens before the transactions of a block ([`lock_for_call`]) or after
-//! them ([`end_block`], [`release_of_call`]), so that what others do never makes a transaction of the miner
+//! them (`end_block`, [`release_of_call`]), so that what others do never makes a transaction of the miner
 //! invalid within the block.
 //!
 //! Whatever changes how large a bond is goes through `save`, which moves the miner's offers to the place
@@ -141,6 +141,19 @@ pub fn release_of_call(
     Ok(Event::CallBondUnlocked { call_id, miner, unlocked, burned })
 }
 
+/// The same where what the member loses is not burned here: whoever settles the call has it.
+pub(crate) fn seize_for_call(
+    draft: &mut Draft,
+    call_id: Hash,
+    miner: Address,
+    (locked, lost): (Amount, Amount),
+) -> Result<Event, StorageError> {
+    let lost = lost.min(locked);
+    let unlocked = locked.checked_sub(lost).unwrap_or(Amount::ZERO);
+    reduce(draft, miner, unlocked, lost)?;
+    Ok(Event::CallBondUnlocked { call_id, miner, unlocked, burned: lost })
+}
+
 /// The end of a block: does to bonds what its transactions and its sweep noted.
 pub(crate) fn end_block(draft: &mut Draft) -> Result<Vec<Event>, StorageError> {
     let mut events = Vec::new();
@@ -159,16 +172,26 @@ fn unlock(
     unlocked: Amount,
     burned: Amount,
 ) -> Result<(), StorageError> {
+    reduce(draft, miner, unlocked, burned)?;
+    ledger::burn(draft, burned)
+}
+
+/// Frees a part of what is locked of a bond, and takes another one out of it.
+fn reduce(
+    draft: &mut Draft,
+    miner: Address,
+    unlocked: Amount,
+    taken: Amount,
+) -> Result<(), StorageError> {
     let before = draft.get::<Bonds>(&miner)?.ok_or(BROKEN)?;
-    let locked = before.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(burned));
-    let bonded = before.bonded.checked_sub(burned);
+    let locked = before.locked.checked_sub(unlocked).and_then(|it| it.checked_sub(taken));
+    let bonded = before.bonded.checked_sub(taken);
     let (locked, bonded) = (locked.ok_or(BROKEN)?, bonded.ok_or(BROKEN)?);
     save(draft, miner, &before, &Bond { bonded, locked })?;
     ledger::change_bonded(draft, |supply| {
-        supply.bonded = supply.bonded.checked_sub(burned)?;
+        supply.bonded = supply.bonded.checked_sub(taken)?;
         Some(())
-    })?;
-    ledger::burn(draft, burned)
+    })
 }
 
 /// A bond in a draft that only checks, after what a block did to it beside its transactions. What waits

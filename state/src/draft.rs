@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use types::{Address, Amount, Credit, PublicKey};
+use types::{Address, Amount, Credit, Hash, PublicKey};
 
 use crate::bonds::Release;
 use crate::error::StorageError;
@@ -33,6 +33,8 @@ pub struct Draft {
     releases: Vec<Release>,
     /// The consensus keys that the end of the block takes the power from.
     punished: BTreeSet<PublicKey>,
+    /// Calls that the end of the block looks at, whatever their deadlines.
+    calls: BTreeSet<Hash>,
 }
 
 /// What a draft is for, and so which writes it keeps.
@@ -82,6 +84,7 @@ impl Draft {
             is_at_end: false,
             releases: Vec::new(),
             punished: BTreeSet::new(),
+            calls: BTreeSet::new(),
         }
     }
 
@@ -197,6 +200,18 @@ impl Draft {
     /// The keys that were noted so far, which are forgotten.
     pub(crate) fn take_punished(&mut self) -> BTreeSet<PublicKey> {
         std::mem::take(&mut self.punished)
+    }
+
+    /// Notes that a phase of a call may end with the block. A draft that is of no block has no end.
+    pub(crate) fn note_call(&mut self, call_id: Hash) {
+        if self.is_of_a_block() {
+            self.calls.insert(call_id);
+        }
+    }
+
+    /// The calls that were noted so far, which are forgotten.
+    pub(crate) fn take_calls(&mut self) -> BTreeSet<Hash> {
+        std::mem::take(&mut self.calls)
     }
 
     /// Makes a row what the base has.

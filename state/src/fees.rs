@@ -56,7 +56,7 @@ pub fn inclusion_fee(charged: u64, base_fee: u64) -> Amount {
 pub fn charged_bytes(tx: &Transaction, has_voted: impl FnOnce() -> bool) -> u64 {
     let (bytes, inclusion) = inclusion(tx);
     match inclusion {
-        Inclusion::Paid => bytes,
+        Inclusion::Paid | Inclusion::Floor => bytes,
         Inclusion::FreeVote if has_voted() => bytes,
         Inclusion::FreeVote | Inclusion::Free => 0,
     }
@@ -69,11 +69,12 @@ fn above_max(highest: u64, base_fee: u64) -> Rejection {
 }
 
 /// The highest base fee at which a block may take a transaction, in micro-OMBRA per KiB. None if there is
-/// a block that takes it at any: it pays for no bytes, or it is a vote, which may be the first one of its
+/// a block that takes it at any: it pays for no bytes, it pays the lowest base fee there is, or it is a vote, which may be the first one of its
 /// sender in the block (docs/protocol.md sections 15.1 and 15.4).
 #[must_use]
 pub fn highest_base_fee(tx: &Transaction) -> Option<u64> {
-    let bid = tx.bid().ok().filter(|_| charged_bytes(tx, || false) > 0)?;
+    let is_at_floor = inclusion(tx).1 == Inclusion::Floor;
+    let bid = tx.bid().ok().filter(|_| !is_at_floor && charged_bytes(tx, || false) > 0)?;
     Some(bid.highest().get())
 }
 

@@ -12,6 +12,7 @@ use crate::view::{self, Range, Read};
 use crate::{bonds, pieces, runs, settlement::settlement};
 
 mod agents;
+mod calls;
 mod offers;
 mod validators;
 
@@ -135,6 +136,7 @@ pub fn verify_from(
     })?;
     pages::<Runs>(state, |id, run| walk.run(id, &run))?;
     pages::<Blobs>(state, |_, blob| walk.blob(&blob))?;
+    walk.calls()?;
     walk.bonds(&supply)?;
     walk.money(&supply);
     walk.leftovers()?;

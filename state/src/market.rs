@@ -13,11 +13,21 @@
 //! election then notes for each member that it works ([`assignments`]) and locks a part of its bond
 //! ([`crate::bonds`]).
 
+pub mod appeal;
 pub mod assignments;
+pub(crate) mod callable;
+pub mod calls;
+pub mod decision;
+pub mod draw;
 pub mod election;
 pub mod eligible;
 pub mod list;
 pub mod offers;
+pub(crate) mod phases;
+pub mod settlement;
+pub mod terms;
 
+#[cfg(test)]
+mod scene;
 #[cfg(test)]
 mod tests;

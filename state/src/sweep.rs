@@ -7,6 +7,8 @@ use types::{Address, Amount, Ender, Event, Hash, Run, RunStatus};
 
 use crate::draft::Draft;
 use crate::error::StorageError;
+use crate::market::phases::{self, Now};
+use crate::market::{calls, draw};
 use crate::rules::Rules;
 use crate::table::Key;
 use crate::tables::{BlobChunks, BlobPieces, BlobRemains, Blobs, Deadlines, Runs};
@@ -19,6 +21,10 @@ use crate::{bonds, pieces, runs, settlement};
 /// # Errors
 /// [`StorageError`] if the database fails.
 pub fn next_deadline(state: &dyn Read) -> Result<Option<u64>, StorageError> {
+    // An election that waits has been due since its call was made.
+    if draw::is_waiting(state)? {
+        return Ok(Some(0));
+    }
     let rows = view::scan::<Deadlines>(state, Range { from: &[], to: None, limit: 1 })?;
     Ok(rows.first().map(|((deadline, _, _), ())| *deadline))
 }
@@ -37,38 +43,53 @@ pub fn is_due(state: &dyn Read, timestamp: u64) -> Result<bool, StorageError> {
 pub(crate) fn sweep(
     draft: &mut Draft,
     rules: &Rules,
-    timestamp: u64,
+    now: Now,
 ) -> Result<Vec<Event>, StorageError> {
-    let params = &rules.params;
+    let (params, timestamp) = (&rules.params, now.timestamp);
     let limit = usize::try_from(params.max_expiries_per_block).unwrap_or(usize::MAX);
     let due = if rules.is_v7() {
-        due(draft, timestamp, limit)?.concat()
+        due(draft, now, limit)?.concat()
     } else {
         let end = timestamp.to_bytes();
         let rows = view::scan::<Deadlines>(draft, Range { from: &[], to: Some(&end), limit })?;
         rows.into_iter().map(|(deadline, ())| deadline).collect()
     };
-    due.into_iter()
-        .map(|(deadline, kind, id)| {
-            if kind == Deadlines::BLOB {
-                return drop_blob(draft, deadline, id);
-            }
-            if kind == Deadlines::UNBONDING {
+    let mut events = Vec::new();
+    for (deadline, kind, id) in due {
+        match kind {
+            Deadlines::BLOB => events.push(drop_blob(draft, deadline, id)?),
+            Deadlines::UNBONDING => {
                 let miner = Address::parse(&id).map_err(|_not_hex| ORPHAN)?;
-                return bonds::pay_out(draft, miner, deadline);
+                events.push(bonds::pay_out(draft, miner, deadline)?);
             }
-            let id = Hash::parse(&id).map_err(|_not_hex| ORPHAN)?;
-            let run = draft.get::<Runs>(&id)?.ok_or(ORPHAN)?;
-            if run.is_held() {
-                return runs::pay_held(draft, run);
+            Deadlines::CALL => {
+                let (_, id) = calls::read_deadline(&id).ok_or(ORPHAN)?;
+                events.extend(phases::advance(draft, &id, now)?);
             }
-            expire(draft, run, rules, timestamp)
-        })
-        .collect()
+            _ => events.push(end_of_run(draft, &id, rules, timestamp)?),
+        }
+    }
+    Ok(events)
+}
+
+fn end_of_run(
+    draft: &mut Draft,
+    id: &str,
+    rules: &Rules,
+    timestamp: u64,
+) -> Result<Event, StorageError> {
+    let id = Hash::parse(id).map_err(|_not_hex| ORPHAN)?;
+    let run = draft.get::<Runs>(&id)?.ok_or(ORPHAN)?;
+    if run.is_held() {
+        return runs::pay_held(draft, run);
+    }
+    expire(draft, run, rules, timestamp)
 }
 
 /// What has a deadline, in the order in which a block acts on it.
-const KINDS: [u8; 3] = [Deadlines::RUN, Deadlines::BLOB, Deadlines::UNBONDING];
+const KINDS: [u8; 4] = [Deadlines::RUN, Deadlines::BLOB, Deadlines::UNBONDING, Deadlines::CALL];
+/// A call has up to 46 members, a run one miner: so many times fewer of them are settled in a block.
+const MEMBERS_OF_CALL: usize = 8;
 /// How many deadlines are read in one scan.
 const ROWS_TOGETHER: usize = 64;
 /// How many scans a block makes at most. Each passes over [`ROWS_TOGETHER`] deadlines, or over everything
@@ -80,10 +101,10 @@ const SCANS_MAX: usize = 1_024;
 /// transactions did to other deadlines.
 fn due(
     state: &dyn Read,
-    timestamp: u64,
+    now: Now,
     limit: usize,
 ) -> Result<[Vec<Deadline>; KINDS.len()], StorageError> {
-    let end = timestamp.to_bytes();
+    let end = now.timestamp.to_bytes();
     let mut found: [Vec<Deadline>; KINDS.len()] = Default::default();
     let mut from = Vec::new();
     for _ in 0..SCANS_MAX {
@@ -95,10 +116,12 @@ fn due(
             let place = KINDS.iter().position(|kind| *kind == deadline.1);
             let of_its_kind = place.and_then(|place| found.get_mut(place)).ok_or(ORPHAN)?;
             let (at, kind) = (deadline.0, deadline.1);
-            passed = Some(if of_its_kind.len() < limit {
+            passed = Some(if of_its_kind.len() < limit_of(kind, limit) {
                 let mut key = deadline.to_bytes();
                 key.push(0);
-                of_its_kind.push(deadline);
+                if is_ripe(&deadline, now) {
+                    of_its_kind.push(deadline);
+                }
                 key
             } else {
                 (at, kind.saturating_add(1), String::new()).to_bytes()
@@ -106,11 +129,23 @@ fn due(
         }
         let Some(behind) = passed.filter(|_| !is_end) else { break };
         from = behind;
-        if found.iter().all(|those| those.len() >= limit) {
+        let full = |(those, kind): (&Vec<Deadline>, u8)| those.len() >= limit_of(kind, limit);
+        if found.iter().zip(KINDS).all(full) {
             break;
         }
     }
     Ok(found)
+}
+
+/// How many deadlines of a kind a block acts on.
+const fn limit_of(kind: u8, limit: usize) -> usize {
+    if kind == Deadlines::CALL { limit.div_ceil(MEMBERS_OF_CALL) } else { limit }
+}
+
+/// Whether a block may act on a deadline whose time has come: a phase of a call has some blocks, too.
+fn is_ripe(deadline: &Deadline, now: Now) -> bool {
+    deadline.1 != Deadlines::CALL
+        || calls::read_deadline(&deadline.2).is_none_or(|(height, _)| height <= now.height)
 }
 
 /// A row of [`Deadlines`].

@@ -25,6 +25,15 @@ pub const HASHED_KIB: u64 = 1;
 
 /// A KiB of the metadata of an agent that is read, checked by its rules, and kept.
 pub const METADATA_KIB: u64 = 12;
+/// How many offers count for an executor, as elections are charged for.
+const CANDIDATES: u64 = 256;
+/// What an election reads of each of them: a part of a scan, and two rows; several make a unit.
+const CANDIDATE_ROWS: u64 = 2;
+/// What changes of a member: its record, its bond, its assignments, its account.
+const MEMBER_ROWS: u64 = 5;
+
+/// What changes of a call when a member does something, and when a phase ends.
+const CALL_ROWS: u64 = 8;
 
 /// So many rows.
 #[must_use]
@@ -49,6 +58,22 @@ pub fn run(run: &Run) -> u64 {
 #[must_use]
 pub fn moved_offers(count: u32) -> u64 {
     rows(u64::from(count).saturating_mul(2))
+}
+
+/// An election: for each executor the offers that count, and for each candidate its bond and its
+/// assignments; then the rows of those who are drawn.
+#[must_use]
+pub fn election(executors: usize, size: u8) -> u64 {
+    let executors = u64::try_from(executors).unwrap_or(u64::MAX);
+    let read = executors.saturating_mul(CANDIDATE_ROWS).saturating_mul(CANDIDATES);
+    rows(u64::from(size).saturating_mul(MEMBER_ROWS)).saturating_add(read)
+}
+
+/// What a member of a call does, and its part of the end of the phase, which may be the settlement: the
+/// call's rows, and the member's.
+#[must_use]
+pub const fn member() -> u64 {
+    rows(CALL_ROWS.saturating_add(MEMBER_ROWS))
 }
 
 /// What every transaction of this size takes.

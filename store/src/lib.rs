@@ -249,15 +249,16 @@ impl Store {
         const NO_HEADER: StorageError =
             StorageError::Inconsistent { what: "the header of the tip is not there" };
         let Tip { height, hash, timestamp, state_root } = self.tip()?;
-        let own = match height {
+        let header = match height {
             0 => None,
-            _ => self.snapshot().header(height)?.ok_or(NO_HEADER)?.header.randomness,
+            _ => Some(self.snapshot().header(height)?.ok_or(NO_HEADER)?.header),
         };
-        let randomness = match own {
+        let randomness = match header.as_ref().and_then(|header| header.randomness) {
             Some(randomness) => randomness.value,
             None => self.genesis_hash()?.ok_or(StorageError::Empty)?,
         };
-        Ok(Parent { height, hash, timestamp, state_root, randomness })
+        let proposer = header.map(|header| header.proposer);
+        Ok(Parent { height, hash, timestamp, state_root, randomness, proposer })
     }
 
     /// The first block that this database has, or will have: 1, unless it began with a snapshot of a

@@ -302,16 +302,23 @@ pub(crate) enum Shape {
     Large,
 }
 
-pub(crate) fn shape(table: TableId) -> Shape {
+/// Which tables are kept in which way.
+mod shapes {
+    use super::{
+        AccountHistory, BODIES, BlockIds, COMMITS, EquivocationRows, EventRows, FeeTotals,
+        FixedForks, ForkVotes, Headers, META, OWN, SWEEPS, TREE_NODES, TREE_STALE, Table as _,
+        TableId, TxIndex, UNDECIDED, ValidatorFigures, ValidatorLinks, tables,
+    };
     use tables::{
         Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, BlobChunks,
-        BlobPieces, BlobRemains, Blobs, Bonds, ConsensusKeys, ConversationTurns, Deadlines, Fees,
-        Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, OfferCounts, Offers,
-        OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner,
-        RunsByStatus, RunsBySubmitter, Steps, Supplies, Turns, Unbondings, ValidatorHistory,
-        ValidatorVotes, Validators,
+        BlobPieces, BlobRemains, Blobs, Bonds, CallMembers, CallQueue, Calls, ConsensusKeys,
+        ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
+        Miners, OfferCounts, Offers, OffersByExecutor, ParamRows, RuleVotes, Runs,
+        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, SettledMembers, Steps,
+        Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes, Validators,
     };
-    const LOOKUP: [TableId; 27] = [
+
+    pub(super) const LOOKUP: [TableId; 30] = [
         Accounts::ID,
         Supplies::ID,
         Runs::ID,
@@ -331,16 +338,19 @@ pub(crate) fn shape(table: TableId) -> Shape {
         Bonds::ID,
         FiguresOfSubmitters::ID,
         ConsensusKeys::ID,
+        Agents::ID,
+        AgentVersions::ID,
+        Calls::ID,
+        CallMembers::ID,
+        SettledMembers::ID,
         Assignments::ID,
         OfferCounts::ID,
         EquivocationRows::ID,
         ForkVotes::ID,
         FixedForks::ID,
         TREE_NODES,
-        Agents::ID,
-        AgentVersions::ID,
     ];
-    const INDEX: [TableId; 10] = [
+    pub(super) const INDEX: [TableId; 10] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
@@ -352,7 +362,8 @@ pub(crate) fn shape(table: TableId) -> Shape {
         META,
         AgentsByOwner::ID,
     ];
-    const QUEUE: [TableId; 8] = [
+    pub(super) const QUEUE: [TableId; 9] = [
+        CallQueue::ID,
         Deadlines::ID,
         RunsByStatus::ID,
         ValidatorVotes::ID,
@@ -362,12 +373,16 @@ pub(crate) fn shape(table: TableId) -> Shape {
         TREE_STALE,
         BlobRemains::ID,
     ];
-    const LARGE: [TableId; 3] = [BlobChunks::ID, UNDECIDED, AgentTexts::ID];
-    const LOG: [TableId; 7] =
+    pub(super) const LARGE: [TableId; 3] = [BlobChunks::ID, UNDECIDED, AgentTexts::ID];
+    pub(super) const LOG: [TableId; 7] =
         [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID, FeeTotals::ID];
     // A table in no list does not compile.
     const COUNT: usize = LOOKUP.len() + INDEX.len() + QUEUE.len() + LARGE.len() + LOG.len();
-    const { assert!(COUNT == tables::ALL.len() + OWN.len(), "each table is in one list") }
+    const _: () = assert!(COUNT == tables::ALL.len() + OWN.len(), "each table is in one list");
+}
+
+pub(crate) fn shape(table: TableId) -> Shape {
+    use shapes::{INDEX, LARGE, LOOKUP, QUEUE};
     if LOOKUP.contains(&table) {
         Shape::Lookup
     } else if INDEX.contains(&table) {

@@ -30,11 +30,16 @@ const BUILDERS = {
   AGENT_REGISTER: "ombra_buildAgentRegister",
   AGENT_RETIRE: "ombra_buildAgentRetire",
   MINER_OFFER: "ombra_buildMinerOffer",
+  AGENT_CALL: "ombra_buildAgentCall",
+  CALL_COMMIT: "ombra_buildCallCommit",
+  CALL_REVEAL: "ombra_buildCallReveal",
+  CALL_APPEAL: "ombra_buildCallAppeal",
 };
 /** What the node's builders compute and do not take. */
 const COMPUTED = {
   AGENT_REQUEST: ["agentRunId"],
   AGENT_REGISTER: ["agentId"],
+  AGENT_CALL: ["callId"],
   AGENT_FINISH: ["totalTokensOut", "minerReward", "userRefund", "networkFee"],
   SOCIAL_BLOB_INIT: ["totalChunks"],
 };
@@ -262,6 +267,36 @@ test("an agent is published and retired once the chain has fork v8", async () =>
       await assert.rejects(node.send(tx), code("FORK_NOT_ACTIVE"));
       included.add(tx.type);
     }
+  }
+});
+
+test("calls are asked for, answered and doubted once the chain has fork v8", async () => {
+  const { forks, height } = await node.rpc("ombra_chainInfo");
+  const active = forks.v8 !== undefined && height + 1 >= forks.v8;
+  const refused = (word) => code(active ? word : "FORK_NOT_ACTIVE");
+  const prices = { perCall: 1000n, promptPerM: "0", completionPerM: "0", fuelPerG: "0" };
+  const limits = { inputTokens: 1, outputTokens: 1, fuel: 0, resultBytes: 1 };
+  const call = {
+    agentId: HASH, agentVersion: "1.0.0", payload: "0x01020304",
+    consensus: "threshold", threshold: 2, committeeSize: 3, prices, limits,
+    maxFee: "10000", timeoutMs: 10000,
+  };
+  const answer = {
+    outcome: "success", result: "0x", inputTokens: 1, outputTokens: 1, fuel: 0, receiptHash: HASH,
+  };
+  const member = { callId: HASH, round: 0 };
+  const sent = [
+    [ombra.agentCall, call, "AGENT_NOT_FOUND"],
+    [ombra.callCommit, { ...member, commitment: HASH }, "CALL_NOT_FOUND"],
+    [ombra.callReveal, { ...member, salt: HASH, ...answer, reason: NASTY }, "CALL_NOT_FOUND"],
+    [ombra.callAppeal, { callId: HASH }, "CALL_NOT_FOUND"],
+  ];
+  for (const [build, fields, word] of sent) {
+    const [nonce, chainId] = [await node.nextNonce(bob.address), await node.chainId()];
+    const tx = await build(bob, fields, { nonce, chainId });
+    await isBuiltAlike(tx);
+    await assert.rejects(node.send(tx), refused(word));
+    included.add(tx.type);
   }
 });
 

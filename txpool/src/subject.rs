@@ -33,6 +33,8 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
 pub(crate) struct Subjects {
     runs: HashMap<Hash, usize>,
     blobs: HashMap<String, usize>,
+    /// Of agents and calls.
+    market: HashMap<Hash, usize>,
     validators: BTreeSet<Hash>,
 }
 
@@ -41,6 +43,7 @@ impl Subjects {
         let count = match tx.body().subject() {
             Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
+            Some(Subject::Agent(id) | Subject::Call(id)) => self.market.entry(id).or_default(),
             Some(Subject::Validators) => {
                 self.validators.insert(tx.hash());
                 return;
@@ -54,6 +57,9 @@ impl Subjects {
         let (count, subject) = match tx.body().subject() {
             Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
+            Some(subject @ (Subject::Agent(id) | Subject::Call(id))) => {
+                (self.market.get_mut(&id), subject)
+            }
             Some(Subject::Validators) => {
                 self.validators.remove(&tx.hash());
                 return;
@@ -68,6 +74,7 @@ impl Subjects {
         match subject {
             Subject::Run(id) => drop(self.runs.remove(&id)),
             Subject::Blob(id) => drop(self.blobs.remove(id)),
+            Subject::Agent(id) | Subject::Call(id) => drop(self.market.remove(&id)),
             Subject::Validators => {}
         }
     }
@@ -77,6 +84,7 @@ impl Subjects {
         match subject {
             Subject::Run(id) => self.runs.contains_key(&id),
             Subject::Blob(id) => self.blobs.contains_key(id),
+            Subject::Agent(id) | Subject::Call(id) => self.market.contains_key(&id),
             Subject::Validators => !self.validators.is_empty(),
         }
     }

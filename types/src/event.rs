@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent::ExecutorId;
+use crate::call::CallChange;
 use crate::{Address, Amount, Hash, Offer, PublicKey, RunStatus, Settlement};
 
 /// Everything that a block did, in the order in which it happened.
@@ -378,6 +379,13 @@ pub enum Event {
         /// How much was burned.
         burned: Amount,
     },
+    /// Something happened to a call (section 18).
+    CallChanged {
+        /// The call.
+        call_id: Hash,
+        /// What.
+        change: CallChange,
+    },
 }
 
 /// What the places in a block cost (docs/protocol.md section 15).
@@ -455,7 +463,8 @@ impl Event {
             | Self::CallBondLocked { .. }
             | Self::CallBondUnlocked { .. }
             | Self::AgentRegistered { .. }
-            | Self::AgentRetired { .. } => None,
+            | Self::AgentRetired { .. }
+            | Self::CallChanged { .. } => None,
         }
     }
 
@@ -515,7 +524,8 @@ impl Event {
             | Self::CallBondLocked { .. }
             | Self::CallBondUnlocked { .. }
             | Self::AgentRegistered { .. }
-            | Self::AgentRetired { .. } => None,
+            | Self::AgentRetired { .. }
+            | Self::CallChanged { .. } => None,
         }
     }
 
@@ -572,7 +582,8 @@ impl Event {
             | Self::CallBondLocked { .. }
             | Self::CallBondUnlocked { .. }
             | Self::AgentRegistered { .. }
-            | Self::AgentRetired { .. } => None,
+            | Self::AgentRetired { .. }
+            | Self::CallChanged { .. } => None,
         }
     }
 }

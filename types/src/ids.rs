@@ -1,6 +1,7 @@
 //! How ids are derived from what they name (docs/protocol.md sections 5.1 and 5.2).
 
-use crate::{Address, Hash};
+use crate::call::Answer;
+use crate::{Address, Hash, Usage};
 
 /// How many UTF-16 code units of the prompt go into an agent run id.
 const PROMPT_UNITS: usize = 256;
@@ -24,6 +25,45 @@ pub fn compute_conversation_id(creator: &str, seed: Option<&str>, now_ms: u64) -
 #[must_use]
 pub fn compute_agent_id(owner: &Address, name: &str) -> Hash {
     Hash::digest(format!("agent|{owner}|{name}").as_bytes())
+}
+
+/// `sha256hex("call|" + chainId + "|" + from + "|" + nonce)`: `from` as 40 hex characters, the nonce of
+/// the AGENT_CALL in decimal (docs/protocol.md section 18).
+#[must_use]
+pub fn compute_call_id(chain_id: &str, from: &Address, nonce: u64) -> Hash {
+    Hash::digest(format!("call|{chain_id}|{from}|{nonce}").as_bytes())
+}
+
+/// SHA-256 of the bytes of a result; of no bytes where there is none.
+#[must_use]
+pub fn compute_result_hash(result: &[u8]) -> Hash {
+    Hash::digest(result)
+}
+
+/// Whose answer a commitment hides, and for which round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Committer {
+    /// The call.
+    pub call_id: Hash,
+    /// The round, 0 or 1.
+    pub round: u64,
+    /// The member.
+    pub member: Address,
+}
+
+/// What a member commits to (docs/protocol.md section 18.1): SHA-256 over the text
+/// `commit|callId|round|member|salt|outcome|resultHash|inputTokens|outputTokens|fuel|receiptHash`.
+#[must_use]
+pub fn compute_commitment(by: &Committer, salt: &Hash, answer: &Answer) -> Hash {
+    let Committer { call_id, round, member } = by;
+    let Answer { outcome, result_hash, usage, receipt_hash } = answer;
+    let outcome = outcome.as_str();
+    let Usage { input_tokens, output_tokens, fuel } = usage;
+    let text = format!(
+        "commit|{call_id}|{round}|{member}|{salt}|{outcome}|{result_hash}|{input_tokens}|\
+         {output_tokens}|{fuel}|{receipt_hash}"
+    );
+    Hash::digest(text.as_bytes())
 }
 
 /// `sha256hex(utf8(from + nonce + prompt[:256]))`: `from` as written in the transaction, the nonce

@@ -29,6 +29,7 @@ pub mod amount;
 pub mod bid;
 pub mod block;
 pub mod build;
+pub mod call;
 pub mod check;
 pub mod codec;
 pub mod error;

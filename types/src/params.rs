@@ -133,7 +133,7 @@ pub struct Params {
     pub appeal_ms: u64,
     /// From v8 on: how many offers for one executor count, those of the largest bonds.
     pub offers_per_executor_max: u32,
-    /// From v8 on: what an `AGENT_REGISTER` burns.
+    /// From v8 on: what an AGENT_REGISTER burns.
     pub agent_register_fee: Amount,
     /// From v8 on: what it burns for each byte of metadata.
     pub agent_register_fee_per_byte: Amount,

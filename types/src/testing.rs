@@ -11,10 +11,11 @@ use crate::build::{Envelope, Unsigned};
 use crate::forks::Fork;
 use crate::json::{self, Json};
 use crate::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire,
-    AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote,
-    MinerBond, MinerOffer, MinerRegister, MinerUnbond, ParamVote, ToolCall, Transfer,
-    ValidatorVote, WrittenAddress,
+    AgentCall, AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest,
+    AgentRetire, AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, CallAppeal, CallCommit,
+    CallPrices, CallReveal, ChatTurn, Evidence, ForkVote, HexBytes, MinerBond, MinerOffer,
+    MinerRegister, MinerUnbond, ParamVote, ToolCall, Transfer, ValidatorVote, WorkLimits,
+    WrittenAddress,
 };
 use crate::{
     Address, Amount, Body, Hash, Keypair, Params, PublicKey, Rejection, Signature, SizeLimits,
@@ -145,7 +146,7 @@ impl Draft {
 
 /// One body of each kind, with every optional member, in the order of the protocol's table.
 pub(crate) fn bodies() -> Vec<Body> {
-    [agent_bodies(), other_bodies(), market_bodies()].concat()
+    [agent_bodies(), other_bodies(), market_bodies(), call_bodies()].concat()
 }
 
 const RUN: Hash = Hash::new([1; 32]);
@@ -253,14 +254,6 @@ fn other_bodies() -> Vec<Body> {
             first_valid_round: Some(0),
             second_valid_round: Some(0),
         }),
-        Body::MinerOffer(MinerOffer {
-            executor: format!("model-1:{HASH}"),
-            capacity: 4,
-            per_call: Amount::new(1_000),
-            prompt_per_m: Amount::new(20_000),
-            completion_per_m: Amount::new(60_000),
-            fuel_per_g: Amount::ZERO,
-        }),
     ]
 }
 
@@ -272,6 +265,60 @@ fn market_bodies() -> Vec<Body> {
             metadata: "{\"name\":\"țară\"}".to_owned(),
         }),
         Body::AgentRetire(AgentRetire { agent_id: HASH }),
+        Body::MinerOffer(MinerOffer {
+            executor: format!("model-1:{HASH}"),
+            capacity: 4,
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::new(20_000),
+            completion_per_m: Amount::new(60_000),
+            fuel_per_g: Amount::ZERO,
+        }),
+    ]
+}
+
+fn call_bodies() -> Vec<Body> {
+    let call_id = Hash::new([0xca; 32]);
+    vec![
+        Body::AgentCall(AgentCall {
+            call_id,
+            agent_id: HASH,
+            agent_version: "1.0.0".to_owned(),
+            payload: HexBytes(vec![0xfe, 0x7c, 0xa0, 0x98]),
+            consensus: "threshold".to_owned(),
+            committee_size: 3,
+            prices: CallPrices {
+                per_call: Amount::new(1_000),
+                prompt_per_m: Amount::ZERO,
+                completion_per_m: Amount::ZERO,
+                fuel_per_g: Amount::ZERO,
+            },
+            limits: WorkLimits {
+                input_tokens: 4_096,
+                output_tokens: 512,
+                fuel: 0,
+                result_bytes: 1_024,
+            },
+            max_fee: Amount::new(1_000_000),
+            timeout_ms: 60_000,
+            threshold: Some(2),
+            appealable: Some(false),
+            on_result: Some(Vec::new()),
+            conversation_id: Some(CONVERSATION),
+        }),
+        Body::CallCommit(CallCommit { call_id, round: 0, commitment: HASH }),
+        Body::CallReveal(CallReveal {
+            call_id,
+            round: 1,
+            salt: HASH,
+            outcome: "success".to_owned(),
+            result: HexBytes(b"yes".to_vec()),
+            input_tokens: 100,
+            output_tokens: 10,
+            fuel: 0,
+            receipt_hash: RUN,
+            reason: Some("no reason".to_owned()),
+        }),
+        Body::CallAppeal(CallAppeal { call_id }),
     ]
 }
 
@@ -431,6 +478,10 @@ fn any_small_body() -> impl Strategy<Value = Body> {
             Body::AgentRegister(AgentRegister { agent_id, metadata })
         }),
         any_hash().prop_map(|agent_id| Body::AgentRetire(AgentRetire { agent_id })),
+        any_hash().prop_map(|call_id| Body::CallAppeal(CallAppeal { call_id })),
+        (any_hash(), any_integer(), any_hash()).prop_map(|(call_id, round, commitment)| {
+            Body::CallCommit(CallCommit { call_id, round, commitment })
+        }),
         (any::<String>(), any_integer(), any::<[u64; 4]>()).prop_map(
             |(executor, capacity, prices)| {
                 let [per_call, prompt_per_m, completion_per_m, fuel_per_g] =

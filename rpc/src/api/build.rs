@@ -81,8 +81,10 @@ impl Api {
                     | Form::Base64
                     | Form::Boolean
                     | Form::Hash
+                    | Form::Hex(_)
                     | Form::Integer(_)
                     | Form::Key
+                    | Form::Object(_)
                     | Form::Signature
                     | Form::Text(_) => continue,
                 },
@@ -93,6 +95,7 @@ impl Api {
             "AGENT_REQUEST" => complete_request(sender, fields),
             "AGENT_FINISH" => self.complete_finish(fields),
             "AGENT_REGISTER" => self.complete_agent(sender, fields),
+            "AGENT_CALL" => self.complete_call(sender, fields),
             "SOCIAL_BLOB_INIT" => complete_blob(fields),
             "VALIDATOR_VOTE" => {
                 let week = || sender.envelope.timestamp.saturating_add(VOTE_TTL_MS);
@@ -101,6 +104,14 @@ impl Api {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The call's id follows from chain, sender and nonce.
+    fn complete_call(&self, sender: &Sender, fields: &mut Fields) -> Result<(), RpcError> {
+        let from = parse_address("from", &sender.from)?;
+        let id = ids::compute_call_id(&self.facts.chain_id, &from, sender.envelope.nonce);
+        fields.insert("callId".to_owned(), json!(id.to_string()));
+        Ok(())
     }
 
     /// The amounts are those that the run's steps give, pending ones counted.

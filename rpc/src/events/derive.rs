@@ -148,17 +148,18 @@ struct Change {
 }
 
 impl Change {
+    const fn new(
+        event: RunEventKind,
+        agent_run_id: Hash,
+        status: RunStatus,
+        miner: Option<Address>,
+    ) -> Self {
+        Self { event, agent_run_id, status, miner, step: None, settlement: None, escrow: None }
+    }
+
     fn by(event: &Event) -> Option<Self> {
         let agent_run_id = event.agent_run_id()?;
-        let change = |event, status, miner| Self {
-            event,
-            agent_run_id,
-            status,
-            miner,
-            step: None,
-            settlement: None,
-            escrow: None,
-        };
+        let change = |kind, status, miner| Self::new(kind, agent_run_id, status, miner);
         Some(match event {
             Event::RunRequested { escrow, .. } => Self {
                 escrow: Some(*escrow),
@@ -221,7 +222,8 @@ impl Change {
             | Event::CallBondLocked { .. }
             | Event::CallBondUnlocked { .. }
             | Event::AgentRegistered { .. }
-            | Event::AgentRetired { .. } => return None,
+            | Event::AgentRetired { .. }
+            | Event::CallChanged { .. } => return None,
         })
     }
 

@@ -148,16 +148,24 @@ impl Schematic for Form {
                 "items": { "type": "string", "maxLength": 64 },
             }),
             Self::Base64 => json!({ "type": "string", "contentEncoding": "base64" }),
+            Self::Hex(max) => json!({
+                "type": "string", "pattern": "^0x([0-9a-f]{2})*$",
+                "maxLength": max.saturating_mul(2).saturating_add(2),
+            }),
+            Self::Object(members) => object_schema(members, generator),
             Self::Objects(ListLimit { members, max }) => {
-                let properties = properties(members.iter(), generator);
-                let required: Vec<&str> = members.iter().map(|member| member.name).collect();
-                let item = json!({
-                    "type": "object", "required": required, "properties": properties,
-                });
+                let item = object_schema(members, generator);
                 json!({ "type": "array", "maxItems": max, "items": item })
             }
         }
     }
+}
+
+/// The schema of an object with these members, all required.
+fn object_schema(members: &[FieldSpec], generator: &mut SchemaGenerator) -> Value {
+    let properties = properties(members.iter(), generator);
+    let required: Vec<&str> = members.iter().map(|member| member.name).collect();
+    json!({ "type": "object", "required": required, "properties": properties })
 }
 
 fn properties<'a>(
@@ -255,8 +263,13 @@ fn field_declaration(field: &FieldSpec) -> Value {
                 ("integer", limits)
             }
         },
+        Form::Hex(max) => ("hex", json!({ "maxBytes": max })),
         Form::Key => ("key", json!({})),
         Form::Names => ("names", json!({})),
+        Form::Object(members) => {
+            let members: Vec<Value> = members.iter().map(field_declaration).collect();
+            ("object", json!({ "members": members }))
+        }
         Form::Objects(ListLimit { members, max }) => {
             let members: Vec<Value> = members.iter().map(field_declaration).collect();
             ("objects", json!({ "members": members, "max": max }))

@@ -1,5 +1,7 @@
 //! Offers, who takes part in a draw, assignments and locks, on a state in memory.
 
+#![expect(clippy::arithmetic_side_effects, reason = "small numbers of a test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

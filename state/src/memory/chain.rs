@@ -40,6 +40,7 @@ impl MemoryChain {
             timestamp: genesis_time,
             state_root: Hash::ZERO,
             randomness: genesis_hash,
+            proposer: None,
         };
         Ok(Self { rules, state, genesis_hash, tip })
     }
@@ -89,7 +90,8 @@ impl MemoryChain {
         let (height, timestamp, hash) = (header.index, header.timestamp, header.hash());
         let state_root = Hash::digest(hash.as_bytes());
         let randomness = header.randomness.map_or(self.genesis_hash, |it| it.value);
-        self.tip = Parent { height, hash, timestamp, state_root, randomness };
+        let proposer = Some(header.proposer);
+        self.tip = Parent { height, hash, timestamp, state_root, randomness, proposer };
         Ok(())
     }
 }

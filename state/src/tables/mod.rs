@@ -12,7 +12,7 @@
 //! blobs                b    blob id (text)                               Blob
 //! blob_chunks               chunk index u32 | blob id (text)             bytes
 //! supply               s    (one row)                                    Supply
-//! deadlines                 deadline u64 | 0 run, 1 blob, 2 bond | id    (nothing)
+//! deadlines                 deadline u64 | 0 run, 1 blob, 2 bond, 3 call | id    (nothing)
 //! turns                     transaction hash                             TurnPlace
 //! conversation_turns        conversation id | height u64 | position u32  transaction hash
 //! runs_by_status            status u8 | height u64 | position u32        run id
@@ -39,24 +39,34 @@
 //! offers               x    miner's address | executor                   Offer
 //! offers_by_executor        executor | 2^64 - 1 - bond u64 | address     Offer
 //! assignments          y    miner's address | executor                   open ones u32
+//! calls                c    call id                                      Call
+//! call_members         z    call id | member's address                   CallMember
+//! settled_members           call id | member's address                   CallMember
+//! call_queue                height u64 | position u32                    call id
 //! offer_counts              miner's address                              offers u32
 //! ```
 //!
 //! The `height | position` of a run is that of its AGENT_REQUEST. An executor is a byte for its form and
 //! 32 bytes.
 
+mod market;
+
 use serde::{Deserialize, Serialize};
-use types::agent::ExecutorId;
 use types::codec::DecodeError;
 use types::{
-    Account, Address, Agent, AgentVersion, Amount, Blob, Bond, Hash, KeyStanding, Miner,
-    MinerFigures, Offer, OpenVote, PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures,
-    Supply, TxLocation, ValidatorSets,
+    Account, Address, Amount, Blob, Bond, Hash, KeyStanding, Miner, MinerFigures, OpenVote,
+    PublicKey, Run, RunStatus, SetMember, Step, SubmitterFigures, Supply, TxLocation,
+    ValidatorSets,
 };
 
 use crate::forks::FixedFork;
 use crate::pieces::Pieces;
 use crate::table::{Table, TableId, decode_shorter};
+
+pub use market::{
+    AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, CallMembers, CallQueue, Calls,
+    OfferCounts, Offers, OffersByExecutor, SettledMembers,
+};
 
 /// Balance and nonce by address.
 #[derive(Debug)]
@@ -197,6 +207,9 @@ impl Deadlines {
     /// The kind of the deadline at which money is paid out that was taken out of a bond; its id is the
     /// 40 characters of the miner's address.
     pub const UNBONDING: u8 = 2;
+    /// The kind of the end of a phase of a call; its id is the first block that may end it, as 16
+    /// hexadecimal digits, and the 64 characters of the call id.
+    pub const CALL: u8 = 3;
 }
 
 /// Where a turn is.
@@ -444,94 +457,8 @@ impl Table for ConsensusKeys {
     type Value = KeyStanding;
 }
 
-/// Agents of the market, from v8 on. No row is deleted.
-#[derive(Debug)]
-pub struct Agents;
-impl Table for Agents {
-    const ID: TableId = TableId::authenticated(30, "agents", b'g');
-    type Key = Hash;
-    type Value = Agent;
-}
-
-/// Versions of agents, by agent and version. No row is changed or deleted.
-#[derive(Debug)]
-pub struct AgentVersions;
-impl Table for AgentVersions {
-    const ID: TableId = TableId::authenticated(31, "agent_versions", b'n');
-    type Key = (Hash, String);
-    type Value = AgentVersion;
-}
-
-/// The metadata of versions of agents as their owners wrote it. Its hash is in the version's record.
-#[derive(Debug)]
-pub struct AgentTexts;
-impl Table for AgentTexts {
-    const ID: TableId = TableId::plain(32, "agent_texts");
-    type Key = (Hash, String);
-    type Value = String;
-}
-
-/// Agents by their owners.
-#[derive(Debug)]
-pub struct AgentsByOwner;
-impl Table for AgentsByOwner {
-    const ID: TableId = TableId::plain(33, "agents_by_owner");
-    type Key = (Address, Hash);
-    type Value = ();
-}
-
-/// Offers of miners, by miner and executor.
-#[derive(Debug)]
-pub struct Offers;
-impl Table for Offers {
-    const ID: TableId = TableId::authenticated(34, "offers", b'x');
-    type Key = (Address, ExecutorId);
-    type Value = Offer;
-}
-
-/// The offers for each executor, those of the largest bonds first, ties by lower address.
-#[derive(Debug)]
-pub struct OffersByExecutor;
-impl Table for OffersByExecutor {
-    const ID: TableId = TableId::plain(35, "offers_by_executor");
-    type Key = (ExecutorId, u64, Address);
-    type Value = Offer;
-}
-
-impl OffersByExecutor {
-    /// The second part of the key: the larger the bond, the smaller.
-    #[must_use]
-    pub const fn place(bond: Amount) -> u64 {
-        !bond.get()
-    }
-
-    /// The bond of a row.
-    #[must_use]
-    pub const fn bond(place: u64) -> Amount {
-        Amount::new(!place)
-    }
-}
-
-/// At how many calls miners work, by miner and executor: as members of rounds that are not decided.
-#[derive(Debug)]
-pub struct Assignments;
-impl Table for Assignments {
-    const ID: TableId = TableId::authenticated(36, "assignments", b'y');
-    type Key = (Address, ExecutorId);
-    type Value = u32;
-}
-
-/// How many offers a miner has.
-#[derive(Debug)]
-pub struct OfferCounts;
-impl Table for OfferCounts {
-    const ID: TableId = TableId::plain(37, "offer_counts");
-    type Key = Address;
-    type Value = u32;
-}
-
-/// Every table of this file.
-pub const ALL: [TableId; 37] = [
+/// Every table of these files.
+pub const ALL: [TableId; 41] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -569,11 +496,15 @@ pub const ALL: [TableId; 37] = [
     OffersByExecutor::ID,
     Assignments::ID,
     OfferCounts::ID,
+    Calls::ID,
+    CallMembers::ID,
+    SettledMembers::ID,
+    CallQueue::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has
 /// values whose size an owner chooses.
-pub const READ_BY_CHECKS: [TableId; 16] = [
+pub const READ_BY_CHECKS: [TableId; 18] = [
     Accounts::ID,
     Runs::ID,
     Miners::ID,
@@ -590,6 +521,8 @@ pub const READ_BY_CHECKS: [TableId; 16] = [
     AgentVersions::ID,
     Offers::ID,
     OfferCounts::ID,
+    Calls::ID,
+    CallMembers::ID,
 ];
 
 /// The tables from which the rules of the next block follow ([`crate::rules::Rules::at`]), beside those

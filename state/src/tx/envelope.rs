@@ -46,12 +46,17 @@ pub(crate) struct Charge {
     pub(crate) bytes: u64,
     /// Whether it is a validator's vote that costs no inclusion fee.
     pub(crate) is_free_vote: bool,
+    /// Whether the inclusion fee is paid at `baseFeeFloor`, whatever the base fee.
+    pub(crate) is_at_floor: bool,
 }
 
 impl Charge {
     /// What a block with this base fee that charged for so many bytes took less than was set aside; none
     /// if it took more.
     pub(crate) fn unused(&self, bytes: u64, base_fee: u64) -> Option<Amount> {
+        if self.is_at_floor {
+            return Some(Amount::ZERO);
+        }
         self.inclusion.checked_sub(inclusion_fee(bytes, base_fee))
     }
 }
@@ -105,13 +110,18 @@ pub(crate) fn charge<K: Kind>(
         Inclusion::Free => {
             return Ok(Charge { tip, ..Charge::default() });
         }
+        Inclusion::Floor => {
+            let bytes = charged_bytes::<K>(tx);
+            let inclusion = inclusion_fee(bytes, ctx.rules.params.base_fee_floor);
+            return Ok(Charge { inclusion, tip, bytes, is_at_floor: true, is_free_vote: false });
+        }
     };
     if is_free_vote {
         return Ok(Charge { tip, is_free_vote, ..Charge::default() });
     }
     let bytes = charged_bytes::<K>(tx);
     let inclusion = price.inclusion(bid, bytes)?;
-    Ok(Charge { inclusion, tip, bytes, is_free_vote })
+    Ok(Charge { inclusion, tip, bytes, is_free_vote, is_at_floor: false })
 }
 
 /// For how many bytes a transaction of this kind pays, unless it is a vote that costs nothing.

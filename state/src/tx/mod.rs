@@ -3,6 +3,7 @@
 //! A kind says here what it does to the state; its fields and the limits that need no state are in
 //! the file of the same name in the crate `types`. CONTRIBUTING.md has the recipe for a new one.
 
+mod agent_call;
 mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
@@ -15,6 +16,9 @@ mod blob_chunk;
 mod blob_finalize;
 mod blob_init;
 pub(crate) mod blobs;
+mod call_appeal;
+mod call_commit;
+mod call_reveal;
 mod chat_turn;
 pub(crate) mod envelope;
 mod evidence;
@@ -87,6 +91,9 @@ pub(crate) enum Inclusion {
     Paid,
     /// Everybody but validators, who vote with it, for the first vote of each in a block.
     FreeVote,
+    /// Everybody, at the lowest base fee there is, whatever the block's: who was drawn for a call did not
+    /// choose when it has to answer.
+    Floor,
     /// Nobody.
     Free,
 }

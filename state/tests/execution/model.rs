@@ -208,6 +208,7 @@ impl Model {
             Body::BlobChunk(_) => i128::from(self.params.blob_fee_per_chunk.get()),
             Body::MinerBond(body) => i128::from(body.amount.get()),
             Body::AgentRegister(body) => ModelAgents::fee(body),
+            Body::AgentCall(body) => i128::from(body.max_fee.get()),
             Body::AgentClaim(_)
             | Body::AgentStep(_)
             | Body::AgentFinish(_)
@@ -222,7 +223,10 @@ impl Model {
             | Body::MinerUnbond(_)
             | Body::MinerOffer(_)
             | Body::AgentRefuse(_)
-            | Body::AgentRetire(_) => 0,
+            | Body::AgentRetire(_)
+            | Body::CallCommit(_)
+            | Body::CallReveal(_)
+            | Body::CallAppeal(_) => 0,
         };
         let Fee { burned, tip, .. } = fee;
         let taken = (model_rules::size(place.payload), self.work(who, body, place));
@@ -315,6 +319,11 @@ impl Model {
                 self.blobs.get(blob).is_some_and(|blob| blob.is_final && blob.total <= 4_194_304)
             }),
             Body::AgentRetire(body) => self.agents.kept(who, body),
+            // There are no agents in the model's world.
+            Body::AgentCall(_) => Some("AGENT_NOT_FOUND"),
+            Body::CallCommit(_) | Body::CallReveal(_) | Body::CallAppeal(_) => {
+                Some("CALL_NOT_FOUND")
+            }
             Body::AgentRefuse(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
                 Some(run) if run.held.is_none() => Some("REFUSE_CLOSED"),
@@ -437,6 +446,11 @@ impl Model {
                 self.stakes.take_out(who, i128::from(body.amount.get()), due);
             }
             Body::MinerOffer(body) => self.offers.set(who, body),
+            // Refused above.
+            Body::AgentCall(_)
+            | Body::CallCommit(_)
+            | Body::CallReveal(_)
+            | Body::CallAppeal(_) => {}
             Body::AgentRefuse(body) => self.refuse(body.agent_run_id),
             Body::AgentRegister(body) => {
                 self.burned += ModelAgents::fee(body);

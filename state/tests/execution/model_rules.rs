@@ -191,9 +191,7 @@ impl ModelRules {
     /// The refusal that comes before the nonce.
     pub fn early_obstacle(&self, body: &Body, bid: &Bid, height: u64) -> Option<&'static str> {
         let has_market = self.v8_from().is_some_and(|from| height >= from);
-        let is_of_market =
-            matches!(body, Body::AgentRegister(_) | Body::AgentRetire(_) | Body::MinerOffer(_));
-        if is_of_market && !has_market {
+        if is_of_market(body) && !has_market {
             return Some("FORK_NOT_ACTIVE");
         }
         if self.are_active(height) {
@@ -361,6 +359,11 @@ pub fn size(payload: usize) -> i128 {
     i128::try_from(payload).unwrap() + 64
 }
 
+/// Whether v8 brought the kind.
+fn is_of_market(body: &Body) -> bool {
+    body.fork() == Some(types::Fork::V8)
+}
+
 /// The work of a transaction, of a run with so many excluded miners or a blob that it completes with so
 /// many bytes.
 pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i128 {
@@ -379,6 +382,10 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::MinerRegister(_) | Body::MinerUnbond(_) => (4, 0),
         Body::MinerBond(_) => (2, 0),
         Body::MinerOffer(_) => (5, 0),
+        // There are no agents in the model's world, so none of them is executed.
+        Body::AgentCall(_) | Body::CallCommit(_) | Body::CallReveal(_) | Body::CallAppeal(_) => {
+            (0, 0)
+        }
         Body::AgentRefuse(_) => (6, excluded),
         Body::AgentRegister(agent) => {
             let bytes = i128::try_from(agent.metadata.len()).unwrap();

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use state::error::StorageError;
+use state::market::calls;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
-    Agents, AgentsByOwner, Blobs, Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs,
-    RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
+    Agents, AgentsByOwner, Blobs, CallQueue, Calls, Deadlines, Figures, FiguresOfSubmitters,
+    MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter,
+    Unbondings,
 };
 use state::{bonds, runs};
+use types::call::{Call, CallStatus};
 use types::{Address, Amount, Ender, MinerFigures, Params, Run, RunStatus, SubmitterFigures};
 
 use super::chunk::Row;
@@ -57,6 +60,8 @@ impl Derived {
                 StorageError::Inconsistent { what: "a key has the wrong length" };
             let (miner, due) = <(Address, u64)>::from_bytes(row.key).ok_or(KEY)?;
             put::<Deadlines>(out, &bonds::deadline_key(due, &miner), &())
+        } else if row.table == Calls::ID {
+            call(&decode_value::<Calls>(row.value)?, out)
         } else {
             Ok(())
         }
@@ -105,6 +110,18 @@ impl Derived {
         }
         Ok(())
     }
+}
+
+/// What a call waits for.
+fn call(call: &Call, out: Put<'_>) -> Result<(), StorageError> {
+    if let Some(deadline) = call.deadline {
+        put::<Deadlines>(&mut *out, &calls::deadline_key(deadline, &call.call_id), &())?;
+    }
+    if call.status != CallStatus::Electing {
+        return Ok(());
+    }
+    let place = call.appeal.map_or(call.request, |appeal| appeal.tx);
+    put::<CallQueue>(out, &(place.height, place.position), &call.call_id)
 }
 
 fn count(figure: &mut u64) {

@@ -92,6 +92,7 @@ fn parent(header: &Header, replay: &Replay<'_>) -> Parent {
         timestamp: header.timestamp,
         state_root: header.state_root,
         randomness: header.randomness.map_or(replay.genesis_hash, |it| it.value),
+        proposer: Some(header.proposer),
     }
 }
 

@@ -28,6 +28,17 @@ pub(crate) fn before_the_fork(folder: &Path) -> anyhow::Result<()> {
 
 /// Puts a key and a genesis with these forks into a folder, in which `ombra dev` goes on.
 pub(super) fn chain_with(folder: &Path, chain_id: &str, forks: Forks) -> anyhow::Result<()> {
+    let params = Params { min_block_interval_ms: 50, ..Params::default() };
+    chain_with_params(folder, chain_id, forks, params)
+}
+
+/// The same with these parameters.
+pub(super) fn chain_with_params(
+    folder: &Path,
+    chain_id: &str,
+    forks: Forks,
+    params: Params,
+) -> anyhow::Result<()> {
     fs::create_dir_all(folder.join("keys"))?;
     let key = folder.join("keys/validator.key");
     let mut key = OpenOptions::new().write(true).create_new(true).mode(0o600).open(key)?;
@@ -40,7 +51,7 @@ pub(super) fn chain_with(folder: &Path, chain_id: &str, forks: Forks) -> anyhow:
         validators: vec![Validator { public_key: validator, power: 1, name: None }],
         accounts: funded,
         forks,
-        params: Params { min_block_interval_ms: 50, ..Params::default() },
+        params,
     })?;
     fs::write(folder.join("genesis.json"), genesis.to_file())?;
     Ok(())

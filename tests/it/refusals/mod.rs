@@ -6,6 +6,7 @@
 
 mod agents;
 mod blobs;
+mod calls;
 mod case;
 mod fork;
 mod offers;
@@ -22,7 +23,7 @@ use types::Code;
 
 pub(crate) use fork::before_the_fork;
 
-const GROUPS: [&[Code]; 10] = [
+const GROUPS: [&[Code]; 11] = [
     texts::CODES,
     fork::CODES,
     runs::CODES,
@@ -33,6 +34,7 @@ const GROUPS: [&[Code]; 10] = [
     v7::CODES,
     agents::CODES,
     offers::CODES,
+    calls::CODES,
 ];
 
 #[test]

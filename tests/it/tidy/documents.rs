@@ -45,7 +45,9 @@ fn fields_of(source: &str, name: &str) -> Vec<String> {
 #[test]
 fn the_protocol_lists_the_fields_of_authenticated_records() {
     let protocol = read("docs/protocol.md");
-    let records = ["types/src/records.rs", "types/src/market.rs"].map(read).concat();
+    let records = ["types/src/records.rs", "types/src/market.rs", "types/src/call/records.rs"]
+        .map(read)
+        .concat();
     let rows = table_rows(section(&protocol, "### 14.2 "));
     assert!(rows.len() >= 7, "section 14.2 lists the records");
     for row in rows {

@@ -42,13 +42,14 @@ fn the_protocol_lists_the_fields_of_each_type_in_their_order() {
 fn fields() -> Vec<FieldSpec> {
     let own = Body::KINDS.iter().flat_map(KindSpec::all_fields);
     let inner = |field: &FieldSpec| match field.form {
-        Form::Objects(ListLimit { members, .. }) => members.to_vec(),
+        Form::Object(members) | Form::Objects(ListLimit { members, .. }) => members.to_vec(),
         Form::Address
         | Form::Addresses(_)
         | Form::Amount(_)
         | Form::Base64
         | Form::Boolean
         | Form::Hash
+        | Form::Hex(_)
         | Form::Integer(_)
         | Form::Key
         | Form::Names
@@ -70,7 +71,8 @@ fn written_form(form: Form) -> Option<&'static str> {
         Form::Key => Some("64 lowercase hex characters, a key"),
         Form::Names => Some("array of strings"),
         Form::Signature => Some("128 lowercase hex characters"),
-        Form::Base64 | Form::Objects(_) | Form::Text(_) => None,
+        Form::Hex(_) => Some("lowercase hex with 0x"),
+        Form::Base64 | Form::Object(_) | Form::Objects(_) | Form::Text(_) => None,
     }
 }
 

@@ -55,6 +55,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use types::call::CallChange;
 use types::tx::Subject;
 use types::{
     Account, Address, Amount, BlockEvents, Body, BondChange, CheckedTx, Code, Credit, Event, Hash,
@@ -84,6 +85,8 @@ pub struct Touched {
     /// Blobs that a sweep dropped, and those whose last chunk showed that the bytes are not those that
     /// were announced.
     pub blobs: BTreeSet<String>,
+    /// Calls whose members were drawn, or whose phase ended.
+    pub calls: BTreeSet<Hash>,
     /// How much sweeps (to the submitters of ended runs), fees and reward (to the proposer) credited
     /// to whom.
     pub credits: BTreeMap<Address, Amount>,
@@ -130,6 +133,11 @@ impl Touched {
             | Event::ForkFixed { .. }
             | Event::ParamFixed { .. } => {
                 self.validators = true;
+            }
+            Event::CallChanged { call_id, change } => {
+                if is_of_the_block(change) {
+                    self.calls.insert(*call_id);
+                }
             }
             // Effects that the transaction has in every block, and credits, which are told apart.
             Event::Transferred { .. }
@@ -186,6 +194,21 @@ fn counts_on_bond(body: &Body, change: &BondChange) -> bool {
     let takes = matches!(body, Body::AgentClaim(_) | Body::MinerUnbond(_));
     let offers = matches!(body, Body::MinerOffer(offer) if offer.capacity > 0);
     takes && !change.locked.is_zero() || offers && !change.burned.is_zero()
+}
+
+/// Whether the beginning or the end of a block did it, and no transaction.
+const fn is_of_the_block(change: &CallChange) -> bool {
+    match change {
+        CallChange::Elected { .. }
+        | CallChange::Unassigned { .. }
+        | CallChange::Revealing { .. }
+        | CallChange::Decided { .. }
+        | CallChange::Settled { .. } => true,
+        CallChange::Requested { .. }
+        | CallChange::Committed { .. }
+        | CallChange::Revealed { .. }
+        | CallChange::Appealed { .. } => false,
+    }
 }
 
 /// The draft is built anew after so many transactions in blocks, and eight times as many as are
@@ -338,9 +361,10 @@ impl Core {
 
     /// Whether an executable transaction is about something that a sweep touched.
     fn is_hit(&self, touched: &Touched) -> bool {
-        let Touched { runs, blobs, credits: _, bonds: _, validators } = touched;
+        let Touched { runs, blobs, calls, credits: _, bonds: _, validators } = touched;
         runs.iter().any(|id| self.subjects.has(Subject::Run(*id)))
             || blobs.iter().any(|id| self.subjects.has(Subject::Blob(id)))
+            || calls.iter().any(|id| self.subjects.has(Subject::Call(*id)))
             || (*validators && self.subjects.has(Subject::Validators))
     }
 

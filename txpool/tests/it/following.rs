@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use txpool::{Committed, Config, Touched};
+use types::call::CallChange;
 use types::{Amount, BlockEvents, CheckedTx, Code, Credit, Event, Hash, Settlement, TxEvent};
 
 use crate::support::ledger::{REWARD, params};
@@ -223,6 +224,8 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
     let chunks = [("part", None), ("right", Some(true)), ("wrong", Some(false))];
     let chunks = chunks.map(|(blob_id, is_as_announced)| chunk(blob_id, is_as_announced));
     let credit = |amount| Credit { address, amount: Amount::new(amount) };
+    let call = Hash::digest(b"call");
+    let of_call = |call_id, change| Event::CallChanged { call_id, change };
     let events = BlockEvents {
         transactions: (0..)
             .zip(chunks)
@@ -232,12 +235,16 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
             Event::RunReopened { agent_run_id: Hash::ZERO, miner: address },
             Event::RunTimedOut { agent_run_id: run, submitter: address, miner: None, settlement },
             Event::BlobDropped { blob_id: "dropped".to_owned() },
+            of_call(call, CallChange::Revealing { until: 1 }),
+            // What a transaction did to it is no reason.
+            of_call(Hash::ZERO, CallChange::Committed { round: 0, member: address }),
         ],
         credits: vec![credit(2), credit(3)],
     };
     let touched = Touched {
         runs: [Hash::ZERO, run].into(),
         blobs: ["dropped".to_owned(), "wrong".to_owned()].into(),
+        calls: [call].into(),
         credits: [(address, Amount::new(5))].into(),
         bonds: BTreeMap::new(),
         validators: false,

@@ -15,7 +15,7 @@ fn keys(text: &str) -> Vec<String> {
 }
 
 /// The table of docs/protocol.md section 5: required members, `nonce, timestamp`, optional ones.
-const TABLE: [(&str, &str); 21] = [
+const TABLE: [(&str, &str); 25] = [
     (
         "CHAT_TURN",
         "conversationId role content nonce timestamp contentBlobId parentTurnHash agentRunId attachments",
@@ -52,6 +52,16 @@ const TABLE: [(&str, &str); 21] = [
     ("AGENT_REGISTER", "agentId metadata nonce timestamp"),
     ("AGENT_RETIRE", "agentId nonce timestamp"),
     ("MINER_OFFER", "executor capacity perCall promptPerM completionPerM fuelPerG nonce timestamp"),
+    (
+        "AGENT_CALL",
+        "callId agentId agentVersion payload consensus committeeSize prices limits maxFee timeoutMs nonce timestamp threshold appealable onResult conversationId",
+    ),
+    ("CALL_COMMIT", "callId round commitment nonce timestamp"),
+    (
+        "CALL_REVEAL",
+        "callId round salt outcome result inputTokens outputTokens fuel receiptHash nonce timestamp reason",
+    ),
+    ("CALL_APPEAL", "callId nonce timestamp"),
 ];
 
 #[test]
@@ -95,6 +105,15 @@ fn absent_optional_members_are_left_out() {
         if let Body::Evidence(evidence) = &mut body {
             evidence.first_valid_round = None;
             evidence.second_valid_round = None;
+        }
+        if let Body::AgentCall(call) = &mut body {
+            call.threshold = None;
+            call.appealable = None;
+            call.on_result = None;
+            call.conversation_id = None;
+        }
+        if let Body::CallReveal(reveal) = &mut body {
+            reveal.reason = None;
         }
         let text = build_tx(&golden_key(), &body, &envelope());
         let after =

@@ -2,6 +2,7 @@
 
 use super::{BlockEvents, Credit, EscrowChange, Event, TxEvent};
 use crate::agent::ExecutorId;
+use crate::call::CallChange;
 use crate::codec::{decode, encode};
 use crate::{Address, Amount, Hash, Offer, Prices, PublicKey, RunStatus, Settlement};
 
@@ -169,6 +170,10 @@ fn every_event_of_v8() -> Vec<(Event, String)> {
                 burned: Amount::new(2),
             },
             format!("{call} {miner} {} {}", number(1), number(2)),
+        ),
+        (
+            Event::CallChanged { call_id, change: CallChange::Revealing { until: 1 } },
+            format!("{call} 04000000 {}", number(1)),
         ),
     ]
 }

@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 
 use super::{
-    compute_agent_id, compute_agent_run_id, compute_content_hash, compute_conversation_id,
+    Committer, compute_agent_id, compute_agent_run_id, compute_call_id, compute_commitment,
+    compute_content_hash, compute_conversation_id, compute_result_hash,
 };
+use crate::call::{Answer, Outcome};
 use crate::json::Json;
 use crate::testing::{MARKET, VECTORS, fixture, items, member, text_of};
-use crate::{Address, Hash};
+use crate::{Address, Hash, Usage};
 
 fn number(value: &Json<'_>, key: &str) -> u64 {
     let Json::Number(literal) = member(value, key) else { panic!("{key}") };
@@ -35,6 +37,46 @@ fn agents_have_the_ids_of_the_vectors_whichever_way_the_owner_is_written() {
         let owner = Address::parse(text_of(vector, "owner")).unwrap();
         let id = compute_agent_id(&owner, text_of(vector, "name"));
         assert_eq!(id.to_string(), text_of(vector, "agentId"));
+    }
+}
+
+#[test]
+fn calls_have_the_ids_of_the_vectors_whichever_way_the_sender_is_written() {
+    let vectors = fixture(MARKET);
+    for vector in items(member(&vectors, "callIds")) {
+        let from = Address::parse(text_of(vector, "from")).unwrap();
+        let id = compute_call_id(text_of(vector, "chainId"), &from, number(vector, "nonce"));
+        assert_eq!(id.to_string(), text_of(vector, "callId"));
+    }
+}
+
+#[test]
+fn commitments_are_those_of_the_vectors() {
+    let vectors = fixture(MARKET);
+    let vectors = items(member(&vectors, "commitments"));
+    assert_eq!(vectors.len(), 4);
+    for vector in vectors {
+        let hash = |key| Hash::parse(text_of(vector, key)).unwrap();
+        let result = text_of(vector, "result").strip_prefix("0x").unwrap();
+        let result_hash = compute_result_hash(&const_hex::decode(result).unwrap());
+        assert_eq!(result_hash, hash("resultHash"));
+        let by = Committer {
+            call_id: hash("callId"),
+            round: number(vector, "round"),
+            member: Address::parse(text_of(vector, "member")).unwrap(),
+        };
+        let answer = Answer {
+            outcome: Outcome::parse(text_of(vector, "outcome")).unwrap(),
+            result_hash,
+            usage: Usage {
+                input_tokens: number(vector, "inputTokens"),
+                output_tokens: number(vector, "outputTokens"),
+                fuel: number(vector, "fuel"),
+            },
+            receipt_hash: hash("receiptHash"),
+        };
+        let commitment = compute_commitment(&by, &hash("salt"), &answer);
+        assert_eq!(commitment.to_string(), text_of(vector, "commitment"));
     }
 }
 

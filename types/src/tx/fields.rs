@@ -184,6 +184,20 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.array(key)?.iter().map(read).collect()
     }
 
+    /// An object.
+    pub(crate) fn object<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&Fields<'_, 'b>) -> Result<T, Rejection>,
+    ) -> Result<T, Rejection> {
+        let value = self.required(key, "an object")?;
+        let object = Fields::at(value, Path::Named(key))?;
+        let read = read(&object)?;
+        let unknown = self.unknown_within.get().saturating_add(object.unknown_bytes(&[]));
+        self.unknown_within.set(unknown);
+        Ok(read)
+    }
+
     /// An array of objects.
     pub(crate) fn objects<T>(
         &self,

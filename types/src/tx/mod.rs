@@ -3,6 +3,7 @@
 //! A kind says here what a wallet needs; what it does to the state is in the file of the same name
 //! in the crate `state`. CONTRIBUTING.md has the recipe for a new one.
 
+mod agent_call;
 mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
@@ -14,6 +15,9 @@ mod agent_step;
 mod blob_chunk;
 mod blob_finalize;
 mod blob_init;
+mod call_appeal;
+mod call_commit;
+mod call_reveal;
 mod chat_turn;
 pub(crate) mod declare;
 mod evidence;
@@ -33,6 +37,7 @@ use declare::{Declared, Members};
 use fields::Fields;
 use spec::KindSpec;
 
+pub use agent_call::{CallPrices, OnResult, WorkLimits};
 pub use agent_claim::HARDWARE_TIERS;
 pub use agent_finish::FINISH_STATUSES;
 pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX};
@@ -40,7 +45,7 @@ pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
 pub use evidence::{EVIDENCE_KINDS, NIL, SignedMessage};
 pub use validator_vote::Consent;
-pub use value::WrittenAddress;
+pub use value::{HexBytes, WrittenAddress};
 
 use crate::forks::Fork;
 use crate::json::{self, ObjectWriter};
@@ -87,6 +92,10 @@ pub enum Subject<'a> {
     Blob(&'a str),
     /// The validator set.
     Validators,
+    /// An agent.
+    Agent(Hash),
+    /// A call.
+    Call(Hash),
 }
 
 /// The one list of kinds: makes [`Body`] and everything that asks a body's kind.
@@ -179,6 +188,10 @@ kinds! { $;
     agent_register::AgentRegister,
     agent_retire::AgentRetire,
     miner_offer::MinerOffer,
+    agent_call::AgentCall,
+    call_commit::CallCommit,
+    call_reveal::CallReveal,
+    call_appeal::CallAppeal,
 }
 
 fn unsupported(type_name: &str) -> Rejection {
@@ -210,7 +223,7 @@ impl Body {
     pub fn agent_run_id(&self) -> Option<Hash> {
         match self.subject()? {
             Subject::Run(id) => Some(id),
-            Subject::Blob(_) | Subject::Validators => None,
+            Subject::Blob(_) | Subject::Validators | Subject::Agent(_) | Subject::Call(_) => None,
         }
     }
 

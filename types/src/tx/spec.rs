@@ -114,6 +114,10 @@ pub enum Form {
     Names,
     /// Bytes in standard base64 with padding.
     Base64,
+    /// Bytes in lowercase hex with `0x` before it, at most so many.
+    Hex(usize),
+    /// An object with these members, all required.
+    Object(&'static [FieldSpec]),
     /// An array of objects.
     Objects(ListLimit),
 }

@@ -10,6 +10,8 @@ use crate::tx::Subject;
 use crate::tx::spec::{Form, ListLimit, TextLimit};
 use crate::{Address, Amount, Body, Code, Forks, Hash, Params, PublicKey, Rejection, Signature};
 
+mod calls;
+
 fn check(draft: &Draft) -> Result<(), Rejection> {
     let params = Params::default();
     let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: None };
@@ -57,6 +59,8 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
                 }
                 Some(Subject::Blob(_)) => "blob",
                 Some(Subject::Validators) => "validators",
+                Some(Subject::Agent(_)) => "agent",
+                Some(Subject::Call(_)) => "call",
                 None => "nothing",
             };
             let payee = body.payee(sender).map(|payee| payee == sender);
@@ -86,6 +90,10 @@ fn a_kind_says_its_fork_what_it_works_on_and_whom_it_pays() {
         ("AGENT_REGISTER", Some(Fork::V8), "nothing", None),
         ("AGENT_RETIRE", Some(Fork::V8), "nothing", None),
         ("MINER_OFFER", Some(Fork::V8), "nothing", None),
+        ("AGENT_CALL", Some(Fork::V8), "agent", None),
+        ("CALL_COMMIT", Some(Fork::V8), "call", None),
+        ("CALL_REVEAL", Some(Fork::V8), "call", None),
+        ("CALL_APPEAL", Some(Fork::V8), "call", None),
     ];
     assert_eq!(told, expected);
 }
@@ -386,6 +394,11 @@ fn has_form(value: &Json<'_>, form: Form) -> bool {
         Form::Text(TextLimit::OneOf(words)) => words.contains(&text),
         Form::Text(_) | Form::Base64 => value.as_str().is_some(),
         Form::Names => items(value).iter().all(|item| item.as_str().is_some()),
+        Form::Hex(max) => {
+            let digits = text.strip_prefix("0x").unwrap();
+            const_hex::decode(digits).unwrap().len() <= max
+        }
+        Form::Object(members) => members.iter().all(|it| has_form(member(value, it.name), it.form)),
         Form::Objects(ListLimit { members, max }) => {
             items(value).len() <= max
                 && items(value)

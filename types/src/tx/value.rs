@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::StaticView;
 use super::declare::Members;
 use super::fields::Fields;
-use super::spec::{AmountLimit, IntegerLimit, ListLimit, TextLimit};
+use super::spec::{AmountLimit, FieldSpec, IntegerLimit, ListLimit, TextLimit};
 use crate::json::ObjectWriter;
 use crate::{Address, Amount, Hash, PublicKey, Rejection, Signature};
 
@@ -327,6 +327,72 @@ impl Value for Vec<u8> {
 
     fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
         out.string(name, &STANDARD.encode(self));
+    }
+}
+
+/// Bytes that a string spells in lowercase hex, with `0x` before it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HexBytes(pub Vec<u8>);
+
+impl HexBytes {
+    const PREFIX: &'static str = "0x";
+
+    fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(Self::PREFIX)?;
+        let is_lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if !digits.bytes().all(is_lower) {
+            return None;
+        }
+        const_hex::decode(digits).ok().map(Self)
+    }
+}
+
+impl Value for HexBytes {
+    type Limit = usize;
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        let text = fields.text(name)?;
+        Self::parse(text).ok_or_else(|| {
+            let expected = "0x and an even number of lowercase hex characters";
+            Rejection::malformed(name.to_owned(), format_args!("{text:?}"), expected)
+        })
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.string(name, &const_hex::encode_prefixed(&self.0));
+    }
+
+    fn check(&self, name: &'static str, max: &usize, _: &StaticView<'_>) -> Result<(), Rejection> {
+        let bytes = self.0.len();
+        if bytes <= *max {
+            return Ok(());
+        }
+        let expected = format_args!("at most {max} bytes");
+        Err(Rejection::invalid(name, format_args!("{bytes} bytes"), expected))
+    }
+}
+
+impl<T: Members> Value for T {
+    type Limit = &'static [FieldSpec];
+
+    fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
+        fields.object(name, T::read)
+    }
+
+    fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
+        out.object(name, |object| {
+            self.write_required(object);
+            self.write_optional(object);
+        });
+    }
+
+    fn check(
+        &self,
+        name: &'static str,
+        _: &Self::Limit,
+        view: &StaticView<'_>,
+    ) -> Result<(), Rejection> {
+        self.check_members(view).map_err(|refusal| refusal.within(name))
     }
 }
 

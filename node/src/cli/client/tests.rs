@@ -512,10 +512,10 @@ async fn offered(arguments: &[&str]) -> Result<types::tx::MinerOffer, CliError> 
     let limits = types::SizeLimits::from(&types::Params::default());
     let parsed = types::Transaction::parse(printed.trim().as_bytes(), &limits).unwrap();
     assert_eq!(parsed.chain_id(), Some("here"));
-    match parsed.body() {
-        types::Body::MinerOffer(offer) => Ok(offer.clone()),
-        other => panic!("not an offer: {other:?}"),
-    }
+    let types::Body::MinerOffer(offer) = parsed.body() else {
+        panic!("not an offer: {}", parsed.body().type_name())
+    };
+    Ok(offer.clone())
 }
 
 #[tokio::test]

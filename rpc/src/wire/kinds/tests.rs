@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use types::build::{Envelope, build_tx};
 use types::tx::{
-    AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest, AgentRetire,
-    AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, ChatTurn, Evidence, ForkVote,
-    MinerBond, MinerOffer, MinerRegister, MinerUnbond, ParamVote, Protection, ToolCall, Transfer,
-    ValidatorVote,
+    AgentCall, AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest,
+    AgentRetire, AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, CallAppeal, CallCommit,
+    CallPrices, CallReveal, ChatTurn, Evidence, ForkVote, HexBytes, MinerBond, MinerOffer,
+    MinerRegister, MinerUnbond, OnResult, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
+    WorkLimits, WrittenAddress,
 };
 use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
@@ -123,6 +124,12 @@ fn bodies_without_options() -> Vec<Body> {
             first_valid_round: Some(0),
             second_valid_round: Some(0),
         }),
+    ]
+}
+
+/// One of each kind of the agent market.
+fn bodies_of_the_market() -> Vec<Body> {
+    vec![
         Body::AgentRegister(AgentRegister { agent_id: HASH, metadata: text() }),
         Body::AgentRetire(AgentRetire { agent_id: HASH }),
         Body::MinerOffer(MinerOffer {
@@ -133,6 +140,45 @@ fn bodies_without_options() -> Vec<Body> {
             completion_per_m: Amount::MAX,
             fuel_per_g: Amount::MAX,
         }),
+        Body::AgentCall(AgentCall {
+            call_id: HASH,
+            agent_id: HASH,
+            agent_version: text(),
+            payload: HexBytes(vec![0, 255]),
+            consensus: "threshold".to_owned(),
+            committee_size: 3,
+            prices: CallPrices {
+                per_call: Amount::MAX,
+                prompt_per_m: Amount::MAX,
+                completion_per_m: Amount::MAX,
+                fuel_per_g: Amount::MAX,
+            },
+            limits: WorkLimits { input_tokens: 1, output_tokens: 1, fuel: 1, result_bytes: 1 },
+            max_fee: Amount::MAX,
+            timeout_ms: 10_000,
+            threshold: Some(1),
+            appealable: Some(true),
+            on_result: Some(vec![OnResult {
+                when: "success".to_owned(),
+                to: WrittenAddress::from(key().address()),
+                amount: Amount::MAX,
+            }]),
+            conversation_id: Some(HASH),
+        }),
+        Body::CallCommit(CallCommit { call_id: HASH, round: 0, commitment: HASH }),
+        Body::CallReveal(CallReveal {
+            call_id: HASH,
+            round: 1,
+            salt: HASH,
+            outcome: "success".to_owned(),
+            result: HexBytes(Vec::new()),
+            input_tokens: 1,
+            output_tokens: 1,
+            fuel: 1,
+            receipt_hash: HASH,
+            reason: Some(text()),
+        }),
+        Body::CallAppeal(CallAppeal { call_id: HASH }),
     ]
 }
 
@@ -155,7 +201,7 @@ fn there_is_a_schema_for_every_type_with_the_members_that_the_chain_reads() {
     generator.subschema_for::<TxObject>();
     let schemas = generator.take_definitions(true);
     let mut seen = BTreeSet::new();
-    for body in [bodies_with_options(), bodies_without_options()].concat() {
+    for body in [bodies_with_options(), bodies_without_options(), bodies_of_the_market()].concat() {
         let kind = body.type_name();
         seen.insert(kind);
         let (schema, whole) = (&schemas[kind], whole(&body));

@@ -26,7 +26,7 @@ fn assert_refused(draft: &Draft, field: &str, got: &str, expected: &str) {
 type Member = (&'static str, &'static str);
 
 /// The members of each kind, required | optional, with what each must be.
-const TABLE: [(&str, &str); 21] = [
+const TABLE: [(&str, &str); 25] = [
     (
         "CHAT_TURN",
         "conversationId:hash role:text content:text \
@@ -76,6 +76,19 @@ const TABLE: [(&str, &str); 21] = [
         "executor:text capacity:integer perCall:amount promptPerM:amount completionPerM:amount \
          fuelPerG:amount |",
     ),
+    (
+        "AGENT_CALL",
+        "callId:hash agentId:hash agentVersion:text payload:text consensus:text \
+         committeeSize:integer prices:object limits:object maxFee:amount timeoutMs:integer \
+         | threshold:integer appealable:boolean onResult:list conversationId:hash",
+    ),
+    ("CALL_COMMIT", "callId:hash round:integer commitment:hash |"),
+    (
+        "CALL_REVEAL",
+        "callId:hash round:integer salt:hash outcome:text result:text inputTokens:integer \
+         outputTokens:integer fuel:integer receiptHash:hash | reason:text",
+    ),
+    ("CALL_APPEAL", "callId:hash |"),
 ];
 
 /// The members of a kind: required, then optional.
@@ -93,6 +106,8 @@ fn member(text: &'static str) -> Member {
         "signature" => HEX_128,
         "text" => "a string",
         "list" => "an array",
+        "object" => "an object",
+        "boolean" => "true or false",
         "integer" => INTEGER,
         "amount" => AMOUNT,
         "address" => ADDRESS,
@@ -115,7 +130,7 @@ const UNIVERSAL: [(&str, &str); 7] = [
 /// What a value of another JSON type is told: the type for texts, the whole rule for integers.
 fn expected_type(expectation: &'static str) -> &'static str {
     match expectation {
-        INTEGER | "an array" => expectation,
+        INTEGER | "an array" | "an object" | "true or false" => expectation,
         _ => "a string",
     }
 }
@@ -157,6 +172,8 @@ fn a_member_of_another_type_is_named_and_optional_members_are_never_null() {
                 let is_right_type = match expected {
                     INTEGER => raw == "7",
                     "an array" => raw == "[]",
+                    "an object" => raw == "{}",
+                    "true or false" => raw == "true",
                     _ => raw == "\"7\"",
                 };
                 if !is_right_type {

@@ -109,6 +109,8 @@ fn option(field: &'static FieldSpec) -> Arg {
         | Form::Hash
         | Form::Integer(_)
         | Form::Key
+        | Form::Hex(_)
+        | Form::Object(_)
         | Form::Objects(_)
         | Form::Signature
         | Form::Text(_) => arg.action(ArgAction::Set),
@@ -140,6 +142,8 @@ fn reader(form: Form) -> (&'static str, ValueParser) {
         Form::Integer(_) => ("N", ValueParser::new(integer)),
         Form::Key => ("KEY", ValueParser::new(key)),
         Form::Names => ("NAMES", ValueParser::new(text)),
+        Form::Hex(_) => ("HEX", ValueParser::new(text)),
+        Form::Object(_) => ("JSON", ValueParser::new(object)),
         Form::Objects(_) => ("JSON", ValueParser::new(objects)),
         Form::Signature => ("SIGNATURE", ValueParser::new(signature)),
         Form::Text(TextLimit::BlobId) => ("BLOB", ValueParser::new(text)),
@@ -181,6 +185,13 @@ fn boolean(value: &str) -> Result<Value, String> {
     let truth: bool =
         value.parse().map_err(|_error| format!("{value:?}: expected true or false"))?;
     Ok(json!(truth))
+}
+
+fn object(value: &str) -> Result<Value, String> {
+    match serde_json::from_str(value) {
+        Ok(members @ Value::Object(_)) => Ok(members),
+        Ok(_) | Err(_) => Err("expected a JSON object".to_owned()),
+    }
 }
 
 fn objects(value: &str) -> Result<Value, String> {

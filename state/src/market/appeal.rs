@@ -1,0 +1,66 @@
+//! What an appeal takes (docs/protocol.md section 18.7).
+
+use types::Amount;
+use types::call::Call;
+
+/// How many members the second round of a call has: twice as many as the first and one, or as many as
+/// there are, an odd number above that of the first. None if there are too few.
+#[must_use]
+pub fn size(committee_size: u8, eligible: usize) -> Option<u8> {
+    let whole = committee_size.saturating_mul(2).saturating_add(1);
+    let eligible = u8::try_from(eligible).unwrap_or(u8::MAX);
+    let odd = if eligible % 2 == 1 { eligible } else { eligible.saturating_sub(1) };
+    Some(whole.min(odd)).filter(|size| *size > committee_size)
+}
+
+/// What an appellant pays and lays down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stakes {
+    /// For the work of the second round.
+    pub payment: Amount,
+    /// Lost if the first decision is confirmed.
+    pub deposit: Amount,
+}
+
+/// What an appeal to a round of `size` members takes; none if that is more than any amount of money, or
+/// if no group decided.
+#[must_use]
+pub fn stakes(call: &Call, size: u8) -> Option<Stakes> {
+    let agreeing = call.last_round().filter(|round| round.group.is_some())?.agreeing;
+    let seat = call.terms.budget.checked_add(call.terms.reveal_fee)?;
+    Some(Stakes {
+        payment: seat.checked_mul(size.into())?,
+        deposit: call.terms.dissent_penalty.checked_mul(agreeing.into())?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! How large a second round is.
+
+    use super::size;
+
+    #[test]
+    fn the_second_round_has_twice_as_many_and_one_if_there_are_so_many() {
+        assert_eq!(size(3, 7), Some(7));
+        assert_eq!(size(3, 300), Some(7));
+        assert_eq!(size(15, 31), Some(31));
+        assert_eq!(size(1, 3), Some(3));
+    }
+
+    #[test]
+    fn fewer_make_the_largest_odd_round_above_the_first() {
+        assert_eq!(size(5, 10), Some(9));
+        assert_eq!(size(5, 9), Some(9));
+        assert_eq!(size(5, 8), Some(7));
+        assert_eq!(size(5, 7), Some(7));
+    }
+
+    #[test]
+    fn there_is_no_second_round_without_more_miners_than_in_the_first() {
+        assert_eq!(size(5, 6), None);
+        assert_eq!(size(3, 4), None);
+        assert_eq!(size(1, 2), None);
+        assert_eq!(size(1, 0), None);
+    }
+}

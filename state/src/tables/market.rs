@@ -1,0 +1,129 @@
+//! Tables of the agent market, from fork v8 on.
+
+use types::agent::ExecutorId;
+use types::call::{Call, CallMember};
+use types::{Address, Agent, AgentVersion, Amount, Hash, Offer};
+
+use crate::table::{Table, TableId};
+
+/// Agents of the market, from v8 on. No row is deleted.
+#[derive(Debug)]
+pub struct Agents;
+impl Table for Agents {
+    const ID: TableId = TableId::authenticated(30, "agents", b'g');
+    type Key = Hash;
+    type Value = Agent;
+}
+
+/// Versions of agents, by agent and version. No row is changed or deleted.
+#[derive(Debug)]
+pub struct AgentVersions;
+impl Table for AgentVersions {
+    const ID: TableId = TableId::authenticated(31, "agent_versions", b'n');
+    type Key = (Hash, String);
+    type Value = AgentVersion;
+}
+
+/// The metadata of versions of agents as their owners wrote it. Its hash is in the version's record.
+#[derive(Debug)]
+pub struct AgentTexts;
+impl Table for AgentTexts {
+    const ID: TableId = TableId::plain(32, "agent_texts");
+    type Key = (Hash, String);
+    type Value = String;
+}
+
+/// Agents by their owners.
+#[derive(Debug)]
+pub struct AgentsByOwner;
+impl Table for AgentsByOwner {
+    const ID: TableId = TableId::plain(33, "agents_by_owner");
+    type Key = (Address, Hash);
+    type Value = ();
+}
+
+/// Offers of miners, by miner and executor.
+#[derive(Debug)]
+pub struct Offers;
+impl Table for Offers {
+    const ID: TableId = TableId::authenticated(34, "offers", b'x');
+    type Key = (Address, ExecutorId);
+    type Value = Offer;
+}
+
+/// The offers for each executor, those of the largest bonds first, ties by lower address.
+#[derive(Debug)]
+pub struct OffersByExecutor;
+impl Table for OffersByExecutor {
+    const ID: TableId = TableId::plain(35, "offers_by_executor");
+    type Key = (ExecutorId, u64, Address);
+    type Value = Offer;
+}
+
+impl OffersByExecutor {
+    /// The second part of the key: the larger the bond, the smaller.
+    #[must_use]
+    pub const fn place(bond: Amount) -> u64 {
+        !bond.get()
+    }
+
+    /// The bond of a row.
+    #[must_use]
+    pub const fn bond(place: u64) -> Amount {
+        Amount::new(!place)
+    }
+}
+
+/// At how many calls miners work, by miner and executor: as members of rounds that are not decided.
+#[derive(Debug)]
+pub struct Assignments;
+impl Table for Assignments {
+    const ID: TableId = TableId::authenticated(36, "assignments", b'y');
+    type Key = (Address, ExecutorId);
+    type Value = u32;
+}
+
+/// How many offers a miner has.
+#[derive(Debug)]
+pub struct OfferCounts;
+impl Table for OfferCounts {
+    const ID: TableId = TableId::plain(37, "offer_counts");
+    type Key = Address;
+    type Value = u32;
+}
+
+/// Calls by id. No row is deleted.
+#[derive(Debug)]
+pub struct Calls;
+impl Table for Calls {
+    const ID: TableId = TableId::authenticated(38, "calls", b'c');
+    type Key = Hash;
+    type Value = Call;
+}
+
+/// Members of calls that are not settled, by call and miner.
+#[derive(Debug)]
+pub struct CallMembers;
+impl Table for CallMembers {
+    const ID: TableId = TableId::authenticated(39, "call_members", b'z');
+    type Key = (Hash, Address);
+    type Value = CallMember;
+}
+
+/// Members of settled calls, by call and miner: the call's `members_digest` is of them. No row is deleted.
+#[derive(Debug)]
+pub struct SettledMembers;
+impl Table for SettledMembers {
+    const ID: TableId = TableId::plain(40, "settled_members");
+    type Key = (Hash, Address);
+    type Value = CallMember;
+}
+
+/// Calls that wait for an election, by the place of their AGENT_CALL or CALL_APPEAL.
+#[derive(Debug)]
+pub struct CallQueue;
+impl Table for CallQueue {
+    const ID: TableId = TableId::plain(41, "call_queue");
+    type Key = (u64, u32);
+    type Value = Hash;
+}

@@ -1,0 +1,123 @@
+//! CALL_APPEAL: doubt the decision of a call (docs/protocol.md section 5.24).
+//!
+//! Refused with CALL_NOT_FOUND, APPEAL_CLOSED, in this order. No rule looks at the time: a decision can be
+//! appealed until it is settled.
+
+use types::call::{Appeal, Call, CallChange, CallStatus};
+use types::tx::CallAppeal;
+use types::{Address, Code, Event, Rejection, Transaction};
+
+use super::{Cost, Kind};
+use crate::chain::Context;
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::ledger;
+use crate::market::appeal::{self, Stakes};
+use crate::market::callable;
+use crate::market::{calls, draw};
+use crate::rules::Rules;
+use crate::tables::{CallMembers, CallQueue, Calls};
+use crate::view::{self, Read};
+use crate::work;
+
+/// The call as it was, and the appeal.
+pub(crate) struct Plan {
+    call: Call,
+    appellant: Address,
+    size: u8,
+    stakes: Stakes,
+    executors: usize,
+}
+
+impl Kind for CallAppeal {
+    type Plan = Plan;
+
+    fn cost(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        rules: &Rules,
+    ) -> Result<Cost, StorageError> {
+        let Some(call) = view::get::<Calls>(state, &self.call_id)? else {
+            return Ok(Cost::NOTHING);
+        };
+        if !is_open(&call) {
+            return Ok(Cost::NOTHING);
+        }
+        let Some(size) = size(state, rules, &call, tx.from())? else { return Ok(Cost::NOTHING) };
+        let stakes = appeal::stakes(&call, size);
+        let total = stakes.and_then(|it| it.payment.checked_add(it.deposit));
+        Ok(Cost { field: "deposit", total })
+    }
+
+    fn work(plan: &Plan) -> u64 {
+        // The call, its members, its place among the elections that wait; and who is eligible is looked for
+        // twice, now and at the election.
+        work::rows(64).saturating_add(work::election(plan.executors, plan.size).saturating_mul(2))
+    }
+
+    fn check(
+        &self,
+        tx: &Transaction,
+        state: &dyn Read,
+        ctx: &Context<'_>,
+    ) -> Result<Plan, TxError> {
+        let call = calls::find(state, &self.call_id)?;
+        let appellant = tx.from();
+        if !is_open(&call) {
+            let expected = "an appealable call that a group has decided and nobody has appealed";
+            return Err(closed(&call, call.status.as_str(), expected).into());
+        }
+        if view::contains::<CallMembers>(state, &(call.call_id, appellant))? {
+            let expected = "nobody that was a member";
+            return Err(closed(&call, appellant, expected).into());
+        }
+        let Some(size) = size(state, ctx.rules, &call, appellant)? else {
+            let expected = "more eligible miners than the first round had members";
+            return Err(closed(&call, "too few", expected).into());
+        };
+        let broken = StorageError::Inconsistent { what: "an appeal without stakes was checked" };
+        let stakes = appeal::stakes(&call, size).ok_or(broken)?;
+        let executors = callable::executors_of(state, &call)?.len();
+        Ok(Plan { call, appellant, size, stakes, executors })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
+        let Plan { mut call, appellant, size, stakes, executors: _ } = plan;
+        let Stakes { payment, deposit } = stakes;
+        let held = payment.checked_add(deposit).ok_or(ledger::OVERFLOW)?;
+        ledger::hold(draft, held)?;
+        let (call_id, tx) = (call.call_id, ctx.location());
+        call.appeal = Some(Appeal { appellant, tx, size, payment, deposit });
+        call.status = CallStatus::Electing;
+        draft.insert::<CallQueue>(&(tx.height, tx.position), &call_id);
+        calls::save(draft, call, None);
+        let change = CallChange::Appealed { appellant, size, payment, deposit };
+        Ok(Event::CallChanged { call_id, change })
+    }
+}
+
+/// Whether the decision of a call can be appealed.
+fn is_open(call: &Call) -> bool {
+    let has_group = call.last_round().is_some_and(|round| round.group.is_some());
+    call.is_appealable
+        && call.status.is_decided()
+        && !call.is_settled()
+        && has_group
+        && call.appeal.is_none()
+}
+
+/// How many members the second round would have.
+fn size(
+    state: &dyn Read,
+    rules: &Rules,
+    call: &Call,
+    appellant: Address,
+) -> Result<Option<u8>, StorageError> {
+    let candidates = draw::candidates_of_appeal(state, &rules.params, call, appellant)?;
+    Ok(appeal::size(call.committee_size, candidates.len()))
+}
+
+fn closed(call: &Call, got: impl std::fmt::Display, expected: &'static str) -> Rejection {
+    Rejection::new(Code::AppealClosed, "callId", got, expected).with("callId", call.call_id)
+}

@@ -1,0 +1,68 @@
+//! CALL_COMMIT: a member hides its answer (docs/protocol.md section 5.22).
+//!
+//! Refused with CALL_NOT_FOUND, NOT_MEMBER, CALL_PHASE, COMMIT_EXISTS, in this order.
+
+use types::call::{Call, CallChange, CallMember, CallStatus, Commitment};
+use types::tx::CallCommit;
+use types::{Address, Code, Event, Hash, Rejection, Transaction};
+
+use super::{Inclusion, Kind};
+use crate::chain::Context;
+use crate::draft::Draft;
+use crate::error::{StorageError, TxError};
+use crate::market::calls;
+use crate::tables::{CallMembers, Calls};
+use crate::view::Read;
+use crate::work;
+
+/// The call and the member as they were.
+pub(crate) struct Plan {
+    call: Call,
+    miner: Address,
+    member: CallMember,
+    commitment: Hash,
+}
+
+impl Kind for CallCommit {
+    type Plan = Plan;
+
+    const INCLUSION: Inclusion = Inclusion::Floor;
+
+    fn work(_: &Plan) -> u64 {
+        work::member()
+    }
+
+    fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
+        let call = calls::find(state, &self.call_id)?;
+        let miner = tx.from();
+        let member = calls::member(state, &call, self.round, miner)?;
+        let is_current = call.rounds.len().checked_sub(1) == Some(usize::from(member.round));
+        if call.status != CallStatus::Committing || !is_current {
+            return Err(calls::wrong_phase(&call, "committing").into());
+        }
+        if let Some(earlier) = member.commitment {
+            let expected = "no commitment before";
+            return Err(Rejection::new(Code::CommitExists, "commitment", earlier.hash, expected)
+                .with("callId", call.call_id)
+                .into());
+        }
+        Ok(Plan { call, miner, member, commitment: self.commitment })
+    }
+
+    fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
+        const NO_ROUND: StorageError =
+            StorageError::Inconsistent { what: "a member of a call without a round" };
+        let Plan { mut call, miner, mut member, commitment: hash } = plan;
+        let call_id = call.call_id;
+        member.commitment = Some(Commitment { hash, tx: ctx.location() });
+        draft.put::<CallMembers>(&(call_id, miner), &member);
+        let round = call.rounds.last_mut().ok_or(NO_ROUND)?;
+        round.committed = round.committed.saturating_add(1);
+        if round.committed == round.members {
+            draft.note_call(call_id);
+        }
+        draft.put::<Calls>(&call_id, &call);
+        let change = CallChange::Committed { round: member.round, member: miner };
+        Ok(Event::CallChanged { call_id, change })
+    }
+}

@@ -1,0 +1,281 @@
+//! What is refused of calls to agents, from fork v8 on: before their members answer, while they do, and
+//! after.
+
+use serde_json::json;
+use state::Forks;
+use tests::actor::Actor;
+use tests::node::{DevOptions, wait_for};
+use types::agent::ExecutorId;
+use types::call::Answer;
+use types::ids::{self, Committer, compute_commitment, compute_result_hash};
+use types::tx::{
+    AgentCall, AgentRegister, CallAppeal, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond,
+    MinerOffer, WorkLimits,
+};
+use types::{Amount, Body, Code, Hash, Params};
+
+use super::case::{Case, begins, case_of_text};
+use super::fork::chain_with_params;
+use super::scene::Scene;
+use super::v7::V7;
+
+pub(super) const CODES: &[Code] = &[
+    Code::ChainIdMismatch,
+    Code::InvalidField,
+    Code::AgentNotFound,
+    Code::CallIdMismatch,
+    Code::SelectorUnknown,
+    Code::CallLimits,
+    Code::MaxFeeTooLow,
+    Code::CallNotFound,
+    Code::NotMember,
+    Code::CallPhase,
+    Code::CommitExists,
+    Code::RevealExists,
+    Code::RevealMismatch,
+    Code::AppealClosed,
+];
+
+const CHAIN: &str = "with-calls";
+/// The default of `minBond`.
+const MIN_BOND: u64 = 10_000_000;
+const MANIFEST: Hash = Hash::new([0xee; 32]);
+/// The selector of `f()`.
+const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
+const SALT: Hash = Hash::new([5; 32]);
+/// Three members of 1,000 each, and `revealFee` for each.
+const LEAST_FEE: u64 = 3_600;
+
+fn agent(owner: &Actor) -> Hash {
+    ids::compute_agent_id(&owner.address(), "judge")
+}
+
+fn register(owner: &Actor) -> Body {
+    let metadata = format!(
+        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
+         \"container_image\":\"ombra-model:{MANIFEST}\",\
+         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
+         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
+         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+    );
+    Body::AgentRegister(AgentRegister { agent_id: agent(owner), metadata })
+}
+
+fn offer() -> Body {
+    Body::MinerOffer(MinerOffer {
+        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
+        capacity: 9,
+        per_call: Amount::new(1_000),
+        prompt_per_m: Amount::ZERO,
+        completion_per_m: Amount::ZERO,
+        fuel_per_g: Amount::ZERO,
+    })
+}
+
+/// What the requester would ask of an agent with its next nonce.
+fn call(requester: &Actor, agent_id: Hash) -> AgentCall {
+    AgentCall {
+        call_id: ids::compute_call_id(CHAIN, &requester.address(), requester.nonce),
+        agent_id,
+        agent_version: "1.0.0".to_owned(),
+        payload: HexBytes(SELECTOR.to_vec()),
+        consensus: "majority".to_owned(),
+        committee_size: 3,
+        prices: CallPrices {
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        },
+        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 3 },
+        max_fee: Amount::new(LEAST_FEE),
+        timeout_ms: 600_000,
+        threshold: None,
+        appealable: None,
+        on_result: None,
+        conversation_id: None,
+    }
+}
+
+fn reveal(call_id: Hash, result: &[u8]) -> CallReveal {
+    CallReveal {
+        call_id,
+        round: 0,
+        salt: SALT,
+        outcome: "success".to_owned(),
+        result: HexBytes(result.to_vec()),
+        input_tokens: 1,
+        output_tokens: 1,
+        fuel: 0,
+        receipt_hash: SALT,
+        reason: None,
+    }
+}
+
+/// What `member` commits to before it reveals `yes`.
+fn commitment(member: &Actor, call_id: Hash) -> Hash {
+    let answer: Answer = reveal(call_id, b"yes").answer().expect("an outcome that there is");
+    assert_eq!(answer.result_hash, compute_result_hash(b"yes"));
+    let by = Committer { call_id, round: 0, member: member.address() };
+    compute_commitment(&by, &SALT, &answer)
+}
+
+fn commit(member: &Actor, call_id: Hash) -> Body {
+    let commitment = commitment(member, call_id);
+    Body::CallCommit(CallCommit { call_id, round: 0, commitment })
+}
+
+struct People {
+    owner: Actor,
+    requester: Actor,
+    members: [Actor; 3],
+}
+
+/// A call to which one member has committed, and one to which all have, and one has revealed.
+struct Calls {
+    committing: Hash,
+    revealing: Hash,
+}
+
+#[test]
+fn what_is_wrong_about_calls_is_told_and_changes_nothing() -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    // Nobody has to be quick.
+    let params = Params { reveal_ms: 600_000, min_block_interval_ms: 50, ..Params::default() };
+    chain_with_params(folder.path(), CHAIN, Forks { v8: Some(0), ..V7 }, params)?;
+    let data_dir = Some(folder.path().to_owned());
+    let mut scene = Scene::of(DevOptions { data_dir, ..DevOptions::from_environment() })?.priced();
+    let mut people = People {
+        owner: scene.actor(0),
+        requester: scene.actor(1),
+        members: [2, 3, 4].map(|index| scene.actor(index)),
+    };
+    let calls = ask(&mut scene, &mut people)?;
+    let mut cases = of_requesters(&people);
+    cases.extend(of_members(&people, &calls));
+    scene.refuse(CODES, &cases)
+}
+
+/// Publishes the agent, has three miners offer, and brings both calls as far as they should be.
+fn ask(scene: &mut Scene, people: &mut People) -> anyhow::Result<Calls> {
+    let People { owner, requester, members } = people;
+    let mut texts = vec![owner.sign_on(CHAIN, &register(owner))];
+    for member in members.iter_mut() {
+        let bond = Body::MinerBond(MinerBond { amount: Amount::new(MIN_BOND) });
+        texts.extend([member.sign(&bond), member.sign_on(CHAIN, &offer())]);
+    }
+    scene.include(&texts)?;
+    let [committing, revealing] = [(); 2].map(|()| {
+        let body = call(requester, agent(owner));
+        (body.call_id, requester.sign_on(CHAIN, &Body::AgentCall(body)))
+    });
+    scene.include(&[committing.1, revealing.1])?;
+    let calls = Calls { committing: committing.0, revealing: revealing.0 };
+    let height = |scene: &mut Scene| {
+        let info = scene.call("ombra_chainInfo", &json!([]))?;
+        anyhow::Ok(info["height"].as_u64().unwrap_or_default())
+    };
+    let asked = height(scene)?;
+    // The members are drawn before the transactions of the next block.
+    wait_for("the election", || Ok((height(scene)? > asked).then_some(())))?;
+    let mut texts: Vec<String> =
+        members.iter_mut().map(|it| it.sign_on(CHAIN, &commit(it, calls.revealing))).collect();
+    texts.push(members[0].sign_on(CHAIN, &commit(&members[0], calls.committing)));
+    scene.include(&texts)?;
+    let shown = Body::CallReveal(reveal(calls.revealing, b"yes"));
+    let text = members[0].sign_on(CHAIN, &shown);
+    scene.include(&[text])?;
+    Ok(calls)
+}
+
+fn refused(code: Code, who: &Actor, body: &Body) -> Case {
+    case_of_text(code, who.address(), who.draft_on(CHAIN, body))
+}
+
+fn of_requesters(people: &People) -> Vec<Case> {
+    let People { owner, requester, .. } = people;
+    let asked = || call(requester, agent(owner));
+    let case = |code, body: AgentCall| refused(code, requester, &Body::AgentCall(body));
+    let unnamed = requester.draft(&Body::AgentCall(asked()));
+    let limits = WorkLimits { input_tokens: 262_145, ..asked().limits };
+    let derived = asked().call_id;
+    vec![
+        case_of_text(Code::ChainIdMismatch, requester.address(), unnamed)
+            .says("chainId", "missing", CHAIN),
+        case(Code::InvalidField, AgentCall { committee_size: 2, ..asked() }).says(
+            "committeeSize",
+            2,
+            begins(""),
+        ),
+        case(Code::AgentNotFound, call(requester, Hash::ZERO)).says(
+            "agentId",
+            Hash::ZERO,
+            "the id of an agent",
+        ),
+        case(Code::AgentNotFound, AgentCall { agent_version: "2.0.0".to_owned(), ..asked() })
+            .says("agentVersion", "2.0.0", "a version of the agent")
+            .with("agentId", agent(owner))
+            .with("latest", "1.0.0"),
+        case(Code::CallIdMismatch, AgentCall { call_id: Hash::ZERO, ..asked() }).says(
+            "callId",
+            Hash::ZERO,
+            derived,
+        ),
+        case(Code::SelectorUnknown, AgentCall { payload: HexBytes(vec![1, 2, 3, 4]), ..asked() })
+            .says("payload", "0x01020304", "to begin with one of 0x26121ff0"),
+        case(Code::CallLimits, AgentCall { limits, ..asked() }).says(
+            "limits.inputTokens",
+            262_145,
+            "at most 262144",
+        ),
+        case(Code::MaxFeeTooLow, AgentCall { max_fee: Amount::new(LEAST_FEE - 1), ..asked() })
+            .says("maxFee", LEAST_FEE - 1, format!("at least {LEAST_FEE}"))
+            .with("budget", 1_000),
+    ]
+}
+
+fn of_members(people: &People, calls: &Calls) -> Vec<Case> {
+    let People { requester, members: [first, second, _], .. } = people;
+    let Calls { committing, revealing } = *calls;
+    let shown = |call_id, result: &[u8]| Body::CallReveal(reveal(call_id, result));
+    let differs = Body::CallReveal(CallReveal { salt: Hash::ZERO, ..reveal(revealing, b"yes") });
+    vec![
+        refused(Code::CallNotFound, first, &commit(first, Hash::ZERO)).says(
+            "callId",
+            Hash::ZERO,
+            "the id of a call",
+        ),
+        refused(Code::NotMember, requester, &commit(requester, committing))
+            .says("from", requester.address(), "a member of round 0")
+            .with("callId", committing),
+        refused(Code::CallPhase, second, &commit(second, revealing))
+            .says("status", "revealing", "committing")
+            .with("callId", revealing),
+        refused(Code::CallPhase, first, &shown(committing, b"yes"))
+            .says("status", "committing", "revealing")
+            .with("callId", committing),
+        refused(Code::CommitExists, first, &commit(first, committing))
+            .says("commitment", commitment(first, committing), "no commitment before")
+            .with("callId", committing),
+        refused(Code::CallLimits, second, &shown(revealing, b"long"))
+            .says("result", "4 bytes", "at most 3 bytes, the call's resultBytes")
+            .with("callId", revealing),
+        refused(Code::RevealExists, first, &shown(revealing, b"yes"))
+            .says("outcome", "success", "no reveal before")
+            .with("callId", revealing),
+        refused(
+            Code::AppealClosed,
+            requester,
+            &Body::CallAppeal(CallAppeal { call_id: committing }),
+        )
+        .says(
+            "callId",
+            "committing",
+            "an appealable call that a group has decided and nobody has appealed",
+        )
+        .with("callId", committing),
+        refused(Code::RevealMismatch, second, &differs)
+            .says("commitment", begins(""), commitment(second, revealing))
+            .with("callId", revealing),
+    ]
+}
