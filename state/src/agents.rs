@@ -8,8 +8,12 @@ use crate::table::{Key, Table};
 use crate::tables::{AgentTexts, AgentVersions, Agents, AgentsByOwner};
 use crate::view::{self, Range, Read};
 
-/// The most agents that a page of a list looks at, each with its metadata.
-pub const LOOKED_MAX: usize = 500;
+/// The most agents that a page of a list looks at.
+pub const LOOKED_MAX: usize = 50;
+
+/// The most bytes of metadata that it reads, unless the first agent alone has more. Anybody may ask for a
+/// page, and an agent may have 64 KiB of metadata.
+pub const LOOKED_BYTES_MAX: u64 = 65_536;
 
 /// An agent with one of its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,13 +65,16 @@ pub fn find(
     let Some(agent) = view::get::<Agents>(state, id)? else { return Ok(None) };
     let key = (*id, version.unwrap_or(&agent.latest).to_owned());
     match view::get::<AgentVersions>(state, &key)? {
-        Some(version) => {
-            let text = view::get::<AgentTexts>(state, &key)?.ok_or(BROKEN)?;
-            Ok(Some(Found { agent, version, text }))
-        }
+        Some(version) => with_text(state, agent, version).map(Some),
         None if version.is_some() => Ok(None),
         None => Err(BROKEN),
     }
+}
+
+fn with_text(state: &dyn Read, agent: Agent, version: AgentVersion) -> Result<Found, StorageError> {
+    let key = (agent.agent_id, version.version.clone());
+    let text = view::get::<AgentTexts>(state, &key)?.ok_or(BROKEN)?;
+    Ok(Found { agent, version, text })
 }
 
 /// At most so many versions of an agent from one on, or from the latest, in descending precedence. None
@@ -94,8 +101,8 @@ pub fn versions(
     Ok(Some(versions))
 }
 
-/// Agents after one of them, at most so many. Looks at no more than [`LOOKED_MAX`], so a page may have few
-/// agents, or none, and go on.
+/// Agents after one of them, at most so many. Looks at no more than [`LOOKED_MAX`], and at no other once
+/// their metadata has [`LOOKED_BYTES_MAX`], so a page may have few agents, or none, and go on.
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
@@ -106,17 +113,29 @@ pub fn list(
     limit: usize,
 ) -> Result<Listed, StorageError> {
     let ids = ids(state, filter.owner.as_ref(), after, LOOKED_MAX.saturating_add(1))?;
+    // Once for all agents.
+    let filter = Filter { text: filter.text.as_deref().map(str::to_lowercase), ..filter.clone() };
     let mut listed = Listed::default();
-    let mut last = None;
+    let (mut last, mut bytes) = (None, 0_u64);
     for (looked, id) in ids.into_iter().enumerate() {
         if looked >= LOOKED_MAX || listed.agents.len() >= limit {
             listed.next = last;
             return Ok(listed);
         }
+        let agent = view::get::<Agents>(state, &id)?.ok_or(BROKEN)?;
+        let key = (id, agent.latest.clone());
+        let version = view::get::<AgentVersions>(state, &key)?.ok_or(BROKEN)?;
+        bytes = bytes.saturating_add(version.metadata_bytes);
+        if last.is_some() && bytes > LOOKED_BYTES_MAX {
+            listed.next = last;
+            return Ok(listed);
+        }
         last = Some(id);
-        let found = find(state, &id, None)?.ok_or(BROKEN)?;
-        if filter.takes(&found) {
-            listed.agents.push(found);
+        if filter.may_take(&version) {
+            let found = with_text(state, agent, version)?;
+            if filter.takes(&found) {
+                listed.agents.push(found);
+            }
         }
     }
     Ok(listed)
@@ -142,15 +161,16 @@ fn ids(
 }
 
 impl Filter {
+    /// Whether the version fulfils the conditions that need no metadata.
+    fn may_take(&self, version: &AgentVersion) -> bool {
+        self.is_deterministic.is_none_or(|wanted| wanted == version.is_deterministic)
+            && self.executor.as_ref().is_none_or(|wanted| version.executors.contains(wanted))
+    }
+
+    /// Whether an agent fulfils those that need it. The text of the filter is in lower case.
     fn takes(&self, found: &Found) -> bool {
-        let Self { owner: _, tag, executor, text, is_deterministic } = self;
-        let Found { agent, version, text: metadata } = found;
-        let is_run = |wanted: &String| version.executors.contains(wanted);
-        if is_deterministic.is_some_and(|wanted| wanted != version.is_deterministic)
-            || executor.as_ref().is_some_and(|wanted| !is_run(wanted))
-        {
-            return false;
-        }
+        let Self { tag, text, .. } = self;
+        let Found { agent, version: _, text: metadata } = found;
         if tag.is_none() && text.is_none() {
             return true;
         }
@@ -158,8 +178,7 @@ impl Filter {
         let Ok(document) = Document::read(metadata.as_bytes()) else { return false };
         let has_tag = |wanted: &String| document.tags().any(|tag| tag == wanted);
         let says = |wanted: &String| {
-            let wanted = wanted.to_lowercase();
-            let has = |text: &str| text.to_lowercase().contains(&wanted);
+            let has = |text: &str| text.to_lowercase().contains(wanted);
             has(&agent.name) || document.description().is_some_and(has) || document.tags().any(has)
         };
         tag.as_ref().is_none_or(has_tag) && text.as_ref().is_none_or(says)

@@ -8,7 +8,7 @@ use crate::error::RpcError;
 use crate::ports::AgentFilter;
 use crate::wire::{AgentQuery, AgentSummary, AgentVersionView, AgentView, Page, PageOf};
 
-/// The most agents on a page: each is read with its metadata.
+/// The most agents, or versions of one, on a page: each takes several look-ups.
 const AGENTS_MAX: usize = 50;
 
 /// Agents of the market.
@@ -52,7 +52,8 @@ impl AgentsRpcServer for Api {
     ) -> Result<PageOf<AgentVersionView>, RpcError> {
         let page = page.unwrap_or_default();
         let from: Option<String> = page.position()?;
-        let slice = self.ports.agents.versions(&agent_id, from.as_deref(), page.limit())?;
+        let limit = page.limit().min(AGENTS_MAX);
+        let slice = self.ports.agents.versions(&agent_id, from.as_deref(), limit)?;
         let slice = slice.ok_or_else(|| RpcError::not_found("agent", agent_id))?;
         Ok(paging::page(slice, AgentVersionView::from))
     }

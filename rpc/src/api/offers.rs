@@ -7,6 +7,9 @@ use crate::error::RpcError;
 use crate::ports::OfferFilter;
 use crate::wire::{OfferQuery, OfferView, Page, PageOf};
 
+/// The most offers on a page: with each the bond and the work of its miner are looked up.
+const OFFERS_MAX: usize = 100;
+
 /// Offers of miners.
 #[rpc(server, namespace = "ombra")]
 pub trait OffersRpc {
@@ -28,7 +31,8 @@ impl OffersRpcServer for Api {
         let OfferQuery { executor, miner } = filter.unwrap_or_default();
         let filter = OfferFilter { executor: executor.map(|it| it.0), miner: miner.map(|it| it.0) };
         let page = page.unwrap_or_default();
-        let slice = self.ports.offers.list(&filter, page.position()?, page.limit())?;
+        let limit = page.limit().min(OFFERS_MAX);
+        let slice = self.ports.offers.list(&filter, page.position()?, limit)?;
         Ok(paging::page(slice, OfferView::from))
     }
 }

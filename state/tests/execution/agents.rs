@@ -403,6 +403,30 @@ fn versions_are_told_from_the_latest_on() {
 }
 
 #[test]
+fn a_page_of_agents_reads_64_kib_of_metadata_or_one_agent() {
+    let mut world = world();
+    let long = |bytes: usize| format!("\"x\":\"{}\"", "x".repeat(bytes));
+    let sheets = ["one", "two", "three"].map(|name| Sheet::model(name, 7, &[]).more(&long(32_000)));
+    let mut ids = sheets.each_ref().map(|sheet| {
+        world.must(ALICE, &sheet.by(ALICE));
+        sheet.id(ALICE)
+    });
+    ids.sort_unstable();
+    let page = |after: Option<&Hash>| {
+        let page = agents::list(world.state(), &Filter::default(), after, 50).unwrap();
+        let ids: Vec<_> = page.agents.iter().map(|found| found.agent.agent_id).collect();
+        (ids, page.next)
+    };
+    assert_eq!(page(None), (ids[..2].to_vec(), Some(ids[1])));
+    assert_eq!(page(Some(&ids[1])), (ids[2..].to_vec(), None));
+    let whole = Sheet::model("whole", 7, &[]).more(&long(65_000));
+    world.must(BOB, &whole.by(BOB));
+    let of_bob = Filter { owner: Some(BOB.address()), ..Filter::default() };
+    let listed = agents::list(world.state(), &of_bob, None, 50).unwrap();
+    assert_eq!((listed.agents.len(), listed.next), (1, None));
+}
+
+#[test]
 fn agents_are_listed_by_what_their_latest_versions_are() {
     let mut world = world();
     let tags = "\"tags\":[\"Law\",\"text\"]";

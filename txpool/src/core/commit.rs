@@ -46,9 +46,9 @@
 //! that wait. One that names a height that has come is executed again alone, with what its sender sent
 //! after it, and dropped.
 //!
-//! A bond that a block locks a part of, or burns one of, is told to the draft, too, and does not commute:
-//! what the miner has waiting may count on what is gone. That alone is executed again, with what the miner
-//! sent after it. Others need nothing of it.
+//! A block may also lock or burn a part of a miner's bond. The draft is told, but the order matters here:
+//! what the miner has waiting may count on money that is gone. So those transactions are executed again,
+//! with what the miner sent after them. Other senders are not affected.
 //!
 //! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
 //! to come back, and what builds on it needs not be found.
