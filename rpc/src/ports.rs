@@ -17,12 +17,14 @@ use types::{
 };
 
 mod agents;
+mod calls;
 mod node;
 mod offers;
 mod pool;
 mod rules;
 
 pub use agents::{AgentEntry, AgentFilter, Agents};
+pub use calls::{CallEntry, CallFilter, Calls};
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
     PoolEvent, Readiness, Trust,

@@ -10,6 +10,7 @@ pub mod accounts;
 pub mod admin;
 pub mod agents;
 pub mod build;
+pub mod calls;
 pub mod chain;
 pub mod compute;
 pub mod discover;

@@ -7,6 +7,7 @@ mod account;
 mod agent;
 mod block;
 mod build;
+mod call;
 mod chain;
 mod directory;
 mod event;
@@ -28,6 +29,11 @@ pub use block::{
     BlockFeesView, BlockSummary, BlockTransactions, BlockView, Commit, CommitEntry, HeaderView,
 };
 pub use build::{BuildEnvelope, Built, SignedParts};
+pub use call::{
+    AnswerView, AppealView, BillView, CallPricesView, CallQuery, CallState, CallView,
+    CallWaitOptions, CommitmentQuery, CommitmentView, ConditionalView, GroupView, LimitsView,
+    MemberAnswer, MemberView, RandomnessView, RevealView, RoundView, TermsView, WaitUntil,
+};
 pub use chain::{
     BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,
     ForkVotesView, Forks, ForksView, NetInfo, PeerView, PunishedKeyView, SignedChoiceView,

@@ -70,6 +70,12 @@ impl Call {
     pub fn last_round(&self) -> Option<&CallRound> {
         self.rounds.last()
     }
+
+    /// The round whose answer stands: the last one that a group decided.
+    #[must_use]
+    pub fn standing(&self) -> Option<(&CallRound, &Group)> {
+        self.rounds.iter().rev().find_map(|round| Some((round, round.group.as_ref()?)))
+    }
 }
 
 /// What the work on a call may take, nested agents included.
