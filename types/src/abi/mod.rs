@@ -4,6 +4,7 @@
 //! A [`Type`] is one that the chain takes: at most four dimensions, tuples at most eight deep. So
 //! whatever goes through one has bounded depth.
 
+mod coding;
 mod identifier;
 mod name;
 
@@ -11,6 +12,7 @@ use std::fmt;
 
 use sha3::{Digest, Keccak256};
 
+pub use coding::{VALUES_BYTES_MAX, ValueError};
 pub use identifier::{is_identifier, is_reserved};
 pub use name::{Base, Dimension, TypeName, TypeNameError};
 
