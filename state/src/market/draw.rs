@@ -152,14 +152,22 @@ fn hold(
         Draw::First | Draw::Appeal => size,
     };
     let election = elect(&ballot.lot, &candidates, size);
+    let drawn = CallChange::Drawn { round: ballot.lot.round, candidates };
+    let drawn = changed(call.call_id, drawn);
     let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
     if eligible < needed || filled < call.consensus.needed(ballot.size) {
         return match ballot.draw {
-            Draw::First => unassigned(draft, begun, call, (&ballot, &election)),
+            Draw::First => {
+                let mut events = unassigned(draft, begun, call, (&ballot, &election))?;
+                events.push(drawn);
+                Ok(events)
+            }
             Draw::Appeal => no_second_round(draft, call),
         };
     }
-    take_seats(draft, begun, call, (&ballot, &election))
+    let mut events = take_seats(draft, begun, call, (&ballot, &election))?;
+    events.push(drawn);
+    Ok(events)
 }
 
 /// The whole escrow goes back.

@@ -3,19 +3,8 @@
 
 use std::fmt::Write;
 
-use types::{Address, Amount, Hash};
-
-/// A miner that takes part in a draw.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Candidate {
-    /// The miner.
-    pub miner: Address,
-    /// Its bond.
-    pub weight: Amount,
-    /// Whether it is left out for its capacity or for what its bond has free, and for nothing else: if it
-    /// is drawn, its seat stays empty.
-    pub is_full: bool,
-}
+use types::Hash;
+pub use types::call::Candidate;
 
 /// What decides a draw, beside the candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

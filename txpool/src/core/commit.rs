@@ -207,7 +207,8 @@ const fn is_of_the_block(change: &CallChange) -> bool {
         CallChange::Requested { .. }
         | CallChange::Committed { .. }
         | CallChange::Revealed { .. }
-        | CallChange::Appealed { .. } => false,
+        | CallChange::Appealed { .. }
+        | CallChange::Drawn { .. } => false,
     }
 }
 

@@ -85,4 +85,23 @@ pub enum CallChange {
         /// What became of the money.
         bill: Bill,
     },
+    /// What members were drawn from, or should have been.
+    Drawn {
+        /// The round, 0 or 1.
+        round: u8,
+        /// Who took part in the draw, in the order of addresses.
+        candidates: Vec<Candidate>,
+    },
+}
+
+/// A miner that takes part in a draw (docs/protocol.md section 17.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The miner.
+    pub miner: Address,
+    /// Its bond.
+    pub weight: Amount,
+    /// Whether it is left out for its capacity or for what its bond has free, and for nothing else: if it
+    /// is drawn, its seat stays empty.
+    pub is_full: bool,
 }

@@ -9,7 +9,7 @@
 mod event;
 mod records;
 
-pub use event::CallChange;
+pub use event::{CallChange, Candidate};
 pub use records::{
     Appeal, Bill, Call, CallDeadline, CallLimits, CallMember, CallRound, CallTerms, Commitment,
     Conditional, Reveal, Said,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use types::{Address, Amount};
+
 use super::*;
 
 /// What the specification of the market gives.
