@@ -21,6 +21,7 @@ pub mod decision;
 pub mod draw;
 pub mod election;
 pub mod eligible;
+pub mod estimate;
 pub mod list;
 pub mod offers;
 pub(crate) mod phases;

@@ -7,7 +7,7 @@ use super::{Executor, Fault, METADATA_BYTES_MAX, NESTING_MAX, PROGRAM_BYTES_MAX,
 use super::{describe, methods, run};
 use crate::abi::Method;
 use crate::json::{Manner, Members, Place, Tape, Value, parse_tape};
-use crate::{Amount, Hash};
+use crate::{Amount, Hash, Usage};
 
 /// How deep a text may nest; the outermost object is 1.
 const DEPTH_MAX: usize = 32;
@@ -124,6 +124,37 @@ impl fmt::Display for Question {
     }
 }
 
+/// What the metadata of an agent that asks a language model says of its work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModelWork {
+    /// The most rounds of the model and its tools.
+    pub rounds: u64,
+    /// The most tokens of one answer of the model.
+    pub output_tokens: u64,
+    /// The bytes of the prompt that is read before each payload.
+    pub prompt_bytes: u64,
+}
+
+impl ModelWork {
+    /// Tokens of turns and tools beside the texts, in each round.
+    const TOKENS_BESIDE: u64 = 512;
+
+    /// About the most that a call with so large a payload takes: a byte is a token at most, and each round
+    /// reads what those before it wrote.
+    #[must_use]
+    pub const fn usage(&self, payload_bytes: u64) -> Usage {
+        let Self { rounds, output_tokens, prompt_bytes } = *self;
+        let texts = prompt_bytes.saturating_add(payload_bytes).saturating_add(Self::TOKENS_BESIDE);
+        let written = output_tokens.saturating_mul(rounds);
+        let read_again = written.saturating_mul(rounds.saturating_sub(1)) / 2;
+        Usage {
+            input_tokens: texts.saturating_mul(rounds).saturating_add(read_again),
+            output_tokens: written,
+            fuel: 0,
+        }
+    }
+}
+
 impl<'a> Document<'a> {
     /// Reads a text by rule 1.
     ///
@@ -156,6 +187,19 @@ impl<'a> Document<'a> {
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self.members().and_then(|it| it.find("tags")).and_then(Value::items);
         tags.into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// What it says of the work of a `model` agent; none of another one.
+    #[must_use]
+    pub fn model_work(&self) -> Option<ModelWork> {
+        let executor = self.members()?.find("executor")?.members()?;
+        let number = |key| executor.find(key)?.as_number()?.parse().ok();
+        let prompt = executor.find("basePrompt")?.as_str()?;
+        Some(ModelWork {
+            rounds: number("maxIterations")?,
+            output_tokens: number("maxOutputTokens")?,
+            prompt_bytes: u64::try_from(prompt.len()).unwrap_or(u64::MAX),
+        })
     }
 
     /// Checks what the text alone decides of rules 2 to 7.

@@ -14,7 +14,7 @@ mod version;
 
 pub use executor::{Executor, ExecutorId, Tool};
 pub use fault::Fault;
-pub use metadata::{Checked, Document, Metadata, Pending, Question};
+pub use metadata::{Checked, Document, Metadata, ModelWork, Pending, Question};
 pub use version::{Version, VersionError};
 
 use crate::Amount;

@@ -337,13 +337,21 @@ pub struct HexBytes(pub Vec<u8>);
 impl HexBytes {
     const PREFIX: &'static str = "0x";
 
-    fn parse(text: &str) -> Option<Self> {
+    /// The bytes that a text spells; none if it is not written so.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(Self::PREFIX)?;
         let is_lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if !digits.bytes().all(is_lower) {
             return None;
         }
         const_hex::decode(digits).ok().map(Self)
+    }
+}
+
+impl std::fmt::Display for HexBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&const_hex::encode_prefixed(&self.0))
     }
 }
 
