@@ -430,6 +430,7 @@ fn rpc_ports(
         directory: reads.clone(),
         agents: reads.clone(),
         offers: reads.clone(),
+        market: reads.clone(),
         proofs: reads.clone(),
         forks: reads.clone(),
         rules: reads.clone(),

@@ -18,6 +18,7 @@ use types::{
 
 mod agents;
 mod calls;
+mod market;
 mod node;
 mod offers;
 mod pool;
@@ -25,6 +26,7 @@ mod rules;
 
 pub use agents::{AgentEntry, AgentFilter, Agents};
 pub use calls::{CallEntry, CallFilter, Calls};
+pub use market::{CallEstimate, CallWish, HeldElection, Market};
 pub use node::{
     Admin, AdminError, Check, Clock, Endpoints, Events, Identity, Network, Peer, PeerChange,
     PoolEvent, Readiness, Trust,
@@ -57,6 +59,8 @@ pub struct Ports {
     pub agents: Arc<dyn Agents>,
     /// Offers of miners.
     pub offers: Arc<dyn Offers>,
+    /// The market as requesters see it.
+    pub market: Arc<dyn Market>,
     /// Merkle proofs.
     pub proofs: Arc<dyn Proofs>,
     /// Forks that are to come.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod census;
+mod market;
 mod offers;
 mod rules;
 

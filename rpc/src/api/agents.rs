@@ -37,12 +37,7 @@ pub trait AgentsRpc {
 
 impl AgentsRpcServer for Api {
     fn agent(&self, agent_id: Hash, version: Option<String>) -> Result<AgentView, RpcError> {
-        let found = self.ports.agents.agent(&agent_id, version.as_deref())?;
-        let name = || match &version {
-            Some(version) => format!("{agent_id}@{version}"),
-            None => agent_id.to_string(),
-        };
-        found.map(AgentView::from).ok_or_else(|| RpcError::not_found("agent", name()))
+        self.agent_entry(&agent_id, version.as_deref()).map(AgentView::from)
     }
 
     fn agent_versions(

@@ -15,6 +15,7 @@ pub mod chain;
 pub mod compute;
 pub mod discover;
 pub mod events;
+pub mod market;
 pub mod network;
 pub mod offers;
 pub mod pool;
@@ -50,7 +51,7 @@ impl Api {
     /// Every method of the network port.
     #[must_use]
     pub fn public_methods(&self) -> Methods {
-        let groups: [Methods; 13] = [
+        let groups: [Methods; 14] = [
             accounts::AccountsRpcServer::into_rpc(self.clone()).into(),
             agents::AgentsRpcServer::into_rpc(self.clone()).into(),
             build::methods(self),
@@ -58,6 +59,7 @@ impl Api {
             compute::ComputeRpcServer::into_rpc(self.clone()).into(),
             discover::DiscoverRpcServer::into_rpc(self.clone()).into(),
             events::EventsRpcServer::into_rpc(self.clone()).into(),
+            market::MarketRpcServer::into_rpc(self.clone()).into(),
             network::NetworkRpcServer::into_rpc(self.clone()).into(),
             offers::OffersRpcServer::into_rpc(self.clone()).into(),
             pool::PoolRpcServer::into_rpc(self.clone()).into(),

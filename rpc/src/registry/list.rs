@@ -5,7 +5,8 @@ use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, AgentQuery, AgentSummary, AgentVersionView, AgentView,
     BlobView, BlockSelector, BlockSummary, BlockView, BlocksQuery, BondView, BuildEnvelope, Built,
-    ChainInfo, ConversationId, EventFilter, EventKind, FeeSchedule, ForksView, HashText,
+    ChainInfo, ConversationId, DecodeQuery, DecodedResult, ElectionView, EncodeQuery, EncodedCall,
+    EstimateQuery, EstimateView, EventFilter, EventKind, FeeSchedule, ForksView, HashText,
     InclusionEstimate, MinerSelector, MinerView, NetInfo, OfferQuery, OfferView, Page, PageOf,
     ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
     PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView,
@@ -15,7 +16,8 @@ use crate::wire::{
 
 /// What the network port serves.
 pub(super) fn public() -> Vec<Method> {
-    [chain(), submission(), accounts(), runs(), computed(), builders(), pool(), events()].concat()
+    [chain(), submission(), accounts(), market(), runs(), computed(), builders(), pool(), events()]
+        .concat()
 }
 
 /// What the operator's socket serves.
@@ -189,6 +191,35 @@ fn runs() -> Vec<Method> {
         Method::new::<SettlementView>("ombra_settlement", "What an AGENT_FINISH must state now.")
             .param(hash("agentRunId", "a run's id"))
             .errors(&[NOT_FOUND]),
+    ]
+}
+
+/// What requesters ask of the market.
+fn market() -> Vec<Method> {
+    vec![
+        Method::new::<EncodedCall>("ombra_encodeCall", "The payload of a call with arguments.")
+            .param(
+                Param::required::<EncodeQuery>("call", "an agent's method and arguments").spread(),
+            )
+            .errors(&[NOT_FOUND]),
+        Method::new::<DecodedResult>("ombra_decodeResult", "What a result of a method says.")
+            .param(
+                Param::required::<DecodeQuery>("answer", "an agent's method and a result").spread(),
+            )
+            .errors(&[NOT_FOUND]),
+        Method::new::<EstimateView>(
+            "ombra_estimateCall",
+            "What a call would cost, and who would work for it.",
+        )
+        .param(Param::required::<EstimateQuery>("call", "the call that is meant").spread())
+        .errors(&[NOT_FOUND]),
+        Method::new::<ElectionView>(
+            "ombra_getElection",
+            "An election of a call's members, with what it was drawn from.",
+        )
+        .param(hash("callId", "a call's id"))
+        .param(Param::optional::<u8>("round", "0, or 1 after an appeal; 0 if not given"))
+        .errors(&[NOT_FOUND, UNAVAILABLE]),
     ]
 }
 

@@ -12,6 +12,7 @@ mod chain;
 mod directory;
 mod event;
 mod kinds;
+mod market;
 mod offer;
 mod params;
 mod pool;
@@ -43,6 +44,10 @@ pub use directory::{BlobView, BondView, MinerView, UnbondingView};
 pub use event::{BlockEvent, Lagged, PoolNotice, PoolNoticeKind, RunEvent, RunEventKind, TxEvent};
 pub(crate) use kinds::field_schema;
 pub use kinds::{TxObject, UnsignedTx, kinds_document};
+pub use market::{
+    ArgumentsText, CandidateView, DecodeQuery, DecodedResult, DecodedValue, ElectionView,
+    EncodeQuery, EncodedCall, EstimateQuery, EstimateView, LimitsQuery, PricesQuery,
+};
 pub use offer::OfferView;
 pub use params::{
     AgentQuery, BlockSelector, BlocksQuery, EventFilter, EventKind, MinerSelector, OfferProof,

@@ -18,6 +18,7 @@ mod errors;
 mod explorer;
 mod flood;
 mod health;
+mod market;
 mod methods;
 mod offers;
 mod params;

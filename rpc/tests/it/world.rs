@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, Census, Certificate, Chain,
-    ChainFacts, Check, Clock, Directory, DroppedTx, Effects, Equivocation, Escrows, Events, Fault,
-    ForkCounts, ForkState, ForkVoter, ForkVotes, Group, Identity, IncludedTx, Keys, MinerEntry,
-    Network, NextRules, NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState,
-    ParamVoter, ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx,
-    Ports, Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
-    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
-    Validator, ValidatorVote,
+    Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEstimate, CallWish, Census,
+    Certificate, Chain, ChainFacts, Check, Clock, Directory, DroppedTx, Effects, Equivocation,
+    Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter, ForkVotes, Group, HeldElection,
+    Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules, NextValue, OfferEntry,
+    OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes, Peer, PeerChange,
+    PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget,
+    Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs, SenderContent, SettlementNow,
+    ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::agents;
-use state::market::list;
+use state::market::{estimate, list};
 use state::rule_votes::Subject;
 use state::table::Table;
 use state::view::{Range, Row};
@@ -28,13 +28,14 @@ use state::{
 };
 use tokio::sync::{broadcast, watch};
 use types::build::{Envelope, build_tx};
+use types::call::CallChange;
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
     Account, Address, AgentVersion, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock,
-    Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx,
-    SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
+    Event, Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock,
+    SealedTx, SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -180,6 +181,7 @@ impl World {
             directory: self.clone(),
             agents: self.clone(),
             offers: self.clone(),
+            market: self.clone(),
             proofs: self.clone(),
             forks: self.clone(),
             rules: self.clone(),
@@ -978,5 +980,50 @@ impl Admin for World {
 impl Clock for World {
     fn now_ms(&self) -> u64 {
         NOW
+    }
+}
+
+impl Market for World {
+    fn estimate(
+        &self,
+        agent: &AgentVersion,
+        wish: &CallWish,
+    ) -> Result<Option<CallEstimate>, Fault> {
+        let params = self.next_rules()?.params;
+        let CallWish { committee_size, consensus, is_appealable, limits, prices } = *wish;
+        let wish = estimate::Wish { committee_size, consensus, is_appealable, limits };
+        let memory = self.memory();
+        let found = match prices {
+            Some(prices) => estimate::at_prices(&*memory, &params, agent, (&wish, &prices)),
+            None => estimate::estimate(&*memory, &params, agent, &wish).map(Some),
+        };
+        let found = found.map_err(|fault| Fault::new("estimating a call", fault))?;
+        Ok(found.map(|it| CallEstimate {
+            prices: it.prices,
+            budget: it.budget,
+            floor: it.floor,
+            max_fee: it.floor,
+            lock: it.lock,
+            needed: it.needed,
+            eligible: it.eligible,
+            full: it.full,
+            offering: it.offering,
+        }))
+    }
+
+    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
+        let blocks = self.state().blocks.clone();
+        for block in blocks {
+            for (_, event) in block.events.iter().flat_map(|events| events.iter()) {
+                let Event::CallChanged { call_id: id, change } = event else { continue };
+                if let CallChange::Drawn { round: drawn, candidates } = change
+                    && (id, *drawn) == (call_id, round)
+                {
+                    let (height, candidates) = (block.block.header.index, candidates.clone());
+                    return Ok(Some(HeldElection { height, candidates }));
+                }
+            }
+        }
+        Ok(None)
     }
 }

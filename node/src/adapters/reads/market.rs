@@ -1,0 +1,64 @@
+//! The market as requesters see it: what a call would cost, and from whom members were drawn.
+
+use rpc::ports::{self, CallEstimate, CallWish, Fault, HeldElection};
+use state::StorageError;
+use state::market::estimate::{Estimate, Wish, at_prices, estimate};
+use state::tables::Calls;
+use state::view;
+use types::call::CallChange;
+use types::{AgentVersion, Event, Hash, Params};
+
+use super::{Reads, fault};
+
+impl ports::Market for Reads {
+    fn estimate(
+        &self,
+        agent: &AgentVersion,
+        wish: &CallWish,
+    ) -> Result<Option<CallEstimate>, Fault> {
+        let CallWish { committee_size, consensus, is_appealable, limits, prices } = *wish;
+        let wish = Wish { committee_size, consensus, is_appealable, limits };
+        let read = || -> Result<_, StorageError> {
+            let snapshot = self.snapshot();
+            let (_, rules) = self.rules(&snapshot)?;
+            let found = match prices {
+                Some(prices) => at_prices(&snapshot, &rules.params, agent, (&wish, &prices))?,
+                None => Some(estimate(&snapshot, &rules.params, agent, &wish)?),
+            };
+            Ok(found.map(|found| told(&found, &wish, &rules.params)))
+        };
+        read().map_err(fault("estimating a call"))
+    }
+
+    fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
+        let snapshot = self.snapshot();
+        let call = view::get::<Calls>(&snapshot, call_id).map_err(fault("reading a call"))?;
+        let held = call.and_then(|call| call.rounds.get(usize::from(round)).copied());
+        let Some(height) = held.map(|held| held.elected_in) else { return Ok(None) };
+        let store = self.chain.store();
+        let (earliest, events_from) = (store.earliest(), store.events_from());
+        if height < earliest {
+            return Err(Fault::history(earliest));
+        }
+        let events = snapshot.events(height).map_err(fault("reading a block's events"))?;
+        let Some(events) = events.filter(|_| height >= events_from) else {
+            return Err(Fault::no_events(events_from));
+        };
+        let drawn = events.end.into_iter().find_map(|event| match event {
+            Event::CallChanged {
+                call_id: id,
+                change: CallChange::Drawn { round: it, candidates },
+            } if id == *call_id && it == round => Some(candidates),
+            _ => None,
+        });
+        Ok(drawn.map(|candidates| HeldElection { height, candidates }))
+    }
+}
+
+/// What is told of an estimate. The fee of reveals may be twice what it is when the call is in a block.
+fn told(estimate: &Estimate, wish: &Wish, params: &Params) -> CallEstimate {
+    let Estimate { prices, budget, floor, lock, needed, eligible, full, offering } = *estimate;
+    let spare = params.reveal_fee.checked_mul(u64::from(wish.committee_size));
+    let max_fee = spare.and_then(|spare| floor.checked_add(spare)).unwrap_or(floor);
+    CallEstimate { prices, budget, floor, max_fee, lock, needed, eligible, full, offering }
+}

@@ -1,0 +1,218 @@
+//! What requesters ask: payloads, answers, prices, elections.
+
+use serde_json::{Value, json};
+use types::tx::{
+    AgentCall, AgentRegister, CallPrices, HexBytes, MinerBond, MinerOffer, WorkLimits,
+};
+use types::{Amount, Body, Hash, ids};
+
+use crate::client::{TestServer, signed};
+use crate::world::{CHAIN_ID, key};
+
+const BOND: u64 = 10_000_000;
+
+fn manifest() -> Hash {
+    Hash::new([0xee; 32])
+}
+
+fn agent() -> Hash {
+    ids::compute_agent_id(&key(1).address(), "judge")
+}
+
+fn metadata() -> String {
+    let manifest = manifest();
+    json!({
+        "name": "judge", "description": "d", "version": "1.0.0",
+        "container_image": format!("ombra-model:{manifest}"),
+        "executor": {"kind": "model", "model": manifest, "basePrompt": "12345678", "tools": [],
+            "maxIterations": 2, "maxOutputTokens": 100},
+        "royalty": "7",
+        "abi": [{
+            "type": "function", "name": "judge",
+            "inputs": [
+                {"name": "review", "type": "string"},
+                {"name": "stars", "type": "uint256"},
+            ],
+            "outputs": [
+                {"name": "verdict", "type": "string"},
+                {"name": "", "type": "int8[]"},
+            ],
+        }],
+    })
+    .to_string()
+}
+
+/// Sends a transaction of the key of a seed with a nonce.
+async fn send(server: &TestServer, (seed, nonce): (u8, u64), body: &Body) {
+    server.send(&signed(&key(seed), nonce, body)).await;
+}
+
+/// What an error says.
+async fn refusal(server: &TestServer, method: &str, question: Value) -> Value {
+    let (.., mut error) = server.error(method, question).await;
+    error["data"].take()
+}
+
+/// The agent, and five miners of which the last one wants twice as much.
+async fn market() -> TestServer {
+    let server = TestServer::start_v8().await;
+    let register = AgentRegister { agent_id: agent(), metadata: metadata() };
+    send(&server, (1, 0), &Body::AgentRegister(register)).await;
+    for seed in 2..=6 {
+        let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
+        send(&server, (seed, 0), &bond).await;
+        let per_call = Amount::new(if seed == 6 { 2_000 } else { 1_000 });
+        let offer = MinerOffer {
+            executor: format!("model-1:{}", manifest()),
+            capacity: 1,
+            per_call,
+            prompt_per_m: Amount::new(1_000_000),
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        };
+        send(&server, (seed, 1), &Body::MinerOffer(offer)).await;
+    }
+    server.world.commit();
+    server
+}
+
+#[tokio::test]
+async fn arguments_become_a_payload_and_results_become_values() {
+    let server = market().await;
+    let stars = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+    let asked = json!({
+        "agentId": agent(), "method": "judge", "args": {"stars": stars, "review": "good"},
+    });
+    let encoded = server.result("ombra_encodeCall", asked).await;
+    assert_eq!(encoded["signature"], "judge(string,uint256)");
+    assert_eq!(encoded["version"], "1.0.0");
+    let payload = encoded["payload"].as_str().unwrap();
+    assert!(payload.starts_with(encoded["selector"].as_str().unwrap()), "{encoded}");
+    assert!(payload.contains(&"f".repeat(64)), "{payload}");
+    // The number is taken as it is written, and not through a float.
+    let raw = format!(
+        "[{{\"agentId\":\"{}\",\"method\":\"judge(string,uint256)\",\"args\":[\"good\",{stars}]}}]",
+        agent()
+    );
+    let again = server.call_raw("ombra_encodeCall", &raw).await;
+    assert_eq!(again["result"]["payload"], encoded["payload"]);
+
+    let word = |last: u8| format!("{last:064x}");
+    let result = [
+        word(64),
+        word(128),
+        word(3),
+        "796573".to_owned() + &"0".repeat(58),
+        word(1),
+        "f".repeat(64),
+    ];
+    let answer = json!({
+        "agentId": agent(), "method": "judge", "result": format!("0x{}", result.concat()),
+    });
+    let decoded = server.result("ombra_decodeResult", answer).await;
+    let expected = json!([
+        {"name": "verdict", "type": "string", "value": "yes"},
+        {"name": "", "type": "int8[]", "value": ["-1"]},
+    ]);
+    assert_eq!(decoded["values"], expected);
+}
+
+#[tokio::test]
+async fn what_is_no_argument_and_no_answer_is_told_with_its_place() {
+    let server = market().await;
+    let cases = [
+        ("ombra_encodeCall", json!({"method": "judge", "args": ["good", -1]}), "args/1"),
+        ("ombra_encodeCall", json!({"method": "judge", "args": ["good", 1.5]}), "args/1"),
+        ("ombra_encodeCall", json!({"method": "judge"}), "args"),
+        ("ombra_encodeCall", json!({"method": "clerk", "args": []}), "method"),
+        ("ombra_decodeResult", json!({"method": "judge", "result": "0x00"}), "result"),
+        ("ombra_decodeResult", json!({"method": "judge", "result": "0xA0"}), "result"),
+        ("ombra_estimateCall", json!({"committeeSize": 2}), "committeeSize"),
+        ("ombra_estimateCall", json!({"threshold": 4}), "threshold"),
+        ("ombra_estimateCall", json!({"limits": {"fuel": 1_000_000_000_000_u64}}), "limits.fuel"),
+    ];
+    for (method, mut question, field) in cases {
+        question["agentId"] = json!(agent());
+        let error = refusal(&server, method, question.clone()).await;
+        assert_eq!((&error["code"], &error["field"]), (&json!("INVALID_PARAMS"), &json!(field)));
+        question["agentId"] = json!(Hash::ZERO);
+        if field.starts_with("args") {
+            assert_eq!("NOT_FOUND", refusal(&server, method, question).await["code"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_estimate_has_prices_that_enough_miners_accept_and_what_is_held() {
+    let server = market().await;
+    let ask = async |question: Value| {
+        let mut question = question;
+        question["agentId"] = json!(agent());
+        server.result("ombra_estimateCall", question).await
+    };
+    let limits = json!({"inputTokens": 10, "outputTokens": 10, "fuel": 0});
+    let told = ask(json!({"limits": limits, "committeeSize": 1})).await;
+    assert_eq!(told["prices"]["perCall"], "1000", "four are enough with two to spare");
+    assert_eq!((&told["needed"], &told["eligible"]), (&json!(1), &json!(4)));
+    assert_eq!((&told["budget"], &told["floor"]), (&json!("1010"), &json!("1217")));
+    assert_eq!((&told["enough"], &told["royalty"]), (&json!(true), &json!("7")));
+    let told = ask(json!({"limits": limits})).await;
+    assert_eq!(told["prices"]["perCall"], "2000", "of three two to spare are all five");
+    let told = ask(json!({"limits": limits, "appealable": true})).await;
+    assert_eq!((&told["needed"], &told["enough"]), (&json!(10), &json!(false)));
+    let told = ask(json!({"payload": "0x01020304"})).await;
+    let limits = &told["limits"];
+    assert_eq!((&limits["outputTokens"], &limits["fuel"]), (&json!(200), &json!(0)));
+    assert_eq!(limits["inputTokens"], 2 * (8 + 4 + 512) + 100, "what was written is read again");
+    let prices = json!({"perCall": "999", "promptPerM": "1000000", "completionPerM": "0",
+        "fuelPerG": "0"});
+    assert_eq!(ask(json!({"prices": prices})).await["eligible"], 0);
+}
+
+#[tokio::test]
+async fn an_election_is_told_with_everybody_who_took_part() {
+    let server = market().await;
+    let call_id = ids::compute_call_id(CHAIN_ID, &key(1).address(), 1);
+    let encoded = json!({"agentId": agent(), "method": "judge", "args": ["good", 1]});
+    let encoded = server.result("ombra_encodeCall", encoded).await;
+    let payload = HexBytes::parse(encoded["payload"].as_str().unwrap()).unwrap();
+    let call = AgentCall {
+        call_id,
+        agent_id: agent(),
+        agent_version: "1.0.0".to_owned(),
+        payload,
+        consensus: "majority".to_owned(),
+        committee_size: 3,
+        prices: CallPrices {
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::new(1_000_000),
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        },
+        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 100 },
+        max_fee: Amount::new(10_000),
+        timeout_ms: 60_000,
+        threshold: None,
+        appealable: None,
+        on_result: None,
+        conversation_id: None,
+    };
+    let unknown = refusal(&server, "ombra_getElection", json!([call_id])).await;
+    assert_eq!(unknown["code"], "NOT_FOUND");
+    send(&server, (1, 1), &Body::AgentCall(call)).await;
+    server.world.commit();
+    let height = server.world.commit();
+    let held = server.result("ombra_getElection", json!([call_id, 0])).await;
+    assert_eq!(held["blockIndex"], height);
+    let mut expected: Vec<String> = (2..=5).map(|seed| key(seed).address().to_string()).collect();
+    expected.sort_unstable();
+    let candidates = held["candidates"].as_array().unwrap();
+    let addresses: Vec<_> = candidates.iter().map(|it| it["address"].clone()).collect();
+    assert_eq!(json!(addresses), json!(expected));
+    assert_eq!(candidates[0]["weight"], BOND.to_string());
+    assert_eq!(candidates[0]["leftOut"], false);
+    let none = refusal(&server, "ombra_getElection", json!([call_id, 1])).await;
+    assert_eq!(none["code"], "NOT_FOUND");
+    let none = refusal(&server, "ombra_getElection", json!([call_id, 2])).await;
+    assert_eq!(none["field"], "round");
+}
