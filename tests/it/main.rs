@@ -5,6 +5,8 @@ mod alone;
 #[cfg(test)]
 mod amnesia;
 #[cfg(test)]
+mod call;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod crossing;

@@ -1,4 +1,5 @@
-//! What stands before a node and says that the node is of another chain: everything else goes through.
+//! What stands before a node and says that the node is of another chain, or lies about one answer:
+//! everything else goes through.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -9,21 +10,33 @@ use crate::gate::lock;
 use crate::http::Connection;
 use crate::web::{self, Request};
 
+/// An answer that is changed: that of a method, and how.
+type Lie = (&'static str, fn(&mut Value));
+
+/// The chain that the node is said to be of: id and genesis hash.
+type Named = Mutex<Option<(String, String)>>;
+
 /// A front before a node. It ends with the process.
 #[derive(Clone, Debug)]
 pub struct Front {
     pub address: SocketAddr,
-    named: Arc<Mutex<Option<(String, String)>>>,
+    lie: Arc<Mutex<Option<Lie>>>,
+    named: Arc<Named>,
     sent: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Front {
     /// A front that tells the truth until it is told otherwise.
     pub fn before(node: SocketAddr) -> anyhow::Result<Self> {
-        let (named, sent) = (Arc::default(), Arc::default());
-        let (name, note) = (Arc::clone(&named), Arc::clone(&sent));
-        let address = web::listen(move |stream| serve(stream, node, &name, &note))?;
-        Ok(Self { address, named, sent })
+        let (named, sent, lie) = (Arc::default(), Arc::default(), Arc::default());
+        let (name, note, untrue) = (Arc::clone(&named), Arc::clone(&sent), Arc::clone(&lie));
+        let address = web::listen(move |stream| serve(stream, node, (&name, &note, &untrue)))?;
+        Ok(Self { address, lie, named, sent })
+    }
+
+    /// From now on what a method answers is changed so.
+    pub fn lie(&self, method: &'static str, change: fn(&mut Value)) {
+        *lock(&self.lie) = Some((method, change));
     }
 
     /// From now on the node is of the chain with this id and this genesis hash.
@@ -52,8 +65,7 @@ impl Front {
 fn serve(
     stream: TcpStream,
     node: SocketAddr,
-    named: &Mutex<Option<(String, String)>>,
-    sent: &Mutex<Vec<Value>>,
+    (named, sent, lie): (&Named, &Mutex<Vec<Value>>, &Mutex<Option<Lie>>),
 ) -> Option<()> {
     let (mut reader, mut writer) = web::both(stream)?;
     let mut behind = Connection::open(node).ok()?;
@@ -70,6 +82,11 @@ fn serve(
         {
             answer["result"]["chainId"] = json!(chain_id);
             answer["result"]["genesisHash"] = json!(genesis_hash);
+        }
+        if let Some((method, change)) = *lock(lie)
+            && call["method"] == method
+        {
+            change(&mut answer["result"]);
         }
         let headers = ["content-type: application/json".to_owned()];
         web::answer(&mut writer, "200 OK", &headers, &answer.to_string())?;

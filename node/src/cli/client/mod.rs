@@ -4,6 +4,7 @@
 //! asked for when standard input is not one. Private keys never leave this process.
 
 pub mod agents;
+pub mod call;
 pub mod chat;
 pub(super) mod demonstration;
 mod error;
@@ -44,6 +45,8 @@ pub enum ClientCommand {
     Run(Box<run::RunArgs>),
     /// Read and write a conversation
     Chat(Box<chat::ChatArgs>),
+    /// Ask a committee of miners for an agent's answer, and wait for it
+    Call(Box<call::CallArgs>),
     /// Find, check and publish agents
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
@@ -62,6 +65,7 @@ pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
         ClientCommand::Tx(command) => Box::pin(tx::run(*command, out)).await,
         ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
         ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
+        ClientCommand::Call(args) => Box::pin(call::run(*args, out)).await,
         ClientCommand::Agents(command) => Box::pin(agents::run(command, out)).await,
         ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
     }

@@ -23,6 +23,24 @@ pub(super) fn runs(answer: &Value) -> String {
     })
 }
 
+pub(super) fn calls(answer: &Value) -> String {
+    let header =
+        ["CALL", "STATUS", "AGENT", "VERSION", "REQUESTER", "AGREE", "ESCROW", "REQUESTED"];
+    paged(answer, table(header), |call| {
+        let agree = format!("{} of {}", scalar(&call["agreeing"]), scalar(&call["committeeSize"]));
+        vec![
+            scalar(&call["callId"]),
+            scalar(&call["status"]),
+            scalar(&call["agentId"]),
+            scalar(&call["agentVersion"]),
+            scalar(&call["requester"]),
+            agree,
+            ombra_of(&call["maxFee"]),
+            time_of(&call["createdAt"]),
+        ]
+    })
+}
+
 pub(super) fn steps(answer: &Value) -> String {
     paged(answer, table(["STEP", "TOKENS", "BLOCK", "TX", "TOOLS"]), |step| {
         let calls = step["toolCalls"].as_array().into_iter().flatten();

@@ -1,6 +1,9 @@
 //! `ombra query`: the node's answers as tables, or as the JSON that the node sent.
 
 pub mod agents;
+pub mod calls;
+mod certified;
+mod election;
 mod forks;
 mod lists;
 mod single;
@@ -55,6 +58,20 @@ pub enum QueryCommand {
     /// Offers of miners: for one executor those of the largest bonds first
     #[command(after_help = "Example: ombra query offers --executor wasm-1")]
     Offers(OffersArgs),
+    /// An agent with one of its versions and its methods
+    #[command(after_help = "Example: ombra query agent AGENT --version 1.0.0")]
+    Agent(agents::ShowArgs),
+    /// A call: what was asked, who answered what and when, and what it cost
+    #[command(after_help = "Examples: ombra query call CALL\n          \
+                            ombra query call CALL --check-election\n\n\
+                            docs/market.md section 5.5 says what the check of an election proves.")]
+    Call(calls::CallArgs),
+    /// Calls, newest first
+    #[command(after_help = "Example: ombra query calls --requester dev:0 --status success")]
+    Calls(calls::CallsArgs),
+    /// The randomness of a block, with its proof
+    #[command(after_help = "Example: ombra query randomness 120")]
+    Randomness(calls::RandomnessArgs),
     /// All OMBRA: made, burned, in escrow, in circulation
     #[command(after_help = "Example: ombra query supply")]
     Supply(PlainArgs),
@@ -296,6 +313,10 @@ pub async fn run(command: QueryCommand, out: Out<'_>) -> Outcome {
             show(&node, bond.text(), out, |value| single::bond(value).to_string())
         }
         QueryCommand::Offers(args) => offers(&args, out).await,
+        QueryCommand::Agent(args) => agents::one(args, out).await,
+        QueryCommand::Call(args) => Box::pin(calls::one(&args, out)).await,
+        QueryCommand::Calls(args) => calls::many(&args, out).await,
+        QueryCommand::Randomness(args) => calls::randomness(&args, out).await,
         QueryCommand::Supply(PlainArgs { node }) => {
             let supply = node.client()?.supply().await?;
             show(&node, supply.text(), out, |value| single::supply(value).to_string())

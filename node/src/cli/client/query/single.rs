@@ -176,6 +176,19 @@ pub(super) fn supply(supply: &Value) -> Rows {
     ])
 }
 
+/// The randomness of a block.
+pub(super) fn randomness(randomness: &Value) -> Rows {
+    facts([
+        ("block", scalar(&randomness["height"])),
+        ("hash", scalar(&randomness["blockHash"])),
+        ("randomness", scalar(&randomness["value"])),
+        ("proof", scalar(&randomness["proof"])),
+        ("proposer", scalar(&randomness["proposer"])),
+        ("its key", scalar(&randomness["publicKey"])),
+        ("what was proved", scalar(&randomness["input"])),
+    ])
+}
+
 /// What an account has at stake.
 pub(super) fn bond(bond: &Value) -> Rows {
     let waiting = bond["unbonding"].as_array().into_iter().flatten();

@@ -2,6 +2,7 @@
 
 pub(super) mod agent;
 mod any;
+mod appeal;
 mod blob;
 mod deliver;
 mod escrow;
@@ -21,6 +22,7 @@ use super::{Out, Outcome, input};
 
 pub use agent::{AgentRegisterArgs, AgentRetireArgs};
 pub use any::AnyArgs;
+pub use appeal::AppealArgs;
 pub use blob::BlobArgs;
 pub use evidence::EvidenceArgs;
 pub use fork_vote::ForkVoteArgs;
@@ -91,6 +93,12 @@ pub enum TxCommand {
                       parameter minBond asks for; `ombra query offers` says whether it counts."
     )]
     Offer(OfferArgs),
+    /// Doubt the decision of a call, from fork v8 on: a committee twice as large answers again
+    #[command(after_help = "Example: ombra tx appeal CALL --dev 0 --dry-run\n\n\
+                      You pay for the work of the second committee and lay down a deposit, which is lost if \
+                      the decision is upheld; docs/market.md section 5.4 says what comes back. \
+                      --dry-run says what it would take.")]
+    Appeal(AppealArgs),
     /// Store a file on the chain: announces it, sends its chunks, seals it
     #[command(after_help = "Example: ombra tx blob picture.png --content-type image/png --dev 0")]
     Blob(BlobArgs),
@@ -216,6 +224,7 @@ pub async fn run(command: TxCommand, out: Out<'_>) -> Outcome {
         TxCommand::Bond(args) => stake::bond(args, out).await,
         TxCommand::Unbond(args) => stake::unbond(args, out).await,
         TxCommand::Offer(args) => stake::offer(args, out).await,
+        TxCommand::Appeal(args) => appeal::run(args, out).await,
         TxCommand::Blob(args) => blob::run(args, out).await,
         TxCommand::ValidatorVote(args) => kinds::validator_vote(args, out).await,
         TxCommand::ForkVote(args) => fork_vote::run(args, out).await,
