@@ -29,8 +29,8 @@ pub const METADATA_KIB: u64 = 12;
 const CANDIDATES: u64 = 256;
 /// What an election reads of each of them: a part of a scan, and two rows; several make a unit.
 const CANDIDATE_ROWS: u64 = 2;
-/// What changes of a member: its record, its bond, its assignments, its account.
-const MEMBER_ROWS: u64 = 5;
+/// What changes of a member: its record, its bond, its assignments, its account, its list of calls.
+const MEMBER_ROWS: u64 = 6;
 
 /// What changes of a call when a member does something, and when a phase ends.
 const CALL_ROWS: u64 = 8;

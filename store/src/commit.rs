@@ -10,12 +10,13 @@ use state::draft::Changes;
 use state::error::StorageError;
 use state::forks::Tally;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
+use state::tables::{CallsByStatus, RunsByStatus};
 use types::{Address, Block, BlockEvents, CheckedTx, Hash, TxLocation, codec};
 
 use super::cache::HotRows;
 use super::floor::lowest_deadline;
 use super::offers::{LinkRow, make_link};
-use super::open_runs::OpenChanges;
+use super::open_rows::OpenChanges;
 use super::rocks::{Batch, Rocks};
 use super::tables::{
     AccountHistory, BODIES, BlockIds, COMMITS, EventRows, FeeTotals, HeaderRow, Headers, META,
@@ -70,6 +71,7 @@ struct ForMemory {
     hot: HotRows,
     lowest_deadline: Option<Vec<u8>>,
     open_runs: OpenChanges,
+    open_calls: OpenChanges,
     /// What the rows were, if somebody wants to know.
     former: Option<Arc<Changes>>,
     /// The count of votes for later forks, if the commit changes it.
@@ -83,8 +85,9 @@ impl ForMemory {
         former: Option<Arc<Changes>>,
     ) -> Result<Self, StorageError> {
         let (hot, lowest_deadline) = (HotRows::of(changes), lowest_deadline(changes));
-        let open_runs = OpenChanges::of(changes)?;
-        Ok(Self { tree, hot, lowest_deadline, open_runs, former, tally: None })
+        let open_runs = OpenChanges::of::<RunsByStatus>(changes)?;
+        let open_calls = OpenChanges::of::<CallsByStatus>(changes)?;
+        Ok(Self { tree, hot, lowest_deadline, open_runs, open_calls, former, tally: None })
     }
 }
 
@@ -245,12 +248,16 @@ impl Store {
         tip: Tip,
         memory: ForMemory,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest_deadline, open_runs, former, tally } = memory;
+        let ForMemory { tree, hot, lowest_deadline, open_runs, open_calls, former, tally } = memory;
         let inner = &*self.0;
         inner.pins.keep(former.as_ref());
         inner.floor.before_write(lowest_deadline);
         inner.open_runs.before_write(tip.height, open_runs);
-        inner.rocks.write(batch, durability).inspect_err(|_| inner.open_runs.abandon())?;
+        inner.open_calls.before_write(tip.height, open_calls);
+        inner.rocks.write(batch, durability).inspect_err(|_| {
+            inner.open_runs.abandon();
+            inner.open_calls.abandon();
+        })?;
         inner.hot.update(hot);
         inner.floor.after_write();
         self.learn_count(tally);

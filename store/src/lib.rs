@@ -28,7 +28,7 @@ mod forks;
 mod history;
 mod market;
 pub mod offers;
-mod open_runs;
+mod open_rows;
 mod options;
 mod pieces;
 mod pin;
@@ -52,12 +52,13 @@ use state::block::Parent;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::table::TableId;
+use state::tables::{CallsByStatus, RunsByStatus};
 use state::view::{Range, RawRow, Read};
 use types::{Hash, codec};
 
 use self::cache::{HotValues, Nodes};
 use self::floor::Floor;
-use self::open_runs::OpenRuns;
+use self::open_rows::OpenRows;
 use self::pin::Pins;
 use self::rocks::{Rocks, Source};
 use self::tables::{META, TREE_NODES, TREE_STALE};
@@ -69,8 +70,9 @@ pub use self::forks::ForkCount;
 pub use self::options::Options;
 pub use self::pin::{Pinned, pinned_tables};
 pub use self::query::{
-    KEY_ROWS_MAX, MinerDetail, PunishedPage, RUN_ROWS_MAX, RunDetail, RunFilter, RunPage,
-    StateProof, StepDetail, StoredHeader, StoredSet, StoredTx, TurnDetail,
+    CALL_ROWS_MAX, CallDetail, CallFilter, CallPage, KEY_ROWS_MAX, MinerDetail, PunishedPage,
+    RUN_ROWS_MAX, RunDetail, RunFilter, RunPage, StateProof, StepDetail, StoredHeader, StoredSet,
+    StoredTx, TurnDetail,
 };
 use self::snapshot::Beside;
 pub use self::snapshot::Snapshot;
@@ -137,7 +139,8 @@ struct Inner {
     hot: HotValues,
     nodes: Nodes,
     floor: Floor,
-    open_runs: OpenRuns,
+    open_runs: OpenRows,
+    open_calls: OpenRows,
     pins: Pins,
     forks: RwLock<forks::Forks>,
     /// Held by who counts votes in blocks that are there already; before [`Inner::writer`].
@@ -189,7 +192,8 @@ impl Store {
         let forks = RwLock::new(forks::Forks::read(&rocks)?);
         let height = tip.map_or(0, |tip| tip.height);
         let oldest_stale = oldest(&rocks.live(), height)?;
-        let open_runs = OpenRuns::read(&rocks.live(), height)?;
+        let open_runs = OpenRows::read::<RunsByStatus>(&rocks.live(), height)?;
+        let open_calls = OpenRows::read::<CallsByStatus>(&rocks.live(), height)?;
         Ok(Self(Arc::new(Inner {
             rocks,
             options,
@@ -197,6 +201,7 @@ impl Store {
             nodes: Nodes::new(options.node_cache_bytes),
             floor: Floor::default(),
             open_runs,
+            open_calls,
             pins: Pins::default(),
             forks,
             tip: RwLock::new(tip),
@@ -305,7 +310,8 @@ impl Store {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_> {
         let (source, lowest_deadline) = self.0.floor.beside(|| self.0.rocks.snapshot());
-        let beside = Beside { open_runs: &self.0.open_runs, lowest_deadline };
+        let (open_runs, open_calls) = (&self.0.open_runs, &self.0.open_calls);
+        let beside = Beside { open_runs, open_calls, lowest_deadline };
         Snapshot::new(source, self.0.earliest, beside)
     }
 }

@@ -4,15 +4,15 @@
 use state::error::StorageError;
 use state::market::offers::index_key;
 use state::table::{Key, Table, encode_value};
-use state::tables::{Bonds, OfferCounts, Offers, OffersByExecutor};
+use state::tables::{Bonds, CallMembers, CallsByMember, OfferCounts, Offers, OffersByExecutor};
 use state::view::{self, Range};
-use types::{Address, Amount};
+use types::{Address, Amount, TxLocation};
 
 use super::Store;
 use super::commit::Durability;
 use super::rocks::Batch;
 
-/// How many offers are looked at together.
+/// How many offers, or members of calls, are looked at together.
 const PAGE: usize = 1_000;
 
 /// A miner in the walk over all offers, which are in the order of miners.
@@ -22,8 +22,35 @@ struct Turn {
     offers: u32,
 }
 
-/// Makes the rows of [`OffersByExecutor`] and [`OfferCounts`].
+/// Makes the rows of [`OffersByExecutor`] and [`OfferCounts`], and those of [`CallsByMember`] of calls
+/// that are not settled: who was a member of the others is not in a snapshot.
 pub(super) fn fill(store: &Store) -> Result<(), StorageError> {
+    fill_offers(store)?;
+    fill_members(store)
+}
+
+fn fill_members(store: &Store) -> Result<(), StorageError> {
+    const MISSING: StorageError = StorageError::Inconsistent { what: "a member of no call" };
+    let table = store.0.rocks.table(CallsByMember::ID)?;
+    let snapshot = store.snapshot();
+    let mut from = Vec::new();
+    loop {
+        let mut batch = Batch::default();
+        let range = Range { from: &from, to: None, limit: PAGE };
+        let page = view::scan::<CallMembers>(&snapshot, range)?;
+        for ((id, miner), _) in &page {
+            let TxLocation { height, position } = snapshot.call(id)?.ok_or(MISSING)?.request;
+            let key = (*miner, height, position).to_bytes();
+            batch.put(&table, &key, &encode_value::<CallsByMember>(id));
+        }
+        store.0.rocks.write(batch, Durability::Buffered)?;
+        let Some((last, _)) = page.last().filter(|_| page.len() == PAGE) else { return Ok(()) };
+        from = last.to_bytes();
+        from.push(0);
+    }
+}
+
+fn fill_offers(store: &Store) -> Result<(), StorageError> {
     let rocks = &store.0.rocks;
     let (index, counts) = (rocks.table(OffersByExecutor::ID)?, rocks.table(OfferCounts::ID)?);
     let snapshot = store.snapshot();

@@ -6,7 +6,7 @@ use state::view::{self, Range, RawRow, Read};
 use types::{CheckedTx, TxLocation};
 
 use super::bodies;
-use super::open_runs::OpenRuns;
+use super::open_rows::OpenRows;
 use super::rocks::Source;
 
 /// The state and the blocks at one moment. What is committed afterwards does not show.
@@ -23,7 +23,9 @@ pub struct Snapshot<'db> {
 /// What is known beside the database.
 pub(super) struct Beside<'db> {
     /// The runs that have not ended.
-    pub(super) open_runs: &'db OpenRuns,
+    pub(super) open_runs: &'db OpenRows,
+    /// The calls that are not settled.
+    pub(super) open_calls: &'db OpenRows,
     /// No deadline has a key below this one.
     pub(super) lowest_deadline: Vec<u8>,
 }

@@ -311,11 +311,12 @@ mod shapes {
     };
     use tables::{
         Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, BlobChunks,
-        BlobPieces, BlobRemains, Blobs, Bonds, CallMembers, CallQueue, Calls, ConsensusKeys,
-        ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
-        Miners, OfferCounts, Offers, OffersByExecutor, ParamRows, RuleVotes, Runs,
-        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, SettledMembers, Steps,
-        Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes, Validators,
+        BlobPieces, BlobRemains, Blobs, Bonds, CallMembers, CallQueue, Calls, CallsByAgent,
+        CallsByMember, CallsByRequester, CallsByStatus, ConsensusKeys, ConversationTurns,
+        Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, OfferCounts,
+        Offers, OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner,
+        RunsByStatus, RunsBySubmitter, SettledMembers, Steps, Supplies, Turns, Unbondings,
+        ValidatorHistory, ValidatorVotes, Validators,
     };
 
     pub(super) const LOOKUP: [TableId; 30] = [
@@ -350,7 +351,7 @@ mod shapes {
         FixedForks::ID,
         TREE_NODES,
     ];
-    pub(super) const INDEX: [TableId; 10] = [
+    pub(super) const INDEX: [TableId; 13] = [
         Steps::ID,
         ConversationTurns::ID,
         RunsBySubmitter::ID,
@@ -361,9 +362,13 @@ mod shapes {
         Offers::ID,
         META,
         AgentsByOwner::ID,
+        CallsByAgent::ID,
+        CallsByRequester::ID,
+        CallsByMember::ID,
     ];
-    pub(super) const QUEUE: [TableId; 9] = [
+    pub(super) const QUEUE: [TableId; 10] = [
         CallQueue::ID,
+        CallsByStatus::ID,
         Deadlines::ID,
         RunsByStatus::ID,
         ValidatorVotes::ID,

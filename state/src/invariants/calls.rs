@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use types::agent::ExecutorId;
 use types::call::{Call, CallMember, CallStatus, members_digest};
-use types::{Address, Amount, Hash};
+use types::{Address, Amount, Hash, TxLocation};
 
 use super::{Walk, count, pages};
 use crate::error::StorageError;
 use crate::market::callable;
 use crate::market::calls;
 use crate::table::Table;
-use crate::tables::{Assignments, CallMembers, CallQueue, Calls, SettledMembers};
-use crate::view::{self, Range};
+use crate::tables::{
+    Assignments, CallMembers, CallQueue, Calls, CallsByAgent, CallsByMember, CallsByRequester,
+    CallsByStatus, SettledMembers,
+};
+use crate::view;
 
 /// How many members work for an executor, by miner.
 type Open = BTreeMap<(Address, ExecutorId), u32>;
@@ -31,6 +34,7 @@ impl Walk<'_> {
             Ok(())
         })?;
         for call in &all {
+            self.listed(call)?;
             if call.is_settled() {
                 self.settled(call)?;
                 continue;
@@ -38,11 +42,16 @@ impl Walk<'_> {
             let of_call = calls::members(self.state, &call.call_id)?;
             members = members.saturating_add(u64::try_from(of_call.len()).unwrap_or(u64::MAX));
             self.unsettled(call, &of_call, &mut open)?;
+            self.listed_for(call, &of_call)?;
             if call.status == CallStatus::Electing {
                 queued = queued.saturating_add(1);
             }
         }
+        let listed = u64::try_from(all.len()).unwrap_or(u64::MAX);
         let rows = [
+            (CallsByStatus::ID.name, count::<CallsByStatus>(self.state)?, listed),
+            (CallsByAgent::ID.name, count::<CallsByAgent>(self.state)?, listed),
+            (CallsByRequester::ID.name, count::<CallsByRequester>(self.state)?, listed),
             (CallQueue::ID.name, count::<CallQueue>(self.state)?, queued),
             (CallMembers::ID.name, count::<CallMembers>(self.state)?, members),
         ];
@@ -127,22 +136,44 @@ impl Walk<'_> {
             return Ok(());
         }
         // A node that began with a snapshot does not have the members of earlier calls.
-        let members = self.settled_members(&id)?;
+        let members = calls::settled_members(self.state, &id)?;
         let records = members.iter().map(|(miner, member)| (miner, member));
         if !members.is_empty() && members_digest(records) != call.members_digest {
             self.index(SettledMembers::ID.name, format!("the members of {id} are others"));
         }
+        self.listed_for(call, &members)
+    }
+
+    /// Is in the lists that calls are looked up in, at its place.
+    fn listed(&mut self, call: &Call) -> Result<(), StorageError> {
+        let (id, TxLocation { height, position }) = (call.call_id, call.request);
+        let of_agent = view::get::<CallsByAgent>(self.state, &(call.agent_id, height, position))?;
+        let requester = (call.requester, height, position);
+        let rows = [
+            (CallsByStatus::ID, view::get::<CallsByStatus>(self.state, &CallsByStatus::key(call))?),
+            (CallsByAgent::ID, of_agent),
+            (CallsByRequester::ID, view::get::<CallsByRequester>(self.state, &requester)?),
+        ];
+        for (table, _) in rows.into_iter().filter(|(_, found)| *found != Some(id)) {
+            self.index(table.name, format!("the call {id} is missing"));
+        }
         Ok(())
     }
 
-    fn settled_members(&self, id: &Hash) -> Result<Vec<(Address, CallMember)>, StorageError> {
-        let (from, to) = calls::range(id);
-        let range = Range { from: &from, to: Some(&to), limit: calls::MEMBERS_MAX };
-        let rows = view::scan::<SettledMembers>(self.state, range)?;
-        let mut members: Vec<(Address, CallMember)> =
-            rows.into_iter().map(|((_, miner), member)| (miner, member)).collect();
-        members.sort_by_key(|(_, member)| (member.round, member.seat));
-        Ok(members)
+    /// Its members have it among their calls.
+    fn listed_for(
+        &mut self,
+        call: &Call,
+        members: &[(Address, CallMember)],
+    ) -> Result<(), StorageError> {
+        let (id, TxLocation { height, position }) = (call.call_id, call.request);
+        for (miner, _) in members {
+            let key = (*miner, height, position);
+            if view::get::<CallsByMember>(self.state, &key)? != Some(id) {
+                self.index(CallsByMember::ID.name, format!("the call {id} of {miner} is missing"));
+            }
+        }
+        Ok(())
     }
 
     /// Each member of a round that is not decided works for each executor, and nobody else does.

@@ -7,7 +7,7 @@ use types::{Address, Code, Hash, Rejection};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::table::Key;
-use crate::tables::{CallMembers, Calls, Deadlines};
+use crate::tables::{CallMembers, Calls, CallsByStatus, Deadlines, SettledMembers};
 use crate::view::{self, Range, Read};
 
 /// The call of that id, or CALL_NOT_FOUND.
@@ -45,11 +45,28 @@ pub(crate) fn wrong_phase(call: &Call, expected: &'static str) -> Rejection {
 pub fn members(state: &dyn Read, id: &Hash) -> Result<Vec<(Address, CallMember)>, StorageError> {
     let (from, to) = range(id);
     let range = Range { from: &from, to: Some(&to), limit: MEMBERS_MAX };
-    let rows = view::scan::<CallMembers>(state, range)?;
+    Ok(in_order(view::scan::<CallMembers>(state, range)?))
+}
+
+/// The members of all rounds of a settled call, in the order in which they were drawn. There are none of
+/// a call that was settled before the snapshot with which a database began.
+///
+/// # Errors
+/// [`StorageError`] if the database fails.
+pub fn settled_members(
+    state: &dyn Read,
+    id: &Hash,
+) -> Result<Vec<(Address, CallMember)>, StorageError> {
+    let (from, to) = range(id);
+    let range = Range { from: &from, to: Some(&to), limit: MEMBERS_MAX };
+    Ok(in_order(view::scan::<SettledMembers>(state, range)?))
+}
+
+fn in_order(rows: Vec<((Hash, Address), CallMember)>) -> Vec<(Address, CallMember)> {
     let mut members: Vec<(Address, CallMember)> =
         rows.into_iter().map(|((_, miner), member)| (miner, member)).collect();
     members.sort_by_key(|(_, member)| (member.round, member.seat));
-    Ok(members)
+    members
 }
 
 /// Where the rows of a call's members begin and end.
@@ -62,8 +79,20 @@ pub(crate) fn range(id: &Hash) -> (Vec<u8>, Vec<u8>) {
 /// A first round has at most 15 members, a second one at most 31.
 pub(crate) const MEMBERS_MAX: usize = 46;
 
-/// Writes a call whose phase ends then.
-pub(crate) fn save(draft: &mut Draft, mut call: Call, deadline: Option<CallDeadline>) {
+/// Writes a call whose phase ends then, and moves its row among those of its status.
+pub(crate) fn save(
+    draft: &mut Draft,
+    mut call: Call,
+    deadline: Option<CallDeadline>,
+) -> Result<(), StorageError> {
+    let before = draft.get::<Calls>(&call.call_id)?.map(|before| CallsByStatus::key(&before));
+    let now = CallsByStatus::key(&call);
+    if before != Some(now) {
+        if let Some(before) = before {
+            draft.delete::<CallsByStatus>(&before);
+        }
+        draft.insert::<CallsByStatus>(&now, &call.call_id);
+    }
     if call.deadline != deadline {
         if let Some(old) = call.deadline {
             draft.delete::<Deadlines>(&deadline_key(old, &call.call_id));
@@ -74,6 +103,7 @@ pub(crate) fn save(draft: &mut Draft, mut call: Call, deadline: Option<CallDeadl
     }
     call.deadline = deadline;
     draft.put::<Calls>(&call.call_id, &call);
+    Ok(())
 }
 
 /// The key of a call's deadline. Of two at the same time the one that may be acted on earlier is first. What

@@ -9,7 +9,7 @@ use types::agent::ExecutorId;
 use types::call::{
     Bill, Call, CallChange, CallDeadline, CallMember, CallRound, CallStatus, PHASE_BLOCKS,
 };
-use types::{Address, Amount, Event, Hash, Params};
+use types::{Address, Amount, Event, Hash, Params, TxLocation};
 
 use super::election::{Candidate, Election, Lot, elect};
 use super::eligible::{Draw, Wanted, candidates};
@@ -17,7 +17,7 @@ use super::phases::changed;
 use super::{assignments, callable, calls};
 use crate::draft::Draft;
 use crate::error::StorageError;
-use crate::tables::{CallMembers, CallQueue, Calls};
+use crate::tables::{CallMembers, CallQueue, Calls, CallsByMember};
 use crate::view::{self, Range, Read};
 use crate::{bonds, ledger, runs};
 
@@ -184,7 +184,7 @@ fn unassigned(
     draft.note_credit(requester, refund);
     call.status = CallStatus::Unassigned;
     call.bill = Some(Bill { refund, ..Bill::default() });
-    draft.put::<Calls>(&call_id, &call);
+    calls::save(draft, call, None)?;
     Ok(vec![changed(call_id, CallChange::Unassigned { requester, refund })])
 }
 
@@ -195,7 +195,7 @@ fn no_second_round(draft: &mut Draft, mut call: Call) -> Result<Vec<Event>, Stor
     let first = call.rounds.first().and_then(|round| round.group).ok_or(UNDECIDED)?;
     call.status = first.status();
     let call_id = call.call_id;
-    draft.put::<Calls>(&call_id, &call);
+    calls::save(draft, call, None)?;
     draft.note_call(call_id);
     Ok(Vec::new())
 }
@@ -241,6 +241,8 @@ fn take_seats(
             penalty: Amount::ZERO,
         };
         draft.put::<CallMembers>(&(call_id, miner), &member);
+        let TxLocation { height, position } = call.request;
+        draft.insert::<CallsByMember>(&(miner, height, position), &call_id);
         assignments::assign(draft, miner, &ballot.executors)?;
         events.push(bonds::lock_for_call(draft, call_id, miner, ballot.lock)?);
         members.push(miner);
@@ -251,7 +253,7 @@ fn take_seats(
     let height = begun.height.checked_add(PHASE_BLOCKS.saturating_sub(1));
     let at = runs::deadline(begun.timestamp, call.timeout_ms)?;
     let deadline = CallDeadline { at, height: height.ok_or(ledger::OVERFLOW)? };
-    calls::save(draft, call, Some(deadline));
+    calls::save(draft, call, Some(deadline))?;
     let change = CallChange::Elected { round: ballot.lot.round, members, until: at };
     events.insert(0, changed(call_id, change));
     Ok(events)

@@ -87,7 +87,7 @@ fn end_commits(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>
     call.status = CallStatus::Revealing;
     let call_id = call.call_id;
     let deadline = now.after(call.terms.reveal_ms)?;
-    calls::save(draft, call, Some(deadline));
+    calls::save(draft, call, Some(deadline))?;
     Ok(vec![changed(call_id, CallChange::Revealing { until: deadline.at })])
 }
 
@@ -123,7 +123,7 @@ fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, St
     let event = changed(call.call_id, change);
     if number == 0 && call.is_appealable && group.is_some() {
         let deadline = now.after(call.terms.appeal_ms)?;
-        calls::save(draft, call, Some(deadline));
+        calls::save(draft, call, Some(deadline))?;
         return Ok(vec![event]);
     }
     let mut events = vec![event];
@@ -170,7 +170,7 @@ fn settled(draft: &mut Draft, mut call: Call) -> Result<Vec<Event>, StorageError
     call.members_digest = members_digest(members.iter().map(|(miner, it)| (miner, it)));
     call.bill = Some(bill);
     let (requester, status) = (call.requester, call.status);
-    calls::save(draft, call, None);
+    calls::save(draft, call, None)?;
     events.push(changed(call_id, CallChange::Settled { requester, status, bill }));
     Ok(events)
 }

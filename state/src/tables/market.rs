@@ -1,7 +1,7 @@
 //! Tables of the agent market, from fork v8 on.
 
 use types::agent::ExecutorId;
-use types::call::{Call, CallMember};
+use types::call::{Call, CallMember, CallStatus};
 use types::{Address, Agent, AgentVersion, Amount, Hash, Offer};
 
 use crate::table::{Table, TableId};
@@ -125,5 +125,75 @@ pub struct CallQueue;
 impl Table for CallQueue {
     const ID: TableId = TableId::plain(41, "call_queue");
     type Key = (u64, u32);
+    type Value = Hash;
+}
+
+/// Calls by where they are in their life, in the order of their AGENT_CALLs. Of settled calls no row is
+/// deleted.
+#[derive(Debug)]
+pub struct CallsByStatus;
+impl Table for CallsByStatus {
+    const ID: TableId = TableId::plain(42, "calls_by_status");
+    type Key = (u8, u64, u32);
+    type Value = Hash;
+}
+
+impl CallsByStatus {
+    /// The first part of the key is at least this for settled calls.
+    pub const SETTLED: u8 = 8;
+
+    /// The first part of the key of calls that have this status and are not settled.
+    #[must_use]
+    pub const fn open(status: CallStatus) -> u8 {
+        match status {
+            CallStatus::Electing => 0,
+            CallStatus::Committing => 1,
+            CallStatus::Revealing => 2,
+            CallStatus::Success => 3,
+            CallStatus::Failed => 4,
+            CallStatus::TimedOut => 5,
+            CallStatus::Unassigned => 6,
+        }
+    }
+
+    /// The first part of the key of settled calls with this status.
+    #[must_use]
+    pub const fn settled(status: CallStatus) -> u8 {
+        Self::SETTLED.saturating_add(Self::open(status))
+    }
+
+    /// The key of a call.
+    #[must_use]
+    pub const fn key(call: &Call) -> (u8, u64, u32) {
+        let place =
+            if call.is_settled() { Self::settled(call.status) } else { Self::open(call.status) };
+        (place, call.request.height, call.request.position)
+    }
+}
+
+/// Calls by agent, in the order of their AGENT_CALLs. No row is deleted.
+#[derive(Debug)]
+pub struct CallsByAgent;
+impl Table for CallsByAgent {
+    const ID: TableId = TableId::plain(43, "calls_by_agent");
+    type Key = (Hash, u64, u32);
+    type Value = Hash;
+}
+
+/// Calls by requester, in the order of their AGENT_CALLs. No row is deleted.
+#[derive(Debug)]
+pub struct CallsByRequester;
+impl Table for CallsByRequester {
+    const ID: TableId = TableId::plain(44, "calls_by_requester");
+    type Key = (Address, u64, u32);
+    type Value = Hash;
+}
+
+/// Calls by everybody who was ever drawn for them, in the order of their AGENT_CALLs. No row is deleted.
+#[derive(Debug)]
+pub struct CallsByMember;
+impl Table for CallsByMember {
+    const ID: TableId = TableId::plain(45, "calls_by_member");
+    type Key = (Address, u64, u32);
     type Value = Hash;
 }

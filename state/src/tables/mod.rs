@@ -44,10 +44,14 @@
 //! settled_members           call id | member's address                   CallMember
 //! call_queue                height u64 | position u32                    call id
 //! offer_counts              miner's address                              offers u32
+//! calls_by_status           where it is u8 | height u64 | position u32   call id
+//! calls_by_agent            agent id | height u64 | position u32         call id
+//! calls_by_requester        address | height u64 | position u32          call id
+//! calls_by_member           address | height u64 | position u32          call id
 //! ```
 //!
-//! The `height | position` of a run is that of its AGENT_REQUEST. An executor is a byte for its form and
-//! 32 bytes.
+//! The `height | position` of a run is that of its AGENT_REQUEST, of a call that of its AGENT_CALL, in
+//! `call_queue` of what it waits for. An executor is a byte for its form and 32 bytes.
 
 mod market;
 
@@ -65,7 +69,8 @@ use crate::table::{Table, TableId, decode_shorter};
 
 pub use market::{
     AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, CallMembers, CallQueue, Calls,
-    OfferCounts, Offers, OffersByExecutor, SettledMembers,
+    CallsByAgent, CallsByMember, CallsByRequester, CallsByStatus, OfferCounts, Offers,
+    OffersByExecutor, SettledMembers,
 };
 
 /// Balance and nonce by address.
@@ -458,7 +463,7 @@ impl Table for ConsensusKeys {
 }
 
 /// Every table of these files.
-pub const ALL: [TableId; 41] = [
+pub const ALL: [TableId; 45] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -500,6 +505,10 @@ pub const ALL: [TableId; 41] = [
     CallMembers::ID,
     SettledMembers::ID,
     CallQueue::ID,
+    CallsByStatus::ID,
+    CallsByAgent::ID,
+    CallsByRequester::ID,
+    CallsByMember::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has

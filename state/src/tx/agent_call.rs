@@ -18,7 +18,7 @@ use crate::market::callable;
 use crate::market::calls;
 use crate::market::terms::Asked;
 use crate::rules::Rules;
-use crate::tables::CallQueue;
+use crate::tables::{CallQueue, CallsByAgent, CallsByRequester};
 use crate::view::Read;
 use crate::work;
 
@@ -100,9 +100,10 @@ impl Kind for AgentCall {
     }
 
     fn work(plan: &Plan) -> u64 {
-        // The agent and its version, the call, its place among the elections that wait, and the election.
+        // The agent and its version, the call, its places in the lists of calls and among the elections
+        // that wait, and the election.
         let size = plan.call.committee_size;
-        work::rows(6).saturating_add(work::election(plan.executors, size))
+        work::rows(9).saturating_add(work::election(plan.executors, size))
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
@@ -113,7 +114,9 @@ impl Kind for AgentCall {
         ledger::hold(draft, call.max_fee)?;
         draft.insert::<CallQueue>(&(at.height, at.position), &call_id);
         let Call { requester, agent_id, max_fee: escrow, .. } = call;
-        calls::save(draft, call, None);
+        draft.insert::<CallsByAgent>(&(agent_id, at.height, at.position), &call_id);
+        draft.insert::<CallsByRequester>(&(requester, at.height, at.position), &call_id);
+        calls::save(draft, call, None)?;
         let change = CallChange::Requested { requester, agent_id, escrow };
         Ok(Event::CallChanged { call_id, change })
     }

@@ -91,7 +91,7 @@ impl Kind for CallAppeal {
         call.appeal = Some(Appeal { appellant, tx, size, payment, deposit });
         call.status = CallStatus::Electing;
         draft.insert::<CallQueue>(&(tx.height, tx.position), &call_id);
-        calls::save(draft, call, None);
+        calls::save(draft, call, None)?;
         let change = CallChange::Appealed { appellant, size, payment, deposit };
         Ok(Event::CallChanged { call_id, change })
     }

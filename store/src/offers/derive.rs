@@ -6,13 +6,15 @@ use state::error::StorageError;
 use state::market::calls;
 use state::table::{Key, Table, TableId, decode_value, encode_value};
 use state::tables::{
-    Agents, AgentsByOwner, Blobs, CallQueue, Calls, Deadlines, Figures, FiguresOfSubmitters,
-    MinerIds, Miners, Runs, RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter,
-    Unbondings,
+    Agents, AgentsByOwner, Blobs, CallQueue, Calls, CallsByAgent, CallsByRequester, CallsByStatus,
+    Deadlines, Figures, FiguresOfSubmitters, MinerIds, Miners, Runs, RunsByConversation,
+    RunsByMiner, RunsByStatus, RunsBySubmitter, Unbondings,
 };
 use state::{bonds, runs};
 use types::call::{Call, CallStatus};
-use types::{Address, Amount, Ender, MinerFigures, Params, Run, RunStatus, SubmitterFigures};
+use types::{
+    Address, Amount, Ender, MinerFigures, Params, Run, RunStatus, SubmitterFigures, TxLocation,
+};
 
 use super::chunk::Row;
 
@@ -112,16 +114,20 @@ impl Derived {
     }
 }
 
-/// What a call waits for.
+/// The places of a call in the lists of calls, and what it waits for.
 fn call(call: &Call, out: Put<'_>) -> Result<(), StorageError> {
+    let (id, TxLocation { height, position }) = (&call.call_id, call.request);
+    put::<CallsByStatus>(&mut *out, &CallsByStatus::key(call), id)?;
+    put::<CallsByAgent>(&mut *out, &(call.agent_id, height, position), id)?;
+    put::<CallsByRequester>(&mut *out, &(call.requester, height, position), id)?;
     if let Some(deadline) = call.deadline {
-        put::<Deadlines>(&mut *out, &calls::deadline_key(deadline, &call.call_id), &())?;
+        put::<Deadlines>(&mut *out, &calls::deadline_key(deadline, id), &())?;
     }
     if call.status != CallStatus::Electing {
         return Ok(());
     }
     let place = call.appeal.map_or(call.request, |appeal| appeal.tx);
-    put::<CallQueue>(out, &(place.height, place.position), &call.call_id)
+    put::<CallQueue>(out, &(place.height, place.position), id)
 }
 
 fn count(figure: &mut u64) {

@@ -3,14 +3,17 @@
 mod accounts;
 mod blobs;
 mod blocks;
+mod calls;
 mod conversations;
 mod miners;
 mod proofs;
 mod runs;
 mod transactions;
 mod validators;
+mod walk;
 
 pub use blocks::StoredHeader;
+pub use calls::{CALL_ROWS_MAX, CallDetail, CallFilter, CallPage};
 pub use conversations::TurnDetail;
 pub use miners::MinerDetail;
 pub use proofs::StateProof;

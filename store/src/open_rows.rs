@@ -1,11 +1,11 @@
-//! The runs that have not ended, in memory.
+//! The runs that have not ended and the calls that are not settled, in memory.
 //!
 //! A run leaves each of its open statuses after a while, and a row that is deleted stays in RocksDB as a
 //! tombstone until the next compaction. Whoever reads the rows of such a status in their order steps over
 //! the tombstones: under load over tens of thousands of them, for a question that anybody may ask. No
 //! bound of the rows would help, because one run that waits for long has them on both sides. So the rows
-//! of [`RunsByStatus`] that have not ended are kept here as well. There are as many as runs hold an
-//! escrow.
+//! of [`RunsByStatus`] that have not ended are kept here as well, and those of [`CallsByStatus`] that are
+//! not settled. There are as many as runs and calls hold an escrow.
 //!
 //! ```text
 //!   commit of h   which rows come and go ─▶ here          then the write
@@ -23,17 +23,37 @@ use parking_lot::RwLock;
 use state::draft::Changes;
 use state::error::StorageError;
 use state::table::{Key, Table};
-use state::tables::RunsByStatus;
+use state::tables::{CallsByStatus, RunsByStatus};
+use types::call::CallStatus;
 use types::{Hash, RunStatus, TxLocation};
 
 use super::rocks::Source;
 use super::snapshot::typed;
 
-/// The key of a row: the status, and where the run was requested.
-type Place = <RunsByStatus as Table>::Key;
+/// The key of a row: the status, and where the run or call was requested.
+type Place = (u8, u64, u32);
 
-/// The rows of [`RunsByStatus`] of runs that have not ended.
-pub(super) struct OpenRuns(RwLock<State>);
+/// An index by status, with statuses that are left.
+pub(super) trait ByStatus: Table<Key = Place, Value = Hash> {
+    /// The statuses whose rows are kept in memory, as keys have them.
+    fn kept() -> Vec<u8>;
+}
+
+impl ByStatus for RunsByStatus {
+    fn kept() -> Vec<u8> {
+        let open = RunStatus::ALL.into_iter().filter(|status| is_kept(*status));
+        open.map(Self::place).collect()
+    }
+}
+
+impl ByStatus for CallsByStatus {
+    fn kept() -> Vec<u8> {
+        CallStatus::ALL.into_iter().map(Self::open).collect()
+    }
+}
+
+/// The rows of an index of statuses that are left.
+pub(super) struct OpenRows(RwLock<State>);
 
 struct State {
     rows: BTreeMap<Place, Row>,
@@ -59,10 +79,10 @@ const NEVER: u64 = u64::MAX;
 #[derive(Default)]
 pub(super) struct OpenChanges(Vec<(Place, Option<Hash>)>);
 
-/// An answer of [`OpenRuns::below`].
+/// An answer of [`OpenRows::below`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Below {
-    /// The run, and where it was requested; none if there is none.
+    /// The run or call, and where it was requested; none if there is none.
     Known(Option<(TxLocation, Hash)>),
     /// The height is too old.
     Forgotten,
@@ -73,16 +93,15 @@ pub(super) const fn is_kept(status: RunStatus) -> bool {
     !status.is_terminal()
 }
 
-impl OpenRuns {
+impl OpenRows {
     /// The rows that a database has at its tip. Steps over all tombstones, this once.
-    pub(super) fn read(source: &Source<'_>, tip: u64) -> Result<Self, StorageError> {
+    pub(super) fn read<T: ByStatus>(source: &Source<'_>, tip: u64) -> Result<Self, StorageError> {
         let mut rows = BTreeMap::new();
         let mut fault = None;
-        for status in RunStatus::ALL.into_iter().filter(|status| is_kept(*status)) {
-            let status = RunsByStatus::place(status);
+        for status in T::kept() {
             let end = [status.saturating_add(1)];
-            source.walk(RunsByStatus::ID, &[status], Some(&end), |key, value| {
-                match typed::<RunsByStatus>(key, value) {
+            source.walk(T::ID, &[status], Some(&end), |key, value| {
+                match typed::<T>(key, value) {
                     Ok((place, id)) => drop(rows.insert(place, Row { id, since: 0, until: NEVER })),
                     Err(error) => fault = Some(error),
                 }
@@ -113,7 +132,7 @@ impl OpenRuns {
                     row.get_mut().until = height;
                     deleted.push(place);
                 }
-                // A run that left its status and came back within a block.
+                // It left its status and came back within a block.
                 (Entry::Occupied(_), Some(_)) | (Entry::Vacant(_), None) => {}
             }
         }
@@ -124,7 +143,7 @@ impl OpenRuns {
         self.0.write().oldest = NEVER;
     }
 
-    /// The newest run of the place's status that was requested before the place, as it is at a height.
+    /// The newest of the place's status that was requested before the place, as it is at a height.
     pub(super) fn below(&self, place: Place, height: u64) -> Below {
         let state = self.0.read();
         if height < state.oldest {
@@ -140,17 +159,16 @@ impl OpenRuns {
 }
 
 impl OpenChanges {
-    /// What changes do to the rows of runs that have not ended.
-    pub(super) fn of(changes: &Changes) -> Result<Self, StorageError> {
+    /// What changes do to the rows of an index that are kept.
+    pub(super) fn of<T: ByStatus>(changes: &Changes) -> Result<Self, StorageError> {
         const BROKEN: StorageError = StorageError::Inconsistent {
-            what: "a run's place among those of its status is malformed",
+            what: "the place of a run or call among those of its status is malformed",
         };
-        let open = RunStatus::ALL.into_iter().filter(|status| is_kept(*status));
-        let open: Vec<u8> = open.map(RunsByStatus::place).collect();
-        let rows = changes.get(&RunsByStatus::ID).into_iter().flatten();
+        let open = T::kept();
+        let rows = changes.get(&T::ID).into_iter().flatten();
         let rows = rows.filter(|(key, _)| key.first().is_some_and(|first| open.contains(first)));
         let rows = rows.map(|(key, value)| match value {
-            Some(value) => typed::<RunsByStatus>(key, value).map(|(place, id)| (place, Some(id))),
+            Some(value) => typed::<T>(key, value).map(|(place, id)| (place, Some(id))),
             None => Ok((Place::from_bytes(key).ok_or(BROKEN)?, None)),
         });
         rows.collect::<Result<_, _>>().map(Self)
@@ -167,13 +185,13 @@ mod tests {
         Hash::new([number; 32])
     }
 
-    fn empty() -> OpenRuns {
+    fn empty() -> OpenRows {
         let state = State { rows: BTreeMap::new(), deleted: Vec::new(), newest: 0, oldest: 0 };
-        OpenRuns(RwLock::new(state))
+        OpenRows(RwLock::new(state))
     }
 
     /// A commit that adds and deletes pending runs that were requested at these heights.
-    fn commit(runs: &OpenRuns, height: u64, added: &[u8], deleted: &[u8]) {
+    fn commit(runs: &OpenRows, height: u64, added: &[u8], deleted: &[u8]) {
         let place = |number: u8| (PENDING, u64::from(number), 0);
         let added = added.iter().map(|number| (place(*number), Some(id(*number))));
         let deleted = deleted.iter().map(|number| (place(*number), None));
@@ -181,7 +199,7 @@ mod tests {
     }
 
     /// The pending runs at a height, newest first.
-    fn at(runs: &OpenRuns, height: u64) -> Option<Vec<u8>> {
+    fn at(runs: &OpenRows, height: u64) -> Option<Vec<u8>> {
         let (mut seen, mut place) = (Vec::new(), (PENDING, u64::MAX, u32::MAX));
         loop {
             match runs.below(place, height) {
