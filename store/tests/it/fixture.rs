@@ -17,7 +17,7 @@ use types::{Address, Amount, Body, CheckedTx, Fork, Hash, Keypair, Params, Trans
 /// What every wallet has at the beginning.
 pub(crate) const BALANCE: u64 = 1_000_000_000_000;
 /// What the chain is called.
-const CHAIN_ID: &str = "store-test";
+pub(crate) const CHAIN_ID: &str = "store-test";
 /// The genesis time.
 pub(crate) const TIME: u64 = 1_790_000_000_000;
 /// The time between blocks.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 mod ahead;
+mod calls;
 mod commits;
 mod crossing;
 mod fixture;

@@ -22,7 +22,7 @@ const EXECUTORS: [ExecutorId; 2] =
     [ExecutorId::Wasm, ExecutorId::Model { manifest: Hash::new([7; 32]) }];
 
 /// The rules of v8 from the beginning on.
-fn rules() -> Arc<Chain> {
+pub(crate) fn rules() -> Arc<Chain> {
     let forks = Forks { validator_vote: Some(0), v7: Some(0), v8: Some(0), ..Forks::default() };
     let validators = vec![SetMember { public_key: proposing().public_key(), power: 1 }];
     Arc::new(Chain { forks, validators, ..Chain::clone(&fixture::rules()) })
@@ -39,16 +39,21 @@ fn offer(executor: ExecutorId) -> Body {
     })
 }
 
-/// Three miners with offers for both executors, whose bonds change afterwards.
-fn market(path: &Path) -> (TestChain, Changes) {
-    let (rules, wallets) = (rules(), (0..3).map(Wallet::new).collect::<Vec<_>>());
+/// A chain at height 0 with so many wallets.
+pub(crate) fn open(path: &Path, wallets: u64) -> (TestChain, Changes) {
+    let (rules, wallets) = (rules(), (0..wallets).map(Wallet::new).collect::<Vec<_>>());
     let accounts = wallets.iter().map(|it| (it.address(), Amount::new(BALANCE))).collect();
     let changes = rules.first_state(&accounts).unwrap();
     let store = Store::open(path, Options::default()).unwrap();
     let genesis = GenesisState { hash: genesis_hash(), timestamp: TIME, changes: &changes };
     store.init(&genesis).unwrap();
     store.count_forks(&rules).unwrap();
-    let mut chain = TestChain { store, chain: rules, wallets };
+    (TestChain { store, chain: rules, wallets }, changes)
+}
+
+/// Three miners with offers for both executors, whose bonds change afterwards.
+fn market(path: &Path) -> (TestChain, Changes) {
+    let (mut chain, changes) = open(path, 3);
     for (at, bond) in [(0, LEAST), (1, LEAST + 5), (2, LEAST + 3)] {
         let wallet = &mut chain.wallets[at];
         let bond = wallet.tx(&Body::MinerBond(MinerBond { amount: Amount::new(bond) }));

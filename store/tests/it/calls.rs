@@ -1,0 +1,293 @@
+//! Calls of agents in a database: listed by every condition, from memory while they are not settled, and by
+//! who began with a snapshot, too.
+
+use std::path::Path;
+
+use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
+use state::Changes;
+use state::tables::{Calls, CallsByStatus};
+use state::view::{self, Range};
+use store::tools::{self, Replay};
+use store::{CALL_ROWS_MAX, CallFilter, Options, Snapshot, Store};
+use types::agent::ExecutorId;
+use types::call::CallStatus::{Committing, Electing, Revealing, Success, Unassigned};
+use types::call::{Call, CallStatus};
+use types::ids::{Committer, compute_agent_id, compute_call_id, compute_commitment};
+use types::tx::{
+    AgentCall, AgentRegister, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond, MinerOffer,
+    WorkLimits,
+};
+use types::{Address, Amount, Body, CheckedTx, Hash};
+
+use crate::fixture::{CHAIN_ID, TestChain, Wallet};
+use crate::market::{open, rules};
+use crate::proofs::check;
+use crate::randomness::imported;
+use crate::tools::{quiet, replay};
+
+const MANIFEST: Hash = Hash::new([0xee; 32]);
+const SALT: Hash = Hash::new([5; 32]);
+/// The wallets: the owner of the agent, two requesters, and the miners.
+const OWNER: usize = 0;
+const REQUESTERS: [usize; 2] = [1, 2];
+const MINERS: [usize; 3] = [3, 4, 5];
+/// Calls that come and go.
+const MANY: usize = 600;
+/// Rows that a question may step over.
+const FEW: u64 = 16;
+
+fn agent(chain: &TestChain) -> Hash {
+    compute_agent_id(&chain.wallets[OWNER].address(), "judge")
+}
+
+/// A chain on which the agent is there, and three miners offer to run it.
+fn market(path: &Path) -> (TestChain, Changes) {
+    let (mut chain, changes) = open(path, 6);
+    let metadata = format!(
+        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
+         \"container_image\":\"ombra-model:{MANIFEST}\",\
+         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
+         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
+         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+    );
+    let agent_id = agent(&chain);
+    let register = Body::AgentRegister(AgentRegister { agent_id, metadata });
+    let mut txs = vec![chain.wallets[OWNER].tx(&register)];
+    for at in MINERS {
+        let miner = &mut chain.wallets[at];
+        txs.push(miner.tx(&Body::MinerBond(MinerBond { amount: Amount::new(10_000_000) })));
+        txs.push(miner.tx(&Body::MinerOffer(MinerOffer {
+            executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
+            capacity: 64,
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        })));
+    }
+    chain.block(&txs);
+    (chain, changes)
+}
+
+/// A call of so many members; of more than three there are too few.
+fn ask(requester: &mut Wallet, agent_id: Hash, committee_size: u64) -> (CheckedTx, Hash) {
+    let call_id = compute_call_id(CHAIN_ID, &requester.address(), requester.nonce);
+    let [prompt_per_m, completion_per_m, fuel_per_g] = [Amount::ZERO; 3];
+    let per_call = Amount::new(1_000);
+    let body = Body::AgentCall(AgentCall {
+        call_id,
+        agent_id,
+        agent_version: "1.0.0".to_owned(),
+        payload: HexBytes(vec![0x26, 0x12, 0x1f, 0xf0]),
+        consensus: "majority".to_owned(),
+        committee_size,
+        prices: CallPrices { per_call, prompt_per_m, completion_per_m, fuel_per_g },
+        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 9 },
+        max_fee: Amount::new(30_000),
+        timeout_ms: 600_000,
+        threshold: None,
+        appealable: None,
+        on_result: None,
+        conversation_id: None,
+    });
+    (requester.tx(&body), call_id)
+}
+
+fn reveal(call_id: Hash) -> CallReveal {
+    CallReveal {
+        call_id,
+        round: 0,
+        salt: SALT,
+        outcome: "success".to_owned(),
+        result: HexBytes(b"yes".to_vec()),
+        input_tokens: 1,
+        output_tokens: 1,
+        fuel: 0,
+        receipt_hash: SALT,
+        reason: None,
+    }
+}
+
+/// All members commit, in one block.
+fn commit(chain: &mut TestChain, call_id: Hash) {
+    let answer = reveal(call_id).answer().unwrap();
+    let txs: Vec<CheckedTx> = MINERS
+        .map(|at| {
+            let miner = &mut chain.wallets[at];
+            let by = Committer { call_id, round: 0, member: miner.address() };
+            let commitment = compute_commitment(&by, &SALT, &answer);
+            miner.tx(&Body::CallCommit(CallCommit { call_id, round: 0, commitment }))
+        })
+        .into();
+    chain.block(&txs);
+}
+
+/// All members show the same.
+fn show(chain: &mut TestChain, call_id: Hash) {
+    let shown = Body::CallReveal(reveal(call_id));
+    let txs: Vec<CheckedTx> = MINERS.map(|at| chain.wallets[at].tx(&shown)).into();
+    chain.block(&txs);
+}
+
+/// A chain with a call in every status but those of silence: two that succeeded, two that nobody was drawn
+/// for, one whose members reveal, one whose members commit, one that waits.
+fn busy(path: &Path) -> (TestChain, Changes) {
+    let (mut chain, changes) = market(path);
+    let agent_id = agent(&chain);
+    for at in REQUESTERS {
+        let (asked, call_id) = ask(&mut chain.wallets[at], agent_id, 3);
+        let (too_many, _) = ask(&mut chain.wallets[at], agent_id, 5);
+        chain.block(&[asked, too_many]);
+        chain.block(&[]);
+        commit(&mut chain, call_id);
+        show(&mut chain, call_id);
+    }
+    let (asked, revealing) = ask(&mut chain.wallets[REQUESTERS[0]], agent_id, 3);
+    let (also, _) = ask(&mut chain.wallets[REQUESTERS[1]], agent_id, 3);
+    chain.block(&[asked, also]);
+    chain.block(&[]);
+    commit(&mut chain, revealing);
+    let (asked, _) = ask(&mut chain.wallets[REQUESTERS[0]], agent_id, 3);
+    chain.block(&[asked]);
+    (chain, changes)
+}
+
+/// Every call, the newest first.
+fn all(snapshot: &Snapshot<'_>) -> Vec<Call> {
+    let rows = view::scan::<Calls>(snapshot, Range { from: &[], to: None, limit: usize::MAX });
+    let mut calls: Vec<Call> = rows.unwrap().into_iter().map(|(_, call)| call).collect();
+    calls.sort_by_key(|call| std::cmp::Reverse(call.request));
+    calls
+}
+
+/// Calls as they are listed, page after page.
+fn listed(snapshot: &Snapshot<'_>, filter: CallFilter, limit: usize) -> Vec<Hash> {
+    let (mut ids, mut before) = (Vec::new(), None);
+    loop {
+        let page = snapshot.calls(&filter, before, limit).unwrap();
+        ids.extend(page.calls.iter().map(|call| call.call_id));
+        before = page.next;
+        if before.is_none() {
+            return ids;
+        }
+    }
+}
+
+fn is_member(snapshot: &Snapshot<'_>, call: &Call, member: Address) -> bool {
+    let detail = snapshot.call_detail(&call.call_id).unwrap().unwrap();
+    detail.members.iter().any(|(address, _)| *address == member)
+}
+
+/// Every combination of conditions finds what it should.
+fn lists_what_is_there(snapshot: &Snapshot<'_>, wallets: &[Wallet], agent_id: Hash) {
+    let calls = all(snapshot);
+    let some = |at: usize| Some(wallets[at].address());
+    let statuses = [None].into_iter().chain(CallStatus::ALL.map(Some));
+    for status in statuses {
+        for requester in [None, some(1), some(2), some(0)] {
+            for member in [None, some(3), some(1)] {
+                for agent_id in [None, Some(agent_id), Some(Hash::ZERO)] {
+                    let filter = CallFilter { agent_id, requester, member, status };
+                    let fits = |call: &&Call| {
+                        agent_id.is_none_or(|id| call.agent_id == id)
+                            && requester.is_none_or(|it| call.requester == it)
+                            && status.is_none_or(|it| call.status == it)
+                            && member.is_none_or(|it| is_member(snapshot, call, it))
+                    };
+                    let ids: Vec<Hash> = calls.iter().filter(fits).map(|it| it.call_id).collect();
+                    assert_eq!(listed(snapshot, filter, 2), ids, "{filter:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_are_listed_by_every_condition() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, _) = busy(&dir.path().join("data"));
+    let snapshot = chain.store.snapshot();
+    let mut statuses: Vec<CallStatus> = all(&snapshot).iter().map(|call| call.status).collect();
+    statuses.sort_unstable();
+    let expected =
+        [Electing, Committing, Revealing, Success, Success, Unassigned, Unassigned].to_vec();
+    assert_eq!(statuses, expected);
+    lists_what_is_there(&snapshot, &chain.wallets, agent(&chain));
+    drop(snapshot);
+    // From a database that is opened again, too.
+    let (agent_id, TestChain { store, wallets, .. }) = (agent(&chain), chain);
+    drop(store);
+    let store = Store::open(&dir.path().join("data"), Options::default()).unwrap();
+    lists_what_is_there(&store.snapshot(), &wallets, agent_id);
+}
+
+#[test]
+fn who_begins_with_a_snapshot_lists_the_same_calls() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, changes) = busy(&dir.path().join("data"));
+    let replay = Replay { chain: rules(), ..replay(&changes) };
+    let new = imported(&chain, &replay, dir.path());
+    lists_what_is_there(&new.store.snapshot(), &chain.wallets, agent(&chain));
+    let scratch = dir.path().join("scratch");
+    tools::verify(&chain.store, &scratch, &replay, &mut quiet).unwrap();
+}
+
+#[test]
+fn a_call_is_proved() {
+    let dir = tempfile::tempdir().unwrap();
+    let (chain, _) = busy(&dir.path().join("data"));
+    chain.block(&[]);
+    let id = all(&chain.store.snapshot())[0].call_id;
+    let proof = chain.store.snapshot().prove::<Calls>(&id).unwrap().unwrap();
+    check::<Calls>(&chain, &id, &proof);
+    assert!(proof.value.is_some());
+}
+
+/// What a question answers, and over how many deleted rows the database stepped for it.
+fn stepped_over<T>(ask: impl FnOnce() -> T) -> (T, u64) {
+    let mut work = PerfContext::default();
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    work.reset();
+    let answer = ask();
+    let deleted = work.metric(PerfMetric::InternalDeleteSkippedCount);
+    set_perf_stats(PerfStatsLevel::Disable);
+    (answer, deleted)
+}
+
+#[test]
+fn a_list_of_calls_steps_over_none_that_came_and_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut chain, _) = market(&dir.path().join("data"));
+    let (agent_id, requester) = (agent(&chain), REQUESTERS[0]);
+    let asked = (0..MANY).map(|_| ask(&mut chain.wallets[requester], agent_id, 5).0);
+    let asked: Vec<CheckedTx> = asked.collect();
+    for some in asked.chunks(200) {
+        chain.block(some);
+    }
+    chain.block(&[]);
+    chain.block(&[]);
+    let (last, call_id) = ask(&mut chain.wallets[requester], agent_id, 3);
+    chain.block(&[last]);
+    let snapshot = chain.store.snapshot();
+    let electing = CallsByStatus::open(CallStatus::Electing);
+    let range = Range { from: &[electing], to: Some(&[electing + 1]), limit: usize::MAX };
+    let (rows, deleted) = stepped_over(|| view::scan::<CallsByStatus>(&snapshot, range).unwrap());
+    assert_eq!((rows.len(), deleted > FEW), (1, true), "this counts work");
+    let status = Some(CallStatus::Electing);
+    for requester in [None, Some(chain.wallets[requester].address())] {
+        let filter = CallFilter { status, requester, ..CallFilter::default() };
+        let (page, deleted) = stepped_over(|| snapshot.calls(&filter, None, 30).unwrap());
+        let ids: Vec<Hash> = page.calls.iter().map(|call| call.call_id).collect();
+        assert_eq!((ids.as_slice(), page.next), ([call_id].as_slice(), None));
+        assert!(deleted <= FEW, "{deleted} rows");
+    }
+    let filter = CallFilter {
+        status: Some(CallStatus::Success),
+        agent_id: Some(agent_id),
+        ..CallFilter::default()
+    };
+    let page = snapshot.calls(&filter, None, 30).unwrap();
+    assert_eq!((page.calls.len(), page.next), (0, None), "no list has both");
+    let whole = snapshot.calls(&CallFilter::default(), None, 500).unwrap();
+    assert!(whole.calls.len() <= CALL_ROWS_MAX && whole.next.is_some(), "a page is bounded");
+}
