@@ -429,6 +429,7 @@ fn rpc_ports(
         runs: reads.clone(),
         directory: reads.clone(),
         agents: reads.clone(),
+        calls: reads.clone(),
         offers: reads.clone(),
         market: reads.clone(),
         proofs: reads.clone(),

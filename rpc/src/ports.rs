@@ -57,6 +57,8 @@ pub struct Ports {
     pub directory: Arc<dyn Directory>,
     /// Agents of the market.
     pub agents: Arc<dyn Agents>,
+    /// Calls of agents.
+    pub calls: Arc<dyn Calls>,
     /// Offers of miners.
     pub offers: Arc<dyn Offers>,
     /// The market as requesters see it.
@@ -557,6 +559,10 @@ pub enum ProofTarget {
     Bond(Address),
     /// A miner's offer for an executor.
     Offer(Address, ExecutorId),
+    /// An agent.
+    Agent(Hash),
+    /// A call.
+    Call(Hash),
 }
 
 /// That a key has a value, or none, in an authenticated state.

@@ -39,7 +39,9 @@ impl Input<'_> {
         Some(Hash::digest(&output))
     }
 
-    fn message(&self) -> String {
+    /// The text that is proved.
+    #[must_use]
+    pub fn message(&self) -> String {
         let Self { chain_id, previous, height } = self;
         format!("ombra-randomness|{chain_id}|{previous}|{height}")
     }

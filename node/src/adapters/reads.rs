@@ -1,6 +1,7 @@
 //! What the interfaces read: blocks, transactions, accounts, runs, the directory, proofs.
 
 mod agents;
+mod calls;
 mod census;
 mod market;
 mod offers;
@@ -362,6 +363,8 @@ impl ports::Proofs for Reads {
             ProofTarget::Offer(miner, executor) => {
                 snapshot.prove::<tables::Offers>(&(*miner, *executor))
             }
+            ProofTarget::Agent(id) => snapshot.prove::<tables::Agents>(id),
+            ProofTarget::Call(id) => snapshot.prove::<tables::Calls>(id),
         };
         let Some(proven) = proven.map_err(fault("making a proof"))? else { return Ok(None) };
         let height = proven.header_height;
@@ -376,6 +379,8 @@ impl ports::Proofs for Reads {
             ProofTarget::Offer(miner, executor) => {
                 (tables::Offers::ID, (*miner, *executor).to_bytes())
             }
+            ProofTarget::Agent(id) => (tables::Agents::ID, id.to_bytes()),
+            ProofTarget::Call(id) => (tables::Calls::ID, id.to_bytes()),
         };
         let Some(key) = store::tree::key_hash(table, &row) else { return Ok(None) };
         Ok(Some(Proof {

@@ -177,7 +177,7 @@ impl ChainRpcServer for Api {
     }
 
     fn proof(&self, of: ProofQuery) -> Result<ProofView, RpcError> {
-        let ProofQuery { account, agent_run, validators, bond, offer } = of;
+        let ProofQuery { account, agent_run, validators, bond, offer, agent, call } = of;
         let offer = offer.map(|it| ProofTarget::Offer(it.miner.0, it.executor.0));
         let named = [
             account.map(|address| ProofTarget::Account(address.0)),
@@ -185,12 +185,15 @@ impl ChainRpcServer for Api {
             validators.filter(|wanted| *wanted).map(|_wanted| ProofTarget::Validators),
             bond.map(|address| ProofTarget::Bond(address.0)),
             offer,
+            agent.map(|id| ProofTarget::Agent(id.0)),
+            call.map(|id| ProofTarget::Call(id.0)),
         ];
         let mut named = named.into_iter().flatten();
         let (target, second) = (named.next(), named.next());
         let Some(target) = target.filter(|_| second.is_none()) else {
             let got = if second.is_some() { "several" } else { "none" };
-            let expected = "one of account, agentRun, validators (true), bond and offer";
+            let expected =
+                "one of account, agentRun, validators (true), bond, offer, agent and call";
             return Err(RpcError::invalid("of", got, expected));
         };
         let proof = self.ports.proofs.prove(&target)?;

@@ -51,10 +51,11 @@ impl Api {
     /// Every method of the network port.
     #[must_use]
     pub fn public_methods(&self) -> Methods {
-        let groups: [Methods; 14] = [
+        let groups: [Methods; 15] = [
             accounts::AccountsRpcServer::into_rpc(self.clone()).into(),
             agents::AgentsRpcServer::into_rpc(self.clone()).into(),
             build::methods(self),
+            calls::CallsRpcServer::into_rpc(self.clone()).into(),
             chain::ChainRpcServer::into_rpc(self.clone()).into(),
             compute::ComputeRpcServer::into_rpc(self.clone()).into(),
             discover::DiscoverRpcServer::into_rpc(self.clone()).into(),

@@ -49,11 +49,7 @@ impl TransactionsRpcServer for Api {
         hash: Hash,
         options: Option<WaitOptions>,
     ) -> Result<TxView, RpcError> {
-        let timeout_ms = options.unwrap_or_default().timeout_ms.unwrap_or(WAIT_MS_DEFAULT);
-        if timeout_ms > WAIT_MS_MAX {
-            let expected = format!("at most {WAIT_MS_MAX} milliseconds");
-            return Err(RpcError::invalid("timeoutMs", timeout_ms.to_string(), expected));
-        }
+        let timeout_ms = wait_ms(options.unwrap_or_default().timeout_ms)?;
         let share = extensions.get::<Client>().ok_or(RpcError::Internal)?.share();
         let waiter = self.hub.wait(hash, share)?;
         let known = self.look_up(share, hash).await?;
@@ -68,6 +64,16 @@ impl TransactionsRpcServer for Api {
             () = self.shutdown.cancelled() => Err(RpcError::ShuttingDown),
         }
     }
+}
+
+/// How long a call waits that may say it.
+pub(super) fn wait_ms(asked: Option<u64>) -> Result<u64, RpcError> {
+    let timeout_ms = asked.unwrap_or(WAIT_MS_DEFAULT);
+    if timeout_ms > WAIT_MS_MAX {
+        let expected = format!("at most {WAIT_MS_MAX} milliseconds");
+        return Err(RpcError::invalid("timeoutMs", timeout_ms.to_string(), expected));
+    }
+    Ok(timeout_ms)
 }
 
 impl Api {

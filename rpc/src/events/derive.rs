@@ -1,6 +1,8 @@
 //! From a committed block to the events that subscribers see. The only place that does it, for
 //! replay and for live events alike.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use types::{
@@ -8,6 +10,7 @@ use types::{
     Settlement, TxLocation,
 };
 
+use super::calls::{agent_items, call_items};
 use crate::ports::{Fault, IncludedTx, Ports};
 use crate::wire::{
     BlockEvent, BlockSummary, EventKind, FeeSplit, RunEvent, RunEventKind, TurnView, TxEvent,
@@ -15,7 +18,7 @@ use crate::wire::{
 };
 
 /// What filters look at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Keys {
     pub(crate) from: Option<Address>,
     pub(crate) to: Option<Address>,
@@ -25,6 +28,12 @@ pub(crate) struct Keys {
     pub(crate) miner: Option<Address>,
     pub(crate) status: Option<RunStatus>,
     pub(crate) conversation_id: Option<Hash>,
+    pub(crate) call_id: Option<Hash>,
+    pub(crate) agent_id: Option<Hash>,
+    pub(crate) requester: Option<Address>,
+    pub(crate) owner: Option<Address>,
+    /// Who was drawn for a call until then.
+    pub(crate) members: Option<Arc<[Address]>>,
 }
 
 impl Keys {
@@ -43,7 +52,7 @@ pub(crate) struct Item {
     pub(crate) json: Box<RawValue>,
 }
 
-fn item(keys: Keys, event: &impl Serialize) -> Item {
+pub(super) fn item(keys: Keys, event: &impl Serialize) -> Item {
     let json = to_raw_value(event).expect("events are plain data with text keys");
     Item { keys, json }
 }
@@ -60,6 +69,8 @@ pub(crate) fn derive(
         EventKind::Pool => Ok(Vec::new()),
         EventKind::AgentRuns => run_items(committed, ports),
         EventKind::Chat => turn_items(committed, ports),
+        EventKind::Calls => call_items(committed, ports),
+        EventKind::Agents => agent_items(committed, ports),
     }
 }
 
@@ -89,7 +100,10 @@ fn tx_items(committed: &CommittedBlock) -> Vec<Item> {
 }
 
 /// What the block did; refused where nobody wrote it down.
-fn events<'a>(committed: &'a CommittedBlock, ports: &Ports) -> Result<&'a BlockEvents, Fault> {
+pub(super) fn events<'a>(
+    committed: &'a CommittedBlock,
+    ports: &Ports,
+) -> Result<&'a BlockEvents, Fault> {
     committed.events.as_ref().ok_or_else(|| Fault::no_events(ports.chain.tip().events_from))
 }
 

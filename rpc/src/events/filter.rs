@@ -19,6 +19,11 @@ pub(crate) struct Filter {
     miner: Option<Address>,
     status: Option<RunStatus>,
     conversation_id: Option<Hash>,
+    call_id: Option<Hash>,
+    agent_id: Option<Hash>,
+    requester: Option<Address>,
+    member: Option<Address>,
+    owner: Option<Address>,
 }
 
 impl Filter {
@@ -33,6 +38,11 @@ impl Filter {
             ("miner", filter.miner.is_some()),
             ("status", filter.status.is_some()),
             ("conversationId", filter.conversation_id.is_some()),
+            ("callId", filter.call_id.is_some()),
+            ("agentId", filter.agent_id.is_some()),
+            ("requester", filter.requester.is_some()),
+            ("member", filter.member.is_some()),
+            ("owner", filter.owner.is_some()),
         ];
         let allowed = conditions(kind);
         if let Some((name, _)) = given.iter().find(|(name, set)| *set && !allowed.contains(name)) {
@@ -52,6 +62,11 @@ impl Filter {
             miner: filter.miner.map(|address| address.0),
             status: filter.status.as_deref().map(parse_status).transpose()?,
             conversation_id: filter.conversation_id.map(|id| id.0),
+            call_id: filter.call_id.map(|id| id.0),
+            agent_id: filter.agent_id.map(|id| id.0),
+            requester: filter.requester.map(|address| address.0),
+            member: filter.member.map(|address| address.0),
+            owner: filter.owner.map(|address| address.0),
         })
     }
 
@@ -68,6 +83,13 @@ impl Filter {
             && fits(self.miner, keys.miner)
             && fits(self.status, keys.status)
             && fits(self.conversation_id, keys.conversation_id)
+            && fits(self.call_id, keys.call_id)
+            && fits(self.agent_id, keys.agent_id)
+            && fits(self.requester, keys.requester)
+            && fits(self.owner, keys.owner)
+            && self.member.is_none_or(|member| {
+                keys.members.as_ref().is_some_and(|members| members.contains(&member))
+            })
     }
 }
 
@@ -82,6 +104,8 @@ const fn conditions(kind: EventKind) -> &'static [&'static str] {
         EventKind::Pool => &["address", "type"],
         EventKind::AgentRuns => &["fromBlock", "agentRunId", "submitter", "miner", "status"],
         EventKind::Chat => &["fromBlock", "conversationId"],
+        EventKind::Calls => &["fromBlock", "callId", "agentId", "requester", "member"],
+        EventKind::Agents => &["fromBlock", "agentId", "owner"],
     }
 }
 

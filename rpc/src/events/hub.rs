@@ -15,6 +15,7 @@ use types::{CommittedBlock, Hash, TxLocation};
 use super::derive::{Item, derive};
 use super::escrows::Escrows;
 use super::tips::Tips;
+use super::waiting::{CallWaiter, WaitFor, Waiting};
 use crate::error::RpcError;
 use crate::ports::{DroppedTx, Fault, IncludedTx, PoolEvent, PoolTx, Ports};
 use crate::share::{Held, Share};
@@ -42,7 +43,7 @@ pub(crate) struct BlockEvents {
     pub(crate) committed: Arc<CommittedBlock>,
     /// The length of its transactions' texts together.
     pub(crate) text_bytes: u64,
-    derived: [OnceLock<Arc<[Item]>>; 5],
+    derived: [OnceLock<Arc<[Item]>>; 7],
 }
 
 impl BlockEvents {
@@ -53,13 +54,15 @@ impl BlockEvents {
     }
 
     fn cell(&self, kind: EventKind) -> &OnceLock<Arc<[Item]>> {
-        let [blocks, transactions, pool, agent_runs, chat] = &self.derived;
+        let [blocks, transactions, pool, agent_runs, chat, calls, agents] = &self.derived;
         match kind {
             EventKind::Blocks => blocks,
             EventKind::Transactions => transactions,
             EventKind::Pool => pool,
             EventKind::AgentRuns => agent_runs,
             EventKind::Chat => chat,
+            EventKind::Calls => calls,
+            EventKind::Agents => agents,
         }
     }
 
@@ -96,6 +99,8 @@ pub(crate) struct Hub {
     replayed: Cache<u64, Arc<BlockEvents>, Weights>,
     waiting: Mutex<BTreeMap<(Hash, u64), oneshot::Sender<TxView>>>,
     waiting_max: usize,
+    /// Who waits for a call of an agent.
+    calls: Waiting,
     next_ticket: AtomicU64,
     /// What the latest blocks tipped.
     tips: Tips,
@@ -112,6 +117,7 @@ impl Hub {
             replayed: Cache::with_weighter(REPLAYED_MIN, REPLAYED_BYTES_KEPT, Weights),
             waiting: Mutex::default(),
             waiting_max: usize::try_from(waiting_max).unwrap_or(usize::MAX),
+            calls: Waiting::default(),
             next_ticket: AtomicU64::new(0),
             tips: Tips::default(),
             escrows: Escrows::default(),
@@ -232,16 +238,37 @@ impl Hub {
         hash: Hash,
         share: &Arc<Share>,
     ) -> Result<Waiter, RpcError> {
-        let place = share.waiting_call()?;
+        let place = self.place(share)?;
         let (sender, answer) = oneshot::channel();
         let key = (hash, self.next_ticket.fetch_add(1, Ordering::Relaxed));
-        let mut waiting = self.waiting.lock();
-        if waiting.len() >= self.waiting_max {
-            let message = format!("{} calls wait already", waiting.len());
+        self.waiting.lock().insert(key, sender);
+        Ok(Waiter { hub: Arc::clone(self), key, answer, _place: place })
+    }
+
+    /// Waits for a call of an agent to come so far from now on. Look it up after this.
+    pub(crate) fn wait_for_call(
+        self: &Arc<Self>,
+        wait_for: WaitFor,
+        share: &Arc<Share>,
+    ) -> Result<CallWaiter, RpcError> {
+        let place = self.place(share)?;
+        Ok(self.calls.add(self, wait_for, place))
+    }
+
+    /// A place among those that wait for anything.
+    fn place(&self, share: &Arc<Share>) -> Result<Held, RpcError> {
+        let place = share.waiting_call()?;
+        let count = self.waiting.lock().len().saturating_add(self.calls.len());
+        if count >= self.waiting_max {
+            let message = format!("{count} calls wait already");
             return Err(RpcError::busy("TOO_MANY_WAITING", message, 1_000));
         }
-        waiting.insert(key, sender);
-        Ok(Waiter { hub: Arc::clone(self), key, answer, _place: place })
+        Ok(place)
+    }
+
+    /// Who waits for a call of an agent.
+    pub(super) const fn calls(&self) -> &Waiting {
+        &self.calls
     }
 
     /// Answers waiting calls until `shutdown`.
@@ -290,14 +317,16 @@ impl Hub {
 
     fn committed(&self, last: u64, height: u64) -> Result<(), RpcError> {
         self.follow_tips()?;
-        if self.waiting.lock().is_empty() {
+        if self.waiting.lock().is_empty() && self.calls.len() == 0 {
             return Ok(());
         }
         if height.saturating_sub(last) > BLOCKS_WALKED_MAX {
+            self.calls.tell_all();
             return self.look_up_all();
         }
         for height in last.saturating_add(1)..=height {
             if let Some(events) = self.block(height)? {
+                self.calls.tell(&events.committed);
                 self.included(&events.committed)?;
             }
         }
@@ -305,6 +334,9 @@ impl Hub {
     }
 
     fn included(&self, committed: &CommittedBlock) -> Result<(), RpcError> {
+        if self.waiting.lock().is_empty() {
+            return Ok(());
+        }
         let header = &committed.block.header;
         for (position, tx) in (0..).zip(&committed.block.transactions) {
             let senders = self.take(&tx.hash());

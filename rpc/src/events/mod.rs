@@ -3,7 +3,8 @@
 //! ```text
 //! Events::committed (a height) ──▶ Hub: blocks with their derived events, those of the tip and
 //!                                   │   those that were replayed last
-//!                                   ├─▶ waiting calls, answered by hash
+//!                                   ├─▶ waiting calls, answered by hash, or told that a call of an agent
+//!                                   │   has come so far
 //!                                   └─▶ subscriptions, each reading block after block
 //! Events::pool ────────────────────────▶ subscriptions of kind `pool`
 //! ```
@@ -13,6 +14,7 @@
 //! slow subscriber holds nothing but its own place. It reads in slices, for each of which it waits
 //! for its turn, and who replays pays for each with a call of the rate limit.
 
+mod calls;
 mod derive;
 mod escrows;
 mod filter;
@@ -20,9 +22,11 @@ mod hub;
 mod scan;
 mod stream;
 mod tips;
+mod waiting;
 
 pub(crate) use derive::Keys;
 pub(crate) use filter::Filter;
 pub(crate) use hub::Hub;
-pub(crate) use scan::Meter;
+pub(crate) use scan::{Cursor, Meter, Slice, slice};
 pub(crate) use stream::{pool_notice, serve};
+pub(crate) use waiting::WaitFor;

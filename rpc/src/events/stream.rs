@@ -92,7 +92,7 @@ fn require(api: &Api, filter: &Filter) -> Result<(), RpcError> {
     let Some(first) = filter.from_block else { return Ok(()) };
     let Tip { earliest, events_from, .. } = api.ports.chain.tip();
     let is_made_of_events = match filter.kind {
-        EventKind::AgentRuns | EventKind::Chat => true,
+        EventKind::AgentRuns | EventKind::Chat | EventKind::Calls | EventKind::Agents => true,
         EventKind::Blocks | EventKind::Transactions | EventKind::Pool => false,
     };
     let first = first.max(1);

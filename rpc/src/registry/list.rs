@@ -5,19 +5,30 @@ use crate::error::{LIMITED, NOT_FOUND, REJECTED, UNAVAILABLE};
 use crate::wire::{
     AccountTx, AccountView, AddressText, AgentQuery, AgentSummary, AgentVersionView, AgentView,
     BlobView, BlockSelector, BlockSummary, BlockView, BlocksQuery, BondView, BuildEnvelope, Built,
-    ChainInfo, ConversationId, DecodeQuery, DecodedResult, ElectionView, EncodeQuery, EncodedCall,
-    EstimateQuery, EstimateView, EventFilter, EventKind, FeeSchedule, ForksView, HashText,
-    InclusionEstimate, MinerSelector, MinerView, NetInfo, OfferQuery, OfferView, Page, PageOf,
-    ParamsView, PeerQuery, PeerView, PoolContent, PoolStatus, ProofQuery, ProofView,
-    PunishedKeyView, RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView,
-    SignedParts, Simulation, StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx,
-    ValidatorView, WaitOptions,
+    CallQuery, CallState, CallView, CallWaitOptions, ChainInfo, CommitmentQuery, ConversationId,
+    DecodeQuery, DecodedResult, ElectionView, EncodeQuery, EncodedCall, EstimateQuery,
+    EstimateView, EventFilter, EventKind, FeeSchedule, ForksView, HashText, InclusionEstimate,
+    MinerSelector, MinerView, NetInfo, OfferQuery, OfferView, Page, PageOf, ParamsView, PeerQuery,
+    PeerView, PoolContent, PoolStatus, ProofQuery, ProofView, PunishedKeyView, RandomnessView,
+    RunQuery, RunView, SendAnswer, SendItem, SenderPool, SettlementView, SignedParts, Simulation,
+    StepView, SupplyView, TurnView, TxObject, TxView, UnsignedTx, ValidatorView, WaitOptions,
 };
 
 /// What the network port serves.
 pub(super) fn public() -> Vec<Method> {
-    [chain(), submission(), accounts(), market(), runs(), computed(), builders(), pool(), events()]
-        .concat()
+    [
+        chain(),
+        submission(),
+        accounts(),
+        market(),
+        runs(),
+        calls(),
+        computed(),
+        builders(),
+        pool(),
+        events(),
+    ]
+    .concat()
 }
 
 /// What the operator's socket serves.
@@ -85,8 +96,11 @@ fn chain() -> Vec<Method> {
         ),
         Method::new::<ProofView>("ombra_getProof", "A proof that is checked without the node.")
             .param(
-                Param::required::<ProofQuery>("of", "account, agentRun, validators, bond or offer")
-                    .spread(),
+                Param::required::<ProofQuery>(
+                    "of",
+                    "account, agentRun, validators, bond, offer, agent or call",
+                )
+                .spread(),
             )
             .errors(&[NOT_FOUND]),
         Method::new::<serde_json::Map<String, serde_json::Value>>(
@@ -220,6 +234,41 @@ fn market() -> Vec<Method> {
         .param(hash("callId", "a call's id"))
         .param(Param::optional::<u8>("round", "0, or 1 after an appeal; 0 if not given"))
         .errors(&[NOT_FOUND, UNAVAILABLE]),
+    ]
+}
+
+fn calls() -> Vec<Method> {
+    let id = || hash("callId", "a call's id");
+    vec![
+        Method::new::<CallView>("ombra_getCall", "A call with its members and texts.")
+            .param(id())
+            .errors(&[NOT_FOUND]),
+        Method::new::<PageOf<CallState>>("ombra_listCalls", "Calls of agents, newest first.")
+            .param(Param::optional::<CallQuery>("filter", "which calls").spread())
+            .param(page()),
+        Method::new::<CallView>(
+            "ombra_waitForCall",
+            "A call, as soon as it is decided or settled.",
+        )
+        .kind(Kind::Wait)
+        .param(id())
+        .param(
+            Param::optional::<CallWaitOptions>("options", "what to wait for, and how long")
+                .spread(),
+        )
+        .errors(&[NOT_FOUND, UNAVAILABLE, LIMITED]),
+        Method::new::<RandomnessView>(
+            "ombra_getRandomness",
+            "The randomness of a block, with its proof.",
+        )
+        .param(Param::required::<u64>("height", "a block index"))
+        .errors(&[NOT_FOUND]),
+        Method::new::<HashText>("ombra_computeCallId", "The id of a call to be made.")
+            .param(Param::required::<String>("from", "the requester's address, in either form"))
+            .param(Param::required::<u64>("nonce", "the nonce of the AGENT_CALL")),
+        Method::new::<HashText>("ombra_computeCommitment", "What hides a member's answer.").param(
+            Param::required::<CommitmentQuery>("answer", "the answer, and whose it is").spread(),
+        ),
     ]
 }
 

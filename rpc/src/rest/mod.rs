@@ -1,8 +1,10 @@
 //! REST, event streams and the WebSocket of the public clients, under `/api` (docs/rest.md). The
 //! answers are made by the same functions as those of JSON-RPC; only their shapes differ.
 
+mod agents;
 mod ascii;
 mod blob;
+mod call_events;
 mod census;
 mod chain;
 mod endpoint;
@@ -197,7 +199,7 @@ pub fn openapi_document(version: &str) -> serde_json::Value {
 
 /// Every endpoint that only reads.
 fn endpoints() -> Vec<Endpoint> {
-    [chain::endpoints(), market::endpoints()].into_iter().flatten().collect()
+    [chain::endpoints(), market::endpoints(), agents::endpoints()].into_iter().flatten().collect()
 }
 
 /// Everything under `/api`.
@@ -214,6 +216,7 @@ pub(crate) fn routes(rest: Rest) -> Router {
     router
         .route(submit::PATH, post(submit::submit))
         .route(blob::PATH, get(blob::blob))
+        .route(call_events::PATH, get(call_events::events))
         .route(streams::CHAIN, get(streams::chain))
         .route(streams::MEMPOOL, get(streams::mempool))
         .route(socket::PATH, get(socket::open))

@@ -7,8 +7,10 @@ use serde_json::{Map, Value, json};
 use super::endpoint::Endpoint;
 use super::refusal::Refusal;
 use super::rendered::BlockEvent;
-use super::{blob, socket, streams, submit};
-use crate::wire::{Accepted, SignatureText, SocketBlock, TxObject, UnsignedTx};
+use super::{blob, call_events, socket, streams, submit};
+use crate::wire::{
+    Accepted, CallEvent, HashText, SignatureText, SocketBlock, TxObject, UnsignedTx,
+};
 
 /// Where the document is.
 pub(super) const PATH: &str = "/api/openapi.json";
@@ -31,6 +33,7 @@ pub(super) fn document(endpoints: &[Endpoint], version: &str) -> Value {
     paths.insert(blob::PATH.to_owned(), bytes());
     paths.insert(streams::CHAIN.to_owned(), stream(&block_stream(&mut generator)));
     paths.insert(streams::MEMPOOL.to_owned(), stream(MEMPOOL_STREAM));
+    paths.insert(call_events::PATH.to_owned(), call_stream(&mut generator));
     paths.insert(socket::PATH.to_owned(), web_socket(&mut generator));
     paths.insert(PATH.to_owned(), itself());
 
@@ -166,6 +169,22 @@ fn stream(description: &str) -> Value {
         "description": description,
         "responses": responses("The stream", "text/event-stream", &schema),
     } })
+}
+
+fn call_stream(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<CallEvent>();
+    let mut stream = stream(
+        "`hello {height, call}` (a CallState), then `call` (schema CallEvent; the last one of a block has \
+         its index as id, and a client that sends it as Last-Event-ID gets what came since) and \
+         `ping {ts}` every 2 s, until the call is settled; 204 for a client that has seen that",
+    );
+    let id = generator.subschema_for::<HashText>().to_value();
+    let parameter = json!({ "name": "id", "in": "path", "required": true, "schema": id });
+    if let Some(get) = stream.get_mut("get").and_then(Value::as_object_mut) {
+        get.insert("parameters".to_owned(), json!([parameter]));
+        get.insert("operationId".to_owned(), "calls_id_events".into());
+    }
+    stream
 }
 
 fn block_stream(generator: &mut SchemaGenerator) -> String {

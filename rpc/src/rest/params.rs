@@ -71,7 +71,7 @@ one_param!(
     }
 );
 one_param!(
-    /// A run, or a conversation.
+    /// A run, a conversation, an agent or a call.
     IdPath {
         /// Its id.
         id: HashText
@@ -178,6 +178,66 @@ pub(super) struct RangeQuery {
     /// The last index; at most 499 above the first.
     #[serde(default)]
     pub(super) to: Option<u64>,
+}
+
+/// Which agents, and which part of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AgentsQuery {
+    /// Whose.
+    #[serde(default)]
+    pub(super) owner: Option<AddressText>,
+    /// With this tag.
+    #[serde(default)]
+    pub(super) tag: Option<String>,
+    /// That need this executor.
+    #[serde(default)]
+    pub(super) executor: Option<String>,
+    /// With this text in name, description or tags, whatever the case of its letters.
+    #[serde(default)]
+    pub(super) text: Option<String>,
+    /// Whether the answers of two miners can be compared.
+    #[serde(default)]
+    pub(super) deterministic: Option<bool>,
+    /// The `nextCursor` of the page before.
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+    /// The most entries, at most 50; 30 if not given.
+    #[serde(default)]
+    pub(super) limit: Option<PageLimit>,
+}
+
+/// Which version of an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct VersionQuery {
+    /// The version; the latest if not given.
+    #[serde(default)]
+    pub(super) version: Option<String>,
+}
+
+/// Which calls, and which part of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct CallsQuery {
+    /// Of this agent.
+    #[serde(default)]
+    pub(super) agent_id: Option<HashText>,
+    /// Who asked.
+    #[serde(default)]
+    pub(super) requester: Option<AddressText>,
+    /// Who was drawn, for either round.
+    #[serde(default)]
+    pub(super) member: Option<AddressText>,
+    /// The status now.
+    #[serde(default)]
+    pub(super) status: Option<String>,
+    /// The `nextCursor` of the page before.
+    #[serde(default)]
+    pub(super) cursor: Option<String>,
+    /// The most entries, at most 100; 30 if not given.
+    #[serde(default)]
+    pub(super) limit: Option<PageLimit>,
 }
 
 /// Which part of a list that is in order of addresses.

@@ -29,7 +29,7 @@ pub(super) const CHAIN: &str = "/api/chain/events";
 pub(super) const MEMPOOL: &str = "/api/mempool/events";
 
 /// How often a stream says that it is alive.
-const PING: Duration = Duration::from_secs(2);
+pub(super) const PING: Duration = Duration::from_secs(2);
 /// How often the pool is counted.
 const SNAPSHOT: Duration = Duration::from_secs(3);
 
@@ -54,7 +54,7 @@ impl Rest {
 }
 
 /// Sends what `next` makes until it makes no more.
-fn respond<S, F, N>(source: S, next: F) -> Response
+pub(super) fn respond<S, F, N>(source: S, next: F) -> Response
 where
     S: Send + 'static,
     F: Fn(S) -> N + Send + 'static,
@@ -221,7 +221,7 @@ fn hello(height: u64, hash: Hash) -> String {
     event(None, "hello", &json!({ "height": height, "latestBlockHash": hash }))
 }
 
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, RpcError> {
     let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     let text = value.to_str().unwrap_or_default();
     text.parse().map(Some).map_err(|_error| {

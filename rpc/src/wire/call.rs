@@ -1,5 +1,6 @@
 //! Calls of agents: their records, their members, and what these answered.
 
+mod event;
 mod parts;
 mod query;
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 use types::call::{Call, Consensus, Group};
 use types::{Address, Amount, Hash};
 
+pub use self::event::{AgentEvent, AgentEventKind, CallEvent, CallEventKind};
 pub use self::parts::{
     AnswerView, AppealView, BillView, CallPricesView, CommitmentView, ConditionalView, GroupView,
     LimitsView, MemberAnswer, MemberView, RevealView, RoundView, TermsView,

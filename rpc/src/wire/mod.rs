@@ -31,9 +31,10 @@ pub use block::{
 };
 pub use build::{BuildEnvelope, Built, SignedParts};
 pub use call::{
-    AnswerView, AppealView, BillView, CallPricesView, CallQuery, CallState, CallView,
-    CallWaitOptions, CommitmentQuery, CommitmentView, ConditionalView, GroupView, LimitsView,
-    MemberAnswer, MemberView, RandomnessView, RevealView, RoundView, TermsView, WaitUntil,
+    AgentEvent, AgentEventKind, AnswerView, AppealView, BillView, CallEvent, CallEventKind,
+    CallPricesView, CallQuery, CallState, CallView, CallWaitOptions, CommitmentQuery,
+    CommitmentView, ConditionalView, GroupView, LimitsView, MemberAnswer, MemberView,
+    RandomnessView, RevealView, RoundView, TermsView, WaitUntil,
 };
 pub use chain::{
     BlockRange, ChainInfo, EquivocationView, FeeSchedule, FixedForkView, ForkView, ForkVoterView,

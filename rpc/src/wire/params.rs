@@ -312,6 +312,12 @@ pub struct ProofQuery {
     /// A miner's offer.
     #[serde(default)]
     pub offer: Option<OfferProof>,
+    /// An agent's record.
+    #[serde(default)]
+    pub agent: Option<HashText>,
+    /// A call's record.
+    #[serde(default)]
+    pub call: Option<HashText>,
 }
 
 /// Which offer to prove.
@@ -364,6 +370,10 @@ pub enum EventKind {
     AgentRuns,
     /// Turns of conversations.
     Chat,
+    /// What happens to calls of agents.
+    Calls,
+    /// Agents that are registered or retired.
+    Agents,
 }
 
 /// Which events; conditions that are given must all hold.
@@ -394,4 +404,19 @@ pub struct EventFilter {
     /// `chat`: of this conversation.
     #[serde(default)]
     pub conversation_id: Option<HashText>,
+    /// `calls`: of this call.
+    #[serde(default)]
+    pub call_id: Option<HashText>,
+    /// `calls`, `agents`: of this agent.
+    #[serde(default)]
+    pub agent_id: Option<HashText>,
+    /// `calls`: of calls that this account paid.
+    #[serde(default)]
+    pub requester: Option<AddressText>,
+    /// `calls`: of calls that this account was drawn for.
+    #[serde(default)]
+    pub member: Option<AddressText>,
+    /// `agents`: of this account.
+    #[serde(default)]
+    pub owner: Option<AddressText>,
 }

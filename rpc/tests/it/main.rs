@@ -12,6 +12,7 @@
 mod admin;
 mod agents;
 mod batches;
+mod calls;
 mod client;
 mod discover;
 mod errors;

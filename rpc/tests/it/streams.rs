@@ -8,13 +8,13 @@ use tokio::net::TcpStream;
 use crate::client::{PATIENCE, TestServer, eventually, transfer, turn};
 
 /// An open stream of events.
-struct Stream {
+pub struct Stream {
     socket: TcpStream,
     text: String,
 }
 
 impl Stream {
-    async fn open(server: &TestServer, path: &str, header: &str) -> Self {
+    pub async fn open(server: &TestServer, path: &str, header: &str) -> Self {
         let mut socket = server.connect().await;
         let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
         socket.write_all(head.as_bytes()).await.unwrap();
@@ -43,7 +43,7 @@ impl Stream {
     }
 
     /// The next event that is no ping: its id, name and data.
-    async fn event(&mut self) -> (Option<u64>, String, Value) {
+    pub async fn event(&mut self) -> (Option<u64>, String, Value) {
         tokio::time::timeout(PATIENCE, self.next_event()).await.expect("an event in time")
     }
 

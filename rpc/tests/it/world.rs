@@ -7,18 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use rpc::ports::{
-    Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEstimate, CallWish, Census,
-    Certificate, Chain, ChainFacts, Check, Clock, Directory, DroppedTx, Effects, Equivocation,
-    Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter, ForkVotes, Group, HeldElection,
-    Identity, IncludedTx, Keys, Market, MinerEntry, Network, NextRules, NextValue, OfferEntry,
-    OfferFilter, OfferPlace, Offers, ParamState, ParamVoter, ParamVotes, Peer, PeerChange,
-    PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports, Projection, Proof, ProofTarget,
-    Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs, SenderContent, SettlementNow,
-    ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions, Validator, ValidatorVote,
+    Accounts, Admin, AdminError, AgentEntry, AgentFilter, Agents, CallEntry, CallEstimate,
+    CallFilter, CallWish, Calls, Census, Certificate, Chain, ChainFacts, Check, Clock, Directory,
+    DroppedTx, Effects, Equivocation, Escrows, Events, Fault, ForkCounts, ForkState, ForkVoter,
+    ForkVotes, Group, HeldElection, Identity, IncludedTx, Keys, Market, MinerEntry, Network,
+    NextRules, NextValue, OfferEntry, OfferFilter, OfferPlace, Offers, ParamState, ParamVoter,
+    ParamVotes, Peer, PeerChange, PendingAccount, Pool, PoolCount, PoolEvent, PoolTx, Ports,
+    Projection, Proof, ProofTarget, Proofs, PunishedKey, Readiness, Rules, RunFilter, Runs,
+    SenderContent, SettlementNow, ShownBlock, Slice, Stake, Submit, SubmitError, Tip, Transactions,
+    Validator, ValidatorVote,
 };
 use serde_json::value::RawValue;
 use state::agents;
-use state::market::{estimate, list};
+use state::market::{calls, estimate, list};
 use state::rule_votes::Subject;
 use state::table::Table;
 use state::view::{Range, Row};
@@ -28,7 +29,7 @@ use state::{
 };
 use tokio::sync::{broadcast, watch};
 use types::build::{Envelope, build_tx};
-use types::call::CallChange;
+use types::call::{Call, CallChange};
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
@@ -180,6 +181,7 @@ impl World {
             runs: self.clone(),
             directory: self.clone(),
             agents: self.clone(),
+            calls: self.clone(),
             offers: self.clone(),
             market: self.clone(),
             proofs: self.clone(),
@@ -744,6 +746,47 @@ impl Offers for World {
     }
 }
 
+impl Calls for World {
+    fn call(&self, id: &Hash) -> Result<Option<CallEntry>, Fault> {
+        let Some(call) = self.row::<tables::Calls>(id) else { return Ok(None) };
+        let state = self.memory();
+        let members = if call.is_settled() {
+            calls::settled_members(&*state, id)
+        } else {
+            calls::members(&*state, id)
+        };
+        let members = members.map_err(|fault| Fault::new("reading the members", fault))?;
+        Ok(Some(CallEntry { call, members }))
+    }
+
+    fn record(&self, id: &Hash) -> Result<Option<Call>, Fault> {
+        self.lookups.fetch_add(1, Ordering::SeqCst);
+        Ok(self.row::<tables::Calls>(id))
+    }
+
+    fn list(
+        &self,
+        filter: &CallFilter,
+        before: Option<TxLocation>,
+        limit: usize,
+    ) -> Result<Slice<Call, TxLocation>, Fault> {
+        let mut all = self.values::<tables::Calls>(&[]);
+        all.sort_by_key(|call| std::cmp::Reverse(call.request));
+        let is_of = |call: &Call, member: Address| {
+            let TxLocation { height, position } = call.request;
+            self.row::<tables::CallsByMember>(&(member, height, position)).is_some()
+        };
+        all.retain(|call| {
+            before.is_none_or(|before| call.request < before)
+                && filter.status.is_none_or(|status| call.status == status)
+                && filter.agent_id.is_none_or(|id| call.agent_id == id)
+                && filter.requester.is_none_or(|requester| call.requester == requester)
+                && filter.member.is_none_or(|member| is_of(call, member))
+        });
+        Ok(slice(all, limit, |call| call.request))
+    }
+}
+
 fn entry_of(found: agents::Found) -> AgentEntry {
     let agents::Found { agent, version, text } = found;
     AgentEntry { agent, version, metadata: text }
@@ -795,6 +838,7 @@ impl Proofs for World {
             ProofTarget::Offer(miner, executor) => {
                 Hash::digest(format!("{miner} {executor}").as_bytes())
             }
+            ProofTarget::Agent(id) | ProofTarget::Call(id) => *id,
         };
         Ok(Some(Proof {
             key,

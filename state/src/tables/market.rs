@@ -128,7 +128,7 @@ impl Table for CallQueue {
     type Value = Hash;
 }
 
-/// Calls by where they are in their life, in the order of their AGENT_CALLs. Of settled calls no row is
+/// Calls by where they are in their life, in the order of their requests. Of settled calls no row is
 /// deleted.
 #[derive(Debug)]
 pub struct CallsByStatus;
@@ -171,7 +171,7 @@ impl CallsByStatus {
     }
 }
 
-/// Calls by agent, in the order of their AGENT_CALLs. No row is deleted.
+/// Calls by agent, in the order of their requests. No row is deleted.
 #[derive(Debug)]
 pub struct CallsByAgent;
 impl Table for CallsByAgent {
@@ -180,7 +180,7 @@ impl Table for CallsByAgent {
     type Value = Hash;
 }
 
-/// Calls by requester, in the order of their AGENT_CALLs. No row is deleted.
+/// Calls by requester, in the order of their requests. No row is deleted.
 #[derive(Debug)]
 pub struct CallsByRequester;
 impl Table for CallsByRequester {
@@ -189,7 +189,7 @@ impl Table for CallsByRequester {
     type Value = Hash;
 }
 
-/// Calls by everybody who was ever drawn for them, in the order of their AGENT_CALLs. No row is deleted.
+/// Calls by everybody who was ever drawn for them, in the order of their requests. No row is deleted.
 #[derive(Debug)]
 pub struct CallsByMember;
 impl Table for CallsByMember {

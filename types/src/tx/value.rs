@@ -367,7 +367,7 @@ impl Value for HexBytes {
     }
 
     fn write(&self, name: &str, out: &mut ObjectWriter<'_>) {
-        out.string(name, &const_hex::encode_prefixed(&self.0));
+        out.string(name, &self.to_string());
     }
 
     fn check(&self, name: &'static str, max: &usize, _: &StaticView<'_>) -> Result<(), Rejection> {
