@@ -8,11 +8,13 @@ use std::sync::Arc;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use txpool::Pool;
-use types::{BlockEvents, BlockFees};
+use types::call::{CallChange, CallStatus};
+use types::{BlockEvents, BlockFees, Event};
 
 pub(crate) use condition::{Condition, encode_process, gauge};
 
@@ -35,7 +37,12 @@ pub(crate) struct BlockMetrics {
     pub(crate) base_fee: Gauge,
     /// What transactions burned for their places, in micro-OMBRA.
     pub(crate) places_burned: Counter,
+    /// Calls of agents that were settled, by status.
+    pub(crate) calls: Family<CallLabels, Counter>,
 }
+
+/// How a call of an agent ended.
+type CallLabels = [(&'static str, &'static str); 1];
 
 impl BlockMetrics {
     pub(crate) fn register(registry: &mut Registry) -> Self {
@@ -49,7 +56,11 @@ impl BlockMetrics {
             size: Histogram::new(exponential_buckets(1.0, 2.0, 14)),
             base_fee: Gauge::default(),
             places_burned: Counter::default(),
+            calls: Family::default(),
         };
+        for status in CallStatus::ALL.into_iter().filter(|status| status.is_decided()) {
+            drop(metrics.calls.get_or_create(&[("status", status.as_str())]));
+        }
         let Self {
             build,
             execute,
@@ -60,7 +71,11 @@ impl BlockMetrics {
             size,
             base_fee,
             places_burned,
+            calls,
         } = metrics.clone();
+        let help =
+            "Calls of agents that were settled; of unassigned ones too few members could be drawn";
+        registry.register("calls", help, calls);
         let registry = registry.sub_registry_with_prefix("chain");
         registry.register("height", "Height of the last committed block", height);
         registry.register("transactions", "Transactions in committed blocks", transactions);
@@ -81,6 +96,21 @@ impl BlockMetrics {
         let Some(BlockFees { burned, next_base_fee, .. }) = events.fees() else { return };
         self.base_fee.set(i64::try_from(next_base_fee).unwrap_or(i64::MAX));
         self.places_burned.inc_by(burned.get());
+    }
+
+    /// Counts the calls of agents that a committed block has settled.
+    pub(crate) fn count_calls(&self, events: &BlockEvents) {
+        for (_, event) in events.iter() {
+            let Event::CallChanged { change, .. } = event else { continue };
+            let status = if let CallChange::Settled { status, .. } = change {
+                *status
+            } else if let CallChange::Unassigned { .. } = change {
+                CallStatus::Unassigned
+            } else {
+                continue;
+            };
+            self.calls.get_or_create(&[("status", status.as_str())]).inc();
+        }
     }
 }
 
@@ -134,7 +164,7 @@ impl Collector for PoolCollector {
 
 #[cfg(test)]
 mod tests {
-    use types::{Amount, Event};
+    use types::{Address, Amount, Hash};
 
     use super::*;
 
@@ -149,5 +179,28 @@ mod tests {
         metrics.count_fees(&block);
         metrics.count_fees(&block);
         assert_eq!((11, 14), (metrics.base_fee.get(), metrics.places_burned.get()));
+    }
+
+    #[test]
+    fn calls_are_counted_when_they_are_settled_by_how_they_ended() {
+        let metrics = BlockMetrics::register(&mut Registry::default());
+        let (requester, refund) = (Address::default(), Amount::ZERO);
+        let settled = |status| CallChange::Settled { requester, status, bill: Default::default() };
+        let changes = [
+            CallChange::Revealing { until: 1 },
+            CallChange::Unassigned { requester, refund },
+            settled(CallStatus::Success),
+            settled(CallStatus::Success),
+        ];
+        let mut block = BlockEvents::default();
+        block.end = changes
+            .into_iter()
+            .map(|change| Event::CallChanged { call_id: Hash::ZERO, change })
+            .collect();
+        metrics.count_calls(&block);
+        let counted =
+            |status: CallStatus| metrics.calls.get_or_create(&[("status", status.as_str())]).get();
+        let statuses = [CallStatus::Success, CallStatus::Unassigned, CallStatus::Failed];
+        assert_eq!(statuses.map(counted), [2, 1, 0]);
     }
 }

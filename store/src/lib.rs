@@ -280,6 +280,12 @@ impl Store {
         self.0.events_from
     }
 
+    /// How many calls of agents are not settled.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.0.open_calls.count()
+    }
+
     /// Memory that the database holds now.
     ///
     /// # Errors

@@ -143,6 +143,12 @@ impl OpenRows {
         self.0.write().oldest = NEVER;
     }
 
+    /// How many rows there are.
+    pub(super) fn count(&self) -> usize {
+        let state = self.0.read();
+        state.rows.len().saturating_sub(state.deleted.len())
+    }
+
     /// The newest of the place's status that was requested before the place, as it is at a height.
     pub(super) fn below(&self, place: Place, height: u64) -> Below {
         let state = self.0.read();

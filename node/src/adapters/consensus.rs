@@ -267,6 +267,7 @@ impl Ledger for ChainLedger {
         self.metrics.transactions.inc_by(count);
         self.metrics.size.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         self.metrics.count_fees(&executed.events);
+        self.metrics.count_calls(&executed.events);
         self.metrics.height.set(i64::try_from(height).unwrap_or(i64::MAX));
         self.bus.block_committed(height);
         self.wake.block_may_be_due();

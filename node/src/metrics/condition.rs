@@ -68,6 +68,10 @@ impl Condition {
         let help = "Blocks until the next fixed fork begins; absent while none is fixed";
         gauge(encoder, "fork_blocks_left", help, left)?;
 
+        let open = u64::try_from(self.chain.store().open_calls()).unwrap_or(u64::MAX);
+        let help = "Calls of agents that are not settled";
+        gauge(encoder, "open_calls", help, Some(open))?;
+
         let help = "1 where a check of /readyz passes, 0 where it fails";
         let mut ready = encoder.encode_descriptor("ready_check", help, None, MetricType::Gauge)?;
         for check in self.readiness.checks() {
