@@ -22,10 +22,13 @@ pub(crate) struct WaitFor {
     pub(crate) until: WaitUntil,
 }
 
+/// The call that is waited for, and a number of its own for each who waits.
+type Key = (Hash, u64);
+
 /// Who waits, by call.
 #[derive(Default)]
 pub(super) struct Waiting {
-    by_call: Mutex<BTreeMap<(Hash, u64), (WaitUntil, oneshot::Sender<()>)>>,
+    by_call: Mutex<BTreeMap<Key, (WaitUntil, oneshot::Sender<()>)>>,
     next_ticket: AtomicU64,
 }
 
@@ -69,21 +72,21 @@ impl Waiting {
         let mut by_call = self.by_call.lock();
         let of_call = by_call.range((*call_id, 0)..=(*call_id, u64::MAX));
         let reached = of_call.filter(|(_, (until, _))| is_reached(*until));
-        let keys: Vec<(Hash, u64)> = reached.map(|(key, _)| *key).collect();
+        let keys: Vec<Key> = reached.map(|(key, _)| *key).collect();
         for (_, sender) in keys.iter().filter_map(|key| by_call.remove(key)) {
             // Fails only if the caller has gone.
-            drop(sender.send(()));
+            sender.send(()).ok();
         }
     }
 
     /// For when blocks were stepped over: all look again.
     pub(super) fn tell_all(&self) {
         for (_, sender) in std::mem::take(&mut *self.by_call.lock()).into_values() {
-            drop(sender.send(()));
+            sender.send(()).ok();
         }
     }
 
-    fn forget(&self, key: &(Hash, u64)) {
+    fn forget(&self, key: &Key) {
         self.by_call.lock().remove(key);
     }
 }
@@ -91,7 +94,7 @@ impl Waiting {
 /// A method's call that waits for a call of an agent.
 pub(crate) struct CallWaiter {
     hub: Arc<Hub>,
-    key: (Hash, u64),
+    key: Key,
     told: oneshot::Receiver<()>,
     _place: Held,
 }

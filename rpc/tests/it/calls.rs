@@ -246,7 +246,7 @@ async fn calls_are_listed_by_agent_requester_member_and_status_page_by_page() {
     assert_eq!(ids(json!({"member": address(12)})).await, [json!(first)]);
     assert_eq!(ids(json!({"status": "electing"})).await, [json!(second)]);
     assert_eq!(ids(json!({"status": "success", "agentId": agent()})).await, [json!(first)]);
-    assert_eq!(ids(json!({"requester": address(OWNER)})).await, [] as [Value; 0]);
+    assert_eq!(ids(json!({"requester": address(OWNER)})).await, Vec::<Value>::new());
     let page = server.result("ombra_listCalls", json!({"limit": 1})).await;
     assert!(page["items"][0].get("payload").is_none(), "lists have no texts");
     let (number, _, error) = server.error("ombra_listCalls", json!({"status": "done"})).await;

@@ -206,12 +206,15 @@ impl StoredWalk<'_> {
     }
 }
 
+/// Finds the newest row of a status below a place, in the database.
+type StoredBelow = fn(&Snapshot<'_>, (u8, u64, u32)) -> Result<Option<Head>, StorageError>;
+
 /// A walk over the rows of a status that is left.
 struct OpenWalk<'a> {
     snapshot: &'a Snapshot<'a>,
     rows: &'a OpenRows,
     /// Asks the database instead.
-    stored: fn(&Snapshot<'_>, (u8, u64, u32)) -> Result<Option<Head>, StorageError>,
+    stored: StoredBelow,
     status: u8,
     /// That of the snapshot.
     height: u64,

@@ -269,11 +269,11 @@ fn a_list_of_calls_steps_over_none_that_came_and_went() {
     let (last, call_id) = ask(&mut chain.wallets[requester], agent_id, 3);
     chain.block(&[last]);
     let snapshot = chain.store.snapshot();
-    let electing = CallsByStatus::open(CallStatus::Electing);
+    let electing = CallsByStatus::open(Electing);
     let range = Range { from: &[electing], to: Some(&[electing + 1]), limit: usize::MAX };
     let (rows, deleted) = stepped_over(|| view::scan::<CallsByStatus>(&snapshot, range).unwrap());
     assert_eq!((rows.len(), deleted > FEW), (1, true), "this counts work");
-    let status = Some(CallStatus::Electing);
+    let status = Some(Electing);
     for requester in [None, Some(chain.wallets[requester].address())] {
         let filter = CallFilter { status, requester, ..CallFilter::default() };
         let (page, deleted) = stepped_over(|| snapshot.calls(&filter, None, 30).unwrap());
@@ -281,11 +281,8 @@ fn a_list_of_calls_steps_over_none_that_came_and_went() {
         assert_eq!((ids.as_slice(), page.next), ([call_id].as_slice(), None));
         assert!(deleted <= FEW, "{deleted} rows");
     }
-    let filter = CallFilter {
-        status: Some(CallStatus::Success),
-        agent_id: Some(agent_id),
-        ..CallFilter::default()
-    };
+    let filter =
+        CallFilter { status: Some(Success), agent_id: Some(agent_id), ..CallFilter::default() };
     let page = snapshot.calls(&filter, None, 30).unwrap();
     assert_eq!((page.calls.len(), page.next), (0, None), "no list has both");
     let whole = snapshot.calls(&CallFilter::default(), None, 500).unwrap();

@@ -38,7 +38,7 @@ impl Api {
         }
         if state.answer.is_some() || state.agreeing.is_some() {
             let sum = agreeing().fold(0, |sum: u64, (_, it)| sum.saturating_add(it.bond.get()));
-            state.bond_behind = state.bond_behind.or(Some(Amount::new(sum)));
+            state.bond_behind = state.bond_behind.or_else(|| Some(Amount::new(sum)));
         }
         let request = texts.get(&call.request).map(|tx| (tx.hash(), payload(tx)));
         let (request_tx, payload) = request.unzip();
