@@ -178,27 +178,32 @@ fn is_member(snapshot: &Snapshot<'_>, call: &Call, member: Address) -> bool {
     detail.members.iter().any(|(address, _)| *address == member)
 }
 
+/// Every combination of conditions.
+fn filters(wallets: &[Wallet], agent_id: Hash) -> Vec<CallFilter> {
+    let some = |at: usize| Some(wallets[at].address());
+    let requesters = [None, some(OWNER), some(REQUESTERS[0]), some(REQUESTERS[1])];
+    let members = [None, some(MINERS[0]), some(REQUESTERS[0])];
+    let agents = [None, Some(agent_id), Some(Hash::ZERO)];
+    let statuses = [None].into_iter().chain(CallStatus::ALL.map(Some));
+    let filters = statuses.map(|status| CallFilter { status, ..CallFilter::default() });
+    let filters = filters.flat_map(|it| requesters.map(|requester| CallFilter { requester, ..it }));
+    let filters = filters.flat_map(|it| members.map(|member| CallFilter { member, ..it }));
+    filters.flat_map(|it| agents.map(|agent_id| CallFilter { agent_id, ..it })).collect()
+}
+
 /// Every combination of conditions finds what it should.
 fn lists_what_is_there(snapshot: &Snapshot<'_>, wallets: &[Wallet], agent_id: Hash) {
     let calls = all(snapshot);
-    let some = |at: usize| Some(wallets[at].address());
-    let statuses = [None].into_iter().chain(CallStatus::ALL.map(Some));
-    for status in statuses {
-        for requester in [None, some(1), some(2), some(0)] {
-            for member in [None, some(3), some(1)] {
-                for agent_id in [None, Some(agent_id), Some(Hash::ZERO)] {
-                    let filter = CallFilter { agent_id, requester, member, status };
-                    let fits = |call: &&Call| {
-                        agent_id.is_none_or(|id| call.agent_id == id)
-                            && requester.is_none_or(|it| call.requester == it)
-                            && status.is_none_or(|it| call.status == it)
-                            && member.is_none_or(|it| is_member(snapshot, call, it))
-                    };
-                    let ids: Vec<Hash> = calls.iter().filter(fits).map(|it| it.call_id).collect();
-                    assert_eq!(listed(snapshot, filter, 2), ids, "{filter:?}");
-                }
-            }
-        }
+    for filter in filters(wallets, agent_id) {
+        let CallFilter { agent_id, requester, member, status } = filter;
+        let fits = |call: &&Call| {
+            agent_id.is_none_or(|id| call.agent_id == id)
+                && requester.is_none_or(|it| call.requester == it)
+                && status.is_none_or(|it| call.status == it)
+                && member.is_none_or(|it| is_member(snapshot, call, it))
+        };
+        let ids: Vec<Hash> = calls.iter().filter(fits).map(|it| it.call_id).collect();
+        assert_eq!(listed(snapshot, filter, 2), ids, "{filter:?}");
     }
 }
 
