@@ -7,6 +7,8 @@ mod amnesia;
 #[cfg(test)]
 mod call;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod crash;
 #[cfg(test)]
 mod crossing;

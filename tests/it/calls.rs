@@ -1,0 +1,381 @@
+//! A call of an agent on a running node, made by a requester and three members who do as they are told, and
+//! read back in every way that there is: methods, a subscription, REST, a stream of events, and a proof that
+//! needs no node.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use anyhow::{Context, ensure};
+use consensus::{Certificate, CommitSignature, ValidatorSet};
+use serde_json::{Value, json};
+use state::table::{Key, Table, decode_value};
+use state::tables::Calls;
+use store::tree::{Proof, ProofLeaf};
+use tests::actor::Actor;
+use tests::http::{self, Connection};
+use tests::node::{DevOptions, Node, PATIENCE};
+use tests::websocket::WebSocket;
+use tests::workload::keys;
+use types::agent::ExecutorId;
+use types::call::CallStatus;
+use types::ids::{self, Committer, compute_commitment};
+use types::randomness::{Input, Randomness};
+use types::sign_bytes::Domain;
+use types::tx::{
+    AgentCall, AgentRegister, CallCommit, CallPrices, CallReveal, HexBytes, MinerBond, MinerOffer,
+    WorkLimits,
+};
+use types::{Address, Amount, Body, Hash, Header, PublicKey};
+
+const MANIFEST: Hash = Hash::new([0xee; 32]);
+/// The selector of `f()`.
+const SELECTOR: [u8; 4] = [0x26, 0x12, 0x1f, 0xf0];
+const SALT: Hash = Hash::new([5; 32]);
+const MIN_BOND: u64 = 10_000_000;
+
+struct Scene {
+    node: Node,
+    connection: Connection,
+    chain_id: String,
+    owner: Actor,
+    requester: Actor,
+    members: Vec<Actor>,
+}
+
+impl Scene {
+    /// A chain on which the agent is there, and three miners offer to run it.
+    fn start() -> anyhow::Result<Self> {
+        let more = ["--v8", "0"].map(str::to_owned).into();
+        let node = Node::start(DevOptions { more, ..DevOptions::from_environment() })?;
+        let mut connection = Connection::open(node.rpc)?;
+        let info = connection.call("ombra_chainInfo", &json!([]))?;
+        let chain_id = info["chainId"].as_str().context("a chain has a name")?.to_owned();
+        let mut actors = keys(5)?.into_iter().map(Actor::new);
+        let (owner, requester) = (actors.next(), actors.next());
+        let mut scene = Self {
+            node,
+            connection,
+            chain_id,
+            owner: owner.context("five keys")?,
+            requester: requester.context("five keys")?,
+            members: actors.collect(),
+        };
+        let register =
+            Body::AgentRegister(AgentRegister { agent_id: scene.agent(), metadata: metadata() });
+        let mut texts = vec![scene.owner.sign_on(&scene.chain_id, &register)];
+        for member in &mut scene.members {
+            let bond = Body::MinerBond(MinerBond { amount: Amount::new(MIN_BOND) });
+            texts.extend([member.sign(&bond), member.sign_on(&scene.chain_id, &offer())]);
+        }
+        scene.include(&texts)?;
+        Ok(scene)
+    }
+
+    fn agent(&self) -> Hash {
+        ids::compute_agent_id(&self.owner.address(), "judge")
+    }
+
+    fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
+        self.connection.call(method, params)
+    }
+
+    /// The answer of an endpoint.
+    fn rest(&mut self, path: &str) -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&self.connection.get(path)?)?)
+    }
+
+    /// Sends texts that are taken, and waits until they are in blocks.
+    fn include(&mut self, texts: &[String]) -> anyhow::Result<()> {
+        let answer = self.connection.post(&http::send_together_body(texts))?;
+        let answer: Value = serde_json::from_str(&answer)?;
+        for item in answer["result"].as_array().with_context(|| answer.to_string())? {
+            let hash = item["hash"].as_str().with_context(|| item.to_string())?;
+            let seen = self.call("ombra_waitForTransaction", &json!([hash]))?;
+            ensure!(seen["status"] == "included", "{seen}");
+        }
+        Ok(())
+    }
+
+    /// Asks; answers the call's id.
+    fn ask(&mut self) -> anyhow::Result<Hash> {
+        let nonce = self.requester.nonce;
+        let call_id = ids::compute_call_id(&self.chain_id, &self.requester.address(), nonce);
+        let computed = json!({"from": self.requester.address(), "nonce": nonce});
+        assert_eq!(self.call("ombra_computeCallId", &computed)?, json!(call_id));
+        let body = Body::AgentCall(asked(call_id, self.agent()));
+        let text = self.requester.sign_on(&self.chain_id, &body);
+        self.include(&[text])?;
+        Ok(call_id)
+    }
+
+    /// Each member hides its answer, and all show them.
+    fn answer(&mut self, call_id: Hash, results: &[&str]) -> anyhow::Result<()> {
+        let chain_id = self.chain_id.clone();
+        let mut commits = Vec::new();
+        for (member, result) in self.members.iter_mut().zip(results) {
+            let answer = shown(call_id, result).answer().context("an outcome")?;
+            let by = Committer { call_id, round: 0, member: member.address() };
+            let commitment = compute_commitment(&by, &SALT, &answer);
+            let body = Body::CallCommit(CallCommit { call_id, round: 0, commitment });
+            commits.push(member.sign_on(&chain_id, &body));
+        }
+        self.include(&commits)?;
+        let reveals: Vec<String> = self
+            .members
+            .iter_mut()
+            .zip(results)
+            .map(|(it, result)| it.sign_on(&chain_id, &Body::CallReveal(shown(call_id, result))))
+            .collect();
+        self.include(&reveals)
+    }
+}
+
+fn metadata() -> String {
+    format!(
+        "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
+         \"container_image\":\"ombra-model:{MANIFEST}\",\
+         \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
+         \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
+         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+    )
+}
+
+fn offer() -> Body {
+    Body::MinerOffer(MinerOffer {
+        executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
+        capacity: 9,
+        per_call: Amount::new(1_000),
+        prompt_per_m: Amount::ZERO,
+        completion_per_m: Amount::ZERO,
+        fuel_per_g: Amount::ZERO,
+    })
+}
+
+fn asked(call_id: Hash, agent_id: Hash) -> AgentCall {
+    AgentCall {
+        call_id,
+        agent_id,
+        agent_version: "1.0.0".to_owned(),
+        payload: HexBytes(SELECTOR.to_vec()),
+        consensus: "majority".to_owned(),
+        committee_size: 3,
+        prices: CallPrices {
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        },
+        limits: WorkLimits { input_tokens: 10, output_tokens: 10, fuel: 0, result_bytes: 100 },
+        max_fee: Amount::new(5_000),
+        timeout_ms: 600_000,
+        threshold: None,
+        appealable: None,
+        on_result: None,
+        conversation_id: None,
+    }
+}
+
+fn shown(call_id: Hash, result: &str) -> CallReveal {
+    CallReveal {
+        call_id,
+        round: 0,
+        salt: SALT,
+        outcome: "success".to_owned(),
+        result: HexBytes(result.as_bytes().to_vec()),
+        input_tokens: 1,
+        output_tokens: 1,
+        fuel: 0,
+        receipt_hash: SALT,
+        reason: None,
+    }
+}
+
+const LIFE: [&str; 11] = [
+    "created",
+    "elected",
+    "committed",
+    "committed",
+    "committed",
+    "revealing",
+    "revealed",
+    "revealed",
+    "revealed",
+    "decided",
+    "settled",
+];
+
+#[test]
+fn a_call_is_made_and_read_back_in_every_way() -> anyhow::Result<()> {
+    let mut scene = Scene::start()?;
+    let mut socket = WebSocket::open(scene.node.rpc)?;
+    socket.subscribe("calls", &json!({"requester": scene.requester.address()}))?;
+    let call_id = scene.ask()?;
+    let waiting = waits(&scene, call_id);
+    let mut stream = Events::open(&scene, call_id)?;
+    scene.answer(call_id, &["yes", "yes", "no"])?;
+    let settled = scene.call("ombra_waitForCall", &json!([call_id, {"until": "settled"}]))?;
+    assert_eq!(waiting.join().map_err(|_panic| anyhow::anyhow!("it panicked"))??, settled);
+
+    assert_eq!((&settled["status"], &settled["agreeing"]), (&json!("success"), &json!(2)));
+    assert_eq!((&settled["payload"], &settled["settled"]), (&json!("0x26121ff0"), &json!(true)));
+    assert_eq!(settled["answer"]["result"], "0x796573");
+    assert_eq!((&settled["wages"], &settled["bondBehind"]), (&json!("2000"), &json!("20000000")));
+    assert_eq!((&settled["burned"], &settled["penalties"]), (&json!("2600"), &json!("2000")));
+    assert_eq!(scene.call("ombra_getCall", &json!([call_id]))?, settled);
+    assert_eq!(scene.rest(&format!("/api/calls/{call_id}"))?, settled);
+
+    for expected in LIFE {
+        let message = socket.next()?.context("an open socket")?;
+        let event = &message["params"]["result"];
+        assert_eq!((&event["event"], &event["callId"]), (&json!(expected), &json!(call_id)));
+    }
+    stream.tells(&LIFE)?;
+    is_listed(&mut scene, call_id)?;
+    elected_by_proved_randomness(&mut scene, &settled)?;
+    is_proved(&mut scene, call_id)?;
+    scene.node.stop()
+}
+
+/// Waits for the decision in a thread of its own.
+fn waits(scene: &Scene, call_id: Hash) -> std::thread::JoinHandle<anyhow::Result<Value>> {
+    let host = scene.node.rpc;
+    std::thread::spawn(move || {
+        let params = json!([call_id, {"until": "decided", "timeoutMs": 60_000}]);
+        Connection::open(host)?.call("ombra_waitForCall", &params)
+    })
+}
+
+fn is_listed(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
+    let second = scene.ask()?;
+    let (agent, requester) = (scene.agent(), scene.requester.address());
+    let (owner, member) = (scene.owner.address(), scene.members[2].address());
+    let mut ids = |filter: Value| -> anyhow::Result<Vec<Value>> {
+        let page = scene.call("ombra_listCalls", &json!([filter]))?;
+        let items = page["items"].as_array().with_context(|| page.to_string())?;
+        Ok(items.iter().map(|item| item["callId"].clone()).collect())
+    };
+    let both = vec![json!(second), json!(call_id)];
+    assert_eq!(ids(json!({}))?, both);
+    assert_eq!(ids(json!({"agentId": agent}))?, both);
+    assert_eq!(ids(json!({"requester": requester}))?, both);
+    assert_eq!(ids(json!({"requester": owner}))?, Vec::<Value>::new());
+    assert_eq!(ids(json!({"status": "success"}))?, [json!(call_id)]);
+    assert_eq!(ids(json!({"status": "success", "member": member}))?, [json!(call_id)]);
+    assert_eq!(ids(json!({"status": "failed", "member": member}))?, Vec::<Value>::new());
+    let listed = scene.rest(&format!("/api/calls?agentId={agent}&status=success"))?;
+    assert_eq!(listed["items"][0]["callId"], json!(call_id));
+    assert_eq!(scene.rest(&format!("/api/agents/{agent}"))?["latest"], "1.0.0");
+    Ok(())
+}
+
+/// The randomness of the election's block is what the proposer's key gives for a text that everybody knows.
+fn elected_by_proved_randomness(scene: &mut Scene, call: &Value) -> anyhow::Result<()> {
+    let height = call["rounds"][0]["electedIn"].as_u64().context("an election")?;
+    let before = scene.call("ombra_getRandomness", &json!([height - 1]))?;
+    let told = scene.call("ombra_getRandomness", &json!([height]))?;
+    let input = Input { chain_id: &scene.chain_id, previous: parsed(&before["value"])?, height };
+    assert_eq!(told["input"], input.message());
+    let key = PublicKey::parse(told["publicKey"].as_str().unwrap_or_default())?;
+    let proof = told["proof"].as_str().unwrap_or_default().parse()?;
+    assert_eq!(input.verify(&key, &proof), Some(parsed(&told["value"])?));
+    Ok(())
+}
+
+fn parsed(value: &Value) -> anyhow::Result<Hash> {
+    Ok(Hash::parse(value.as_str().with_context(|| format!("no hash: {value}"))?)?)
+}
+
+fn number(value: &Value) -> anyhow::Result<u64> {
+    value.as_u64().with_context(|| format!("no number: {value}"))
+}
+
+/// Checks the call's record as somebody would who knows the chain's name, its genesis and its validators.
+fn is_proved(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
+    let told = scene.call("ombra_getProof", &json!({"call": call_id}))?;
+    let value = const_hex::decode(told["value"].as_str().context("it is there")?)?;
+    let leaf = &told["leaf"];
+    let leaf =
+        ProofLeaf { key_hash: parsed(&leaf["key"])?, value_hash: parsed(&leaf["valueHash"])? };
+    let siblings = told["siblings"].as_array().context("siblings")?.iter().map(parsed);
+    let proof = Proof { leaf: Some(leaf), siblings: siblings.collect::<Result<_, _>>()? };
+    let header = header(&told["header"])?;
+    proof.verify(header.state_root, Calls::ID, &call_id.to_bytes(), Some(&value))?;
+    let call = decode_value::<Calls>(&value)?;
+    assert_eq!((call.call_id, call.status), (call_id, CallStatus::Success));
+
+    let commit = &told["commit"];
+    let signature = |entry: &Value| {
+        let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        let address = Address::parse(&text("address"))?;
+        anyhow::Ok(CommitSignature { address, signature: text("signature").parse()? })
+    };
+    let signatures = commit["signatures"].as_array().context("signatures")?.iter().map(signature);
+    let certificate = Certificate {
+        height: header.index,
+        round: u32::try_from(number(&commit["round"])?)?,
+        block_hash: header.hash(),
+        signatures: signatures.collect::<Result<_, _>>()?,
+    };
+    let info = scene.call("ombra_chainInfo", &json!([]))?;
+    let domain = Domain {
+        chain_id: scene.chain_id.as_str().into(),
+        genesis_hash: parsed(&info["genesisHash"])?,
+        v7_from: Some(0),
+    };
+    let validators = scene.call("ombra_getValidators", &json!([header.index]))?;
+    let key = PublicKey::parse(validators[0]["publicKey"].as_str().context("a validator")?)?;
+    let power = number(&validators[0]["power"])?;
+    let set = ValidatorSet::new([(key, power)])?;
+    certificate.verify(&domain, &set)?;
+    Ok(())
+}
+
+fn header(told: &Value) -> anyhow::Result<Header> {
+    let text = |name: &str| told[name].as_str().unwrap_or_default();
+    let randomness =
+        Randomness { value: parsed(&told["randomness"])?, proof: text("randomnessProof").parse()? };
+    Ok(Header {
+        chain_id: text("chainId").to_owned(),
+        index: number(&told["index"])?,
+        previous_hash: parsed(&told["previousHash"])?,
+        timestamp: number(&told["timestamp"])?,
+        proposer: Address::parse(text("proposer"))?,
+        tx_root: parsed(&told["txRoot"])?,
+        state_root: parsed(&told["stateRoot"])?,
+        tokens_burned: Amount::new(text("tokensBurned").parse()?),
+        tx_count: number(&told["txCount"])?,
+        randomness: Some(randomness),
+    })
+}
+
+/// The stream of a call's events.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    /// Begins with the first block.
+    fn open(scene: &Scene, call_id: Hash) -> anyhow::Result<Self> {
+        let mut stream = TcpStream::connect(scene.node.rpc)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "GET /api/calls/{call_id}/events HTTP/1.1\r\nhost: {}\r\nlast-event-id: 0\r\n\r\n",
+            scene.node.rpc
+        )?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Reads to the end, and compares.
+    fn tells(&mut self, expected: &[&str]) -> anyhow::Result<()> {
+        let mut told = Vec::new();
+        let mut line = String::new();
+        while told.last().is_none_or(|last| last != "settled") {
+            line.clear();
+            ensure!(self.0.read_line(&mut line)? > 0, "the stream ended after {told:?}");
+            let Some(data) = line.strip_prefix("data: ") else { continue };
+            let data: Value = serde_json::from_str(data)?;
+            told.extend(data["event"].as_str().map(str::to_owned));
+        }
+        assert_eq!(told, expected);
+        Ok(())
+    }
+}
