@@ -44,12 +44,10 @@ impl ports::Market for Reads {
         let Some(events) = events.filter(|_| height >= events_from) else {
             return Err(Fault::no_events(events_from));
         };
-        let drawn = events.end.into_iter().find_map(|event| match event {
-            Event::CallChanged {
-                call_id: id,
-                change: CallChange::Drawn { round: it, candidates },
-            } if id == *call_id && it == round => Some(candidates),
-            _ => None,
+        let drawn = events.end.into_iter().find_map(|event| {
+            let Event::CallChanged { call_id: id, change } = event else { return None };
+            let CallChange::Drawn { round: drawn, candidates } = change else { return None };
+            (id == *call_id && drawn == round).then_some(candidates)
         });
         Ok(drawn.map(|candidates| HeldElection { height, candidates }))
     }

@@ -83,12 +83,30 @@ pub struct CallArgs {
     /// The conversation that the call belongs to
     #[arg(long, value_name = "ID")]
     conversation: Option<Hash>,
+    #[command(flatten)]
+    sending: SendingArgs,
+    #[command(flatten)]
+    waiting: WaitingArgs,
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(flatten)]
+    signer: SignerArgs,
+}
+
+/// Whether the call is sent.
+#[derive(Args, Debug)]
+struct SendingArgs {
     /// Send the call though too few miners can be drawn now: it may be unassigned, and then all comes back
     #[arg(long)]
     anyway: bool,
     /// Say what would be held, and send nothing
     #[arg(long)]
     dry_run: bool,
+}
+
+/// What is waited for.
+#[derive(Args, Debug)]
+struct WaitingArgs {
     /// Return as soon as the request is in a block
     #[arg(long, conflicts_with_all = ["settled", "timeout"])]
     no_wait: bool,
@@ -98,10 +116,6 @@ pub struct CallArgs {
     /// Seconds to wait before giving up; the call itself goes on [default: until it is decided]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
     timeout: Option<u64>,
-    #[command(flatten)]
-    node: NodeArgs,
-    #[command(flatten)]
-    signer: SignerArgs,
 }
 
 /// A call that is ready to be sent.
@@ -125,7 +139,7 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     let mut discarded = std::io::sink();
     let narration: Out<'_> = if is_json { &mut discarded } else { &mut *out };
     writeln!(narration, "{}", holds(&args, &draft)?)?;
-    if args.dry_run {
+    if args.sending.dry_run {
         if is_json {
             let payload = HexBytes(draft.payload).to_string();
             let (estimate, max_fee) = (draft.estimate, draft.max_fee);
@@ -140,7 +154,7 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     check_enough(&args, &draft)?;
     let sender = Sender::new(client.clone(), args.signer.signer()?);
     let id = send(&args, &sender, &draft, narration).await?;
-    if args.no_wait {
+    if args.waiting.no_wait {
         if is_json {
             writeln!(out, "{}", json!({ "callId": id }))?;
         }
@@ -274,7 +288,7 @@ fn holds(args: &CallArgs, draft: &Draft) -> Result<String, CliError> {
 /// A failure if the call would be unassigned.
 fn check_enough(args: &CallArgs, draft: &Draft) -> Outcome {
     let estimate = &draft.estimate;
-    if args.anyway || estimate["enough"] == json!(true) {
+    if args.sending.anyway || estimate["enough"] == json!(true) {
         return Ok(());
     }
     let [eligible, needed, full, offering] =
@@ -351,8 +365,9 @@ async fn wait(
     id: &Hash,
     out: Out<'_>,
 ) -> Result<Value, CliError> {
-    let deadline = args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let until = if args.settled { "settled" } else { "decided" };
+    let deadline =
+        args.waiting.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let until = if args.waiting.settled { "settled" } else { "decided" };
     let options = json!({ "until": until, "timeoutMs": WAIT_MS });
     let mut told = String::new();
     loop {
@@ -363,7 +378,7 @@ async fn wait(
             out.flush()?;
             told = now;
         }
-        if is_there(&call, args.settled) {
+        if is_there(&call, args.waiting.settled) {
             return Ok(call.into_value());
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {

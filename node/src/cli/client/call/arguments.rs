@@ -16,7 +16,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 pub(super) fn as_json(method: &Method, given: &[String]) -> Result<String, CliError> {
     if given.len() != method.inputs.len() {
         let (takes, given) = (method.inputs.len(), given.len());
-        let text = format!("{} takes {takes} arguments, {given} were given", described(method));
+        let text = format!("{}: {given} arguments, expected {takes}", described(method));
         return Err(CliError::Usage(text));
     }
     let named: Option<Vec<_>> = given.iter().map(|text| split(method, text)).collect();
@@ -148,6 +148,6 @@ mod tests {
         let error = typed(&method, &["1 2"]).unwrap_err();
         assert!(error.starts_with("argument 1: \"1 2\", expected JSON for uint8[]"), "{error}");
         let error = typed(&method, &[]).unwrap_err();
-        assert_eq!(error, "f(uint8[] list) takes 1 arguments, 0 were given");
+        assert_eq!(error, "f(uint8[] list): 0 arguments, expected 1");
     }
 }

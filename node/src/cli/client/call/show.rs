@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 use types::abi::Method;
 
 use super::agent::Agent;
-use crate::cli::client::output::{Rows, facts, ombra_of, one_line, scalar, table, time_of};
+use crate::cli::client::output::{
+    Rows, facts, ombra_of, one_line, printable, scalar, table, time_of,
+};
 
 /// Long values are cut in tables; `--json` has them whole.
 const VALUE_CHARS_MAX: usize = 2_000;
@@ -89,10 +91,10 @@ fn head(call: &Value, agent: Option<&Agent>) -> Rows {
     }
     for payment in call["onResult"].as_array().into_iter().flatten() {
         let [when, to] = ["when", "to"].map(|key| scalar(&payment[key]));
-        let made = match &payment["paid"] {
-            Value::Bool(true) => ", made",
-            Value::Bool(false) => ", not made",
-            _ => "",
+        let made = match payment["paid"].as_bool() {
+            Some(true) => ", made",
+            Some(false) => ", not made",
+            None => "",
         };
         let text = format!("{} to {to} on {when}{made}", ombra_of(&payment["amount"]));
         rows.add_row(["pays".to_owned(), text]);
@@ -104,21 +106,19 @@ fn head(call: &Value, agent: Option<&Agent>) -> Rows {
 fn status(call: &Value) -> String {
     let status = scalar(&call["status"]);
     let is_decided = matches!(status.as_str(), "success" | "failed" | "timedOut" | "unassigned");
-    match (is_decided, &call["settled"]) {
-        (true, Value::Bool(false)) => {
-            let until = time_of(&call["deadlineAt"]);
-            format!("{status}, can be appealed until {until}, settled then")
-        }
-        _ => status,
+    if is_decided && call["settled"] == json!(false) {
+        let until = time_of(&call["deadlineAt"]);
+        return format!("{status}, can be appealed until {until}, settled then");
     }
+    status
 }
 
 fn consensus(call: &Value) -> String {
     let size = scalar(&call["committeeSize"]);
     let appealable = if call["appealable"] == json!(true) { ", can be appealed" } else { "" };
-    match &call["threshold"] {
-        Value::Null => format!("the majority of {size}{appealable}"),
-        needed => format!("{} of {size}", scalar(needed)),
+    match call["threshold"].as_u64() {
+        None => format!("the majority of {size}{appealable}"),
+        Some(needed) => format!("{needed} of {size}"),
     }
 }
 
@@ -145,9 +145,9 @@ fn timeline(call: &Value) -> Rows {
         add(&round["electedAt"], &round["electedIn"], drawn);
         let progress = format!("{committed} committed, {revealed} revealed");
         if !round["decidedAt"].is_null() {
-            let group = match &round["group"]["outcome"] {
-                Value::Null => "no group decided".to_owned(),
-                outcome => format!("{agreeing} agree on {}", scalar(outcome)),
+            let group = match round["group"]["outcome"].as_str() {
+                None => "no group decided".to_owned(),
+                Some(outcome) => format!("{agreeing} agree on {}", printable(outcome)),
             };
             add(&round["decidedAt"], &Value::Null, format!("{progress}: {group}"));
         } else if elected != "0" {
@@ -207,13 +207,13 @@ pub(super) fn members(call: &Value) -> Option<String> {
     for (index, round) in rounds {
         for member in round["members"].as_array().into_iter().flatten() {
             let reveal = &member["reveal"];
-            let said = match (&reveal["outcome"], &member["commitment"]) {
-                (Value::Null, Value::Null) => "nothing".to_owned(),
-                (Value::Null, _) => "committed".to_owned(),
-                (outcome, _) => {
+            let said = match (reveal["outcome"].as_str(), member["commitment"].is_null()) {
+                (None, true) => "nothing".to_owned(),
+                (None, false) => "committed".to_owned(),
+                (Some(outcome), _) => {
+                    let outcome = printable(outcome);
                     let reason = reveal["reason"].as_str().map(|it| one_line(it, REASON_CHARS_MAX));
-                    reason
-                        .map_or_else(|| scalar(outcome), |it| format!("{}: {it}", scalar(outcome)))
+                    reason.map_or_else(|| outcome.clone(), |reason| format!("{outcome}: {reason}"))
                 }
             };
             rows.add_row([

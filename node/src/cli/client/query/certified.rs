@@ -158,13 +158,11 @@ impl<'a> Checker<'a> {
             let text = value.as_str().unwrap_or_default();
             Hash::parse(text).map_err(|error| error.to_string())
         };
-        let leaf = match &told["leaf"] {
-            Value::Null => None,
-            leaf => Some(ProofLeaf {
-                key_hash: hash(&leaf["key"])?,
-                value_hash: hash(&leaf["valueHash"])?,
-            }),
+        let leaf = |leaf: &Value| -> Result<ProofLeaf, String> {
+            let (key_hash, value_hash) = (hash(&leaf["key"])?, hash(&leaf["valueHash"])?);
+            Ok(ProofLeaf { key_hash, value_hash })
         };
+        let leaf = told.get("leaf").filter(|it| !it.is_null()).map(leaf).transpose()?;
         let siblings = told["siblings"].as_array().into_iter().flatten();
         let siblings = siblings.map(hash).collect::<Result<Vec<Hash>, String>>()?;
         let value = told["value"].as_str().and_then(|hex| const_hex::decode(hex).ok());

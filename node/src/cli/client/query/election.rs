@@ -76,7 +76,7 @@ struct Round {
 /// Carries out the check; tells what it found.
 ///
 /// # Errors
-/// When something is wrong, or nothing has been drawn.
+/// When something is wrong or could not be checked, and when nothing has been drawn.
 pub(super) async fn check(
     client: &Client,
     id: &Hash,
@@ -102,18 +102,18 @@ pub(super) async fn check(
     if is_wrong {
         return Err(CliError::Failed("the election is not what it should be".to_owned()));
     }
+    if parts.iter().any(|part| part.found == Found::Unproved) {
+        return Err(CliError::Failed("the election could not be checked as a whole".to_owned()));
+    }
     Ok(())
 }
 
 fn read_round(index: usize, round: &Value) -> Result<Round, CliError> {
     let unread = |what: &str| CliError::Failed(format!("the node's round {index} has no {what}"));
     let hash = round["candidatesHash"].as_str().and_then(|text| text.parse().ok());
-    let members = match &round["members"] {
-        Value::Null => Vec::new(),
-        members => {
-            Vec::deserialize(members).map_err(|error| unread(&format!("members: {error}")))?
-        }
-    };
+    let told = &round["members"];
+    let members = if told.is_null() { Ok(Vec::new()) } else { Vec::deserialize(told) };
+    let members = members.map_err(|error| unread(&format!("members: {error}")))?;
     let size = round["size"].as_u64().and_then(|size| usize::try_from(size).ok());
     Ok(Round {
         index: u8::try_from(index).unwrap_or(u8::MAX),
