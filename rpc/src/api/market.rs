@@ -3,7 +3,7 @@
 use jsonrpsee::proc_macros::rpc;
 use serde_json::value::RawValue;
 use types::abi::{Method, ValueError};
-use types::agent::{Document, Metadata, Tool};
+use types::agent::{Document, Metadata};
 use types::call::{CALLDATA_BYTES_MAX, COMMITTEE_MAX, CallLimits, Consensus};
 use types::tx::HexBytes;
 use types::{Amount, Hash, Params, Prices, Usage};
@@ -78,7 +78,7 @@ impl MarketRpcServer for Api {
         let entry = self.agent_entry(&call.agent_id.0, call.version.as_deref())?;
         let params = self.ports.rules.next_rules()?.params;
         let payload_bytes = payload.map_or(0, |payload| payload.len());
-        let suggested = suggested_limits(&entry, &params, payload_bytes)?;
+        let suggested = suggested_limits(&entry, &params, payload_bytes);
         let limits = call.limits.map_or(suggested, |limits| limits.or(suggested));
         check_limits(&limits, &params)?;
         let prices = call.prices.map(Prices::from);
@@ -173,41 +173,30 @@ fn consensus(threshold: Option<u8>, committee_size: u8) -> Result<Consensus, Rpc
 
 /// What the work may take that the metadata lets expect, within what the chain allows. It is what is held for
 /// it, not what is paid: members are paid for what they agree that it took.
-fn suggested_limits(
-    entry: &AgentEntry,
-    params: &Params,
-    payload_bytes: usize,
-) -> Result<CallLimits, RpcError> {
+fn suggested_limits(entry: &AgentEntry, params: &Params, payload_bytes: usize) -> CallLimits {
     let document = Document::read(entry.metadata.as_bytes());
-    let work = document.as_ref().ok().and_then(Document::model_work);
-    let metadata = metadata(entry)?;
-    let has_agents = metadata.tools.iter().any(Tool::is_agent);
-    let most = Usage {
-        input_tokens: params.limit_input_tokens,
-        output_tokens: params.limit_output_tokens,
-        fuel: params.limit_fuel,
-    };
+    // Of an agent with others among its tools, the metadata says nothing of their work.
+    let work = document.ok().filter(|_| entry.version.nesting <= 1);
+    let work = work.as_ref().and_then(Document::model_work);
     let usage = match work {
-        Some(work) if !has_agents => {
-            let usage = work.usage(u64::try_from(payload_bytes).unwrap_or(u64::MAX));
-            Usage {
-                input_tokens: usage.input_tokens.min(most.input_tokens),
-                output_tokens: usage.output_tokens.min(most.output_tokens),
-                fuel: 0,
-            }
-        }
-        Some(_) | None => {
+        Some(work) => work.usage(u64::try_from(payload_bytes).unwrap_or(u64::MAX)),
+        None => {
             let has_model = !entry.version.manifests.is_empty();
             let tokens = |most: u64| if has_model { most / 4 } else { 0 };
             Usage {
-                input_tokens: tokens(most.input_tokens),
-                output_tokens: tokens(most.output_tokens),
-                fuel: most.fuel / 10,
+                input_tokens: tokens(params.limit_input_tokens),
+                output_tokens: tokens(params.limit_output_tokens),
+                fuel: params.limit_fuel / 10,
             }
         }
     };
+    let usage = Usage {
+        input_tokens: usage.input_tokens.min(params.limit_input_tokens),
+        output_tokens: usage.output_tokens.min(params.limit_output_tokens),
+        fuel: usage.fuel,
+    };
     let result_bytes = u64::try_from(CALLDATA_BYTES_MAX).unwrap_or(u64::MAX);
-    Ok(CallLimits { usage, result_bytes })
+    CallLimits { usage, result_bytes }
 }
 
 fn check_limits(limits: &CallLimits, params: &Params) -> Result<(), RpcError> {

@@ -234,17 +234,6 @@ impl Tool {
     }
 }
 
-impl Tool {
-    /// Whether it is another agent.
-    #[must_use]
-    pub const fn is_agent(&self) -> bool {
-        match self {
-            Self::BuiltIn(_) => false,
-            Self::Agent { .. } => true,
-        }
-    }
-}
-
 impl fmt::Display for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
