@@ -192,11 +192,9 @@ mod tests {
             settled(CallStatus::Success),
             settled(CallStatus::Success),
         ];
-        let mut block = BlockEvents::default();
-        block.end = changes
-            .into_iter()
-            .map(|change| Event::CallChanged { call_id: Hash::ZERO, change })
-            .collect();
+        let event = |change| Event::CallChanged { call_id: Hash::ZERO, change };
+        let end = changes.into_iter().map(event).collect();
+        let block = BlockEvents { end, ..BlockEvents::default() };
         metrics.count_calls(&block);
         let counted =
             |status: CallStatus| metrics.calls.get_or_create(&[("status", status.as_str())]).get();

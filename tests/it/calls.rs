@@ -275,7 +275,7 @@ fn elected_by_proved_randomness(scene: &mut Scene, call: &Value) -> anyhow::Resu
     let told = scene.call("ombra_getRandomness", &json!([height]))?;
     let input = Input { chain_id: &scene.chain_id, previous: parsed(&before["value"])?, height };
     assert_eq!(told["input"], input.message());
-    let key = PublicKey::parse(told["publicKey"].as_str().unwrap_or_default())?;
+    let key: PublicKey = told["publicKey"].as_str().unwrap_or_default().parse()?;
     let proof = told["proof"].as_str().unwrap_or_default().parse()?;
     assert_eq!(input.verify(&key, &proof), Some(parsed(&told["value"])?));
     Ok(())
@@ -323,7 +323,8 @@ fn is_proved(scene: &mut Scene, call_id: Hash) -> anyhow::Result<()> {
         v7_from: Some(0),
     };
     let validators = scene.call("ombra_getValidators", &json!([header.index]))?;
-    let key = PublicKey::parse(validators[0]["publicKey"].as_str().context("a validator")?)?;
+    let key = validators[0]["publicKey"].as_str().context("a validator")?;
+    let key: PublicKey = key.parse()?;
     let power = number(&validators[0]["power"])?;
     let set = ValidatorSet::new([(key, power)])?;
     certificate.verify(&domain, &set)?;

@@ -204,6 +204,16 @@ QUERIES = {
     "to": ("2", "300"),
     "cursor": ("", "AAAA"),
     "after": (NOBODY, "ox" + "00" * 20),
+    "owner": (NOBODY,),
+    "tag": ("text",),
+    "executor": ("wasm-1",),
+    "text": ("judge",),
+    "deterministic": ("true", "false"),
+    "version": ("1.0.0",),
+    "agentId": (NOWHERE,),
+    "requester": (NOBODY,),
+    "member": (NOBODY,),
+    "status": ("electing", "timedOut", "done"),
 }
 
 
@@ -346,7 +356,7 @@ def main(url, fork):
     walk(document, right)
     submit(document, client)
     events(document, client)
-    streams = {"/api/chain/events", "/api/mempool/events", "/api/ws"}
+    streams = {"/api/chain/events", "/api/mempool/events", "/api/calls/{id}/events", "/api/ws"}
     same(set(document.document["paths"]) - streams, document.answered)
     unseen = MARKET | (VOTES if fork == "v7" else VOTES | LATER)
     same(types_of(document.document["components"]["schemas"]) - unseen, document.types)

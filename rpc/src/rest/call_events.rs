@@ -207,7 +207,7 @@ fn is_last(json: &RawValue) -> bool {
 
 /// The call's record as it is now.
 async fn state(rest: &Rest, client: &Client, call_id: Hash) -> Result<CallState, RpcError> {
-    let read = move |rest: &Rest| {
+    let read = move |rest: &Rest| -> Result<CallState, RpcError> {
         let call = rest.ports().calls.record(&call_id)?;
         let call = call.ok_or_else(|| RpcError::not_found("call", call_id))?;
         Ok(CallState::from(&call))

@@ -444,7 +444,7 @@ async fn randomness_is_told_with_what_proves_it() {
         };
         let input = Input { chain_id: CHAIN_ID, previous, height };
         assert_eq!(text("input"), input.message());
-        let key = PublicKey::parse(&text("publicKey")).unwrap();
+        let key: PublicKey = text("publicKey").parse().unwrap();
         let proof: Proof = text("proof").parse().unwrap();
         assert_eq!(input.verify(&key, &proof), Some(Hash::parse(&text("value")).unwrap()));
         assert_eq!(text("proposer"), key.address().to_string());
