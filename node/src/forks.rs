@@ -145,10 +145,11 @@ mod tests {
             ("v7", 7, "v7 begins with block 50, 43 from now; this program knows it"),
             ("v7", 49, "v7 begins with block 50, 1 from now; this program knows it"),
             ("v7", 50, "v7 holds since block 50; this program knows it"),
+            ("v8", 7, "v8 begins with block 50, 43 from now; this program knows it"),
         ] {
             assert_eq!(said(fork, tip), (true, expected.to_owned()));
         }
-        let (ok, unknown) = said("v8", 7);
+        let (ok, unknown) = said("v9", 7);
         assert!(ok && unknown.contains("does not know it and stops before it"), "{unknown}");
     }
 

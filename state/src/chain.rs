@@ -7,7 +7,6 @@ use types::{Account, Address, Amount, Forks, Hash, Params, SetMember, Supply, Tx
 
 use crate::draft::{Changes, Draft};
 use crate::error::StorageError;
-use crate::forks;
 use crate::ledger::OVERFLOW;
 use crate::memory::Memory;
 use crate::rules::{self, Rules};
@@ -30,13 +29,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Whether this program has the rules of a fork, on this chain: of v8, which is being built, only
-    /// where genesis names it.
-    #[must_use]
-    pub fn knows(&self, fork: &str) -> bool {
-        forks::is_known(fork) || (fork == rules::V8 && self.forks.v8.is_some())
-    }
-
     /// The rows of height 0: these balances, their sum as the supply, and the first validators if votes
     /// can change them. A chain that has v7 from the start gets its rows, too.
     ///

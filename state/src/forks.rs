@@ -28,7 +28,7 @@ use crate::validators;
 pub const COUNTED: [&str; 1] = ["v7"];
 
 /// The forks whose rules this program has.
-const KNOWN: [&str; 1] = [crate::rules::V7];
+const KNOWN: [&str; 2] = [crate::rules::V7, crate::rules::V8];
 
 /// Whether this program has the rules of a fork.
 #[must_use]

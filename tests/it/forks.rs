@@ -93,9 +93,9 @@ fn a_program_votes_only_for_forks_that_it_knows_unless_it_is_told_to() -> anyhow
     let mut net = net()?;
     let (node, far) = (&net.members[0], net.members[0].height()? + AHEAD);
     for (fork, height, more, said) in [
-        ("v8", far, &[][..], "does not know the fork v8"),
+        ("v9", far, &[][..], "does not know the fork v9"),
         ("v100", far, &["--for-another-program"], "is no fork that is voted for"),
-        ("v9", far, &["--for-another-program"], "count from fork v7 on, which is not active"),
+        ("v8", far, &[], "count from fork v7 on, which is not active"),
         ("v7", 1, &["--for-another-program"], "expected "),
         ("v7", 90_000_000, &["--for-another-program"], "expected "),
     ] {
@@ -181,19 +181,19 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
 
     let height = net.members[0].height()? + AHEAD;
     for member in &net.members[..3] {
-        cast(member, &["fork-vote", "v8", &height.to_string(), "--for-another-program"])?;
+        cast(member, &["fork-vote", "v9", &height.to_string(), "--for-another-program"])?;
     }
     wait_for("the fixed height", || {
         let answer = forks(&net.members[3])?;
         let states = answer["forks"].as_array().into_iter().flatten();
         let mut fixed =
-            states.filter(|fork| fork["fork"] == "v8").map(|fork| &fork["fixed"]["height"]);
+            states.filter(|fork| fork["fork"] == "v9").map(|fork| &fork["fixed"]["height"]);
         Ok(fixed.any(|fixed| *fixed == json!(height)).then_some(()))
     })?;
     let said = check(&net.members[3], "forks")?;
     assert_eq!(said["ok"], true, "it serves until then");
     let detail = said["detail"].as_str().unwrap_or_default();
-    assert!(detail.starts_with(&format!("v8 begins with block {height}, ")), "{detail}");
+    assert!(detail.starts_with(&format!("v9 begins with block {height}, ")), "{detail}");
     wait_for("the log", || {
         let log = net.members[3].logged()?;
         Ok(log
@@ -203,7 +203,7 @@ fn from_v7_on_validators_vote_for_parameters_and_later_forks_by_kinds() -> anyho
     for goal in (0..height - 10).step_by(10) {
         net.members[0].reaches(goal)?;
     }
-    let sentence = format!("block {height} begins the fork v8, which ombra ");
+    let sentence = format!("block {height} begins the fork v9, which ombra ");
     for member in &mut net.members {
         assert_eq!(member.ended()?.code(), Some(5), "{}", member.name);
         let log = member.logged()?;

@@ -53,8 +53,7 @@ pub(super) struct NewArgs {
     /// agree on the height later
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
-    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise. It is being
-    /// built: its rules change from one program to the next
+    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise
     #[arg(long, value_name = "HEIGHT")]
     v8: Option<u64>,
     /// Set a parameter

@@ -75,8 +75,7 @@ pub(super) struct TestnetArgs {
     /// From which block on the rules of v7 hold: fees, bonds and votes on rules
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
-    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise. It is being
-    /// built: its rules change from one program to the next
+    /// From which block on there is the agent market (v8), and v7 unless --v7 says otherwise
     #[arg(long, value_name = "HEIGHT")]
     v8: Option<u64>,
     /// Print JSON

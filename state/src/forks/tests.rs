@@ -172,21 +172,22 @@ fn votes_of_strangers_and_votes_for_rubbish_count_for_nothing() {
 fn a_fork_that_is_not_known_ends_the_chain_for_this_program_at_its_height() {
     let one = set(&[1]);
     let mut tally = after(&one, &[(1, &[vote(1, "v7", 40)])]);
-    assert_eq!(tally.unknown(), None, "this program has the rules of v7");
-    tally.require_known(40).expect("by rules that it has");
+    tally.fix("v8", FixedFork { height: 41, since: 40 });
+    assert_eq!(tally.unknown(), None, "this program has the rules of v7 and v8");
+    tally.require_known(41).expect("by rules that it has");
     let fixed = FixedFork { height: 50, since: 41 };
-    tally.fix("v8", fixed);
-    tally.fix("v8", FixedFork { height: 60, since: 42 });
-    assert_eq!(tally.unknown(), Some(("v8", fixed)), "what is fixed stays");
+    tally.fix("v9", fixed);
+    tally.fix("v9", FixedFork { height: 60, since: 42 });
+    assert_eq!(tally.unknown(), Some(("v9", fixed)), "what is fixed stays");
     tally.require_known(49).expect("still by the old rules");
     let refused = tally.require_known(50).expect_err("by the new ones").to_string();
     let version = env!("CARGO_PKG_VERSION");
-    let expected = format!("block 50 begins the fork v8, which ombra {version} does not know");
+    let expected = format!("block 50 begins the fork v9, which ombra {version} does not know");
     assert!(refused.starts_with(&expected), "{refused}");
     tally.require_known(51).expect_err("and afterwards");
     let first = FixedFork { height: 45, since: 43 };
-    tally.fix("v9", first);
-    assert_eq!(tally.unknown(), Some(("v9", first)), "the first one to come, whatever its name");
+    tally.fix("v10", first);
+    assert_eq!(tally.unknown(), Some(("v10", first)), "the first one to come, whatever its name");
 }
 
 /// What happens at one height: votes, as voter and height, and perhaps a new set, as powers.

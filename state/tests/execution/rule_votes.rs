@@ -3,7 +3,7 @@
 use state::tables::{ForkRows, ParamRow, ParamRows};
 use state::{Forks, rule_votes, rules};
 use types::params::FORK_VOTE_BLOCKS;
-use types::tx::{ForkVote, ParamVote};
+use types::tx::{ForkVote, MinerOffer, ParamVote};
 use types::{Amount, Body, Event, Fork, Params};
 
 use crate::world::{ALICE, BOB, FUNDS, MINER, STRANGER, Who, World, chat, vote};
@@ -314,6 +314,32 @@ fn the_parameters_of_v8_are_voted_on_from_its_height_on() {
     assert_eq!(rows(&world), names.len());
     world.next_block();
     assert_eq!(world.context().rules.params.min_bond, Amount::new(2_000_000));
+}
+
+#[test]
+fn a_chain_of_v7_comes_to_v8_at_the_height_that_its_validators_vote_for() {
+    let mut world = world(&[ALICE, BOB, MINER]);
+    for who in [ALICE, BOB, MINER] {
+        world.must(who, &fork("v8", 2 + DELAY));
+    }
+    world.next_block();
+    let offer = Body::MinerOffer(MinerOffer {
+        executor: "wasm-1".to_owned(),
+        capacity: 0,
+        per_call: Amount::ZERO,
+        prompt_per_m: Amount::ZERO,
+        completion_per_m: Amount::ZERO,
+        fuel_per_g: Amount::ZERO,
+    });
+    let bonds = |world: &World| world.state().get::<ParamRows>(&"minBond".to_owned()).unwrap();
+    while world.context().height < 2 + DELAY {
+        assert_eq!(world.code(ALICE, &offer), "FORK_NOT_ACTIVE");
+        assert_eq!(bonds(&world), None);
+        world.next_block();
+    }
+    world.must(ALICE, &offer);
+    world.next_block();
+    assert_eq!(bonds(&world).map(|row| row.value), Some(10_000_000), "of genesis' defaults");
 }
 
 #[test]

@@ -213,7 +213,7 @@ fn a_block_of_a_fork_that_is_not_known_is_not_committed() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut chain = chain_of_v7(folder.path());
     let vote = |voter: usize, chain: &mut TestChain| {
-        let vote = ForkVote { fork: "v8".to_owned(), height: 8 };
+        let vote = ForkVote { fork: "v9".to_owned(), height: 8 };
         chain.wallets[voter].tx(&Body::ForkVote(vote))
     };
     let votes: Vec<_> = (0..3).map(|voter| vote(voter, &mut chain)).collect();

@@ -56,7 +56,7 @@ impl ports::ForkCounts for Reads {
             });
             let fixed = rows.get(&fork).or_else(|| tally.fixed().get(&fork));
             ForkState {
-                is_known: self.chain.spec().rules.knows(&fork),
+                is_known: forks::is_known(&fork),
                 fixed: fixed.map(|fixed| (fixed.height, fixed.since)),
                 votes: votes.collect(),
                 fork,
