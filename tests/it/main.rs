@@ -13,6 +13,8 @@ mod crash;
 #[cfg(test)]
 mod crossing;
 #[cfg(test)]
+mod crossing_v8;
+#[cfg(test)]
 mod crowd;
 #[cfg(test)]
 mod dashboard;

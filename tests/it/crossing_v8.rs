@@ -1,0 +1,172 @@
+//! A running chain of v7 that comes to the rules of fork v8, the agent market, by the votes of its
+//! validators.
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use tests::actor::Actor;
+use tests::harness::load::Load;
+use tests::net::{Member, Net};
+use tests::node::wait_for;
+use tests::workload::keys;
+use types::agent::ExecutorId;
+use types::tx::{AgentRegister, MinerBond, MinerOffer};
+use types::{Amount, Body, Hash, ids};
+
+use crate::forks::{
+    AHEAD, VALIDATORS, begins_with_snapshot, cast, check, forks, net_with, snapshots,
+};
+
+/// Begins with a snapshot between the votes and the fork.
+const EARLY: usize = VALIDATORS;
+/// Executes every block from genesis on, when the fork has come.
+const WHOLE: usize = VALIDATORS + 1;
+/// Begins with a snapshot of after the fork.
+const LATE: usize = VALIDATORS + 2;
+/// Blocks after the height with which the chain is taken to have crossed.
+const BEYOND: u64 = 15;
+const MANIFEST: Hash = Hash::new([0xee; 32]);
+
+fn answer(member: &Member, method: &str) -> anyhow::Result<Value> {
+    member.call(method, &json!([]))
+}
+
+/// The height of v8 as a client is told it.
+fn v8_of(member: &Member) -> anyhow::Result<Option<u64>> {
+    Ok(answer(member, "ombra_chainInfo")?["forks"]["v8"].as_u64())
+}
+
+/// Three of four validators vote for a height; all nodes that run say so.
+fn vote_for_v8(net: &Net) -> anyhow::Result<u64> {
+    let height = net.members[0].height()? + AHEAD;
+    for member in &net.members[..2] {
+        cast(member, &["fork-vote", "v8", &height.to_string()])?;
+    }
+    ensure!(v8_of(&net.members[0])?.is_none(), "two of four");
+    cast(&net.members[2], &["fork-vote", "v8", &height.to_string()])?;
+    for member in net.running() {
+        wait_for(&format!("the fixed height on {}", member.name), || {
+            Ok((v8_of(member)? == Some(height)).then_some(()))
+        })?;
+        let said = check(member, "forks")?;
+        let detail = said["detail"].as_str().unwrap_or_default();
+        let expected = format!("v8 begins with block {height}, ");
+        ensure!(detail.starts_with(&expected) && detail.ends_with("knows it"), "{detail}");
+        ensure!(said["ok"] == true, "{said}");
+        ensure!(member.metric("ombra_unknown_fork_height")? == 0, "{}", member.name);
+    }
+    Ok(height)
+}
+
+/// Somebody who publishes an agent, and offers to execute it.
+struct Author {
+    actor: Actor,
+    chain_id: String,
+}
+
+impl Author {
+    fn on(member: &Member) -> anyhow::Result<Self> {
+        let chain_id = answer(member, "ombra_chainInfo")?["chainId"].as_str().map(str::to_owned);
+        let actor = Actor::new(keys(10)?.pop().context("an account")?);
+        Ok(Self { actor, chain_id: chain_id.context("a chain id")? })
+    }
+
+    fn agent_id(&self) -> Hash {
+        ids::compute_agent_id(&self.actor.address(), "judge")
+    }
+
+    fn register(&self) -> Body {
+        let metadata = format!(
+            "{{\"name\":\"judge\",\"description\":\"d\",\"version\":\"1.0.0\",\
+             \"container_image\":\"ombra-model:{MANIFEST}\",\
+             \"executor\":{{\"kind\":\"model\",\"model\":\"{MANIFEST}\",\"basePrompt\":\"\",\
+             \"tools\":[],\"maxIterations\":1,\"maxOutputTokens\":9}},\
+             \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}"
+        );
+        Body::AgentRegister(AgentRegister { agent_id: self.agent_id(), metadata })
+    }
+
+    /// What a market begins with.
+    fn opens(&mut self, node: &Member) -> anyhow::Result<()> {
+        let offer = MinerOffer {
+            executor: ExecutorId::Model { manifest: MANIFEST }.to_string(),
+            capacity: 1,
+            per_call: Amount::new(1_000),
+            prompt_per_m: Amount::ZERO,
+            completion_per_m: Amount::ZERO,
+            fuel_per_g: Amount::ZERO,
+        };
+        let bond = MinerBond { amount: Amount::new(10_000_000) };
+        for body in [self.register(), Body::MinerBond(bond), Body::MinerOffer(offer)] {
+            let text = self.actor.sign_on(&self.chain_id, &body);
+            node.includes(&node.send(&text)?)?;
+        }
+        Ok(())
+    }
+
+    /// Every node that runs has the agent and the offer.
+    fn is_known_to(&self, net: &Net) -> anyhow::Result<()> {
+        let (agent, miner) = (self.agent_id().to_string(), self.actor.address().to_string());
+        for member in net.running() {
+            let known = member.call("ombra_getAgent", &json!([agent]))?;
+            ensure!(known["name"] == "judge", "{}: {known}", member.name);
+            let offers = member.call("ombra_listOffers", &json!([{ "miner": miner }]))?;
+            ensure!(offers["items"].as_array().is_some_and(|it| it.len() == 1), "{offers}");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_running_chain_crosses_to_v8_under_load_by_the_votes_of_its_validators() -> anyhow::Result<()> {
+    let mut net = net_with(Some(0), 3)?;
+    let height = vote_for_v8(&net)?;
+    let mut author = Author::on(&net.members[0])?;
+    let early = author.actor.draft_on(&author.chain_id, &author.register());
+    let refused = net.members[0].send(&early).expect_err("there is no market yet");
+    ensure!(refused.to_string().contains("FORK_NOT_ACTIVE"), "{refused:#}");
+
+    let voted = net.members[0].height()?;
+    net.members[0].reaches(voted + 22)?;
+    begins_with_snapshot(&mut net.members[EARLY])?;
+    ensure!(v8_of(&net.members[EARLY])? == Some(height), "the state says it");
+    ensure!(forks(&net.members[EARLY])?.get("missing").is_none(), "no earlier vote matters to it");
+    ensure!(net.members[0].height()? + 20 < height, "this machine is too busy");
+    let load = Load::start(&net, &[0, 1], 4, std::time::Duration::from_millis(20))?;
+    load.confirms(5)?;
+    for goal in (0..height - 8).step_by(10) {
+        net.members[0].reaches(goal)?;
+    }
+    net.members[3].kill()?;
+    net.members[0].reaches(height + BEYOND)?;
+    net.members[3].start_with(&snapshots())?;
+    load.confirms(20)?;
+    net.same_block(height + BEYOND)?;
+
+    author.opens(&net.members[0])?;
+    net.members[WHOLE].start()?;
+    let tip = net.members[0].height()?;
+    net.members[WHOLE].reaches(tip)?;
+    ensure!(answer(&net.members[WHOLE], "ombra_chainInfo")?["earliestBlock"] == 1);
+    net.members[0].reaches(tip.max(height + 2 * BEYOND) + 11)?;
+    begins_with_snapshot(&mut net.members[LATE])?;
+    for member in net.running() {
+        ensure!(v8_of(member)? == Some(height), "{}", member.name);
+        let said = check(member, "forks")?;
+        let expected = format!("v8 holds since block {height}; this program knows it");
+        ensure!(said["ok"] == true && said["detail"] == expected, "{}: {said}", member.name);
+    }
+    author.is_known_to(&net)?;
+    load.confirms(20)?;
+    let ledger = load.stop()?;
+    ensure!(ledger.failures().is_empty(), "{:?}", ledger.failures());
+    let tip = net.members[0].height()?;
+    net.same_block(tip)?;
+    for member in &mut net.members {
+        member.stop()?;
+        let said = member.db("verify")?;
+        // One that began with a snapshot has no state to execute its blocks on.
+        let is_right = said.contains("verified") || said.contains("have their certificates");
+        ensure!(is_right, "{}: {said}", member.name);
+    }
+    Ok(())
+}
