@@ -1,6 +1,6 @@
 //! Validators of release 0.2.0 are replaced one by one under load, vote for fork v7, and pass its height.
 //! A validator and a follower that were left behind stop before it, each with its sentence, and go on
-//! once they are replaced.
+//! once they are replaced. Later they vote for v8, and pass that height, too.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     }
     let height = town.height(REPLACED)? + AHEAD;
     for at in REPLACED {
-        vote(town.node(*at)?, height)?;
+        vote(town.node(*at)?, "v7", height)?;
     }
     for member in &town.net.members {
         wait_for(&format!("the fixed height on {}", member.name), || {
@@ -76,6 +76,8 @@ pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
     ensure!(fees.get("baseFee").is_some(), "{fees}");
     town.net.same_block(height - 1)?;
     town.net.same_block(height)?;
+    comes_to_v8(&town)?;
+    load.confirms(20)?;
     let ledger = load.stop()?;
     let failures = ledger.failures();
     ensure!(failures.is_empty(), "requests failed at nodes that were not restarting: {failures:?}");
@@ -90,10 +92,33 @@ fn replace(town: &mut Town, at: usize) -> anyhow::Result<()> {
     member.start()
 }
 
-fn vote(member: &Member, height: u64) -> anyhow::Result<()> {
+/// The chain of v7 goes on to v8, by votes of a kind of their own.
+fn comes_to_v8(town: &Town) -> anyhow::Result<()> {
+    let height = town.height(REPLACED)? + AHEAD;
+    for at in REPLACED {
+        vote(town.node(*at)?, "v8", height)?;
+    }
+    for member in &town.net.members {
+        wait_for(&format!("the height of v8 on {}", member.name), || {
+            let chain = member.call("ombra_chainInfo", &json!([]))?;
+            Ok((chain["forks"]["v8"] == json!(height)).then_some(()))
+        })?;
+    }
+    for member in &town.net.members {
+        member.reaches(height + 10)?;
+    }
+    town.net.same_block(height - 1)?;
+    town.net.same_block(height)?;
+    let params = town.node(0)?.call("ombra_params", &json!([]))?;
+    ensure!(params.to_string().contains("minBond"), "{params}");
+    say(&format!("   all have passed block {height}, which begins v8"));
+    Ok(())
+}
+
+fn vote(member: &Member, fork: &str, height: u64) -> anyhow::Result<()> {
     let key = member.home().join("keys/validator.key");
     let mut command = program();
-    command.args(["tx", "fork-vote", "v7", &height.to_string(), "--key-file"]).arg(key);
+    command.args(["tx", "fork-vote", fork, &height.to_string(), "--key-file"]).arg(key);
     let voted = command.args(["--rpc", &format!("http://{}", member.rpc)]).output()?;
     ensure!(voted.status.success(), "{}", String::from_utf8_lossy(&voted.stderr));
     Ok(())
