@@ -38,12 +38,22 @@ pub struct NetOptions {
     pub params: Vec<String>,
     /// From which block on the rules of v7 hold; none for a chain without them.
     pub v7: Option<u64>,
+    /// From which block on there is the agent market; it brings v7 with it.
+    pub v8: Option<u64>,
 }
 
 impl NetOptions {
     #[must_use]
     pub fn new(validators: usize, followers: usize) -> Self {
-        Self { binary: binary(), validators, followers, accounts: 10, params: Vec::new(), v7: None }
+        Self {
+            binary: binary(),
+            validators,
+            followers,
+            accounts: 10,
+            params: Vec::new(),
+            v7: None,
+            v8: None,
+        }
     }
 }
 
@@ -88,7 +98,7 @@ impl Net {
 
     /// Writes the homes; nothing runs yet.
     pub fn make_as(options: &NetOptions) -> anyhow::Result<Self> {
-        let NetOptions { binary, validators, followers, accounts, params, v7 } = options;
+        let NetOptions { binary, validators, followers, accounts, params, v7, v8 } = options;
         let folder = tempfile::tempdir()?;
         let base = free_ports(u16::try_from(validators + followers)? * PORTS_PER_NODE)?;
         let mut command = Command::new(binary);
@@ -98,6 +108,7 @@ impl Net {
         command.args(["--accounts", &accounts.to_string()]);
         command.args(params.iter().flat_map(|param| ["--param", param]));
         command.args(v7.iter().flat_map(|height| ["--v7".to_owned(), height.to_string()]));
+        command.args(v8.iter().flat_map(|height| ["--v8".to_owned(), height.to_string()]));
         command.args(["--base-port", &base.to_string()]).arg("--out").arg(folder.path());
         let made = command.stdin(Stdio::null()).output()?;
         if !made.status.success() {

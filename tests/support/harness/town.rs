@@ -78,6 +78,15 @@ impl Town {
         Self::of(&NetOptions { accounts, params, v7: Some(0), ..options })
     }
 
+    /// Homes of nodes with the agent market from the first block on and so many development accounts that
+    /// have money; every answer can be appealed.
+    pub fn from_v8(validators: usize, accounts: usize, params: &[&str]) -> anyhow::Result<Self> {
+        let options = NetOptions::new(validators, 0);
+        let mut params: Vec<String> = params.iter().map(|param| (*param).to_owned()).collect();
+        params.push("slashableModels=all".to_owned());
+        Self::of(&NetOptions { accounts, params, v8: Some(0), ..options })
+    }
+
     /// The same with so many development accounts that have money.
     pub fn make_of(
         validators: usize,
