@@ -37,6 +37,7 @@ impl Chain {
                 accounts,
                 params,
                 v7: options.v7,
+                v8: options.v8,
             })?));
         }
         Ok(Self::Alone(Node::start(DevOptions {
@@ -48,6 +49,7 @@ impl Chain {
                 .into_iter()
                 .flat_map(|param| ["--param".to_owned(), param])
                 .chain(options.v7.into_iter().flat_map(|at| ["--v7".to_owned(), at.to_string()]))
+                .chain(options.v8.into_iter().flat_map(|at| ["--v8".to_owned(), at.to_string()]))
                 .collect(),
             settings: Vec::new(),
         })?))
@@ -62,6 +64,7 @@ impl Chain {
             accounts: options.accounts + 1,
             params: vec![format!("minBlockIntervalMs={}", options.block_time)],
             v7: options.v7,
+            v8: options.v8,
         })?;
         let started = net.members.len() - 1;
         for member in net.members.iter_mut().take(started) {

@@ -8,11 +8,13 @@
 //! load pages --runs 100000                      the same, and then everything is asked for
 //! load w2 --validators 4 --spread              the same, to four nodes that agree on blocks
 //! load pool --txs 100000                       transactions that wait, and the memory they take
+//! load calls --calls 20000                     calls to an agent, of seven transactions and an election each
 //! ```
 //!
 //! Everything is signed before the clock starts. A run counts when the chain holds its settlement.
 //! The generator and the nodes share the machine, as in every figure of docs/performance.md.
 
+mod calls;
 mod catchup;
 mod chain;
 mod pages;
@@ -43,6 +45,28 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Work {
+    #[command(flatten)]
+    Plain(Plain),
+    /// Calls to an agent, from their requests to their settlements, each with three members that the chain
+    /// draws: an AGENT_CALL, three CALL_COMMIT, three CALL_REVEAL
+    Calls {
+        /// How many calls
+        #[arg(long, default_value_t = 10_000)]
+        calls: usize,
+        /// Miners with a bond and an offer; the other accounts ask
+        #[arg(long, default_value_t = 40)]
+        miners: usize,
+        /// Calls that are under way at once; a miner works at 64 at most
+        #[arg(long, default_value_t = 512)]
+        in_flight: usize,
+        #[command(flatten)]
+        options: Options,
+    },
+}
+
+/// Transfers, and runs in several ways.
+#[derive(Debug, Subcommand)]
+enum Plain {
     /// Transfers between distinct senders
     W1 {
         /// How many transfers
@@ -134,6 +158,9 @@ struct Options {
     /// From which block on the rules of v7 hold; without it the chain never has them
     #[arg(long, value_name = "HEIGHT")]
     v7: Option<u64>,
+    /// From which block on there is the agent market: from the first for calls, else never
+    #[arg(skip)]
+    v8: Option<u64>,
     /// Validators, each a process; 0 is one node that makes blocks alone
     #[arg(long, default_value_t = 0)]
     validators: usize,
@@ -157,30 +184,36 @@ const NO_BLOCKS_MS: u64 = 3_600_000;
 const RUN_TXS: usize = 11;
 
 fn main() -> anyhow::Result<()> {
-    let cli = Cli::parse();
-    let (name, options, workload) = match &cli.work {
-        Work::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
-        Work::W2 { runs, options }
-        | Work::Replay { runs, options, .. }
-        | Work::Catchup { runs, options, .. } => {
+    match Cli::parse().work {
+        Work::Plain(work) => make_plain(&work),
+        Work::Calls { calls, miners, in_flight, options } => {
+            make_calls(calls::Plan { calls, miners, in_flight }, &options)
+        }
+    }
+}
+
+fn make_plain(work: &Plain) -> anyhow::Result<()> {
+    let (name, options, workload) = match work {
+        Plain::W1 { txs, options } => ("W1", options, Workload::transfers(*txs, options.accounts)?),
+        Plain::W2 { runs, options }
+        | Plain::Replay { runs, options, .. }
+        | Plain::Catchup { runs, options, .. } => {
             ("W2", options, Workload::runs(*runs, options.accounts)?)
         }
-        Work::Pages { runs, miners, holders, options, .. } => {
+        Plain::Pages { runs, miners, holders, options, .. } => {
             let crowd = Crowd { miners: *miners, holders: *holders };
             ("pages", options, Workload::runs_in_a_crowd(*runs, options.accounts, crowd)?)
         }
-        Work::Pool { txs, options } => {
+        Plain::Pool { txs, options } => {
             ("pool", options, Workload::runs(txs.div_ceil(RUN_TXS), options.accounts)?)
         }
     };
-    if options.conns == 0 || options.batch == 0 {
-        bail!("--conns and --batch must be at least 1");
-    }
-    let stays_pooled = matches!(cli.work, Work::Pool { .. });
-    if matches!(cli.work, Work::Replay { .. }) && options.validators > 0 {
+    check(options)?;
+    let stays_pooled = matches!(work, Plain::Pool { .. });
+    if matches!(work, Plain::Replay { .. }) && options.validators > 0 {
         bail!("replay takes one node");
     }
-    let mut chain = if matches!(cli.work, Work::Catchup { .. }) {
+    let mut chain = if matches!(work, Plain::Catchup { .. }) {
         Chain::start_but_last(options)?
     } else {
         Chain::start(options, stays_pooled)?
@@ -192,20 +225,37 @@ fn main() -> anyhow::Result<()> {
     };
     // A failure says more than what it leads to.
     let report = report?;
-    if let (Work::Catchup { rounds, .. }, Chain::Several(net)) = (&cli.work, &mut chain) {
+    if let (Plain::Catchup { rounds, .. }, Chain::Several(net)) = (work, &mut chain) {
         return catchup::measure(net, *rounds);
     }
-    if let Work::Pages { requests, p99_ms, .. } = &cli.work {
+    if let Plain::Pages { requests, p99_ms, .. } = work {
         report.print(&chain)?;
         pages::measure(chain.rpc()?, *requests, Duration::from_millis(*p99_ms))?;
         return chain.stop();
     }
     chain.stop()?;
     report.print(&chain)?;
-    match (&cli.work, &chain) {
-        (Work::Replay { rounds, .. }, Chain::Alone(node)) => replay::measure(node, *rounds),
+    match (work, &chain) {
+        (Plain::Replay { rounds, .. }, Chain::Alone(node)) => replay::measure(node, *rounds),
         _ => Ok(()),
     }
+}
+
+fn check(options: &Options) -> anyhow::Result<()> {
+    if options.conns == 0 || options.batch == 0 {
+        bail!("--conns and --batch must be at least 1");
+    }
+    Ok(())
+}
+
+/// Calls to an agent, on a chain that has the market from the first block on.
+fn make_calls(plan: calls::Plan, options: &Options) -> anyhow::Result<()> {
+    check(options)?;
+    let options = Options { v8: Some(0), ..options.clone() };
+    let mut chain = Chain::start(&options, false)?;
+    let report = calls::drive(plan, &options, &chain)?;
+    chain.stop()?;
+    report.print(&chain)
 }
 
 /// Sends everything and waits until all of it is included.

@@ -7,10 +7,27 @@ use serde_json::json;
 
 use crate::chain::Chain;
 
+/// What came out of calls to agents.
+pub(crate) struct CallFigures {
+    pub(crate) calls: usize,
+    /// Blocks from the last member's answer to the decision, ascending, one of each call.
+    pub(crate) to_decision: Vec<u64>,
+}
+
+impl CallFigures {
+    /// Blocks that so many percent of the calls do not exceed.
+    fn blocks(&self, percent: usize) -> Option<u64> {
+        let last = self.to_decision.len().checked_sub(1)?;
+        self.to_decision.get((self.to_decision.len() * percent / 100).min(last)).copied()
+    }
+}
+
 pub(crate) struct Report {
     pub(crate) name: String,
     pub(crate) txs: usize,
     pub(crate) runs: usize,
+    /// Of a load of calls.
+    pub(crate) calls: Option<CallFigures>,
     pub(crate) refused: usize,
     pub(crate) conns: usize,
     pub(crate) batch: usize,
@@ -36,6 +53,7 @@ impl Report {
             name: String::new(),
             txs: 0,
             runs: 0,
+            calls: None,
             refused: 0,
             conns: 0,
             batch: 0,
@@ -67,7 +85,7 @@ impl Report {
         let per_second =
             |count: f64| self.included.map(|took| (count / took.as_secs_f64()).round());
         let disk = chain.disk_bytes()?;
-        let line = json!({
+        let mut line = json!({
             "workload": self.name,
             "txs": self.txs,
             "runs": self.runs,
@@ -89,6 +107,15 @@ impl Report {
             "diskBytes": disk,
             "diskBytesPerTx": disk / u64::try_from(self.txs.max(1))?,
         });
+        if let Some(figures) = &self.calls {
+            let calls = f64::from(u32::try_from(figures.calls)?);
+            line["calls"] = json!(figures.calls);
+            line["callsPerS"] = json!(per_second(calls));
+            line["decisionBlocksP50"] = json!(figures.blocks(50));
+            line["decisionBlocksP99"] = json!(figures.blocks(99));
+            line["decisionBlocksMost"] = json!(figures.blocks(100));
+            line["diskBytesPerCall"] = json!(disk / u64::try_from(figures.calls.max(1))?);
+        }
         writeln!(std::io::stdout(), "{line}")?;
         Ok(())
     }
