@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use state::market::election::{Candidate, Lot, elect};
 use state::market::eligible::{Draw, Wanted, candidates};
 use state::market::offers::index_key;
+use state::market::roster::Roster;
 use state::tables::{Bonds, Offers, OffersByExecutor};
 use state::{Draft, Memory};
 use types::agent::ExecutorId;
@@ -54,6 +55,11 @@ fn main() -> ExitCode {
         assert_eq!(find().len(), 256);
         let took = median(|| drop(black_box(find())));
         println!("candidates where {miners} miners offer: {took:?}");
+        let mut roster = Roster::default();
+        let again = median(|| {
+            drop(black_box(roster.candidates(&*state, &Params::default(), &wanted).unwrap()));
+        });
+        println!("the same for a later election of the block: {again:?}");
     }
     if draw > LIMIT {
         println!("a draw takes longer than {LIMIT:?}");

@@ -14,6 +14,7 @@ use types::{Address, Amount, Event, Hash, Params, TxLocation};
 use super::election::{Candidate, Election, Lot, elect};
 use super::eligible::{Draw, Wanted, candidates};
 use super::phases::changed;
+use super::roster::Roster;
 use super::{assignments, callable, calls};
 use crate::draft::Draft;
 use crate::error::StorageError;
@@ -55,7 +56,7 @@ pub(crate) fn begin_block(
     begun: &Begun,
 ) -> Result<Vec<Event>, StorageError> {
     let range = Range { from: &[], to: None, limit: ELECTIONS_MAX };
-    let mut events = Vec::new();
+    let (mut events, mut roster) = (Vec::new(), Roster::default());
     for ((height, position), call_id) in view::scan::<CallQueue>(draft, range)? {
         let is_late = begun.height.saturating_sub(height) >= PATIENCE_BLOCKS;
         if height >= begun.height || !(begun.is_others || is_late) {
@@ -63,7 +64,7 @@ pub(crate) fn begin_block(
         }
         draft.delete::<CallQueue>(&(height, position));
         let call = draft.get::<Calls>(&call_id)?.ok_or(MISSING)?;
-        events.extend(hold(draft, params, begun, call)?);
+        events.extend(hold(draft, params, begun, call, &mut roster)?);
     }
     Ok(events)
 }
@@ -135,6 +136,7 @@ fn hold(
     params: &Params,
     begun: &Begun,
     call: Call,
+    roster: &mut Roster,
 ) -> Result<Vec<Event>, StorageError> {
     let ballot = Ballot::of(draft, &call, begun.randomness)?;
     let wanted = Wanted {
@@ -144,7 +146,7 @@ fn hold(
         excluded: &ballot.excluded,
         draw: ballot.draw,
     };
-    let candidates = candidates(draft, &of_call(params, &call), &wanted)?;
+    let candidates = roster.candidates(draft, &of_call(params, &call), &wanted)?;
     let eligible = candidates.iter().filter(|candidate| !candidate.is_full).count();
     let size = usize::from(ballot.size);
     let needed = match ballot.draw {
@@ -155,17 +157,17 @@ fn hold(
     let drawn = CallChange::Drawn { round: ballot.lot.round, candidates };
     let drawn = changed(call.call_id, drawn);
     let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
-    if eligible < needed || filled < call.consensus.needed(ballot.size) {
-        return match ballot.draw {
-            Draw::First => {
-                let mut events = unassigned(draft, begun, call, (&ballot, &election))?;
-                events.push(drawn);
-                Ok(events)
-            }
-            Draw::Appeal => no_second_round(draft, call),
-        };
-    }
-    let mut events = take_seats(draft, begun, call, (&ballot, &election))?;
+    let mut events = if eligible < needed || filled < call.consensus.needed(ballot.size) {
+        match ballot.draw {
+            Draw::First => unassigned(draft, begun, call, (&ballot, &election))?,
+            Draw::Appeal => return no_second_round(draft, call),
+        }
+    } else {
+        for member in election.members() {
+            roster.take(member.miner, &ballot.executors, ballot.lock);
+        }
+        take_seats(draft, begun, call, (&ballot, &election))?
+    };
     events.push(drawn);
     Ok(events)
 }

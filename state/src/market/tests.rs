@@ -11,6 +11,7 @@ use types::agent::ExecutorId;
 use types::{Address, Amount, Bond, Event, Hash, Offer, Params, Prices, Supply};
 
 use super::eligible::{Draw, Wanted, candidates};
+use super::roster::Roster;
 use super::{assignments, offers};
 use crate::bonds;
 use crate::draft::Draft;
@@ -360,5 +361,40 @@ proptest! {
         let found: BTreeMap<_, _> = rows::<OffersByExecutor>(&draft).into_iter().collect();
         prop_assert_eq!(found, expected);
         prop_assert_eq!(rows::<OfferCounts>(&draft).into_iter().collect::<BTreeMap<_, _>>(), counts);
+    }
+}
+
+proptest! {
+    #[test]
+    fn elections_of_one_block_find_the_same_candidates_as_if_each_read_for_itself(
+        miners in prop::collection::vec((1_u64..4, 0_u64..8, 1_u64..4, 1_u8..8), 1..12),
+        elections in prop::collection::vec((0_u16..12, 1_u8..4, 4_u64..8, any::<bool>()), 1..20),
+    ) {
+        let (mut draft, mut roster) = (draft(), Roster::default());
+        for (number, (bond, price, capacity, runs)) in (0_u16..).zip(miners) {
+            let bonded = Amount::new(bond * LEAST / 2);
+            bonds::add(&mut draft, miner(number), bonded).unwrap();
+            for executor in (1..4).filter(|bit| runs & (1 << (bit - 1)) != 0).map(model) {
+                offers::put(&mut draft, miner(number), executor, &offer(price, capacity)).unwrap();
+            }
+        }
+        for (first, executors, price, is_first) in elections {
+            let executors: Vec<ExecutorId> = (1..=executors).map(model).collect();
+            let (lock, excluded) = (Amount::new(LEAST / 3), BTreeSet::from([miner(first)]));
+            let draw = if is_first { Draw::First } else { Draw::Appeal };
+            let prices = prices(price);
+            let wanted =
+                Wanted { executors: &executors, prices: &prices, lock, excluded: &excluded, draw };
+            // What a call asks for may be of before a vote.
+            let min_bond = Amount::new(price * LEAST / 8);
+            let params = Params { min_bond, ..Params::default() };
+            let read = candidates(&draft, &params, &wanted).unwrap();
+            prop_assert_eq!(&roster.candidates(&draft, &params, &wanted).unwrap(), &read);
+            for member in read.iter().filter(|it| !it.is_full).take(2) {
+                assignments::assign(&mut draft, member.miner, &executors).unwrap();
+                bonds::lock(&mut draft, member.miner, lock).unwrap();
+                roster.take(member.miner, &executors, lock);
+            }
+        }
     }
 }

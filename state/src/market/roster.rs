@@ -1,0 +1,160 @@
+//! What the elections of one block read of the market, read once.
+//!
+//! Before the transactions of a block nothing but its elections changes offers, bonds and assignments. So the
+//! offers that count, and what was read of their miners, are kept from one election to the next; whoever is
+//! drawn is noted ([`Roster::take`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use types::agent::ExecutorId;
+use types::{Address, Amount, Offer, Params};
+
+use super::assignments;
+use super::election::Candidate;
+use super::eligible::{Draw, Wanted};
+use super::offers::{self, Ranked};
+use crate::error::StorageError;
+use crate::tables::Bonds;
+use crate::view::{self, Read};
+
+/// The offers for the executors that were asked for, and their miners. Empty at the beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// In the order of addresses.
+    offers: BTreeMap<ExecutorId, Vec<Standing>>,
+    /// What is free of the bonds of miners.
+    free: BTreeMap<Address, Amount>,
+}
+
+/// An offer that counts if its miner's bond is large enough.
+#[derive(Clone, Debug)]
+struct Standing {
+    miner: Address,
+    bonded: Amount,
+    offer: Offer,
+    /// At how many calls the miner works for the executor, once that was asked.
+    open: Option<u32>,
+}
+
+impl Roster {
+    /// Who takes part in a draw, in the order of addresses. What has not been read yet is read: of each
+    /// executor the offers that count, and of each miner that is left its bond and its assignments.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn candidates(
+        &mut self,
+        state: &dyn Read,
+        params: &Params,
+        wanted: &Wanted<'_>,
+    ) -> Result<Vec<Candidate>, StorageError> {
+        let executors: BTreeSet<ExecutorId> = wanted.executors.iter().copied().collect();
+        let mut left: Option<Vec<Candidate>> = None;
+        for executor in executors {
+            let mut next = Vec::new();
+            for standing in self.standings(state, executor, params)? {
+                let before = left.as_ref().map(|left| find(left, standing.miner));
+                // Without an offer for an earlier executor, this one is worth nothing.
+                if before == Some(None) || !standing.takes(params, wanted) {
+                    continue;
+                }
+                let was_full = before.flatten().unwrap_or(false);
+                let is_full = was_full || standing.is_full(state, executor, wanted.draw)?;
+                let Standing { miner, bonded: weight, .. } = *standing;
+                next.push(Candidate { miner, weight, is_full });
+            }
+            left = Some(next);
+        }
+        let mut candidates = left.unwrap_or_default();
+        for candidate in &mut candidates {
+            candidate.is_full |= self.free(state, candidate.miner)? < wanted.lock;
+        }
+        match wanted.draw {
+            Draw::First => {}
+            Draw::Appeal => candidates.retain(|candidate| !candidate.is_full),
+        }
+        Ok(candidates)
+    }
+
+    /// A miner has become a member of a round that needs these executors, with this lock.
+    pub(crate) fn take(&mut self, miner: Address, executors: &[ExecutorId], lock: Amount) {
+        for executor in executors {
+            let Some(standings) = self.offers.get_mut(executor) else { continue };
+            let place = standings.binary_search_by_key(&miner, |it| it.miner);
+            let Some(standing) = place.ok().and_then(|place| standings.get_mut(place)) else {
+                continue;
+            };
+            standing.open = standing.open.map(|open| open.saturating_add(1));
+        }
+        if let Some(free) = self.free.get_mut(&miner) {
+            *free = free.checked_sub(lock).unwrap_or(Amount::ZERO);
+        }
+    }
+
+    fn standings(
+        &mut self,
+        state: &dyn Read,
+        executor: ExecutorId,
+        params: &Params,
+    ) -> Result<&mut Vec<Standing>, StorageError> {
+        use std::collections::btree_map::Entry;
+        match self.offers.entry(executor) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                // Calls may differ in what bond they ask for.
+                let any = Params { min_bond: Amount::ZERO, ..params.clone() };
+                let ranked = offers::counting(state, executor, &any)?;
+                let mut standings: Vec<Standing> = ranked.into_iter().map(Standing::of).collect();
+                standings.sort_unstable_by_key(|it| it.miner);
+                Ok(unknown.insert(standings))
+            }
+        }
+    }
+
+    fn free(&mut self, state: &dyn Read, miner: Address) -> Result<Amount, StorageError> {
+        if let Some(free) = self.free.get(&miner) {
+            return Ok(*free);
+        }
+        let free = view::get::<Bonds>(state, &miner)?.unwrap_or_default().free();
+        self.free.insert(miner, free);
+        Ok(free)
+    }
+}
+
+impl Standing {
+    const fn of(ranked: Ranked) -> Self {
+        let Ranked { miner, bond: bonded, offer } = ranked;
+        Self { miner, bonded, offer, open: None }
+    }
+
+    /// Whether the miner may be a member and works for these prices.
+    fn takes(&self, params: &Params, wanted: &Wanted<'_>) -> bool {
+        self.bonded >= params.min_bond
+            && self.offer.prices.is_covered_by(wanted.prices)
+            && !wanted.excluded.contains(&self.miner)
+    }
+
+    fn is_full(
+        &mut self,
+        state: &dyn Read,
+        executor: ExecutorId,
+        draw: Draw,
+    ) -> Result<bool, StorageError> {
+        match draw {
+            Draw::Appeal => return Ok(false),
+            Draw::First => {}
+        }
+        let open = match self.open {
+            Some(open) => open,
+            None => assignments::open(state, self.miner, executor)?,
+        };
+        self.open = Some(open);
+        Ok(u64::from(open) >= self.offer.capacity)
+    }
+}
+
+/// Whether the candidate of that address is full, if there is one.
+fn find(candidates: &[Candidate], miner: Address) -> Option<bool> {
+    let place = candidates.binary_search_by_key(&miner, |it| it.miner).ok()?;
+    candidates.get(place).map(|candidate| candidate.is_full)
+}
