@@ -14,18 +14,22 @@ mod blobs;
 mod closed_desk;
 mod control_characters;
 mod desk;
+mod doubted_answers;
 mod dropped_blobs;
 mod expensive_blocks;
+mod false_members;
 mod filled_book;
 mod filled_disk;
 mod flooded_deadlines;
 mod foreign_rebuild;
 mod fork_votes;
 mod full_pool;
+mod griefed_miners;
 mod height_claim;
 mod hostile_schema;
 mod idle_claims;
 mod lying_offers;
+mod market;
 mod move_time;
 mod nobody;
 mod one_prefix;
@@ -242,6 +246,24 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "the same crowd under one prefix where registrations cost something",
         needs: Need::Loopback,
         run: squatted_snapshots::run,
+    },
+    Case {
+        name: "false_members",
+        about: "members of calls copy, guess, lie, stay away or withhold; others do the work",
+        needs: Need::Loopback,
+        run: false_members::run,
+    },
+    Case {
+        name: "doubted_answers",
+        about: "liars decide a call and are appealed; others appeal what is right or cannot be computed",
+        needs: Need::Loopback,
+        run: doubted_answers::run,
+    },
+    Case {
+        name: "griefed_miners",
+        about: "requesters ask what nobody can answer, take all places of miners, or find no miner",
+        needs: Need::Loopback,
+        run: griefed_miners::run,
     },
     Case {
         name: "retired_keys",
