@@ -52,6 +52,7 @@ mod stolen_runs;
 mod strangers_ahead;
 mod taken_places;
 mod unread_answers;
+mod withheld_turn;
 
 /// All attacks.
 pub(crate) const CASES: &[Case<()>] = &[
@@ -264,6 +265,12 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "requesters ask what nobody can answer, take all places of miners, or find no miner",
         needs: Need::Loopback,
         run: griefed_miners::run,
+    },
+    Case {
+        name: "withheld_turn",
+        about: "a validator knows whom its block would draw, and does not propose it if that is not its friend",
+        needs: Need::Loopback,
+        run: withheld_turn::run,
     },
     Case {
         name: "retired_keys",

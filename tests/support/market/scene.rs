@@ -124,7 +124,7 @@ impl Scene {
     }
 
     /// The miners with their bonds as they are now, in the order of addresses.
-    fn candidates(&mut self) -> anyhow::Result<Vec<Candidate>> {
+    pub fn candidates(&mut self) -> anyhow::Result<Vec<Candidate>> {
         let filter = json!({ "executor": self.market.executor().to_string(), "limit": 100 });
         let listed = self.desk.call("ombra_listOffers", &filter)?;
         let offers = listed["items"].as_array().context("no list of offers")?;
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     /// Waits for the block that draws what was asked for in a block.
-    fn drawn(&mut self, asked_in: u64) -> anyhow::Result<Head> {
+    pub fn drawn(&mut self, asked_in: u64) -> anyhow::Result<Head> {
         let mut previous = self.head(asked_in)?;
         loop {
             let height = previous.height + 1;
@@ -157,7 +157,8 @@ impl Scene {
         }
     }
 
-    fn head(&mut self, height: u64) -> anyhow::Result<Head> {
+    /// What of a block decides a draw.
+    pub fn head(&mut self, height: u64) -> anyhow::Result<Head> {
         let block = self.desk.call("ombra_getBlock", &json!([height, false]))?;
         Head::read(&block).with_context(|| format!("no block with randomness: {block}"))
     }
