@@ -1,6 +1,7 @@
 // What a wallet, a miner or a web page needs to use an Ombra chain. README.md has examples.
 
 export { AbiFunction, decodeCall } from "./abi.js";
+export { AgentMethod, agentMethods, methodOf } from "./agent-abi.js";
 export {
   inferChat,
   inferNumber,
@@ -13,7 +14,10 @@ export {
   writeRequest,
 } from "./agent-methods.js";
 export { FieldError } from "./bytes.js";
+export { checkCall, computeResultHash, priceOf } from "./call-check.js";
+export { callAgent, prepareCall, readAgent, readCall, waitForCall } from "./calls.js";
 export { Client } from "./client.js";
+export { drawMembers, verifyElection } from "./election.js";
 export { OmbraError } from "./errors.js";
 export { bareAddress, Key } from "./keys.js";
 export { generateMnemonic, parseMnemonic } from "./mnemonic.js";

@@ -12,6 +12,13 @@ export const CLIENTS = read("types/fixtures/clients.json");
 /** What all languages agree on about the agent methods. */
 export const METHODS = read("miner/fixtures/agent-methods.json");
 
+/** Golden ids, commitments and prices of the agent market. */
+export const MARKET = read("types/market_vectors.json");
+/** Golden elections. */
+export const ELECTIONS = read("state/src/market/election/vectors.json").elections;
+/** Methods of agents with values, as another implementation of Solidity's interface encodes them. */
+export const ABI = read("types/fixtures/abi.json");
+
 /** The fields of a transaction's own kind, and its envelope. */
 export function takeApart(
   { type, from, nonce, timestamp, chainId, publicKey, hash, signature, ...fields },

@@ -1,0 +1,166 @@
+// A call of an agent from the question to the answer (docs/market.md section 5): what it needs is
+// estimated, encoded, signed, sent and waited for, and what comes back is checked.
+
+import { agentMethods } from "./agent-abi.js";
+import { toHex, utf8, wrong } from "./bytes.js";
+import { checkCall, priceOf } from "./call-check.js";
+import { OmbraError } from "./errors.js";
+import { sha256 } from "./hash.js";
+import { computeAgentId } from "./transactions.js";
+
+/** The longest that a node lets a request wait for a call. */
+const WAIT_MS_MAX = 60000;
+const DEFAULTS = { consensus: "majority", committeeSize: 3, timeoutMs: 60000 };
+/** The codes of what does not exist, and of what the node no longer has. */
+const ABSENT = ["NOT_FOUND", "HISTORY_UNAVAILABLE"];
+
+/** @typedef {import("./client.js").Client} Client */
+/** @typedef {import("./keys.js").Key} Key */
+
+/**
+ * What is asked of an agent. What is left out is estimated by the node, or is the default.
+ * @typedef {object} Question
+ * @property {string} agentId
+ * @property {string} [version] the latest if not given
+ * @property {string} method its name, or its signature
+ * @property {any[] | Record<string, any>} [args] see `AgentMethod.encode`
+ * @property {number} [committeeSize] 3 if not given
+ * @property {"majority" | "threshold"} [consensus] `majority` if not given; members of a `threshold`
+ *   are paid for an empty answer as for an honest one (docs/market.md section 7)
+ * @property {number} [threshold]
+ * @property {boolean} [appealable]
+ * @property {{when: string, to: string, amount: string | bigint}[]} [onResult]
+ * @property {number} [timeoutMs] how long members have, 60,000 if not given
+ * @property {Record<string, string | bigint>} [prices]
+ * @property {Record<string, number>} [limits]
+ * @property {string | bigint} [maxFee]
+ * @property {string} [conversationId]
+ */
+
+/**
+ * An agent, after its metadata has been compared with its hash, and its id with owner and name.
+ * @param {Client} client
+ * @param {string} agentId
+ * @param {string} [version]
+ * @returns {Promise<any>} as `ombra_getAgent` tells it, with `methods`
+ */
+export async function readAgent(client, agentId, version) {
+  const agent = await client.rpc("ombra_getAgent", version === undefined ? [agentId] : [agentId, version]);
+  const told = { agentId: agent.agentId, metadataHash: agent.version.metadataHash };
+  const metadata = JSON.parse(agent.metadata);
+  const computed = {
+    agentId: await computeAgentId(agent.owner, metadata.name),
+    metadataHash: toHex(await sha256(utf8(agent.metadata))),
+  };
+  for (const [field, got] of Object.entries({ ...told, asked: agentId })) {
+    const expected = computed[field] ?? computed.agentId;
+    if (got !== expected) {
+      throw new OmbraError(`${field}: the node says ${got}, expected ${expected}`, "AGENT_UNFIT", { field, got, expected });
+    }
+  }
+  return { ...agent, methods: agentMethods(metadata) };
+}
+
+/**
+ * The fields of an AGENT_CALL for a question: the arguments are encoded here, and the node estimates
+ * prices, limits and `maxFee` where they are not given.
+ * @param {Client} client
+ * @param {Question} question
+ * @returns {Promise<{fields: Record<string, any>, method: import("./agent-abi.js").AgentMethod, estimate: any}>}
+ */
+export async function prepareCall(client, question) {
+  const { version, method: wanted, args = [], prices, limits, maxFee, ...rest } = question;
+  const agent = await readAgent(client, question.agentId, version);
+  const method = agent.methods.find(({ name, signature }) => name === wanted || signature === wanted);
+  if (!method) throw wrong("method", wanted, `one of ${agent.methods.map(({ signature }) => signature).join(", ")}`);
+  const whole = { ...DEFAULTS, ...rest, agentVersion: agent.version.version, payload: method.encode(args) };
+  const estimate = prices && limits && maxFee !== undefined ? null : await estimateCall(client, whole, limits);
+  const terms = { prices: prices ?? estimate.prices, limits: limits ?? estimate.limits };
+  return { fields: { ...whole, ...terms, maxFee: maxFee ?? leastFee(whole, terms, estimate) }, method, estimate };
+}
+
+function estimateCall(client, { agentId, agentVersion, committeeSize, appealable, payload }, limits) {
+  const asked = { agentId, version: agentVersion, committeeSize, appealable, payload, limits };
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return client.rpc("ombra_estimateCall", [Object.fromEntries(given)]);
+}
+
+/** The least that the chain takes for these terms (docs/protocol.md section 18.2). */
+function leastFee({ committeeSize, onResult = [] }, { prices, limits }, { royalty, revealFee }) {
+  const conditional = onResult.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  const each = priceOf(prices, limits) + BigInt(revealFee);
+  return `${BigInt(royalty) + conditional + BigInt(committeeSize) * each}`;
+}
+
+/**
+ * Asks an agent and waits for the answer.
+ * @param {Client} client
+ * @param {Key} key
+ * @param {Question} question
+ * @param {{until?: "decided" | "settled", waitMs?: number, maxBaseFee?: string | bigint,
+ *   tip?: string | bigint}} [options] `decided` and ten minutes if not given
+ * @returns {Promise<{callId: string, status: string, values: any, call: any, tx: any}>} `values` are
+ *   the outputs of a `success`, null else; with a threshold, what each member answered is in
+ *   `call.answers`. The call has passed {@link checkCall}
+ * @throws {OmbraError} `TIMEOUT` if it is not decided in time, with the call as `data`; `CALL_UNFIT` if
+ *   what the node says does not fit together
+ */
+export async function callAgent(client, key, question, { until = "decided", waitMs = 600000, ...bid } = {}) {
+  const { fields, method } = await prepareCall(client, question);
+  const tx = await client.submit(key, "AGENT_CALL", fields, bid);
+  await client.waitFor(tx.hash);
+  const call = await waitForCall(client, tx.callId, { until, timeoutMs: waitMs });
+  await checkCall(call, tx);
+  const result = call.status === "success" ? call.answer?.result : undefined;
+  const values = result === undefined ? null : method.decodeResult(result);
+  return { callId: tx.callId, status: call.status, values, call, tx };
+}
+
+/**
+ * Waits until a call is decided or settled, and answers it with its salts.
+ * @param {Client} client
+ * @param {string} callId
+ * @param {{until?: "decided" | "settled", timeoutMs?: number}} [options]
+ * @returns {Promise<any>}
+ */
+export async function waitForCall(client, callId, { until = "decided", timeoutMs = 600000 } = {}) {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const rest = Math.min(Math.max(deadline - Date.now(), 0), WAIT_MS_MAX);
+    const options = { until, timeoutMs: rest };
+    const call = await client.rpc("ombra_waitForCall", [callId, options], { timeoutMs: rest + WAIT_MS_MAX });
+    const isOpen = ["electing", "committing", "revealing"].includes(call.status);
+    if (until === "settled" ? call.settled : !isOpen) return withSalts(client, call);
+    if (Date.now() >= deadline) {
+      throw new OmbraError(`call ${callId} is ${call.status} after ${timeoutMs} ms`, "TIMEOUT", call);
+    }
+  }
+}
+
+/**
+ * A call with the salts of its reveals, which {@link checkCall} needs.
+ * @param {Client} client
+ * @param {string} callId
+ * @returns {Promise<any>}
+ */
+export async function readCall(client, callId) {
+  return withSalts(client, await client.rpc("ombra_getCall", [callId]));
+}
+
+/** Salts stand in the CALL_REVEALs only. Where the node has such a block no longer, they stay away. */
+async function withSalts(client, call) {
+  const members = (call.rounds ?? []).flatMap((round) => round.members ?? []);
+  const reveals = members.flatMap(({ reveal }) => (reveal && reveal.salt === undefined ? [reveal] : []));
+  const blocks = new Map();
+  for (const reveal of reveals) {
+    try {
+      const { blockIndex, position } = reveal;
+      if (!blocks.has(blockIndex)) blocks.set(blockIndex, await client.rpc("ombra_getBlock", [blockIndex, false]));
+      const { tx } = await client.rpc("ombra_getTransaction", [blocks.get(blockIndex).transactions[position]]);
+      reveal.salt = tx.salt;
+    } catch (error) {
+      if (!ABSENT.includes(error.code)) throw error;
+    }
+  }
+  return call;
+}
