@@ -33,6 +33,11 @@ class AddressType extends PlainType {
     if (!found) throw wrong(path, value, "an address, 40 hex characters, with or without 0x or ox before them");
     return super.encode(path, `0x${found[1]}`);
   }
+
+  decode(data, place) {
+    const { value, end } = super.decode(data, place);
+    return { value: value.slice(2), end };
+  }
 }
 
 /** A method of an agent. */
@@ -70,7 +75,8 @@ export class AgentMethod {
   /**
    * The arguments of a payload; what is taken is exactly what `encode` writes.
    * @param {string} payload
-   * @returns {any} by name; an array where an input has no name
+   * @returns {any} by name; an array where an input has no name. Numbers are decimal strings, addresses
+   *   40 hex characters, bytes hex with `0x`
    */
   decode(payload) {
     const data = hexBytes(payload);

@@ -2,49 +2,17 @@
 // it is made, kept and used here, and what leaves the page is signed transactions.
 
 import { h, swap } from "../dom.js";
-import { HASH, count } from "../format.js";
-import { node } from "../live.js";
+import { count } from "../format.js";
+import { forget, held, openLibrary, place, signing } from "../keyring.js";
 import { address, amount, card, copier, empty, facts } from "../parts.js";
-import { call, callAll, CallError } from "../rpc.js";
+import { callAll, CallError } from "../rpc.js";
 import { busy, field, forms } from "./wallet-forms.js";
 import { sentList } from "./wallet-send.js";
 
-/** The chain that a key was opened for: it signs for no other, whatever the node says later. */
-const chainOf = (info) => (info === null ? null : { chainId: info.chainId, genesisHash: info.genesisHash });
-
-/** Where the key is kept, if somebody wants that: one for each chain. */
-const place = () => `ombra.key.${node.info?.genesisHash ?? "unknown"}`;
-
-/** The key that is open, while the page is; it is there again when one comes back from another page. */
-const held = { key: null, chain: null, sent: [] };
-
 export async function wallet(page, [, conversationId]) {
   page.show("Wallet", empty("Loading …"));
-  const [keys, transactions] = await Promise.all([
-    import("../lib/keys.js"), import("../lib/transactions.js"), known(page)]);
-  if (page.isLeft) return;
-  const library = { ...keys, ...transactions };
-  if (held.key === null) held.key = await kept(library);
-  draw(page, library, conversationId);
-}
-
-/** Waits until it is known which chain this is: a key belongs to one. */
-async function known(page) {
-  if (node.info !== null) return;
-  try {
-    node.info = await call("ombra_chainInfo", [], page.signal);
-  } catch {
-    // The header says that the node is gone; a key can be opened without it.
-  }
-}
-
-async function kept(library) {
-  try {
-    const seed = localStorage.getItem(place());
-    return seed !== null && HASH.test(seed) ? await library.Key.fromPrivateKey(seed) : null;
-  } catch {
-    return null;
-  }
+  const library = await openLibrary(page);
+  if (!page.isLeft) draw(page, library, conversationId);
 }
 
 function draw(page, library, conversationId) {
@@ -55,7 +23,6 @@ function draw(page, library, conversationId) {
     return;
   }
   const { key } = held;
-  held.chain ??= chainOf(node.info);
   const own = page.part({
     load: (signal) => callAll([["ombra_getAccount", [key.address]], ["txpool_contentFrom", [key.address]]], signal),
     draw: ([found, waiting]) => {
@@ -67,7 +34,7 @@ function draw(page, library, conversationId) {
   const sent = sentList(page, held.sent, own.refresh);
   page.show("Wallet", warning,
     card("Your account", h("p", {}, address(key.address, true)), own.box, keeping(again)),
-    card("Do something", forms({ page, library, key, sent, conversationId, chain: () => (held.chain ??= chainOf(node.info)) })),
+    card("Do something", forms({ ...signing(page, library, sent), conversationId })),
     card("Sent from here", sent.box));
 }
 
@@ -122,13 +89,12 @@ function keeping(again) {
     const secret = held.key.exportPrivateKey();
     swap(shown, h("p", {}, h("code", { class: "long", id: "private-key" }, secret), copier(secret, "private key")));
   };
-  const forget = () => {
-    localStorage.removeItem(place());
-    [held.key, held.chain, held.sent] = [null, null, []];
+  const letGo = () => {
+    forget();
     again();
   };
   return h("div", { class: "stack" },
     h("p", {}, box, " ", h("label", { for: "keep" }, "Keep the key in this browser, unencrypted, for this chain")),
-    h("p", { class: "turns" }, h("button", { type: "button", on: { click: show } }, "Show the private key"), h("button", { type: "button", on: { click: forget } }, "Forget the key")), shown);
+    h("p", { class: "turns" }, h("button", { type: "button", on: { click: show } }, "Show the private key"), h("button", { type: "button", on: { click: letGo } }, "Forget the key")), shown);
 }
 
