@@ -17,6 +17,7 @@ use crate::refusals::before_the_fork;
 pub(crate) const PACKAGES: [&str; 2] = ["ombrachain==0.1.0", "openapi-spec-validator==0.9.0"];
 /// What they bring.
 pub(crate) const MODULES: &str = "ombrachain, openapi_spec_validator";
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/python");
 
 /// A script of tests/sdk in a Python that has the packages.
@@ -150,6 +151,27 @@ fn a_whole_agent_run_is_signed_with_the_functions_of_the_public_sdk() -> anyhow:
 }
 
 #[test]
+fn the_python_package_for_calls_agrees_with_the_vectors() -> anyhow::Result<()> {
+    let mut command = Command::new("python3");
+    command.arg(format!("{}/sdk/calls.py", env!("CARGO_MANIFEST_DIR"))).arg(ROOT);
+    let printed = run(command.env("PYTHONUTF8", "1").env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    let counted: Value = serde_json::from_str(&printed)?;
+    assert_eq!(json!({ "coded": 9, "elections": 4 }), counted);
+    Ok(())
+}
+
+#[test]
+fn an_agent_is_called_from_python_and_what_the_node_says_is_checked() -> anyhow::Result<()> {
+    let market = vec!["--v8".to_owned(), "0".to_owned()];
+    let mut node = Node::start(DevOptions { more: market, ..plain() })?;
+    let printed = run(script("calls.py")?.arg(ROOT).arg(url(&node)))?;
+    node.stop()?;
+    let counted: Value = serde_json::from_str(printed.trim())?;
+    assert_eq!(json!({ "coded": 9, "elections": 4, "called": 2, "changes": 8 }), counted);
+    Ok(())
+}
+
+#[test]
 fn every_rest_answer_is_as_the_openapi_document_says() -> anyhow::Result<()> {
     answers_as_the_openapi_document_says(plain(), "v6")
 }
@@ -223,6 +245,6 @@ fn who_stops_reading_is_told_what_it_lost_and_harms_nobody() -> anyhow::Result<(
 
 #[test]
 fn the_python_examples_do_what_they_say() -> anyhow::Result<()> {
-    assert_eq!(json!({ "examples": 6 }), seen("examples.py", plain(), &[EXAMPLES])?);
+    assert_eq!(json!({ "examples": 7 }), seen("examples.py", plain(), &[EXAMPLES])?);
     Ok(())
 }

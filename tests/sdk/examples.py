@@ -123,6 +123,8 @@ def every_program_is_here(examples):
     # The agent needs a miner with a model: tests/it/payer/methods.rs runs it.
     programs = {"balance.py", "send.py", "agent_run.py", "watch_blocks.py", "chat.py"}
     programs.add("agent_loop.py")
+    # Calls need members that answer: calls.py runs it.
+    programs.add("agent_call.py")
     same(programs, {path.name for path in examples.folder.glob("*.py")})
     for path in examples.folder.glob("*.py"):
         text = path.read_text("utf-8")

@@ -1,0 +1,135 @@
+"""Calls on a chain: estimating, signing, sending, waiting, and checking what comes back.
+
+The wallet and the signing are those of the public client `ombrachain`.
+"""
+
+import json
+import time
+import urllib.request
+from hashlib import sha256
+
+from agent_methods.kinds import members as ordered
+from ombrachain.tx import _sign_and_finalize
+
+from .abi import methods
+from .check import CallUnfit, check_call, compute_call_id
+
+ANSWER_SECONDS = 30
+WAIT_MS = 60_000
+OPEN = ("electing", "committing", "revealing")
+DEFAULTS = {"consensus": "majority", "committeeSize": 3, "timeoutMs": 60_000}
+# What a question may say of the AGENT_CALL itself; the rest is estimated or computed.
+TERMS = ("consensus", "committeeSize", "timeoutMs", "threshold", "appealable", "onResult", "conversationId", "prices", "limits", "maxFee")
+
+
+class NodeError(RuntimeError):
+    """What a node refuses: `code` is a fixed word, `data` what it tells beside it."""
+
+    def __init__(self, error):
+        super().__init__(error["message"])
+        self.data = error.get("data") or {}
+        self.code = self.data.get("code")
+
+
+class Caller:
+    """Somebody who calls agents with a wallet, at a node."""
+
+    def __init__(self, wallet, url):
+        self.wallet, self.url = wallet, url
+        self.chain_id = self.rpc("ombra_chainInfo")["chainId"]
+
+    def rpc(self, method, *params, seconds=ANSWER_SECONDS):
+        """The result of a method of the node."""
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": list(params)}
+        headers = {"content-type": "application/json"}
+        request = urllib.request.Request(self.url, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=seconds) as answer:
+            told = json.load(answer)
+        if "error" in told:
+            raise NodeError(told["error"])
+        return told["result"]
+
+    def nonce(self):
+        return self.rpc("ombra_getAccount", self.wallet.address)["pendingNonce"]
+
+    def send(self, kind, nonce=None, **fields):
+        """Signs for this chain, sends, and waits for the block; answers the signed transaction."""
+        nonce = self.nonce() if nonce is None else nonce
+        whole = {**ordered(kind, fields, nonce, int(time.time() * 1000)), "chainId": self.chain_id}
+        tx = _sign_and_finalize({"type": kind, "from": self.wallet.address, **whole}, self.wallet.private_key)
+        self.rpc("ombra_sendTransaction", tx)
+        seen = self.rpc("ombra_waitForTransaction", tx["hash"])
+        if seen["status"] != "included":
+            raise RuntimeError(f"{kind} is {seen['status']}: {seen.get('dropped')}")
+        return tx
+
+    def agent(self, agent_id, version=None):
+        """An agent and its methods, after its metadata was compared with its hash."""
+        told = self.rpc("ombra_getAgent", agent_id, *([] if version is None else [version]))
+        metadata = told["metadata"]
+        hashed = sha256(metadata.encode()).hexdigest()
+        if hashed != told["version"]["metadataHash"]:
+            raise CallUnfit("metadataHash", told["version"]["metadataHash"], hashed)
+        owned = f"agent|{told['owner'][-40:]}|{json.loads(metadata)['name']}"
+        if sha256(owned.encode()).hexdigest() != agent_id:
+            raise CallUnfit("agentId", agent_id, "that of owner and name")
+        return told, methods(metadata)
+
+    def prepare(self, agent_id, method, arguments=(), version=None, **terms):
+        """The fields of an AGENT_CALL, and the method; the node estimates what is not given."""
+        for name in terms:
+            if name not in TERMS:
+                raise ValueError(f"a question has no {name}, but {', '.join(TERMS)}")
+        told, known = self.agent(agent_id, version)
+        asked = next((it for it in known if method in (it.name, it.signature)), None)
+        if asked is None:
+            raise ValueError(f"method is {method!r}, expected one of {[it.signature for it in known]}")
+        named = {"agentId": agent_id, "agentVersion": told["version"]["version"]}
+        fields = {**DEFAULTS, **named, "payload": asked.encode(arguments), **terms}
+        if not {"prices", "limits", "maxFee"} <= set(terms):
+            fields = {**self._estimate(fields), **fields}
+        return fields, asked
+
+    def _estimate(self, fields):
+        """Prices that enough miners work for, limits, and what is held."""
+        names = ("agentId", "committeeSize", "payload", "appealable", "limits")
+        wish = {name: fields[name] for name in names if name in fields}
+        found = self.rpc("ombra_estimateCall", {**wish, "version": fields["agentVersion"]})
+        if "prices" not in fields and found["eligible"] < found["needed"]:
+            raise RuntimeError(f"{found['eligible']} miners work for this agent now, needed are {found['needed']}")
+        others = sum(int(it["amount"]) for it in fields.get("onResult", []))
+        held = str(int(found["maxFee"]) + others)
+        return {"prices": found["prices"], "limits": found["limits"], "maxFee": held}
+
+    def call_agent(self, agent_id, method, arguments=(), until="decided", **more):
+        """Asks an agent and waits; answers the status, the values of a success, and the call.
+
+        `more` are `version` and what of the AGENT_CALL shall be other than estimated. Raises CallUnfit
+        if what the node says does not fit together.
+        """
+        fields, asked = self.prepare(agent_id, method, arguments, **more)
+        nonce = self.nonce()
+        fields["callId"] = compute_call_id(self.chain_id, self.wallet.address, nonce)
+        tx = self.send("AGENT_CALL", nonce, **fields)
+        call = self.wait_for_call(fields["callId"], until)
+        check_call(call, tx)
+        result = call.get("answer", {}).get("result") if call["status"] == "success" else None
+        return call["status"], None if result is None else asked.decode_result(result), call
+
+    def wait_for_call(self, call_id, until="decided"):
+        """A call with its salts, as soon as it is decided or settled."""
+        while True:
+            options = {"until": until, "timeoutMs": WAIT_MS}
+            call = self.rpc("ombra_waitForCall", call_id, options, seconds=2 * WAIT_MS / 1000)
+            if call["settled"] if until == "settled" else call["status"] not in OPEN:
+                return self.with_salts(call)
+
+    def with_salts(self, call):
+        """Salts stand in the CALL_REVEALs, which the record names by their places."""
+        for record in call["rounds"]:
+            reveals = (it["reveal"] for it in record["members"] if "reveal" in it)
+            for reveal in (it for it in reveals if "salt" not in it):
+                block = self.rpc("ombra_getBlock", reveal["blockIndex"], False)
+                sent = self.rpc("ombra_getTransaction", block["transactions"][reveal["position"]])
+                reveal["salt"] = sent["tx"]["salt"]
+        return call
