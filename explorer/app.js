@@ -6,7 +6,9 @@ import { begins, node, on, retryNow } from "./live.js";
 import { Page } from "./page.js";
 import { line } from "./text.js";
 import { account } from "./views/account.js";
+import { agent, agents } from "./views/agents.js";
 import { block } from "./views/block.js";
+import { answer, calls } from "./views/calls.js";
 import { conversation } from "./views/conversation.js";
 import { blob, miners } from "./views/directory.js";
 import { network } from "./views/network.js";
@@ -18,18 +20,22 @@ import { transaction } from "./views/transaction.js";
 import { wallet } from "./views/wallet.js";
 
 const ANY = /^[^]{1,200}$/;
+const VERSION = /^[0-9A-Za-z.+-]{1,64}$/;
 const BLOCK = new RegExp(`${HEIGHT.source}|${HASH.source}`);
 
 /** The pages: a name, the shapes of the parts after it, and what shows it. */
 const PAGES = [
   ["", [], overview], ["blocks", [], blocks], ["blocks", [HEIGHT], blocksTo], ["block", [BLOCK], block],
   ["tx", [HASH], transaction], ["account", [ADDRESS], account], ["runs", [], runs], ["runs", [/^[a-z_]{1,20}$/], runs],
-  ["run", [HASH], run], ["conversation", [HASH], conversation], ["miners", [], miners], ["pool", [], pool],
+  ["run", [HASH], run], ["conversation", [HASH], conversation],
+  ["agents", [], agents], ["agents", [ANY], agents], ["agent", [HASH], agent], ["agent", [HASH, VERSION], agent],
+  ["calls", [], calls], ["calls", [/^[a-zA-Z]{1,20}$/], calls], ["call", [HASH], answer],
+  ["miners", [], miners], ["pool", [], pool],
   ["network", [], network], ["blob", [BLOB], blob], ["search", [ANY], search],
   ["wallet", [], wallet], ["wallet", [/^chat$/, HASH], wallet],
 ];
 /** Under which entry of the navigation a page is. */
-const UNDER = { block: "blocks", run: "runs", conversation: "runs" };
+const UNDER = { block: "blocks", run: "runs", conversation: "runs", agent: "agents", call: "calls" };
 /** How often a new block is said aloud, for who does not see it. */
 const ALOUD_EVERY_MS = 15_000;
 

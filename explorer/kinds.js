@@ -4,7 +4,8 @@ import { DECLARATIONS } from "./lib/kinds.js";
 import { h } from "./dom.js";
 import { bytes, count, duration } from "./format.js";
 import {
-  address, amount, blobLink, block, facts, line, link, plainHash, runLink, table, talkLink, time, txLink, words,
+  address, agentLink, amount, blobLink, block, callLink, facts, line, link, plainHash, prices, runLink, status, table, talkLink, time, txLink,
+  usage, words,
 } from "./parts.js";
 
 const hash = (value) => plainHash(value, "hash", true);
@@ -27,6 +28,10 @@ export function toolCalls(calls) {
 
 const attachments = (list) =>
   h("ul", { class: "words" }, list.map(({ type, blobId }) => h("li", {}, line(type), ": ", blobLink(blobId))));
+
+const hexText = (value) => block(value, { mono: true, max: 400 });
+const limits = (value) => `${usage(value)}, ${bytes(value.resultBytes)} of result`;
+const conditional = (list) => h("ul", { class: "words" }, list.map(({ when, to, amount: sum }) => h("li", {}, amount(sum), " to ", address(to), " if ", line(when, 80))));
 
 /** How each member is called and shown; by name, because a name means the same in every type. */
 const MEMBERS = {
@@ -81,6 +86,23 @@ const MEMBERS = {
   promptPerM: ["Least for a million tokens read", amount],
   completionPerM: ["Least for a million tokens written", amount],
   fuelPerG: ["Least for a billion units of fuel", amount],
+  agentId: ["Agent", (value) => agentLink(value, true)],
+  agentVersion: ["Version", (value) => line(value, 64)],
+  callId: ["Call", (value) => callLink(value, true)],
+  payload: ["Payload", hexText],
+  consensus: ["Who decides", line],
+  committeeSize: ["Members", number],
+  threshold: ["Members that decide", number],
+  prices: ["Pays each member", prices],
+  limits: ["Each may use", limits],
+  timeoutMs: ["Time to commit", duration],
+  appealable: ["Can be appealed", (value) => (value ? "yes" : "no")],
+  onResult: ["Pays others", conditional],
+  round: ["Round", number],
+  outcome: ["Outcome", status],
+  result: ["Result", hexText],
+  inputTokens: ["Tokens read", number],
+  fuel: ["Fuel", number],
   expiresAt: ["Counts until", (value) => time(value, { full: true })],
   maxBaseFee: ["Highest base fee", (value) => `${count(value)} micro per KiB`],
   tip: ["Tip", amount],
@@ -167,8 +189,12 @@ export function summary(tx) {
     case "VALIDATOR_VOTE": return on(`power ${count(tx.power)} for `, plainHash(tx.candidateKey, "public key"));
     case "MINER_OFFER": return on(tx.capacity === 0 ? "no more for " : `up to ${count(tx.capacity)} calls for `, line(tx.executor, 24));
     case "EVIDENCE": return on(`${tx.kind} of height ${count(tx.height)} signed twice by `, plainHash(tx.validatorKey, "public key"));
-    case "AGENT_REGISTER": return on("publishes the agent ", plainHash(tx.agentId, "agent"));
-    case "AGENT_RETIRE": return on("retires the agent ", plainHash(tx.agentId, "agent"));
+    case "AGENT_REGISTER": return on("publishes the agent ", agentLink(tx.agentId));
+    case "AGENT_RETIRE": return on("retires the agent ", agentLink(tx.agentId));
+    case "AGENT_CALL": return on("asks ", agentLink(tx.agentId), " · ", callLink(tx.callId));
+    case "CALL_COMMIT": return on("commits to an answer of ", callLink(tx.callId));
+    case "CALL_REVEAL": return on(line(tx.outcome), " of ", callLink(tx.callId));
+    case "CALL_APPEAL": return on("doubts ", callLink(tx.callId));
     default: return on(link(["tx", tx.hash], "details"));
   }
 }

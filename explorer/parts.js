@@ -106,6 +106,8 @@ export const plainHash = (value, what = "hash", full = false) => (isText(value, 
 export const txLink = (value, full = false) => (isText(value, HASH) ? hex(value, "transaction hash", ["tx", value], full) : odd(value));
 export const runLink = (value, full = false) => (isText(value, HASH) ? hex(value, "run id", ["run", value], full) : odd(value));
 export const talkLink = (value, full = false) => (isText(value, HASH) ? hex(value, "conversation id", ["conversation", value], full) : odd(value));
+export const agentLink = (value, full = false) => (isText(value, HASH) ? hex(value, "agent id", ["agent", value], full) : odd(value));
+export const callLink = (value, full = false) => (isText(value, HASH) ? hex(value, "call id", ["call", value], full) : odd(value));
 export const blockHash = (value, full = false) => (isText(value, HASH) ? hex(value, "block hash", ["block", value], full) : odd(value));
 export const blobLink = (value) => (isText(value, BLOB) ? link(["blob", value], line(value, 40)) : odd(value));
 /** Before the first block the height is 0; there is no such block. */
@@ -136,12 +138,24 @@ const STATUSES = {
   pending: "waits", claimed: "busy", running: "busy", completed: "good", included: "good",
   failed: "bad", timeout: "bad", insufficient_funds: "bad", cancelled: "off", dropped: "bad", queued: "waits",
   held: "waits", refused: "bad",
+  electing: "waits", committing: "busy", revealing: "busy", success: "good", timedOut: "bad", unassigned: "off", failure: "bad",
+  unable: "off", retired: "off",
 };
 
 export const status = (word) =>
-  h("span", { class: `badge ${STATUSES[word] ?? "off"}` }, line(String(word).replaceAll("_", " "), 30));
+  h("span", { class: `badge ${STATUSES[word] ?? "off"}` }, line(String(word).replaceAll("_", " ").replace("timedOut", "timed out"), 30));
 
 export const kind = (type) => h("span", { class: "kind" }, line(type, 40));
+
+/** What a call pays a member, or an offer is lowest at. */
+export const prices = ({ perCall, promptPerM, completionPerM, fuelPerG }) => h("ul", { class: "words" }, [
+  [perCall, "a call"], [promptPerM, "a million tokens read"], [completionPerM, "a million tokens written"], [fuelPerG, "a billion units of fuel"],
+].filter(([micro], index) => index === 0 || micro !== "0").map(([micro, per]) => h("li", {}, amount(micro), ` ${per}`)));
+
+/** Tokens and fuel, of an answer or the most of one. */
+export const usage = ({ inputTokens, outputTokens, fuel }) =>
+  [[inputTokens, "tokens read"], [outputTokens, "written"], [fuel, "units of fuel"]].filter(([number]) => number > 0)
+    .map(([number, what]) => `${count(number)} ${what}`).join(", ") || "nothing";
 
 /** A button below a list, for its next page. */
 export function more(load, text = "Show more") {

@@ -97,18 +97,24 @@ export async function callAll(calls, signal) {
 /** Pages that are asked for to make one list. */
 const PAGES_MAX = 20;
 
-/** Agent runs that meet a filter, newest first: `limit` of them, if there are so many. A page of the
+/** What of a list meets a filter, in its order: `limit` of them, if there are so many. A page of the
  * node can be short or empty and have a cursor to go on. */
-export async function runsOf(filter, limit, signal, from = undefined) {
+export async function listOf(method, filter, limit, signal, from = undefined) {
   const items = [];
   let cursor = from;
   for (let page = 0; page < PAGES_MAX && items.length < limit && cursor !== null; page += 1) {
-    const found = await call("ombra_listAgentRuns", [filter, { limit: limit - items.length, cursor }], signal);
+    const found = await call(method, [filter, { limit: limit - items.length, cursor }], signal);
     items.push(...found.items);
     cursor = found.nextCursor;
   }
   return { items, nextCursor: cursor };
 }
+
+/** Agent runs, newest first. */
+export const runsOf = (...wanted) => listOf("ombra_listAgentRuns", ...wanted);
+
+/** Calls of agents, newest first. */
+export const callsOf = (...wanted) => listOf("ombra_listCalls", ...wanted);
 
 /** The bytes of a blob that is final. They are not taken from an earlier chain that used the same id. */
 export async function blobBytes(id, signal) {

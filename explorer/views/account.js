@@ -2,10 +2,14 @@
 
 import { h, swap } from "../dom.js";
 import { count } from "../format.js";
-import { address, amount, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
-import { call, runsOf } from "../rpc.js";
+import { address, amount, callLink, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
+import { call, callAll, CallError, callsOf, runsOf } from "../rpc.js";
+import { OFFER_COLUMNS, offerRow } from "./agents.js";
+import { callTable } from "./calls.js";
 
 const COLUMNS = ["Hash", "Type", "Direction", "With", "Amount", "Block", "When"];
+const CALLS = 8;
+const OFFERS = 64;
 const ARROWS = { out: "out →", in: "← in", self: "to itself" };
 
 export function account(page, [id]) {
@@ -27,6 +31,7 @@ export function account(page, [id]) {
     load: (signal) => Promise.all([runsOf({ submitter: bare }, 10, signal), runsOf({ miner: bare }, 10, signal)]),
     draw: both, follow: true, pause: 2000,
   });
+  const market = page.part({ load: (signal) => ofMarket(bare, signal), draw: (found) => marketed(found, bare), follow: true, pause: 3000 });
   // A list that somebody has made longer stays as it is.
   let isLonger = false;
   const history = page.part({
@@ -37,7 +42,7 @@ export function account(page, [id]) {
     if (!isLonger) history.refresh();
   });
   const title = h("span", { class: "who" }, face(bare), " Account");
-  page.show(title, h("p", { class: "id" }, h("code", {}, bare), copier(bare, "address")), head.box, stakes.box, waiting.box, runs.box, card("Transactions", history.box));
+  page.show(title, h("p", { class: "id" }, h("code", {}, bare), copier(bare, "address")), head.box, stakes.box, waiting.box, market.box, runs.box, card("Transactions", history.box));
 }
 
 const standing = (found) => facts([
@@ -54,11 +59,34 @@ function stake({ bonded, locked, free, unbonding, rewardsHeld, rewardsRefused })
   const payments = unbonding.map((one) => h("li", {}, amount(one.amount), " ", time(one.due)));
   return card("At stake", facts([
     ["Bond", isMiner ? amount(bonded) : null],
-    ["Locked for runs", isMiner ? amount(locked) : null],
+    ["Locked for runs and calls", isMiner ? amount(locked) : null],
     ["Free", isMiner ? amount(free) : null],
     ["Taken out, paid then", payments.length === 0 ? null : h("ul", { class: "words" }, payments)],
     ["Rewards of its runs that were held", rewardsHeld === 0 ? null : `${count(rewardsHeld)}, of which it refused ${count(rewardsRefused)}`],
   ]));
+}
+
+/** Its offers, the calls that it asked for, and those at which it was a member, with what that brought and cost. */
+async function ofMarket(bare, signal) {
+  const [{ items: offers }, asked, member] = await Promise.all([
+    call("ombra_listOffers", [{ miner: bare }, { limit: OFFERS }], signal),
+    callsOf({ requester: bare }, CALLS, signal), callsOf({ member: bare }, CALLS, signal)]);
+  const whole = await callAll(member.items.map(({ callId }) => ["ombra_getCall", [callId]]), signal);
+  return { offers, asked: asked.items, member: whole.filter((one) => !(one instanceof CallError)) };
+}
+
+const WORKED = ["Call", "Status", "Round", "Locked", "Answer", "Got", "Lost", "When"];
+
+function marketed({ offers, asked, member }, bare) {
+  const seats = member.flatMap((one) => one.rounds.flatMap(({ members }, round) =>
+    (members ?? []).filter((own) => own.address === bare).map((own) => [
+      callLink(one.callId), status(one.status), count(round), amount(own.lock), own.reveal ? status(own.reveal.outcome) : own.commitment ? "hidden" : "none yet",
+      amount(own.paid), amount(own.penalty), time(one.createdAt)])));
+  return [
+    offers.length === 0 ? null : card("Offers", table("Offers", ["Executor", ...OFFER_COLUMNS.slice(1, 5)], offers.map((one) => [h("code", { class: "long" }, line(one.executor, 80)), ...offerRow(one).slice(1, 5)]))),
+    seats.length === 0 ? null : card("Calls at which it is a member", table("Calls at which it is a member", WORKED, seats)),
+    asked.length === 0 ? null : card("Calls that it asked for", callTable("Calls that it asked for", asked, "")),
+  ];
 }
 
 export const miner = (found) => facts([

@@ -3,11 +3,13 @@
 import { h, onceAFrame, picture, swap } from "../dom.js";
 import { count, duration } from "../format.js";
 import { address, amount, blockHash, card, empty, facts, height, line, link, row, runLink, status, table, time } from "../parts.js";
-import { callAll, call, CallError, runsOf } from "../rpc.js";
+import { callAll, call, CallError, callsOf, runsOf } from "../rpc.js";
+import { callTable } from "./calls.js";
 
 const SHOWN = 12;
 const CHARTED = 60;
 const RUNS = 12;
+const CALLS = 6;
 const COLUMNS = ["Block", "When", "Transactions", "Proposer"];
 
 /** The latest blocks, newest first. A block is known once, whoever tells of it. */
@@ -65,7 +67,7 @@ function money([supply, pool, info, price]) {
     ["A transfer burns about", isPriced ? amount(price.inclusionFee) : null],
     ["Half of the tips are at most", isPriced && price.tips.sample > 0 ? amount(price.tips.p50) : null],
     ["Circulating", amount(supply.circulating)],
-    ["In escrow of runs, held rewards included", amount(supply.escrowed)],
+    ["In escrow of runs and calls, held rewards included", amount(supply.escrowed)],
     ["Bonds of miners", supply.bonded === undefined ? null : amount(supply.bonded)],
     ["Taken out of bonds, not paid yet", supply.unbonding === undefined ? null : amount(supply.unbonding)],
     ["Burned", amount(supply.burned)],
@@ -115,7 +117,13 @@ export function overview(page) {
     draw: money, pause: 2000, follow: true,
   });
   const recent = page.part({ load: (signal) => runsOf({}, RUNS, signal), draw: runs, pause: 2000, follow: true });
-  page.show("Overview", card("Latest agent runs", recent.box, h("p", {}, link(["runs"], "All runs"))), top,
+  // Only a chain with the agent market has any.
+  const asked = page.part({
+    load: (signal) => callsOf({}, CALLS, signal),
+    draw: ({ items }) => (items.length === 0 ? [] : card("Latest calls of agents", callTable("Latest calls of agents", items, ""), h("p", {}, link(["calls"], "All calls"), ", ", link(["agents"], "the agents")))),
+    pause: 2000, follow: true,
+  });
+  page.show("Overview", asked.box, card("Latest agent runs", recent.box, h("p", {}, link(["runs"], "All runs"))), top,
     h("div", { class: "columns" },
       card("Latest blocks", first.box, h("p", {}, link(["blocks"], "All blocks"))),
       card("The chain", supply.box)));

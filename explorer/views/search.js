@@ -3,7 +3,7 @@
 import { h, route } from "../dom.js";
 import { ADDRESS, BLOB, HASH, HEIGHT, short } from "../format.js";
 import { card, empty, line, link } from "../parts.js";
-import { callAll, CallError } from "../rpc.js";
+import { callAll, CallError, listOf } from "../rpc.js";
 
 const MINERS_MAX = 500;
 const FOUND_MAX = 20;
@@ -24,6 +24,8 @@ async function byHash(hash, signal) {
     ["Block", ["ombra_getBlock", [hash, false]], ({ index }) => ["block", index]],
     ["Transaction", ["ombra_getTransaction", [hash]], () => ["tx", hash]],
     ["Agent run", ["ombra_getAgentRun", [hash]], () => ["run", hash]],
+    ["Agent", ["ombra_getAgent", [hash]], () => ["agent", hash]],
+    ["Call", ["ombra_getCall", [hash]], () => ["call", hash]],
     ["Conversation", ["ombra_getConversation", [hash, { limit: 1 }]], ({ items }) => (items.length > 0 ? ["conversation", hash] : null)],
     ["Conversation", ["ombra_listAgentRuns", [{ conversationId: hash }, { limit: 1 }]], ({ items }) => (items.length > 0 ? ["conversation", hash] : null)],
     ["Miner", ["ombra_getMiner", [hash]], ({ address }) => ["account", address]],
@@ -49,9 +51,10 @@ async function byName(query, signal) {
   const wanted = query.toLowerCase();
   const asked = [["ombra_listMiners", [{ limit: MINERS_MAX }]]];
   if (BLOB.test(query)) asked.push(["ombra_getBlob", [query]]);
-  const [miners, blob] = await callAll(asked, signal);
+  const [[miners, blob], agents] = await Promise.all([callAll(asked, signal), listOf("ombra_listAgents", { text: query }, FOUND_MAX, signal)]);
   const named = miners instanceof CallError ? [] : miners.items.filter(({ name }) => name.toLowerCase().includes(wanted));
   const found = named.slice(0, FOUND_MAX).map(({ name, address }) => ["Miner", `${name} (${short(address)})`, ["account", address]]);
+  found.push(...agents.items.map(({ agentId, name }) => ["Agent", `${name} (${short(agentId)})`, ["agent", agentId]]));
   if (blob && !(blob instanceof CallError)) found.unshift(["Blob", query, ["blob", query]]);
   return found;
 }
@@ -65,7 +68,7 @@ export function search(page, [query]) {
         location.replace(route(...found[0][2]));
         return [];
       }
-      if (found.length === 0) return empty("Nothing on this chain is called so. Search takes a height, a hash, an address, a key, the id of a run, conversation, blob or miner, or a part of a miner's name.");
+      if (found.length === 0) return empty("Nothing on this chain is called so. Search takes a height, a hash, an address, a key, the id of a run, agent, call, conversation, blob or miner, or a part of the name of a miner or an agent.");
       return h("ul", { class: "found" }, found.map(([name, label, parts]) => h("li", {}, `${name} `, link(parts, line(label)))));
     },
   });

@@ -5,17 +5,18 @@ import { decoded } from "../kinds.js";
 import { empty, kind, line, link, plainHash, status, time, txLink } from "../parts.js";
 import { call } from "../rpc.js";
 
-/** Builds a transaction, asks whether it shall be signed, signs and sends it. */
-export async function propose({ page, library, key, sent, chain }, type, fields, leads = null) {
+/** Builds a transaction, asks whether it shall be signed, signs and sends it. `about` says it in words. */
+export async function propose({ page, library, key, sent, chain, about = null }, type, fields, leads = null) {
   const { chainId, genesisHash } = sameChain(chain(), await call("ombra_chainInfo", [], page.signal));
   const { pendingNonce: nonce } = await call("ombra_getAccount", [key.address], page.signal);
   const [from, timestamp] = [key.address, Date.now()];
   const envelope = { from, publicKey: key.publicKey, nonce, timestamp, chainId };
   const whole = await library.completeFields(type, fields, envelope);
   const unsigned = await library.buildTransaction(type, whole, envelope);
-  if (!(await confirm(page, unsigned, genesisHash))) return;
+  if (!(await confirm(page, unsigned, genesisHash, about))) return;
   const signed = library.attachSignature(unsigned, await key.sign(unsigned.hash));
-  const to = type === "AGENT_REQUEST" ? ["run", whole.agentRunId] : leads;
+  const own = { AGENT_REQUEST: ["run", whole.agentRunId], AGENT_CALL: ["call", whole.callId] };
+  const to = own[type] ?? leads;
   await sent.send({ tx: signed, hash: unsigned.hash, type, leads: to, at: timestamp, state: "sending", why: null });
 }
 
@@ -28,13 +29,13 @@ function sameChain(expected, got) {
 }
 
 /** Shows what would be signed, and for which chain; answers whether it shall be. */
-function confirm(page, { tx, hash }, genesisHash) {
+function confirm(page, { tx, hash }, genesisHash, about) {
   return new Promise((resolve) => {
     const leave = () => dialog.close("no");
     const refuse = h("button", { type: "button", on: { click: leave } }, "Do not sign");
     const dialog = h("dialog", { "aria-labelledby": "confirm-title" },
       h("h2", { id: "confirm-title" }, "Sign this ", kind(tx.type), "?"),
-      decoded(tx),
+      about, decoded(tx),
       h("p", { class: "faint" }, "The chain's genesis: ", plainHash(genesisHash, "hash")),
       h("p", { class: "faint" }, "Its hash, which is what is signed: ", plainHash(hash, "hash")),
       h("p", { class: "turns" },
