@@ -13,6 +13,7 @@
 
 mod cases;
 mod driver;
+mod market;
 mod scene;
 mod story;
 mod wire;
@@ -103,7 +104,9 @@ fn run(cli: &Cli, programs: &Programs) -> anyhow::Result<usize> {
     let mut failed = Vec::new();
     for case in &chosen {
         let began = Instant::now();
-        let mut scene = Scene::start(&driver, &artefacts)?;
+        let more = case.chain.iter().map(ToString::to_string).collect();
+        let options = DevOptions { more, ..DevOptions::from_environment() };
+        let mut scene = Scene::start_with(&driver, &artefacts, options)?;
         match (case.run)(&mut scene).and_then(|()| scene.asked_nobody_else()) {
             Ok(()) => say(&format!("ok      {:<20} {:.0?}", case.name, began.elapsed())),
             Err(error) => {

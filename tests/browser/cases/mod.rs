@@ -4,6 +4,7 @@ mod blobs;
 mod crowded;
 mod keyboard;
 mod live;
+mod market;
 pub(crate) mod measure;
 mod network;
 mod outages;
@@ -17,6 +18,8 @@ use crate::scene::Scene;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
+    /// Further arguments of `ombra dev`.
+    pub(crate) chain: &'static [&'static str],
     pub(crate) run: fn(&mut Scene) -> anyhow::Result<()>,
 }
 
@@ -25,7 +28,12 @@ const fn case(
     about: &'static str,
     run: fn(&mut Scene) -> anyhow::Result<()>,
 ) -> Case {
-    Case { name, about, run }
+    Case { name, about, chain: &[], run }
+}
+
+/// The same on a chain with the agent market.
+const fn on_market(case: Case) -> Case {
+    Case { chain: &["--v8", "0"], ..case }
 }
 
 pub(crate) const CASES: &[Case] = &[
@@ -85,5 +93,15 @@ pub(crate) const CASES: &[Case] = &[
         blobs::of_strangers_are_harmless,
     ),
     case("crowded", "the longest names, 64 tools and 200 steps fit, on a phone, too", crowded::fit),
+    on_market(case(
+        "market",
+        "an agent is called from its form, and its answer unfolds",
+        market::an_agent_is_called,
+    )),
+    on_market(case(
+        "appeal",
+        "an answer is doubted, and a larger committee overturns it",
+        market::an_answer_is_doubted,
+    )),
     case("keyboard", "everything is reached without a mouse", keyboard::reaches_everything),
 ];

@@ -9,7 +9,7 @@ use crate::scene::Scene;
 /// The words of the development accounts, which are public.
 const WORDS: &str = "test test test test test test test test test test test junk";
 
-fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
+pub(super) fn press(scene: &Scene, button: &str) -> anyhow::Result<()> {
     let click = "const found = [...document.querySelectorAll('main button')].find((one) => one.textContent === arguments[0] && one.checkVisibility()); found?.click(); return found !== undefined";
     tests::node::wait_for(&format!("the button {button}"), || {
         Ok((scene.browser.run(click, &json!([button]))? == Value::Bool(true)).then_some(()))
@@ -22,7 +22,7 @@ fn unfold(scene: &Scene, name: &str) -> anyhow::Result<()> {
 }
 
 /// Signs what the dialog shows, after a look at it.
-fn sign(scene: &Scene, wanted: &[&str]) -> anyhow::Result<()> {
+pub(super) fn sign(scene: &Scene, wanted: &[&str]) -> anyhow::Result<()> {
     let dialog = scene.browser.find("dialog[open]")?;
     let text = dialog.text()?;
     for wanted in wanted {
@@ -30,6 +30,16 @@ fn sign(scene: &Scene, wanted: &[&str]) -> anyhow::Result<()> {
     }
     scene.browser.find("#confirm-sign")?.click()?;
     scene.browser.holds("the dialog to close", "return document.querySelector('dialog') === null")
+}
+
+/// Opens the key of a development account; the wallet is open.
+pub(super) fn open_account(scene: &Scene, index: usize) -> anyhow::Result<()> {
+    scene.browser.find("#field-secret")?.fill(WORDS)?;
+    scene.browser.find("#field-index")?.fill(&index.to_string())?;
+    press(scene, "Open")?;
+    let own = own_address(scene)?;
+    ensure!(own == scene.people[index].address().to_string(), "development account {index}: {own}");
+    Ok(())
 }
 
 /// The address of the key that is open.
@@ -136,10 +146,7 @@ pub(super) fn opens_keys(scene: &mut Scene) -> anyhow::Result<()> {
         "a reason",
         "return [...document.querySelectorAll('.wrong')].some((one) => one.textContent !== '')",
     )?;
-    scene.browser.find("#field-secret")?.fill(WORDS)?;
-    scene.browser.find("#field-index")?.fill("3")?;
-    press(scene, "Open")?;
-    ensure!(own_address(scene)? == third, "development account 3");
+    open_account(scene, 3)?;
 
     press(scene, "Show the private key")?;
     let key = scene.browser.find("#private-key")?.text()?;
