@@ -74,7 +74,12 @@ export async function prepareCall(client, question) {
   const method = agent.methods.find(({ name, signature }) => name === wanted || signature === wanted);
   if (!method) throw wrong("method", wanted, `one of ${agent.methods.map(({ signature }) => signature).join(", ")}`);
   const whole = { ...DEFAULTS, ...rest, agentVersion: agent.version.version, payload: method.encode(args) };
-  const estimate = prices && limits && maxFee !== undefined ? null : await estimateCall(client, whole, limits);
+  const isTold = prices !== undefined && limits !== undefined && maxFee !== undefined;
+  const estimate = isTold ? null : await estimateCall(client, whole, limits);
+  if (!prices && estimate.eligible < estimate.needed) {
+    const message = `${estimate.eligible} miners work for this agent now, and the call needs ${estimate.needed}`;
+    throw new OmbraError(message, "TOO_FEW_MINERS", estimate);
+  }
   const terms = { prices: prices ?? estimate.prices, limits: limits ?? estimate.limits };
   return { fields: { ...whole, ...terms, maxFee: maxFee ?? leastFee(whole, terms, estimate) }, method, estimate };
 }
@@ -85,11 +90,11 @@ function estimateCall(client, { agentId, agentVersion, committeeSize, appealable
   return client.rpc("ombra_estimateCall", [Object.fromEntries(given)]);
 }
 
-/** The least that the chain takes for these terms (docs/protocol.md section 18.2). */
-function leastFee({ committeeSize, onResult = [] }, { prices, limits }, { royalty, revealFee }) {
+/** The suggested fee, with what the call pays to others, and what other prices or limits come to. */
+function leastFee({ committeeSize, onResult = [] }, { prices, limits }, { maxFee, budget }) {
   const conditional = onResult.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
-  const each = priceOf(prices, limits) + BigInt(revealFee);
-  return `${BigInt(royalty) + conditional + BigInt(committeeSize) * each}`;
+  const more = priceOf(prices, limits) - BigInt(budget);
+  return `${BigInt(maxFee) + conditional + BigInt(committeeSize) * (more > 0n ? more : 0n)}`;
 }
 
 /**

@@ -37,3 +37,11 @@ fn what_the_javascript_library_signs_the_chain_includes() -> anyhow::Result<()> 
     WITH_NODE.iter().try_for_each(|name| pass(name, Some(&node)))?;
     node.stop()
 }
+
+#[test]
+fn what_a_node_says_of_calls_to_agents_the_javascript_library_checks() -> anyhow::Result<()> {
+    let market = vec!["--v8".to_owned(), "0".to_owned()];
+    let mut node = Node::start(DevOptions { more: market, ..DevOptions::from_environment() })?;
+    pass("calls", Some(&node))?;
+    node.stop()
+}
