@@ -3,7 +3,8 @@
 
 import { agentMethods } from "./agent-abi.js";
 import { toHex, utf8, wrong } from "./bytes.js";
-import { checkCall, priceOf } from "./call-check.js";
+import { checkCall } from "./call-check.js";
+import { verifyElection } from "./election.js";
 import { OmbraError } from "./errors.js";
 import { sha256 } from "./hash.js";
 import { computeAgentId } from "./transactions.js";
@@ -75,26 +76,21 @@ export async function prepareCall(client, question) {
   if (!method) throw wrong("method", wanted, `one of ${agent.methods.map(({ signature }) => signature).join(", ")}`);
   const whole = { ...DEFAULTS, ...rest, agentVersion: agent.version.version, payload: method.encode(args) };
   const isTold = prices !== undefined && limits !== undefined && maxFee !== undefined;
-  const estimate = isTold ? null : await estimateCall(client, whole, limits);
-  if (!prices && estimate.eligible < estimate.needed) {
-    const message = `${estimate.eligible} miners work for this agent now, and the call needs ${estimate.needed}`;
+  const estimate = isTold ? { prices, limits, maxFee } : await estimateCall(client, { ...whole, prices, limits });
+  if (estimate.eligible < estimate.needed) {
+    const message = `${estimate.eligible} miners work for this agent at these prices now, and the call needs ${estimate.needed}`;
     throw new OmbraError(message, "TOO_FEW_MINERS", estimate);
   }
-  const terms = { prices: prices ?? estimate.prices, limits: limits ?? estimate.limits };
-  return { fields: { ...whole, ...terms, maxFee: maxFee ?? leastFee(whole, terms, estimate) }, method, estimate };
+  const conditional = (whole.onResult ?? []).reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  const held = maxFee ?? `${BigInt(estimate.maxFee) + conditional}`;
+  return { fields: { ...whole, prices: estimate.prices, limits: estimate.limits, maxFee: held }, method, estimate };
 }
 
-function estimateCall(client, { agentId, agentVersion, committeeSize, appealable, payload }, limits) {
-  const asked = { agentId, version: agentVersion, committeeSize, appealable, payload, limits };
+function estimateCall(client, { agentId, agentVersion, ...whole }) {
+  const { committeeSize, threshold, appealable, payload, prices, limits } = whole;
+  const asked = { agentId, version: agentVersion, committeeSize, threshold, appealable, payload, prices, limits };
   const given = Object.entries(asked).filter(([, value]) => value !== undefined);
   return client.rpc("ombra_estimateCall", [Object.fromEntries(given)]);
-}
-
-/** The suggested fee, with what the call pays to others, and what other prices or limits come to. */
-function leastFee({ committeeSize, onResult = [] }, { prices, limits }, { maxFee, budget }) {
-  const conditional = onResult.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
-  const more = priceOf(prices, limits) - BigInt(budget);
-  return `${BigInt(maxFee) + conditional + BigInt(committeeSize) * (more > 0n ? more : 0n)}`;
 }
 
 /**
@@ -107,7 +103,7 @@ function leastFee({ committeeSize, onResult = [] }, { prices, limits }, { maxFee
  * @returns {Promise<{callId: string, status: string, values: any, call: any, tx: any}>} `values` are
  *   the outputs of a `success`, null else; with a threshold, what each member answered is in
  *   `call.answers`. The call has passed {@link checkCall}
- * @throws {OmbraError} `TIMEOUT` if it is not decided in time, with the call as `data`; `CALL_UNFIT` if
+ * @throws {OmbraError} `TOO_FEW_MINERS`, with the estimate, before anything is sent; `TIMEOUT` if it is not decided in time, with the call as `data`; `CALL_UNFIT` if
  *   what the node says does not fit together
  */
 export async function callAgent(client, key, question, { until = "decided", waitMs = 600000, ...bid } = {}) {
@@ -150,6 +146,25 @@ export async function waitForCall(client, callId, { until = "decided", timeoutMs
  */
 export async function readCall(client, callId) {
   return withSalts(client, await client.rpc("ombra_getCall", [callId]));
+}
+
+/**
+ * Draws the members of a round again, of the candidates that the node names and the randomness of the
+ * block (docs/protocol.md section 17.2). That the candidates' bonds are those of the state before that
+ * block, and that the randomness is proved, is not looked at.
+ * @param {Client} client
+ * @param {any} call
+ * @param {number} [round]
+ * @returns {Promise<void>}
+ * @throws {OmbraError} `ELECTION_UNFIT` if others were drawn, or of other candidates
+ */
+export async function checkElection(client, call, round = 0) {
+  const { electedIn, size, candidatesHash, members } = call.rounds[round];
+  const [{ candidates }, { value: randomness }] = await Promise.all([
+    client.rpc("ombra_getElection", [call.callId, round]), client.rpc("ombra_getRandomness", [electedIn])]);
+  const told = { callId: call.callId, round, randomness, size, candidatesHash, members: members.map(({ address }) => address) };
+  const wrong = await verifyElection(told, candidates);
+  if (wrong !== null) throw new OmbraError(`round ${round}: ${wrong}`, "ELECTION_UNFIT");
 }
 
 /** Salts stand in the CALL_REVEALs only. Where the node has such a block no longer, they stay away. */

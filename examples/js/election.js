@@ -12,8 +12,8 @@ const SEATS_MAX = 31;
 const WEIGHT = /^[1-9][0-9]{0,19}$/;
 
 /**
- * Who took part in a draw: the weight is the bond in micro; the seat of one with `isFull` stays empty.
- * @typedef {{address: string, weight: string | bigint, isFull?: boolean}} Candidate
+ * Who took part in a draw: the weight is the bond in micro; the seat of one with `leftOut` stays empty.
+ * @typedef {{address: string, weight: string | bigint, leftOut?: boolean}} Candidate
  */
 
 /**
@@ -32,14 +32,14 @@ export async function drawMembers({ callId, round, randomness, size }, candidate
   hash("randomness", randomness);
   if (plainInteger("size", size) > SEATS_MAX) throw wrong("size", size, `at most ${SEATS_MAX} seats`);
   const listed = ordered(candidates);
-  const text = listed.map(({ address, weight, isFull }) => `${address}|${weight}${isFull ? "-" : ""}`).join("|");
+  const text = listed.map(({ address, weight, leftOut }) => `${address}|${weight}${leftOut ? "-" : ""}`).join("|");
   const left = [...listed];
   const seats = [];
   for (let draw = 0; seats.length < size && left.length > 0; draw += 1) {
     const parts = ["elect", callId, plainInteger("round", round), randomness, draw];
     const digest = await sha256(utf8(parts.join("|")));
-    const [{ address, isFull }] = left.splice(placeOf(left, toNumber(digest.subarray(0, NUMBER_BYTES))), 1);
-    seats.push({ address, isEmpty: isFull });
+    const [{ address, leftOut }] = left.splice(placeOf(left, toNumber(digest.subarray(0, NUMBER_BYTES))), 1);
+    seats.push({ address, isEmpty: leftOut });
   }
   return {
     candidatesHash: toHex(await sha256(utf8(text))),
@@ -72,9 +72,9 @@ function ordered(candidates) {
   if (!Array.isArray(candidates) || candidates.length > CANDIDATES_MAX) {
     throw wrong("candidates", candidates?.length, `an array of at most ${CANDIDATES_MAX} candidates`);
   }
-  const listed = candidates.map(({ address, weight, isFull = false }, at) => {
+  const listed = candidates.map(({ address, weight, leftOut = false }, at) => {
     if (!WEIGHT.test(String(weight))) throw wrong(`candidates[${at}].weight`, weight, "micro, more than 0");
-    return { address: bareAddress(address, `candidates[${at}].address`), weight: BigInt(weight), isFull };
+    return { address: bareAddress(address, `candidates[${at}].address`), weight: BigInt(weight), leftOut };
   });
   listed.sort((one, other) => (one.address < other.address ? -1 : 1));
   const twin = listed.find(({ address }, at) => at > 0 && listed[at - 1].address === address);

@@ -15,7 +15,7 @@ export {
 } from "./agent-methods.js";
 export { FieldError } from "./bytes.js";
 export { checkCall, computeResultHash, priceOf } from "./call-check.js";
-export { callAgent, prepareCall, readAgent, readCall, waitForCall } from "./calls.js";
+export { callAgent, checkElection, prepareCall, readAgent, readCall, waitForCall } from "./calls.js";
 export { Client } from "./client.js";
 export { drawMembers, verifyElection } from "./election.js";
 export { OmbraError } from "./errors.js";

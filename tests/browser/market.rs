@@ -100,7 +100,7 @@ impl Speech {
 
     fn commit(&self, member: &Actor) -> anyhow::Result<CallCommit> {
         let Self { call_id, round, .. } = *self;
-        let by = Committer { call_id, round: u8::try_from(round)?, member: member.address() };
+        let by = Committer { call_id, round, member: member.address() };
         let reveal = self.reveal();
         let answer = reveal.answer().context("an outcome that there is")?;
         let commitment = compute_commitment(&by, &reveal.salt, &answer);

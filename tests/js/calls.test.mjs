@@ -8,7 +8,7 @@ import * as ombra from "../../examples/js/ombra.js";
 import { account, client } from "./support/chain.mjs";
 import { answer, METHOD, openMarket } from "./support/members.mjs";
 
-const { callAgent, checkCall, computeCallId, readCall, verifyElection, waitForCall } = ombra;
+const { callAgent, checkCall, checkElection, computeCallId, readCall, verifyElection, waitForCall } = ombra;
 const ASKED = { method: "judge", args: { review: "What a book 😀", stars: 5 } };
 const GOOD = { values: { verdict: "splendid 😀", good: true } };
 const BAD = { values: { verdict: "dreadful", good: false } };
@@ -43,17 +43,16 @@ test("an agent is called, and the answer of most is decoded and paid", async () 
 
 test("the members that the node names are those that the randomness draws", async () => {
   const { call } = await ask({}, () => GOOD, { until: "settled" });
+  await checkElection(node, call);
   const [round] = call.rounds;
+  const { candidates } = await node.rpc("ombra_getElection", [call.callId, 0]);
+  assert.deepEqual(candidates.map(({ address }) => address), Object.keys(market.miners).sort());
   const { value: randomness } = await node.rpc("ombra_getRandomness", [round.electedIn]);
-  const told = {
-    callId: call.callId, round: 0, randomness, size: 3, candidatesHash: round.candidatesHash,
-    members: round.members.map(({ address }) => address),
-  };
-  // Nothing has changed a bond since the election.
-  const { items } = await node.rpc("ombra_listOffers", [{ executor: `model-1:${"ee".repeat(32)}` }]);
-  const weights = items.map(({ miner, bonded }) => ({ address: miner, weight: bonded }));
-  assert.equal(await verifyElection(told, weights), null);
-  assert.match(await verifyElection(told, weights.slice(1)), /candidatesHash/);
+  const told = { callId: call.callId, round: 0, randomness, size: 3, candidatesHash: round.candidatesHash, members: [] };
+  assert.match(await verifyElection(told, candidates), /were drawn/);
+  assert.match(await verifyElection(told, candidates.slice(1)), /candidatesHash/);
+  const others = { ...call, rounds: [{ ...round, members: round.members.slice(1) }] };
+  await assert.rejects(checkElection(node, others), { code: "ELECTION_UNFIT" });
 });
 
 test("a failure and a call without a group have no values, and their bills fit", async () => {

@@ -96,7 +96,7 @@ test("members are drawn as the chain draws them, whatever the order of the candi
 
 test("the seat of a candidate that works at as much as it can stays empty", async () => {
   const [{ candidates, members, ...round }] = ELECTIONS;
-  const listed = candidates.map(([address, weight]) => ({ address, weight, isFull: address === members[0] }));
+  const listed = candidates.map(([address, weight]) => ({ address, weight, leftOut: address === members[0] }));
   const drawn = await drawMembers(round, listed);
   assert.deepEqual(drawn.seats.map(({ isEmpty }) => isEmpty), [true, false, false]);
   assert.deepEqual(drawn.members, members.slice(1));

@@ -92,10 +92,10 @@ class Caller:
 
     def _estimate(self, fields):
         """Prices that enough miners work for, limits, and what is held."""
-        names = ("agentId", "committeeSize", "payload", "appealable", "limits")
+        names = ("agentId", "committeeSize", "threshold", "payload", "appealable", "prices", "limits")
         wish = {name: fields[name] for name in names if name in fields}
         found = self.rpc("ombra_estimateCall", {**wish, "version": fields["agentVersion"]})
-        if "prices" not in fields and found["eligible"] < found["needed"]:
+        if found["eligible"] < found["needed"]:
             raise RuntimeError(f"{found['eligible']} miners work for this agent now, needed are {found['needed']}")
         others = sum(int(it["amount"]) for it in fields.get("onResult", []))
         held = str(int(found["maxFee"]) + others)
