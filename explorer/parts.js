@@ -139,7 +139,7 @@ const STATUSES = {
   failed: "bad", timeout: "bad", insufficient_funds: "bad", cancelled: "off", dropped: "bad", queued: "waits",
   held: "waits", refused: "bad",
   electing: "waits", committing: "busy", revealing: "busy", success: "good", timedOut: "bad", unassigned: "off", failure: "bad",
-  unable: "off", retired: "off",
+  unable: "off", retired: "off", agrees: "good", differs: "bad",
 };
 
 export const status = (word) =>
