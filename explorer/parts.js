@@ -28,9 +28,9 @@ export function table(caption, columns, rows, { none = "Nothing here yet.", tigh
   return h("div", { class: "wide" }, h("table", { class: tight ? "tight" : null }, h("caption", { class: "unseen" }, caption), h("thead", {}, head), h("tbody", {}, body)));
 }
 
-/** A row of such a table. */
+/** A row of such a table; a cell of several pieces is one block. */
 export const row = (columns, cells) =>
-  h("tr", {}, cells.map((cell, index) => h("td", { "data-label": columns[index] }, cell)));
+  h("tr", {}, cells.map((cell, index) => h("td", { "data-label": columns[index] }, Array.isArray(cell) ? h("div", {}, cell) : cell)));
 
 const WORDS_SHOWN = 12;
 

@@ -46,7 +46,7 @@ export function agents(page, [query = ""]) {
   });
   page.subscribe("agents", {}, list.refresh);
   page.onPolled(list.refresh);
-  page.show("Agents", searchForm(query), h("section", { class: "card" }, list.box));
+  page.show("Agents", card(null, searchForm(query)), h("section", { class: "card" }, list.box));
 }
 
 function searchForm(query) {

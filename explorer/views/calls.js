@@ -150,15 +150,14 @@ function answered(found, agent) {
     ]));
 }
 
-const MEMBERS = ["Member", "Bond", "Locked", "Committed", "Answer", "Used", "Agrees", "Got", "Lost"];
+const MEMBERS = ["Member", "Bond", "Committed", "Answer", "Agrees", "Got", "Lost"];
 
 function committee(found, round, agent) {
   const members = round.members ?? [];
   const rows = members.map((one) => [
-    address(one.address), amount(one.bond), amount(one.lock),
+    address(one.address), [amount(one.bond), h("p", { class: "faint" }, amount(one.lock), " locked")],
     one.commitment ? [height(one.commitment.blockIndex), " ", plainHash(one.commitment.hash, "commitment")] : "not yet",
     one.reveal ? said(one.reveal, agent) : one.commitment ? "hidden" : "–",
-    one.reveal ? usage(one.reveal) : "–",
     one.agreed === undefined ? "–" : status(one.agreed ? "agrees" : "differs"),
     amount(one.paid), amount(one.penalty),
   ]);
@@ -173,7 +172,7 @@ function committee(found, round, agent) {
 function said(reveal, agent) {
   const why = reveal.reason === undefined ? null : h("p", { class: "faint" }, line(reveal.reason, 300));
   const own = reveal.result === undefined || reveal.outcome !== "success" ? null : h("details", {}, h("summary", {}, "Its answer"), result(reveal.result, agent));
-  return [status(reveal.outcome), " ", plainHash(reveal.resultHash, "hash of the result"), own, why];
+  return [status(reveal.outcome), " ", plainHash(reveal.resultHash, "hash of the result"), h("p", { class: "faint" }, usage(reveal)), own, why];
 }
 
 /** Before the settlement what is held and what it pays; then where everything went. */
