@@ -2,8 +2,8 @@
 
 usage: agent_call.py AGENT METHOD [ARGUMENTS [MEMBERS]]
 
-AGENT is its id, ARGUMENTS are JSON: an array, or an object by names. OMBRA_MNEMONIC has the words of
-the wallet that pays, OMBRA_URL is the node.
+AGENT is its id, ARGUMENTS are JSON: an array, or an object by names. OMBRA_MNEMONIC has the words
+of the wallet that pays, OMBRA_URL is the node.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The package of examples/python for calls of agents: against the golden values, and on a chain with
-the agent market, where scripted members answer.
+"""The package of examples/python for calls of agents: against the golden values, and on a chain
+with the agent market, where scripted members answer.
 
 usage: calls.py REPOSITORY [URL]
 
@@ -183,7 +183,9 @@ def called(url):
     changed["rounds"][0]["members"][0]["reveal"]["salt"] = "00" * 32
     assert "commitment" in refused(calls.CallUnfit, calls.check_call, changed).field
     too_many = {"committeeSize": 15}
-    assert "miners" in str(refused(RuntimeError, lambda: caller.prepare(agent_id, "judge", ["x", 1], **too_many)))
+    assert "miners" in str(
+        refused(RuntimeError, lambda: caller.prepare(agent_id, "judge", ["x", 1], **too_many))
+    )
     return {"called": 1 + program(people, agent_id), "changes": len(changes) + 1}
 
 

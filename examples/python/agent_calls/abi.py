@@ -15,7 +15,10 @@ PARAMETERS_MAX = 32
 ELEMENTS_MAX = 1_024
 TUPLES_MAX = 8
 WORD = 32
-TYPES = "string, bytes, bool, address, uint8 to uint256, int8 to int256, bytes1 to bytes32, tuple, or arrays of these"
+TYPES = (
+    "string, bytes, bool, address, uint8 to uint256, int8 to int256, bytes1 to bytes32, tuple, "
+    "or arrays of these"
+)
 TYPE = re.compile(r"([a-z]+)([0-9]*)((?:\[[0-9]*\]){0,4})\Z")
 ADDRESS = re.compile(r"(?:ox|0x)?([0-9a-fA-F]{40})\Z")
 HEX = re.compile(r"0x((?:[0-9a-fA-F]{2})*)\Z")
@@ -232,7 +235,9 @@ class _Array:
         items = array(path, value, BYTES_MAX)
         if self.count is not None and len(items) != self.count:
             raise FieldError(path, f"{len(items)} elements", f"{self.count} elements")
-        coded = _join([(self.item, self.item.encode(f"{path}[{at}]", it)) for at, it in enumerate(items)])
+        coded = _join(
+            [(self.item, self.item.encode(f"{path}[{at}]", it)) for at, it in enumerate(items)]
+        )
         return coded if self.count is not None else _word(len(items)) + coded
 
     def decode(self, data, place):
@@ -249,7 +254,9 @@ class _Tuple:
 
     def __init__(self, components, field, depth):
         listed = array(field, components, PARAMETERS_MAX)
-        self.names = [text(f"{field}[{at}].name", _member(it, "name")) for at, it in enumerate(listed)]
+        self.names = [
+            text(f"{field}[{at}].name", _member(it, "name")) for at, it in enumerate(listed)
+        ]
         self.kinds = [_kind(it, f"{field}[{at}]", depth) for at, it in enumerate(listed)]
         self.name = f"({','.join(kind.name for kind in self.kinds)})"
         self.is_dynamic = any(kind.is_dynamic for kind in self.kinds)
@@ -258,7 +265,12 @@ class _Tuple:
     def encode(self, path, value):
         values = self._listed(path, value)
         named = zip(self.names, self.kinds, values)
-        return _join([(kind, kind.encode(f"{path}.{name or at}", it)) for at, (name, kind, it) in enumerate(named)])
+        return _join(
+            [
+                (kind, kind.encode(f"{path}.{name or at}", it))
+                for at, (name, kind, it) in enumerate(named)
+            ]
+        )
 
     def _listed(self, path, value):
         if not isinstance(value, dict):

@@ -19,7 +19,18 @@ WAIT_MS = 60_000
 OPEN = ("electing", "committing", "revealing")
 DEFAULTS = {"consensus": "majority", "committeeSize": 3, "timeoutMs": 60_000}
 # What a question may say of the AGENT_CALL itself; the rest is estimated or computed.
-TERMS = ("consensus", "committeeSize", "timeoutMs", "threshold", "appealable", "onResult", "conversationId", "prices", "limits", "maxFee")
+TERMS = (
+    "consensus",
+    "committeeSize",
+    "timeoutMs",
+    "threshold",
+    "appealable",
+    "onResult",
+    "conversationId",
+    "prices",
+    "limits",
+    "maxFee",
+)
 
 
 class NodeError(RuntimeError):
@@ -56,7 +67,9 @@ class Caller:
         """Signs for this chain, sends, and waits for the block; answers the signed transaction."""
         nonce = self.nonce() if nonce is None else nonce
         whole = {**ordered(kind, fields, nonce, int(time.time() * 1000)), "chainId": self.chain_id}
-        tx = _sign_and_finalize({"type": kind, "from": self.wallet.address, **whole}, self.wallet.private_key)
+        tx = _sign_and_finalize(
+            {"type": kind, "from": self.wallet.address, **whole}, self.wallet.private_key
+        )
         self.rpc("ombra_sendTransaction", tx)
         seen = self.rpc("ombra_waitForTransaction", tx["hash"])
         if seen["status"] != "included":
@@ -83,7 +96,9 @@ class Caller:
         told, known = self.agent(agent_id, version)
         asked = next((it for it in known if method in (it.name, it.signature)), None)
         if asked is None:
-            raise ValueError(f"method is {method!r}, expected one of {[it.signature for it in known]}")
+            raise ValueError(
+                f"method is {method!r}, expected one of {[it.signature for it in known]}"
+            )
         named = {"agentId": agent_id, "agentVersion": told["version"]["version"]}
         fields = {**DEFAULTS, **named, "payload": asked.encode(arguments), **terms}
         if not {"prices", "limits", "maxFee"} <= set(terms):
@@ -92,11 +107,21 @@ class Caller:
 
     def _estimate(self, fields):
         """Prices that enough miners work for, limits, and what is held."""
-        names = ("agentId", "committeeSize", "threshold", "payload", "appealable", "prices", "limits")
+        names = (
+            "agentId",
+            "committeeSize",
+            "threshold",
+            "payload",
+            "appealable",
+            "prices",
+            "limits",
+        )
         wish = {name: fields[name] for name in names if name in fields}
         found = self.rpc("ombra_estimateCall", {**wish, "version": fields["agentVersion"]})
         if found["eligible"] < found["needed"]:
-            raise RuntimeError(f"{found['eligible']} miners work for this agent now, needed are {found['needed']}")
+            raise RuntimeError(
+                f"{found['eligible']} miners work for this agent now, needed are {found['needed']}"
+            )
         others = sum(int(it["amount"]) for it in fields.get("onResult", []))
         held = str(int(found["maxFee"]) + others)
         return {"prices": found["prices"], "limits": found["limits"], "maxFee": held}
@@ -104,8 +129,8 @@ class Caller:
     def call_agent(self, agent_id, method, arguments=(), until="decided", **more):
         """Asks an agent and waits; answers the status, the values of a success, and the call.
 
-        `more` are `version` and what of the AGENT_CALL shall be other than estimated. Raises CallUnfit
-        if what the node says does not fit together.
+        `more` are `version` and what of the AGENT_CALL shall be other than estimated. Raises
+        CallUnfit if what the node says does not fit together.
         """
         fields, asked = self.prepare(agent_id, method, arguments, **more)
         nonce = self.nonce()

@@ -1,7 +1,7 @@
 """Whether what a node says of a call fits together: ids, commitments, groups, and the bill.
 
-docs/protocol.md section 18 has the rules. It is arithmetic over one answer of a node; that the chain
-has this call is another question, which `ombra_getProof` answers.
+docs/protocol.md section 18 has the rules. It is arithmetic over one answer of a node; that the
+chain has this call is another question, which `ombra_getProof` answers.
 """
 
 from hashlib import sha256
@@ -46,8 +46,14 @@ def compute_commitment(by, salt, answer):
 
 def price_of(prices, usage):
     """What an answer of this size costs, in micro."""
-    metered = (("inputTokens", "promptPerM", PER_TOKENS), ("outputTokens", "completionPerM", PER_TOKENS), ("fuel", "fuelPerG", PER_FUEL))
-    return int(prices["perCall"]) + sum(-(-int(usage[units]) * int(prices[price]) // per) for units, price, per in metered)
+    metered = (
+        ("inputTokens", "promptPerM", PER_TOKENS),
+        ("outputTokens", "completionPerM", PER_TOKENS),
+        ("fuel", "fuelPerG", PER_FUEL),
+    )
+    return int(prices["perCall"]) + sum(
+        -(-int(usage[units]) * int(prices[price]) // per) for units, price, per in metered
+    )
 
 
 def check_call(call, tx=None):
@@ -71,7 +77,15 @@ def check_call(call, tx=None):
 
 def _check_request(call, tx):
     _same("callId", call["callId"], compute_call_id(tx["chainId"], tx["from"], tx["nonce"]))
-    for name in ("callId", "agentId", "agentVersion", "consensus", "committeeSize", "maxFee", "timeoutMs"):
+    for name in (
+        "callId",
+        "agentId",
+        "agentVersion",
+        "consensus",
+        "committeeSize",
+        "maxFee",
+        "timeoutMs",
+    ):
         _same(name, call[name], tx[name])
     _same("threshold", call.get("threshold"), tx.get("threshold"))
     _same("requester", call["requester"], tx["from"][-40:])
@@ -152,7 +166,9 @@ def _check_answer(call):
         if "result" in answer:
             _same("answer.resultHash", answer["resultHash"], compute_result_hash(answer["result"]))
     for answer in call.get("answers", []):
-        own = (it.get("reveal", {}) for it in standing["members"] if it["address"] == answer["member"])
+        own = (
+            it.get("reveal", {}) for it in standing["members"] if it["address"] == answer["member"]
+        )
         if not any(_is_equal(it, answer) for it in own):
             raise CallUnfit(f"the answer of {answer['member']}", answer, "what it revealed")
         if "result" in answer:

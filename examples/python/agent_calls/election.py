@@ -8,13 +8,15 @@ NUMBER_BYTES = 16
 def draw_members(call_id, round_index, randomness, size, candidates):
     """Draws the members of a round from (address, weight, is_full), in any order.
 
-    The seat of a candidate that is full stays empty. Answers the seats as (address, is_empty) in the
-    order of the draw, and the hash of the candidates.
+    The seat of a candidate that is full stays empty. Answers the seats as (address, is_empty) in
+    the order of the draw, and the hash of the candidates.
     """
     left = sorted((address, int(weight), bool(is_full)) for address, weight, is_full in candidates)
     if len({address for address, _, _ in left}) != len(left) or any(it[1] <= 0 for it in left):
         raise ValueError("candidates: expected each address once, with a weight of more than 0")
-    listed = "|".join(f"{address}|{weight}{'-' if is_full else ''}" for address, weight, is_full in left)
+    listed = "|".join(
+        f"{address}|{weight}{'-' if is_full else ''}" for address, weight, is_full in left
+    )
     seats = []
     while left and len(seats) < size:
         seed = f"elect|{call_id}|{round_index}|{randomness}|{len(seats)}"
