@@ -95,7 +95,7 @@ async function checkRequest(call, tx) {
 }
 
 /** Every reveal opens its member's commitment, and its result is what its hash says. */
-async function checkReveals(call, { members }, round) {
+async function checkReveals(call, { members = [] }, round) {
   for (const { address, commitment, reveal } of members) {
     if (!reveal) continue;
     const field = `rounds[${round}].members ${address}`;
@@ -108,7 +108,7 @@ async function checkReveals(call, { members }, round) {
   }
 }
 
-const answersOf = ({ members }) => members.flatMap(({ reveal }) => (reveal && reveal.outcome !== "unable" ? [reveal] : []));
+const answersOf = ({ members = [] }) => members.flatMap(({ reveal }) => (reveal && reveal.outcome !== "unable" ? [reveal] : []));
 
 /** Of which members a group is. */
 const isIn = (group, reveal) => (group.answer ? isEqual(group.answer, reveal) : reveal.outcome === group.outcome);
@@ -158,10 +158,14 @@ async function checkAnswer(call) {
 /** What was held is what was paid, returned and burned, and each member got and lost what it should. */
 function checkBill(call) {
   const rounds = call.rounds ?? [];
-  const members = rounds.flatMap((round) => round.members);
+  const members = rounds.flatMap((round) => round.members ?? []);
   const held = BigInt(call.maxFee) + BigInt(call.appeal?.payment ?? 0) + BigInt(call.appeal?.deposit ?? 0);
   const went = BILL.reduce((total, name) => total + BigInt(call[name]), 0n);
   same("the sum of the bill", went, held + BigInt(call.penalties));
+  if (call.status === "unassigned") {
+    same("refund", call.refund, call.maxFee);
+    return;
+  }
   same("wages", call.wages, sum(members, "paid"));
   same("penalties", call.penalties, sum(members, "penalty"));
   const standing = standingOf(call)?.group;

@@ -17,6 +17,9 @@ const CHAIN: &str = "ombra-dev";
 const BOND: u64 = 20_000_000;
 const PER_CALL: u64 = 1_000;
 const MANIFEST: Hash = Hash::new([0xee; 32]);
+/// What strangers may write.
+pub(crate) const DESCRIPTION: &str =
+    "Says whether a review is good. <img src=x onerror=\"alert(1)\"> <script>alert(2)</script>";
 /// The bytes of a word of Solidity's interface.
 const WORD: usize = 32;
 
@@ -31,7 +34,7 @@ pub(crate) fn open(
 ) -> anyhow::Result<String> {
     let owner = &mut scene.people[0];
     let metadata = json!({
-        "name": name, "description": "Says whether a review is good.", "version": "1.0.0",
+        "name": name, "description": DESCRIPTION, "version": "1.0.0",
         "container_image": format!("ombra-model:{MANIFEST}"), "tags": ["reviews"], "royalty": "500",
         "executor": { "kind": "model", "model": MANIFEST, "basePrompt": "", "tools": ["math_eval"],
             "maxIterations": 1, "maxOutputTokens": 9 },

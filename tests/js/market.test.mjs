@@ -125,6 +125,18 @@ test("a call that fits together passes, also before it is settled and without a 
     Object.assign(call, { settled: false, status: "failed", answer: undefined });
   };
   await checkCall(await changed(undecided), await request());
+  // Too few miners: there is a round with the hash of the candidates, and all of the money is back.
+  const nothing = { wages: "0", royaltyPaid: "0", burned: "0", penalties: "0" };
+  const unassigned = (call) => {
+    const rounds = [{ ...call.rounds[0], elected: 0, members: [], decidedAt: undefined, group: undefined, agreeing: 0 }];
+    Object.assign(call, nothing, { status: "unassigned", rounds, answer: undefined, refund: call.maxFee });
+  };
+  await checkCall(await changed(unassigned), await request());
+  const short = (call) => {
+    unassigned(call);
+    Object.assign(call, { refund: "9999", burned: "1" });
+  };
+  await assert.rejects(checkCall(await changed(short), await request()), (error) => error.data.field === "refund");
 });
 
 test("whatever of a call does not fit is named", async () => {

@@ -181,6 +181,9 @@ def _check_bill(call):
     held = int(call["maxFee"]) + int(appeal["payment"]) + int(appeal["deposit"])
     went = sum(int(call[name]) for name in BILL)
     _same("the sum of the bill", went, held + int(call["penalties"]))
+    if call["status"] == "unassigned":
+        _same("refund", call["refund"], call["maxFee"])
+        return
     _same("wages", call["wages"], sum(int(it["paid"]) for it in members))
     _same("penalties", call["penalties"], sum(int(it["penalty"]) for it in members))
     standing = _standing(call)

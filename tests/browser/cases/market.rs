@@ -10,7 +10,8 @@ use crate::scene::Scene;
 const NAME: &str = "review-judge";
 /// Who calls: the second development account.
 const CALLER: usize = 1;
-const GOOD: Said = ("splendid", true);
+/// Text of strangers stays text.
+const GOOD: Said = ("<b>splendid</b>", true);
 const BAD: Said = ("dreadful", false);
 
 /// The call that the page has sent, by the link to it.
@@ -56,7 +57,7 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     ensure!(bill["requester"] == caller.as_str(), "{bill}");
     scene.browser.shows("settled")?;
     scene.browser.shows("✓ This browser has opened every commitment")?;
-    for shown in ["splendid", "2 members", "0.000500 OMBRA", "0.002000 OMBRA", "What a book 😀", "differs"] {
+    for shown in ["<b>splendid</b>", "2 members", "0.000500 OMBRA", "0.002000 OMBRA", "What a book 😀", "differs"] {
         scene.browser.shows(shown)?;
     }
     scene.picture("call")?;
@@ -78,6 +79,7 @@ fn found_by_anything(scene: &Scene, agent: &str) -> anyhow::Result<()> {
             &format!("return location.hash === '#/agent/{agent}'"),
         )?;
     }
+    scene.browser.shows(market::DESCRIPTION)?;
     scene.browser.shows("judge(string review, uint8 stars, string[] lines)")?;
     scene.browser.shows("✓ This browser has computed the same hash from the text.")
 }
@@ -146,7 +148,7 @@ pub(super) fn an_answer_is_doubted(scene: &mut Scene) -> anyhow::Result<()> {
     market::speak(scene, &call, 1, &second)?;
     let bill = market::settled(scene, &call)?;
     ensure!(bill["agreeing"] == 3, "{bill}");
-    scene.browser.shows("splendid")?;
+    scene.browser.shows("<b>splendid</b>")?;
     scene.browser.shows("To the appellant")?;
     scene.browser.shows("✓ This browser has opened every commitment")?;
     scene.picture("appeal")
