@@ -5,8 +5,9 @@ import { h, swap } from "../dom.js";
 import { bytes, count, duration, ombra } from "../format.js";
 import { held, openLibrary, signing } from "../keyring.js";
 import { checkCall } from "../lib/call-check.js";
+import { verifyElection } from "../lib/election.js";
 import { address, agentLink, amount, block, callLink, card, empty, facts, height, line, link, plainHash, prices, status, table, talkLink, time, txLink, usage } from "../parts.js";
-import { call, callsOf } from "../rpc.js";
+import { call, callAll, CallError, callsOf } from "../rpc.js";
 import { busy } from "./wallet-forms.js";
 import { propose, sentList } from "./wallet-send.js";
 
@@ -166,7 +167,27 @@ function committee(found, round, agent) {
       round.decidedAt === undefined ? null : [", decided ", time(round.decidedAt)], round.group ? `: ${count(round.agreeing)} agree on ${round.group.outcome}` : round.decidedAt === undefined ? null : ": no group is large enough"),
     table("Members", MEMBERS, rows, { none: "Nobody was drawn." }),
     h("p", { class: "faint" }, "Drawn from candidates with the hash ", plainHash(round.candidatesHash, "hash of the candidates"), " by the randomness of the block."),
+    drawing(found, round),
   ];
+}
+
+/** A button that draws the members again, of the candidates that the node names. */
+function drawing(found, round) {
+  const told = h("div", { role: "status" });
+  const draw = async () => {
+    const index = found.rounds.indexOf(round);
+    const [election, randomness] = await callAll([["ombra_getElection", [found.callId, index]], ["ombra_getRandomness", [round.electedIn]]]);
+    for (const one of [election, randomness]) if (one instanceof CallError) throw one;
+    const members = (round.members ?? []).map(({ address: own }) => own);
+    const drawn = { callId: found.callId, round: index, randomness: randomness.value, size: round.size, candidatesHash: round.candidatesHash, members };
+    return verifyElection(drawn, election.candidates);
+  };
+  const button = h("button", { type: "button" }, "Draw them again");
+  button.addEventListener("click", async () => {
+    const wrong = await draw().catch((error) => error.message);
+    swap(told, wrong === null ? h("p", { class: "fine" }, "✓ This browser has drawn the same members.") : h("p", { class: "wrong" }, "✗ ", line(wrong, 400)));
+  });
+  return h("div", { class: "turns" }, button, told);
 }
 
 function said(reveal, agent) {

@@ -92,6 +92,7 @@ const FILES: &[File] = &[
     file("lib/bytes.js", include_bytes!("../../examples/js/bytes.js")),
     file("lib/call-check.js", include_bytes!("../../examples/js/call-check.js")),
     file("lib/ed25519.js", include_bytes!("../../examples/js/ed25519.js")),
+    file("lib/election.js", include_bytes!("../../examples/js/election.js")),
     file("lib/errors.js", include_bytes!("../../examples/js/errors.js")),
     file("lib/fields.js", include_bytes!("../../examples/js/fields.js")),
     file("lib/hash.js", include_bytes!("../../examples/js/hash.js")),

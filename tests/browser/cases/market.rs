@@ -60,6 +60,8 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     for shown in ["<b>splendid</b>", "2 members", "0.000500 OMBRA", "0.002000 OMBRA", "What a book 😀", "differs"] {
         scene.browser.shows(shown)?;
     }
+    press(scene, "Draw them again")?;
+    scene.browser.shows("✓ This browser has drawn the same members.")?;
     scene.picture("call")?;
     of_accounts(scene, &call)
 }
