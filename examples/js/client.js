@@ -285,7 +285,7 @@ export class Client {
   /**
    * Calls a function for each event, in order and each once. A broken connection is made again,
    * and what happened meanwhile is fetched; only of `pool`, which has no past, is it lost.
-   * @param {"blocks" | "transactions" | "pool" | "agentRuns" | "chat"} kind
+   * @param {"blocks" | "transactions" | "pool" | "agentRuns" | "chat" | "calls" | "agents"} kind
    * @param {Record<string, any>} filter as docs/rpc.md section 10 has it, with `fromBlock`
    * @param {(event: any) => void} onEvent
    * @param {object} [options]

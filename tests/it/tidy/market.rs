@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use types::Amount;
 use types::abi::{is_identifier, is_reserved};
 use types::agent::{Document, REGISTER_FEE, REGISTER_FEE_PER_BYTE, ROYALTY_MAX};
 use types::ids::compute_agent_id;
+use types::{Amount, Params};
 
 use super::{code_spans, read, section};
 
@@ -66,5 +66,23 @@ fn the_words_that_cannot_name_a_method_are_listed() {
     assert_eq!(others.len(), 7);
     for word in others {
         assert!(is_identifier(word) && !is_reserved(word), "{word}");
+    }
+}
+
+#[test]
+fn what_a_member_can_lose_is_told_as_the_parameters_have_it() {
+    let document = read("docs/market.md");
+    let working = section(&document, "## 6. ");
+    let params = Params::default();
+    for (name, value) in [
+        ("minBond", params.min_bond),
+        ("absencePenalty", params.absence_penalty),
+        ("unrevealedPenalty", params.unrevealed_penalty),
+        ("dissentPenalty", params.dissent_penalty),
+        ("outsidePenalty", params.outside_penalty),
+    ] {
+        let ombra = value.ombra();
+        let told = format!("{} OMBRA (`{name}`)", ombra.trim_end_matches('0').trim_end_matches('.'));
+        assert!(working.contains(&told), "{told}");
     }
 }
