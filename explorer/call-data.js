@@ -30,6 +30,19 @@ async function read(agentId, version, signal) {
   }
 }
 
+/** Settled calls that were asked for: they do not change either. */
+const settled = new Map();
+
+/** Calls with their members; those that the node does not tell are left out. */
+export async function wholeCalls(ids, signal) {
+  if (settled.size > KNOWN_MAX) settled.clear();
+  const asked = ids.filter((id) => !settled.has(id));
+  const answers = await callAll(asked.map((id) => ["ombra_getCall", [id]]), signal);
+  const found = new Map(asked.map((id, index) => [id, answers[index]]));
+  for (const [id, one] of found) if (one.settled) settled.set(id, one);
+  return ids.map((id) => found.get(id) ?? settled.get(id)).filter((one) => one && !(one instanceof CallError));
+}
+
 /** The call with the salts of its reveals, which stand in their transactions. */
 export async function salted(found, signal) {
   const members = found.rounds.flatMap((round) => round.members ?? []);

@@ -1,9 +1,10 @@
 // One account: what it has, what it did, what it waits for; and the miner that it may be.
 
+import { wholeCalls } from "../call-data.js";
 import { h, swap } from "../dom.js";
 import { count } from "../format.js";
 import { address, amount, callLink, card, copier, empty, face, facts, height, kind, line, more, plainHash, row, runLink, status, table, time, txLink, words } from "../parts.js";
-import { call, callAll, CallError, callsOf, runsOf } from "../rpc.js";
+import { call, callsOf, runsOf } from "../rpc.js";
 import { OFFER_COLUMNS, offerRow } from "./agents.js";
 import { callTable } from "./calls.js";
 
@@ -71,8 +72,8 @@ async function ofMarket(bare, signal) {
   const [{ items: offers }, asked, member] = await Promise.all([
     call("ombra_listOffers", [{ miner: bare }, { limit: OFFERS }], signal),
     callsOf({ requester: bare }, CALLS, signal), callsOf({ member: bare }, CALLS, signal)]);
-  const whole = await callAll(member.items.map(({ callId }) => ["ombra_getCall", [callId]]), signal);
-  return { offers, asked: asked.items, member: whole.filter((one) => !(one instanceof CallError)) };
+  const whole = await wholeCalls(member.items.map(({ callId }) => callId), signal);
+  return { offers, asked: asked.items, member: whole };
 }
 
 const WORKED = ["Call", "Status", "Round", "Locked", "Answer", "Got", "Lost", "When"];
