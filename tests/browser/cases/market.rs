@@ -48,7 +48,10 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     scene.browser.shows("3, needed are 3")?;
     scene.picture("agent")?;
     press(scene, "Call …")?;
-    sign(scene, &["AGENT_CALL", &agent, "ombra-dev", "judge(string,uint8,string[])", "What a book 😀"])?;
+    sign(
+        scene,
+        &["AGENT_CALL", &agent, "ombra-dev", "judge(string,uint8,string[])", "What a book 😀"],
+    )?;
     let call = sent_call(scene)?;
     scene.go(&format!("call/{call}"))?;
     unfolds(scene, &call)?;
@@ -57,7 +60,14 @@ pub(super) fn an_agent_is_called(scene: &mut Scene) -> anyhow::Result<()> {
     ensure!(bill["requester"] == caller.as_str(), "{bill}");
     scene.browser.shows("settled")?;
     scene.browser.shows("✓ This browser has opened every commitment")?;
-    for shown in ["<b>splendid</b>", "2 members", "0.000500 OMBRA", "0.002000 OMBRA", "What a book 😀", "differs"] {
+    for shown in [
+        "<b>splendid</b>",
+        "2 members",
+        "0.000500 OMBRA",
+        "0.002000 OMBRA",
+        "What a book 😀",
+        "differs",
+    ] {
         scene.browser.shows(shown)?;
     }
     press(scene, "Draw them again")?;

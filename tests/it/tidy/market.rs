@@ -82,7 +82,8 @@ fn what_a_member_can_lose_is_told_as_the_parameters_have_it() {
         ("outsidePenalty", params.outside_penalty),
     ] {
         let ombra = value.ombra();
-        let told = format!("{} OMBRA (`{name}`)", ombra.trim_end_matches('0').trim_end_matches('.'));
+        let told =
+            format!("{} OMBRA (`{name}`)", ombra.trim_end_matches('0').trim_end_matches('.'));
         assert!(working.contains(&told), "{told}");
     }
 }
