@@ -11,7 +11,7 @@ import { computeAgentId } from "./transactions.js";
 
 /** The longest that a node lets a request wait for a call. */
 const WAIT_MS_MAX = 60000;
-const DEFAULTS = { consensus: "majority", committeeSize: 3, timeoutMs: 60000 };
+const DEFAULTS = { committeeSize: 3, timeoutMs: 60000 };
 /** The codes of what does not exist, and of what the node no longer has. */
 const ABSENT = ["NOT_FOUND", "HISTORY_UNAVAILABLE"];
 
@@ -26,9 +26,10 @@ const ABSENT = ["NOT_FOUND", "HISTORY_UNAVAILABLE"];
  * @property {string} method its name, or its signature
  * @property {any[] | Record<string, any>} [args] see `AgentMethod.encode`
  * @property {number} [committeeSize] 3 if not given
- * @property {"majority" | "threshold"} [consensus] `majority` if not given; members of a `threshold`
- *   are paid for an empty answer as for an honest one (docs/market.md section 7)
- * @property {number} [threshold]
+ * @property {"majority" | "threshold"} [consensus] `majority` if not given and the agent's answers can
+ *   be compared, else `threshold`, of which members are paid for an empty answer as for an honest one
+ *   (docs/market.md section 7)
+ * @property {number} [threshold] more than half of the members if not given
  * @property {boolean} [appealable]
  * @property {{when: string, to: string, amount: string | bigint}[]} [onResult]
  * @property {number} [timeoutMs] how long members have, 60,000 if not given
@@ -74,7 +75,7 @@ export async function prepareCall(client, question) {
   const agent = await readAgent(client, question.agentId, version);
   const method = agent.methods.find(({ name, signature }) => name === wanted || signature === wanted);
   if (!method) throw wrong("method", wanted, `one of ${agent.methods.map(({ signature }) => signature).join(", ")}`);
-  const whole = { ...DEFAULTS, ...rest, agentVersion: agent.version.version, payload: method.encode(args) };
+  const whole = { ...decided(rest, agent.version), agentVersion: agent.version.version, payload: method.encode(args) };
   const isTold = prices !== undefined && limits !== undefined && maxFee !== undefined;
   const estimate = isTold ? { prices, limits, maxFee } : await estimateCall(client, { ...whole, prices, limits });
   if (estimate.eligible < estimate.needed) {
@@ -84,6 +85,13 @@ export async function prepareCall(client, question) {
   const conditional = (whole.onResult ?? []).reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   const held = maxFee ?? `${BigInt(estimate.maxFee) + conditional}`;
   return { fields: { ...whole, prices: estimate.prices, limits: estimate.limits, maxFee: held }, method, estimate };
+}
+
+/** The question with who decides: where answers cannot be compared, as many as else have to agree. */
+function decided(question, { deterministic }) {
+  const whole = { ...DEFAULTS, consensus: deterministic ? "majority" : "threshold", ...question };
+  if (whole.consensus !== "threshold") return whole;
+  return { threshold: Math.floor(whole.committeeSize / 2) + 1, ...whole };
 }
 
 function estimateCall(client, { agentId, agentVersion, ...whole }) {

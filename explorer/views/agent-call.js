@@ -34,7 +34,9 @@ export async function callForm(page, box, found, methods) {
 function fields(context) {
   const { methods, found } = context;
   const choose = select("method", "Method", methods.map(({ signature }) => signature));
-  const size = select("members", "Members", SIZES, "drawn by lot; more than half have to agree");
+  const size = select("members", "Members", SIZES, found.version.deterministic
+    ? "drawn by lot; more than half have to agree"
+    : "drawn by lot; the answers cannot be compared, so those of more than half are collected, and each is paid, an empty one like an honest one");
   size.input.value = "3";
   const timeout = field("timeout", "Seconds to commit", { type: "number", value: String(TIMEOUT_S), min: 10, max: 600 });
   const doubt = field("appealable", "Can be appealed", { type: "checkbox", hint: "anybody may doubt the answer for a while; needs three times as many miners and one" });
@@ -111,6 +113,7 @@ function question(context, parts) {
   const payload = method(context, parts).encode(parts.arguments.map(({ read }) => read()));
   const { found } = context;
   const asked = { agentId: found.agentId, version: found.version.version, committeeSize: Number(parts.size.input.value), payload };
+  if (!found.version.deterministic) return { ...asked, threshold: Math.floor(asked.committeeSize / 2) + 1 };
   return parts.doubt.input.checked ? { ...asked, appealable: true } : asked;
 }
 
@@ -138,7 +141,7 @@ async function send(context, parts) {
   const about = [h("p", {}, "It asks ", h("strong", {}, line(context.found.name, 64)), ": ", h("code", { class: "long" }, line(called.signature, 1000))),
     readable(asked.payload, () => called.decode(asked.payload))];
   return propose({ ...context, about }, "AGENT_CALL", {
-    ...rest, agentVersion, consensus: "majority", prices: found.prices, limits: found.limits, maxFee,
+    ...rest, agentVersion, consensus: rest.threshold === undefined ? "majority" : "threshold", prices: found.prices, limits: found.limits, maxFee,
     timeoutMs: Number(parts.timeout.input.value) * 1000,
   });
 }

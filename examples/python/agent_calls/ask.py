@@ -17,7 +17,7 @@ from .check import CallUnfit, check_call, compute_call_id
 ANSWER_SECONDS = 30
 WAIT_MS = 60_000
 OPEN = ("electing", "committing", "revealing")
-DEFAULTS = {"consensus": "majority", "committeeSize": 3, "timeoutMs": 60_000}
+DEFAULTS = {"committeeSize": 3, "timeoutMs": 60_000}
 # What a question may say of the AGENT_CALL itself; the rest is estimated or computed.
 TERMS = (
     "consensus",
@@ -101,6 +101,11 @@ class Caller:
             )
         named = {"agentId": agent_id, "agentVersion": told["version"]["version"]}
         fields = {**DEFAULTS, **named, "payload": asked.encode(arguments), **terms}
+        # Where answers cannot be compared, as many are collected as else have to agree.
+        is_compared = told["version"]["deterministic"]
+        fields.setdefault("consensus", "majority" if is_compared else "threshold")
+        if fields["consensus"] == "threshold":
+            fields.setdefault("threshold", fields["committeeSize"] // 2 + 1)
         if not {"prices", "limits", "maxFee"} <= set(terms):
             fields = {**self._estimate(fields), **fields}
         return fields, asked
