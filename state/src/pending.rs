@@ -20,7 +20,7 @@ use crate::simulate::{Effects, simulate};
 use crate::table::{Key, Table};
 use crate::tables::{Accounts, Bonds, Runs};
 use crate::tx::envelope::Charge;
-use crate::tx::votes;
+use crate::tx::{is_early, votes};
 use crate::view::{Read, Still};
 
 use retract::Undo;
@@ -170,6 +170,15 @@ impl PendingState {
     #[must_use]
     pub fn is_late(&self, tx: &CheckedTx) -> bool {
         self.rules.is_v7() && votes::is_late(tx.body(), self.height, &self.rules.params)
+    }
+
+    /// Whether a transaction that [`PendingState::check`] refuses for the phase of its call may be taken in
+    /// a later one, as things are after everything admitted so far.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the database fails.
+    pub fn is_early(&self, tx: &CheckedTx) -> Result<bool, StorageError> {
+        is_early(tx, &*self.draft)
     }
 
     /// Executes a transaction after all that were admitted before it. A refused one changes

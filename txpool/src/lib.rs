@@ -11,7 +11,8 @@
 //!   with everything pending applied. So spends of earlier pending transactions are reserved, a
 //!   claim, its steps and its finish can wait together, and the rules are those of block execution,
 //!   by the same code: the pool has no rules of the ledger of its own.
-//! - A transaction is *queued* when its sender's nonces before it are missing, within a window.
+//! - A transaction is *queued* when its sender's nonces before it are missing, within a window, or while
+//!   it waits for a phase of its call (`held.rs`).
 //! - The order between senders is arrival. While more waits than fits into a block, no sender gets
 //!   more than its share of it; from fork v7 on tips decide who gets in, and who makes room in a full
 //!   pool (`market.rs`).
@@ -31,6 +32,7 @@ mod dropped;
 mod entries;
 mod error;
 mod event;
+mod held;
 mod journal;
 pub mod lanes;
 mod market;

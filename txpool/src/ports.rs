@@ -88,6 +88,13 @@ pub trait PendingLedger: PricedDraft + Send {
     /// As [`PendingLedger::admit`].
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError>;
 
+    /// Whether a transaction about a call that was refused for the call's phase may be taken in a later
+    /// phase. Only of one that could not have been refused for anything else.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault>;
+
     /// Executes on the draft, with every rule of block execution: the nonce must be the draft's,
     /// the draft's balance must suffice, and so on. A refusal leaves the draft as it was.
     ///

@@ -12,7 +12,8 @@ use crate::slab::{Slab, Slot};
 /// The number of a sender, valid while the sender has something in the pool.
 pub(crate) type SenderId = usize;
 
-/// One sender's transactions. Always: every queued nonce is greater than `next`.
+/// One sender's transactions. Always: every queued nonce is greater than `next`, but for what waits for a
+/// phase of its call (`held`).
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) address: Address,

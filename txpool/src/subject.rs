@@ -33,8 +33,9 @@ pub(crate) const fn is_about_the_subject(code: Code) -> bool {
 pub(crate) struct Subjects {
     runs: HashMap<Hash, usize>,
     blobs: HashMap<String, usize>,
-    /// Of agents and calls.
-    market: HashMap<Hash, usize>,
+    calls: HashMap<Hash, usize>,
+    /// Agents, and what is about them.
+    agents: BTreeSet<(Hash, Hash)>,
     validators: BTreeSet<Hash>,
 }
 
@@ -43,7 +44,11 @@ impl Subjects {
         let count = match tx.body().subject() {
             Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
-            Some(Subject::Agent(id) | Subject::Call(id)) => self.market.entry(id).or_default(),
+            Some(Subject::Call(id)) => self.calls.entry(id).or_default(),
+            Some(Subject::Agent(id)) => {
+                self.agents.insert((id, tx.hash()));
+                return;
+            }
             Some(Subject::Validators) => {
                 self.validators.insert(tx.hash());
                 return;
@@ -57,8 +62,10 @@ impl Subjects {
         let (count, subject) = match tx.body().subject() {
             Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
-            Some(subject @ (Subject::Agent(id) | Subject::Call(id))) => {
-                (self.market.get_mut(&id), subject)
+            Some(Subject::Call(id)) => (self.calls.get_mut(&id), Subject::Call(id)),
+            Some(Subject::Agent(id)) => {
+                self.agents.remove(&(id, tx.hash()));
+                return;
             }
             Some(Subject::Validators) => {
                 self.validators.remove(&tx.hash());
@@ -74,8 +81,8 @@ impl Subjects {
         match subject {
             Subject::Run(id) => drop(self.runs.remove(&id)),
             Subject::Blob(id) => drop(self.blobs.remove(id)),
-            Subject::Agent(id) | Subject::Call(id) => drop(self.market.remove(&id)),
-            Subject::Validators => {}
+            Subject::Call(id) => drop(self.calls.remove(&id)),
+            Subject::Agent(_) | Subject::Validators => {}
         }
     }
 
@@ -84,9 +91,17 @@ impl Subjects {
         match subject {
             Subject::Run(id) => self.runs.contains_key(&id),
             Subject::Blob(id) => self.blobs.contains_key(id),
-            Subject::Agent(id) | Subject::Call(id) => self.market.contains_key(&id),
+            Subject::Call(id) => self.calls.contains_key(&id),
+            Subject::Agent(id) => self.of_agent(id).next().is_some(),
             Subject::Validators => !self.validators.is_empty(),
         }
+    }
+
+    /// The executable transactions that are about an agent.
+    pub(crate) fn of_agent(&self, id: Hash) -> impl Iterator<Item = Hash> {
+        let those =
+            self.agents.range((id, Hash::ZERO)..).take_while(move |(other, _)| *other == id);
+        those.map(|(_, tx)| *tx)
     }
 
     /// The executable transactions that are about the validators.

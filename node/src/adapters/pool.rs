@@ -132,6 +132,10 @@ impl PendingLedger for PoolLedger {
         checked.map_err(admit_error)
     }
 
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
+        self.0.state.lock().is_early(tx).map_err(PoolFault::new)
+    }
+
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.0.state.lock().admit(tx).map_err(admit_error)
     }

@@ -32,6 +32,11 @@ pub(crate) fn member(
     })
 }
 
+/// Whether a member is one of the round that has begun last.
+pub(crate) fn is_of_last_round(call: &Call, member: &CallMember) -> bool {
+    call.rounds.len().checked_sub(1) == Some(usize::from(member.round))
+}
+
 /// CALL_PHASE.
 pub(crate) fn wrong_phase(call: &Call, expected: &'static str) -> Rejection {
     Rejection::new(Code::CallPhase, "status", call.status.as_str(), expected)

@@ -10,9 +10,9 @@ use super::{Inclusion, Kind};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
-use crate::market::calls;
-use crate::tables::{CallMembers, Calls};
-use crate::view::Read;
+use crate::market::{calls, offers};
+use crate::tables::{Bonds, CallMembers, Calls};
+use crate::view::{self, Read};
 use crate::work;
 
 /// The call and the member as they were.
@@ -36,8 +36,7 @@ impl Kind for CallCommit {
         let call = calls::find(state, &self.call_id)?;
         let miner = tx.from();
         let member = calls::member(state, &call, self.round, miner)?;
-        let is_current = call.rounds.len().checked_sub(1) == Some(usize::from(member.round));
-        if call.status != CallStatus::Committing || !is_current {
+        if call.status != CallStatus::Committing || !calls::is_of_last_round(&call, &member) {
             return Err(calls::wrong_phase(&call, "committing").into());
         }
         if let Some(earlier) = member.commitment {
@@ -65,4 +64,25 @@ impl Kind for CallCommit {
         let change = CallChange::Committed { round: member.round, member: miner };
         Ok(Event::CallChanged { call_id, change })
     }
+}
+
+/// Whether a commitment that is refused with NOT_MEMBER may be taken once the members of its round are
+/// drawn: the call waits for that election, and its sender is a bonded miner that could be drawn.
+pub(super) fn is_early(
+    commit: &CallCommit,
+    sender: Address,
+    state: &dyn Read,
+) -> Result<bool, StorageError> {
+    let Some(call) = view::get::<Calls>(state, &commit.call_id)? else { return Ok(false) };
+    let appellant = call.appeal.map(|appeal| appeal.appellant);
+    if call.status != CallStatus::Electing
+        || usize::try_from(commit.round) != Ok(call.rounds.len())
+        || sender == call.requester
+        || appellant == Some(sender)
+        || view::contains::<CallMembers>(state, &(call.call_id, sender))?
+    {
+        return Ok(false);
+    }
+    let bond = view::get::<Bonds>(state, &sender)?.unwrap_or_default();
+    Ok(bond.bonded >= call.terms.min_bond && offers::count(state, sender)? > 0)
 }

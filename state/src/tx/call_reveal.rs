@@ -14,7 +14,7 @@ use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::market::calls;
 use crate::tables::{CallMembers, Calls};
-use crate::view::Read;
+use crate::view::{self, Read};
 use crate::work;
 
 /// The call and the member as they were.
@@ -35,39 +35,13 @@ impl Kind for CallReveal {
     }
 
     fn check(&self, tx: &Transaction, state: &dyn Read, _: &Context<'_>) -> Result<Plan, TxError> {
-        const UNREAD: StorageError =
-            StorageError::Inconsistent { what: "a reveal without an outcome was checked" };
         let call = calls::find(state, &self.call_id)?;
         let miner = tx.from();
         let member = calls::member(state, &call, self.round, miner)?;
-        let is_current = call.rounds.len().checked_sub(1) == Some(usize::from(member.round));
-        if call.status != CallStatus::Revealing || !is_current {
+        if call.status != CallStatus::Revealing || !calls::is_of_last_round(&call, &member) {
             return Err(calls::wrong_phase(&call, "revealing").into());
         }
-        check_length(self, &call)?;
-        if let Some(earlier) = member.reveal {
-            let expected = "no reveal before";
-            let got = earlier.answer.outcome.as_str();
-            return Err(Rejection::new(Code::RevealExists, "outcome", got, expected)
-                .with("callId", call.call_id)
-                .into());
-        }
-        let answer = self.answer().ok_or(UNREAD)?;
-        let by = Committer { call_id: call.call_id, round: self.round, member: miner };
-        let opens = compute_commitment(&by, &self.salt, &answer);
-        match member.commitment {
-            Some(commitment) if commitment.hash == opens => {}
-            Some(commitment) => {
-                let expected = commitment.hash;
-                let refusal = Rejection::new(Code::RevealMismatch, "commitment", opens, expected);
-                return Err(refusal.with("callId", call.call_id).into());
-            }
-            None => {
-                let expected = "a commitment that it opens";
-                let refusal = Rejection::new(Code::RevealMismatch, "commitment", "none", expected);
-                return Err(refusal.with("callId", call.call_id).into());
-            }
-        }
+        let answer = opened(self, &call, miner, &member)?;
         Ok(Plan { call, miner, member, answer })
     }
 
@@ -86,6 +60,65 @@ impl Kind for CallReveal {
         draft.put::<Calls>(&call_id, &call);
         let change = CallChange::Revealed { round: member.round, member: miner, answer };
         Ok(Event::CallChanged { call_id, change })
+    }
+}
+
+/// Whether a reveal that is refused with CALL_PHASE would be taken once its round reveals: its sender is a
+/// member that has committed to this very answer, and members still commit.
+pub(super) fn is_early(
+    reveal: &CallReveal,
+    sender: Address,
+    state: &dyn Read,
+) -> Result<bool, StorageError> {
+    let Some(call) = view::get::<Calls>(state, &reveal.call_id)? else { return Ok(false) };
+    let Some(member) = view::get::<CallMembers>(state, &(call.call_id, sender))? else {
+        return Ok(false);
+    };
+    if call.status != CallStatus::Committing
+        || u64::from(member.round) != reveal.round
+        || !calls::is_of_last_round(&call, &member)
+    {
+        return Ok(false);
+    }
+    match opened(reveal, &call, sender, &member) {
+        Ok(_) => Ok(true),
+        Err(TxError::Rejected(_)) => Ok(false),
+        Err(TxError::Storage(fault)) => Err(fault),
+    }
+}
+
+/// The answer that a reveal shows, or what is wrong with it in whatever phase the call is.
+fn opened(
+    reveal: &CallReveal,
+    call: &Call,
+    miner: Address,
+    member: &CallMember,
+) -> Result<Answer, TxError> {
+    const UNREAD: StorageError =
+        StorageError::Inconsistent { what: "a reveal without an outcome was checked" };
+    check_length(reveal, call)?;
+    if let Some(earlier) = member.reveal {
+        let expected = "no reveal before";
+        let got = earlier.answer.outcome.as_str();
+        return Err(Rejection::new(Code::RevealExists, "outcome", got, expected)
+            .with("callId", call.call_id)
+            .into());
+    }
+    let answer = reveal.answer().ok_or(UNREAD)?;
+    let by = Committer { call_id: call.call_id, round: reveal.round, member: miner };
+    let opens = compute_commitment(&by, &reveal.salt, &answer);
+    match member.commitment {
+        Some(commitment) if commitment.hash == opens => Ok(answer),
+        Some(commitment) => {
+            let expected = commitment.hash;
+            let refusal = Rejection::new(Code::RevealMismatch, "commitment", opens, expected);
+            Err(refusal.with("callId", call.call_id).into())
+        }
+        None => {
+            let expected = "a commitment that it opens";
+            let refusal = Rejection::new(Code::RevealMismatch, "commitment", "none", expected);
+            Err(refusal.with("callId", call.call_id).into())
+        }
     }
 }
 

@@ -34,7 +34,7 @@ mod transfer;
 mod validator_vote;
 pub(crate) mod votes;
 
-use types::{Amount, Event, Transaction};
+use types::{Amount, Body, Event, Transaction};
 
 use crate::chain::Context;
 use crate::draft::Draft;
@@ -82,6 +82,18 @@ pub(crate) trait Kind {
     /// Writes what was planned and answers what happened. Cannot refuse.
     fn apply(plan: Self::Plan, draft: &mut Draft, ctx: &Context<'_>)
     -> Result<Event, StorageError>;
+}
+
+/// Whether a transaction that is refused for the phase of its call may be taken in a later one: a member's
+/// reveal before its round reveals, or a bonded miner's commitment before the members are drawn.
+pub(crate) fn is_early(tx: &Transaction, state: &dyn Read) -> Result<bool, StorageError> {
+    if let Body::CallCommit(commit) = tx.body() {
+        return call_commit::is_early(commit, tx.from(), state);
+    }
+    if let Body::CallReveal(reveal) = tx.body() {
+        return call_reveal::is_early(reveal, tx.from(), state);
+    }
+    Ok(false)
 }
 
 /// Who pays an inclusion fee for a kind, from v7 on.

@@ -53,6 +53,10 @@ impl PendingLedger for Nonces {
         Ok(())
     }
 
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.next.insert(tx.from(), tx.nonce() + 1);
         Ok(())

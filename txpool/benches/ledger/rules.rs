@@ -84,6 +84,10 @@ impl PendingLedger for Draft {
         checked.map_err(admit_error)
     }
 
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
+        self.draft.is_early(tx).map_err(Fault::new)
+    }
+
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.draft.admit(tx).map_err(admit_error)
     }

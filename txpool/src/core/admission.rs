@@ -92,15 +92,17 @@ impl Core {
         check_nonce(tx, nonces)?;
         let next = nonces.next;
         let standing = if tx.nonce() == next {
+            if self.next_held(tx.from()) == Some(next) {
+                return Err(taken(next, self.account(tx.from())?.nonce).into());
+            }
             if origin == Origin::New {
                 self.ledger.check_base_fee(tx)?;
             }
             let follows = self.senders.find(tx.from()).filter(|(_, sender)| !sender.is_settled());
             match follows.map(|(id, _)| id) {
                 Some(id) => self.admit_unseen(tx, id, now_ms)?,
-                None => self.admit_next(tx, now_ms)?,
+                None => self.admit_or_hold(tx, now_ms)?,
             }
-            Standing::Pending
         } else {
             self.enqueue(tx, next, now_ms)?;
             Standing::Queued
@@ -167,6 +169,30 @@ impl Core {
         Ok(Nonces { committed: nonce, next: nonce })
     }
 
+    /// A transaction with the sender's next nonce: executed on the draft, kept until the phase of its call
+    /// has come, or refused.
+    fn admit_or_hold(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<Standing, AdmitError> {
+        match self.admit_next(tx, now_ms) {
+            Ok(()) => Ok(Standing::Pending),
+            Err(AdmitError::Rejected(reason)) if self.is_early(tx, &reason)? => {
+                self.room_for(tx, Newcomer::Queued, now_ms)?;
+                self.make_room(tx, Newcomer::Queued, now_ms);
+                let id = self.senders.open(tx.from(), tx.nonce());
+                self.insert_queued(tx, id, now_ms);
+                self.held.hold(tx);
+                Ok(Standing::Queued)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The nonce of what the sender has that waits for a phase of its call, if nothing has to come before
+    /// it.
+    pub(super) fn next_held(&self, address: Address) -> Option<u64> {
+        let (_, sender) = self.senders.find(address).filter(|_| self.held.is_of(address))?;
+        sender.queued.contains_key(&sender.next).then_some(sender.next)
+    }
+
     /// A transaction with the sender's next nonce: executed on the draft, or refused. The rules of
     /// the ledger come before those of the pool.
     fn admit_next(&mut self, tx: &CheckedTx, now_ms: u64) -> Result<(), AdmitError> {
@@ -216,7 +242,7 @@ impl Core {
         tx: &CheckedTx,
         id: SenderId,
         now_ms: u64,
-    ) -> Result<(), AdmitError> {
+    ) -> Result<Standing, AdmitError> {
         let room = self.room_for(tx, Newcomer::Executable, now_ms)?;
         let gone = self.clear_for(tx, room)?;
         let follows = self.senders.find(tx.from());
@@ -229,7 +255,7 @@ impl Core {
         self.bury_all(gone, now_ms);
         self.insert_unsettled(tx, id, now_ms);
         self.promote(id, now_ms)?;
-        Ok(())
+        Ok(Standing::Pending)
     }
 
     /// A transaction beyond the sender's next nonce: kept until the gap closes.
@@ -298,9 +324,9 @@ impl Core {
         Ok(looked_at)
     }
 
-    /// The sender's queued transaction with the next nonce.
+    /// The sender's queued transaction with the next nonce, unless it waits for a phase of its call.
     fn promotable(&self, id: SenderId) -> Option<Slot> {
-        let sender = self.senders.get(id)?;
+        let sender = self.senders.get(id).filter(|sender| !self.held.is_of(sender.address))?;
         sender.queued.get(&sender.next).copied()
     }
 
@@ -315,6 +341,9 @@ impl Core {
         match self.ledger.admit(&tx) {
             Ok(()) => self.make_pending(slot, Settled::Yes),
             Err(AdmitError::Fault(fault)) => return Err(fault),
+            Err(AdmitError::Rejected(reason)) if self.is_early(&tx, &reason)? => {
+                self.held.hold(&tx);
+            }
             // What it builds on may be among what is to be executed again.
             Err(AdmitError::Rejected(_)) if self.order.unsettled_len() > 0 => {
                 self.make_pending(slot, Settled::No);

@@ -16,8 +16,7 @@
 //!   have (two claims of one run) and b would not be valid after r. Both are excluded. What only
 //!   the sender can change (its miner entry, its blob, the steps of its run) is kept in nonce order.
 //!   Run ids of different senders differ, since a run id hashes the sender;
-//! - existence of turns, runs, final blobs and versions of agents only ever grows by transactions. An
-//!   agent itself only its owner changes.
+//! - existence of turns, runs, final blobs and versions of agents only ever grows by transactions.
 //!
 //! So r and b commute, and R can be moved behind B. A kind of transaction for which this does not
 //! hold must be reported in [`Touched`] by whoever calls [`crate::Pool::committed`]; a property test
@@ -49,6 +48,10 @@
 //! A block may also lock or burn a part of a miner's bond. The draft is told, but the order matters here:
 //! what the miner has waiting may count on money that is gone. So those transactions are executed again,
 //! with what the miner sent after them. Other senders are not affected.
+//!
+//! An agent that is retired hits calls of it that wait: they too are executed again alone, and dropped.
+//!
+//! What came before its time waits for a phase of its call (`held`), and is tried again when one begins.
 //!
 //! What waits for the base fee to fall stays on the draft, with its money set aside. So it needs nothing
 //! to come back, and what builds on it needs not be found.
@@ -87,6 +90,8 @@ pub struct Touched {
     pub blobs: BTreeSet<String>,
     /// Calls whose members were drawn, or whose phase ended.
     pub calls: BTreeSet<Hash>,
+    /// Agents that take no more calls.
+    pub agents: BTreeSet<Hash>,
     /// How much sweeps (to the submitters of ended runs), fees and reward (to the proposer) credited
     /// to whom.
     pub credits: BTreeMap<Address, Amount>,
@@ -139,6 +144,10 @@ impl Touched {
                     self.calls.insert(*call_id);
                 }
             }
+            // Others may have calls of it waiting.
+            Event::AgentRetired { agent_id, .. } => {
+                self.agents.insert(*agent_id);
+            }
             // Effects that the transaction has in every block, and credits, which are told apart.
             Event::Transferred { .. }
             | Event::TurnAdded { .. }
@@ -163,7 +172,6 @@ impl Touched {
             | Event::RunHeld { .. }
             | Event::RewardRefused { .. }
             | Event::AgentRegistered { .. }
-            | Event::AgentRetired { .. }
             | Event::OfferSet { .. }
             // Told to the draft, as credits are.
             | Event::BondUnlocked { .. }
@@ -262,6 +270,10 @@ impl Core {
         if follows {
             self.doubt_late_votes();
             self.doubt_stakes(block.touched);
+            self.doubt_calls_of(&block.touched.agents);
+        }
+        for call in &block.touched.calls {
+            self.restless.extend(self.held.release(*call));
         }
         self.follow_market();
         if let Some(market) = &mut self.market {
@@ -336,6 +348,7 @@ impl Core {
         if let Some(market) = &mut self.market {
             market.reopen();
         }
+        self.held.release_all();
         self.restless.extend(self.senders.iter().map(|(_, sender)| sender.address));
         let answer = self.settle_first(self.config.rebuild_slice.max(1), now_ms);
         self.share_tenth();
@@ -362,7 +375,7 @@ impl Core {
 
     /// Whether an executable transaction is about something that a sweep touched.
     fn is_hit(&self, touched: &Touched) -> bool {
-        let Touched { runs, blobs, calls, credits: _, bonds: _, validators } = touched;
+        let Touched { runs, blobs, calls, agents: _, credits: _, bonds: _, validators } = touched;
         runs.iter().any(|id| self.subjects.has(Subject::Run(*id)))
             || blobs.iter().any(|id| self.subjects.has(Subject::Blob(id)))
             || calls.iter().any(|id| self.subjects.has(Subject::Call(*id)))
@@ -390,6 +403,18 @@ impl Core {
             let counting = pending.filter(|entry| counts_on_bond(entry.tx.body(), change));
             doubtful.extend(counting.map(|entry| entry.tx.hash()));
         }
+        self.doubt_all(doubtful);
+    }
+
+    /// Calls of agents that are retired are executed again, and found out.
+    fn doubt_calls_of(&mut self, agents: &BTreeSet<Hash>) {
+        let more = DOUBTFUL_MAX.saturating_add(1);
+        let calls = agents.iter().flat_map(|agent| self.subjects.of_agent(*agent));
+        let calls = calls.take(more).collect();
+        self.doubt_all(calls);
+    }
+
+    fn doubt_all(&mut self, doubtful: Vec<Hash>) {
         if doubtful.len() > DOUBTFUL_MAX.saturating_sub(self.doubtful.len()) {
             self.give_up_doubt();
         } else {
@@ -426,12 +451,21 @@ impl Core {
         }
     }
 
-    /// The account with everything executable applied.
+    /// The account with everything executable applied. What waits for a phase of its call has its nonce,
+    /// and so has what its sender sent after it.
     pub(crate) fn account(&self, address: Address) -> Result<Account, Fault> {
         let account = self.ledger.account(address)?;
+        let Some((_, sender)) = self.senders.find(address) else { return Ok(account) };
         // What is to be executed again has its nonces, whatever comes of it.
-        let next = self.senders.find(address).filter(|(_, sender)| !sender.is_settled());
-        let nonce = next.map_or(account.nonce, |(_, sender)| sender.next.max(account.nonce));
+        let mut nonce = account.nonce;
+        if !sender.is_settled() {
+            nonce = nonce.max(sender.next);
+        }
+        if self.next_held(address) == Some(nonce) {
+            let queued = sender.queued.range(nonce..).map(|(queued, _)| *queued);
+            let last = queued.zip(nonce..).take_while(|(queued, at)| queued == at).last();
+            nonce = last.map_or(nonce, |(last, _)| last.saturating_add(1));
+        }
         Ok(Account { nonce, ..account })
     }
 }

@@ -21,6 +21,7 @@ pub use query::{Found, Page, SenderContent};
 use crate::dropped::DroppedRing;
 use crate::entries::{Entries, Entry, Place};
 use crate::error::Fault;
+use crate::held::{Held, is_about_the_phase};
 use crate::journal::Written;
 use crate::market::{Market, Offer, Offered, Wanted, is_favoured, rate};
 use crate::order::{BlockLimits, Order, Ready, Seq};
@@ -79,6 +80,8 @@ pub(crate) struct Core {
     dropped: DroppedRing,
     /// What executable transactions are about.
     subjects: Subjects,
+    /// What waits for a phase of its call.
+    held: Held,
     /// Whose queue may have something executable since a block or a rebuild.
     restless: BTreeSet<Address>,
     /// Transactions that left in blocks since the last rebuild.
@@ -111,6 +114,7 @@ impl Core {
             order: Order::new(),
             tally: Tally::default(),
             subjects: Subjects::default(),
+            held: Held::default(),
             restless: BTreeSet::new(),
             advanced: 0,
             aged_ms: 0,
@@ -285,6 +289,11 @@ impl Core {
         self.note_new(tx, slot, Half::Pending);
     }
 
+    /// Whether a transaction that was refused comes before its time.
+    fn is_early(&self, tx: &CheckedTx, reason: &Rejection) -> Result<bool, Fault> {
+        Ok(is_about_the_phase(reason) && self.ledger.is_early(tx)?)
+    }
+
     /// Records a transaction that waits for the nonces before it.
     fn insert_queued(&mut self, tx: &CheckedTx, sender: SenderId, now_ms: u64) {
         let slot = self.entries.insert(tx.clone(), sender, now_ms);
@@ -316,8 +325,9 @@ impl Core {
 
     fn leave(&mut self, tx: &CheckedTx, half: Half) {
         self.tally.leave(tx, half);
-        if half == Half::Pending {
-            self.subjects.remove(tx);
+        match half {
+            Half::Pending => self.subjects.remove(tx),
+            Half::Queued => self.held.forget(tx),
         }
     }
 

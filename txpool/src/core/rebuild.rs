@@ -212,7 +212,7 @@ impl Core {
     ) -> Result<(), Fault> {
         let next = self.ledger.account(tx.from())?.nonce;
         let is_stale = reason.code() == Code::NonceStale;
-        let waits = reason.code() == Code::NonceTooHigh;
+        let waits = reason.code() == Code::NonceTooHigh || self.is_early(tx, &reason)?;
         let reason = if is_stale { stale(tx.nonce(), next) } else { reason };
         if !waits {
             if let Some(Place::Pending(seq)) = self.entries.get(slot).map(|entry| entry.place) {

@@ -48,6 +48,10 @@ impl PendingLedger for Anything {
         Ok(())
     }
 
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+        Ok(false)
+    }
+
     fn admit(&mut self, _: &CheckedTx) -> Result<(), AdmitError> {
         Ok(())
     }

@@ -224,7 +224,7 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
     let chunks = [("part", None), ("right", Some(true)), ("wrong", Some(false))];
     let chunks = chunks.map(|(blob_id, is_as_announced)| chunk(blob_id, is_as_announced));
     let credit = |amount| Credit { address, amount: Amount::new(amount) };
-    let call = Hash::digest(b"call");
+    let (call, agent) = (Hash::digest(b"call"), Hash::digest(b"agent"));
     let of_call = |call_id, change| Event::CallChanged { call_id, change };
     let events = BlockEvents {
         transactions: (0..)
@@ -232,6 +232,7 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
             .map(|(position, event)| TxEvent { position, event })
             .collect(),
         end: vec![
+            Event::AgentRetired { agent_id: agent },
             Event::RunReopened { agent_run_id: Hash::ZERO, miner: address },
             Event::RunTimedOut { agent_run_id: run, submitter: address, miner: None, settlement },
             Event::BlobDropped { blob_id: "dropped".to_owned() },
@@ -245,6 +246,7 @@ fn events_say_which_runs_and_blobs_a_block_touched_and_whom_it_credited() {
         runs: [Hash::ZERO, run].into(),
         blobs: ["dropped".to_owned(), "wrong".to_owned()].into(),
         calls: [call].into(),
+        agents: [agent].into(),
         credits: [(address, Amount::new(5))].into(),
         bonds: BTreeMap::new(),
         validators: false,

@@ -5,6 +5,7 @@
 
 mod admission;
 mod bounds;
+mod calls;
 mod concurrency;
 mod fairness;
 mod favoured;

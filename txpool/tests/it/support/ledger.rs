@@ -13,7 +13,7 @@ use state::{
 use txpool::Fault;
 use txpool::ports::{AdmitError, Chain, Extent, PendingLedger, PricedDraft, TakenBack};
 use types::{
-    Account, Address, Amount, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection,
+    Account, Address, Amount, Body, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection,
     SetMember,
 };
 
@@ -216,6 +216,16 @@ impl TestDraft {
         Ok(())
     }
 
+    /// Who has a call waiting of an agent that a block retired.
+    fn callers_of_retired(&self, block: &[CheckedTx]) -> Vec<Address> {
+        let retired = |tx: &CheckedTx| {
+            if let Body::AgentRetire(retire) = tx.body() { Some(retire.agent_id) } else { None }
+        };
+        let retired: BTreeSet<Hash> = block.iter().filter_map(retired).collect();
+        let is_hit = |tx: &&CheckedTx| matches!(tx.body(), Body::AgentCall(call) if retired.contains(&call.agent_id));
+        self.admitted.iter().filter(is_hit).map(|tx| tx.from()).collect()
+    }
+
     /// Executes again what stays, but for that of some senders; the draft must have come to the same, as long
     /// as as much is set aside.
     fn assert_right(&self, mut late: BTreeSet<Address>) {
@@ -294,6 +304,11 @@ impl PendingLedger for TestDraft {
         checked.map_err(admit_error)
     }
 
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
+        self.fail_if_broken()?;
+        self.draft.is_early(tx).map_err(Fault::new)
+    }
+
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
         self.fail_if_broken()?;
         self.chain.admits.fetch_add(1, Ordering::SeqCst);
@@ -318,7 +333,8 @@ impl PendingLedger for TestDraft {
             let is_hit =
                 |change: &BondChange| !(change.locked.is_zero() && change.burned.is_zero());
             let hit = bonds.iter().filter(|(_, change)| is_hit(change));
-            self.assert_right(hit.map(|(miner, _)| *miner).collect());
+            let hit = hit.map(|(miner, _)| *miner).chain(self.callers_of_retired(&last));
+            self.assert_right(hit.collect());
         }
         Ok(is_right)
     }

@@ -72,7 +72,7 @@ impl Make<'_> {
         build_tx(key, body, &Envelope { bid, ..Envelope::new(nonce, timestamp, None) })
     }
 
-    fn tx(self, body: &Body) -> CheckedTx {
+    pub(crate) fn tx(self, body: &Body) -> CheckedTx {
         trusted(&self.text(body))
     }
 
