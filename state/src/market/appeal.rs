@@ -22,6 +22,20 @@ pub struct Stakes {
     pub deposit: Amount,
 }
 
+impl Stakes {
+    /// Both; none if that is more than any amount of money.
+    #[must_use]
+    pub fn total(self) -> Option<Amount> {
+        self.payment.checked_add(self.deposit)
+    }
+}
+
+/// What an appeal takes at least: the second round has two members more than the first, or more.
+#[must_use]
+pub fn least_stakes(call: &Call) -> Option<Stakes> {
+    stakes(call, call.committee_size.saturating_add(2))
+}
+
 /// What an appeal to a round of `size` members takes; none if that is more than any amount of money, or
 /// if no group decided.
 #[must_use]

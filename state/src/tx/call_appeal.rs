@@ -5,7 +5,7 @@
 
 use types::call::{Appeal, Call, CallChange, CallStatus};
 use types::tx::CallAppeal;
-use types::{Address, Code, Event, Rejection, Transaction};
+use types::{Address, Amount, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Kind};
 use crate::chain::Context;
@@ -32,27 +32,25 @@ pub(crate) struct Plan {
 impl Kind for CallAppeal {
     type Plan = Plan;
 
-    fn cost(
-        &self,
-        tx: &Transaction,
-        state: &dyn Read,
-        rules: &Rules,
-    ) -> Result<Cost, StorageError> {
+    /// The least: who is eligible, and so how large the second round is, takes long to find out.
+    fn cost(&self, _: &Transaction, state: &dyn Read, _: &Rules) -> Result<Cost, StorageError> {
         let Some(call) = view::get::<Calls>(state, &self.call_id)? else {
             return Ok(Cost::NOTHING);
         };
         if !is_open(&call) {
             return Ok(Cost::NOTHING);
         }
-        let Some(size) = size(state, rules, &call, tx.from())? else { return Ok(Cost::NOTHING) };
-        let stakes = appeal::stakes(&call, size);
-        let total = stakes.and_then(|it| it.payment.checked_add(it.deposit));
-        Ok(Cost { field: "deposit", total })
+        Ok(Cost { field: "deposit", total: appeal::least_stakes(&call).and_then(Stakes::total) })
+    }
+
+    fn rest(plan: &Plan) -> Option<Amount> {
+        let least = appeal::least_stakes(&plan.call)?.total()?;
+        plan.stakes.total()?.checked_sub(least)
     }
 
     fn work(plan: &Plan) -> u64 {
         // The call, its members, its place among the elections that wait; and who is eligible is looked for
-        // twice, now and at the election.
+        // now and at the election.
         work::rows(64).saturating_add(work::election(plan.executors, plan.size).saturating_mul(2))
     }
 
@@ -72,12 +70,14 @@ impl Kind for CallAppeal {
             let expected = "nobody that was a member";
             return Err(closed(&call, appellant, expected).into());
         }
-        let Some(size) = size(state, ctx.rules, &call, appellant)? else {
+        let candidates = draw::candidates_of_appeal(state, &ctx.rules.params, &call, appellant)?;
+        let Some(size) = appeal::size(call.committee_size, candidates.len()) else {
             let expected = "more eligible miners than the first round had members";
             return Err(closed(&call, "too few", expected).into());
         };
-        let broken = StorageError::Inconsistent { what: "an appeal without stakes was checked" };
-        let stakes = appeal::stakes(&call, size).ok_or(broken)?;
+        // What is more than any amount of money is refused for the balance.
+        let most = Stakes { payment: Amount::MAX, deposit: Amount::MAX };
+        let stakes = appeal::stakes(&call, size).unwrap_or(most);
         let executors = callable::executors_of(state, &call)?.len();
         Ok(Plan { call, appellant, size, stakes, executors })
     }
@@ -105,17 +105,6 @@ fn is_open(call: &Call) -> bool {
         && !call.is_settled()
         && has_group
         && call.appeal.is_none()
-}
-
-/// How many members the second round would have.
-fn size(
-    state: &dyn Read,
-    rules: &Rules,
-    call: &Call,
-    appellant: Address,
-) -> Result<Option<u8>, StorageError> {
-    let candidates = draw::candidates_of_appeal(state, &rules.params, call, appellant)?;
-    Ok(appeal::size(call.committee_size, candidates.len()))
 }
 
 fn closed(call: &Call, got: impl std::fmt::Display, expected: &'static str) -> Rejection {

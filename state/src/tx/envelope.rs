@@ -75,8 +75,9 @@ pub(crate) fn check<K: Kind>(
     let nonce = next_nonce(tx, &account)?;
     let charge = charge::<K>(tx, bid, state, ctx)?;
     let cost = kind.cost(tx, state, ctx.rules)?;
-    let account = Account { nonce, ..pay(&account, &charge, cost)? };
+    let left = pay(&account, &charge, cost)?;
     let plan = kind.check(tx, state, ctx)?;
+    let account = Account { nonce, ..pay_rest(&left, cost, K::rest(&plan))? };
     let size = u64::try_from(tx.content_bytes()).unwrap_or(u64::MAX);
     let work = work::of_any(size).saturating_add(K::work(&plan));
     Ok(Planned { sender, account, charge, work, plan })
@@ -187,6 +188,11 @@ fn next_nonce(tx: &Transaction, account: &Account) -> Result<u64, TxError> {
     }
     const LAST: StorageError = StorageError::Inconsistent { what: "a nonce overflows" };
     Ok(expected.checked_add(1).ok_or(LAST)?)
+}
+
+/// The account after what only the check of the kind found out; `left` is what it has without its cost.
+fn pay_rest(left: &Account, cost: Cost, rest: Option<Amount>) -> Result<Account, Rejection> {
+    pay(left, &Charge::default(), Cost { total: rest, ..cost })
 }
 
 fn pay(account: &Account, charge: &Charge, cost: Cost) -> Result<Account, Rejection> {

@@ -68,6 +68,12 @@ pub(crate) trait Kind {
         Ok(Cost::NOTHING)
     }
 
+    /// What it takes besides its cost, which takes long to find out; none if it is over 2^64−1.
+    fn rest(plan: &Self::Plan) -> Option<Amount> {
+        let _ = plan;
+        Some(Amount::ZERO)
+    }
+
     /// What it makes a node do besides what every transaction does, in units of [`crate::work`].
     fn work(plan: &Self::Plan) -> u64;
 
