@@ -14,7 +14,8 @@ use state::tables::{CallsByStatus, RunsByStatus};
 use types::{Address, Block, BlockEvents, CheckedTx, Hash, TxLocation, codec};
 
 use super::cache::HotRows;
-use super::floor::lowest_deadline;
+use super::floor::Floors;
+use super::leading::LeadingChanges;
 use super::offers::{LinkRow, make_link};
 use super::open_rows::OpenChanges;
 use super::rocks::{Batch, Rocks};
@@ -69,9 +70,11 @@ pub struct Prepared {
 struct ForMemory {
     tree: TreeUpdate,
     hot: HotRows,
-    lowest_deadline: Option<Vec<u8>>,
+    /// The lowest keys that tables get which are read from their start.
+    lowest: [Option<Vec<u8>>; 2],
     open_runs: OpenChanges,
     open_calls: OpenChanges,
+    leading: LeadingChanges,
     /// What the rows were, if somebody wants to know.
     former: Option<Arc<Changes>>,
     /// The count of votes for later forks, if the commit changes it.
@@ -84,10 +87,11 @@ impl ForMemory {
         changes: &Changes,
         former: Option<Arc<Changes>>,
     ) -> Result<Self, StorageError> {
-        let (hot, lowest_deadline) = (HotRows::of(changes), lowest_deadline(changes));
+        let (hot, lowest) = (HotRows::of(changes), Floors::lowest(changes));
         let open_runs = OpenChanges::of::<RunsByStatus>(changes)?;
         let open_calls = OpenChanges::of::<CallsByStatus>(changes)?;
-        Ok(Self { tree, hot, lowest_deadline, open_runs, open_calls, former, tally: None })
+        let leading = LeadingChanges::of(changes);
+        Ok(Self { tree, hot, lowest, open_runs, open_calls, leading, former, tally: None })
     }
 }
 
@@ -248,10 +252,11 @@ impl Store {
         tip: Tip,
         memory: ForMemory,
     ) -> Result<(), StorageError> {
-        let ForMemory { tree, hot, lowest_deadline, open_runs, open_calls, former, tally } = memory;
+        let ForMemory { tree, hot, lowest, open_runs, open_calls, leading, former, tally } = memory;
         let inner = &*self.0;
         inner.pins.keep(former.as_ref());
-        inner.floor.before_write(lowest_deadline);
+        inner.floors.before_write(lowest);
+        inner.leading.before_write();
         inner.open_runs.before_write(tip.height, open_runs);
         inner.open_calls.before_write(tip.height, open_calls);
         inner.rocks.write(batch, durability).inspect_err(|_| {
@@ -259,7 +264,8 @@ impl Store {
             inner.open_calls.abandon();
         })?;
         inner.hot.update(hot);
-        inner.floor.after_write();
+        inner.floors.after_write();
+        inner.leading.after_write(tip.height, leading);
         self.learn_count(tally);
         for (key, node) in tree.nodes {
             inner.nodes.insert(key.into_boxed_slice(), Bytes::from(node));

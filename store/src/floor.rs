@@ -1,20 +1,29 @@
-//! Where the deadlines begin.
+//! Where the deadlines begin, and the elections that wait.
 //!
 //! The sweep reads the table of deadlines from its start after every block, and each row that it
 //! or a later transaction deletes stays there as a tombstone until the next compaction. Under load
 //! that would be tens of thousands of tombstones to step over, each time. So the lowest key that
 //! can exist is remembered: what a scan found to be empty stays empty until a commit writes there.
 //! What is taken out of a bond has a deadline as long as it is there, so the same bound holds for it.
+//! Elections come in at the end of their table and go from its front, so that front is all tombstones.
 
 use parking_lot::Mutex;
 use state::draft::Changes;
 use state::table::{Table, TableId};
-use state::tables::Deadlines;
+use state::tables::{CallQueue, Deadlines};
 use state::view::{Range, RawRow};
 
-/// A lower bound of the keys of [`Deadlines`].
-#[derive(Default)]
-pub(super) struct Floor(Mutex<State>);
+/// A lower bound of the keys of each table that is read from its start.
+pub(super) struct Floors {
+    pub(super) deadlines: Floor,
+    elections: Floor,
+}
+
+/// A lower bound of the keys of a table.
+pub(super) struct Floor {
+    table: TableId,
+    state: Mutex<State>,
+}
 
 #[derive(Default)]
 struct State {
@@ -26,7 +35,7 @@ struct State {
     writing: bool,
 }
 
-/// Above every key: no kind of deadline has this number.
+/// Above every key: no kind of deadline has this number, and no block this height.
 const ABOVE_ALL: [u8; 9] = [0xff; 9];
 
 /// What a scan needs to report back.
@@ -36,20 +45,57 @@ pub(super) struct Start {
     writes: u64,
 }
 
-impl Floor {
-    /// Where a scan that wants to begin at `from` may begin; `None` for other tables.
-    pub(super) fn start(&self, table: TableId, from: &[u8]) -> Option<Start> {
-        if table != Deadlines::ID {
-            return None;
+impl Default for Floors {
+    fn default() -> Self {
+        let of = |table| Floor { table, state: Mutex::default() };
+        Self { deadlines: of(Deadlines::ID), elections: of(CallQueue::ID) }
+    }
+}
+
+impl Floors {
+    fn all(&self) -> [&Floor; 2] {
+        [&self.deadlines, &self.elections]
+    }
+
+    /// That of a table, if it has one.
+    pub(super) fn of(&self, table: TableId) -> Option<&Floor> {
+        self.all().into_iter().find(|floor| floor.table == table)
+    }
+
+    /// The lowest keys that changes add, for [`Floors::before_write`].
+    pub(super) fn lowest(changes: &Changes) -> [Option<Vec<u8>>; 2] {
+        [Deadlines::ID, CallQueue::ID].map(|table| {
+            let mut rows = changes.get(&table)?.iter();
+            rows.find(|(_, value)| value.is_some()).map(|(key, _)| key.clone())
+        })
+    }
+
+    /// A commit is about to be written: its rows count from now on.
+    pub(super) fn before_write(&self, lowest: [Option<Vec<u8>>; 2]) {
+        for (floor, lowest) in self.all().into_iter().zip(lowest) {
+            floor.before_write(lowest);
         }
-        let state = self.0.lock();
+    }
+
+    /// The commit is in the database.
+    pub(super) fn after_write(&self) {
+        for floor in self.all() {
+            floor.after_write();
+        }
+    }
+}
+
+impl Floor {
+    /// Where a scan that wants to begin at `from` may begin.
+    pub(super) fn start(&self, from: &[u8]) -> Start {
+        let state = self.state.lock();
         let from = if from < state.lowest.as_slice() { state.lowest.clone() } else { from.into() };
-        Some(Start { from, writes: state.writes })
+        Start { from, writes: state.writes }
     }
 
     /// Takes a look at the database, and answers below which key it has no row.
     pub(super) fn beside<T>(&self, look: impl FnOnce() -> T) -> (T, Vec<u8>) {
-        let state = self.0.lock();
+        let state = self.state.lock();
         (look(), state.lowest.clone())
     }
 
@@ -63,7 +109,7 @@ impl Floor {
             (None, Some(to)) => to,
             (None, None) => &ABOVE_ALL,
         };
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let undisturbed = !state.writing && state.writes == start.writes;
         let from_bottom = start.from.as_slice() <= state.lowest.as_slice();
         if undisturbed && from_bottom && empty_below > state.lowest.as_slice() {
@@ -71,26 +117,17 @@ impl Floor {
         }
     }
 
-    /// A commit is about to be written: its rows count from now on. `lowest` is
-    /// [`lowest_deadline`] of its changes.
-    pub(super) fn before_write(&self, lowest: Option<Vec<u8>>) {
-        let mut state = self.0.lock();
+    fn before_write(&self, lowest: Option<Vec<u8>>) {
+        let mut state = self.state.lock();
         state.writing = true;
         if let Some(lowest) = lowest.filter(|key| *key < state.lowest) {
             state.lowest = lowest;
         }
     }
 
-    /// The commit is in the database.
-    pub(super) fn after_write(&self) {
-        let mut state = self.0.lock();
+    fn after_write(&self) {
+        let mut state = self.state.lock();
         state.writing = false;
         state.writes = state.writes.wrapping_add(1);
     }
-}
-
-/// The lowest deadline that changes add.
-pub(super) fn lowest_deadline(changes: &Changes) -> Option<Vec<u8>> {
-    let mut rows = changes.get(&Deadlines::ID)?.iter();
-    rows.find(|(_, value)| value.is_some()).map(|(key, _)| key.clone())
 }

@@ -26,6 +26,7 @@ mod events;
 mod floor;
 mod forks;
 mod history;
+mod leading;
 mod market;
 pub mod offers;
 mod open_rows;
@@ -57,7 +58,8 @@ use state::view::{Range, RawRow, Read};
 use types::{Hash, codec};
 
 use self::cache::{HotValues, Nodes};
-use self::floor::Floor;
+use self::floor::Floors;
+use self::leading::Leading;
 use self::open_rows::OpenRows;
 use self::pin::Pins;
 use self::rocks::{Rocks, Source};
@@ -138,9 +140,10 @@ struct Inner {
     options: Options,
     hot: HotValues,
     nodes: Nodes,
-    floor: Floor,
+    floors: Floors,
     open_runs: OpenRows,
     open_calls: OpenRows,
+    leading: Leading,
     pins: Pins,
     forks: RwLock<forks::Forks>,
     /// Held by who counts votes in blocks that are there already; before [`Inner::writer`].
@@ -199,9 +202,10 @@ impl Store {
             options,
             hot: HotValues::new(options.hot_value_bytes),
             nodes: Nodes::new(options.node_cache_bytes),
-            floor: Floor::default(),
+            floors: Floors::default(),
             open_runs,
             open_calls,
+            leading: Leading::at(height),
             pins: Pins::default(),
             forks,
             tip: RwLock::new(tip),
@@ -315,9 +319,9 @@ impl Store {
     /// it for one query, not for long.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<'_> {
-        let (source, lowest_deadline) = self.0.floor.beside(|| self.0.rocks.snapshot());
-        let (open_runs, open_calls) = (&self.0.open_runs, &self.0.open_calls);
-        let beside = Beside { open_runs, open_calls, lowest_deadline };
+        let (source, lowest_deadline) = self.0.floors.deadlines.beside(|| self.0.rocks.snapshot());
+        let Inner { open_runs, open_calls, leading, .. } = &*self.0;
+        let beside = Beside { open_runs, open_calls, leading, lowest_deadline };
         Snapshot::new(source, self.0.earliest, beside)
     }
 }
@@ -347,12 +351,13 @@ impl Read for Latest {
     }
 
     fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
-        let Some(start) = self.0.floor.start(table, range.from) else {
-            return self.0.rocks.live().scan(table, range);
-        };
-        let rows = self.0.rocks.live().scan(table, Range { from: &start.from, ..range })?;
-        self.0.floor.learn(&start, &range, &rows);
-        Ok(rows)
+        if let Some(floor) = self.0.floors.of(table) {
+            let start = floor.start(range.from);
+            let rows = self.0.rocks.live().scan(table, Range { from: &start.from, ..range })?;
+            floor.learn(&start, &range, &rows);
+            return Ok(rows);
+        }
+        self.0.leading.scan(table, range, &self.0.rocks.live())
     }
 }
 

@@ -6,6 +6,7 @@ use state::view::{self, Range, RawRow, Read};
 use types::{CheckedTx, TxLocation};
 
 use super::bodies;
+use super::leading::Leading;
 use super::open_rows::OpenRows;
 use super::rocks::Source;
 
@@ -26,6 +27,8 @@ pub(super) struct Beside<'db> {
     pub(super) open_runs: &'db OpenRows,
     /// The calls that are not settled.
     pub(super) open_calls: &'db OpenRows,
+    /// The first offers for executors.
+    pub(super) leading: &'db Leading,
     /// No deadline has a key below this one.
     pub(super) lowest_deadline: Vec<u8>,
 }
@@ -123,6 +126,9 @@ impl Read for Snapshot<'_> {
     }
 
     fn scan_raw(&self, table: TableId, range: Range<'_>) -> Result<Vec<RawRow>, StorageError> {
-        self.source.scan(table, range)
+        match &self.beside {
+            Some(beside) => beside.leading.scan_at(table, range, &self.source),
+            None => self.source.scan(table, range),
+        }
     }
 }

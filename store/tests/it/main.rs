@@ -10,6 +10,7 @@ mod fixture;
 mod forks;
 mod kill;
 mod market;
+mod market_rows;
 mod model;
 mod offers;
 mod open_runs;

@@ -13,7 +13,7 @@ use types::{Amount, Body, CheckedTx, Hash, RunStatus, TxLocation};
 use crate::fixture::{BLOCK_MS, TestChain, Wallet};
 
 /// Rows that a question may step over: what the newest blocks did, and not what all of them did.
-const FEW: u64 = 16;
+pub(crate) const FEW: u64 = 16;
 /// Runs that come and go.
 const MANY: u64 = 1_000;
 
@@ -21,7 +21,7 @@ const MANY: u64 = 1_000;
 const OPEN: [RunStatus; 3] = [RunStatus::Pending, RunStatus::Claimed, RunStatus::Running];
 
 /// What a question answers, and over how many deleted rows the database stepped for it.
-fn stepped_over<T>(ask: impl FnOnce() -> T) -> (T, u64) {
+pub(crate) fn stepped_over<T>(ask: impl FnOnce() -> T) -> (T, u64) {
     let mut work = PerfContext::default();
     set_perf_stats(PerfStatsLevel::EnableCount);
     work.reset();
