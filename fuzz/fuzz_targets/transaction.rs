@@ -23,9 +23,12 @@ fuzz_target!(|bytes: &[u8]| {
     same_after_json(&tx, &limits);
     same_after_building(&tx, &limits);
 
-    let rules = StaticRules { chain_id: "fuzz", params: &params, forks: Forks::default(), height: 1 };
-    let is_good = verify_one(tx.clone(), &rules).is_ok();
-    assert!(!is_good || verify_unsigned(tx, &rules).is_ok());
+    let all = Forks { validator_vote: Some(0), v7: Some(0), v8: Some(0), ..Forks::default() };
+    for forks in [Forks::default(), all] {
+        let rules = StaticRules { chain_id: "fuzz", params: &params, forks, height: 1 };
+        let is_good = verify_one(tx.clone(), &rules).is_ok();
+        assert!(!is_good || verify_unsigned(tx.clone(), &rules).is_ok());
+    }
 });
 
 fn same_after_binary_form(tx: &Transaction, limits: &SizeLimits) {

@@ -230,3 +230,59 @@ fn an_offer_has_its_golden_payload_and_hash() {
         "e1f2755907e4c2ca30d88eef97f8081ae946ee5d3ffa696da20a90259ca38510"
     );
 }
+
+/// What the kinds of a call look like, and their hashes: changing one of these makes signed ones invalid.
+#[test]
+fn the_kinds_of_a_call_have_their_golden_payloads_and_hashes() {
+    let key = golden_key();
+    let from = key.address().to_string();
+    let envelope = Envelope::new(0, 1_715_990_000_000, Some("ombra-dev".to_owned()));
+    let agent_call = concat!(
+        r#"{"type":"AGENT_CALL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","#,
+        r#""agentId":"0303030303030303030303030303030303030303030303030303030303030303","#,
+        r#""agentVersion":"1.0.0","payload":"0xfe7ca098","consensus":"threshold","committeeSize":3,"#,
+        r#""prices":{"perCall":"1000","promptPerM":"0","completionPerM":"0","fuelPerG":"0"},"#,
+        r#""limits":{"inputTokens":4096,"outputTokens":512,"fuel":0,"resultBytes":1024},"#,
+        r#""maxFee":"1000000","timeoutMs":60000,"nonce":0,"timestamp":1715990000000,"threshold":2,"#,
+        r#""appealable":false,"onResult":[],"#,
+        r#""conversationId":"0202020202020202020202020202020202020202020202020202020202020202","#,
+        r#""chainId":"ombra-dev","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let call_commit = concat!(
+        r#"{"type":"CALL_COMMIT","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","round":0,"#,
+        r#""commitment":"0303030303030303030303030303030303030303030303030303030303030303","#,
+        r#""nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let call_reveal = concat!(
+        r#"{"type":"CALL_REVEAL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","round":1,"#,
+        r#""salt":"0303030303030303030303030303030303030303030303030303030303030303","outcome":"success","#,
+        r#""result":"0x796573","inputTokens":100,"outputTokens":10,"fuel":0,"#,
+        r#""receiptHash":"0101010101010101010101010101010101010101010101010101010101010101","#,
+        r#""nonce":0,"timestamp":1715990000000,"reason":"no reason","chainId":"ombra-dev","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let call_appeal = concat!(
+        r#"{"type":"CALL_APPEAL","from":"94bfbb5fbd2fea4c67be283d36528a3cfd1cfda3","#,
+        r#""callId":"cacacacacacacacacacacacacacacacacacacacacacacacacacacacacacacaca","#,
+        r#""nonce":0,"timestamp":1715990000000,"chainId":"ombra-dev","#,
+        r#""publicKey":"ed5509fe8b726488ca7bd896040755bb1fe6377fc30cfa595f4d223ca1976f67"}"#,
+    );
+    let golden = [
+        (agent_call, "09a01c71f623e213ef7603c02e2b92b67b2ce2922f26bcb12e126852649d3582"),
+        (call_commit, "9393efc5926350392dcbb88488ac96d1dca6abc57a2e72db255c5fae3bbe8b13"),
+        (call_reveal, "29dc6cb43f92a5c80655e94dffa2499a65c2d558163b86e4278a003d915e6d43"),
+        (call_appeal, "f6190bc8ca019271cffcab720faa8b7b6ba83b552f1d6e41e0c19be5acbe2cb3"),
+    ];
+    let kinds = ["AGENT_CALL", "CALL_COMMIT", "CALL_REVEAL", "CALL_APPEAL"];
+    for (kind, (payload, hash)) in kinds.into_iter().zip(golden) {
+        let unsigned =
+            Unsigned::build(&crate::testing::body(kind), &from, &key.public_key(), &envelope);
+        assert_eq!(unsigned.payload(), payload);
+        assert_eq!(unsigned.hash().to_string(), hash);
+    }
+}

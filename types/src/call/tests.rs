@@ -223,3 +223,69 @@ fn members_have_these_bytes() {
     let silent = CallMember { commitment: None, reveal: None, ..member };
     assert_eq!(decode::<CallMember>(&encode(&silent)).unwrap(), silent);
 }
+
+#[test]
+fn each_change_of_a_call_has_the_bytes_that_databases_hold() {
+    let (who, agent) = (Address::new([0xa2; 20]), Hash::new([0xb7; 32]));
+    let (address, number) = ("a2".repeat(20), |value: u8| format!("{value:02x}00000000000000"));
+    let bill = Bill {
+        wages: Amount::new(1),
+        royalty: Amount::new(2),
+        conditional: Amount::new(3),
+        refund: Amount::new(4),
+        appellant: Amount::new(5),
+        burned: Amount::new(6),
+        penalties: Amount::new(7),
+        agreeing: 8,
+        bond_behind: Amount::new(9),
+    };
+    let numbers = |values: &[u8]| values.iter().map(|value| number(*value)).collect::<String>();
+    let changes = [
+        (
+            CallChange::Requested { requester: who, agent_id: agent, escrow: Amount::new(1) },
+            format!("{address} {} {}", "b7".repeat(32), number(1)),
+        ),
+        (
+            CallChange::Elected { round: 1, members: vec![who, who], until: 3 },
+            format!("01 {} {address} {address} {}", number(2), number(3)),
+        ),
+        (
+            CallChange::Unassigned { requester: who, refund: Amount::new(1) },
+            format!("{address} {}", number(1)),
+        ),
+        (CallChange::Committed { round: 1, member: who }, format!("01 {address}")),
+        (CallChange::Revealing { until: 3 }, number(3)),
+        (
+            CallChange::Revealed { round: 1, member: who, answer: answer(Outcome::Failure) },
+            format!(
+                "01 {address} 01000000 {} {} {}",
+                "06".repeat(32),
+                numbers(&[3, 4, 5]),
+                "07".repeat(32)
+            ),
+        ),
+        (
+            CallChange::Decided { round: 1, status: CallStatus::TimedOut, agreeing: 2 },
+            "01 05000000 02".to_owned(),
+        ),
+        (
+            CallChange::Appealed {
+                appellant: who,
+                size: 7,
+                payment: Amount::new(1),
+                deposit: Amount::new(2),
+            },
+            format!("{address} 07 {}", numbers(&[1, 2])),
+        ),
+        (
+            CallChange::Settled { requester: who, status: CallStatus::Success, bill },
+            format!("{address} 03000000 {} 08 {}", numbers(&[1, 2, 3, 4, 5, 6, 7]), number(9)),
+        ),
+    ];
+    for (variant, (change, fields)) in (0_u8..).zip(changes) {
+        let hex: String = format!("{variant:02x}000000 {fields}").split_whitespace().collect();
+        assert_eq!(const_hex::encode(encode(&change)), hex, "{change:?}");
+        assert_eq!(decode::<CallChange>(&const_hex::decode(hex).unwrap()).unwrap(), change);
+    }
+    assert!(decode::<CallChange>(&[9, 0, 0, 0]).is_err());
+}
