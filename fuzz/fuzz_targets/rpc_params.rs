@@ -92,7 +92,7 @@ fn act(world: &World) {
         max_fee: Amount::new(1_000),
         max_steps: 3,
         prompt_blob_id: None,
-        model_hint: None, protection: types::Late::default(), };
+        model_hint: None, protection: types::Late::default(), agent: types::Late::default(), };
     let turn = ChatTurn {
         conversation_id: Hash::ZERO,
         role: "user".to_owned(),

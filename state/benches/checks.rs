@@ -97,6 +97,7 @@ fn run(id: Hash, submitter: &Keypair, miner: Option<&Keypair>) -> Run {
         locked_bond: None,
         ended_by: None,
         is_refused: false,
+        agent: None,
     }
 }
 
@@ -201,6 +202,7 @@ fn of_runs(own: &Keypair) -> Vec<(&'static str, Body)> {
         prompt_blob_id: Some("final-0".to_owned()),
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     };
     vec![
         ("claim, 1,000 excluded", Body::AgentClaim(claim)),

@@ -169,6 +169,7 @@ fn request(agent_run_id: Hash, prompt: String) -> Body {
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     })
 }
 

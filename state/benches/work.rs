@@ -293,6 +293,7 @@ fn request(agent_run_id: Hash, prompt: &str) -> Body {
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     })
 }
 

@@ -23,10 +23,10 @@ pub trait Table {
     /// The value.
     type Value: Serialize + DeserializeOwned;
 
-    /// How many bytes the fields take at a value's end that the last version added, if they all say
-    /// nothing: zeros. Such a value is written without them, in the version before, so that a new
+    /// The lowest version that can hold a value, and how many bytes the fields take at its end that later
+    /// versions added, which all say nothing: zeros. Such a value is written without them, so that a new
     /// program gives the records of an old one the same bytes. None if the value needs the last version.
-    fn absent_bytes(value: &Self::Value) -> Option<usize> {
+    fn lower_version(value: &Self::Value) -> Option<(u8, usize)> {
         let _ = value;
         None
     }
@@ -42,10 +42,10 @@ pub trait Table {
 #[must_use]
 pub fn encode_value<T: Table>(value: &T::Value) -> Vec<u8> {
     let mut bytes = codec::encode(&(T::VERSION, value));
-    if let Some(absent) = T::absent_bytes(value)
+    if let Some((lower, absent)) = T::lower_version(value)
         && let Some(version) = bytes.first_mut()
     {
-        *version = T::VERSION.saturating_sub(1);
+        *version = lower;
         bytes.truncate(bytes.len().saturating_sub(absent));
     }
     bytes

@@ -75,6 +75,7 @@ impl Actor {
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
+            agent: types::Late::default(),
         }
     }
 

@@ -199,6 +199,7 @@ pub fn request(key: &Keypair, nonce: u64, index: usize) -> (String, Hash) {
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     };
     (build::build_tx(key, &fields.into(), &envelope(nonce)), run)
 }

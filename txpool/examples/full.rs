@@ -65,6 +65,7 @@ fn body(from: &Keypair, number: usize, tip: u64) -> Body {
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
+            agent: types::Late::default(),
         }),
     }
 }

@@ -116,6 +116,7 @@ fn run(number: u8) -> Vec<String> {
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     });
     let mut bodies = vec![claim(agent_run_id, miner.address())];
     bodies.extend((0..STEPS).map(|index| Body::AgentStep(agent_step(agent_run_id, index))));

@@ -6,7 +6,7 @@ use crate::keys::{Claim, verify_batch};
 use crate::params::UNKNOWN_BYTES_MAX;
 use crate::tx::StaticView;
 use crate::tx::declare::Members;
-use crate::{Address, Bid, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
+use crate::{Address, Bid, Body, CheckedTx, Code, Forks, Hash, Params, Rejection, Transaction};
 
 /// What the chain fixes about transactions.
 #[derive(Clone, Copy, Debug)]
@@ -188,6 +188,24 @@ fn check_members_of_v7<'tx>(tx: &'tx Transaction, params: &Params) -> Result<&'t
         return Err(Rejection::invalid("tip", tip, expected));
     }
     Ok(bid)
+}
+
+/// What a transaction must be besides from v8 on: its members that v8 added are in order.
+///
+/// # Errors
+/// MALFORMED or INVALID_FIELD.
+pub fn check_v8(tx: &Transaction, params: &Params) -> Result<(), Rejection> {
+    let (signer, timestamp) = (tx.from(), tx.timestamp());
+    let checked = tx.body().check_latest(&StaticView { params, signer, timestamp });
+    checked.map_err(|refusal| refusal.since(Fork::V8.name()))
+}
+
+/// What a transaction must be besides before v8: nothing is longer than it could be then.
+///
+/// # Errors
+/// INVALID_FIELD.
+pub fn check_before_v8(tx: &Transaction) -> Result<(), Rejection> {
+    if let Body::AgentRequest(request) = tx.body() { request.check_before_v8() } else { Ok(()) }
 }
 
 fn bad_signature(tx: &Transaction) -> Rejection {

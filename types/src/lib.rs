@@ -69,7 +69,7 @@ pub use params::Params;
 pub use randomness::Randomness;
 pub use records::{
     Account, Agent, AgentVersion, Blob, Bond, Ender, KeyStanding, Miner, MinerFigures, OpenVote,
-    Run, RunProtection, RunStatus, SetMember, Settlement, Step, SubmitterFigures, Supply,
+    Run, RunAgent, RunProtection, RunStatus, SetMember, Settlement, Step, SubmitterFigures, Supply,
     TxLocation, ValidatorSets,
 };
 pub use transaction::{CheckedTx, SealedTx, SizeLimits, Transaction};

@@ -178,6 +178,17 @@ pub struct Run {
     pub ended_by: Option<Ender>,
     /// Whether the submitter refused the reward.
     pub is_refused: bool,
+    /// The agent of which it is a run; none for a request that names none.
+    pub agent: Option<RunAgent>,
+}
+
+/// The agent of which a run is one (docs/protocol.md section 5.2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunAgent {
+    /// The agent.
+    pub agent_id: Hash,
+    /// The version of it.
+    pub version: String,
 }
 
 impl Run {

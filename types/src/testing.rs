@@ -179,6 +179,7 @@ fn agent_bodies() -> Vec<Body> {
             prompt_blob_id: some("prompt-blob"),
             model_hint: some("small"),
             protection: crate::Late::default(),
+            agent: crate::Late::default(),
         }),
         Body::AgentClaim(AgentClaim {
             agent_run_id: RUN,
@@ -392,6 +393,7 @@ fn any_request() -> impl Strategy<Value = AgentRequest> {
                 prompt_blob_id: rest.2,
                 model_hint: rest.3,
                 protection: crate::Late::default(),
+                agent: crate::Late::default(),
             }
         })
 }

@@ -111,6 +111,7 @@ impl Request {
             prompt_blob_id: self.prompt_blob_id,
             model_hint: self.model_hint,
             protection: self.protection.into(),
+            agent: types::Late::default(),
         }
     }
 }

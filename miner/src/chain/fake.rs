@@ -99,6 +99,7 @@ impl FakeChain {
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
+            agent: types::Late::default(),
         };
         change(&mut request);
         self.act(&submitter(), &Body::AgentRequest(request));

@@ -75,7 +75,7 @@ impl Api {
                 Filled::Sender => json!(sender.from),
                 Filled::Empty => match field.form {
                     Form::Amount(_) => json!("0"),
-                    Form::Names | Form::Objects(_) => json!([]),
+                    Form::Names(_) | Form::Objects(_) => json!([]),
                     Form::Address
                     | Form::Addresses(_)
                     | Form::Base64

@@ -143,9 +143,9 @@ impl Schematic for Form {
                 json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$" })
             }
             Self::Text(TextLimit::OneOf(words)) => json!({ "type": "string", "enum": words }),
-            Self::Names => json!({
+            Self::Names(max) => json!({
                 "type": "array", "maxItems": 64, "uniqueItems": true,
-                "items": { "type": "string", "maxLength": 64 },
+                "items": { "type": "string", "maxLength": max },
             }),
             Self::Base64 => json!({ "type": "string", "contentEncoding": "base64" }),
             Self::Hex(max) => json!({
@@ -265,7 +265,7 @@ fn field_declaration(field: &FieldSpec) -> Value {
         },
         Form::Hex(max) => ("hex", json!({ "maxBytes": max })),
         Form::Key => ("key", json!({})),
-        Form::Names => ("names", json!({})),
+        Form::Names(max) => ("names", json!({ "maxBytes": max })),
         Form::Object(members) => {
             let members: Vec<Value> = members.iter().map(field_declaration).collect();
             ("object", json!({ "members": members }))

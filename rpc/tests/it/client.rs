@@ -218,6 +218,7 @@ pub fn request(seed: u8, nonce: u64) -> (Hash, String) {
         max_fee: Amount::new(10_000),
         max_steps: 4,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     });
     (agent_run_id, signed(&key, nonce, &body))
 }

@@ -23,6 +23,7 @@ fn request(submitter: &Keypair, nonce: u64) -> (Hash, String) {
         prompt_blob_id: None,
         model_hint: Some("big".to_owned()),
         protection: types::Late::default(),
+        agent: types::Late::default(),
     };
     (agent_run_id, signed(submitter, nonce, &Body::AgentRequest(body)))
 }

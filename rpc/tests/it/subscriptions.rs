@@ -43,6 +43,7 @@ fn request(seed: u8, max_fee: u64) -> (Hash, String) {
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     };
     (id, signed(&key(seed), 0, &Body::AgentRequest(body)))
 }

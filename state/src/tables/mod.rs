@@ -87,24 +87,35 @@ impl Table for Accounts {
 pub struct Runs;
 impl Table for Runs {
     const ID: TableId = TableId::authenticated(1, "runs", b'r');
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
     type Key = Hash;
     type Value = Run;
 
-    fn absent_bytes(run: &Run) -> Option<usize> {
-        let Run { protection, locked_bond, ended_by, is_refused, .. } = run;
+    fn lower_version(run: &Run) -> Option<(u8, usize)> {
+        let Run { protection, locked_bond, ended_by, is_refused, agent, .. } = run;
         let has_any =
             protection.is_some() || locked_bond.is_some() || ended_by.is_some() || *is_refused;
-        (!has_any).then_some(RUN_OF_V7)
+        match (agent, has_any) {
+            (Some(_), _) => None,
+            (None, true) => Some((2, RUN_OF_V8)),
+            (None, false) => Some((1, RUN_OF_V7 + RUN_OF_V8)),
+        }
     }
 
     fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Run, DecodeError>> {
-        (version == 1).then(|| decode_shorter::<Self>(bytes, RUN_OF_V7))
+        let absent = match version {
+            1 => RUN_OF_V7 + RUN_OF_V8,
+            2 => RUN_OF_V8,
+            _ => return None,
+        };
+        Some(decode_shorter::<Self>(bytes, absent))
     }
 }
 
 /// Three absent options and a false switch.
 const RUN_OF_V7: usize = 4;
+/// An absent option.
+const RUN_OF_V8: usize = 1;
 
 /// Recorded steps by run and step index.
 #[derive(Debug)]
@@ -142,8 +153,8 @@ impl Table for Figures {
     type Key = Address;
     type Value = MinerFigures;
 
-    fn absent_bytes(figures: &MinerFigures) -> Option<usize> {
-        (figures.refused == 0).then_some(FIGURES_OF_V7)
+    fn lower_version(figures: &MinerFigures) -> Option<(u8, usize)> {
+        (figures.refused == 0).then_some((1, FIGURES_OF_V7))
     }
 
     fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<MinerFigures, DecodeError>> {
@@ -182,9 +193,9 @@ impl Table for Supplies {
     type Key = ();
     type Value = Supply;
 
-    fn absent_bytes(supply: &Supply) -> Option<usize> {
+    fn lower_version(supply: &Supply) -> Option<(u8, usize)> {
         let has_any = !supply.bonded.is_zero() || !supply.unbonding.is_zero();
-        (!has_any).then_some(SUPPLY_OF_V7)
+        (!has_any).then_some((1, SUPPLY_OF_V7))
     }
 
     fn decode_earlier(version: u8, bytes: &[u8]) -> Option<Result<Supply, DecodeError>> {

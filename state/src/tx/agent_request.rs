@@ -1,18 +1,21 @@
 //! AGENT_REQUEST: escrow a fee and ask for a run (docs/protocol.md section 5.2).
 //!
-//! Refused with RUN_ID_MISMATCH, RUN_EXISTS, BLOB_NOT_FOUND, BLOB_NOT_FINAL, in this order.
+//! Refused with RUN_ID_MISMATCH, RUN_EXISTS, BLOB_NOT_FOUND, BLOB_NOT_FINAL, and from v8 on INVALID_FIELD,
+//! AGENT_NOT_FOUND, AGENT_RETIRED, in this order.
 
 use types::ids::compute_agent_run_id;
 use types::params::RUN_BYTES;
-use types::tx::{AgentRequest, Protection};
+use types::tx::{AgentRequest, Protection, RunOfAgent};
 use types::{
-    Address, Amount, Code, Event, Hash, Rejection, Run, RunProtection, RunStatus, Transaction,
+    Address, Amount, Code, Event, Hash, Rejection, Run, RunAgent, RunProtection, RunStatus,
+    Transaction,
 };
 
 use super::{Cost, Kind, blobs};
 use crate::chain::Context;
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
+use crate::market::callable::callable;
 use crate::rules::Rules;
 use crate::tables::{Deadlines, Runs, RunsByConversation, RunsByStatus, RunsBySubmitter};
 use crate::view::{self, Read};
@@ -26,6 +29,7 @@ pub(crate) struct Plan {
     max_fee: Amount,
     max_steps: u64,
     protection: Option<RunProtection>,
+    agent: Option<RunAgent>,
 }
 
 impl Kind for AgentRequest {
@@ -63,11 +67,17 @@ impl Kind for AgentRequest {
             max_fee: self.max_fee,
             max_steps: self.max_steps,
             protection: if ctx.rules.is_v7() { protection(self.protection.get()?) } else { None },
+            agent: if ctx.rules.is_v8(ctx.height) {
+                agent(state, self.agent.get()?)?
+            } else {
+                None
+            },
         })
     }
 
-    fn work(_: &Plan) -> u64 {
-        work::rows(8)
+    fn work(plan: &Plan) -> u64 {
+        // The agent and its version are two more.
+        work::rows(if plan.agent.is_some() { 10 } else { 8 })
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
@@ -88,8 +98,15 @@ impl Kind for AgentRequest {
 
 impl Plan {
     fn into_run(self, ctx: &Context<'_>, deadline: u64) -> Run {
-        let Self { agent_run_id, conversation_id, submitter, max_fee, max_steps, protection } =
-            self;
+        let Self {
+            agent_run_id,
+            conversation_id,
+            submitter,
+            max_fee,
+            max_steps,
+            protection,
+            agent,
+        } = self;
         Run {
             agent_run_id,
             conversation_id,
@@ -116,8 +133,27 @@ impl Plan {
             locked_bond: None,
             ended_by: None,
             is_refused: false,
+            agent,
         }
     }
+}
+
+/// The agent that a request names, which must take calls; none if it names none.
+fn agent(state: &dyn Read, members: &RunOfAgent) -> Result<Option<RunAgent>, TxError> {
+    let (id, version) = match (members.agent_id, &members.agent_version) {
+        (None, None) => return Ok(None),
+        (Some(id), Some(version)) => (id, version),
+        (Some(_), None) => {
+            let expected = "the version of agentId";
+            return Err(Rejection::invalid("agentVersion", "missing", expected).into());
+        }
+        (None, Some(_)) => {
+            let expected = "the agent of agentVersion";
+            return Err(Rejection::invalid("agentId", "missing", expected).into());
+        }
+    };
+    callable(state, &id, version)?;
+    Ok(Some(RunAgent { agent_id: id, version: version.clone() }))
 }
 
 /// How a request protects its run; none if it says nothing of that.

@@ -1,7 +1,7 @@
 //! What is the same for every kind: the fork, the nonce, the inclusion fee, the sender's balance, and
 //! that nothing is written before everything is checked (docs/protocol.md section 9).
 
-use types::check::{check_v7, fork_not_active};
+use types::check::{check_before_v8, check_v7, check_v8, fork_not_active};
 use types::{Account, Address, Amount, Bid, Code, Event, Rejection, Transaction};
 
 use super::{Cost, Inclusion, Kind};
@@ -70,6 +70,11 @@ pub(crate) fn check<K: Kind>(
 ) -> Result<Planned<K::Plan>, TxError> {
     check_fork(tx, ctx)?;
     let bid = bid(tx, ctx.rules)?;
+    if ctx.rules.is_v8(ctx.height) {
+        check_v8(tx, &ctx.rules.params)?;
+    } else {
+        check_before_v8(tx)?;
+    }
     let sender = tx.from();
     let account = view::get::<Accounts>(state, &sender)?.unwrap_or_default();
     let nonce = next_nonce(tx, &account)?;

@@ -378,6 +378,7 @@ impl Act {
             prompt_blob_id: None,
             model_hint: None,
             protection: Late::default(),
+            agent: Late::default(),
         })
     }
 

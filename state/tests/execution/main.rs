@@ -38,6 +38,7 @@ mod randomness;
 mod rejections;
 mod review;
 mod rule_votes;
+mod runs_of_agents;
 mod simulation;
 mod stakes;
 mod validators;

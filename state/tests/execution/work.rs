@@ -156,6 +156,7 @@ fn largest_bodies(world: &World) -> Vec<(Who, Body)> {
         prompt_blob_id: None,
         model_hint: Some(escaped(256)),
         protection: types::Late::default(),
+        agent: types::Late::default(),
     };
     let registered = MinerRegister {
         name: escaped(256),

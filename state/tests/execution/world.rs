@@ -332,6 +332,7 @@ pub fn request_body(who: Who, nonce: u64, max_fee: u64, max_steps: u64) -> Body 
         prompt_blob_id: None,
         model_hint: None,
         protection: types::Late::default(),
+        agent: types::Late::default(),
     })
 }
 

@@ -122,6 +122,7 @@ impl Wallet {
             prompt_blob_id: None,
             model_hint: None,
             protection: protection.into(),
+            agent: types::Late::default(),
         }));
         (tx, id)
     }

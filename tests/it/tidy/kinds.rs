@@ -52,7 +52,7 @@ fn fields() -> Vec<FieldSpec> {
         | Form::Hex(_)
         | Form::Integer(_)
         | Form::Key
-        | Form::Names
+        | Form::Names(_)
         | Form::Signature
         | Form::Text(_) => Vec::new(),
     };
@@ -69,7 +69,7 @@ fn written_form(form: Form) -> Option<&'static str> {
         Form::Hash => Some("64 lowercase hex characters"),
         Form::Integer(_) => Some("integer 0 … 2^53−1"),
         Form::Key => Some("64 lowercase hex characters, a key"),
-        Form::Names => Some("array of strings"),
+        Form::Names(_) => Some("array of strings"),
         Form::Signature => Some("128 lowercase hex characters"),
         Form::Hex(_) => Some("lowercase hex with 0x"),
         Form::Base64 | Form::Object(_) | Form::Objects(_) | Form::Text(_) => None,

@@ -1,8 +1,8 @@
 //! Golden bytes of what the state stores: changing one of these changes databases and roots.
 
 use super::{
-    Account, Agent, AgentVersion, Blob, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunStatus,
-    SetMember, Settlement, Step, Supply, TxLocation, ValidatorSets,
+    Account, Agent, AgentVersion, Blob, KeyStanding, Miner, MinerFigures, OpenVote, Run, RunAgent,
+    RunStatus, SetMember, Settlement, Step, Supply, TxLocation, ValidatorSets,
 };
 use crate::codec::{decode, encode};
 use crate::{Address, Amount, Hash, PublicKey};
@@ -60,6 +60,7 @@ fn run() -> Run {
         locked_bond: None,
         ended_by: None,
         is_refused: false,
+        agent: None,
     }
 }
 
@@ -98,8 +99,12 @@ fn runs() {
         format!("01 {}", location(15)),
         format!("01 {}", location(16)),
     ];
-    // What v7 added is absent: rows of before are these bytes without the last four.
-    assert_bytes(&run(), &format!("{} 00 00 00 00", expected.join(" ")));
+    // What v7 and v8 added is absent: rows of before are these bytes without the last five.
+    assert_bytes(&run(), &format!("{} 00 00 00 00 00", expected.join(" ")));
+    let agent = RunAgent { agent_id: Hash::new([0xa9; 32]), version: "1.0.0".to_owned() };
+    let named = format!("01 {} {} 312e302e30", id("a9"), number(5));
+    let of_agent = Run { agent: Some(agent), ..run() };
+    assert_bytes(&of_agent, &format!("{} 00 00 00 00 {named}", expected.join(" ")));
 
     let pending = Run {
         miner: None,

@@ -37,6 +37,20 @@ pub(crate) trait Members: Sized {
         let _ = view;
         Ok(())
     }
+
+    /// Members that the fork after that adds behind those.
+    const LATEST: &'static [FieldSpec] = &[];
+
+    /// As [`Members::require_later`].
+    fn require_latest(&self) -> Result<(), Rejection> {
+        Ok(())
+    }
+
+    /// As [`Members::check_later`].
+    fn check_latest(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
+        let _ = view;
+        Ok(())
+    }
 }
 
 /// A kind that is declared.
@@ -87,6 +101,7 @@ macro_rules! declare {
                 fork: $crate::tx::declare::declare!(@fork $($fork)?),
                 fields: <Self as $crate::tx::declare::Members>::FIELDS,
                 later: <Self as $crate::tx::declare::Members>::LATER,
+                latest: <Self as $crate::tx::declare::Members>::LATEST,
                 doc: concat!($($doc),+),
             };
         }
@@ -113,6 +128,10 @@ macro_rules! declare {
                 $(#[doc = $later_doc:literal])+
                 later $later:ident: $later_type:ty;
             )?
+            $(latest {
+                $(#[doc = $latest_doc:literal])+
+                $latest:ident: $latest_type:ty;
+            })?
         }
     ) => {
         $(#[doc = $doc])+
@@ -121,6 +140,7 @@ macro_rules! declare {
             $($(#[doc = $required_doc])+ pub $required: $required_type,)*
             $($(#[doc = $optional_doc])+ pub $optional: Option<$optional_type>,)*
             $($(#[doc = $later_doc])+ pub $later: $crate::Late<$later_type>,)?
+            $($(#[doc = $latest_doc])+ pub $latest: $crate::Late<$latest_type>,)?
         }
 
         impl $crate::tx::declare::Members for $object {
@@ -150,6 +170,9 @@ macro_rules! declare {
                     $($later: $crate::Late::new(
                         <$later_type as $crate::tx::declare::Members>::read(fields),
                     ),)?
+                    $($latest: $crate::Late::new(fields.unasked(
+                        <$latest_type as $crate::tx::declare::Members>::read,
+                    )),)?
                 })
             }
 
@@ -165,6 +188,9 @@ macro_rules! declare {
                 })*
                 $(if let Some(later) = self.$later.ok() {
                     $crate::tx::declare::Members::write_optional(later, out);
+                })?
+                $(if let Some(latest) = self.$latest.ok() {
+                    $crate::tx::declare::Members::write_optional(latest, out);
                 })?
             }
 
@@ -204,6 +230,23 @@ macro_rules! declare {
                 ) -> Result<(), $crate::Rejection> {
                     let later: &$later_type = self.$later.get()?;
                     $crate::tx::declare::Members::check_members(later, view)
+                }
+            )?
+
+            $(
+                const LATEST: &'static [$crate::tx::spec::FieldSpec] =
+                    <$latest_type as $crate::tx::declare::Members>::FIELDS;
+
+                fn require_latest(&self) -> Result<(), $crate::Rejection> {
+                    self.$latest.get().map(drop)
+                }
+
+                fn check_latest(
+                    &self,
+                    view: &$crate::tx::StaticView<'_>,
+                ) -> Result<(), $crate::Rejection> {
+                    let latest: &$latest_type = self.$latest.get()?;
+                    $crate::tx::declare::Members::check_members(latest, view)
                 }
             )?
         }

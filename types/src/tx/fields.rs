@@ -85,6 +85,16 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.members.get(position).map(|(_, value)| value)
     }
 
+    /// Reads members that count as unknown nevertheless: what a fork adds must not change how much room
+    /// others had before it.
+    pub(crate) fn unasked<T>(&self, read: impl FnOnce(&Self) -> T) -> T {
+        let before = (self.asked.get(), self.unknown_within.get());
+        let answer = read(self);
+        self.asked.set(before.0);
+        self.unknown_within.set(before.1);
+        answer
+    }
+
     /// Bytes that the members nobody asked for take in the canonical text, but for `known` ones.
     pub(crate) fn unknown_bytes(&self, known: &[&str]) -> usize {
         let asked = self.asked.get();

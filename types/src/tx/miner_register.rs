@@ -3,6 +3,7 @@
 use super::Kind;
 use super::declare::declare;
 use super::spec::LABEL;
+use super::value::NAME_BYTES_MAX;
 
 declare! {
     /// Writes the sender's entry in the miner directory.
@@ -11,7 +12,7 @@ declare! {
             /// A name for people, at most 256 bytes.
             name "name": String, Text(LABEL);
             /// What the miner can do: at most 64 entries of 64 bytes, each once.
-            capabilities "capabilities": Vec<String>, Names, filled Empty;
+            capabilities "capabilities": Vec<String>, Names(NAME_BYTES_MAX), filled Empty;
             /// The miner's model, at most 256 bytes.
             model_info "modelInfo": String, Text(LABEL);
         }

@@ -40,7 +40,7 @@ use spec::KindSpec;
 pub use agent_call::{CallPrices, OnResult, WorkLimits};
 pub use agent_claim::HARDWARE_TIERS;
 pub use agent_finish::FINISH_STATUSES;
-pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX};
+pub use agent_request::{MINERS_MAX, Protection, REFUSE_MS_MAX, RunOfAgent, TOOL_BYTES_MAX};
 pub use agent_step::{TOOL_CALLS_MAX, ToolCall};
 pub use chat_turn::{ATTACHMENT_TYPES, ATTACHMENTS_MAX, Attachment, ROLES};
 pub use evidence::{EVIDENCE_KINDS, NIL, SignedMessage};
@@ -209,6 +209,7 @@ impl Body {
             .map_err(|e| Rejection::malformed("fields", e, "one flat JSON object"))?;
         let body = Self::read(type_name, &Fields::of(&value)?)?;
         for_kind!(&body, fields => fields.require_later())?;
+        for_kind!(&body, fields => fields.require_latest())?;
         Ok(body)
     }
 
@@ -249,6 +250,10 @@ impl Body {
 
     pub(crate) fn check_later(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
         for_kind!(self, fields => fields.check_later(view))
+    }
+
+    pub(crate) fn check_latest(&self, view: &StaticView<'_>) -> Result<(), Rejection> {
+        for_kind!(self, fields => fields.check_latest(view))
     }
 
     pub(crate) fn check_static(&self, view: &StaticView<'_>) -> Result<(), Rejection> {

@@ -21,13 +21,15 @@ pub struct KindSpec {
     pub fields: &'static [FieldSpec],
     /// Optional fields that v7 added, written behind the others.
     pub later: &'static [FieldSpec],
+    /// Optional fields that v8 added, written behind those.
+    pub latest: &'static [FieldSpec],
     pub(crate) doc: &'static str,
 }
 
 impl KindSpec {
     /// All fields, those that a fork added included, in the order in which they are written.
     pub fn all_fields(&self) -> impl Iterator<Item = &'static FieldSpec> {
-        self.fields.iter().chain(self.later)
+        self.fields.iter().chain(self.later).chain(self.latest)
     }
 
     /// What it is for, in a sentence.
@@ -110,8 +112,8 @@ pub enum Form {
     Text(TextLimit),
     /// An array of at most so many addresses, each once and at least one.
     Addresses(usize),
-    /// An array of at most 64 strings of at most 64 bytes, each once.
-    Names,
+    /// An array of at most 64 strings, each once and of at most so many bytes.
+    Names(usize),
     /// Bytes in standard base64 with padding.
     Base64,
     /// Bytes in lowercase hex with `0x` before it, at most so many.

@@ -393,7 +393,7 @@ fn has_form(value: &Json<'_>, form: Form) -> bool {
         Form::Boolean => value.as_bool().is_some(),
         Form::Text(TextLimit::OneOf(words)) => words.contains(&text),
         Form::Text(_) | Form::Base64 => value.as_str().is_some(),
-        Form::Names => items(value).iter().all(|item| item.as_str().is_some()),
+        Form::Names(_) => items(value).iter().all(|item| item.as_str().is_some()),
         Form::Hex(max) => {
             let digits = text.strip_prefix("0x").unwrap();
             const_hex::decode(digits).unwrap().len() <= max

@@ -12,6 +12,8 @@ use crate::{Address, Amount, Hash, PublicKey, Rejection, Signature};
 
 /// Entries of a list of names, and the bytes of one.
 const NAMES_MAX: usize = 64;
+/// The most bytes of a name.
+pub(crate) const NAME_BYTES_MAX: usize = 64;
 
 /// A value that a field can have.
 pub(crate) trait Value: Sized {
@@ -215,7 +217,12 @@ impl Value for String {
     }
 }
 
-fn check_bytes(name: &'static str, text: &str, min: usize, max: usize) -> Result<(), Rejection> {
+pub(super) fn check_bytes(
+    name: &'static str,
+    text: &str,
+    min: usize,
+    max: usize,
+) -> Result<(), Rejection> {
     let bytes = text.len();
     if bytes > max {
         let expected = format_args!("at most {max} bytes");
@@ -257,7 +264,7 @@ fn check_count<T>(name: &'static str, items: &[T], max: usize) -> Result<(), Rej
 
 /// A list of names.
 impl Value for Vec<String> {
-    type Limit = ();
+    type Limit = usize;
 
     fn read(fields: &Fields<'_, '_>, name: &str) -> Result<Self, Rejection> {
         fields.strings(name)
@@ -267,10 +274,10 @@ impl Value for Vec<String> {
         out.strings(name, self);
     }
 
-    fn check(&self, name: &'static str, (): &(), _: &StaticView<'_>) -> Result<(), Rejection> {
+    fn check(&self, name: &'static str, max: &usize, _: &StaticView<'_>) -> Result<(), Rejection> {
         check_count(name, self, NAMES_MAX)?;
         for (index, entry) in self.iter().enumerate() {
-            check_bytes(name, entry, 0, NAMES_MAX)?;
+            check_bytes(name, entry, 0, *max)?;
             if self.iter().take(index).any(|earlier| earlier == entry) {
                 let got = format_args!("{entry:?} twice");
                 return Err(Rejection::invalid(name, got, "each entry once"));

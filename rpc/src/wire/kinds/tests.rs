@@ -7,8 +7,8 @@ use types::tx::{
     AgentCall, AgentCancel, AgentClaim, AgentFinish, AgentRefuse, AgentRegister, AgentRequest,
     AgentRetire, AgentStep, Attachment, BlobChunk, BlobFinalize, BlobInit, CallAppeal, CallCommit,
     CallPrices, CallReveal, ChatTurn, Evidence, ForkVote, HexBytes, MinerBond, MinerOffer,
-    MinerRegister, MinerUnbond, OnResult, ParamVote, Protection, ToolCall, Transfer, ValidatorVote,
-    WorkLimits, WrittenAddress,
+    MinerRegister, MinerUnbond, OnResult, ParamVote, Protection, RunOfAgent, ToolCall, Transfer,
+    ValidatorVote, WorkLimits, WrittenAddress,
 };
 use types::{Amount, Bid, Body, Hash, Keypair, Late, Params, Signature, SizeLimits, Transaction};
 
@@ -55,6 +55,7 @@ fn bodies_with_options() -> Vec<Body> {
             prompt_blob_id: Some(text()),
             model_hint: Some(text()),
             protection: Late::from(protection),
+            agent: Late::from(RunOfAgent { agent_id: Some(HASH), agent_version: Some(text()) }),
         }),
         Body::AgentStep(AgentStep {
             agent_run_id: HASH,

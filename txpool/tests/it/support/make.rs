@@ -100,6 +100,7 @@ impl Make<'_> {
             prompt_blob_id: None,
             model_hint: None,
             protection: types::Late::default(),
+            agent: types::Late::default(),
         }))
     }
 

@@ -75,10 +75,10 @@ impl FromArgMatches for AnyArgs {
 fn given(field: &FieldSpec, matches: &ArgMatches) -> Option<Value> {
     let values: Vec<Value> = matches.get_many(field.name).into_iter().flatten().cloned().collect();
     match (field.form, values.as_slice(), field.filled) {
-        (Form::Names, [], Filled::Empty) => Some(json!([])),
+        (Form::Names(_), [], Filled::Empty) => Some(json!([])),
         (Form::Amount(_), [], Filled::Empty) => Some(json!("0")),
         (_, [], _) => None,
-        (Form::Names | Form::Addresses(_), _, _) => Some(Value::Array(values)),
+        (Form::Names(_) | Form::Addresses(_), _, _) => Some(Value::Array(values)),
         (_, [value, ..], _) => Some(value.clone()),
     }
 }
@@ -101,7 +101,7 @@ fn option(field: &'static FieldSpec) -> Arg {
         .required(!can_be_left_out)
         .value_parser(parser);
     match field.form {
-        Form::Names | Form::Addresses(_) => arg.value_delimiter(',').action(ArgAction::Append),
+        Form::Names(_) | Form::Addresses(_) => arg.value_delimiter(',').action(ArgAction::Append),
         Form::Address
         | Form::Amount(_)
         | Form::Base64
@@ -141,7 +141,7 @@ fn reader(form: Form) -> (&'static str, ValueParser) {
         }
         Form::Integer(_) => ("N", ValueParser::new(integer)),
         Form::Key => ("KEY", ValueParser::new(key)),
-        Form::Names => ("NAMES", ValueParser::new(text)),
+        Form::Names(_) => ("NAMES", ValueParser::new(text)),
         Form::Hex(_) => ("HEX", ValueParser::new(text)),
         Form::Object(_) => ("JSON", ValueParser::new(object)),
         Form::Objects(_) => ("JSON", ValueParser::new(objects)),

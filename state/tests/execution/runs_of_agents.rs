@@ -1,0 +1,109 @@
+//! From v8 on a run can be one of an agent, and its tools can be agents; nothing of that exists before.
+
+use state::table::{decode_value, encode_value};
+use state::tables::Runs;
+use types::tx::{AgentRequest, RunOfAgent};
+use types::{Body, CheckedTx, Ender, Forks, Hash, Params, Run, RunAgent};
+
+use crate::market_world::{AGENT, Market};
+use crate::world::{ALICE, PROPOSER, World, request_body};
+
+fn request(world: &World, change: impl FnOnce(&mut AgentRequest)) -> Body {
+    let mut body = request_body(ALICE, world.account(ALICE).nonce, 1_000, 1);
+    if let Body::AgentRequest(request) = &mut body {
+        change(request);
+    }
+    body
+}
+
+fn of_agent(id: Option<Hash>, version: Option<&str>) -> RunOfAgent {
+    RunOfAgent { agent_id: id, agent_version: version.map(str::to_owned) }
+}
+
+fn naming(world: &World, id: Option<Hash>, version: Option<&str>) -> Body {
+    request(world, |request| request.agent = of_agent(id, version).into())
+}
+
+fn tool(bytes: usize) -> String {
+    format!("agent:{}", "x".repeat(bytes - 6))
+}
+
+fn using(world: &World, bytes: usize) -> Body {
+    request(world, |request| request.tools_whitelist = vec![tool(bytes)])
+}
+
+#[test]
+fn a_run_can_be_one_of_an_agent_that_takes_calls() {
+    let mut market = Market::of(1);
+    let world = &mut market.world;
+    let code = |world: &World, id, version| world.code(ALICE, &naming(world, id, version));
+    let other = Some(Hash::new([1; 32]));
+    assert_eq!(code(world, Some(AGENT), None), "INVALID_FIELD");
+    assert_eq!(code(world, None, Some("1.0.0")), "INVALID_FIELD");
+    assert_eq!(code(world, Some(AGENT), Some("")), "INVALID_FIELD");
+    assert_eq!(code(world, other, Some("1.0.0")), "AGENT_NOT_FOUND");
+    assert_eq!(code(world, Some(AGENT), Some("1.0.1")), "AGENT_NOT_FOUND");
+    let body = naming(world, Some(AGENT), Some("1.0.0"));
+    world.must(ALICE, &body);
+    let run = world.run(body.agent_run_id().unwrap());
+    let agent = RunAgent { agent_id: AGENT, version: "1.0.0".to_owned() };
+    assert_eq!(run.agent, Some(agent));
+    let plain = request(world, |_| {});
+    world.must(ALICE, &plain);
+    assert_eq!(world.run(plain.agent_run_id().unwrap()).agent, None);
+    world.next_block();
+    market.retire();
+    let body = naming(&market.world, Some(AGENT), Some("1.0.0"));
+    assert_eq!(market.world.code(ALICE, &body), "AGENT_RETIRED");
+}
+
+#[test]
+fn tools_may_have_longer_names_from_v8_on() {
+    let mut market = Market::of(1);
+    let world = &mut market.world;
+    world.must(ALICE, &using(world, 192));
+    assert!(world.tx(ALICE, 0, &using(world, 193)).is_err());
+}
+
+#[test]
+fn before_v8_a_run_has_no_agent_and_tools_have_short_names() {
+    for forks in [
+        Forks { v7: Some(0), validator_vote: Some(0), ..Forks::default() },
+        Forks { validator_vote: Some(0), ..Forks::default() },
+    ] {
+        let mut world = World::with_forks(Params::default(), forks, &[(PROPOSER, 1)]);
+        assert_eq!(world.code(ALICE, &using(&world, 65)), "INVALID_FIELD");
+        assert_eq!(world.code(ALICE, &using(&world, 192)), "INVALID_FIELD");
+        world.must(ALICE, &using(&world, 64));
+        // Members that mean nothing: whatever they say.
+        let body = naming(&world, Some(AGENT), None);
+        world.must(ALICE, &body);
+        assert_eq!(world.run(body.agent_run_id().unwrap()).agent, None);
+    }
+}
+
+#[test]
+fn what_names_an_agent_counts_as_unknown_before_v8_and_after() {
+    let market = Market::of(1);
+    let tx = |body: &Body| CheckedTx::trust(market.world.unchecked_tx(ALICE, 9, body));
+    let plain = tx(&request(&market.world, |_| {})).unknown_bytes();
+    let named = tx(&naming(&market.world, Some(AGENT), Some("1.0.0"))).unknown_bytes();
+    assert_eq!(plain, 0);
+    assert!(named > 64, "{named}");
+}
+
+#[test]
+fn a_run_is_stored_in_the_lowest_version_that_can_hold_it() {
+    let mut market = Market::of(1);
+    let id = market.world.request(ALICE, 1_000, 1);
+    let plain = market.world.run(id);
+    let refused = Run { ended_by: Some(Ender::Miner), ..plain.clone() };
+    let agent = Some(RunAgent { agent_id: AGENT, version: "1.0.0".to_owned() });
+    let named = Run { agent, ..plain.clone() };
+    let base = encode_value::<Runs>(&plain);
+    for (run, version, more) in [(plain, 1, 0), (refused, 2, 8), (named, 3, 4 + 1 + 32 + 8 + 5)] {
+        let bytes = encode_value::<Runs>(&run);
+        assert_eq!((bytes[0], bytes.len()), (version, base.len() + more), "{run:?}");
+        assert_eq!(decode_value::<Runs>(&bytes).unwrap(), run);
+    }
+}
