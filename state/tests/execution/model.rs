@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use types::tx::AgentCall;
 use types::{Address, Body, Hash, Params};
 
-use crate::model_agents::ModelAgents;
+use crate::model_agents::{ModelAgent, ModelAgents, ModelVersion};
 use crate::model_bonds::{ModelBonds, ModelProtection};
+use crate::model_calls::{self, Around, Begins, Look, ModelCalls};
 use crate::model_offers::ModelOffers;
 use crate::model_rules::{self, Fee, ModelRules, Place};
 use crate::model_validators::ModelValidators;
@@ -104,6 +106,7 @@ pub struct Model {
     pub stakes: ModelBonds,
     pub agents: ModelAgents,
     pub offers: ModelOffers,
+    pub calls: ModelCalls,
     /// Height and timestamp of the block that is being made.
     pub height: u64,
     pub now: u64,
@@ -126,6 +129,7 @@ impl Model {
             stakes: ModelBonds::default(),
             agents: ModelAgents::default(),
             offers: ModelOffers::default(),
+            calls: ModelCalls::default(),
             height: 1,
             now: 0,
         }
@@ -136,6 +140,19 @@ impl Model {
             self.validators.drop_unaccepted();
         }
         self.rules.begin_block(&mut self.params, self.height);
+    }
+
+    /// The elections before the transactions of a block.
+    pub fn elect(&mut self, begins: &Begins) {
+        let Self { offers, stakes, params, .. } = self;
+        let (moves, burned) =
+            self.calls.begin_block(begins, &mut Around { offers, stakes, params });
+        self.burned += burned;
+        moves.into_iter().for_each(|(who, amount)| self.give(who, amount));
+    }
+
+    const fn look(&self) -> Look<'_> {
+        Look { offers: &self.offers, stakes: &self.stakes, params: &self.params }
     }
 
     fn is_validator(&self, who: Address) -> bool {
@@ -172,8 +189,33 @@ impl Model {
             _ => 0,
         };
         let work = model_rules::work(body, place.payload, excluded, completed)
-            + i128::try_from(moved).unwrap();
+            + i128::try_from(moved).unwrap()
+            + self.work_of_call(who, body);
         work.min(i128::from(self.params.max_block_work))
+    }
+
+    /// What looking for members and writing them takes.
+    fn work_of_call(&self, who: Address, body: &Body) -> i128 {
+        let units = |members: usize, executors: usize| {
+            2 * i128::try_from(5 * members + 512 * executors).unwrap()
+        };
+        match body {
+            Body::AgentCall(body) => self.version_of(body).map_or(0, |(_, version)| {
+                units(usize::try_from(body.committee_size).unwrap(), version.executors.len())
+            }),
+            Body::CallAppeal(body) => {
+                let appeal = self.calls.second_round(who, &body.call_id, &self.look());
+                let executors =
+                    self.calls.all.get(&body.call_id).map_or(0, |it| it.executors.len());
+                appeal.map_or(0, |appeal| 2 * units(appeal.size, executors))
+            }
+            _ => 0,
+        }
+    }
+
+    fn version_of(&self, body: &AgentCall) -> Option<(&ModelAgent, &ModelVersion)> {
+        let agent = self.agents.all.get(&body.agent_id)?;
+        Some((agent, agent.versions.get(&model_calls::version_of(body)?)?))
     }
 
     /// Does what the transaction does, and answers `ok` or the code of the refusal.
@@ -195,7 +237,7 @@ impl Model {
         if nonce > expected {
             return "NONCE_TOO_HIGH";
         }
-        let at = (self.height, self.is_validator(who));
+        let at = (&self.params, self.height, self.is_validator(who));
         let fee = match self.rules.fee(who, body, place, at) {
             Ok(fee) => fee,
             Err(code) => return code,
@@ -209,6 +251,7 @@ impl Model {
             Body::MinerBond(body) => i128::from(body.amount.get()),
             Body::AgentRegister(body) => ModelAgents::fee(body),
             Body::AgentCall(body) => i128::from(body.max_fee.get()),
+            Body::CallAppeal(body) => self.calls.least_cost(&body.call_id),
             Body::AgentClaim(_)
             | Body::AgentStep(_)
             | Body::AgentFinish(_)
@@ -225,8 +268,7 @@ impl Model {
             | Body::AgentRefuse(_)
             | Body::AgentRetire(_)
             | Body::CallCommit(_)
-            | Body::CallReveal(_)
-            | Body::CallAppeal(_) => 0,
+            | Body::CallReveal(_) => 0,
         };
         let Fee { burned, tip, .. } = fee;
         let taken = (model_rules::size(place.payload), self.work(who, body, place));
@@ -235,6 +277,20 @@ impl Model {
         }
         if let Some(code) = self.obstacle(who, nonce, body) {
             return code;
+        }
+        // How large a second round is shows only then.
+        let appeal = match body {
+            Body::CallAppeal(body) => {
+                self.calls.second_round(who, &body.call_id, &self.look()).ok()
+            }
+            _ => None,
+        };
+        let cost = appeal.as_ref().map_or(cost, |appeal| appeal.payment + appeal.deposit);
+        if self.balance(who) < cost + later + burned + tip {
+            return "INSUFFICIENT_BALANCE";
+        }
+        if let (Some(appeal), Body::CallAppeal(body)) = (appeal, body) {
+            self.calls.appeal(&body.call_id, appeal, self.height);
         }
         self.give(who, -cost - later - burned - tip);
         self.give(self.proposer, tip);
@@ -319,10 +375,19 @@ impl Model {
                 self.blobs.get(blob).is_some_and(|blob| blob.is_final && blob.total <= 4_194_304)
             }),
             Body::AgentRetire(body) => self.agents.kept(who, body),
-            // There are no agents in the model's world.
-            Body::AgentCall(_) => Some("AGENT_NOT_FOUND"),
-            Body::CallCommit(_) | Body::CallReveal(_) | Body::CallAppeal(_) => {
-                Some("CALL_NOT_FOUND")
+            Body::AgentCall(body) => {
+                let Some((agent, version)) = self.version_of(body) else {
+                    return Some("AGENT_NOT_FOUND");
+                };
+                if agent.is_retired {
+                    return Some("AGENT_RETIRED");
+                }
+                ModelCalls::obstacle(who, nonce, body, (version, &self.params))
+            }
+            Body::CallCommit(body) => self.calls.uncommitted(who, body),
+            Body::CallReveal(body) => self.calls.unrevealed(who, body),
+            Body::CallAppeal(body) => {
+                self.calls.second_round(who, &body.call_id, &self.look()).err()
             }
             Body::AgentRefuse(body) => match self.runs.get(&body.agent_run_id) {
                 None => Some("RUN_NOT_FOUND"),
@@ -446,11 +511,16 @@ impl Model {
                 self.stakes.take_out(who, i128::from(body.amount.get()), due);
             }
             Body::MinerOffer(body) => self.offers.set(who, body),
-            // Refused above.
-            Body::AgentCall(_)
-            | Body::CallCommit(_)
-            | Body::CallReveal(_)
-            | Body::CallAppeal(_) => {}
+            Body::AgentCall(body) => {
+                let agent = &self.agents.all[&body.agent_id];
+                let version = &agent.versions[&model_calls::version_of(body).unwrap()];
+                let at = (&self.params, self.height);
+                self.calls.ask(who, body, (agent.owner, version), at);
+            }
+            Body::CallCommit(body) => self.calls.commit(who, body),
+            Body::CallReveal(body) => self.calls.reveal(who, body),
+            // Done with what it costs.
+            Body::CallAppeal(_) => {}
             Body::AgentRefuse(body) => self.refuse(body.agent_run_id),
             Body::AgentRegister(body) => {
                 self.burned += ModelAgents::fee(body);
@@ -589,6 +659,11 @@ impl Model {
             self.give(miner, amount);
             told.push(word);
         }
+        let Self { offers, stakes, params, .. } = self;
+        let at = (self.height, self.now);
+        let (moves, burned) = self.calls.end_block(at, &mut Around { offers, stakes, params });
+        self.burned += burned;
+        moves.into_iter().for_each(|(who, amount)| self.give(who, amount));
         let (burned, words) = self.stakes.end_block();
         self.burned += burned;
         told.extend(words);

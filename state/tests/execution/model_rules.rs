@@ -161,6 +161,13 @@ impl ModelRules {
         self.from.is_some_and(|from| height >= from)
     }
 
+    /// Rules with the agent market, which a chain has from its start.
+    pub fn with_market() -> Self {
+        let mut rules = Self::new(Some(0));
+        rules.forks.insert("v8".to_owned(), (0, 0));
+        rules
+    }
+
     fn v8_from(&self) -> Option<u64> {
         self.forks.get("v8").map(|(height, _)| *height)
     }
@@ -177,7 +184,8 @@ impl ModelRules {
             let since = if self.from == Some(0) { 0 } else { height };
             self.forks.insert("v7".to_owned(), (self.from.unwrap(), since));
         }
-        if self.v8_from() == Some(height) {
+        let is_first = !self.values.contains_key("minBond");
+        if is_first && self.v8_from().is_some_and(|from| from <= height) {
             self.values.extend(first_values(&BOUNDS[OF_V7..], params));
         }
         for (name, row) in &mut self.values {
@@ -216,7 +224,7 @@ impl ModelRules {
         who: Address,
         body: &Body,
         place: &Place<'_>,
-        (height, is_validator): (u64, bool),
+        (params, height, is_validator): (&Params, u64, bool),
     ) -> Result<Fee, &'static str> {
         if !self.are_active(height) {
             return Ok(Fee::default());
@@ -230,6 +238,10 @@ impl ModelRules {
         let highest = place.bid.max_base_fee.map_or(2_000, |most| i128::from(most.get()));
         let size = size(place.payload);
         let charged = charged(body, size);
+        if matches!(body, Body::CallCommit(_) | Body::CallReveal(_)) {
+            let burned = (charged * i128::from(params.base_fee_floor) + 1_023) / 1_024;
+            return Ok(Fee { burned, tip, is_free_vote: false });
+        }
         if charged > 0 && self.base_fee > highest {
             return Err("FEE_ABOVE_MAX");
         }
@@ -382,10 +394,10 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::MinerRegister(_) | Body::MinerUnbond(_) => (4, 0),
         Body::MinerBond(_) => (2, 0),
         Body::MinerOffer(_) => (5, 0),
-        // There are no agents in the model's world, so none of them is executed.
-        Body::AgentCall(_) | Body::CallCommit(_) | Body::CallReveal(_) | Body::CallAppeal(_) => {
-            (0, 0)
-        }
+        // What looking for members takes comes on top.
+        Body::AgentCall(_) => (6, 0),
+        Body::CallCommit(_) | Body::CallReveal(_) => (13, 0),
+        Body::CallAppeal(_) => (64, 0),
         Body::AgentRefuse(_) => (6, excluded),
         Body::AgentRegister(agent) => {
             let bytes = i128::try_from(agent.metadata.len()).unwrap();

@@ -3,21 +3,24 @@
 
 use std::sync::Arc;
 
-use state::tables::{Accounts, Runs};
+use state::tables::{Accounts, Bonds, CallMembers, Runs, SettledMembers};
 use state::{
     Base, BlockBuilder, Chain, Context, Draft, Executed, Forks, Memory, MemoryChain, Parent,
     PushError, Read, Rules, TxError, execute, execute_block, invariants, validators, view,
 };
 use types::build::{Envelope, Unsigned};
+use types::call::CallMember;
 use types::check::{StaticRules, verify_unsigned};
+use types::randomness::Input;
 use types::sign_bytes::{Domain, acceptance};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobFinalize,
     BlobInit, ChatTurn, Evidence, NIL, Transfer, ValidatorVote,
 };
 use types::{
-    Account, Address, Amount, Bid, Body, CheckedTx, Event, Fork, Hash, Keypair, Params, PublicKey,
-    Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction, ids,
+    Account, Address, Amount, Bid, Body, Bond, CheckedTx, Event, Fork, Hash, Keypair, Params,
+    PublicKey, Rejection, Run, SetMember, Settlement, Signature, SizeLimits, Supply, Transaction,
+    ids,
 };
 
 /// A wallet of the world, by its place.
@@ -62,6 +65,8 @@ pub struct World {
     pub parent: Parent,
     /// Makes the open block.
     pub proposer: Who,
+    /// Who take turns to make the blocks; [`World::next_proposer`] says who does if there is nobody.
+    pub turns: Vec<Who>,
     blocks: MemoryChain,
     /// The rules of the open block.
     rules: Rules,
@@ -104,8 +109,16 @@ impl World {
         let blocks = MemoryChain::new(Arc::clone(&chain), genesis_hash, START, &accounts).unwrap();
         let (memory, parent) = (Arc::clone(blocks.state()), blocks.tip());
         let rules = Rules::at(&chain, &*memory, 1).unwrap();
-        let mut world =
-            Self { chain, memory, parent, proposer: PROPOSER, blocks, rules, open: None };
+        let mut world = Self {
+            chain,
+            memory,
+            parent,
+            proposer: PROPOSER,
+            turns: Vec::new(),
+            blocks,
+            rules,
+            open: None,
+        };
         world.open(SECOND);
         world
     }
@@ -119,12 +132,30 @@ impl World {
 
     /// [`PROPOSER`], or the first wallet that is a validator if the rules ask for one.
     fn next_proposer(&self) -> Who {
+        let nth = usize::try_from(self.parent.height).unwrap().checked_rem(self.turns.len());
+        if let Some(whose) = nth.and_then(|nth| self.turns.get(nth)) {
+            return *whose;
+        }
         let Some(sets) = validators::sets(&*self.memory).unwrap() else { return PROPOSER };
         let may =
             |who: &Who| sets.current.iter().any(|member| member.public_key == who.public_key());
         let mut others = (1..=u8::MAX).map(Who);
         let is_free = !self.rules.is_v7() || may(&PROPOSER);
         if is_free { PROPOSER } else { others.find(may).unwrap() }
+    }
+
+    /// Whether the open block has another proposer than the one before, or there is one validator.
+    pub fn is_of_another(&self) -> bool {
+        let sets = validators::sets(&*self.memory).unwrap();
+        sets.is_some_and(|sets| sets.current.len() == 1)
+            || self.parent.proposer != Some(self.proposer.address())
+    }
+
+    /// The randomness of the open block: what its proposer's key gives.
+    pub fn randomness(&self) -> Hash {
+        let (chain_id, previous) = (self.chain.chain_id.as_str(), self.parent.randomness);
+        let input = Input { chain_id, previous, height: self.parent.height + 1 };
+        input.prove(&self.proposer.key()).value
     }
 
     /// Opens the block once more, after the state was changed behind its back.
@@ -196,6 +227,22 @@ impl World {
     /// The money before the open block.
     pub fn supply_before_the_block(&self) -> Supply {
         state::supply(&*self.memory).unwrap()
+    }
+
+    /// An account before the open block.
+    pub fn account_committed(&self, who: Who) -> Account {
+        view::get::<Accounts>(&*self.memory, &who.address()).unwrap().unwrap_or_default()
+    }
+
+    /// A bond before the open block.
+    pub fn bond_committed(&self, who: Who) -> Bond {
+        view::get::<Bonds>(&*self.memory, &who.address()).unwrap().unwrap_or_default()
+    }
+
+    /// A member of a call before the open block, settled or not.
+    pub fn member_committed(&self, call: Hash, who: Address) -> Option<CallMember> {
+        let open = view::get::<CallMembers>(&*self.memory, &(call, who)).unwrap();
+        open.or_else(|| view::get::<SettledMembers>(&*self.memory, &(call, who)).unwrap())
     }
 
     pub fn run(&self, id: Hash) -> Run {
