@@ -22,6 +22,7 @@ mod draws;
 mod effects;
 mod evidence;
 mod fees;
+mod many_calls;
 mod market_world;
 mod model;
 mod model_agents;
