@@ -11,7 +11,7 @@ import { DECLARATIONS } from "./kinds.js";
 export const AMOUNT_MAX = 2n ** 64n - 1n;
 /** The most bytes of a prompt, a turn or an answer. */
 export const INLINE_TEXT_BYTES_MAX = 16384;
-/** The most entries of a list of names, and the most bytes of an entry. */
+/** The most entries of a list of names. */
 const NAMES_MAX = 64;
 
 /** @typedef {(field: string, value: unknown) => any} Check */
@@ -104,13 +104,13 @@ const arrayOf = (check, most) => (field, value) => {
   return Array.from(value, (item, at) => check(`${field}[${at}]`, item));
 };
 
-/** @type {Check} */
-function names(field, value) {
-  const list = arrayOf(text(0, NAMES_MAX), NAMES_MAX)(field, value);
+/** @returns {Check} */
+const names = (most) => (field, value) => {
+  const list = arrayOf(text(0, most), NAMES_MAX)(field, value);
   const twice = list.find((name, at) => list.indexOf(name) !== at);
   if (twice !== undefined) throw new FieldError(field, `${twice} twice`, "each entry once");
   return list;
-}
+};
 
 /** @returns {Check} */
 const addresses = (most) => (field, value) => {
@@ -177,7 +177,7 @@ const FORMS = {
   hex: ({ maxBytes }) => hex(maxBytes),
   integer: ({ min, max }) => integer(min, max),
   key: () => hash,
-  names: () => names,
+  names: ({ maxBytes }) => names(maxBytes),
   object: ({ members }) => objectOf(checks(members)),
   objects: ({ members, max }) => arrayOf(objectOf(checks(members)), max),
   signature: () => signature,
