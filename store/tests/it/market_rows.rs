@@ -1,8 +1,11 @@
 //! What has come and gone in the market costs nobody anything who looks at what is there.
 
 use std::collections::BTreeMap;
+use std::env;
+use std::time::Instant;
 
 use state::market::draw::is_waiting;
+use state::market::list::{Filter, list};
 use state::market::offers::{Ranked, counting, index_key};
 use state::table::{Key, Table, encode_value};
 use state::tables::{CallQueue, OffersByExecutor};
@@ -29,6 +32,21 @@ const LEAST: u64 = 10_000_000;
 
 /// Miners with their bonds, all of whom offer for both executors.
 type Bonds = BTreeMap<Address, u64>;
+
+/// How many rows come and go, and how long what looks at the rest takes is printed, if this says so.
+const ROWS: &str = "OMBRA_MARKET_ROWS";
+
+fn rows(usually: u32) -> u32 {
+    env::var(ROWS).map_or(usually, |text| text.parse().unwrap())
+}
+
+/// The same answer, and how long it took is printed.
+fn timed<T>(what: &str, ask: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let answer = ask();
+    println!("{what}: {:?}", begun.elapsed());
+    answer
+}
 
 fn miner(number: u64) -> Address {
     let mut bytes = [0; 20];
@@ -104,7 +122,7 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
     let mut bonds = begun(&chain, 600);
     let latest = chain.store.latest();
     assert_eq!(counting_in(&*latest)[0], expected(&bonds));
-    for block in 0..40 {
+    for block in 0..u64::from(rows(2_000) / 50) {
         // Those in the middle of what counts, a little up and down.
         commit(&chain, |changes| {
             for number in 400..450 {
@@ -117,6 +135,11 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
         assert!(deleted <= FEW, "{deleted} rows after block {block}");
     }
     let snapshot = chain.store.snapshot();
+    timed("two executors, newest state", || counting_in(&*latest));
+    timed("two executors, a snapshot", || counting_in(&snapshot));
+    let executor = Some(EXECUTORS[0]);
+    let filter = Filter { executor, ..Filter::default() };
+    timed("a page of offers", || list(&snapshot, &params(), &filter, None, 100).unwrap());
     let (found, deleted) = stepped_over(|| counting_in(&snapshot));
     assert_eq!((found, deleted <= FEW), ([expected(&bonds), expected(&bonds)], true), "{deleted}");
     let pin = chain.store.pin().unwrap();
@@ -128,7 +151,8 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
     drop(chain);
     // After a restart it is read once more.
     let store = Store::open(dir.path(), Options::default()).unwrap();
-    let (_, deleted) = stepped_over(|| counting_in(&*store.latest()));
+    let read = || stepped_over(|| counting_in(&*store.latest()));
+    let (_, deleted) = timed("two executors, after a restart", read);
     assert!(deleted > FEW, "this counts work");
     let (found, deleted) = stepped_over(|| counting_in(&*store.latest()));
     assert_eq!((found, deleted), ([expected(&bonds), expected(&bonds)], 0));
@@ -199,7 +223,7 @@ fn who_asks_whether_an_election_waits_steps_over_none_that_was_held() {
     let dir = tempfile::tempdir().unwrap();
     let chain = TestChain::new(dir.path(), 1);
     let waits = || stepped_over(|| is_waiting(&*chain.store.latest()).unwrap());
-    let many = 1_000_u32;
+    let many = rows(1_000);
     let queue = |waiting: bool, height: u64| {
         commit(&chain, |changes| {
             let rows = changes.entry(CallQueue::ID).or_default();
@@ -212,9 +236,9 @@ fn who_asks_whether_an_election_waits_steps_over_none_that_was_held() {
     queue(true, 1);
     assert!(waits().0);
     queue(false, 1);
-    let (is_waiting, deleted) = waits();
+    let (is_waiting, deleted) = timed("elections, the first time", waits);
     assert_eq!((is_waiting, deleted >= u64::from(many)), (false, true), "this counts work");
-    assert_eq!(waits(), (false, 0));
+    assert_eq!(timed("elections, from then on", waits), (false, 0));
     queue(true, 2);
     assert_eq!(waits(), (true, 0));
 }
