@@ -58,6 +58,22 @@ fn the_command_definitions_are_sound() {
     Cli::command().debug_assert();
 }
 
+/// A command is put together when it is asked for: here two arguments with one name are found.
+#[test]
+fn every_command_tells_what_it_takes() {
+    let root = Cli::command();
+    for group in root.get_subcommands() {
+        let leaves: Vec<&str> = group.get_subcommands().map(clap::Command::get_name).collect();
+        let leaves = if leaves.is_empty() { vec![""] } else { leaves };
+        for leaf in leaves {
+            let words = ["ombra", group.get_name(), leaf, "--help"];
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            let told = Cli::command().try_get_matches_from(words).unwrap_err();
+            assert_eq!(clap::error::ErrorKind::DisplayHelp, told.kind(), "{leaf}: {told}");
+        }
+    }
+}
+
 #[test]
 fn every_command_has_an_example() {
     let root = Cli::command();

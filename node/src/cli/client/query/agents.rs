@@ -34,6 +34,7 @@ pub struct ListArgs {
 
 /// Which agent.
 #[derive(Args, Debug)]
+#[command(disable_version_flag = true)]
 pub struct ShowArgs {
     /// The agent's id
     agent: Hash,
