@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use types::abi::Method;
 use types::call::{COMMITTEE_MAX, Consensus};
 use types::ids::compute_call_id;
@@ -29,6 +29,10 @@ use crate::clock::now_ms;
 const INCLUSION: Duration = Duration::from_secs(60);
 /// How long the node is asked to wait at once; what has happened is told in between.
 const WAIT_MS: u64 = 5_000;
+/// A node that is away longer is given up; shorter, it may be restarting.
+const AWAY_MAX: Duration = Duration::from_secs(60);
+/// How soon it is asked again, unless it says when.
+const PAUSE: Duration = Duration::from_millis(500);
 const NAME_CHARS_MAX: usize = 80;
 
 /// A call of an agent's method.
@@ -369,9 +373,19 @@ async fn wait(
         args.waiting.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let until = if args.waiting.settled { "settled" } else { "decided" };
     let options = json!({ "until": until, "timeoutMs": WAIT_MS });
-    let mut told = String::new();
+    let (mut told, mut reached) = (String::new(), Instant::now());
     loop {
-        let call: Answer = client.call("ombra_waitForCall", (id, &options)).await?;
+        let asked = client.call("ombra_waitForCall", (id, &options)).await;
+        let call: Answer = match asked {
+            Ok(call) => call,
+            Err(error) => {
+                let again = error.retry_after().filter(|_| reached.elapsed() < AWAY_MAX);
+                let Some(pause) = again else { return Err(error.into()) };
+                sleep(pause.max(PAUSE)).await;
+                continue;
+            }
+        };
+        reached = Instant::now();
         let now = progress(&call);
         if now != told {
             writeln!(out, "{now}")?;
