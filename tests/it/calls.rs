@@ -13,7 +13,7 @@ use state::tables::Calls;
 use store::tree::{Proof, ProofLeaf};
 use tests::actor::Actor;
 use tests::http::{self, Connection};
-use tests::node::{DevOptions, Node, PATIENCE};
+use tests::node::{DevOptions, Node, PATIENCE, wait_for};
 use tests::websocket::WebSocket;
 use tests::workload::keys;
 use types::agent::ExecutorId;
@@ -110,6 +110,11 @@ impl Scene {
 
     /// Each member hides its answer, and all show them.
     fn answer(&mut self, call_id: Hash, results: &[&str]) -> anyhow::Result<()> {
+        // The members are drawn before the transactions of the next block.
+        wait_for("the election", || {
+            let call = self.connection.call("ombra_getCall", &json!([call_id]))?;
+            Ok((call["status"] == "committing").then_some(()))
+        })?;
         let chain_id = self.chain_id.clone();
         let mut commits = Vec::new();
         for (member, result) in self.members.iter_mut().zip(results) {
