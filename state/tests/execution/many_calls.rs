@@ -246,7 +246,7 @@ fn very_many_elections_follow_the_bonds_and_the_randomness_of_headers() {
 #[test]
 fn a_proposer_that_withholds_a_block_loses_its_turn_and_draws_nothing_else() {
     let mut town = Town::new();
-    let friend = who_is(*town.candidates.keys().next().unwrap());
+    let friend = miners().max_by_key(|who| bond(*who)).unwrap();
     let (mut withheld, mut seated, mut usually) = (0_u32, 0_u32, 0_u32);
     let rounds = 300_u32;
     for _ in 0..rounds {

@@ -219,11 +219,27 @@ impl Trial {
                 let Some(call_id) = self.pick(luck, words) else { return };
                 let any: Vec<Who> = everybody().collect();
                 let who = if luck.rarely(3) { luck.of(&any) } else { luck.of(&PAYERS) };
-                self.send(who, &Body::CallAppeal(CallAppeal { call_id }));
+                let answer = self.send(who, &Body::CallAppeal(CallAppeal { call_id }));
+                if answer == "ok" && luck.rarely(6) {
+                    self.strike();
+                }
             }
             28 => self.stray(luck),
             29 => self.stake(luck),
             _ => self.end_block(luck.of(&[500, 1_000, 1_000, 4_000, 25_000, 130_000])),
+        }
+    }
+
+    /// All miners take their offers back until no second election waits any more.
+    fn strike(&mut self) {
+        let waits = |call: &ModelCall| call.word == "electing" && call.appeal.is_some();
+        for capacity in [0, 2] {
+            for (miner, manifest) in miners().flat_map(|who| MANIFESTS.map(|it| (who, it))) {
+                self.send(miner, &offer(&format!("model-1:{manifest}"), capacity, 900));
+            }
+            while self.model.calls.all.values().any(waits) {
+                self.end_block(1_000);
+            }
         }
     }
 
