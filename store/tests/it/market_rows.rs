@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use state::market::draw::is_waiting;
 use state::market::list::{Filter, list};
@@ -40,12 +40,11 @@ fn rows(usually: u32) -> u32 {
     env::var(ROWS).map_or(usually, |text| text.parse().unwrap())
 }
 
-/// The same answer, and how long it took is printed.
-fn timed<T>(what: &str, ask: impl FnOnce() -> T) -> T {
+/// An answer, and how long it took.
+fn timed<T>(ask: impl FnOnce() -> T) -> (T, Duration) {
     let begun = Instant::now();
     let answer = ask();
-    println!("{what}: {:?}", begun.elapsed());
-    answer
+    (answer, begun.elapsed())
 }
 
 fn miner(number: u64) -> Address {
@@ -135,11 +134,12 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
         assert!(deleted <= FEW, "{deleted} rows after block {block}");
     }
     let snapshot = chain.store.snapshot();
-    timed("two executors, newest state", || counting_in(&*latest));
-    timed("two executors, a snapshot", || counting_in(&snapshot));
+    println!("two executors, newest state: {:?}", timed(|| counting_in(&*latest)).1);
+    println!("two executors, a snapshot: {:?}", timed(|| counting_in(&snapshot)).1);
     let executor = Some(EXECUTORS[0]);
     let filter = Filter { executor, ..Filter::default() };
-    timed("a page of offers", || list(&snapshot, &params(), &filter, None, 100).unwrap());
+    let page = || list(&snapshot, &params(), &filter, None, 100).unwrap();
+    println!("a page of offers: {:?}", timed(page).1);
     let (found, deleted) = stepped_over(|| counting_in(&snapshot));
     assert_eq!((found, deleted <= FEW), ([expected(&bonds), expected(&bonds)], true), "{deleted}");
     let pin = chain.store.pin().unwrap();
@@ -152,7 +152,8 @@ fn who_looks_for_offers_steps_over_none_that_has_moved() {
     // After a restart it is read once more.
     let store = Store::open(dir.path(), Options::default()).unwrap();
     let read = || stepped_over(|| counting_in(&*store.latest()));
-    let (_, deleted) = timed("two executors, after a restart", read);
+    let ((_, deleted), took) = timed(read);
+    println!("two executors, after a restart: {took:?}");
     assert!(deleted > FEW, "this counts work");
     let (found, deleted) = stepped_over(|| counting_in(&*store.latest()));
     assert_eq!((found, deleted), ([expected(&bonds), expected(&bonds)], 0));
@@ -236,9 +237,12 @@ fn who_asks_whether_an_election_waits_steps_over_none_that_was_held() {
     queue(true, 1);
     assert!(waits().0);
     queue(false, 1);
-    let (is_waiting, deleted) = timed("elections, the first time", waits);
+    let ((is_waiting, deleted), took) = timed(waits);
+    println!("elections, the first time: {took:?}");
     assert_eq!((is_waiting, deleted >= u64::from(many)), (false, true), "this counts work");
-    assert_eq!(timed("elections, from then on", waits), (false, 0));
+    let (answer, took) = timed(waits);
+    println!("elections, from then on: {took:?}");
+    assert_eq!(answer, (false, 0));
     queue(true, 2);
     assert_eq!(waits(), (true, 0));
 }
