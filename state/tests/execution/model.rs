@@ -197,7 +197,7 @@ impl Model {
     /// What looking for members and writing them takes.
     fn work_of_call(&self, who: Address, body: &Body) -> i128 {
         let units = |members: usize, executors: usize| {
-            2 * i128::try_from(5 * members + 512 * executors).unwrap()
+            i128::try_from(2 * 6 * members + 512 * executors).unwrap()
         };
         match body {
             Body::AgentCall(body) => self.version_of(body).map_or(0, |(_, version)| {

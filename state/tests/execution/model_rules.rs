@@ -395,8 +395,8 @@ pub fn work(body: &Body, payload: usize, excluded: usize, completed: u64) -> i12
         Body::MinerBond(_) => (2, 0),
         Body::MinerOffer(_) => (5, 0),
         // What looking for members takes comes on top.
-        Body::AgentCall(_) => (6, 0),
-        Body::CallCommit(_) | Body::CallReveal(_) => (13, 0),
+        Body::AgentCall(_) => (9, 0),
+        Body::CallCommit(_) | Body::CallReveal(_) => (14, 0),
         Body::CallAppeal(_) => (64, 0),
         Body::AgentRefuse(_) => (6, excluded),
         Body::AgentRegister(agent) => {

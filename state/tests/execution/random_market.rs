@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::env;
 
-use state::tables::Calls;
+use state::tables::{Calls, Fees};
 use types::call::Call;
 use types::ids::{compute_agent_id, compute_call_id};
 use types::params::Models;
@@ -394,6 +394,8 @@ impl Trial {
 
     fn assert_same(&self) {
         let Self { world, model, .. } = self;
+        let fees = state::view::get::<Fees>(&*world.memory, &()).unwrap().unwrap();
+        assert_eq!(i128::from(fees.base_fee), model.rules.base_fee);
         for who in everybody() {
             let account = world.account_committed(who);
             assert_eq!(i128::from(account.balance.get()), model.balance(who.address()), "{who:?}");
