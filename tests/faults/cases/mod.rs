@@ -10,6 +10,7 @@ mod flood;
 mod forged;
 mod full_disk;
 mod invalid_block;
+mod killed_in_call;
 mod malformed;
 mod one_down;
 mod partition;
@@ -51,6 +52,12 @@ pub(crate) const CASES: &[Case] = &[
         about: "all four are killed at once, again and again, under load",
         needs: Need::Loopback,
         run: all_killed::run,
+    },
+    Case {
+        name: "killed_in_call",
+        about: "one of four validators is killed at each phase of a call; one decision, one settlement",
+        needs: Need::Loopback,
+        run: killed_in_call::run,
     },
     Case {
         name: "rolling",

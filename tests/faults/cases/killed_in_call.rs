@@ -1,0 +1,107 @@
+//! A validator is killed at each phase of a call, while others go on with it, and comes back: all nodes
+//! tell of one decision and one settlement.
+
+use anyhow::{Context as _, ensure};
+use types::tx::AgentCall;
+use types::{Address, Hash};
+
+use crate::Extent;
+use tests::harness::ledger::Ledger;
+use tests::harness::report::say;
+use tests::harness::town::{FAST, Town, catches_up};
+use tests::market::{Cast, Round, Saying, Scene, WAGE};
+use tests::workload::keys;
+
+/// Enough for an appeal, though nobody makes one.
+const MINERS: usize = 10;
+const MEMBERS: u64 = 3;
+const BOND: u64 = 20_000_000;
+/// What the places of two transactions cost a member at most, in micro.
+const PLACES: i128 = 60;
+
+/// Where a call is when a validator is killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Moment {
+    Electing,
+    Committing,
+    Revealing,
+    Decided,
+}
+
+/// The moments, and who is killed: never the node that is asked.
+const MOMENTS: [(Moment, usize); 4] =
+    [(Moment::Electing, 1), (Moment::Committing, 2), (Moment::Revealing, 3), (Moment::Decided, 1)];
+
+/// A chain on which one validator at a time is killed.
+struct Stage {
+    town: Town,
+    moment: Moment,
+    victim: usize,
+}
+
+impl Stage {
+    fn kill_at(&mut self, moment: Moment) -> anyhow::Result<()> {
+        if moment == self.moment { self.town.kill(self.victim) } else { Ok(()) }
+    }
+
+    /// The victim comes back when the phase is over that it was killed in.
+    fn restart_after(&mut self, moment: Moment) -> anyhow::Result<()> {
+        if moment != self.moment {
+            return Ok(());
+        }
+        self.town.restart(self.victim)?;
+        let took = catches_up(self.town.node(self.victim)?, self.town.node(0)?)?;
+        say(&format!("   killed while {moment:?}: back at the others' height after {took:.1?}"));
+        Ok(())
+    }
+}
+
+pub(crate) fn run(_: Extent) -> anyhow::Result<()> {
+    let params = FAST.iter().copied().chain(["appealMs=10000", "revealMs=5000"]);
+    let mut town = Town::from_v8(4, MINERS + 2, &params.collect::<Vec<_>>())?;
+    town.start_all()?;
+    let mut people = keys(MINERS + 2)?;
+    let (owner, requester) = (people.pop().context("a key")?, people.pop().context("a key")?);
+    let cast = Cast { owner, requester, miners: people, bond: BOND, capacity: 4 };
+    let mut scene = Scene::open(town.node(0)?.rpc, Hash::new([0x11; 32]), cast)?;
+    let mut stage = Stage { town, moment: Moment::Electing, victim: 0 };
+    for (moment, victim) in MOMENTS {
+        (stage.moment, stage.victim) = (moment, victim);
+        one_call(&mut stage, &mut scene).with_context(|| format!("killed while {moment:?}"))?;
+    }
+    stage.town.check(&Ledger::default())
+}
+
+/// A call with a death in one of its phases. Its members are paid once.
+fn one_call(stage: &mut Stage, scene: &mut Scene) -> anyhow::Result<()> {
+    // Where it could be appealed, some seconds lie between its decision and its settlement.
+    let appealable = (stage.moment == Moment::Decided).then_some(true);
+    let call = AgentCall { appealable, ..scene.asked(MEMBERS) };
+    let call_id = call.call_id;
+    let candidates = scene.candidates()?;
+    let asked_in = scene.request(call)?;
+    stage.kill_at(Moment::Electing)?;
+    let head = scene.drawn(asked_in)?;
+    stage.restart_after(Moment::Electing)?;
+    let members = head.draw((call_id, 0), &candidates, usize::try_from(MEMBERS)?);
+    let before = scene.wealth(&members)?;
+    let round = Round { call_id, number: 0, members, drawn_in: head.height };
+    let honest = |member: &Address| (*member, Saying::honest(call_id));
+    let said: Vec<(Address, Saying)> = round.members.iter().map(honest).collect();
+    stage.kill_at(Moment::Committing)?;
+    scene.commit(&round, &said)?;
+    stage.restart_after(Moment::Committing)?;
+    stage.kill_at(Moment::Revealing)?;
+    scene.reveal(&round, &said)?;
+    stage.restart_after(Moment::Revealing)?;
+    // Everybody has revealed: it is decided, and settled when nobody has appealed in time.
+    stage.kill_at(Moment::Decided)?;
+    scene.settled()?;
+    stage.restart_after(Moment::Decided)?;
+    for (now, before) in scene.wealth(&round.members)?.iter().zip(before) {
+        let (earned, wage) = (now - before, i128::from(WAGE));
+        ensure!((wage - PLACES..=wage).contains(&earned), "a member has {earned} more");
+    }
+    let height = stage.town.height(&[0, 1, 2, 3])?;
+    stage.town.net.same_block(height).map(drop)
+}
