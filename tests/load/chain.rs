@@ -142,6 +142,22 @@ impl Chain {
         process::folder_bytes(&folder)
     }
 
+    /// Has the first node's files compacted. It must have stopped.
+    pub(crate) fn compact(&self) -> anyhow::Result<()> {
+        let output = match self {
+            Self::Alone(node) => {
+                let home = node.data().to_str().context("a path in UTF-8")?;
+                node.ombra(&["db", "compact", "--home", home])?
+            }
+            Self::Several(net) => {
+                net.members.first().context("no node")?.ombra(&["db", "compact"])?
+            }
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "compacting: {said}");
+        Ok(())
+    }
+
     /// Stops the nodes in order.
     pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
         match self {

@@ -114,7 +114,10 @@ impl Report {
             line["decisionBlocksP50"] = json!(figures.blocks(50));
             line["decisionBlocksP99"] = json!(figures.blocks(99));
             line["decisionBlocksMost"] = json!(figures.blocks(100));
-            line["diskBytesPerCall"] = json!(disk / u64::try_from(figures.calls.max(1))?);
+            let count = u64::try_from(figures.calls.max(1))?;
+            line["diskBytesPerCall"] = json!(disk / count);
+            chain.compact()?;
+            line["compactedBytesPerCall"] = json!(chain.disk_bytes()? / count);
         }
         writeln!(std::io::stdout(), "{line}")?;
         Ok(())
