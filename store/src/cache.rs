@@ -8,11 +8,27 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use state::draft::Changes;
 use state::table::{Table, TableId};
-use state::tables::{Accounts, BlobPieces, Blobs, Figures, Miners, Runs, Supplies};
+use state::tables::{
+    Accounts, AgentVersions, Agents, Assignments, BlobPieces, Blobs, Bonds, CallMembers, Calls,
+    Figures, Miners, Runs, Supplies,
+};
 
 /// The tables whose rows execution reads again and again.
-const HOT: [TableId; 7] =
-    [Accounts::ID, Runs::ID, Supplies::ID, Figures::ID, Miners::ID, Blobs::ID, BlobPieces::ID];
+const HOT: [TableId; 13] = [
+    Accounts::ID,
+    Runs::ID,
+    Supplies::ID,
+    Figures::ID,
+    Miners::ID,
+    Blobs::ID,
+    BlobPieces::ID,
+    Bonds::ID,
+    Agents::ID,
+    AgentVersions::ID,
+    Assignments::ID,
+    Calls::ID,
+    CallMembers::ID,
+];
 
 /// A value larger than this is not worth its place.
 const VALUE_BYTES_MAX: usize = 16 << 10;
