@@ -81,12 +81,15 @@ struct Ballot {
 
 impl Ballot {
     fn of(draft: &Draft, call: &Call, randomness: Hash) -> Result<Self, StorageError> {
-        let members = calls::members(draft, &call.call_id)?;
-        let mut excluded: BTreeSet<Address> = members.iter().map(|(miner, _)| *miner).collect();
-        excluded.insert(call.requester);
-        excluded.extend(call.appeal.map(|appeal| appeal.appellant));
+        let mut excluded = BTreeSet::from([call.requester]);
         let (draw, round, size) = match call.appeal {
-            Some(appeal) => (Draw::Appeal, 1, appeal.size),
+            Some(appeal) => {
+                let members = calls::members(draft, &call.call_id)?;
+                excluded.extend(members.iter().map(|(miner, _)| *miner));
+                excluded.insert(appeal.appellant);
+                (Draw::Appeal, 1, appeal.size)
+            }
+            // Nobody is a member before the first draw.
             None => (Draw::First, 0, call.committee_size),
         };
         let executors = callable::executors_of(draft, call)?;

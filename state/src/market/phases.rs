@@ -68,7 +68,8 @@ pub(crate) fn advance(draft: &mut Draft, id: &Hash, now: Now) -> Result<Vec<Even
         CallStatus::Success | CallStatus::Failed | CallStatus::TimedOut => {
             // Without a deadline a second round was waited for that does not take place.
             if call.deadline.is_none() || now.is_over(&call) {
-                settled(draft, call)
+                let members = calls::members(draft, id)?;
+                settled(draft, call, members)
             } else {
                 Ok(Vec::new())
             }
@@ -102,13 +103,13 @@ fn end_reveals(draft: &mut Draft, call: Call, now: Now) -> Result<Vec<Event>, St
 fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, StorageError> {
     let number = call.rounds.len().checked_sub(1).ok_or(BROKEN)?;
     let members = calls::members(draft, &call.call_id)?;
-    let of_round: Vec<(Address, CallMember)> =
-        members.into_iter().filter(|(_, member)| usize::from(member.round) == number).collect();
+    let of_round = members.iter().filter(|(_, member)| usize::from(member.round) == number);
     let executors = callable::executors_of(draft, &call)?;
-    for (miner, _) in &of_round {
+    let mut said = Vec::with_capacity(members.len());
+    for (miner, member) in of_round {
         assignments::unassign(draft, *miner, &executors)?;
+        said.push(*member);
     }
-    let said: Vec<CallMember> = of_round.iter().map(|(_, member)| *member).collect();
     let round = call.rounds.last_mut().ok_or(BROKEN)?;
     let Decision { status, group, agreeing } = decide(call.consensus, round.size, &said);
     *round = CallRound { decided_at: Some(now.timestamp), group, agreeing, ..*round };
@@ -127,7 +128,7 @@ fn decided(draft: &mut Draft, mut call: Call, now: Now) -> Result<Vec<Event>, St
         return Ok(vec![event]);
     }
     let mut events = vec![event];
-    events.extend(settled(draft, call)?);
+    events.extend(settled(draft, call, members)?);
     Ok(events)
 }
 
@@ -136,10 +137,13 @@ pub(super) const fn changed(call_id: Hash, change: CallChange) -> Event {
     Event::CallChanged { call_id, change }
 }
 
-/// Moves all money of a call.
-fn settled(draft: &mut Draft, mut call: Call) -> Result<Vec<Event>, StorageError> {
+/// Moves all money of a call, whose members these are.
+fn settled(
+    draft: &mut Draft,
+    mut call: Call,
+    mut members: Vec<(Address, CallMember)>,
+) -> Result<Vec<Event>, StorageError> {
     let call_id = call.call_id;
-    let mut members = calls::members(draft, &call_id)?;
     let records: Vec<CallMember> = members.iter().map(|(_, member)| *member).collect();
     let Settled { bill, dues, conditional } = settle(&call, &records)?;
     let mut events = Vec::new();
