@@ -111,7 +111,7 @@ fn stuffing(stage: &mut Stage) -> anyhow::Result<String> {
     let first = *round.members.first().context("a member")?;
     let commitment = Saying::honest(round.call_id).commit(&round.by(first));
     let miner = scene.miner(first)?.clone();
-    let text = miner.draft_on(&scene.market.chain_id.clone(), &commitment);
+    let text = miner.draft_on(&scene.market.chain_id, &commitment);
     scene.desk.refused(&text, "NOT_MEMBER")?;
     let call = scene.asked(3);
     let again = scene.ask(call)?;
