@@ -105,8 +105,14 @@ fn balance(chain: &Chain, address: Address) -> anyhow::Result<i128> {
     Ok(account["balance"].as_str().context("an account without a balance")?.parse()?)
 }
 
+/// Calls under way for each miner at which it is hardly ever full: a full one leaves a seat empty, which is
+/// not what is measured here.
+const CALLS_PER_MINER_MAX: usize = 13;
+
 /// Publishes the agent, has the miners offer, and signs all requests.
 fn prepare(plan: Plan, options: &Options, chain: &Chain) -> anyhow::Result<Stage> {
+    let most = plan.miners * CALLS_PER_MINER_MAX;
+    ensure!(plan.in_flight <= most, "--in-flight must be at most {most}, or miners are full");
     let mut people = keys(options.accounts)?;
     ensure!(people.len() > plan.miners + 1, "--accounts must exceed --miners by two");
     let requesters = people.split_off(plan.miners + 1);
