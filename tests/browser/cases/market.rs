@@ -14,8 +14,9 @@ const CALLER: usize = 1;
 const GOOD: Said = ("<b>splendid</b>", true);
 const BAD: Said = ("dreadful", false);
 
-/// The call that the page has sent, by the link to it.
+/// The call that the page has sent, by the link to it, once it is on the chain.
 fn sent_call(scene: &Scene) -> anyhow::Result<String> {
+    scene.browser.shows("included")?;
     let found = tests::node::wait_for("a link to the call", || {
         let read =
             "return document.querySelector('.sent a[href^=\"#/call/\"]')?.getAttribute('href')";
