@@ -106,7 +106,7 @@ function draw(found, agent, checked) {
         ["Agent", [agent ? [link(["agent", found.agentId], line(agent.name, 64)), " "] : null, agentLink(found.agentId), " ", link(["agent", found.agentId, found.agentVersion], line(found.agentVersion, 64))]],
         ["Asked by", address(found.requester, true)],
         ["Asked", [time(found.createdAt, { full: true }), " in block ", height(found.blockIndex), " ", found.requestTx ? txLink(found.requestTx) : null]],
-        ["Who decides", found.consensus === "threshold" ? `${count(found.threshold)} of ${count(found.committeeSize)} members` : `more than half of ${count(found.committeeSize)} members`],
+        ["Who decides", decider(found)],
         ["Can be appealed", found.appealable ? "yes" : "no"],
         ["This phase ends", found.deadlineAt === undefined ? null : time(found.deadlineAt, { full: true })],
         ["Conversation", found.conversationId === undefined ? null : talkLink(found.conversationId, true)],
@@ -118,6 +118,11 @@ function draw(found, agent, checked) {
     ...(found.rounds ?? []).map((round, index) => card(index === 0 ? "Committee" : "Committee after the appeal", committee(found, round, agent))),
     card(found.settled ? "Bill" : "Money", money(found)),
   ];
+}
+
+function decider({ consensus, threshold, committeeSize }) {
+  if (committeeSize === 1) return "the only member";
+  return consensus === "threshold" ? `${count(threshold)} of ${count(committeeSize)} members` : `more than half of ${count(committeeSize)} members`;
 }
 
 const check = ({ isRight, why }) => (isRight
