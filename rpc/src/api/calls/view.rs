@@ -145,6 +145,7 @@ fn member_view(call: &Call, address: Address, member: &CallMember, texts: &Texts
         let result = result(member, texts).filter(|_| !agreed);
         RevealView {
             answer: AnswerView { result, ..AnswerView::from(&reveal.answer) },
+            salt: body.map(|body| body.salt),
             reason: body.and_then(|body| body.reason.clone()),
             block_index: reveal.tx.height,
             position: reveal.tx.position,

@@ -336,6 +336,10 @@ pub struct RevealView {
     /// `answers`.
     #[serde(flatten)]
     pub answer: AnswerView,
+    /// With it the answer opens the member's commitment; left out where the CALL_REVEAL was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub salt: Option<Hash>,
     /// Why there is no success, for people; in no hash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
