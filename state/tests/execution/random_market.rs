@@ -23,7 +23,7 @@ use crate::random::{Answers, Dice, TRANSACTIONS, spied_check};
 use crate::world::{ALICE, BOB, FUNDS, MINER, OTHER_MINER, PROPOSER, Who, World, transfer};
 
 /// A million takes some hours without optimisation.
-const USUALLY: u64 = 6_000;
+const USUALLY: u64 = 12_000;
 /// Acts of one chain.
 const LIFE: usize = 500;
 const MANIFESTS: [Hash; 2] = [Hash::new([0xaa; 32]), Hash::new([0xbb; 32])];
