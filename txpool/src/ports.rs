@@ -71,11 +71,21 @@ pub trait PricedDraft {
     fn check_base_fee(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
+/// What the pool asks its draft about transactions that come before their time, from fork v8 on.
+pub trait PhasedDraft {
+    /// Whether a transaction about a call that was refused for the call's phase may be taken in a later
+    /// phase. Only of one that could not have been refused for anything else.
+    ///
+    /// # Errors
+    /// [`Fault`] when the store cannot be read.
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault>;
+}
+
 /// The ledger with everything pending applied to it: a draft over the latest committed state.
 ///
 /// The pool calls it from one thread at a time and holds its lock meanwhile. Only the methods of
 /// this trait and of [`PricedDraft`] may change the draft.
-pub trait PendingLedger: PricedDraft + Send {
+pub trait PendingLedger: PricedDraft + PhasedDraft + Send {
     /// The account after everything admitted so far. An unknown account is a zero account.
     ///
     /// # Errors
@@ -88,13 +98,6 @@ pub trait PendingLedger: PricedDraft + Send {
     /// As [`PendingLedger::admit`].
     fn check(&self, tx: &CheckedTx, extent: Extent) -> Result<(), AdmitError>;
 
-    /// Whether a transaction about a call that was refused for the call's phase may be taken in a later
-    /// phase. Only of one that could not have been refused for anything else.
-    ///
-    /// # Errors
-    /// [`Fault`] when the store cannot be read.
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault>;
-
     /// Executes on the draft, with every rule of block execution: the nonce must be the draft's,
     /// the draft's balance must suffice, and so on. A refusal leaves the draft as it was.
     ///
@@ -105,8 +108,8 @@ pub trait PendingLedger: PricedDraft + Send {
     /// The base is now the newly committed state. The block's transactions were all admitted, what
     /// else was admitted stays, and the block did nothing beyond its transactions to what that is
     /// about, but for `credits` to accounts and changes of `bonds`: an account or a bond that the draft
-    /// knows by itself gets them. What no admitted transaction changed is as in the new state. Answers whether the draft is
-    /// right with that; otherwise it has to be built anew.
+    /// knows by itself gets them. What no admitted transaction changed is as in the new state. Answers
+    /// whether the draft is right with that; otherwise it has to be built anew.
     ///
     /// # Errors
     /// [`Fault`] when the store cannot be read.

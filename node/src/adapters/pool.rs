@@ -11,7 +11,7 @@ use rpc::ports::{
 use serde_json::value::RawValue;
 use state::{PendingState, Retracted, SharedPending, StorageError, TxError, fees, tables, view};
 use store::Snapshot;
-use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
 use txpool::{Fault as PoolFault, Found, Page, Pool};
 use types::check::{self, StaticRules};
 use types::{
@@ -118,6 +118,12 @@ impl PricedDraft for PoolLedger {
     }
 }
 
+impl PhasedDraft for PoolLedger {
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
+        self.0.state.lock().is_early(tx).map_err(PoolFault::new)
+    }
+}
+
 impl PendingLedger for PoolLedger {
     fn account(&self, address: Address) -> Result<Account, PoolFault> {
         self.0.state.lock().account(address).map_err(PoolFault::new)
@@ -130,10 +136,6 @@ impl PendingLedger for PoolLedger {
             Extent::Funds => state.check_funds(tx),
         };
         checked.map_err(admit_error)
-    }
-
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
-        self.0.state.lock().is_early(tx).map_err(PoolFault::new)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {

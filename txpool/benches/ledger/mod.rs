@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
 use txpool::{Fault, Ports};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
@@ -43,6 +43,12 @@ impl PricedDraft for Nonces {
     }
 }
 
+impl PhasedDraft for Nonces {
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
 impl PendingLedger for Nonces {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         let nonce = self.next.get(&address).copied().unwrap_or(0);
@@ -51,10 +57,6 @@ impl PendingLedger for Nonces {
 
     fn check(&self, _: &CheckedTx, _: Extent) -> Result<(), AdmitError> {
         Ok(())
-    }
-
-    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
-        Ok(false)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use state::{MemoryChain, PendingState, Retracted, TxError, fees};
 use txpool::Fault;
-use txpool::ports::{AdmitError, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::ports::{AdmitError, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack};
 use types::{Account, Address, Amount, BondChange, CheckedTx, Rejection};
 
 /// A chain, and the transactions of its last block.
@@ -71,6 +71,12 @@ impl PricedDraft for Draft {
     }
 }
 
+impl PhasedDraft for Draft {
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
+        self.draft.is_early(tx).map_err(Fault::new)
+    }
+}
+
 impl PendingLedger for Draft {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         self.draft.account(address).map_err(Fault::new)
@@ -82,10 +88,6 @@ impl PendingLedger for Draft {
             Extent::Funds => self.draft.check_funds(tx),
         };
         checked.map_err(admit_error)
-    }
-
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
-        self.draft.is_early(tx).map_err(Fault::new)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {

@@ -11,7 +11,9 @@ use types::{
     SizeLimits, Transaction,
 };
 
-use crate::ports::{AdmitError, Chain, EventSink, Extent, PendingLedger, PricedDraft, TakenBack};
+use crate::ports::{
+    AdmitError, Chain, EventSink, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
+};
 use crate::{Config, Fault, JournalError, Pool, PoolEvent, Ports};
 
 /// Takes everything.
@@ -39,6 +41,12 @@ impl PricedDraft for Anything {
     }
 }
 
+impl PhasedDraft for Anything {
+    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
 impl PendingLedger for Anything {
     fn account(&self, _: Address) -> Result<Account, Fault> {
         Ok(Account::default())
@@ -46,10 +54,6 @@ impl PendingLedger for Anything {
 
     fn check(&self, _: &CheckedTx, _: Extent) -> Result<(), AdmitError> {
         Ok(())
-    }
-
-    fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
-        Ok(false)
     }
 
     fn admit(&mut self, _: &CheckedTx) -> Result<(), AdmitError> {

@@ -11,7 +11,9 @@ use state::{
     Retracted, TxError, fees, view,
 };
 use txpool::Fault;
-use txpool::ports::{AdmitError, Chain, Extent, PendingLedger, PricedDraft, TakenBack};
+use txpool::ports::{
+    AdmitError, Chain, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
+};
 use types::{
     Account, Address, Amount, Body, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection,
     SetMember,
@@ -289,6 +291,13 @@ impl PricedDraft for TestDraft {
     }
 }
 
+impl PhasedDraft for TestDraft {
+    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
+        self.fail_if_broken()?;
+        self.draft.is_early(tx).map_err(Fault::new)
+    }
+}
+
 impl PendingLedger for TestDraft {
     fn account(&self, address: Address) -> Result<Account, Fault> {
         self.fail_if_broken()?;
@@ -302,11 +311,6 @@ impl PendingLedger for TestDraft {
             Extent::Funds => self.draft.check_funds(tx),
         };
         checked.map_err(admit_error)
-    }
-
-    fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
-        self.fail_if_broken()?;
-        self.draft.is_early(tx).map_err(Fault::new)
     }
 
     fn admit(&mut self, tx: &CheckedTx) -> Result<(), AdmitError> {
