@@ -166,7 +166,7 @@ test("hashes, addresses and blob ids are in their written form", async () => {
 test("lists keep their limits, and what is in them is checked", async () => {
   const names = (count) => Array.from({ length: count }, (_, at) => `${at}`);
   await refused("AGENT_REQUEST", { toolsWhitelist: ["now", ["a", "b", "a"], names(65)] });
-  await refused("AGENT_REQUEST", { "toolsWhitelist[1]": [["a", "€".repeat(22)], ["a", 5]] });
+  await refused("AGENT_REQUEST", { "toolsWhitelist[1]": [["a", "€".repeat(65)], ["a", 5]] });
   await sign("MINER_REGISTER", { capabilities: names(64) });
   await refused("AGENT_STEP", { toolCalls: [Array(65).fill(CALL)] });
   await refused("AGENT_STEP", { "toolCalls[1].ok": [[CALL, { ...CALL, ok: 1 }]] });

@@ -251,9 +251,6 @@ fn of_members(people: &People, calls: &Calls) -> Vec<Case> {
         refused(Code::CallPhase, second, &commit(second, revealing))
             .says("status", "revealing", "committing")
             .with("callId", revealing),
-        refused(Code::CallPhase, first, &shown(committing, b"yes"))
-            .says("status", "committing", "revealing")
-            .with("callId", committing),
         refused(Code::CommitExists, first, &commit(first, committing))
             .says("commitment", commitment(first, committing), "no commitment before")
             .with("callId", committing),

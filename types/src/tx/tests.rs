@@ -167,16 +167,20 @@ fn labels_have_256_bytes() {
 }
 
 #[test]
-fn lists_of_names_have_64_entries_of_64_bytes_each_once() {
-    for (kind, field) in [("AGENT_REQUEST", "toolsWhitelist"), ("MINER_REGISTER", "capabilities")] {
+fn lists_of_names_have_64_entries_of_limited_length_each_once() {
+    for (kind, field, bytes_max) in
+        [("AGENT_REQUEST", "toolsWhitelist", 192), ("MINER_REGISTER", "capabilities", 64)]
+    {
         let names = |count: usize| array((0..count).map(|number| format!("\"n{number}\"")));
         let with = |raw: &str| draft(kind).with(field, raw);
         assert_eq!(check(&with("[]")), Ok(()));
         assert_eq!(check(&with(&names(64))), Ok(()));
         assert_invalid(&with(&names(65)), field, "65 entries", "at most 64 entries");
-        assert_eq!(check(&with(&array([quoted(&"a".repeat(64))]))), Ok(()));
-        let long = with(&array([quoted(&"a".repeat(65))]));
-        assert_invalid(&long, field, "65 bytes", "at most 64 bytes");
+        assert_eq!(check(&with(&array([quoted(&"a".repeat(bytes_max))]))), Ok(()));
+        let long = with(&array([quoted(&"a".repeat(bytes_max + 1))]));
+        let (seen, expected) =
+            (format!("{} bytes", bytes_max + 1), format!("at most {bytes_max} bytes"));
+        assert_invalid(&long, field, &seen, &expected);
         let twice = with("[\"a\",\"b\",\"a\"]");
         assert_invalid(&twice, field, "\"a\" twice", "each entry once");
     }
