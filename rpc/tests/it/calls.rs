@@ -420,8 +420,9 @@ async fn the_same_is_in_rest_and_in_the_stream_of_a_call() {
     let mut again = Stream::open(&server, &path, &header).await;
     assert_eq!(again.event().await.2["call"]["status"], "success");
     assert_eq!(again.event().await.2["event"], "committed");
-    let head =
-        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nlast-event-id: 99\r\n\r\n");
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nlast-event-id: 99\r\n\r\n"
+    );
     let over = crate::client::exchange(server.connect().await, head.as_bytes()).await;
     assert_eq!(204, over.0, "who has seen the end need not come again");
     assert_eq!(404, server.get(&format!("/api/calls/{}/events", Hash::ZERO)).await.0);

@@ -655,11 +655,11 @@ fn decide(call: &mut ModelCall) {
     let needed = call.needed(call.rounds.last().unwrap().size);
     let round = call.rounds.last_mut().unwrap();
     let answers = round.members.iter().filter_map(|member| member.answer.clone());
-    let answers: Vec<_> = answers.filter(|answer| answer.outcome != "unable").collect();
+    let answers = answers.filter(|answer| answer.outcome != "unable");
     let groups: Vec<ModelGroup> = if has_threshold {
         ["success", "failure"].map(|word| ModelGroup::All(word.to_owned())).into()
     } else {
-        answers.into_iter().map(ModelGroup::Same).collect()
+        answers.map(ModelGroup::Same).collect()
     };
     let count = |group: &ModelGroup| round.members.iter().filter(|it| group.has(it)).count();
     let sizes: Vec<usize> = groups.iter().map(count).collect();

@@ -198,14 +198,13 @@ fn so_many_are_taken_away_that_those_behind_count() {
     assert_eq!(counting_in(&*latest)[0], expected(&bonds));
     // More than are kept in memory, from the largest bond on; then they come back.
     for _ in 0..4 {
-        let largest: Vec<Address> = expected(&bonds).iter().map(|it| it.miner).collect();
         let last = bonds.values().max().copied().unwrap();
         let gone: Vec<(Address, u64)> = bonds
             .iter()
             .filter(|(_, bond)| **bond + 99_000 > last)
             .map(|(a, b)| (*a, *b))
             .collect();
-        assert!(gone.len() > 900 && gone.len() > largest.len());
+        assert!(gone.len() > 900 && gone.len() > expected(&bonds).len());
         commit(&chain, |changes| {
             gone.iter().for_each(|(miner, _)| moves(changes, &mut bonds, *miner, None));
         });

@@ -221,8 +221,8 @@ impl Scene {
 
     /// Waits until no miner has anything locked: every call with members is settled.
     pub fn settled(&mut self) -> anyhow::Result<()> {
-        for address in self.miners.iter().map(Actor::address).collect::<Vec<_>>() {
-            let desk = &mut self.desk;
+        let Self { miners, desk, .. } = self;
+        for address in miners.iter().map(Actor::address) {
             wait_for("a miner's bond to be free", || {
                 let bond = desk.call("ombra_getBond", &json!([address]))?;
                 Ok((bond["locked"] == "0").then_some(()))

@@ -183,7 +183,7 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
 
 /// The agent, the payload, and what the call would cost.
 async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
-    if args.committee % 2 == 0 {
+    if args.committee.is_multiple_of(2) {
         let text = format!("--committee {}, expected an odd number", args.committee);
         return Err(CliError::Usage(text));
     }
