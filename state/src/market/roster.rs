@@ -2,7 +2,7 @@
 //!
 //! Before the transactions of a block nothing but its elections changes offers, bonds and assignments. So the
 //! offers that count, and what was read of their miners, are kept from one election to the next; whoever is
-//! drawn is noted ([`Roster::take`]).
+//! drawn is noted (`Roster::take`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
