@@ -14,6 +14,9 @@
 //! [`KEPT`] / 2 rows that somebody has paid to take away.
 //!
 //! Of a snapshot only the newest state is answered; one that a commit has overtaken asks RocksDB.
+//!
+//! Executors cost nothing to make up, and anybody may ask about them. So the lists that only snapshots asked
+//! for have room of their own: they push out each other and never one that the chain reads.
 
 use std::collections::BTreeMap;
 
@@ -33,17 +36,21 @@ const EXECUTOR_BYTES: usize = 33;
 const KEPT: usize = 2_048;
 /// A list that has grown to so many is cut to [`KEPT`].
 const ROWS_MAX: usize = 2 * KEPT;
-/// So many rows are kept for all executors together: some tens of megabytes. The list that nobody has asked
-/// for the longest goes first.
-const ALL_ROWS_MAX: usize = 1 << 17;
+/// So many rows are kept for the executors that the chain reads: some tens of megabytes. The list that was
+/// read longest ago goes first.
+const CHAIN_ROWS_MAX: usize = 1 << 17;
+/// So many are kept for those that only questions are about.
+const QUESTION_ROWS_MAX: usize = 1 << 15;
+/// A list takes the memory of so many rows besides its own.
+const LIST_ROWS: usize = 16;
 
 /// The first rows for executors that were asked for.
 pub(super) struct Leading(Mutex<State>);
 
 struct State {
     lists: BTreeMap<Vec<u8>, List>,
-    /// Rows in all lists, and one for each list.
-    rows: usize,
+    chain: Share,
+    questions: Share,
     /// Grows with each answer.
     clock: u64,
     /// The height of the last commit.
@@ -53,12 +60,54 @@ struct State {
     is_writing: bool,
 }
 
+/// On whose behalf a list is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asker {
+    /// Blocks and the pool, which read the newest state.
+    Chain,
+    /// Whoever reads a snapshot.
+    Question,
+}
+
+/// The lists of one asker.
+#[derive(Debug)]
+struct Share {
+    /// Executors in the order in which they were asked for last.
+    order: BTreeMap<u64, Vec<u8>>,
+    rows: usize,
+    rows_max: usize,
+}
+
+impl Share {
+    const fn of(rows_max: usize) -> Self {
+        Self { order: BTreeMap::new(), rows: 0, rows_max }
+    }
+
+    fn add(&mut self, executor: &[u8], list: &List) {
+        self.order.insert(list.used, executor.to_vec());
+        self.rows = self.rows.saturating_add(list.size());
+    }
+
+    fn take(&mut self, list: &List) {
+        self.order.remove(&list.used);
+        self.rows = self.rows.saturating_sub(list.size());
+    }
+
+    /// The executor that was asked for longest ago, if there is too much.
+    fn superfluous(&self) -> Option<&Vec<u8>> {
+        let oldest = self.order.first_key_value().map(|(_, executor)| executor);
+        oldest.filter(|_| self.rows > self.rows_max)
+    }
+}
+
 struct List {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
     /// No row below this key is missing; none if there are no others.
     end: Option<Vec<u8>>,
-    /// When it was asked for last.
+    /// When it was asked for last; no two lists have the same.
     used: u64,
+    /// Whose share it is in.
+    asker: Asker,
 }
 
 /// What a commit does to the rows.
@@ -72,6 +121,11 @@ impl LeadingChanges {
 }
 
 impl List {
+    /// What it takes of its share.
+    fn size(&self) -> usize {
+        self.rows.len().saturating_add(LIST_ROWS)
+    }
+
     /// The rows of a range, if all of them are here.
     fn scan(&self, range: &Range<'_>) -> Option<Vec<RawRow>> {
         let rows = self.rows.range(range.from.to_vec()..);
@@ -108,40 +162,65 @@ impl List {
 }
 
 impl State {
-    fn known(&mut self, executor: &[u8], range: &Range<'_>) -> Option<Vec<RawRow>> {
-        self.clock = self.clock.saturating_add(1);
-        let list = self.lists.get_mut(executor)?;
-        list.used = self.clock;
-        list.scan(range)
+    fn known(&mut self, asker: Asker, executor: &[u8], range: &Range<'_>) -> Option<Vec<RawRow>> {
+        let rows = self.lists.get(executor)?.scan(range);
+        self.use_list(asker, executor);
+        rows
     }
 
-    fn remove(&mut self, executor: &[u8]) {
-        if let Some(list) = self.lists.remove(executor) {
-            self.rows = self.rows.saturating_sub(list.rows.len().saturating_add(1));
+    /// Notes that a list was asked for. What the chain has read stays in its share, and questions do not
+    /// make it look younger.
+    fn use_list(&mut self, asker: Asker, executor: &[u8]) {
+        let is_of_chain = |list: &List| (list.asker, asker) == (Asker::Chain, Asker::Question);
+        if self.lists.get(executor).is_none_or(is_of_chain) {
+            return;
+        }
+        if let Some(list) = self.remove(executor) {
+            self.insert(executor, List { asker, ..list });
         }
     }
 
-    fn insert(&mut self, executor: Vec<u8>, list: List) {
-        self.remove(&executor);
-        self.rows = self.rows.saturating_add(list.rows.len().saturating_add(1));
-        self.lists.insert(executor, list);
-        while self.rows > ALL_ROWS_MAX {
-            let oldest = self.lists.iter().min_by_key(|(_, list)| list.used);
-            let Some(oldest) = oldest.map(|(executor, _)| executor.clone()) else { return };
-            self.remove(&oldest);
+    const fn share(&mut self, asker: Asker) -> &mut Share {
+        match asker {
+            Asker::Chain => &mut self.chain,
+            Asker::Question => &mut self.questions,
+        }
+    }
+
+    fn remove(&mut self, executor: &[u8]) -> Option<List> {
+        let list = self.lists.remove(executor)?;
+        self.share(list.asker).take(&list);
+        Some(list)
+    }
+
+    /// Puts in a list that is not there, as the youngest of its share.
+    fn insert(&mut self, executor: &[u8], list: List) {
+        self.clock = self.clock.saturating_add(1);
+        let list = List { used: self.clock, ..list };
+        self.put(executor, list);
+    }
+
+    /// Puts in a list that is not there.
+    fn put(&mut self, executor: &[u8], list: List) {
+        let asker = list.asker;
+        self.share(asker).add(executor, &list);
+        self.lists.insert(executor.to_vec(), list);
+        while let Some(oldest) = self.share(asker).superfluous().cloned() {
+            if self.remove(&oldest).is_none() {
+                return;
+            }
         }
     }
 
     fn change(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
         let Some(executor) = key.get(..EXECUTOR_BYTES).map(<[u8]>::to_vec) else { return };
-        let Some(mut list) = self.lists.remove(&executor) else { return };
-        self.rows = self.rows.saturating_sub(list.rows.len().saturating_add(1));
+        let Some(mut list) = self.remove(&executor) else { return };
         list.change(key, value);
         if list.rows.len() >= ROWS_MAX {
             list.cut(KEPT);
         }
         if list.is_of_use() {
-            self.insert(executor, list);
+            self.put(&executor, list);
         }
     }
 }
@@ -158,7 +237,8 @@ impl Leading {
     pub(super) const fn at(height: u64) -> Self {
         Self(Mutex::new(State {
             lists: BTreeMap::new(),
-            rows: 0,
+            chain: Share::of(CHAIN_ROWS_MAX),
+            questions: Share::of(QUESTION_ROWS_MAX),
             clock: 0,
             height,
             writes: 0,
@@ -176,14 +256,15 @@ impl Leading {
         let Some(executor) = executor_of(table, &range) else { return live.scan(table, range) };
         let writes = {
             let mut state = self.0.lock();
-            if let Some(rows) = state.known(executor, &range) {
+            if let Some(rows) = state.known(Asker::Chain, executor, &range) {
                 return Ok(rows);
             }
             state.writes
         };
-        self.load(executor, live, |state| !state.is_writing && state.writes == writes)?;
+        let is_right = |state: &State| !state.is_writing && state.writes == writes;
+        self.load(Asker::Chain, executor, live, is_right)?;
         // What is not among the first rows, or was overtaken by a commit.
-        if let Some(rows) = self.0.lock().known(executor, &range) {
+        if let Some(rows) = self.0.lock().known(Asker::Chain, executor, &range) {
             return Ok(rows);
         }
         live.scan(table, range)
@@ -205,11 +286,11 @@ impl Leading {
             if !is_newest(&state) {
                 return source.scan(table, range);
             }
-            if let Some(rows) = state.known(executor, &range) {
+            if let Some(rows) = state.known(Asker::Question, executor, &range) {
                 return Ok(rows);
             }
         }
-        self.load(executor, source, is_newest)?;
+        self.load(Asker::Question, executor, source, is_newest)?;
         source.scan(table, range)
     }
 
@@ -217,6 +298,7 @@ impl Leading {
     /// They must be those that memory would have followed to here.
     fn load(
         &self,
+        asker: Asker,
         executor: &[u8],
         source: &Source<'_>,
         is_right: impl Fn(&State) -> bool,
@@ -227,12 +309,12 @@ impl Leading {
         let to = [executor, &[0xff; 64]].concat();
         let range = Range { from: executor, to: Some(&to), limit: KEPT.saturating_add(1) };
         let rows = source.scan(OffersByExecutor::ID, range)?;
-        let mut list = List { rows: rows.into_iter().collect(), end: None, used: 0 };
+        let mut list = List { rows: rows.into_iter().collect(), end: None, used: 0, asker };
         list.cut(KEPT);
         let mut state = self.0.lock();
         if is_right(&state) {
-            list.used = state.clock;
-            state.insert(executor.to_vec(), list);
+            state.remove(executor);
+            state.insert(executor, list);
         }
         Ok(())
     }
@@ -251,5 +333,68 @@ impl Leading {
         for (key, value) in changes.0 {
             state.change(key, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn executor(number: u32) -> Vec<u8> {
+        let mut executor = vec![2; EXECUTOR_BYTES];
+        executor[1..5].copy_from_slice(&number.to_be_bytes());
+        executor
+    }
+
+    fn state() -> State {
+        let Leading(state) = Leading::at(1);
+        state.into_inner()
+    }
+
+    fn list(rows: usize, asker: Asker) -> List {
+        let rows = (0..rows).map(|row| (row.to_be_bytes().to_vec(), Vec::new())).collect();
+        List { rows, end: None, used: 0, asker }
+    }
+
+    fn range(executor: &[u8]) -> Range<'_> {
+        Range { from: executor, to: None, limit: 1 }
+    }
+
+    #[test]
+    fn made_up_executors_push_out_none_that_elections_read() {
+        let mut state = state();
+        state.insert(&executor(0), list(256, Asker::Chain));
+        let made_up = u32::try_from(2 * QUESTION_ROWS_MAX).unwrap_or(u32::MAX);
+        for number in 1..=made_up {
+            state.insert(&executor(number), list(0, Asker::Question));
+        }
+        assert!(state.lists.contains_key(&executor(0)), "the chain's");
+        assert!(state.lists.contains_key(&executor(made_up)), "the last one");
+        assert!(!state.lists.contains_key(&executor(1)), "the first made up");
+        assert!(state.questions.rows <= QUESTION_ROWS_MAX);
+        assert_eq!(state.lists.len(), 1 + QUESTION_ROWS_MAX / LIST_ROWS);
+        assert_eq!(state.questions.order.len(), state.lists.len() - 1);
+    }
+
+    #[test]
+    fn the_chain_takes_over_a_list_that_a_question_had_read_and_keeps_it() {
+        let mut state = state();
+        state.insert(&executor(0), list(1, Asker::Question));
+        state.known(Asker::Chain, &executor(0), &range(&executor(0)));
+        state.known(Asker::Question, &executor(0), &range(&executor(0)));
+        assert_eq!(state.lists[&executor(0)].asker, Asker::Chain);
+        assert_eq!((state.chain.rows, state.questions.rows), (1 + LIST_ROWS, 0));
+    }
+
+    #[test]
+    fn of_the_chain_s_lists_the_one_goes_that_was_read_longest_ago() {
+        let mut state = state();
+        let size = CHAIN_ROWS_MAX / 2 - LIST_ROWS;
+        state.insert(&executor(0), list(size, Asker::Chain));
+        state.insert(&executor(1), list(size, Asker::Chain));
+        state.known(Asker::Chain, &executor(0), &range(&executor(0)));
+        state.insert(&executor(2), list(1, Asker::Chain));
+        let kept: Vec<_> = state.lists.keys().cloned().collect();
+        assert_eq!(kept, [executor(0), executor(2)]);
     }
 }
