@@ -311,12 +311,12 @@ mod shapes {
     };
     use tables::{
         Accounts, AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, BlobChunks,
-        BlobPieces, BlobRemains, Blobs, Bonds, CallMembers, CallQueue, Calls, CallsByAgent,
-        CallsByMember, CallsByRequester, CallsByStatus, ConsensusKeys, ConversationTurns,
-        Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds, Miners, OfferCounts,
-        Offers, OffersByExecutor, ParamRows, RuleVotes, Runs, RunsByConversation, RunsByMiner,
-        RunsByStatus, RunsBySubmitter, SettledMembers, Steps, Supplies, Turns, Unbondings,
-        ValidatorHistory, ValidatorVotes, Validators,
+        BlobPieces, BlobRemains, Blobs, Bonds, CallCandidates, CallMembers, CallQueue, Calls,
+        CallsByAgent, CallsByMember, CallsByRequester, CallsByStatus, ConsensusKeys,
+        ConversationTurns, Deadlines, Fees, Figures, FiguresOfSubmitters, ForkRows, MinerIds,
+        Miners, OfferCounts, Offers, OffersByExecutor, ParamRows, RuleVotes, Runs,
+        RunsByConversation, RunsByMiner, RunsByStatus, RunsBySubmitter, SettledMembers, Steps,
+        Supplies, Turns, Unbondings, ValidatorHistory, ValidatorVotes, Validators,
     };
 
     pub(super) const LOOKUP: [TableId; 30] = [
@@ -379,8 +379,16 @@ mod shapes {
         BlobRemains::ID,
     ];
     pub(super) const LARGE: [TableId; 3] = [BlobChunks::ID, UNDECIDED, AgentTexts::ID];
-    pub(super) const LOG: [TableId; 7] =
-        [Headers::ID, COMMITS, BODIES, SWEEPS, ValidatorLinks::ID, EventRows::ID, FeeTotals::ID];
+    pub(super) const LOG: [TableId; 8] = [
+        Headers::ID,
+        COMMITS,
+        BODIES,
+        SWEEPS,
+        ValidatorLinks::ID,
+        EventRows::ID,
+        FeeTotals::ID,
+        CallCandidates::ID,
+    ];
     // A table in no list does not compile.
     const COUNT: usize = LOOKUP.len() + INDEX.len() + QUEUE.len() + LARGE.len() + LOG.len();
     const _: () = assert!(COUNT == tables::ALL.len() + OWN.len(), "each table is in one list");

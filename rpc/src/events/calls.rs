@@ -31,7 +31,7 @@ pub(super) fn call_items(committed: &CommittedBlock, ports: &Ports) -> Result<Ve
         }
         if let Some(Some(subject)) = subjects.get(call_id) {
             let tx = position.and_then(|position| tx_at(committed, position));
-            items.extend(call_item(subject, change, committed, tx));
+            items.push(call_item(subject, change, committed, tx));
         }
     }
     Ok(items)
@@ -52,15 +52,14 @@ fn subject(entry: CallEntry, height: u64) -> Subject {
     Subject { call, members }
 }
 
-/// Only what never changes is taken from the record. Nobody is told from whom members were drawn, which may
-/// be hundreds: `ombra_getElection` tells.
+/// Only what never changes is taken from the record.
 fn call_item(
     subject: &Subject,
     change: &CallChange,
     committed: &CommittedBlock,
     tx: Option<&CheckedTx>,
-) -> Option<Item> {
-    let (kind, status) = kind_of(change)?;
+) -> Item {
+    let (kind, status) = kind_of(change);
     let Subject { call, members } = subject;
     let keys = Keys {
         call_id: Some(call.call_id),
@@ -78,12 +77,12 @@ fn call_item(
         tx: tx.map(|tx| tx_object(tx)),
         ..with_details(event, change)
     };
-    Some(item(keys, &event))
+    item(keys, &event)
 }
 
 /// What happened, and the status that it leads to.
-const fn kind_of(change: &CallChange) -> Option<(CallEventKind, CallStatus)> {
-    Some(match change {
+const fn kind_of(change: &CallChange) -> (CallEventKind, CallStatus) {
+    match change {
         CallChange::Requested { .. } => (CallEventKind::Created, CallStatus::Electing),
         CallChange::Elected { .. } => (CallEventKind::Elected, CallStatus::Committing),
         CallChange::Unassigned { .. } => (CallEventKind::Unassigned, CallStatus::Unassigned),
@@ -93,8 +92,7 @@ const fn kind_of(change: &CallChange) -> Option<(CallEventKind, CallStatus)> {
         CallChange::Decided { status, .. } => (CallEventKind::Decided, *status),
         CallChange::Appealed { .. } => (CallEventKind::Appealed, CallStatus::Electing),
         CallChange::Settled { status, .. } => (CallEventKind::Settled, *status),
-        CallChange::Drawn { .. } => return None,
-    })
+    }
 }
 
 fn with_details(event: CallEvent, change: &CallChange) -> CallEvent {
@@ -130,7 +128,6 @@ fn with_details(event: CallEvent, change: &CallChange) -> CallEvent {
         CallChange::Settled { bill, .. } => {
             CallEvent { agreeing: Some(bill.agreeing), bill: Some(BillView::from(*bill)), ..event }
         }
-        CallChange::Drawn { .. } => event,
     }
 }
 

@@ -66,8 +66,7 @@ impl Waiting {
             | CallChange::Committed { .. }
             | CallChange::Revealing { .. }
             | CallChange::Revealed { .. }
-            | CallChange::Appealed { .. }
-            | CallChange::Drawn { .. } => false,
+            | CallChange::Appealed { .. } => false,
         };
         let mut by_call = self.by_call.lock();
         let of_call = by_call.range((*call_id, 0)..=(*call_id, u64::MAX));

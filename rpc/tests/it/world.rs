@@ -29,14 +29,14 @@ use state::{
 };
 use tokio::sync::{broadcast, watch};
 use types::build::{Envelope, build_tx};
-use types::call::{Call, CallChange};
+use types::call::Call;
 use types::check::{self, StaticRules};
 use types::params::BLOB_CHUNK_BYTES;
 use types::tx::{BlobChunk, BlobFinalize, BlobInit, ChatTurn};
 use types::{
     Account, Address, AgentVersion, Amount, Blob, BlockEvents, Body, CheckedTx, CommittedBlock,
-    Event, Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock,
-    SealedTx, SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
+    Forks, Hash, Header, Keypair, Miner, Params, PublicKey, Rejection, Run, SealedBlock, SealedTx,
+    SetMember, SizeLimits, Step, Supply, Transaction, TxLocation,
 };
 
 pub const CHAIN_ID: &str = "test-chain";
@@ -1056,18 +1056,10 @@ impl Market for World {
     }
 
     fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
-        let blocks = self.state().blocks.clone();
-        for block in blocks {
-            for (_, event) in block.events.iter().flat_map(|events| events.iter()) {
-                let Event::CallChanged { call_id: id, change } = event else { continue };
-                if let CallChange::Drawn { round: drawn, candidates } = change
-                    && (id, *drawn) == (call_id, round)
-                {
-                    let (height, candidates) = (block.block.header.index, candidates.clone());
-                    return Ok(Some(HeldElection { height, candidates }));
-                }
-            }
-        }
-        Ok(None)
+        let Some(call) = self.row::<tables::Calls>(call_id) else { return Ok(None) };
+        let Some(held) = call.rounds.get(usize::from(round)) else { return Ok(None) };
+        let candidates =
+            self.row::<tables::CallCandidates>(&tables::CallCandidates::key(&call, round));
+        Ok(candidates.map(|candidates| HeldElection { height: held.elected_in, candidates }))
     }
 }

@@ -18,7 +18,7 @@ use super::roster::Roster;
 use super::{assignments, callable, calls};
 use crate::draft::Draft;
 use crate::error::StorageError;
-use crate::tables::{CallMembers, CallQueue, Calls, CallsByMember};
+use crate::tables::{CallCandidates, CallMembers, CallQueue, Calls, CallsByMember};
 use crate::view::{self, Range, Read};
 use crate::{bonds, ledger, runs};
 
@@ -157,22 +157,19 @@ fn hold(
         Draw::First | Draw::Appeal => size,
     };
     let election = elect(&ballot.lot, &candidates, size);
-    let drawn = CallChange::Drawn { round: ballot.lot.round, candidates };
-    let drawn = changed(call.call_id, drawn);
+    draft.insert::<CallCandidates>(&CallCandidates::key(&call, ballot.lot.round), &candidates);
     let filled = u8::try_from(election.members().count()).unwrap_or(u8::MAX);
-    let mut events = if eligible < needed || filled < call.consensus.needed(ballot.size) {
+    if eligible < needed || filled < call.consensus.needed(ballot.size) {
         match ballot.draw {
-            Draw::First => unassigned(draft, begun, call, (&ballot, &election))?,
-            Draw::Appeal => return no_second_round(draft, call),
+            Draw::First => unassigned(draft, begun, call, (&ballot, &election)),
+            Draw::Appeal => no_second_round(draft, call),
         }
     } else {
         for member in election.members() {
             roster.take(member.miner, &ballot.executors, ballot.lock);
         }
-        take_seats(draft, begun, call, (&ballot, &election))?
-    };
-    events.push(drawn);
-    Ok(events)
+        take_seats(draft, begun, call, (&ballot, &election))
+    }
 }
 
 /// The whole escrow goes back.

@@ -1,7 +1,7 @@
 //! Tables of the agent market, from fork v8 on.
 
 use types::agent::ExecutorId;
-use types::call::{Call, CallMember, CallStatus};
+use types::call::{Call, CallMember, CallStatus, Candidate};
 use types::{Address, Agent, AgentVersion, Amount, Hash, Offer};
 
 use crate::table::{Table, TableId};
@@ -187,6 +187,24 @@ impl Table for CallsByRequester {
     const ID: TableId = TableId::plain(44, "calls_by_requester");
     type Key = (Address, u64, u32);
     type Value = Hash;
+}
+
+/// From whom the members of calls were drawn, in the order of addresses: by the place of the AGENT_CALL and
+/// the round. No row is deleted.
+#[derive(Debug)]
+pub struct CallCandidates;
+impl Table for CallCandidates {
+    const ID: TableId = TableId::plain(46, "call_candidates");
+    type Key = (u64, u32, u8);
+    type Value = Vec<Candidate>;
+}
+
+impl CallCandidates {
+    /// The key of a round of a call.
+    #[must_use]
+    pub const fn key(call: &Call, round: u8) -> (u64, u32, u8) {
+        (call.request.height, call.request.position, round)
+    }
 }
 
 /// Calls by everybody who was ever drawn for them, in the order of their requests. No row is deleted.

@@ -68,9 +68,9 @@ use crate::pieces::Pieces;
 use crate::table::{Table, TableId, decode_shorter};
 
 pub use market::{
-    AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, CallMembers, CallQueue, Calls,
-    CallsByAgent, CallsByMember, CallsByRequester, CallsByStatus, OfferCounts, Offers,
-    OffersByExecutor, SettledMembers,
+    AgentTexts, AgentVersions, Agents, AgentsByOwner, Assignments, CallCandidates, CallMembers,
+    CallQueue, Calls, CallsByAgent, CallsByMember, CallsByRequester, CallsByStatus, OfferCounts,
+    Offers, OffersByExecutor, SettledMembers,
 };
 
 /// Balance and nonce by address.
@@ -474,7 +474,7 @@ impl Table for ConsensusKeys {
 }
 
 /// Every table of these files.
-pub const ALL: [TableId; 45] = [
+pub const ALL: [TableId; 46] = [
     Accounts::ID,
     Runs::ID,
     Steps::ID,
@@ -520,6 +520,7 @@ pub const ALL: [TableId; 45] = [
     CallsByAgent::ID,
     CallsByRequester::ID,
     CallsByMember::ID,
+    CallCandidates::ID,
 ];
 
 /// The tables that a transaction's check reads: they alone decide whether it is accepted. None has

@@ -215,8 +215,7 @@ const fn is_of_the_block(change: &CallChange) -> bool {
         CallChange::Requested { .. }
         | CallChange::Committed { .. }
         | CallChange::Revealed { .. }
-        | CallChange::Appealed { .. }
-        | CallChange::Drawn { .. } => false,
+        | CallChange::Appealed { .. } => false,
     }
 }
 

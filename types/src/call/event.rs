@@ -85,13 +85,6 @@ pub enum CallChange {
         /// What became of the money.
         bill: Bill,
     },
-    /// What members were drawn from, or should have been.
-    Drawn {
-        /// The round, 0 or 1.
-        round: u8,
-        /// Who took part in the draw, in the order of addresses.
-        candidates: Vec<Candidate>,
-    },
 }
 
 /// A miner that takes part in a draw (docs/protocol.md section 17.2).

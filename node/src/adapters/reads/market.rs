@@ -3,10 +3,9 @@
 use rpc::ports::{self, CallEstimate, CallWish, Fault, HeldElection};
 use state::StorageError;
 use state::market::estimate::{Estimate, Wish, at_prices, estimate};
-use state::tables::Calls;
+use state::tables::{CallCandidates, Calls};
 use state::view;
-use types::call::CallChange;
-use types::{AgentVersion, Event, Hash, Params};
+use types::{AgentVersion, Hash, Params};
 
 use super::{Reads, fault};
 
@@ -33,23 +32,18 @@ impl ports::Market for Reads {
     fn election(&self, call_id: &Hash, round: u8) -> Result<Option<HeldElection>, Fault> {
         let snapshot = self.snapshot();
         let call = view::get::<Calls>(&snapshot, call_id).map_err(fault("reading a call"))?;
-        let held = call.and_then(|call| call.rounds.get(usize::from(round)).copied());
-        let Some(height) = held.map(|held| held.elected_in) else { return Ok(None) };
-        let store = self.chain.store();
-        let (earliest, events_from) = (store.earliest(), store.events_from());
-        if height < earliest {
-            return Err(Fault::history(earliest));
-        }
-        let events = snapshot.events(height).map_err(fault("reading a block's events"))?;
-        let Some(events) = events.filter(|_| height >= events_from) else {
-            return Err(Fault::no_events(events_from));
-        };
-        let drawn = events.end.into_iter().find_map(|event| {
-            let Event::CallChanged { call_id: id, change } = event else { return None };
-            let CallChange::Drawn { round: drawn, candidates } = change else { return None };
-            (id == *call_id && drawn == round).then_some(candidates)
+        let held = call.and_then(|call| {
+            let held = call.rounds.get(usize::from(round))?;
+            Some((held.elected_in, CallCandidates::key(&call, round)))
         });
-        Ok(drawn.map(|candidates| HeldElection { height, candidates }))
+        let Some((height, key)) = held else { return Ok(None) };
+        let read = view::get::<CallCandidates>(&snapshot, &key);
+        let candidates = read.map_err(fault("reading the candidates of a call"))?;
+        if candidates.is_none() {
+            // A database that began with a snapshot has the candidates from there on.
+            return Err(Fault::history(self.chain.store().earliest()));
+        }
+        Ok(candidates.map(|candidates| HeldElection { height, candidates }))
     }
 }
 
