@@ -1,5 +1,7 @@
 //! The OpenAPI 3.1 document, made of the endpoints.
 
+use std::collections::BTreeMap;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -83,10 +85,11 @@ fn operation_id(path: &str) -> String {
     words.skip(1).collect::<Vec<_>>().join("_")
 }
 
-/// The parameters that an object has as members.
+/// The parameters that an object has as members, in the order of their names: that of the members depends
+/// on what else was compiled into the program.
 fn params(object: &Value, place: &str) -> Vec<Value> {
     let members = object.get("properties").and_then(Value::as_object);
-    let members = members.into_iter().flatten();
+    let members: BTreeMap<&String, &Value> = members.into_iter().flatten().collect();
     let param = |(name, schema): (&String, &Value)| {
         let mut schema = without_null(schema.clone());
         let description = schema.as_object_mut().and_then(|members| members.remove("description"));
@@ -98,7 +101,7 @@ fn params(object: &Value, place: &str) -> Vec<Value> {
             "schema": schema,
         })
     };
-    members.map(param).collect()
+    members.into_iter().map(param).collect()
 }
 
 /// A parameter is left out rather than null.
