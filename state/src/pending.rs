@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Run};
+use types::check::check_before_v8;
+use types::{Account, Address, Amount, Body, BondChange, CheckedTx, Hash, Rejection, Run};
 
 use crate::bonds;
 use crate::chain::{Chain, Context};
@@ -179,6 +180,14 @@ impl PendingState {
     /// [`StorageError`] if the database fails.
     pub fn is_early(&self, tx: &CheckedTx) -> Result<bool, StorageError> {
         is_early(tx, &*self.draft)
+    }
+
+    /// Refuses a transaction whose form the next block takes from no sender.
+    ///
+    /// # Errors
+    /// [`Rejection`] of [`check_before_v8`], before v8.
+    pub fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        if self.rules.is_v8(self.height) { Ok(()) } else { check_before_v8(tx) }
     }
 
     /// Executes a transaction after all that were admitted before it. A refused one changes

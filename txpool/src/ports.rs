@@ -79,6 +79,13 @@ pub trait PhasedDraft {
     /// # Errors
     /// [`Fault`] when the store cannot be read.
     fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault>;
+
+    /// Refuses a transaction of a form that no block takes before fork v8. It must not wait for its turn
+    /// either: peers whose programs do not know the fork would ban whoever passes it on.
+    ///
+    /// # Errors
+    /// The refusal, `INVALID_FIELD`.
+    fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection>;
 }
 
 /// The ledger with everything pending applied to it: a draft over the latest committed state.

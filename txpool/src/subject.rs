@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use types::tx::Subject;
-use types::{Code, Hash, Transaction};
+use types::{Body, Code, Hash, Transaction};
 
 /// Whether a refusal says that its sender has no business with the subject: then the sender's later
 /// transactions about it cannot be right either. (Any other refusal may be about one transaction
@@ -41,6 +41,9 @@ pub(crate) struct Subjects {
 
 impl Subjects {
     pub(crate) fn add(&mut self, tx: &Transaction) {
+        if let Some(agent) = agent_of_run(tx) {
+            self.agents.insert((agent, tx.hash()));
+        }
         let count = match tx.body().subject() {
             Some(Subject::Run(id)) => self.runs.entry(id).or_default(),
             Some(Subject::Blob(id)) => self.blobs.entry(id.to_owned()).or_default(),
@@ -59,6 +62,9 @@ impl Subjects {
     }
 
     pub(crate) fn remove(&mut self, tx: &Transaction) {
+        if let Some(agent) = agent_of_run(tx) {
+            self.agents.remove(&(agent, tx.hash()));
+        }
         let (count, subject) = match tx.body().subject() {
             Some(Subject::Run(id)) => (self.runs.get_mut(&id), Subject::Run(id)),
             Some(Subject::Blob(id)) => (self.blobs.get_mut(id), Subject::Blob(id)),
@@ -97,7 +103,7 @@ impl Subjects {
         }
     }
 
-    /// The executable transactions that are about an agent.
+    /// The executable transactions that are about an agent, requests for runs of it included.
     pub(crate) fn of_agent(&self, id: Hash) -> impl Iterator<Item = Hash> {
         let those =
             self.agents.range((id, Hash::ZERO)..).take_while(move |(other, _)| *other == id);
@@ -108,4 +114,10 @@ impl Subjects {
     pub(crate) fn of_validators(&self) -> impl Iterator<Item = Hash> {
         self.validators.iter().copied()
     }
+}
+
+/// The agent that a request wants a run of, beside which it is about the run.
+fn agent_of_run(tx: &Transaction) -> Option<Hash> {
+    let Body::AgentRequest(request) = tx.body() else { return None };
+    request.agent.get().ok()?.agent_id
 }

@@ -200,12 +200,14 @@ pub fn check_v8(tx: &Transaction, params: &Params) -> Result<(), Rejection> {
     checked.map_err(|refusal| refusal.since(Fork::V8.name()))
 }
 
-/// What a transaction must be besides before v8: nothing is longer than it could be then.
+/// What a transaction must be besides before v8: nothing is longer than it could be then. Programs that do
+/// not know v8 yet hold their peers to that.
 ///
 /// # Errors
 /// INVALID_FIELD.
 pub fn check_before_v8(tx: &Transaction) -> Result<(), Rejection> {
-    if let Body::AgentRequest(request) = tx.body() { request.check_before_v8() } else { Ok(()) }
+    let Body::AgentRequest(request) = tx.body() else { return Ok(()) };
+    request.check_before_v8().map_err(|refusal| refusal.since(Fork::V8.name()))
 }
 
 fn bad_signature(tx: &Transaction) -> Rejection {

@@ -122,6 +122,10 @@ impl PhasedDraft for PoolLedger {
     fn is_early(&self, tx: &CheckedTx) -> Result<bool, PoolFault> {
         self.0.state.lock().is_early(tx).map_err(PoolFault::new)
     }
+
+    fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.0.state.lock().check_form(tx)
+    }
 }
 
 impl PendingLedger for PoolLedger {

@@ -47,6 +47,10 @@ impl PhasedDraft for Nonces {
     fn is_early(&self, _: &CheckedTx) -> Result<bool, Fault> {
         Ok(false)
     }
+
+    fn check_form(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
+    }
 }
 
 impl PendingLedger for Nonces {

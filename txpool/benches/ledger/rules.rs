@@ -75,6 +75,10 @@ impl PhasedDraft for Draft {
     fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
         self.draft.is_early(tx).map_err(Fault::new)
     }
+
+    fn check_form(&self, _: &CheckedTx) -> Result<(), Rejection> {
+        Ok(())
+    }
 }
 
 impl PendingLedger for Draft {

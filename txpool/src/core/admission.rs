@@ -243,6 +243,7 @@ impl Core {
         id: SenderId,
         now_ms: u64,
     ) -> Result<Standing, AdmitError> {
+        self.ledger.check_form(tx)?;
         let room = self.room_for(tx, Newcomer::Executable, now_ms)?;
         let gone = self.clear_for(tx, room)?;
         let follows = self.senders.find(tx.from());
@@ -270,6 +271,7 @@ impl Core {
 
     /// Whether a transaction beyond the sender's next nonce may wait, if there is room.
     fn check_queueable(&self, tx: &CheckedTx, next: u64) -> Result<(), AdmitError> {
+        self.ledger.check_form(tx)?;
         let nonce = tx.nonce();
         // The window counts from the last executable nonce, which is one below `next`.
         if nonce.saturating_sub(next) >= self.config.nonce_window {

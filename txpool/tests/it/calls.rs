@@ -286,3 +286,33 @@ fn calls_that_wait_are_dropped_when_their_agent_is_retired_and_nothing_else_is_e
     assert!(world.admits() <= admits + 4, "{} more", world.admits() - admits);
     world.accept(Standing::Pending, &[&requester.at(0).transfer(owner, 1)]);
 }
+
+#[test]
+fn requests_for_runs_of_a_retired_agent_are_dropped_as_its_calls_are() {
+    let market = market();
+    let Market { world, owner, requester, miners } = &market;
+    let request = requester.at(0).request_of_agent(agent(owner));
+    let other = miners[0].at(2).request();
+    world.pending(&[&request, &other]);
+    let retire = Body::AgentRetire(AgentRetire { agent_id: agent(owner) });
+    world.commit(&[&owner.at(1).tx(&retire)]);
+    assert_eq!(Some(Code::AgentRetired), world.drop_code(&request));
+    assert!(world.is_pending(&other));
+}
+
+#[test]
+fn before_v8_a_long_name_of_a_tool_waits_for_nothing_and_is_nobody_s_fault() {
+    let (rich, validator) = (Wallet::new(1), Wallet::new(201));
+    let forks = Forks { v7: Some(0), validator_vote: Some(0), ..Forks::default() };
+    let chain = TestChain::with_forks(params(), forks, &[(&rich, 10_000_000)], &[(&validator, 1)]);
+    let world = World::over(Config::default(), &chain);
+    for nonce in [0, 1] {
+        let refusal = world.submit(&rich.at(nonce).request_with_tool(&"t".repeat(65))).unwrap_err();
+        assert_eq!(Code::InvalidField, refusal.code(), "nonce {nonce}");
+        assert!(!refusal.is_peer_fault(), "who passes it on may be ahead: nonce {nonce}");
+    }
+    world.accept(Standing::Queued, &[&rich.at(1).request_with_tool(&"t".repeat(64))]);
+    let market = market();
+    let request = market.requester.at(1).request_with_tool(&"t".repeat(192));
+    market.world.accept(Standing::Queued, &[&request]);
+}

@@ -14,6 +14,7 @@ use txpool::Fault;
 use txpool::ports::{
     AdmitError, Chain, Extent, PendingLedger, PhasedDraft, PricedDraft, TakenBack,
 };
+use types::tx::AgentRequest;
 use types::{
     Account, Address, Amount, Body, BondChange, CheckedTx, Code, Forks, Hash, Params, Rejection,
     SetMember,
@@ -218,13 +219,20 @@ impl TestDraft {
         Ok(())
     }
 
-    /// Who has a call waiting of an agent that a block retired.
+    /// Who has a call, or a request for a run, waiting of an agent that a block retired.
     fn callers_of_retired(&self, block: &[CheckedTx]) -> Vec<Address> {
         let retired = |tx: &CheckedTx| {
             if let Body::AgentRetire(retire) = tx.body() { Some(retire.agent_id) } else { None }
         };
         let retired: BTreeSet<Hash> = block.iter().filter_map(retired).collect();
-        let is_hit = |tx: &&CheckedTx| matches!(tx.body(), Body::AgentCall(call) if retired.contains(&call.agent_id));
+        let is_hit = |tx: &&CheckedTx| {
+            let is_call =
+                matches!(tx.body(), Body::AgentCall(call) if retired.contains(&call.agent_id));
+            let of_run = |request: &AgentRequest| request.agent.get().ok()?.agent_id;
+            let is_run = matches!(tx.body(), Body::AgentRequest(request)
+                if of_run(request).is_some_and(|agent| retired.contains(&agent)));
+            is_call || is_run
+        };
         self.admitted.iter().filter(is_hit).map(|tx| tx.from()).collect()
     }
 
@@ -295,6 +303,10 @@ impl PhasedDraft for TestDraft {
     fn is_early(&self, tx: &CheckedTx) -> Result<bool, Fault> {
         self.fail_if_broken()?;
         self.draft.is_early(tx).map_err(Fault::new)
+    }
+
+    fn check_form(&self, tx: &CheckedTx) -> Result<(), Rejection> {
+        self.draft.check_form(tx)
     }
 }
 

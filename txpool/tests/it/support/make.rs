@@ -5,10 +5,10 @@ use types::ids::compute_agent_run_id;
 use types::params::{AGENT_NETWORK_FEE_PER_STEP, BLOB_CHUNK_BYTES};
 use types::tx::{
     AgentCancel, AgentClaim, AgentFinish, AgentRequest, AgentStep, BlobChunk, BlobInit, ChatTurn,
-    ForkVote, MinerBond, MinerOffer, MinerUnbond, ParamVote, Transfer, ValidatorVote,
+    ForkVote, MinerBond, MinerOffer, MinerUnbond, ParamVote, RunOfAgent, Transfer, ValidatorVote,
 };
 use types::{
-    Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Params, SizeLimits, Transaction,
+    Address, Amount, Bid, Body, CheckedTx, Hash, Keypair, Late, Params, SizeLimits, Transaction,
 };
 
 use super::ledger::MAX_FEE;
@@ -86,11 +86,30 @@ impl Make<'_> {
         self.request_of(MAX_FEE, 10)
     }
 
+    /// A run of an agent.
+    pub(crate) fn request_of_agent(self, agent_id: Hash) -> CheckedTx {
+        let of = RunOfAgent { agent_id: Some(agent_id), agent_version: Some("1.0.0".to_owned()) };
+        let mut request = self.request_body(MAX_FEE, 10);
+        request.agent = Late::from(of);
+        self.tx(&Body::AgentRequest(request))
+    }
+
+    /// A run with a tool of this name.
+    pub(crate) fn request_with_tool(self, tool: &str) -> CheckedTx {
+        let mut request = self.request_body(MAX_FEE, 10);
+        request.tools_whitelist.push(tool.to_owned());
+        self.tx(&Body::AgentRequest(request))
+    }
+
     /// A run of so many steps.
     pub(crate) fn request_of(self, max_fee: u64, max_steps: u64) -> CheckedTx {
+        self.tx(&Body::AgentRequest(self.request_body(max_fee, max_steps)))
+    }
+
+    fn request_body(&self, max_fee: u64, max_steps: u64) -> AgentRequest {
         let prompt = "why".to_owned();
         let from = self.key.address().to_string();
-        self.tx(&Body::AgentRequest(AgentRequest {
+        AgentRequest {
             agent_run_id: compute_agent_run_id(&from, self.nonce, &prompt),
             conversation_id: Hash::ZERO,
             prompt,
@@ -99,9 +118,9 @@ impl Make<'_> {
             max_steps,
             prompt_blob_id: None,
             model_hint: None,
-            protection: types::Late::default(),
-            agent: types::Late::default(),
-        }))
+            protection: Late::default(),
+            agent: Late::default(),
+        }
     }
 
     pub(crate) fn claim(self, run: Hash) -> CheckedTx {
