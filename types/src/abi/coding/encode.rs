@@ -1,5 +1,7 @@
 //! From JSON to bytes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::super::{Dimension, Parameter};
 use super::ValueError;
 use super::integer::{self, Word};
@@ -40,16 +42,17 @@ impl Encoder {
         match given {
             Json::Array(values) => self.elements(items, values, place),
             Json::Object(members) => {
-                let names: Vec<String> = names(parameters).collect();
-                let known = |key: &str| names.iter().any(|name| name == key);
-                if let Some((key, _)) = members.iter().find(|(key, _)| !known(key)) {
+                let names = names(parameters);
+                let known: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+                if let Some((key, _)) = members.iter().find(|(key, _)| !known.contains(&**key)) {
                     let expected = format!("only {}", names.join(", "));
                     return Err(ValueError::new(&place.key(key), shorten(&expected), "this name"));
                 }
-                let find = |name: &String| members.iter().find(|(key, _)| key == name);
+                let given: BTreeMap<&str, &Json<'_>> =
+                    members.iter().map(|(key, value)| (&**key, value)).collect();
                 let mut values = Vec::with_capacity(names.len());
                 for (name, parameter) in names.iter().zip(parameters) {
-                    let (_, value) = find(name).ok_or_else(|| {
+                    let value = *given.get(name.as_str()).ok_or_else(|| {
                         let expected = expected(Shape::of(&parameter.of_type));
                         ValueError::new(&place.key(name), expected, "nothing")
                     })?;
@@ -183,13 +186,21 @@ impl Encoder {
     }
 }
 
-/// What values are called in an object; one without a name `arg` and its place.
-fn names(parameters: &[Parameter]) -> impl Iterator<Item = String> {
-    let name = |(index, Parameter { name, .. }): (usize, &Parameter)| match name.as_str() {
-        "" => format!("arg{index}"),
-        name => name.to_owned(),
+/// What values are called in an object; one without a name `arg` and its place, with underscores behind it
+/// as long as another one has that name.
+pub(super) fn names(parameters: &[Parameter]) -> Vec<String> {
+    let given: BTreeSet<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
+    let name = |(index, Parameter { name, .. }): (usize, &Parameter)| {
+        if !name.is_empty() {
+            return name.clone();
+        }
+        let mut made_up = format!("arg{index}");
+        while given.contains(made_up.as_str()) {
+            made_up.push('_');
+        }
+        made_up
     };
-    parameters.iter().enumerate().map(name)
+    parameters.iter().enumerate().map(name).collect()
 }
 
 /// What somebody may write for a value.

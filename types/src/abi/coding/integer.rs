@@ -7,9 +7,11 @@ pub(super) type Word = [u8; WORD];
 
 /// 2^256 has 78 digits.
 const DIGITS_MAX: usize = 78;
-/// What a division takes off at a time, and its digits.
-const PART: u32 = 10_000;
-const PART_DIGITS: usize = 4;
+/// As many digits as a limb of 64 bits always holds, and what they count up to.
+const LIMB_DIGITS: usize = 19;
+const LIMB: u64 = 10_u64.pow(19);
+/// The limbs of 64 bits in a word.
+const LIMBS: usize = WORD / 8;
 
 /// A number without a sign that fits into so many bits.
 pub(super) fn unsigned(text: &str, bits: u16) -> Option<Word> {
@@ -61,20 +63,32 @@ fn magnitude(digits: &str) -> Option<Word> {
     if digits.len() > DIGITS_MAX {
         return None;
     }
-    let mut word = [0; WORD];
-    for digit in digits.bytes() {
-        let mut carry = u16::from(digit.saturating_sub(b'0'));
-        for byte in word.iter_mut().rev() {
-            let [high, low] =
-                u16::from(*byte).saturating_mul(10).saturating_add(carry).to_be_bytes();
-            *byte = low;
-            carry = u16::from(high);
+    let mut limbs = [0_u64; LIMBS];
+    let (first, rest) = digits.split_at(digits.len() % LIMB_DIGITS);
+    let rest = rest.as_bytes().chunks(LIMB_DIGITS).filter_map(|it| std::str::from_utf8(it).ok());
+    for part in std::iter::once(first).filter(|part| !part.is_empty()).chain(rest) {
+        // The least significant limb is the last one.
+        let mut carry: u64 = part.parse().ok()?;
+        for limb in limbs.iter_mut().rev() {
+            // At most (2^64 − 1) × 10^19 + 2^64 − 1, which is less than 2^128.
+            let product = u128::from(*limb).saturating_mul(u128::from(LIMB));
+            (carry, *limb) = halves(product.saturating_add(u128::from(carry)));
         }
         if carry > 0 {
             return None;
         }
     }
+    let mut word = [0; WORD];
+    for (bytes, limb) in word.as_chunks_mut().0.iter_mut().zip(limbs) {
+        *bytes = limb.to_be_bytes();
+    }
     Some(word)
+}
+
+/// The high and the low 64 bits.
+fn halves(number: u128) -> (u64, u64) {
+    let half = |bits: u128| u64::try_from(bits).unwrap_or(u64::MAX);
+    (half(number >> 64), half(number & u128::from(u64::MAX)))
 }
 
 /// The number with the other sign.
@@ -97,20 +111,25 @@ pub(super) fn unsigned_text(word: &Word) -> String {
     {
         return u128::from_be_bytes(*low).to_string();
     }
-    let (mut left, mut parts) = (*word, Vec::new());
-    while left != [0; WORD] {
-        let mut rest = 0_u32;
-        for byte in &mut left {
-            let dividend = rest.saturating_mul(256).saturating_add(u32::from(*byte));
-            // The rest is below the divisor, so the quotient is below 256.
-            *byte = u8::try_from(dividend.checked_div(PART).unwrap_or(0)).unwrap_or(u8::MAX);
-            rest = dividend.checked_rem(PART).unwrap_or(0);
+    let mut limbs = [0_u64; LIMBS];
+    for (limb, bytes) in limbs.iter_mut().zip(word.as_chunks().0) {
+        *limb = u64::from_be_bytes(*bytes);
+    }
+    let mut parts = Vec::new();
+    while limbs != [0; LIMBS] {
+        let mut rest = 0_u64;
+        for limb in &mut limbs {
+            let dividend = (u128::from(rest) << 64) | u128::from(*limb);
+            let divisor = u128::from(LIMB);
+            // The rest is below the divisor, so the quotient is below 2^64.
+            (_, *limb) = halves(dividend.checked_div(divisor).unwrap_or(0));
+            (_, rest) = halves(dividend.checked_rem(divisor).unwrap_or(0));
         }
         parts.push(rest);
     }
     let mut text = String::new();
     for part in parts.iter().rev() {
-        let width = if text.is_empty() { 0 } else { PART_DIGITS };
+        let width = if text.is_empty() { 0 } else { LIMB_DIGITS };
         text.push_str(&format!("{part:0width$}"));
     }
     text

@@ -193,6 +193,22 @@ proptest! {
     }
 }
 
+#[test]
+fn a_made_up_name_never_stands_for_two_arguments() {
+    let number = || of_type("uint8", Vec::new());
+    let method = Method {
+        name: "f".into(),
+        inputs: vec![parameter("arg1", number()), parameter("", number())],
+        outputs: Vec::new(),
+    };
+    let by_name = method.encode_arguments("{\"arg1\":1,\"arg1_\":2}").unwrap();
+    assert_eq!(by_name, method.encode_arguments("[1,2]").unwrap());
+    assert_eq!(
+        refusal(&method, "{\"arg1\":1}"),
+        "/arg1_: expected an integer from 0 to 255, found nothing"
+    );
+}
+
 fn refusal(method: &Method, arguments: &str) -> String {
     method.encode_arguments(arguments).unwrap_err().to_string()
 }
