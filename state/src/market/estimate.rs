@@ -72,8 +72,12 @@ struct Offering {
     bond: Bond,
 }
 
-/// The lowest prices at which enough miners can be drawn, and some to spare; if there are too few of them,
-/// those at which the most can. Reads what an election reads.
+/// So many miners are looked at for a price. The largest committee wants 69 that can be drawn; more than 27
+/// full ones that are cheaper than those make the price a guess from those who were looked at.
+const CHEAPEST: usize = 96;
+
+/// The lowest prices at which enough miners can be drawn, and some to spare; if there are too few of them
+/// among the [`CHEAPEST`], those at which the most can. Reads what an election reads.
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
@@ -93,7 +97,7 @@ pub fn estimate(
     let asking = Asking { params, agent, wish, offering: &offering };
     let mut best: Option<Estimate> = None;
     let mut prices = Prices::default();
-    for it in &offering {
+    for it in offering.iter().take(CHEAPEST) {
         prices = highest(&prices, &it.prices);
         let Some(found) = asking.at(&prices) else { break };
         if best.is_none_or(|best| found.eligible > best.eligible) {
