@@ -68,6 +68,8 @@ struct Member {
 struct Round {
     index: u8,
     size: usize,
+    /// How many members were drawn.
+    elected: usize,
     elected_in: u64,
     candidates_hash: Hash,
     members: Vec<Member>,
@@ -114,10 +116,11 @@ fn read_round(index: usize, round: &Value) -> Result<Round, CliError> {
     let told = &round["members"];
     let members = if told.is_null() { Ok(Vec::new()) } else { Vec::deserialize(told) };
     let members = members.map_err(|error| unread(&format!("members: {error}")))?;
-    let size = round["size"].as_u64().and_then(|size| usize::try_from(size).ok());
+    let count = |key: &str| round[key].as_u64().and_then(|count| usize::try_from(count).ok());
     Ok(Round {
         index: u8::try_from(index).unwrap_or(u8::MAX),
-        size: size.ok_or_else(|| unread("size"))?,
+        size: count("size").ok_or_else(|| unread("size"))?,
+        elected: count("elected").ok_or_else(|| unread("elected"))?,
         elected_in: round["electedIn"].as_u64().ok_or_else(|| unread("electedIn"))?,
         candidates_hash: hash.ok_or_else(|| unread("candidatesHash"))?,
         members,
@@ -142,6 +145,7 @@ async fn record(checker: &Checker<'_>, id: &Hash, rounds: &[Round]) -> Part {
 fn has_rounds(call: &Call, rounds: &[Round]) -> bool {
     let is_same = |(proved, told): (&CallRound, &Round)| {
         usize::from(proved.size) == told.size
+            && usize::from(proved.members) == told.elected
             && proved.elected_in == told.elected_in
             && proved.candidates_hash == told.candidates_hash
     };
@@ -239,6 +243,15 @@ fn draw(lot: &Lot, candidates: &[Candidate], round: &Round) -> (Found, String) {
         .map(|(seat, it)| Member { address: it.miner, seat, bond: it.weight })
         .collect();
     let empty = seats.len().saturating_sub(drawn.len());
+    // The node must not hide members: the record has their number.
+    if round.members.len() != round.elected {
+        let says = format!(
+            "the node shows {} members, the record has {}",
+            round.members.len(),
+            round.elected
+        );
+        return (Found::Wrong, says);
+    }
     match (round.members.is_empty(), drawn == round.members) {
         (_, true) => {
             let says =
@@ -316,6 +329,7 @@ mod tests {
         Round {
             index: 0,
             size: 5,
+            elected: members.clone().count(),
             elected_in: 9,
             candidates_hash: election.candidates_hash,
             members: members
@@ -347,6 +361,14 @@ mod tests {
         assert!(hash_of(&turned, &in_disorder).1.contains("the order of addresses"));
         let other = Lot { randomness: Hash::ZERO, ..LOT };
         assert_eq!(draw(&other, &candidates(), &round()).0, Found::Wrong);
+        let hidden = Round { members: Vec::new(), ..round() };
+        let (found, says) = draw(&LOT, &candidates(), &hidden);
+        assert_eq!(
+            (found, says.as_str()),
+            (Found::Wrong, "the node shows 0 members, the record has 4")
+        );
+        let nobody = Round { members: Vec::new(), elected: 0, ..round() };
+        assert_eq!(draw(&LOT, &candidates(), &nobody).0, Found::Right, "an unassigned call");
         let mut richer = round();
         richer.members[0].bond = Amount::ZERO;
         assert_eq!(draw(&LOT, &candidates(), &richer).0, Found::Wrong);
