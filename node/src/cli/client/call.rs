@@ -4,6 +4,7 @@ pub(in crate::cli::client) mod agent;
 mod arguments;
 mod options;
 pub(in crate::cli::client) mod show;
+mod terms;
 
 use std::time::Duration;
 
@@ -13,12 +14,13 @@ use tokio::time::{Instant, sleep};
 use types::abi::Method;
 use types::call::{COMMITTEE_MAX, Consensus};
 use types::ids::compute_call_id;
-use types::tx::{AgentCall, CallPrices, HexBytes, OnResult, WorkLimits};
+use types::tx::{AgentCall, HexBytes, OnResult};
 use types::{Amount, Body, Hash};
 use wallet::{Answer, Client, Envelope, Signed};
 
 use self::agent::Agent;
 use self::options::{Limit, Price};
+use self::terms::{Holding, Terms};
 use super::options::{NodeArgs, SignerArgs};
 use super::output::{facts, ombra, ombra_of, one_line, printable, scalar};
 use super::tx::{SECONDS_MAX, Sender, block_of};
@@ -73,7 +75,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "MS", default_value_t = 60_000,
         value_parser = clap::value_parser!(u64).range(10_000..=600_000))]
     timeout_ms: u64,
-    /// The escrow [default: what the call can cost at most]
+    /// The escrow [default: what the call can cost at most, up to 10 OMBRA besides payments of --on]
     #[arg(long, value_name = "AMOUNT", value_parser = input::amount)]
     max_fee: Option<Amount>,
     /// A price: perCall, promptPerM, completionPerM or fuelPerG; may be given several times [default:
@@ -129,6 +131,7 @@ struct Draft {
     payload: Vec<u8>,
     consensus: Consensus,
     estimate: Value,
+    terms: Terms,
     max_fee: Amount,
 }
 
@@ -175,8 +178,10 @@ pub async fn run(args: CallArgs, out: Out<'_>) -> Outcome {
     } else {
         print(&call, &draft.method, out)?;
     }
+    let is_agreed = call["agreeing"].as_u64().is_some_and(|agreeing| agreeing > 0);
     match call["status"].as_str().unwrap_or_default() {
-        "success" => Ok(()),
+        "success" if is_agreed => Ok(()),
+        "success" => Err(CliError::Failed("the node names nobody who agrees".to_owned())),
         status => Err(CliError::Failed(format!("the call ended as {}", printable(status)))),
     }
 }
@@ -204,23 +209,21 @@ async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
         if agent.is_deterministic { Consensus::Majority } else { Consensus::Threshold(half) };
     let consensus = args.consensus.unwrap_or(usual);
     let estimate = estimate(args, client, &agent, (&payload, consensus)).await?;
+    let terms = Terms::suggested(&estimate)?;
     let conditional =
         args.on_result.iter().try_fold(Amount::ZERO, |sum, it| sum.checked_add(it.amount));
-    let with_conditional = |key: &str| -> Result<Amount, CliError> {
+    let told = |key: &str| {
         let amount = estimate[key].as_str().and_then(|text| Amount::parse(text).ok());
-        let sum = amount.zip(conditional).and_then(|(amount, more)| amount.checked_add(more));
-        sum.ok_or_else(|| CliError::Failed(format!("the node's estimate has no {key} to pay")))
+        amount.ok_or_else(|| CliError::Failed(format!("the node's estimate has no {key}")))
     };
-    let max_fee = match args.max_fee {
-        Some(max_fee) if max_fee >= with_conditional("floor")? => max_fee,
-        Some(max_fee) => {
-            let floor = ombra(with_conditional("floor")?);
-            let text = format!("--max-fee {}, expected at least {floor}", ombra(max_fee));
-            return Err(CliError::Usage(text));
-        }
-        None => with_conditional("maxFee")?,
+    let holding = Holding {
+        wanted: args.max_fee,
+        floor: told("floor")?,
+        suggested: told("maxFee")?,
+        conditional: conditional.unwrap_or(Amount::MAX),
     };
-    Ok(Draft { agent, method, payload, consensus, estimate, max_fee })
+    let max_fee = holding.max_fee()?;
+    Ok(Draft { agent, method, payload, consensus, estimate, terms, max_fee })
 }
 
 /// What the node says that the call costs; prices that are named stand above those that miners accept.
@@ -273,7 +276,7 @@ fn holds(args: &CallArgs, draft: &Draft) -> Result<String, CliError> {
         ("decides", format!("{decides}{appealable}")),
         ("miners", format!("{eligible} can be drawn at these prices, {needed} are needed")),
         ("held", ombra(*max_fee)),
-        ("  a member", format!("{} at most", ombra_of(&estimate["budget"]))),
+        ("  a member", format!("{} at most", ombra(draft.terms.budget))),
         ("  royalty", format!("{} on success", ombra_of(&estimate["royalty"]))),
     ]);
     for OnResult { when, to, amount } in &args.on_result {
@@ -315,7 +318,7 @@ async fn send(
     let chain = sender.chain().await?;
     let from = sender.keypair().address();
     let call_id = compute_call_id(&chain.chain_id, &from, envelope.nonce);
-    let body = Body::AgentCall(body(args, draft, call_id)?);
+    let body = Body::AgentCall(body(args, draft, call_id));
     let signed = Signed::new(sender.keypair(), &envelope, &body);
     let included = sender.include_signed(&signed, INCLUSION).await?;
     writeln!(out, "\ncall         {call_id}")?;
@@ -324,32 +327,16 @@ async fn send(
     Ok(call_id)
 }
 
-fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> Result<AgentCall, CliError> {
-    let unread = |what: &str| CliError::Failed(format!("the node's estimate has no {what}"));
-    let price = |name: &str| {
-        let text = draft.estimate["prices"][name].as_str();
-        text.and_then(|text| Amount::parse(text).ok()).ok_or_else(|| unread(name))
-    };
-    let limit = |name: &str| draft.estimate["limits"][name].as_u64().ok_or_else(|| unread(name));
-    Ok(AgentCall {
+fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> AgentCall {
+    AgentCall {
         call_id,
         agent_id: draft.agent.id,
         agent_version: draft.agent.version.clone(),
         payload: HexBytes(draft.payload.clone()),
         consensus: draft.consensus.as_str().to_owned(),
         committee_size: u64::from(args.committee),
-        prices: CallPrices {
-            per_call: price("perCall")?,
-            prompt_per_m: price("promptPerM")?,
-            completion_per_m: price("completionPerM")?,
-            fuel_per_g: price("fuelPerG")?,
-        },
-        limits: WorkLimits {
-            input_tokens: limit("inputTokens")?,
-            output_tokens: limit("outputTokens")?,
-            fuel: limit("fuel")?,
-            result_bytes: limit("resultBytes")?,
-        },
+        prices: draft.terms.prices(),
+        limits: draft.terms.limits(),
         max_fee: draft.max_fee,
         timeout_ms: args.timeout_ms,
         threshold: match draft.consensus {
@@ -359,7 +346,7 @@ fn body(args: &CallArgs, draft: &Draft, call_id: Hash) -> Result<AgentCall, CliE
         appealable: args.appealable.then_some(true),
         on_result: (!args.on_result.is_empty()).then(|| args.on_result.clone()),
         conversation_id: args.conversation,
-    })
+    }
 }
 
 /// The call, once it is decided, or settled; tells meanwhile where it is.
@@ -375,6 +362,7 @@ async fn wait(
     let options = json!({ "until": until, "timeoutMs": WAIT_MS });
     let (mut told, mut reached) = (String::new(), Instant::now());
     loop {
+        let began = Instant::now();
         let asked = client.call("ombra_waitForCall", (id, &options)).await;
         let call: Answer = match asked {
             Ok(call) => call,
@@ -398,6 +386,8 @@ async fn wait(
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(CliError::Failed("the time is over".to_owned()));
         }
+        // A node that answers at once, whatever it is asked, is not asked as often as it can.
+        sleep(PAUSE.saturating_sub(began.elapsed())).await;
     }
 }
 
