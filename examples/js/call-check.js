@@ -115,7 +115,10 @@ const isIn = (group, reveal) => (group.answer ? isEqual(group.answer, reveal) : 
 
 /** The members in the order of `groups`: of a threshold, the successes are asked first. */
 function checkGroup(call, round, field) {
-  if (round.decidedAt === undefined) return;
+  if (round.decidedAt === undefined) {
+    if (round.group) throw unfit(`${field}.decidedAt`, undefined, "a time, as a group decided");
+    return;
+  }
   const answers = answersOf(round);
   const isMajority = call.consensus === "majority";
   const needed = isMajority ? half(round.size) : call.threshold;
@@ -140,6 +143,8 @@ async function checkAnswer(call) {
   const standing = standingOf(call);
   const statuses = { success: "success", failure: "failed" };
   const isOpen = ["electing", "committing", "revealing"].includes(call.status);
+  const isDecided = (call.rounds ?? []).some((round) => round.decidedAt !== undefined);
+  if (!isOpen && call.status !== "unassigned" && !isDecided) throw unfit("status", call.status, "a round that was decided");
   if (!isOpen && standing) same("status", call.status, statuses[standing.group.outcome]);
   if (!isOpen && !standing && call.status === "success") throw unfit("status", call.status, "a group that decided");
   if (call.answer) {

@@ -197,6 +197,8 @@ test("whatever of a call does not fit is named", async () => {
     ["answer", (call) => { call.answer.fuel += 1; }],
     ["status", (call) => { call.status = "failed"; }],
     [/group.outcome/, (call) => { call.rounds[0].size = 5; }],
+    [/decidedAt/, (call) => { delete call.rounds[0].decidedAt; }],
+    ["status", (call) => { for (const name of ["decidedAt", "group"]) delete call.rounds[0][name]; }],
     [/group.answer/, (call) => { call.rounds[0].group.answer = call.rounds[0].members[1].reveal; }],
     [/agreeing/, (call) => { call.rounds[0].agreeing = 3; }],
     [/sum of the bill/, (call) => { call.refund = "0"; }],

@@ -174,6 +174,7 @@ def called(url):
         "answer.resultHash": lambda it: it["answer"].update(result="0x00"),
         "rounds[0].agreeing": lambda it: it["rounds"][0].update(agreeing=3),
         "rounds[0].group": lambda it: it["rounds"][0].update(size=5),
+        "rounds[0].decidedAt": lambda it: it["rounds"][0].pop("decidedAt"),
     }
     for field, change in changes.items():
         changed = copy.deepcopy(call)

@@ -126,6 +126,8 @@ def _is_in(group, reveal):
 
 def _check_group(call, index, record):
     if "decidedAt" not in record:
+        if "group" in record:
+            raise CallUnfit(f"rounds[{index}].decidedAt", None, "a time, as a group decided")
         return
     answers = _answers(record)
     is_majority = call["consensus"] == "majority"
@@ -154,6 +156,9 @@ def _standing(call):
 def _check_answer(call):
     standing = _standing(call)
     if call["status"] not in ("electing", "committing", "revealing"):
+        is_decided = any("decidedAt" in record for record in call["rounds"])
+        if call["status"] != "unassigned" and not is_decided:
+            raise CallUnfit("status", call["status"], "a round that was decided")
         outcome = standing["group"]["outcome"] if standing else None
         expected = {"success": "success", "failure": "failed"}.get(outcome, call["status"])
         _same("status", call["status"], expected)
