@@ -16,6 +16,7 @@ pub mod adapters;
 pub mod backend;
 pub mod chain;
 pub mod engine;
+pub mod executor;
 pub mod journal;
 pub mod methods;
 pub mod model_file;

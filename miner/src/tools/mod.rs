@@ -29,6 +29,7 @@ pub mod mcp;
 mod outcome;
 mod pattern;
 pub mod ports;
+mod pure;
 pub mod sandbox;
 mod time;
 mod tool;
@@ -39,6 +40,7 @@ pub use builtin::{BUILT_IN, OFFERED_BY_DEFAULT};
 pub use config::{Config, ConfigFault, ConfigFaults, FetchConfig, LimitsConfig};
 pub use hashes::{args_hash, canonical_json, offer_hash, result_hash};
 pub use outcome::{Outcome, record};
+pub use pure::{call_pure, pure_spec};
 pub use tool::{Class, Code, Failure, Limits, Terms, Tool};
 pub use toolbox::{Grant, OpenError, Surroundings, Toolbox};
 

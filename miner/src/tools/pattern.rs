@@ -50,10 +50,14 @@ impl Tool for RegexMatch {
     }
 
     async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
-        let pattern = text(arguments, "pattern").to_owned();
-        let text = text(arguments, "text").to_owned();
-        computed(move || matches(&pattern, &text)).await
+        let arguments = arguments.clone();
+        computed(move || run(&arguments)).await
     }
+}
+
+/// The result, which depends on the arguments alone.
+pub(super) fn run(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    matches(text(arguments, "pattern"), text(arguments, "text"))
 }
 
 fn matches(pattern: &str, text: &str) -> Result<String, Failure> {

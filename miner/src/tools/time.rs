@@ -37,12 +37,12 @@ fn now_spec() -> ToolSpec {
     spec("now", "The time now, in UTC.", &json!({}), &[])
 }
 
-fn parse_spec() -> ToolSpec {
+pub(super) fn parse_spec() -> ToolSpec {
     let what = "Reads a date: in UTC, in milliseconds since 1970, with its weekday.";
     spec("date_parse", what, &json!({"text": date("the date")}), &["text"])
 }
 
-fn diff_spec() -> ToolSpec {
+pub(super) fn diff_spec() -> ToolSpec {
     let what = "How long it is from one date to another: in seconds, in whole days, and in years, \
                 months and days.";
     let properties = json!({"from": date("the first date"), "to": date("the second date")});
@@ -91,8 +91,13 @@ impl Tool for DateParse {
     }
 
     async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
-        parsed(arguments, "text").map(described)
+        parse_date(arguments)
     }
+}
+
+/// The result of `date_parse`, which depends on the arguments alone.
+pub(super) fn parse_date(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    parsed(arguments, "text").map(described)
 }
 
 /// How long it is between two dates.
@@ -112,8 +117,13 @@ impl Tool for DateDiff {
     }
 
     async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
-        difference(parsed(arguments, "from")?, parsed(arguments, "to")?)
+        date_difference(arguments)
     }
+}
+
+/// The result of `date_diff`, which depends on the arguments alone.
+pub(super) fn date_difference(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    difference(parsed(arguments, "from")?, parsed(arguments, "to")?)
 }
 
 /// The argument of this name as a time.

@@ -46,9 +46,14 @@ impl Tool for MathEval {
     }
 
     async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
-        let expression = text(arguments, "expression").to_owned();
-        computed(move || evaluate(&expression)).await
+        let arguments = arguments.clone();
+        computed(move || run(&arguments)).await
     }
+}
+
+/// The result, which depends on the arguments alone.
+pub(super) fn run(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    evaluate(text(arguments, "expression"))
 }
 
 fn evaluate(expression: &str) -> Result<String, Failure> {

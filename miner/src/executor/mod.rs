@@ -1,0 +1,117 @@
+//! Executors: what runs an agent of the market for a payload (docs/market.md section 9).
+//!
+//! ```text
+//!   Task ──▶ Executors::run ──▶ Execute: model-1, wasm-1, container
+//!                                 │  ▲
+//!                                 ▼  │ Scope: the model, the built-in tools, nested agents,
+//!                               Meter     and the trace that becomes the receipt's `work`
+//! ```
+//!
+//! Invariants: members of a committee have to agree byte for byte, so what an executor answers, counts and
+//! traces is a function of the agent, the payload and the limits of the call alone. It never depends on the
+//! time, on the machine, on threads, or on what ran before. What depends on them ends an execution as
+//! [`Halt::Unable`], of which no member has to agree with another.
+//!
+//! Entry points: [`Executors::run`], [`Execute`], [`Scope`]. Not here: who is elected, commitments and
+//! reveals, and where agents and programs are fetched.
+
+mod agent;
+mod library;
+mod meter;
+mod registry;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use agent::{Agent, AgentError, MethodText, ModelSettings};
+pub use library::Library;
+pub use meter::{Limit, Meter};
+pub use registry::{Executed, Executors, Task};
+pub use scope::{Context, Halt, Nested, Scope, Stop};
+pub use trace::{Chosen, Reading, Work};
+
+use std::fmt::Debug;
+
+use types::Hash;
+
+use crate::talk::{Constraint, Message};
+
+/// How an execution ended for everybody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The ABI-encoded outputs.
+    Success(Vec<u8>),
+    /// Why the agent does not answer.
+    Failure(String),
+}
+
+/// One kind of executor: a pure function of an agent and a payload, as far as committees compare it.
+pub trait Execute: Debug + Send + Sync {
+    /// Runs an agent whose executor this is, on a thread that it may block.
+    ///
+    /// # Errors
+    /// [`Halt`] where this member cannot execute the agent, or a limit of the call is reached.
+    fn execute(
+        &self,
+        agent: &Agent,
+        payload: &[u8],
+        scope: &mut Scope<'_>,
+    ) -> Result<Verdict, Halt>;
+}
+
+/// A language model that answers the same on every machine.
+pub trait Model: Debug + Send + Sync {
+    /// Says which answers can be compared: the `model` of metadata.
+    fn manifest(&self) -> Hash;
+
+    /// Answers one question.
+    ///
+    /// # Errors
+    /// [`ModelFault`].
+    fn infer(&self, ask: &ModelAsk<'_>, stop: &Stop) -> Result<Inference, ModelFault>;
+}
+
+/// One question to a model.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelAsk<'a> {
+    /// The conversation.
+    pub messages: &'a [Message],
+    /// The form of the answer.
+    pub form: &'a Form,
+    /// The most tokens that the model may read, all readings of the question together.
+    pub input_tokens_max: u64,
+    /// The most tokens that it may choose.
+    pub output_tokens_max: u32,
+}
+
+/// The form that an answer of a model must have.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// As runs have it.
+    Plain(Constraint),
+    /// JSON of this schema.
+    Schema(serde_json::Value),
+}
+
+/// What a model answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inference {
+    /// The text.
+    pub text: String,
+    /// Whether it was cut off at `output_tokens_max`.
+    pub is_cut: bool,
+    /// Everything that the model read and chose for it, in order.
+    pub readings: Vec<Reading>,
+}
+
+/// Why a model does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelFault {
+    /// For everybody: the question does not fit, or its form cannot be kept.
+    Question(String),
+    /// More tokens would have to be read than [`ModelAsk::input_tokens_max`].
+    InputTokens,
+    /// Here and now alone.
+    Unable(String),
+}

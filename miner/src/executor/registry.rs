@@ -1,0 +1,153 @@
+//! The executors of one miner.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use types::agent::{ExecutorId, Tool};
+use types::call::{Answer, CallLimits, Outcome};
+use types::{Hash, Usage};
+
+use super::scope::Ended;
+use super::{
+    Agent, Context, Execute, Halt, Library, Limit, Meter, Model, Scope, Stop, Verdict, Work,
+};
+
+/// The executors of one miner, and the models that they ask.
+#[derive(Clone, Debug, Default)]
+pub struct Executors {
+    executors: BTreeMap<ExecutorId, Arc<dyn Execute>>,
+    models: BTreeMap<Hash, Arc<dyn Model>>,
+}
+
+/// One execution.
+#[derive(Debug)]
+pub struct Task<'a> {
+    /// Whose call it is.
+    pub context: Context,
+    /// The agent.
+    pub agent: &'a Agent,
+    /// The selector and the arguments.
+    pub payload: &'a [u8],
+    /// What the call allows.
+    pub limits: CallLimits,
+    /// The agents and programs that it may need.
+    pub library: &'a Library,
+    /// When to give up.
+    pub stop: Stop,
+}
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Executed {
+    /// What members compare.
+    pub answer: Answer,
+    /// The ABI-encoded outputs; empty unless the outcome is a success.
+    pub result: Vec<u8>,
+    /// Why there is no success.
+    pub reason: Option<String>,
+    /// What the receipt tells; none where this member was unable.
+    pub work: Option<Work>,
+}
+
+impl Executors {
+    /// Adds an executor.
+    pub fn add(&mut self, id: ExecutorId, executor: Arc<dyn Execute>) {
+        self.executors.insert(id, executor);
+    }
+
+    /// Adds a model.
+    pub fn add_model(&mut self, model: Arc<dyn Model>) {
+        self.models.insert(model.manifest(), model);
+    }
+
+    /// An executor.
+    #[must_use]
+    pub fn executor(&self, id: &ExecutorId) -> Option<Arc<dyn Execute>> {
+        self.executors.get(id).cloned()
+    }
+
+    /// A model.
+    #[must_use]
+    pub fn model(&self, manifest: &Hash) -> Option<Arc<dyn Model>> {
+        self.models.get(manifest).cloned()
+    }
+
+    /// The executors that are here.
+    pub fn ids(&self) -> impl Iterator<Item = ExecutorId> {
+        self.executors.keys().copied()
+    }
+
+    /// The first thing that an agent needs and this miner has not, the agents among its tools included.
+    #[must_use]
+    pub fn missing(&self, agent: &Agent, library: &Library) -> Option<String> {
+        let id = agent.metadata.executor.id();
+        if !self.executors.contains_key(&id) {
+            return Some(format!("the executor {id} is not here"));
+        }
+        if let types::agent::Executor::Wasm { blob_id, .. } = &agent.metadata.executor
+            && library.program(blob_id).is_none()
+        {
+            return Some(format!("the program {blob_id} is not here"));
+        }
+        agent.metadata.tools.iter().find_map(|tool| {
+            let Tool::Agent { id, version } = tool else { return None };
+            match library.agent(id, version.as_str()) {
+                Some(nested) => self.missing(&nested, library),
+                None => Some(format!(
+                    "the agent {id} {version} is not here",
+                    version = version.as_str()
+                )),
+            }
+        })
+    }
+
+    /// Executes an agent; takes as long as that takes, on this thread.
+    #[must_use]
+    pub fn run(&self, task: &Task<'_>) -> Executed {
+        let Task { context, agent, payload, limits, library, stop } = task;
+        let mut meter = Meter::new(limits.usage);
+        let scope = Scope::new(self, library, &mut meter, context, stop);
+        let Ended { verdict, work } = match scope.execute(agent, payload) {
+            Ok(ended) => ended,
+            Err(Halt::Unable(why)) => return Executed::unable(why),
+            Err(Halt::Exhausted(limit)) => return Executed::unable(limit.to_string()),
+        };
+        let failure = |reason: String, usage, work| {
+            Executed::of(Outcome::Failure, Vec::new(), Some(reason), usage, Some(work))
+        };
+        match verdict {
+            Ok(Verdict::Success(result)) if is_longer(&result, limits.result_bytes) => {
+                failure(Limit::ResultBytes.to_string(), limits.usage, work)
+            }
+            Ok(Verdict::Success(result)) => {
+                Executed::of(Outcome::Success, result, None, meter.used(), Some(work))
+            }
+            Ok(Verdict::Failure(reason)) => failure(reason, meter.used(), work),
+            Err(limit) => failure(limit.to_string(), limits.usage, work),
+        }
+    }
+}
+
+impl Executed {
+    fn of(
+        outcome: Outcome,
+        result: Vec<u8>,
+        reason: Option<String>,
+        usage: Usage,
+        work: Option<Work>,
+    ) -> Self {
+        let receipt_hash = work.as_ref().map_or_else(|| Hash::digest(&[]), Work::hash);
+        let answer = Answer { outcome, result_hash: Hash::digest(&result), usage, receipt_hash };
+        Self { answer, result, reason, work }
+    }
+
+    /// This member cannot execute it.
+    #[must_use]
+    pub fn unable(why: String) -> Self {
+        Self::of(Outcome::Unable, Vec::new(), Some(why), Usage::default(), None)
+    }
+}
+
+fn is_longer(result: &[u8], most: u64) -> bool {
+    u64::try_from(result.len()).unwrap_or(u64::MAX) > most
+}
