@@ -1,6 +1,6 @@
 //! The beginning of a chain for one person: one validator, funded accounts, short block intervals.
 
-use state::Forks;
+use state::{FirstAgent, Forks};
 use types::params::Models;
 use types::{Address, Amount, Params, PublicKey};
 
@@ -52,9 +52,27 @@ impl Genesis {
             genesis_time,
             validators: vec![Validator { public_key: validator, power: 1, name }],
             accounts,
+            agents: Vec::new(),
             forks,
             params: values,
         };
         Ok(Self::new(spec)?)
+    }
+
+    /// The same chain with these agents, which are there from the start.
+    ///
+    /// # Errors
+    /// [`Faults`] for agents of a chain that does not name fork v8, and for one that breaks a rule.
+    pub fn with_agents(self, agents: Vec<FirstAgent>) -> Result<Self, Faults> {
+        let Self { chain, time, validators, accounts, supply: _, agents: _ } = self;
+        Self::new(Spec {
+            chain_id: chain.chain_id,
+            genesis_time: time,
+            validators,
+            accounts: accounts.into_iter().collect(),
+            agents,
+            forks: chain.forks,
+            params: chain.params,
+        })
     }
 }

@@ -26,16 +26,20 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use state::{Chain, Changes, Forks};
+use state::{Chain, Changes, FirstStateError, Forks};
 use types::{Address, Amount, Hash, Params, PublicKey, SetMember};
 
 pub use dev::DevError;
 pub use fault::{FAULTS_MAX, Fault, Faults};
 pub use params::{ParamError, param_names, set_param};
+pub use state::FirstAgent;
 pub use types::params::{POWER_MAX, VALIDATORS_MAX};
 
 /// The most funded accounts.
 pub const ACCOUNTS_MAX: usize = 100_000;
+
+/// The most agents that are there from the start.
+pub const AGENTS_MAX: usize = 64;
 
 /// A validator of the first set.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,6 +63,9 @@ pub struct Spec {
     pub validators: Vec<Validator>,
     /// The first balances, in any order.
     pub accounts: Vec<(Address, Amount)>,
+    /// The first agents, in this order: one may have those before it among its tools. Only for a chain that
+    /// names fork v8.
+    pub agents: Vec<FirstAgent>,
     /// From which heights on later rules hold.
     pub forks: Forks,
     /// The numbers of the protocol.
@@ -73,6 +80,7 @@ pub struct Genesis {
     validators: Vec<Validator>,
     accounts: BTreeMap<Address, Amount>,
     supply: Amount,
+    agents: Vec<FirstAgent>,
 }
 
 impl Genesis {
@@ -96,7 +104,8 @@ impl Genesis {
 
     /// Adds what is wrong to `faults` and answers what is left without it.
     fn check(parts: read::Parts, faults: &mut Faults) -> Self {
-        let read::Parts { chain_id, genesis_time, validators, accounts, forks, params } = parts;
+        let read::Parts { chain_id, genesis_time, validators, accounts, agents, forks, params } =
+            parts;
         read::check_chain_id(&chain_id, faults);
         read::check_time(genesis_time, faults);
         read::check_validators(&validators, faults);
@@ -111,7 +120,13 @@ impl Genesis {
         });
         let genesis_hash = Hash::ZERO;
         let chain = Chain { chain_id, genesis_hash, params, forks, validators: members.collect() };
-        let mut genesis = Self { chain, time: genesis_time, validators, accounts, supply };
+        let agents = read::check_agents(agents, forks, faults);
+        let mut genesis = Self { chain, time: genesis_time, validators, accounts, supply, agents };
+        if let Err(FirstStateError::Agent { position, why }) = genesis.first_state() {
+            let expected = "metadata that docs/market.md section 3 allows";
+            faults.add(format!("agents[{position}].metadata"), why, expected);
+            genesis.agents.clear();
+        }
         genesis.chain.genesis_hash = genesis.hash();
         genesis
     }
@@ -146,6 +161,12 @@ impl Genesis {
         &self.accounts
     }
 
+    /// The first agents.
+    #[must_use]
+    pub fn agents(&self) -> &[FirstAgent] {
+        &self.agents
+    }
+
     /// The sum of the first balances.
     #[must_use]
     pub const fn supply(&self) -> Amount {
@@ -173,13 +194,17 @@ impl Genesis {
         Hash::digest(self.canonical().as_bytes())
     }
 
-    /// The rows of height 0: the funded accounts, the supply, and the validators of a chain that can
-    /// change them.
+    /// The rows of height 0: the funded accounts, the supply, the validators of a chain that can change
+    /// them, and the agents.
     ///
     /// # Panics
-    /// Never: the sum of the balances was checked.
+    /// Never: the sum of the balances and the agents were checked.
     #[must_use]
     pub fn state(&self) -> Changes {
-        self.chain.first_state(&self.accounts).expect("the sum of the balances was checked")
+        self.first_state().expect("balances and agents were checked")
+    }
+
+    fn first_state(&self) -> Result<Changes, FirstStateError> {
+        self.chain.first_state_with(&self.accounts, &self.agents, self.time)
     }
 }

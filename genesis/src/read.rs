@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use state::Forks;
+use state::{FirstAgent, Forks};
 use types::json::{self, Json};
 use types::params::INTEGER_MAX;
 use types::text::ParseTextError;
@@ -12,7 +12,7 @@ use types::{Address, Amount, Params, PublicKey};
 
 use crate::fault::Faults;
 use crate::params::FIELDS;
-use crate::{ACCOUNTS_MAX, Genesis, POWER_MAX, Spec, VALIDATORS_MAX, Validator};
+use crate::{ACCOUNTS_MAX, AGENTS_MAX, Genesis, POWER_MAX, Spec, VALIDATORS_MAX, Validator};
 
 /// The file, a list, an entry, a value in it.
 const DEPTH_MAX: usize = 4;
@@ -32,16 +32,18 @@ pub(crate) struct Parts {
     pub(crate) genesis_time: u64,
     pub(crate) validators: Vec<(usize, Validator)>,
     pub(crate) accounts: Vec<(usize, (Address, Amount))>,
+    pub(crate) agents: Vec<(usize, FirstAgent)>,
     pub(crate) forks: Forks,
     pub(crate) params: Params,
 }
 
 impl From<Spec> for Parts {
     fn from(spec: Spec) -> Self {
-        let Spec { chain_id, genesis_time, validators, accounts, forks, params } = spec;
+        let Spec { chain_id, genesis_time, validators, accounts, agents, forks, params } = spec;
         let validators = validators.into_iter().enumerate().collect();
         let accounts = accounts.into_iter().enumerate().collect();
-        Self { chain_id, genesis_time, validators, accounts, forks, params }
+        let agents = agents.into_iter().enumerate().collect();
+        Self { chain_id, genesis_time, validators, accounts, agents, forks, params }
     }
 }
 
@@ -75,14 +77,18 @@ struct Reader<'f> {
 
 impl Reader<'_> {
     fn parts(&mut self, value: &Json<'_>) -> Parts {
-        const KEYS: [&str; 6] =
-            ["chainId", "genesisTime", "validators", "accounts", "forks", "params"];
+        const KEYS: [&str; 7] =
+            ["chainId", "genesisTime", "validators", "accounts", "agents", "forks", "params"];
         let members = self.object(value, "", &KEYS);
         Parts {
             chain_id: self.text(members, "", "chainId").unwrap_or_default().to_owned(),
             genesis_time: self.integer(members, "", "genesisTime").unwrap_or_default(),
             validators: self.list(members, "validators", VALIDATORS_MAX, Self::validator),
             accounts: self.list(members, "accounts", ACCOUNTS_MAX, Self::account),
+            agents: match find(members, "agents") {
+                Some(_) => self.list(members, "agents", AGENTS_MAX, Self::agent),
+                None => Vec::new(),
+            },
             forks: find(members, "forks").map(|value| self.forks(value)).unwrap_or_default(),
             params: find(members, "params").map(|value| self.params(value)).unwrap_or_default(),
         }
@@ -103,6 +109,13 @@ impl Reader<'_> {
         let address = self.parsed(members, path, "address");
         let balance = self.parsed(members, path, "balance");
         Some((address?, balance?))
+    }
+
+    fn agent(&mut self, value: &Json<'_>, path: &str) -> Option<FirstAgent> {
+        let members = self.object(value, path, &["owner", "metadata"]);
+        let owner = self.parsed(members, path, "owner");
+        let metadata = self.text(members, path, "metadata").map(str::to_owned);
+        Some(FirstAgent { owner: owner?, metadata: metadata? })
     }
 
     fn forks(&mut self, value: &Json<'_>) -> Forks {
@@ -264,6 +277,24 @@ pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
         };
         faults.add("forks.v8", height, expected);
     }
+}
+
+/// The agents, if the chain can have some.
+pub(crate) fn check_agents(
+    agents: Vec<(usize, FirstAgent)>,
+    forks: Forks,
+    faults: &mut Faults,
+) -> Vec<FirstAgent> {
+    let got = format_args!("{} entries", agents.len());
+    if agents.len() > AGENTS_MAX {
+        faults.add("agents", got, format_args!("at most {AGENTS_MAX} entries"));
+        return Vec::new();
+    }
+    if !agents.is_empty() && forks.v8.is_none() {
+        faults.add("agents", got, "none in a genesis that does not name forks.v8");
+        return Vec::new();
+    }
+    agents.into_iter().map(|(_, agent)| agent).collect()
 }
 
 pub(crate) fn check_validators(validators: &[(usize, Validator)], faults: &mut Faults) {

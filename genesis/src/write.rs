@@ -1,6 +1,6 @@
 //! Writing a genesis: the canonical line that is hashed, and the same for people.
 
-use state::Forks;
+use state::{FirstAgent, Forks};
 use types::Amount;
 use types::json::ObjectWriter;
 
@@ -19,6 +19,13 @@ pub(crate) fn canonical(genesis: &Genesis) -> String {
         object.display("address", address);
         object.display("balance", balance);
     });
+    // As below, a file without agents has the text that it had before there could be any.
+    if !genesis.agents.is_empty() {
+        object.objects("agents", &genesis.agents, |FirstAgent { owner, metadata }, object| {
+            object.display("owner", owner);
+            object.string("metadata", metadata);
+        });
+    }
     object.object("forks", |object| {
         let Forks { v6, validator_vote, v7, v8 } = genesis.chain.forks;
         object.integer("v6", v6);

@@ -2,7 +2,8 @@
 
 use genesis::{Genesis, ParamError, param_names, set_param};
 use state::tables::Accounts;
-use state::{Forks, Memory, invariants, validators, view};
+use state::{FirstAgent, Forks, Memory, invariants, validators, view};
+use types::ids::compute_agent_id;
 use types::params::Models;
 use types::{Address, Amount, Hash, Keypair, Params, SetMember, ValidatorSets};
 
@@ -416,4 +417,66 @@ fn a_development_chain_with_the_market_trusts_every_model() {
     let genesis = Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).unwrap();
     assert_eq!(genesis.chain().params.slashable_models, Models::All);
     assert_eq!(Genesis::parse(genesis.to_file().as_bytes()).unwrap(), genesis);
+}
+
+/// Metadata of an agent with this name, and these agents among its tools.
+fn metadata(name: &str, tools: &[String]) -> String {
+    let manifest = "b179c9523d0e5f2f6bd18c9adbbf8e4c4fbb5d3a6f0c27d1e95c8a7b6d4f3e21";
+    let tools: Vec<String> = tools.iter().map(|tool| format!("\"{tool}\"")).collect();
+    format!(
+        "{{\"name\":\"{name}\",\"description\":\"d\",\"version\":\"1.0.0\",\
+         \"container_image\":\"ombra-model:{manifest}\",\
+         \"executor\":{{\"kind\":\"model\",\"model\":\"{manifest}\",\"basePrompt\":\"\",\
+         \"tools\":[{}],\"maxIterations\":1,\"maxOutputTokens\":9}},\
+         \"abi\":[{{\"type\":\"function\",\"name\":\"f\",\"inputs\":[],\"outputs\":[]}}]}}",
+        tools.join(",")
+    )
+}
+
+fn agent_of(owner: u8, name: &str, tools: &[String]) -> FirstAgent {
+    FirstAgent { owner: key(owner).address(), metadata: metadata(name, tools) }
+}
+
+/// A development chain on which the market is there from this height on.
+fn market_from(v8: Option<u64>) -> Genesis {
+    let forks = Forks { v7: Some(0), v8, ..Forks::default() };
+    Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).unwrap()
+}
+
+#[test]
+fn agents_of_a_genesis_are_there_from_the_start_and_are_part_of_the_chain_s_identity() {
+    let plain = market_from(Some(0));
+    let id = compute_agent_id(&key(2).address(), "inner");
+    let agents =
+        vec![agent_of(2, "inner", &[]), agent_of(3, "outer", &[format!("agent:{id}@1.0.0")])];
+    let genesis = plain.clone().with_agents(agents.clone()).unwrap();
+    assert_ne!(genesis.hash(), plain.hash());
+    assert_eq!(genesis.agents(), agents);
+    let read = Genesis::parse(genesis.to_file().as_bytes()).unwrap();
+    assert_eq!(read, genesis);
+    let mut state = Memory::default();
+    state.apply(&genesis.state());
+    let found = state::agents::find(&state, &id, None).unwrap().unwrap();
+    assert_eq!(found.text, metadata("inner", &[]));
+    assert_eq!((found.agent.owner, found.agent.registered_at), (key(2).address(), 5));
+    let outer = compute_agent_id(&key(3).address(), "outer");
+    let outer = state::agents::find(&state, &outer, None).unwrap().unwrap();
+    assert_eq!((outer.version.nesting, outer.version.tx.position), (2, 1));
+    assert!(!plain.canonical().contains("agents"), "a genesis without agents keeps its text");
+}
+
+#[test]
+fn a_genesis_says_which_of_its_agents_breaks_a_rule() {
+    let places = |genesis: Genesis, agents| {
+        let faults = genesis.with_agents(agents).unwrap_err();
+        faults.as_slice().iter().map(|fault| fault.path.clone()).collect::<Vec<_>>()
+    };
+    let good = || agent_of(2, "inner", &[]);
+    let wrong = FirstAgent { metadata: "{}".to_owned(), ..good() };
+    let unknown = agent_of(3, "outer", &[format!("agent:{}@1.0.0", Hash::ZERO)]);
+    assert_eq!(places(market_from(Some(0)), vec![good(), wrong]), ["agents[1].metadata"]);
+    assert_eq!(places(market_from(Some(0)), vec![unknown, good()]), ["agents[0].metadata"]);
+    assert_eq!(places(market_from(Some(0)), vec![good(), good()]), ["agents[1].metadata"], "twice");
+    assert_eq!(places(market_from(None), vec![good()]), ["agents"]);
+    assert_eq!(places(market_from(Some(0)), vec![good(); 65]), ["agents"]);
 }

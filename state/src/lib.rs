@@ -44,7 +44,7 @@ pub use block::{
     BlockBuilder, BlockError, Executed, Parent, PushError, Resource, check_clock, check_randomness,
     execute_block,
 };
-pub use chain::{Chain, Context};
+pub use chain::{Chain, Context, FirstAgent, FirstStateError};
 pub use draft::{Changes, Draft};
 pub use error::{StorageError, TxError};
 pub use execute::{check, check_funds, execute};

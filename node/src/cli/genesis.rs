@@ -125,6 +125,7 @@ fn new(args: NewArgs, out: Out<'_>) -> Outcome {
         genesis_time: args.time.unwrap_or_else(now_ms),
         validators: args.validator,
         accounts: args.account,
+        agents: Vec::new(),
         forks: state::Forks {
             v6: args.v6,
             validator_vote: Some(args.validator_vote),

@@ -197,6 +197,7 @@ fn make_genesis(
         genesis_time: now_ms(),
         validators: validators.collect(),
         accounts: accounts.iter().map(|key| (key.address(), ACCOUNT_BALANCE)).collect(),
+        agents: Vec::new(),
         // Operators can replace a validator whose key or disk is lost.
         forks: super::genesis::forks(args.v7, args.v8),
         params,

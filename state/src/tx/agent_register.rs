@@ -13,7 +13,7 @@ use types::{
 };
 
 use super::{Cost, Kind};
-use crate::chain::Context;
+use crate::chain::{Context, FirstAgent};
 use crate::draft::Draft;
 use crate::error::{StorageError, TxError};
 use crate::ledger;
@@ -51,39 +51,10 @@ impl Kind for AgentRegister {
         state: &dyn Read,
         ctx: &Context<'_>,
     ) -> Result<Plan, TxError> {
-        let document = Document::read(self.metadata.as_bytes()).map_err(Rejection::from)?;
-        if let Some(name) = document.name() {
-            check_id(self.agent_id, tx.from(), name)?;
-        }
-        let checked = document.check(ctx.rules.params.royalty_max);
-        let agent = view::get::<Agents>(state, &self.agent_id)?;
-        let mut nested = Nested::default();
-        for pending in &checked.pending {
-            answer(pending, agent.as_ref(), state, &mut nested)?;
-        }
-        let metadata = checked.outcome.map_err(Rejection::from)?;
-        let (executors, manifests) = nested.with(&metadata);
-        let version = AgentVersion {
-            agent_id: self.agent_id,
-            version: metadata.version.to_string(),
-            previous: agent.as_ref().map(|agent| agent.latest.clone()),
-            owner: tx.from(),
-            executors,
-            manifests,
-            selectors: metadata.methods.iter().map(|method| method.selector().0).collect(),
-            tools: metadata.tools.iter().map(ToString::to_string).collect(),
-            royalty: metadata.royalty,
-            is_deterministic: metadata.is_deterministic(),
-            nesting: nested.depth.saturating_add(1),
-            metadata_hash: Hash::digest(self.metadata.as_bytes()),
-            metadata_bytes: u64::try_from(self.metadata.len()).unwrap_or(u64::MAX),
-            // Set where the block is known.
-            registered_at: 0,
-            tx: TxLocation { height: 0, position: 0 },
-        };
+        let agent = Published { id: Some(self.agent_id), owner: tx.from(), text: &self.metadata };
+        let plan = plan(&agent, state, ctx.rules.params.royalty_max)?;
         let fee = fee(ctx.rules, self.metadata.len()).unwrap_or(Amount::MAX);
-        let (text, name, owner) = (self.metadata.clone(), metadata.name, tx.from());
-        Ok(Plan { agent, owner, name, version, text, nested: nested.count, fee })
+        Ok(Plan { fee, ..plan })
     }
 
     fn work(plan: &Plan) -> u64 {
@@ -93,37 +64,110 @@ impl Kind for AgentRegister {
     }
 
     fn apply(plan: Plan, draft: &mut Draft, ctx: &Context<'_>) -> Result<Event, StorageError> {
-        const MANY: StorageError =
-            StorageError::Inconsistent { what: "an agent's versions overflow" };
-        let Plan { agent, owner, name, mut version, text, nested: _, fee } = plan;
-        ledger::burn(draft, fee)?;
-        let agent_id = version.agent_id;
-        version.registered_at = ctx.timestamp;
-        version.tx = TxLocation { height: ctx.height, position: ctx.position };
-        let mut agent = agent.unwrap_or_else(|| {
-            draft.insert::<AgentsByOwner>(&(owner, agent_id), &());
-            let (latest, registered_at) = (String::new(), ctx.timestamp);
-            Agent {
-                agent_id,
-                owner,
-                name,
-                latest,
-                versions: 0,
-                is_retired: false,
-                registered_at,
-                changed_at: registered_at,
-            }
-        });
-        agent.latest.clone_from(&version.version);
-        agent.versions = agent.versions.checked_add(1).ok_or(MANY)?;
-        agent.is_retired = false;
-        agent.changed_at = ctx.timestamp;
-        draft.put::<Agents>(&agent_id, &agent);
-        let key = (agent_id, version.version.clone());
-        draft.put::<AgentVersions>(&key, &version);
-        draft.put::<AgentTexts>(&key, &text);
-        Ok(Event::AgentRegistered { agent_id, owner, version: version.version })
+        ledger::burn(draft, plan.fee)?;
+        store(plan, draft, ctx.location(), ctx.timestamp)
     }
+}
+
+/// What somebody publishes.
+struct Published<'a> {
+    /// The id that it is to have; that of owner and name if none is named.
+    id: Option<Hash>,
+    owner: Address,
+    text: &'a str,
+}
+
+/// Checks what is published. Nothing is paid for it in the plan.
+fn plan(published: &Published<'_>, state: &dyn Read, royalty_max: Amount) -> Result<Plan, TxError> {
+    let Published { id, owner, text } = *published;
+    let document = Document::read(text.as_bytes()).map_err(Rejection::from)?;
+    if let (Some(id), Some(name)) = (id, document.name()) {
+        check_id(id, owner, name)?;
+    }
+    let agent_id = id.or_else(|| Some(compute_agent_id(&owner, document.name()?)));
+    let agent_id = agent_id.unwrap_or(Hash::ZERO);
+    let checked = document.check(royalty_max);
+    let agent = view::get::<Agents>(state, &agent_id)?;
+    let mut nested = Nested::default();
+    for pending in &checked.pending {
+        answer(pending, agent.as_ref(), state, &mut nested)?;
+    }
+    let metadata = checked.outcome.map_err(Rejection::from)?;
+    let (executors, manifests) = nested.with(&metadata);
+    let version = AgentVersion {
+        agent_id,
+        version: metadata.version.to_string(),
+        previous: agent.as_ref().map(|agent| agent.latest.clone()),
+        owner,
+        executors,
+        manifests,
+        selectors: metadata.methods.iter().map(|method| method.selector().0).collect(),
+        tools: metadata.tools.iter().map(ToString::to_string).collect(),
+        royalty: metadata.royalty,
+        is_deterministic: metadata.is_deterministic(),
+        nesting: nested.depth.saturating_add(1),
+        metadata_hash: Hash::digest(text.as_bytes()),
+        metadata_bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+        // Set where the block is known.
+        registered_at: 0,
+        tx: TxLocation { height: 0, position: 0 },
+    };
+    let (text, name, nested) = (text.to_owned(), metadata.name, nested.count);
+    Ok(Plan { agent, owner, name, version, text, nested, fee: Amount::ZERO })
+}
+
+/// Puts what was checked into the state.
+fn store(
+    plan: Plan,
+    draft: &mut Draft,
+    tx: TxLocation,
+    timestamp: u64,
+) -> Result<Event, StorageError> {
+    const MANY: StorageError = StorageError::Inconsistent { what: "an agent's versions overflow" };
+    let Plan { agent, owner, name, mut version, text, nested: _, fee: _ } = plan;
+    let agent_id = version.agent_id;
+    version.registered_at = timestamp;
+    version.tx = tx;
+    let mut agent = agent.unwrap_or_else(|| {
+        draft.insert::<AgentsByOwner>(&(owner, agent_id), &());
+        let latest = String::new();
+        Agent {
+            agent_id,
+            owner,
+            name,
+            latest,
+            versions: 0,
+            is_retired: false,
+            registered_at: timestamp,
+            changed_at: timestamp,
+        }
+    });
+    agent.latest.clone_from(&version.version);
+    agent.versions = agent.versions.checked_add(1).ok_or(MANY)?;
+    agent.is_retired = false;
+    agent.changed_at = timestamp;
+    draft.put::<Agents>(&agent_id, &agent);
+    let key = (agent_id, version.version.clone());
+    draft.put::<AgentVersions>(&key, &version);
+    draft.put::<AgentTexts>(&key, &text);
+    Ok(Event::AgentRegistered { agent_id, owner, version: version.version })
+}
+
+/// Publishes an agent of the genesis, as AGENT_REGISTER would, but that nobody pays for it. `position` is its
+/// place among the agents of the genesis.
+///
+/// # Errors
+/// [`TxError`]: the rule that it breaks, or a fault of the database.
+pub(crate) fn publish_first(
+    draft: &mut Draft,
+    agent: &FirstAgent,
+    royalty_max: Amount,
+    (time, position): (u64, u32),
+) -> Result<(), TxError> {
+    let published = Published { id: None, owner: agent.owner, text: &agent.metadata };
+    let plan = plan(&published, draft, royalty_max)?;
+    store(plan, draft, TxLocation { height: 0, position }, time)?;
+    Ok(())
 }
 
 /// What registering a text of so many bytes burns.

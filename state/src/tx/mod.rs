@@ -8,7 +8,7 @@ mod agent_cancel;
 mod agent_claim;
 mod agent_finish;
 mod agent_refuse;
-mod agent_register;
+pub(crate) mod agent_register;
 mod agent_request;
 mod agent_retire;
 mod agent_step;

@@ -50,6 +50,7 @@ pub(super) fn chain_with_params(
         genesis_time: 1_700_000_000_000,
         validators: vec![Validator { public_key: validator, power: 1, name: None }],
         accounts: funded,
+        agents: Vec::new(),
         forks,
         params,
     })?;
