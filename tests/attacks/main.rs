@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Parser;
 use tests::harness::report::say;
 use tests::harness::suite::{self, Suite};
@@ -41,6 +42,30 @@ struct Cli {
     reason: Option<PathBuf>,
 }
 
+/// Attacks that are about what is true and not about how fast it is, so that they may run beside each other.
+const QUIET: &[&str] = &[
+    "amnesia",
+    "amnesia_fork",
+    "closed_desk",
+    "control_characters",
+    "doubted_answers",
+    "dropped_blobs",
+    "false_members",
+    "fork_votes",
+    "griefed_miners",
+    "idle_claims",
+    "lying_offers",
+    "move_time",
+    "other_chain",
+    "other_history",
+    "refused_miners",
+    "retired_keys",
+    "squatted_snapshots",
+    "stolen_runs",
+    "unread_answers",
+    "withheld_turn",
+];
+
 /// The longest that one attack may take.
 const LONGEST: Duration = Duration::from_secs(180);
 
@@ -59,9 +84,13 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     if let Some(name) = &cli.inside {
         return suite::inside(CASES, name, (), cli.reason.as_deref());
     }
+    if let Some(unknown) = QUIET.iter().find(|name| CASES.iter().all(|case| case.name != **name)) {
+        bail!("{unknown}, which is called quiet, is no attack");
+    }
     let is_chosen = |name: &str| cli.filter.as_ref().is_none_or(|filter| name.contains(filter));
     let chosen = CASES.iter().filter(|case| is_chosen(case.name)).collect();
-    let suite = Suite { noun: "attacks", chosen, arguments: Vec::new(), longest: LONGEST };
+    let arguments = Vec::new();
+    let suite = Suite { noun: "attacks", chosen, arguments, quiet: QUIET, longest: LONGEST };
     if cli.list {
         suite.list();
         return Ok(true);

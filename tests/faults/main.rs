@@ -98,7 +98,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         (None, true) => FULL_MAX,
         (None, false) => SHORT_MAX,
     };
-    let suite = Suite { noun: "faults", chosen: chosen(cli), arguments, longest };
+    let suite = Suite { noun: "faults", chosen: chosen(cli), arguments, quiet: &[], longest };
     if cli.list {
         suite.list();
         return Ok(true);

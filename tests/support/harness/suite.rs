@@ -1,9 +1,11 @@
 //! Runs a suite of cases, each in a process with namespaces of its own, and says what came of each.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -32,7 +34,10 @@ enum Outcome {
     Skipped(String),
 }
 
-/// A suite whose cases are run one after another.
+/// How many quiet cases run at a time.
+const LANES: usize = 2;
+
+/// A suite whose cases are run one after another, but for the quiet ones.
 #[derive(Debug)]
 pub struct Suite<'a, E> {
     /// What its cases are called: "faults".
@@ -40,6 +45,8 @@ pub struct Suite<'a, E> {
     pub chosen: Vec<&'a Case<E>>,
     /// What each case's process is given beside [`INSIDE`] and [`REASON`].
     pub arguments: Vec<OsString>,
+    /// Names of cases that may run beside each other: they wait more than they work, and measure no speed.
+    pub quiet: &'a [&'a str],
     /// The longest that one case may take.
     pub longest: Duration,
 }
@@ -55,18 +62,46 @@ impl<E> Suite<'_, E> {
         if self.chosen.is_empty() {
             bail!("no such name among the {}; --list shows them", self.noun);
         }
+        let is_quiet = |case: &&Case<E>| self.quiet.contains(&case.name);
+        let (quiet, others): (Vec<_>, Vec<_>) = self.chosen.iter().copied().partition(is_quiet);
         let mut outcomes = Vec::new();
-        for case in &self.chosen {
-            say(&format!("\n== {}: {}", case.name, case.about));
-            let outcome = self.run_apart(case)?;
-            match &outcome {
-                Outcome::Passed(took) => say(&format!("== {} passed in {took:.0?}", case.name)),
-                Outcome::Failed(why) => say(&format!("== {} FAILED: {why}", case.name)),
-                Outcome::Skipped(why) => say(&format!("== {} SKIPPED: {why}", case.name)),
-            }
+        for case in others {
+            say(&title(case));
+            let outcome = self.run_apart(case, Stdio::inherit)?;
+            say(&verdict(case, &outcome));
             outcomes.push((case.name, outcome));
         }
+        outcomes.extend(self.run_beside(quiet)?);
         Ok(self.summary(&outcomes))
+    }
+
+    /// Runs cases in [`LANES`]; what each prints is shown when it is over.
+    fn run_beside(&self, cases: Vec<&Case<E>>) -> anyhow::Result<Vec<(&'static str, Outcome)>> {
+        let waiting: Mutex<VecDeque<_>> = Mutex::new(cases.into());
+        let done = Mutex::new(Vec::new());
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let lane = || -> anyhow::Result<()> {
+            while let Some(case) = next() {
+                let printed = tempfile::NamedTempFile::new().context("a file for the output")?;
+                let file = printed.reopen()?;
+                let outcome = self.run_apart(case, || {
+                    file.try_clone().map_or_else(|_lost| Stdio::null(), Stdio::from)
+                })?;
+                let printed = std::fs::read_to_string(printed.path())?;
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                say(&format!("{}\n{printed}{}", title(case), verdict(case, &outcome)));
+                done.push((case.name, outcome));
+            }
+            Ok(())
+        };
+        let lanes: anyhow::Result<()> = std::thread::scope(|scope| {
+            let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
+            lanes.into_iter().try_for_each(|lane| {
+                lane.join().unwrap_or_else(|_panic| bail!("a lane of the suite panicked"))
+            })
+        });
+        lanes?;
+        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn summary(&self, outcomes: &[(&str, Outcome)]) -> bool {
@@ -87,7 +122,7 @@ impl<E> Suite<'_, E> {
     }
 
     /// Runs a case in a process with namespaces of its own; what it starts ends with it.
-    fn run_apart(&self, case: &Case<E>) -> anyhow::Result<Outcome> {
+    fn run_apart(&self, case: &Case<E>, output: impl Fn() -> Stdio) -> anyhow::Result<Outcome> {
         if let Some(reason) = needs::missing(case.needs) {
             return Ok(Outcome::Skipped(reason));
         }
@@ -103,7 +138,8 @@ impl<E> Suite<'_, E> {
             None => Command::new(program),
         };
         command.args([INSIDE, case.name, REASON]).arg(reason.path());
-        command.args(&self.arguments).stdin(Stdio::null());
+        command.args(&self.arguments);
+        command.stdin(Stdio::null()).stdout(output()).stderr(output());
         let started = Instant::now();
         let mut process = command.spawn().context("starting the case's process")?;
         loop {
@@ -123,6 +159,19 @@ impl<E> Suite<'_, E> {
             // The pause of the loop that waits with a deadline.
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+fn title<E>(case: &Case<E>) -> String {
+    format!("\n== {}: {}", case.name, case.about)
+}
+
+fn verdict<E>(case: &Case<E>, outcome: &Outcome) -> String {
+    let name = case.name;
+    match outcome {
+        Outcome::Passed(took) => format!("== {name} passed in {took:.0?}"),
+        Outcome::Failed(why) => format!("== {name} FAILED: {why}"),
+        Outcome::Skipped(why) => format!("== {name} SKIPPED: {why}"),
     }
 }
 
