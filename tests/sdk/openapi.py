@@ -3,7 +3,7 @@ path, with parameters that are right and wrong, and the events of streams.
 
 usage: openapi.py URL FORK
 
-The node must be a new `ombra dev`, on whose chain FORK is the latest fork: v6 or v7. Prints one line of
+The node must be a new `ombra dev`, on whose chain FORK is the latest fork: v6, v7 or v8. Prints one line of
 JSON.
 """
 
@@ -13,6 +13,7 @@ import sys
 import time
 
 import httpx
+import market
 from chain import NOBODY, NOWHERE, Account, connect, included, same
 from jsonschema import Draft202012Validator
 from ombrachain.crypto import sha256_hex
@@ -314,6 +315,24 @@ def events(document, client):
     same(426, document.ask("/api/ws", "/api/ws").status_code)
 
 
+def call_events(document, call):
+    """What came of an open call up to its election, as its stream tells it to a client that comes back."""
+    path, schema = "/api/calls/{id}/events", {"$ref": "#/components/schemas/CallEvent"}
+    kinds, name, url = [], None, document.url + path.replace("{id}", call)
+    with document.http.stream("GET", url, headers={"Last-Event-ID": "1"}) as answer:
+        responses = document.strict["paths"][path]["get"]["responses"]
+        same(list(responses["200"]["content"]), [answer.headers["content-type"]])
+        for line in answer.iter_lines():
+            name = line.removeprefix("event: ") if line.startswith("event: ") else name
+            if line.startswith("data: ") and name == "call":
+                event = json.loads(line.removeprefix("data: "))
+                document.check(schema, event, "an event of a call")
+                kinds.append(event["kind"])
+                if kinds[-1] == "elected":
+                    break
+    same(["created", "elected"], kinds)
+
+
 def protect(client):
     """A run whose submitter refuses the reward, and the bond of its miner; answers the run."""
     alice, bob = Account(client, 0), Account(client, 1)
@@ -342,9 +361,8 @@ def empty():
 # Only validators send these, or their keys have signed something in them, and no account of the SDK is one.
 VOTES = {"VALIDATOR_VOTE", "FORK_VOTE", "PARAM_VOTE", "EVIDENCE"}
 LATER = {"MINER_BOND", "MINER_UNBOND", "AGENT_REFUSE"}
-# No chain of this test has fork v8.
+# On chains of before v8 there is no market.
 MARKET = {"AGENT_REGISTER", "AGENT_RETIRE", "MINER_OFFER", "AGENT_CALL", "CALL_COMMIT", "CALL_REVEAL", "CALL_APPEAL"}
-# There is nothing to show of the market then.
 MARKET_PATHS = {"/api/agents/{id}", "/api/agents/{id}/versions", "/api/calls/{id}"}
 
 
@@ -352,15 +370,20 @@ def main(url, fork):
     client = connect(url)
     document = Document(url)
     walk(document, empty())
-    protected = [protect(client)] if fork == "v7" else []
+    protected = [] if fork == "v6" else [protect(client)]
     right = fill(client)
     right["id"] += protected
+    if fork == "v8":
+        agent, calls = market.play(client)
+        right["id"] += [agent, *calls]
+        call_events(document, calls[-1])
     walk(document, right)
     submit(document, client)
     events(document, client)
     streams = {"/api/chain/events", "/api/mempool/events", "/api/calls/{id}/events", "/api/ws"}
-    same(set(document.document["paths"]) - streams - MARKET_PATHS, document.answered)
-    unseen = MARKET | (VOTES if fork == "v7" else VOTES | LATER)
+    unanswered = set() if fork == "v8" else MARKET_PATHS
+    same(set(document.document["paths"]) - streams - unanswered, document.answered)
+    unseen = {"v6": VOTES | LATER | MARKET, "v7": VOTES | MARKET, "v8": VOTES}[fork]
     same(types_of(document.document["components"]["schemas"]) - unseen, document.types)
     print(json.dumps({"statuses": sorted(document.statuses)}))
 
