@@ -22,6 +22,8 @@ use crate::world::{CHAIN_ID, FORKS, NOW, V7, V8, World, facts, key};
 
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(20);
+/// What the system keeps for a client that [`TestServer::connect_from`] makes.
+const RECEIVED_BYTES_MAX: u32 = 256 * 1024;
 
 pub struct TestServer {
     pub world: Arc<World>,
@@ -83,9 +85,11 @@ impl TestServer {
         TcpStream::connect(self.endpoints.rpc).await.unwrap()
     }
 
-    /// Connects as another client: from `127.0.0.last`.
+    /// Connects as another client: from `127.0.0.last`. The system keeps little of what is not read yet: by
+    /// itself it keeps as much as its settings allow, which may be more than a whole answer.
     pub async fn connect_from(&self, last: u8) -> TcpStream {
         let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(RECEIVED_BYTES_MAX).unwrap();
         socket.bind(SocketAddr::from(([127, 0, 0, last], 0))).unwrap();
         socket.connect(self.endpoints.rpc).await.unwrap()
     }
