@@ -8,7 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use infer::{Flow, Grammars, Limits, Model, Prompt, Role, Session, Threads, Turn};
+use infer::{
+    Flow, Grammars, Limits, Model, Prompt, Role, Session, Threads, Turn, Verified, scores_sha256,
+    verify,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, and nobody minds. ";
@@ -90,10 +93,44 @@ fn main() {
     for tokens in [16, 1_500] {
         speak(&model, tokens);
     }
+    for tokens in [16, 500] {
+        check(&model, tokens);
+    }
     memory("memory after 1500 tokens");
     let (processor, _) = measure(|| drop(Grammars::new(Arc::clone(&model)).unwrap()));
     println!("grammars: {processor:.3} s of processor");
     memory("memory with grammars");
+}
+
+/// Measures what it costs to write an answer down, and to check it, after so many tokens.
+fn check(model: &Arc<Model>, tokens: usize) {
+    let prompt = prompt(model, tokens);
+    let limits = Limits { output_tokens_max: OUTPUT_TOKENS };
+    let mut session = session(model, 1);
+    let scores = session.scores(prompt.tokens()).unwrap();
+    let digests = measure(|| {
+        for _ in 0..OUTPUT_TOKENS {
+            std::hint::black_box(scores_sha256(std::hint::black_box(&scores)));
+        }
+    });
+    report("digests", OUTPUT_TOKENS as usize, digests);
+    for (what, is_recorded) in [("answering", false), ("answering, written down", true)] {
+        let time = measure(|| {
+            session.forget();
+            if is_recorded {
+                session.record(u64::MAX);
+            }
+            session.generate(&prompt, &limits, None, &mut |_| Flow::Continue).unwrap();
+        });
+        report(&format!("{what}, prompt of {tokens} read"), OUTPUT_TOKENS as usize, time);
+    }
+    let reading = session.recorded().remove(0);
+    let time = measure(|| {
+        session.forget();
+        let verified = verify(&mut session, &reading, None, &mut |_| Flow::Continue).unwrap();
+        assert_eq!(verified, Verified::Follows);
+    });
+    report(&format!("checking, prompt of {tokens} read"), OUTPUT_TOKENS as usize, time);
 }
 
 /// Measures answers after so many tokens, which are read before.

@@ -2,6 +2,7 @@
 
 use crate::chat::Prompt;
 use crate::error::AnswerError;
+use crate::record::{Chosen, Reading};
 use crate::session::{Flow, Read, Session, Watch};
 use crate::tokenizer::Token;
 
@@ -22,8 +23,14 @@ pub struct Choice {
 impl Session {
     /// Chooses the likeliest answer to a prompt. None if it was cancelled.
     ///
+    /// It reads the prompt once, and after it each text but for its last token. A text's likelihood needs
+    /// the scores before each of its tokens: those after the prompt, which all texts share, and those
+    /// after each token that it reads. [`Session::record`] writes down exactly that
+    /// ([`Reading::Choice`]), the digest after the prompt once for each text.
+    ///
     /// # Errors
-    /// If there is no text, one is empty, or prompt and text do not fit together.
+    /// If there is no text, one is empty, or prompt and text do not fit together; or if more would be read
+    /// than [`Session::record`] allows.
     pub fn choose(
         &mut self,
         prompt: &Prompt,
@@ -32,23 +39,42 @@ impl Session {
     ) -> Result<Option<Choice>, AnswerError> {
         let texts: Vec<Vec<Token>> =
             texts.iter().map(|text| self.model.tokenizer().encode(text)).collect();
+        self.weigh(prompt.tokens(), &texts, watch)
+    }
+
+    /// Chooses the likeliest of some texts that are cut into tokens.
+    pub(crate) fn weigh(
+        &mut self,
+        prompt: &[Token],
+        texts: &[Vec<Token>],
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Choice>, AnswerError> {
         if let Some(at) = texts.iter().position(Vec::is_empty) {
             return Err(AnswerError::LabelEmpty { at, count: texts.len() });
         }
-        let prompt_tokens = prompt.tokens().len();
+        let prompt_tokens = prompt.len();
         let longest = texts.iter().map(Vec::len).max();
         let longest = longest.ok_or(AnswerError::LabelEmpty { at: 0, count: 0 })?;
         if prompt_tokens + longest > self.context_tokens_max() {
             let (tokens, max) = (prompt_tokens + longest, self.context_tokens_max());
             return Err(AnswerError::PromptTooLong { tokens, max });
         }
+        self.spend(prompt_tokens + texts.iter().map(Vec::len).sum::<usize>())?;
         if self.read_prompt(prompt, watch)? == Read::Cancelled {
             return Ok(None);
         }
         let first = self.forward.scores(1);
+        let first_digest = self.digest(&first);
         let mut scores = Vec::with_capacity(texts.len());
-        for text in &texts {
-            scores.push(self.likelihood(prompt_tokens, &first, text)?);
+        let mut weighed = Vec::new();
+        for text in texts {
+            let mut digests = vec![first_digest];
+            scores.push(self.likelihood(prompt_tokens, &first, text, &mut digests)?);
+            if self.record.is_some() {
+                let chosen = text.iter().zip(digests);
+                let chosen = chosen.map(|(&token, scores)| Chosen { token, scores });
+                weighed.push(chosen.collect());
+            }
             let event = crate::session::Event::Read { tokens: prompt_tokens + text.len() };
             if watch(event) == Flow::Cancel {
                 return Ok(None);
@@ -60,18 +86,20 @@ impl Session {
                 index = at;
             }
         }
+        self.write_down(|| Reading::Choice { prompt: prompt.to_vec(), texts: weighed, index });
         let [output_tokens, prompt_tokens] =
             [texts[index].len(), prompt_tokens].map(|count| count as u32);
         Ok(Some(Choice { index, scores, output_tokens, prompt_tokens }))
     }
 
     /// The mean logarithm of the likelihood of a text's tokens after the prompt, whose scores are
-    /// `first`.
+    /// `first`; the digests of the others are added where they are wanted.
     fn likelihood(
         &mut self,
         prompt_tokens: usize,
         first: &[f32],
         text: &[Token],
+        digests: &mut Vec<Option<[u8; 32]>>,
     ) -> Result<f64, AnswerError> {
         let (last, before) = text.split_last().ok_or(AnswerError::PromptEmpty)?;
         let mut sum = log_likelihood(first, text[0]);
@@ -80,6 +108,7 @@ impl Session {
             self.read_on(before);
             let scores = self.forward.scores(before.len());
             let rows = scores.chunks_exact(first.len());
+            digests.extend(rows.clone().map(|row| self.digest(row)));
             let next = before[1..].iter().chain([last]);
             sum += rows.zip(next).map(|(row, token)| log_likelihood(row, *token)).sum::<f64>();
         }

@@ -398,6 +398,14 @@ pub enum AnswerError {
     /// There is nothing to read.
     #[error("the prompt is empty")]
     PromptEmpty,
+    /// More would be read than [`crate::Session::record`] allows.
+    #[error("{tokens} tokens would be read, expected at most {max}")]
+    InputTokens {
+        /// What would be read.
+        tokens: u64,
+        /// What is left.
+        max: u64,
+    },
     /// There is nothing to choose from, or a text of no token.
     #[error("text {at} of {count} cannot be chosen: it is empty")]
     LabelEmpty {

@@ -3,6 +3,7 @@
 use crate::chat::Prompt;
 use crate::error::AnswerError;
 use crate::grammar::{Grammar, Run};
+use crate::record::{Chosen, Reading};
 use crate::session::{Event, Flow, Read, Session, Watch};
 use crate::tokenizer::{TextStream, Token};
 
@@ -57,14 +58,21 @@ impl Session {
             text: String::new(),
             stream: TextStream::default(),
             unread: Vec::new(),
+            chosen: Vec::new(),
+            end: None,
             output_tokens: 0,
             output_tokens_max: limits.output_tokens_max.min(self.room(prompt_tokens)),
         };
-        let end = match self.read_prompt(prompt, watch)? {
+        self.spend(prompt_tokens)?;
+        let end = match self.read_prompt(prompt.tokens(), watch)? {
             Read::Cancelled => End::Cancelled,
             Read::Done => self.go_on(&mut answer, watch)?,
         };
-        let Answer { mut text, stream, output_tokens, .. } = answer;
+        let Answer { mut text, stream, output_tokens, chosen, end: last, .. } = answer;
+        if end != End::Cancelled {
+            let prompt = prompt.tokens();
+            self.write_down(|| Reading::Answer { prompt: prompt.to_vec(), chosen, end: last });
+        }
         text.push_str(&stream.finish());
         Ok(Generated { text, output_tokens, prompt_tokens: prompt_tokens as u32, end })
     }
@@ -82,7 +90,9 @@ impl Session {
                 Forced::Tokens(tokens) => tokens,
                 Forced::End => return Ok(End::Stop),
             };
-            for token in next {
+            for chosen in next {
+                answer.end = Some(chosen);
+                let token = chosen.token;
                 if self.model.tokenizer().is_control(token) {
                     return Ok(End::Stop);
                 }
@@ -90,6 +100,10 @@ impl Session {
                     return Ok(End::Length);
                 }
                 let bytes = self.model.tokenizer().bytes(token);
+                answer.end = None;
+                if self.record.is_some() {
+                    answer.chosen.push(chosen);
+                }
                 if answer.put_out(token, bytes, watch) == Flow::Cancel {
                     return Ok(End::Cancelled);
                 }
@@ -98,24 +112,32 @@ impl Session {
     }
 
     /// The token with the highest score of those that are allowed; of equal ones the lowest.
-    fn choose_token(&mut self, answer: &mut Answer) -> Result<Vec<Token>, AnswerError> {
+    fn choose_token(&mut self, answer: &mut Answer) -> Result<Vec<Chosen>, AnswerError> {
         if !answer.unread.is_empty() {
             self.read_on(&answer.unread);
             answer.unread.clear();
         }
         let scores = self.forward.scores(1);
-        let not_a_number = AnswerError::NotANumber { tokens: self.held() };
-        let best = match &mut answer.run {
-            None => best(&scores, 0..scores.len()).ok_or(not_a_number)?,
-            Some(run) => {
-                let allowed = run.allowed(answer.output_tokens)?;
-                let token = best(&scores, allowed.into_iter()).ok_or(not_a_number)?;
-                run.take(token, answer.output_tokens)?;
-                token
-            }
-        };
-        Ok(vec![best])
+        let token = choice(&scores, answer.run.as_mut(), answer.output_tokens)?;
+        let token = token.ok_or_else(|| AnswerError::NotANumber { tokens: self.held() })?;
+        Ok(vec![Chosen { token, scores: self.digest(&scores) }])
     }
+}
+
+/// The token with the highest score of those that are allowed, which the run takes; none if no score is
+/// a number.
+pub(crate) fn choice(
+    scores: &[f32],
+    run: Option<&mut Run>,
+    output_tokens: u32,
+) -> Result<Option<Token>, AnswerError> {
+    let Some(run) = run else { return Ok(best(scores, 0..scores.len())) };
+    let allowed = run.allowed(output_tokens)?;
+    let best = best(scores, allowed.into_iter());
+    if let Some(token) = best {
+        run.take(token, output_tokens)?;
+    }
+    Ok(best)
 }
 
 /// The token with the highest score; none if no score is a number.
@@ -141,25 +163,37 @@ struct Answer {
     stream: TextStream,
     /// Tokens that were put out and that the model has not read yet.
     unread: Vec<Token>,
+    /// What was put out, where it is written down.
+    chosen: Vec<Chosen>,
+    /// What ended it and was not put out.
+    end: Option<Chosen>,
     output_tokens: u32,
     output_tokens_max: u32,
 }
 
 /// What a grammar leaves no choice about.
-enum Forced {
+pub(crate) enum Forced {
     Nothing,
-    Tokens(Vec<Token>),
+    Tokens(Vec<Chosen>),
     End,
+}
+
+impl Forced {
+    /// What a run leaves no choice about now; it takes it.
+    pub(crate) fn by(run: Option<&mut Run>, output_tokens: u32) -> Result<Self, AnswerError> {
+        let Some(run) = run else { return Ok(Self::Nothing) };
+        if run.is_done(output_tokens)? {
+            return Ok(Self::End);
+        }
+        let tokens = run.forced().into_iter().map(|token| Chosen { token, scores: None });
+        let tokens: Vec<_> = tokens.collect();
+        Ok(if tokens.is_empty() { Self::Nothing } else { Self::Tokens(tokens) })
+    }
 }
 
 impl Answer {
     fn forced(&mut self) -> Result<Forced, AnswerError> {
-        let Some(run) = &mut self.run else { return Ok(Forced::Nothing) };
-        if run.is_done(self.output_tokens)? {
-            return Ok(Forced::End);
-        }
-        let tokens = run.forced();
-        Ok(if tokens.is_empty() { Forced::Nothing } else { Forced::Tokens(tokens) })
+        Forced::by(self.run.as_mut(), self.output_tokens)
     }
 
     fn put_out(&mut self, token: Token, bytes: &[u8], watch: &mut Watch<'_>) -> Flow {

@@ -10,7 +10,7 @@
 //! [`Model::open`] reads a GGUF file once. [`Model::prompt`] writes a conversation as the model
 //! wants it; whatever the texts contain, they are text. A [`Session`] reads the prompt and answers,
 //! with the highest score at each token. docs/model.md says what the model is worth, and what was
-//! measured.
+//! measured. [`Session::record`] writes down what a session reads and chooses, and [`verify`] checks it.
 //!
 //! Two sessions of models with equal [`Manifest`]s give equal answers, because
 //!
@@ -34,19 +34,23 @@ mod gguf;
 mod grammar;
 mod model;
 mod pinned;
+mod record;
 mod session;
 mod shape;
 mod threads;
 mod tokenizer;
+mod verify;
 mod weights;
 
 pub use chat::{Prompt, Role, Turn};
 pub use choose::Choice;
 pub use error::{AnswerError, FileError, GrammarError, ModelError};
 pub use generate::{End, Generated, Limits};
-pub use grammar::{CALL_END, CALL_START, Grammar, Grammars, Tool, call_beginning};
+pub use grammar::{CALL_END, CALL_START, Grammar, Grammars, Tool, call_beginning, integer_pattern};
 pub use model::{Manifest, Model};
-pub use pinned::{Pinned, SMOLLM2_135M, file_sha256};
+pub use pinned::{Pinned, SMOLLM2_135M, SMOLLM2_135M_MANIFEST, file_sha256};
+pub use record::{Chosen, Reading, scores_sha256};
 pub use session::{Event, Flow, Session, Watch};
 pub use threads::Threads;
 pub use tokenizer::{TextStream, Token, Tokenizer};
+pub use verify::{Difference, Verified, verify};

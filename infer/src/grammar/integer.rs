@@ -1,6 +1,6 @@
 //! Whole numbers between two bounds as a pattern over their digits.
 //!
-//! The bounds have up to 256 bits and a sign, so they are compared and counted as decimal texts.
+//! The bounds have up to 256 bits, with or without a sign, so they are compared and counted as decimal texts.
 
 use crate::error::GrammarError;
 
@@ -10,6 +10,10 @@ const MAGNITUDE_MIN: &str =
 /// The largest: one less.
 const MAGNITUDE_MAX: &str =
     "57896044618658097711785492504343953926634992332820282019728792003956564819967";
+
+/// The largest number of 256 bits without a sign.
+const UNSIGNED_MAX: &str =
+    "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 
 /// A number: whether it is below 0, and its digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +35,7 @@ impl Number {
         let digits = digits.trim_start_matches('0');
         let digits = if digits.is_empty() { "0" } else { digits };
         let number = Self { is_negative: is_negative && digits != "0", digits: digits.into() };
-        let largest = if number.is_negative { MAGNITUDE_MIN } else { MAGNITUDE_MAX };
+        let largest = if number.is_negative { MAGNITUDE_MIN } else { UNSIGNED_MAX };
         if is_less(largest.as_bytes(), &number.digits) {
             return Err(wrong());
         }

@@ -85,7 +85,8 @@ impl Grammars {
     }
 
     /// A whole number in decimal, in its one written form: no sign but `-`, no leading zeros. The
-    /// bounds are decimal texts of 256-bit numbers with a sign, and may be reached.
+    /// bounds are decimal texts from -2^255 to 2^256-1, and may be reached; without them it is any number
+    /// of 256 bits with a sign.
     ///
     /// # Errors
     /// If a bound is not such a number, or none lies between them.
@@ -152,6 +153,16 @@ impl Grammars {
             Some(reason) => Err(GrammarError::Schema { of: of.to_owned(), reason }),
         }
     }
+}
+
+/// A regular expression, with its anchors, for the whole numbers from `min` to `max` in decimal, each in its
+/// one written form: for a string of a JSON schema, where numbers do not have 256 bits. The bounds are
+/// as in [`Grammars::integer`].
+///
+/// # Errors
+/// As [`Grammars::integer`].
+pub fn integer_pattern(min: Option<&str>, max: Option<&str>) -> Result<String, GrammarError> {
+    Ok(format!("^({})$", integer::pattern(min, max)?))
 }
 
 /// The beginning of a call of this tool, up to its arguments.

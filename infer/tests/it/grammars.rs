@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use infer::{
     AnswerError, End, Flow, Generated, Grammar, GrammarError, Grammars, Limits, Model, Tool,
+    integer_pattern,
 };
 use serde_json::{Value, json};
 
@@ -61,6 +62,61 @@ fn an_answer_is_a_whole_number_within_the_bounds() {
     }
     for answer in answers(&model, &grammars.integer(None, None).unwrap()) {
         assert!(answer.text.len() <= 78 && answer.end == End::Stop, "{answer:?}");
+    }
+}
+
+/// The largest numbers of 256 bits, with a sign and without.
+const LARGEST: [&str; 2] = [
+    "57896044618658097711785492504343953926634992332820282019728792003956564819967",
+    "115792089237316195423570985008687907853269984665640564039457584007913129639935",
+];
+
+#[test]
+fn an_answer_is_values_as_methods_of_agents_have_them() {
+    let model = model();
+    let text = |pattern: &str| json!({ "type": "string", "pattern": pattern });
+    let integers = [
+        ("int", integer_pattern(Some(&format!("-{}", LARGEST[0])), Some(LARGEST[0])).unwrap()),
+        ("uint", integer_pattern(Some("0"), Some(LARGEST[1])).unwrap()),
+        ("small", integer_pattern(Some("-128"), Some("127")).unwrap()),
+    ];
+    for (name, pattern) in integers {
+        for answer in answers(&model, &grammars(&model).json(&text(&pattern)).unwrap()) {
+            assert_eq!(answer.end, End::Stop, "{name}: {answer:?}");
+            let digits: String = serde_json::from_str(&answer.text).unwrap();
+            let magnitude = digits.trim_start_matches('-');
+            assert!(magnitude.bytes().all(|byte| byte.is_ascii_digit()), "{name}: {digits}");
+            let largest = match name {
+                "int" => LARGEST[0],
+                "uint" => LARGEST[1],
+                _ => "128",
+            };
+            let is_within = (magnitude.len(), magnitude) <= (largest.len(), largest);
+            assert!(is_within, "{name}: {digits}");
+        }
+    }
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "flags": { "type": "array", "items": { "type": "boolean" }, "minItems": 3, "maxItems": 3 },
+            "id": text("^0x([0-9a-f]{2}){4}$"),
+            "any": { "type": "array", "items": text("^[0-9]$"), "maxItems": 4 },
+            "pair": {
+                "type": "object",
+                "properties": { "code": text("^0x([0-9a-f]{2}){2}$"), "ok": { "type": "boolean" } },
+                "required": ["code", "ok"],
+            },
+        },
+        "required": ["flags", "id", "any", "pair"],
+    });
+    for answer in answers(&model, &grammars(&model).json(&schema).unwrap()) {
+        assert_eq!(answer.end, End::Stop, "{answer:?}");
+        let value: Value = serde_json::from_str(&answer.text).unwrap();
+        assert_eq!(value["flags"].as_array().unwrap().len(), 3);
+        let id = value["id"].as_str().unwrap();
+        assert!(id.len() == 10 && id.starts_with("0x"), "{id}");
+        assert!(value["any"].as_array().unwrap().iter().all(Value::is_string));
+        assert_eq!(value["pair"]["code"].as_str().unwrap().len(), 6);
     }
 }
 

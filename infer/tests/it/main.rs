@@ -1,6 +1,6 @@
 //! Tests of the crate's public face with a small random model that is made on the spot.
 
-#![expect(clippy::unwrap_used, reason = "in a test, a panic is the assertion")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the assertion")]
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -9,4 +9,5 @@ mod answers;
 mod determinism;
 mod grammars;
 mod hostile;
+mod records;
 mod tokens;

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use infer::{
-    End, Flow, Grammars, Limits, Model, Prompt, Role, SMOLLM2_135M, Session, Threads, Token, Tool,
-    Turn,
+    End, Flow, Grammars, Limits, Model, Prompt, Role, SMOLLM2_135M, SMOLLM2_135M_MANIFEST, Session,
+    Threads, Token, Tool, Turn, Verified, verify,
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -154,4 +154,16 @@ fn answers_have_the_form_that_was_asked_for() {
         let address = call["arguments"]["address"].as_str().unwrap();
         assert!(address.len() == 42 && address.starts_with("0x"), "{text}");
     }
+}
+
+#[test]
+fn what_the_model_answers_follows_by_reading_and_its_manifest_is_the_one_in_the_documents() {
+    assert_eq!(model().manifest().hash(), SMOLLM2_135M_MANIFEST);
+    let mut own = session(2);
+    own.record(u64::MAX);
+    let limits = Limits { output_tokens_max: 32 };
+    own.generate(&ask(GOLDEN[0].0), &limits, None, &mut |_| Flow::Continue).unwrap();
+    let reading = own.recorded().remove(0);
+    let verified = verify(&mut session(1), &reading, None, &mut |_| Flow::Continue).unwrap();
+    assert_eq!(verified, Verified::Follows);
 }

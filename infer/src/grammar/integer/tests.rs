@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::{MAGNITUDE_MAX, MAGNITUDE_MIN, pattern};
+use super::{MAGNITUDE_MAX, MAGNITUDE_MIN, UNSIGNED_MAX, pattern};
 use crate::error::GrammarError;
 
 fn matcher(min: Option<&str>, max: Option<&str>) -> Regex {
@@ -33,16 +33,18 @@ fn a_number_has_one_written_form() {
 }
 
 #[test]
-fn the_bounds_are_those_of_256_bits_with_a_sign() {
+fn the_bounds_are_those_of_256_bits() {
     let regex = matcher(None, None);
     let lowest = format!("-{MAGNITUDE_MIN}");
     assert!(regex.is_match(&lowest) && regex.is_match(MAGNITUDE_MAX));
     assert!(!regex.is_match(MAGNITUDE_MIN));
     assert!(!regex.is_match(&lowest.replace("968", "969")));
     assert!(matcher(Some(&lowest), Some(MAGNITUDE_MAX)).is_match("0"));
-    let beyond = pattern(None, Some(MAGNITUDE_MIN)).unwrap_err();
-    let expected = GrammarError::Bound { bound: "maximum", text: MAGNITUDE_MIN.to_owned() };
-    assert_eq!(beyond, expected);
+    let whole = matcher(Some("0"), Some(UNSIGNED_MAX));
+    let beyond = UNSIGNED_MAX.replace("935", "936");
+    assert!(whole.is_match(UNSIGNED_MAX) && !whole.is_match(&beyond) && !whole.is_match("-1"));
+    let refused = pattern(None, Some(&beyond)).unwrap_err();
+    assert_eq!(refused, GrammarError::Bound { bound: "maximum", text: beyond });
 }
 
 #[test]
