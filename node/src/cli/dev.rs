@@ -1,5 +1,6 @@
 //! `ombra dev`: a whole chain for one person.
 
+mod agents;
 mod miner;
 
 use std::ffi::OsString;
@@ -375,8 +376,16 @@ fn new_genesis(
     let mut params = vec![format!("minBlockIntervalMs={block_time}")];
     params.extend(args.param.iter().cloned());
     let forks = super::genesis::forks(args.v7, args.v8);
-    Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params, forks)
-        .map_err(|error| CliError::Usage(error.to_string()))
+    let genesis =
+        Genesis::dev(CHAIN_ID, now_ms(), validator.public_key(), balances, &params, forks)
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+    match accounts.first().filter(|_| forks.v8.is_some()) {
+        Some(owner) => {
+            let agents = vec![agents::llm_inference(owner.address())];
+            genesis.with_agents(agents).map_err(|faults| CliError::Usage(faults.to_string()))
+        }
+        None => Ok(genesis),
+    }
 }
 
 /// The settings: flags that were given, the environment, the file, and below them what fits a chain
