@@ -454,7 +454,7 @@ fn agents_of_a_genesis_are_there_from_the_start_and_are_part_of_the_chain_s_iden
     assert_eq!(genesis.agents(), agents);
     let read = Genesis::parse(genesis.to_file().as_bytes()).unwrap();
     assert_eq!(read, genesis);
-    let mut state = Memory::default();
+    let state = Memory::default();
     state.apply(&genesis.state());
     let found = state::agents::find(&state, &id, None).unwrap().unwrap();
     assert_eq!(found.text, metadata("inner", &[]));
