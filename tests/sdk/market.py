@@ -30,12 +30,12 @@ def metadata(version):
 
 
 class Market:
-    """The first account owns the agent, the second asks, the third to ninth offer to work."""
+    """Account 4 owns the agent, account 3 asks, and those after them offer to work."""
 
-    def __init__(self, client):
-        self.client = client
-        self.chain_id = client._http.get("/api/chain/genesis").json()["chainId"]
-        self.owner, self.requester, *self.miners = (Account(client, index) for index in range(9))
+    def __init__(self, client, get):
+        self.get = get
+        self.chain_id = get("/api/chain/genesis").json()["chainId"]
+        self.requester, self.owner, *self.miners = (Account(client, n) for n in range(3, 10))
         self.agent = sha256_hex(f"agent|{self.owner.address}|judge".encode())
 
     def send(self, account, kind, **fields):
@@ -77,7 +77,7 @@ class Market:
         return [by_address[member["address"]] for member in found]
 
     def shown(self, call):
-        answer = self.client._http.get(f"/api/calls/{call}")
+        answer = self.get(f"/api/calls/{call}")
         answer.raise_for_status()
         return answer.json()
 
@@ -102,10 +102,10 @@ def digest(result):
     return hashlib.sha256(result).hexdigest()
 
 
-def play(client):
-    """A call that is answered, one whose members are drawn and wait, one that is appealed; answers the ids
+def play(client, get):
+    """With `get`, which asks the node for a path: a call that is answered, one whose members are drawn and wait, one that is appealed; answers the ids
     of the agent and of the calls."""
-    market = Market(client)
+    market = Market(client, get)
     market.open()
     answered = market.call(3)
     market.answer(answered, 0, [b"yes", b"yes", b"no"])
@@ -113,7 +113,7 @@ def play(client):
     doubted = market.call(1, appealable=True)
     market.answer(doubted, 0, [b"no"])
     market.until(doubted, lambda call: call["status"] == "success")
-    doubter = Account(client, 9)
+    doubter = Account(client, 2)
     market.send(doubter, "CALL_APPEAL", callId=doubted)
     market.answer(doubted, 1, [b"yes"] * 3)
     market.until(doubted, lambda call: call["settled"])

@@ -327,7 +327,7 @@ def call_events(document, call):
             if line.startswith("data: ") and name == "call":
                 event = json.loads(line.removeprefix("data: "))
                 document.check(schema, event, "an event of a call")
-                kinds.append(event["kind"])
+                kinds.append(event["event"])
                 if kinds[-1] == "elected":
                     break
     same(["created", "elected"], kinds)
@@ -374,7 +374,7 @@ def main(url, fork):
     right = fill(client)
     right["id"] += protected
     if fork == "v8":
-        agent, calls = market.play(client)
+        agent, calls = market.play(client, lambda path: document.http.get(url + path))
         right["id"] += [agent, *calls]
         call_events(document, calls[-1])
     walk(document, right)
