@@ -23,6 +23,7 @@ mod scope;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod wasm;
 
 pub use agent::{Agent, AgentError, MethodText, ModelSettings};
 pub use library::Library;
@@ -30,6 +31,7 @@ pub use meter::{Limit, Meter};
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
 pub use trace::{Chosen, Reading, Work};
+pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};
 
 use std::fmt::Debug;
 

@@ -93,6 +93,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("landlock", &["miner"], "programs are confined in miner/src/tools/sandbox.rs"),
     ("libm", &["infer"], "the model's functions decide bytes"),
     ("llguidance", &["infer"], "forms of answers are made in infer/src/grammar/"),
+    ("wasmi", &["miner"], "programs of agents run in miner/src/executor/wasm/"),
     ("toktrie", &["infer"], "forms of answers are made in infer/src/grammar/"),
 ];
 

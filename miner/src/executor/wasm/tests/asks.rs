@@ -1,0 +1,172 @@
+//! What a program asks the host for, and what comes back.
+
+use super::*;
+
+/// A member with one program that asks an import for this, and what it was told.
+fn told(import: &str, ask: &Value, tools: &[String]) -> Result<Value, String> {
+    told_text(import, &ask.to_string(), tools)
+}
+
+fn told_text(import: &str, ask: &str, tools: &[String]) -> Result<Value, String> {
+    let agent = agent("asking", "string", tools);
+    said(&Member::new().with(&agent, &asking(import, ask)), &agent)
+}
+
+#[test]
+fn a_model_is_asked_and_its_tokens_are_told() {
+    let ask = json!({"system": "Be brief.", "prompt": "Hello", "maxOutputTokens": 5});
+    let expected = json!({
+        "text": "Be brief.+Hello as Plain(Free)", "inputTokens": 15, "outputTokens": 1,
+        "finish": "stop",
+    });
+    assert_eq!(told("infer", &ask, &[]), Ok(expected));
+    let ask = json!({"prompt": "Hello", "maxOutputTokens": 5, "choices": ["a", "b"]});
+    let answer = told("infer", &ask, &[]).expect("an answer");
+    assert_eq!(answer["text"], "Hello as Plain(OneOf([\"a\", \"b\"]))");
+    let ask = json!({"prompt": "Hello", "maxOutputTokens": 5, "schema": {"type": "null"}});
+    let answer = told("infer", &ask, &[]).expect("an answer");
+    assert_eq!(answer["text"], "Hello as Schema(Object {\"type\": String(\"null\")})");
+}
+
+#[test]
+fn questions_that_nobody_can_ask_are_a_failure() {
+    for (ask, reason) in [
+        (json!({"prompt": "a"}), "infer: what is asked is no JSON of its form"),
+        (
+            json!({"prompt": "a", "maxOutputTokens": 0}),
+            "infer: maxOutputTokens is none of 1 to 4096",
+        ),
+        (
+            json!({"prompt": "a", "maxOutputTokens": 1, "choices": []}),
+            "infer: choices are none of 1 to 64",
+        ),
+        (
+            json!({"prompt": "a", "maxOutputTokens": 1, "choices": ["a"], "schema": {}}),
+            "infer: both schema and choices",
+        ),
+        (
+            json!({"prompt": "a", "maxOutputTokens": 1, "temperature": 1}),
+            "infer: what is asked is no JSON of its form",
+        ),
+        (json!({"prompt": "nonsense", "maxOutputTokens": 1}), "infer: nobody can say that"),
+    ] {
+        assert_eq!(told("infer", &ask, &[]), Err(reason.to_owned()));
+    }
+    let reason = "tool: what is asked is no JSON of its form";
+    assert_eq!(told_text("tool", "{\"name\":\"\u{0}", &[]), Err(reason.to_owned()));
+    let agent = agent("asking", "string", &[]);
+    let import = "(import \"ombra\" \"tool\" (func $ask (param i32 i32) (result i64)))
+                  (data (i32.const 8192) \"\\ff\\fe\")";
+    let program = module(import, "(call $ask (i32.const 8192) (i32.const 2))");
+    assert_eq!(said(&Member::new().with(&agent, &program), &agent), Err(reason.to_owned()));
+}
+
+#[test]
+fn a_member_that_cannot_ask_its_model_is_unable_whatever_the_program_does() {
+    let ask = json!({"prompt": "machine", "maxOutputTokens": 1});
+    assert_eq!(told("infer", &ask, &[]), Err("unable: the machine is too small".to_owned()));
+}
+
+#[test]
+fn a_limit_that_the_model_reaches_ends_the_program() {
+    let ask = json!({"prompt": "x".repeat(1_001), "maxOutputTokens": 1});
+    let agent = agent("asking", "string", &[]);
+    let program = asking("infer", &ask.to_string());
+    let executed = Member::new().with(&agent, &program).run(&agent, LIMITS);
+    assert_eq!(executed.reason.as_deref(), Some("the limit inputTokens of the call is reached"));
+    assert_eq!(executed.answer.usage, LIMITS.usage);
+}
+
+#[test]
+fn tools_are_called_and_refused_as_the_metadata_say() {
+    let ask = json!({"name": "math_eval", "arguments": {"expression": "6*7"}});
+    let granted = told("tool", &ask, &["math_eval".to_owned()]);
+    assert_eq!(granted, Ok(json!({"ok": true, "content": "42"})));
+    let refused = told("tool", &ask, &[]).expect("told that it has none");
+    assert_eq!(refused["ok"], false);
+}
+
+#[test]
+fn an_agent_answers_or_says_why_not() {
+    let inner = agent("inner", "uint256", &[]);
+    let outer = agent("outer", "string", &[format!("agent:{}@1.0.0", inner.id)]);
+    let payload = inner.metadata.methods[0].encode_arguments("[1]").expect("arguments");
+    let ask = |payload: &[u8]| {
+        json!({
+            "agent": inner.id, "version": "1.0.0", "payload": const_hex::encode_prefixed(payload),
+        })
+    };
+    let member = |payload: &[u8], program: &[u8]| {
+        let asks = asking("agent", &ask(payload).to_string());
+        Member::new().with(&inner, program).with(&outer, &asks)
+    };
+    let answers = module("", "i64.const 32");
+    let zero = const_hex::encode_prefixed([0_u8; 32]);
+    assert_eq!(
+        said(&member(&payload, &answers), &outer),
+        Ok(json!({"outcome": "success", "result": zero}))
+    );
+    let reason = "the payload calls none of the agent's methods";
+    assert_eq!(
+        said(&member(b"none", &answers), &outer),
+        Ok(json!({"outcome": "failure", "result": "0x", "reason": reason}))
+    );
+    let stranger = agent("stranger", "string", &[]);
+    let asks = asking("agent", &ask(&payload).to_string());
+    let reason = format!("agent: agent:{}@1.0.0 is not among the agent's tools", inner.id);
+    assert_eq!(said(&Member::new().with(&stranger, &asks), &stranger), Err(reason));
+}
+
+#[test]
+fn an_agent_that_a_member_has_not_makes_it_unable() {
+    let inner = agent("inner", "uint256", &[]);
+    let outer = agent("outer", "string", &[format!("agent:{}@1.0.0", inner.id)]);
+    let ask = json!({"agent": inner.id, "version": "1.0.0", "payload": "0x00"});
+    let member = Member::new().with(&outer, &asking("agent", &ask.to_string()));
+    let reason = format!("unable: the agent {} 1.0.0 is not here", inner.id);
+    assert_eq!(said(&member, &outer), Err(reason));
+}
+
+#[test]
+fn a_program_knows_whose_call_it_answers() {
+    let agent = agent("asking", "string", &[]);
+    let import = "(import \"ombra\" \"context\" (func $context (result i64)))";
+    let member = Member::new().with(&agent, &telling(import, "(call $context)"));
+    let expected = json!({
+        "callId": Hash::ZERO, "agentId": agent.id, "version": "1.0.0",
+        "requester": Address::new([1; 20]),
+    });
+    assert_eq!(said(&member, &agent), Ok(expected));
+}
+
+#[test]
+fn a_program_says_why_it_fails() {
+    let import =
+        format!("(import \"ombra\" \"fail\" (func $fail (param i32 i32))) {}", says(8192, "No é."));
+    let fail =
+        |bytes: u32| format!("(call $fail (i32.const 8192) (i32.const {bytes})) (i64.const 32)");
+    fails(&module(&import, &fail(6)), "No é.");
+    fails(&module(&import, &fail(4)), "fail: no UTF-8");
+    fails(&module(&import, &fail(1_025)), "fail: more than 1024 bytes");
+}
+
+#[test]
+fn a_program_asks_for_only_so_much_work() {
+    let import = "(import \"ombra\" \"tool\" (func $tool (param i32 i32) (result i64)))";
+    let ask = json!({"name": "none", "arguments": {}}).to_string();
+    let imports = format!("{import} {}", says(8192, &ask));
+    let body = format!(
+        "(local $n i32)
+         (loop $again (drop (call $tool (i32.const 8192) (i32.const {length})))
+           (local.set $n (i32.add (local.get $n) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $n) (i32.const 1001))))
+         i64.const 32",
+        length = ask.len()
+    );
+    let mut limits = LIMITS;
+    limits.usage.fuel = 1_000_000_000;
+    let executed = run_within(&module(&imports, &body), limits);
+    assert_eq!(executed.reason.as_deref(), Some("more than 1000 calls of infer, tool and agent"));
+    let executed = run(&module(&imports, &body));
+    assert_eq!(executed.reason.as_deref(), Some("the limit fuel of the call is reached"));
+}
