@@ -17,6 +17,7 @@
 
 mod agent;
 mod library;
+mod local;
 mod meter;
 mod registry;
 mod scope;
@@ -27,6 +28,7 @@ mod wasm;
 
 pub use agent::{Agent, AgentError, MethodText, ModelSettings};
 pub use library::Library;
+pub use local::Local;
 pub use meter::{Limit, Meter};
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};

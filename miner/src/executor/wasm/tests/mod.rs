@@ -3,6 +3,7 @@
 mod asks;
 mod attacks;
 mod cost;
+mod examples;
 mod floats;
 mod modules;
 
