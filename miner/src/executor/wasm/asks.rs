@@ -143,7 +143,7 @@ fn infer(ask: Infer, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End>
 }
 
 fn nested(ask: &Nested, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, End> {
-    let id = Hash::parse(&ask.agent).map_err(|_| malformed(Import::Agent))?;
+    let id = Hash::parse(&ask.agent).map_err(|_error| malformed(Import::Agent))?;
     let payload = ask.payload.strip_prefix("0x").and_then(|hex| const_hex::decode(hex).ok());
     let payload = payload.ok_or_else(|| malformed(Import::Agent))?;
     let nested = scope.agent(agent, &id, &ask.version, &payload)?;
@@ -159,7 +159,7 @@ fn nested(ask: &Nested, agent: &Agent, scope: &mut Scope<'_>) -> Result<Value, E
 }
 
 fn parse<'a, T: Deserialize<'a>>(import: Import, asked: &'a [u8]) -> Result<T, End> {
-    serde_json::from_slice(asked).map_err(|_| malformed(import))
+    serde_json::from_slice(asked).map_err(|_error| malformed(import))
 }
 
 fn malformed(import: Import) -> End {
@@ -171,5 +171,5 @@ fn line(import: Import, asked: &[u8]) -> Result<&str, End> {
     if asked.len() > LINE_BYTES_MAX {
         return Err(End::Failure(format!("{name}: more than {LINE_BYTES_MAX} bytes")));
     }
-    std::str::from_utf8(asked).map_err(|_| End::Failure(format!("{name}: no UTF-8")))
+    std::str::from_utf8(asked).map_err(|_error| End::Failure(format!("{name}: no UTF-8")))
 }

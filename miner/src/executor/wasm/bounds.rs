@@ -78,7 +78,14 @@ fn part(payload: Payload<'_>) -> Result<(), String> {
             within("locals of a function", locals, LOCALS_MAX)
         }
         // What else there may be is either checked with the module or has no weight.
-        _ => Ok(()),
+        Payload::Version { .. }
+        | Payload::TagSection(_)
+        | Payload::DataCountSection { .. }
+        | Payload::CodeSectionStart { .. }
+        | Payload::CustomSection(_)
+        | Payload::UnknownSection { .. }
+        | Payload::End(_)
+        | _ => Ok(()),
     }
 }
 

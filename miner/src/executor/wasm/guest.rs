@@ -132,7 +132,7 @@ impl<'g, 's> Guest<'g, 's> {
         let mut store = Store::new(&program.engine, Room::default());
         store.limiter(|room| room);
         let begun = guarded(|| program.linker.instantiate_and_start(&mut store, &program.module))?;
-        let instance = begun.map_err(|_| match store.data().is_short {
+        let instance = begun.map_err(|_error| match store.data().is_short {
             true => short(),
             false => "the program cannot begin: a segment is outside of its memory or table".into(),
         })?;
@@ -196,8 +196,8 @@ impl<'g, 's> Guest<'g, 's> {
         };
         let pointer = pointer.cast_unsigned();
         let outside = "alloc gives a place outside of the memory";
-        let start = usize::try_from(pointer).map_err(|_| End::from(outside))?;
-        self.memory.write(&mut self.store, start, bytes).map_err(|_| End::from(outside))?;
+        let start = usize::try_from(pointer).map_err(|_error| End::from(outside))?;
+        self.memory.write(&mut self.store, start, bytes).map_err(|_error| End::from(outside))?;
         Ok((pointer, length.unsigned_abs()))
     }
 
@@ -278,7 +278,7 @@ fn ask_of(error: &Error) -> Result<Ask, End> {
 /// A panic of the interpreter says nothing about the program: this member is unable.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, End> {
     catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| Halt::Unable("the interpreter broke".to_owned()).into())
+        .map_err(|_error| Halt::Unable("the interpreter broke".to_owned()).into())
 }
 
 fn short() -> End {
