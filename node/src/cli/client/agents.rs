@@ -1,5 +1,7 @@
 //! `ombra agents`: agents of the market, and what their authors do (docs/market.md).
 
+pub mod trial;
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -26,6 +28,18 @@ pub enum AgentsCommand {
                       docs/market.md says what may stand in the file. If something is wrong, the first \
                       fault is told in the order of the rules, and the command ends with code 2.")]
     Check(CheckArgs),
+    /// Execute an agent on this machine before it is published, without asking a node
+    #[command(
+        name = "try",
+        after_help = "Examples:\n  \
+                      ombra agents try agent.json classify \"Works great.\" --program agent.wasm\n  \
+                      ombra agents try agent.json count '[\"good\"]' --program agent.wasm \\\n      \
+                      --with tool.json --blob BLOB=tool.wasm\n\n\
+                      It shows the answer, what was used and what a member would be paid. Nothing is \
+                      published: the id of the program's blob need not exist. Exit codes: 0 the agent \
+                      answers, 1 it does not (failure, unable), 2 something is not in order."
+    )]
+    Try(Box<trial::TryArgs>),
     /// List agents
     #[command(after_help = "Example: ombra agents list --tag text --text review")]
     List(query::agents::ListArgs),
@@ -62,6 +76,7 @@ pub struct CheckArgs {
 pub async fn run(command: AgentsCommand, out: Out<'_>) -> Outcome {
     match command {
         AgentsCommand::Check(args) => check(&args, out),
+        AgentsCommand::Try(args) => trial::run(&args, out),
         AgentsCommand::List(args) => query::agents::list(args, out).await,
         AgentsCommand::Show(args) => query::agents::one(args, out).await,
         AgentsCommand::Register(args) => tx::agent::register(*args, out).await,

@@ -1,8 +1,8 @@
 //! `ombra call`: asks a committee of miners for an agent's answer, waits for it and shows it with the bill.
 
 pub(in crate::cli::client) mod agent;
-mod arguments;
-mod options;
+pub(in crate::cli::client) mod arguments;
+pub(in crate::cli::client) mod options;
 pub(in crate::cli::client) mod show;
 mod terms;
 

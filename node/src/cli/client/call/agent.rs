@@ -78,12 +78,7 @@ impl Agent {
     /// # Errors
     /// Says which methods there are.
     pub(super) fn method(&self, wanted: &str) -> Result<&Method, CliError> {
-        let found = self.methods.iter().find(|it| it.name == wanted || it.signature() == wanted);
-        found.ok_or_else(|| {
-            let known: Vec<String> = self.methods.iter().map(Method::signature).collect();
-            let (wanted, known) = (one_line(wanted, NAME_CHARS_MAX), known.join(", "));
-            CliError::Usage(format!("{wanted:?} is no method of {}: expected {known}", self.id))
-        })
+        method_named(&self.methods, wanted, &self.id.to_string())
     }
 
     /// The method of a payload.
@@ -91,6 +86,26 @@ impl Agent {
         let selector = payload.first_chunk::<4>()?;
         self.methods.iter().find(|it| it.selector().0 == *selector)
     }
+}
+
+/// The method of a name or a canonical signature.
+///
+/// # Errors
+/// Says which methods `whose` agent has.
+pub(in crate::cli::client) fn method_named<'m>(
+    methods: &'m [Method],
+    wanted: &str,
+    whose: &str,
+) -> Result<&'m Method, CliError> {
+    let found = methods.iter().find(|it| it.name == wanted || it.signature() == wanted);
+    found.ok_or_else(|| {
+        let known: Vec<String> = methods.iter().map(Method::signature).collect();
+        let (wanted, whose) = (one_line(wanted, NAME_CHARS_MAX), one_line(whose, NAME_CHARS_MAX));
+        CliError::Usage(format!(
+            "{wanted:?} is no method of {whose}: expected {}",
+            known.join(", ")
+        ))
+    })
 }
 
 /// The one agent of a name that takes calls.

@@ -13,7 +13,10 @@ const SHOWN_CHARS_MAX: usize = 80;
 ///
 /// # Errors
 /// When they are too few or too many, or one is no JSON where only JSON can say what is meant.
-pub(super) fn as_json(method: &Method, given: &[String]) -> Result<String, CliError> {
+pub(in crate::cli::client) fn as_json(
+    method: &Method,
+    given: &[String],
+) -> Result<String, CliError> {
     if given.len() != method.inputs.len() {
         let (takes, given) = (method.inputs.len(), given.len());
         let text = format!("{}: {given} arguments, expected {takes}", described(method));
@@ -36,7 +39,7 @@ pub(super) fn as_json(method: &Method, given: &[String]) -> Result<String, CliEr
 }
 
 /// `judge(string review, uint8 stars)`.
-pub(super) fn described(method: &Method) -> String {
+pub(in crate::cli::client) fn described(method: &Method) -> String {
     let inputs = method.inputs.iter().map(|Parameter { name, of_type }| match name.as_str() {
         "" => of_type.to_string(),
         name => format!("{of_type} {name}"),

@@ -38,27 +38,27 @@ pub(super) fn on_result(text: &str) -> Result<OnResult, String> {
 
 /// A price: `perCall=1000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Price {
-    pub(super) name: &'static str,
-    pub(super) amount: Amount,
+pub(in crate::cli::client) struct Price {
+    pub(in crate::cli::client) name: &'static str,
+    pub(in crate::cli::client) amount: Amount,
 }
 
 /// A limit: `inputTokens=2000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limit {
-    pub(super) name: &'static str,
-    pub(super) number: u64,
+pub(in crate::cli::client) struct Limit {
+    pub(in crate::cli::client) name: &'static str,
+    pub(in crate::cli::client) number: u64,
 }
 
 const PRICES: [&str; 4] = ["perCall", "promptPerM", "completionPerM", "fuelPerG"];
 const LIMITS: [&str; 4] = ["inputTokens", "outputTokens", "fuel", "resultBytes"];
 
-pub(super) fn price(text: &str) -> Result<Price, String> {
+pub(in crate::cli::client) fn price(text: &str) -> Result<Price, String> {
     let (name, amount) = named(&PRICES, text)?;
     Ok(Price { name, amount: input::amount(amount)? })
 }
 
-pub(super) fn limit(text: &str) -> Result<Limit, String> {
+pub(in crate::cli::client) fn limit(text: &str) -> Result<Limit, String> {
     let (name, number) = named(&LIMITS, text)?;
     let number = number.parse().map_err(|_text| format!("{number:?}: expected a number"))?;
     Ok(Limit { name, number })

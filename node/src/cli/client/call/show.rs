@@ -175,7 +175,7 @@ pub(super) fn answer(call: &Value, method: Option<&Method>) -> Option<String> {
 }
 
 /// A line for each output.
-fn result(result: &Value, method: Option<&Method>) -> String {
+pub(in crate::cli::client) fn result(result: &Value, method: Option<&Method>) -> String {
     if result.is_null() {
         return "the result is not here".to_owned();
     }
