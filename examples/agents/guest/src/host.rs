@@ -116,7 +116,8 @@ pub fn tool(name: &str, arguments: &str) -> Result<String, Fault> {
 /// Why it does not answer.
 pub fn agent(id: &str, version: &str, payload: &[u8]) -> Result<Vec<u8>, Fault> {
     let hex = crate::abi::to_hex(payload);
-    let ask = Object::new().text("agent", id).text("version", version).text("payload", &hex).finish();
+    let ask =
+        Object::new().text("agent", id).text("version", version).text("payload", &hex).finish();
     // SAFETY: the text lives until the host has read it.
     let answer = unpack(unsafe { ombra_agent(ask.as_ptr() as usize, ask.len()) })?;
     if let Some(reason) = member(&answer, "reason") {
