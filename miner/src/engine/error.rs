@@ -18,7 +18,7 @@ pub enum EngineError {
 
 /// Why a worker ends before its run is over.
 #[derive(Debug)]
-pub(super) enum Halt {
+pub(crate) enum Halt {
     /// The engine is being stopped.
     Stopped,
     /// The journal cannot be used.
@@ -36,19 +36,19 @@ const GROWTH_MAX: u32 = 30;
 
 /// Pauses, each twice the one before.
 #[derive(Debug)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     next: Duration,
     longest: Duration,
 }
 
 impl Pauses {
-    pub(super) fn new(first_ms: u64) -> Self {
+    pub(crate) fn new(first_ms: u64) -> Self {
         let next = Duration::from_millis(first_ms);
         Self { next, longest: next.saturating_mul(GROWTH_MAX) }
     }
 
     /// Waits, unless the engine is being stopped.
-    pub(super) async fn pause(&mut self, stop: &CancellationToken) -> Result<(), Halt> {
+    pub(crate) async fn pause(&mut self, stop: &CancellationToken) -> Result<(), Halt> {
         let now = self.next;
         self.next = self.next.saturating_mul(2).min(self.longest);
         tokio::select! {
@@ -60,7 +60,7 @@ impl Pauses {
 }
 
 /// Asks the node until it answers; a node that is away or strange never ends the work.
-pub(super) async fn patiently<T, F>(
+pub(crate) async fn patiently<T, F>(
     pause_ms: u64,
     stop: &CancellationToken,
     ask: &mut impl FnMut() -> F,

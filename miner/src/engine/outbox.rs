@@ -23,9 +23,10 @@ use types::{Address, Amount, Body, Hash, Keypair};
 use wallet::{Envelope, Signed};
 
 use super::error::{Halt, Pauses};
-use super::settle::{Verdict, settle};
+use super::settle::{Verdict, settle, settle_call};
 use super::{Parts, error};
 use crate::chain::{ChainError, Fate, Funds, Head, Ledger};
+use crate::journal::call::CallEntry;
 use crate::journal::entry::{Day, Entry, Parcel, Purpose, SweptLast};
 use crate::journal::{Journal, Spent};
 use crate::ports::{Clock, Counters, Event};
@@ -36,7 +37,7 @@ const WAIT: Duration = Duration::from_secs(30);
 pub(super) const UNDER_WAY_MAX: usize = 16;
 
 /// The outbox of a wallet.
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     key: Keypair,
     clock: Arc<dyn Clock>,
     ledger: Arc<dyn Ledger>,
@@ -72,6 +73,27 @@ enum Sent {
     NotYet,
 }
 
+/// What a transaction is about: the entry that says that it is signed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About<'a> {
+    /// A run.
+    Run(&'a Entry),
+    /// A call.
+    Call(&'a CallEntry),
+    /// The wallet alone.
+    Wallet,
+}
+
+impl About<'_> {
+    const fn id(&self) -> Hash {
+        match self {
+            Self::Run(entry) => entry.run.id,
+            Self::Call(entry) => entry.call,
+            Self::Wallet => Hash::ZERO,
+        }
+    }
+}
+
 impl Outbox {
     pub(super) fn new(parts: &Parts, stop: CancellationToken) -> Self {
         Self {
@@ -98,12 +120,15 @@ impl Outbox {
         Ok(())
     }
 
-    /// The same for one run, by its worker.
-    pub(super) async fn resend(&self, run: &Hash) -> Result<(), Halt> {
-        for parcel in self.journal.outbox()?.iter().filter(|parcel| parcel.run == *run) {
+    /// The same for one run or call, by its worker; how many there were.
+    pub(crate) async fn resend(&self, run: &Hash) -> Result<usize, Halt> {
+        let parcels = self.journal.outbox()?;
+        let mut sent = 0_usize;
+        for parcel in parcels.iter().filter(|parcel| parcel.run == *run) {
             self.deliver(parcel, Sent::NotYet).await?;
+            sent = sent.saturating_add(1);
         }
-        Ok(())
+        Ok(sent)
     }
 
     /// Signs a transaction, writes it down with `entry`, which says that it is signed, and delivers it.
@@ -113,11 +138,25 @@ impl Outbox {
         body: &Body,
         purpose: Purpose,
     ) -> Result<Verdict, Halt> {
+        self.post_about(About::Run(entry), body, purpose).await
+    }
+
+    /// The same for a run, a call, or neither.
+    pub(crate) async fn post_about(
+        &self,
+        about: About<'_>,
+        body: &Body,
+        purpose: Purpose,
+    ) -> Result<Verdict, Halt> {
         let Ok(place) = self.places.acquire().await else { return Err(Halt::Stopped) };
         let turn = self.turn.lock().await;
         let nonce = self.free_nonce().await?;
-        let parcel = self.sign(nonce, body, entry.run.id, purpose).await?;
-        self.journal.sign(Some(entry), &parcel).await?;
+        let parcel = self.sign(nonce, body, about.id(), purpose).await?;
+        match about {
+            About::Run(entry) => self.journal.sign(Some(entry), &parcel).await?,
+            About::Call(entry) => self.journal.sign_call(entry, &parcel).await?,
+            About::Wallet => self.journal.sign(None, &parcel).await?,
+        }
         let verdict = self.see_through(&parcel, turn).await?;
         drop(place);
         Ok(verdict)
@@ -252,6 +291,12 @@ impl Outbox {
                 self.counters.count(Event::Swept { micro });
             }
             return Ok(());
+        }
+        if let Purpose::Commit { round } | Purpose::Reveal { round } = parcel.purpose
+            && let Some(entry) = self.journal.call(&run, round)?
+        {
+            let entry = settle_call(&entry, verdict);
+            return Ok(self.journal.resolve_call(&entry, nonce).await?);
         }
         let now_ms = self.clock.now_ms();
         let Some(entry) = self.journal.entry(&run)? else {

@@ -3,6 +3,7 @@
 use types::RunStatus;
 use types::params::CHAT_TURN_FEE;
 
+use crate::journal::call::{CallEntry, CallPhase};
 use crate::journal::entry::{Day, Entry, Outcome, Phase, Purpose, StepRecord};
 use crate::ports::Ending;
 
@@ -11,7 +12,7 @@ const REFUSALS_MAX: u32 = 5;
 
 /// What became of a transaction, for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is in a block.
     Included,
     /// It never will be; the code of docs/protocol.md section 9.
@@ -86,8 +87,37 @@ pub(super) fn settle(
             (Entry { turns: Vec::new(), ..entry.clone() }, none)
         }
         // They are of no run.
-        (Purpose::Filler | Purpose::Sweep { .. }, _) => (entry.clone(), none),
+        (
+            Purpose::Commit { .. }
+            | Purpose::Reveal { .. }
+            | Purpose::Offer
+            | Purpose::Stake { .. }
+            | Purpose::Filler
+            | Purpose::Sweep { .. },
+            _,
+        ) => (entry.clone(), none),
     }
+}
+
+/// The entry of a call after the fate of the transaction of its phase. What a refusal means follows from
+/// the chain's record of the call.
+pub(super) fn settle_call(entry: &CallEntry, verdict: &Verdict) -> CallEntry {
+    let phase = match (&entry.phase, verdict) {
+        (CallPhase::CommitSigned, Verdict::Included) => CallPhase::Committed,
+        (CallPhase::CommitSigned, Verdict::Refused(_)) => CallPhase::Executed,
+        (CallPhase::RevealSigned, Verdict::Included) => CallPhase::Revealed,
+        (CallPhase::RevealSigned, Verdict::Refused(_)) => CallPhase::Committed,
+        (
+            phase @ (CallPhase::Assigned
+            | CallPhase::Executed
+            | CallPhase::Committed
+            | CallPhase::Revealed
+            | CallPhase::Missed(_)
+            | CallPhase::Over(_)),
+            _,
+        ) => phase.clone(),
+    };
+    entry.at(phase)
 }
 
 /// The phase before a signature.

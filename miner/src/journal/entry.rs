@@ -319,6 +319,23 @@ pub enum Purpose {
     },
     /// CHAT_TURN.
     Turn,
+    /// CALL_COMMIT, for the call that `run` names.
+    Commit {
+        /// The round for which the miner was drawn.
+        round: u8,
+    },
+    /// CALL_REVEAL, for the call that `run` names.
+    Reveal {
+        /// The round for which the miner was drawn.
+        round: u8,
+    },
+    /// MINER_OFFER; it is of no run.
+    Offer,
+    /// MINER_BOND, so that offers count; it is of no run.
+    Stake {
+        /// How much is added, micro-OMBRA.
+        micro: u64,
+    },
     /// Nothing: it takes the nonce of a transaction that was refused, for those after it.
     Filler,
     /// TRANSFER of what the wallet does not need to the cold address; it is of no run.
@@ -339,7 +356,7 @@ pub struct Parcel {
     pub hash: Hash,
     /// The signed text, sent as it is however often.
     pub text: String,
-    /// The run that it belongs to; zeros if it is of none.
+    /// The run or the call that it belongs to; zeros if it is of none.
     pub run: Hash,
     /// What it is for.
     pub purpose: Purpose,

@@ -12,10 +12,14 @@
 //! looked   | time, run id  |                          | when each was decided about last
 //! ```
 //!
+//! Calls of the market have tables of their own (`calls.rs`); their transactions are in `outbox`.
+//!
 //! Every change is in a synced transaction of an embedded database before its future is ready. A
 //! thread writes them, those together that wait at the same time. A second process that opens the
 //! file is refused.
 
+pub mod call;
+mod calls;
 pub mod entry;
 mod error;
 mod notes;
@@ -416,6 +420,7 @@ fn prepare(write: &WriteTransaction, wanted: &Owner) -> Result<()> {
     write.open_table(OUTBOX)?;
     write.open_table(DAYS)?;
     notes::prepare(write)?;
+    calls::prepare(write)?;
     let mut meta = write.open_table(META)?;
     let found = meta.get("owner")?.map(|row| read::<Owner>(row.value())).transpose()?;
     match found {
