@@ -1,5 +1,7 @@
 //! The ports of the chain over the wallet's client of a node.
 
+mod calls;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -41,6 +43,8 @@ pub struct Node {
     has_bonds: Arc<AtomicBool>,
 }
 
+pub use calls::CallSubscription;
+
 type Answer<T> = Result<T, ChainError>;
 
 impl Node {
@@ -80,6 +84,31 @@ impl Node {
             }
         }
         Ok(runs)
+    }
+
+    /// The bytes of a finalised blob; none if there is no such blob, or it is larger.
+    async fn blob_bytes(&self, id: &str, bytes_max: usize) -> Answer<Option<Vec<u8>>> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if id.is_empty() || !id.bytes().all(is_plain) {
+            return Ok(None);
+        }
+        let url = format!("{}/api/blob/{id}", self.client.url().trim_end_matches('/'));
+        let away = |error: reqwest::Error| ChainError::Away(crate::backend::http::causes(&error));
+        let asked = self.http.get(url).timeout(BLOB_TIMEOUT).send().await;
+        let mut response = asked.map_err(away)?;
+        match response.status().as_u16() {
+            200 => (),
+            400..=428 | 430..=499 => return Ok(None),
+            status => return Err(ChainError::Away(format!("a blob was answered with {status}"))),
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = response.chunk().await.map_err(away)? {
+            if bytes.len().saturating_add(part.len()) > bytes_max {
+                return Ok(None);
+            }
+            bytes.extend_from_slice(&part);
+        }
+        Ok(Some(bytes))
     }
 }
 
@@ -174,27 +203,8 @@ impl Runs for Node {
     }
 
     async fn blob_text(&self, id: &str, bytes_max: usize) -> Answer<Option<String>> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        if id.is_empty() || !id.bytes().all(is_plain) {
-            return Ok(None);
-        }
-        let url = format!("{}/api/blob/{id}", self.client.url().trim_end_matches('/'));
-        let away = |error: reqwest::Error| ChainError::Away(crate::backend::http::causes(&error));
-        let asked = self.http.get(url).timeout(BLOB_TIMEOUT).send().await;
-        let mut response = asked.map_err(away)?;
-        match response.status().as_u16() {
-            200 => (),
-            400..=428 | 430..=499 => return Ok(None),
-            status => return Err(ChainError::Away(format!("a blob was answered with {status}"))),
-        }
-        let mut bytes = Vec::new();
-        while let Some(part) = response.chunk().await.map_err(away)? {
-            if bytes.len().saturating_add(part.len()) > bytes_max {
-                return Ok(None);
-            }
-            bytes.extend_from_slice(&part);
-        }
-        Ok(String::from_utf8(bytes).ok())
+        let bytes = self.blob_bytes(id, bytes_max).await?;
+        Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 }
 

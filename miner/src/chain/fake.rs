@@ -2,6 +2,7 @@
 //!
 //! With a file it survives the process: included transactions are appended and executed again.
 
+pub(crate) mod market;
 mod node;
 
 use std::fs::{File, OpenOptions};
@@ -21,8 +22,7 @@ use super::{
     Watch,
 };
 
-use node::submitter;
-pub(crate) use node::{State, claim};
+pub(crate) use node::{State, claim, submitter};
 
 pub(crate) const CHAIN: &str = "fake";
 
@@ -58,9 +58,19 @@ impl FakeChain {
     /// second file.
     pub(crate) fn with_file(mut self, path: &Path) -> Self {
         if let Ok(text) = std::fs::read_to_string(path) {
+            let is_v8 = self.state.lock().is_v8();
+            let mut together = Vec::new();
             for line in text.lines() {
+                if let Ok(now_ms) = line.parse() {
+                    self.repeat(now_ms, &std::mem::take(&mut together));
+                    continue;
+                }
                 let tx = self.state.lock().parse(line).unwrap();
-                self.include(&tx);
+                if is_v8 {
+                    together.push(tx);
+                } else {
+                    self.include(&tx);
+                }
             }
         }
         let append = |path: &Path| OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -139,6 +149,28 @@ impl FakeChain {
         let mut block = state.begin();
         block.push(tx).unwrap();
         state.append(block);
+        if state.is_v8() {
+            self.keep(tx);
+        }
+        self.seal(&state);
+    }
+
+    /// Makes a block that was made before.
+    fn repeat(&self, now_ms: u64, txs: &[CheckedTx]) {
+        let mut state = self.state.lock();
+        state.now_ms = now_ms;
+        let mut block = state.begin();
+        for tx in txs {
+            block.push(tx).unwrap();
+        }
+        state.append(block);
+    }
+
+    /// Ends a block in the file. Where calls have phases it matters which blocks there are.
+    fn seal(&self, state: &State) {
+        if let Some(files) = self.files.as_ref().filter(|_| state.is_v8()) {
+            files.lock().0.write_all(format!("{}\n", state.now_ms).as_bytes()).unwrap();
+        }
     }
 
     /// Lets time pass, and makes a block of nothing that was sent.
@@ -147,6 +179,9 @@ impl FakeChain {
         state.now_ms += ms;
         let block = state.begin();
         state.append(block);
+        self.seal(&state);
+        drop(state);
+        self.moved.notify_waiters();
     }
 
     pub(crate) fn run_of(&self, id: &Hash) -> RunView {
@@ -209,6 +244,7 @@ impl FakeChain {
             }
         }
         state.append(block);
+        self.seal(&state);
         drop(state);
         self.moved.notify_waiters();
     }

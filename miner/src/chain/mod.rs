@@ -1,5 +1,6 @@
 //! What the miner needs from a node, in its own words.
 
+mod calls;
 pub mod client;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use types::{Address, Hash, RunStatus};
 use wallet::Chain;
 
+pub use calls::{CallView, CallWatch, Calls, MemberView, RoundView};
 pub use ports::{Ledger, Runs, Watch};
 
 /// How the submitter protects a run, from fork v7 on (docs/protocol.md section 5.2).

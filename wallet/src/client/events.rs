@@ -28,6 +28,8 @@ pub enum Kind {
     AgentRuns,
     /// Conversation turns; filter `conversationId`.
     Chat,
+    /// Life of calls of agents; filter `callId`, `agentId`, `requester`, `member`.
+    Calls,
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
             Self::Pool => "pool",
             Self::AgentRuns => "agentRuns",
             Self::Chat => "chat",
+            Self::Calls => "calls",
         }
     }
 }

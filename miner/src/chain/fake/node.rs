@@ -14,7 +14,7 @@ use types::check::{StaticRules, verify_one};
 use types::tx::{AgentClaim, AgentFinish, AgentStep};
 use types::{
     Account, Address, Amount, Body, CheckedTx, Code, Hash, Keypair, Params, Rejection, Run,
-    SizeLimits, Step, Transaction, TxLocation,
+    SetMember, SizeLimits, Step, Transaction, TxLocation,
 };
 
 use super::CHAIN;
@@ -52,18 +52,28 @@ pub(crate) struct State {
     pub(crate) bad_steps: u32,
     /// The next sendings are refused with these codes.
     pub(crate) refuse: Vec<&'static str>,
+    /// How often somebody asked for a miner's offers.
+    pub(crate) offers_read: u64,
 }
 
 /// Who asks for the runs of [`super::FakeChain::add_run`].
-pub(super) fn submitter() -> Keypair {
+pub(crate) fn submitter() -> Keypair {
     Keypair::from_seed(&[200; 32])
+}
+
+/// Who makes all blocks.
+fn proposer() -> Keypair {
+    Keypair::from_seed(&[1; 32])
 }
 
 /// What the miner of the tests has.
 const MINER_MICRO: u64 = 100_000;
 
 fn first(params: Params, forks: Forks) -> MemoryChain {
-    let (chain_id, validators) = (CHAIN.to_owned(), Vec::new());
+    // With one validator elections are held in the next block.
+    let sole = SetMember { public_key: proposer().public_key(), power: 1 };
+    let validators = if forks.v8.is_some() { vec![sole] } else { Vec::new() };
+    let chain_id = CHAIN.to_owned();
     let rules = Arc::new(Chain { chain_id, genesis_hash: Hash::ZERO, params, forks, validators });
     let miner = Keypair::from_seed(&[9; 32]);
     let rich = Amount::new(1 << 60);
@@ -73,7 +83,7 @@ fn first(params: Params, forks: Forks) -> MemoryChain {
 }
 
 /// Every row of a table from one key to another.
-fn rows<T: Table>(memory: &Memory, from: &[u8], to: Option<&[u8]>) -> Vec<Row<T>> {
+pub(super) fn rows<T: Table>(memory: &Memory, from: &[u8], to: Option<&[u8]>) -> Vec<Row<T>> {
     view::scan::<T>(memory, Range { from, to, limit: usize::MAX }).unwrap()
 }
 
@@ -95,6 +105,7 @@ impl State {
             is_halted: false,
             bad_steps: 0,
             refuse: Vec::new(),
+            offers_read: 0,
         }
     }
 
@@ -109,6 +120,22 @@ impl State {
     pub(crate) fn begin_with_v7(&mut self) {
         let forks = Forks { v7: Some(0), ..Forks::default() };
         self.blocks = first(self.params().clone(), forks);
+    }
+
+    /// A chain with the rules of v8 from its beginning.
+    pub(super) fn begin_with_v8(&mut self) {
+        let forks = Forks { v6: 0, validator_vote: Some(0), v7: Some(0), v8: Some(0) };
+        self.blocks = first(self.params().clone(), forks);
+    }
+
+    /// Whether the chain has the rules of v8.
+    pub(super) fn is_v8(&self) -> bool {
+        self.blocks.rules().forks.v8.is_some()
+    }
+
+    /// An included transaction.
+    pub(super) fn included(&self, place: &TxLocation) -> Option<&CheckedTx> {
+        self.txs.get(place)
     }
 
     /// What an account has at stake; none before v7.
@@ -132,7 +159,7 @@ impl State {
         &self.blocks.rules().params
     }
 
-    fn memory(&self) -> &Memory {
+    pub(super) fn memory(&self) -> &Memory {
         self.blocks.state()
     }
 
@@ -145,7 +172,7 @@ impl State {
     }
 
     pub(super) fn begin(&self) -> BlockBuilder {
-        self.blocks.begin(&Keypair::from_seed(&[1; 32]), self.now_ms).unwrap()
+        self.blocks.begin(&proposer(), self.now_ms).unwrap()
     }
 
     pub(super) fn append(&mut self, block: BlockBuilder) {
