@@ -6,6 +6,7 @@
 //!                      ├──▶ journal    written before each effect
 //!                      ├──▶ backend    the model
 //!                      └──▶ ports      the course of a conversation, tools
+//! calls ──drawn────▶ market ──▶ executor   agents of the market; the same journal and outbox
 //! operator ──asks──▶ operate            status, runs, metrics, alarms
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod chain;
 pub mod engine;
 pub mod executor;
 pub mod journal;
+pub mod market;
 pub mod methods;
 pub mod model_file;
 pub mod operate;

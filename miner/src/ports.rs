@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use types::RunStatus;
 
 use crate::chain::RunView;
+use crate::journal::call::Standing;
 use crate::talk::{Constraint, Message, Output, ToolCall, ToolSpec};
 
 /// The time.
@@ -178,6 +179,17 @@ pub enum Event {
     Written {
         /// How long it took, microseconds.
         micros: u64,
+    },
+    /// This miner was drawn for a call.
+    Drawn,
+    /// A call is settled.
+    Served {
+        /// How this miner stood.
+        standing: Standing,
+        /// Micro-OMBRA that it got.
+        paid_micro: u64,
+        /// Micro-OMBRA that it lost of its bond.
+        penalty_micro: u64,
     },
     /// A transfer to the cold address was included.
     Swept {

@@ -19,10 +19,12 @@ use crate::backend::config::Interface;
 use crate::backend::ollama::Ollama;
 use crate::backend::openai::OpenAi;
 use crate::backend::{Backend, SetupError};
-use crate::chain::client::{Node, Subscription};
+use crate::chain::client::{CallSubscription, Node, Subscription};
 use crate::chain::{ChainError, Head, Ledger};
 use crate::engine::{Engine, EngineError, Parts, PolicyNews, follow_policy};
+use crate::executor::Executors;
 use crate::journal::{Journal, JournalError};
+use crate::market::{MarketConfig, Receipts, Stall, follow_market};
 use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
 use crate::policy::{Policy, PolicyError, PolicyFile};
 use crate::ports::{Clock, Counters};
@@ -123,6 +125,7 @@ pub enum ProgramError {
 #[derive(Debug)]
 pub struct Program {
     engine: Engine,
+    stand: Stand,
     journal: Arc<Journal>,
     subscription: Subscription,
     toolbox: Toolbox,
@@ -135,6 +138,15 @@ pub struct Program {
     stop: CancellationToken,
     /// What a person is told about it.
     pub summary: Summary,
+}
+
+/// What the market needs while the miner works.
+#[derive(Debug)]
+struct Stand {
+    stall: Stall,
+    settings: watch::Sender<Option<Arc<MarketConfig>>>,
+    calls: CallSubscription,
+    file: PathBuf,
 }
 
 /// What is looked at while the miner works.
@@ -166,17 +178,14 @@ impl Program {
     /// # Errors
     /// The first of them that cannot be had as it is configured.
     pub async fn open(setting: Setting) -> Result<Self, ProgramError> {
-        let Settings { policy: _, engine: config, tools, model, alarms, metrics: _, sweep } =
+        let Settings { policy: _, engine: config, tools, model, alarms, metrics: _, sweep, market } =
             Settings::read(&setting.config)?;
         let (policy_file, policy) = PolicyFile::open(&setting.config)?;
         let Setting { config: file, folder, key, node, clock, wrapper, counters, .. } = setting;
         let Setting { backend, waiting, stop, memory, chain_id, .. } = setting;
         check_sweep(sweep.as_ref(), key.address())?;
         let chain = Node::new(node.clone()).map_err(SetupError::from)?;
-        let asked = async {
-            let head = head(&chain, &waiting).await?;
-            admit(&head.chain(), memory.as_ref(), chain_id.as_deref()).map(|()| head)
-        };
+        let asked = admitted(&chain, &waiting, (memory.as_ref(), chain_id.as_deref()));
         let (head, backend) = tokio::try_join!(asked, connected(backend, &model, &waiting, &stop))?;
         let chain = Arc::new(chain.bound_to(head.chain()));
         let journal = Arc::new(open_journal(&folder, &key, &head)?);
@@ -189,6 +198,7 @@ impl Program {
         journal.count_writes(Arc::<Tally>::clone(&tally));
         let (policies, policy) = watch::channel(Arc::new(policy));
         let guarded = Arc::new(Guarded::new(backend, Arc::clone(&clock)));
+        let stand = Stand::new(market, (&file, &folder), (&chain, &node), key.address());
         let parts = Parts {
             config,
             key,
@@ -218,10 +228,12 @@ impl Program {
             toolbox: toolbox.clone(),
             news: Arc::clone(&news),
             tally,
+            market: stand.stall.clone(),
         }));
         Ok(Self {
             watched: Watched::by(&parts),
             engine: Engine::new(parts, stop.clone()),
+            stand,
             journal,
             subscription: Subscription::new(node),
             summary,
@@ -254,6 +266,9 @@ impl Program {
     pub async fn run(self) -> Result<(), ProgramError> {
         let Self { engine, subscription, toolbox, policy, policies, stop, .. } = self;
         let following = stop.child_token();
+        let Stand { stall, settings, calls, file } = self.stand;
+        let tune = follow_market(file, settings, POLICY_PAUSE, following.clone());
+        let serve = engine.market(stall).run(Box::new(calls));
         let Watched { ledger, backend, clock, every } = self.watched;
         let told = (self.news, clock);
         let follow = follow_policy(policy, policies, told, POLICY_PAUSE, following.clone());
@@ -275,11 +290,18 @@ impl Program {
             following.cancel();
             outcome
         };
-        let ((), (), swept, outcome) = tokio::join!(follow, looking, sweep, work);
+        let ((), (), (), swept, served, outcome) =
+            tokio::join!(follow, tune, looking, sweep, serve, work);
         toolbox.close().await;
         outcome?;
+        served?;
         Ok(swept?)
     }
+}
+
+/// What executes agents of the market.
+fn executors() -> Executors {
+    Executors::default()
 }
 
 /// What tools may use: node, clock and end of the program, a folder below the miner's, confinement.
@@ -307,6 +329,16 @@ fn check_sweep(sweep: Option<&SweepConfig>, wallet: Address) -> Result<(), Progr
 async fn head(chain: &Node, waiting: &Waiting) -> Result<Head, ProgramError> {
     let (ask, is_passing) = (|| chain.head(), ChainError::is_passing);
     Ok(until_there(Needed::Node, waiting, Pace::START, ask, is_passing).await?)
+}
+
+/// The same, if the wallet signs for it.
+async fn admitted(
+    chain: &Node,
+    waiting: &Waiting,
+    (memory, named): (Option<&ChainMemory>, Option<&str>),
+) -> Result<Head, ProgramError> {
+    let head = head(chain, waiting).await?;
+    admit(&head.chain(), memory, named).map(|()| head)
 }
 
 /// Checks that the wallet signs for a chain. Nothing is remembered yet: the journal may know better.
@@ -372,6 +404,26 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
     match tokio::task::spawn_blocking(move || Embedded::open(&config)).await {
         Ok(opened) => Ok(Arc::new(opened?)),
         Err(ended) => Err(EmbeddedError::Threads(ended.to_string()).into()),
+    }
+}
+
+impl Stand {
+    fn new(
+        market: Option<MarketConfig>,
+        (file, folder): (&Path, &Path),
+        (chain, node): (&Arc<Node>, &Client),
+        wallet: Address,
+    ) -> Self {
+        let (settings, config) = watch::channel(market.map(Arc::new));
+        let stall = Stall {
+            config,
+            executors: Arc::new(executors()),
+            calls: Arc::<Node>::clone(chain),
+            receipts: Receipts::of(folder),
+            resumed: Arc::default(),
+        };
+        let calls = CallSubscription::new(node.clone(), wallet);
+        Self { stall, settings, calls, file: file.to_owned() }
     }
 }
 

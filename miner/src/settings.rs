@@ -9,6 +9,7 @@
 //! [alarms]      # when somebody has to look: [`crate::operate::AlarmConfig`]
 //! [metrics]     # metrics and health over HTTP: [`crate::operate::MetricsConfig`]
 //! [sweep]       # what goes to a cold address: [`crate::operate::SweepConfig`]
+//! [market]      # calls of agents: [`crate::market::MarketConfig`]; read again while the miner runs
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::adapters::EmbeddedConfig;
+use crate::market::MarketConfig;
 use crate::operate::{AlarmConfig, MetricsConfig, SweepConfig};
 use crate::policy::Policy;
 use crate::{backend, engine, tools};
@@ -37,6 +39,8 @@ pub struct Settings {
     pub metrics: MetricsConfig,
     /// What goes to a cold address, if anything does.
     pub sweep: Option<SweepConfig>,
+    /// How calls of agents are served, if they are.
+    pub market: Option<MarketConfig>,
 }
 
 /// Where the model is.
@@ -60,6 +64,7 @@ struct File {
     alarms: AlarmConfig,
     metrics: MetricsConfig,
     sweep: Option<SweepConfig>,
+    market: Option<MarketConfig>,
 }
 
 /// Why a configuration cannot be used.
@@ -110,10 +115,12 @@ impl Settings {
 impl File {
     /// The settings, or everything that is wrong with them.
     fn check(self) -> Result<Settings, Vec<String>> {
-        let Self { policy, engine, tools, backend, embedded, alarms, metrics, sweep } = self;
+        let Self { policy, engine, tools, backend, embedded, alarms, metrics, sweep, market } =
+            self;
         let mut faults: Vec<_> = policy.faults().iter().map(ToString::to_string).collect();
         faults.extend(engine.faults());
         faults.extend(alarms.faults());
+        faults.extend(market.iter().flat_map(MarketConfig::faults));
         faults.extend(sweep.iter().flat_map(|sweep| sweep.faults(&policy, &alarms)));
         if let Err(wrong) = tools.check() {
             faults.extend(wrong.0.iter().map(|fault| format!("tools.{fault}")));
@@ -135,7 +142,7 @@ impl File {
         };
         match model {
             Some(model) if faults.is_empty() => {
-                Ok(Settings { policy, engine, tools, model, alarms, metrics, sweep })
+                Ok(Settings { policy, engine, tools, model, alarms, metrics, sweep, market })
             }
             Some(_) | None => Err(faults),
         }

@@ -13,15 +13,15 @@ mod bonding;
 pub mod budget;
 mod config;
 mod consider;
-mod error;
-mod outbox;
+pub(crate) mod error;
+pub(crate) mod outbox;
 pub mod receipt;
 mod reload;
-mod settle;
+pub(crate) mod settle;
 mod step;
 mod sweep;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +41,7 @@ use crate::backend::Backend;
 use crate::chain::{ChainError, Ledger, Notice, RunView, Runs, Watch};
 use crate::journal::Journal;
 use crate::journal::entry::{Entry, Outcome, Phase};
+use crate::market::{Market, Stall};
 use crate::policy::Policy;
 use crate::ports::{Clock, Counters, Courses, Tools};
 use bonding::Bonding;
@@ -98,12 +99,14 @@ pub struct Engine {
 
 /// What the engine's tasks share.
 #[derive(Debug)]
-struct Inner {
-    parts: Parts,
-    me: Address,
-    outbox: Outbox,
+pub(crate) struct Inner {
+    pub(crate) parts: Parts,
+    pub(crate) me: Address,
+    pub(crate) outbox: Outbox,
     bonding: Bonding,
-    stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
+    /// Cancelled once what was signed before the start has its fate, so that more may be posted.
+    pub(crate) recovered: CancellationToken,
     /// Runs with a worker: their slots.
     busy: Mutex<BTreeSet<Hash>>,
     /// Claims of others that came into the pool, and when.
@@ -119,7 +122,8 @@ impl Engine {
         let me = parts.key.address();
         let outbox = Outbox::new(&parts, stop.clone());
         let (bonding, busy, rivals) = (Bonding::default(), Mutex::default(), Mutex::default());
-        let inner = Inner { parts, me, outbox, bonding, stop, busy, rivals };
+        let recovered = CancellationToken::new();
+        let inner = Inner { parts, me, outbox, bonding, stop, recovered, busy, rivals };
         Self { inner: Arc::new(inner) }
     }
 
@@ -127,6 +131,12 @@ impl Engine {
     #[must_use]
     pub fn sweeper(&self) -> Sweeper {
         Sweeper::of(Arc::clone(&self.inner))
+    }
+
+    /// What serves calls of the market beside the runs, through the same outbox.
+    #[must_use]
+    pub fn market(&self, stall: Stall) -> Market {
+        Market::new(Arc::clone(&self.inner), stall)
     }
 
     /// Finishes what the journal says was begun, then claims and works until it is stopped. Work that
@@ -154,6 +164,7 @@ impl Engine {
     async fn work(&self, watch: &mut dyn Watch, workers: &mut Workers) -> Result<(), Halt> {
         let inner = &self.inner;
         inner.outbox.recover().await?;
+        inner.recovered.cancel();
         inner.release_reserved().await?;
         inner.adopt().await?;
         let mut is_watching = false;
@@ -295,7 +306,7 @@ impl Inner {
     }
 
     /// Asks the node until it answers; a node that is away or strange never ends the work.
-    async fn patiently<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Halt>
+    pub(crate) async fn patiently<T, F>(&self, mut ask: impl FnMut() -> F) -> Result<T, Halt>
     where
         F: Future<Output = Result<T, ChainError>>,
     {

@@ -3,10 +3,10 @@
 mod blobs;
 mod bonding;
 mod hostile;
-mod support;
+pub(crate) mod support;
 mod sweep;
 mod throughput;
-mod torture;
+pub(crate) mod torture;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -919,7 +919,7 @@ async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
     let stop = CancellationToken::new();
     let every = Duration::from_millis(5);
     let news: Arc<Mutex<PolicyNews>> = Arc::default();
-    let told: (_, Arc<dyn Clock>) = (news.clone(), Arc::new(TestClock(7.into())));
+    let told: (_, Arc<dyn Clock>) = (news.clone(), Arc::new(TestClock(Arc::new(7.into()))));
     let task = tokio::spawn(follow_policy(file, sender, told, every, stop.clone()));
     std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
     let told_of_a_fault = async |wanted: bool| {

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use types::Hash;
+
 use super::config::AlarmConfig;
 use super::record::{AlarmFact, BackendFact, NodeFact, NodeState};
 use super::tally::Counts;
+use crate::journal::call::Paused;
 use crate::policy::Policy;
 
 /// What alarms follow from.
@@ -23,6 +26,8 @@ pub struct Facts<'a> {
     pub backend: &'a BackendFact,
     /// What happened.
     pub counts: &'a Counts,
+    /// Executors that are not offered after a dissent.
+    pub paused: &'a BTreeMap<String, Paused>,
 }
 
 /// Something that somebody has to look at.
@@ -34,6 +39,13 @@ pub enum Alarm {
         got_micro: u64,
         /// What it should have.
         min_micro: u64,
+    },
+    /// Others agreed about another answer than this miner's: its machine may compute wrongly.
+    Dissent {
+        /// The executors that are not offered since.
+        executors: Vec<String>,
+        /// The first call of the first of them.
+        call: Hash,
     },
     /// Nothing was worked on for long.
     NoWork {
@@ -72,13 +84,14 @@ pub enum Idle {
 
 impl Alarm {
     /// All names, for metrics.
-    pub const NAMES: [&'static str; 2] = ["balance_low", "no_work"];
+    pub const NAMES: [&'static str; 3] = ["balance_low", "dissent", "no_work"];
 
     /// A fixed word for programs and metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::BalanceLow { .. } => "balance_low",
+            Self::Dissent { .. } => "dissent",
             Self::NoWork { .. } => "no_work",
         }
     }
@@ -106,6 +119,12 @@ impl fmt::Display for Alarm {
             Self::BalanceLow { got_micro, min_micro } => write!(
                 formatter,
                 "the account has {got_micro} micro, less than balance_micro_min {min_micro}"
+            ),
+            Self::Dissent { executors, call } => write!(
+                formatter,
+                "the answer to the call {call} was not that of the others; {} paused until `ombra \
+                 miner offers --resume`",
+                executors.join(", ")
             ),
             Self::NoWork { idle_s, why } => write!(formatter, "no work for {idle_s} s: {why}"),
         }
@@ -136,6 +155,10 @@ pub fn alarms(facts: &Facts<'_>) -> Vec<Alarm> {
     let min_micro = config.balance_micro_min.max(policy.balance_micro_min);
     if let Some(got_micro) = node.balance_micro.filter(|got| *got < min_micro) {
         alarms.push(Alarm::BalanceLow { got_micro, min_micro });
+    }
+    if let Some(first) = facts.paused.values().min_by_key(|it| it.since_ms) {
+        let executors = facts.paused.keys().cloned().collect();
+        alarms.push(Alarm::Dissent { executors, call: first.call });
     }
     let idle_s = now_ms.saturating_sub(facts.counts.worked_ms) / 1_000;
     if config.no_work_s > 0 && idle_s >= config.no_work_s {
@@ -212,7 +235,7 @@ impl InForce {
     pub(super) fn idle(&self) -> Option<&'static str> {
         self.0.values().find_map(|(_, alarm)| match alarm {
             Alarm::NoWork { why, .. } => Some(why.word()),
-            Alarm::BalanceLow { .. } => None,
+            Alarm::BalanceLow { .. } | Alarm::Dissent { .. } => None,
         })
     }
 }

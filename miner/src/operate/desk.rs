@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use types::agent::ExecutorId;
 use types::{Address, Hash};
 
 use super::alarm::InForce;
 use super::config::{AlarmConfig, SweepConfig};
+use super::market::{AssignmentLine, MarketFact, WhyCall};
 use super::record::{
     BackendFact, DecisionCount, NodeFact, NodeState, PolicyFact, Process, RunLine, Status,
     SweepFact, ToolFact, WhyRecord,
@@ -17,7 +19,9 @@ use super::tally::{Counts, Tally};
 use super::tell::{self, Wanted};
 use crate::engine::PolicyNews;
 use crate::engine::receipt::{self, Receipt};
+use crate::journal::call::{CallEntry, CallPhase};
 use crate::journal::{Journal, JournalError};
+use crate::market::Stall;
 use crate::policy::Policy;
 use crate::ports::Clock;
 use crate::tools::Toolbox;
@@ -49,6 +53,19 @@ pub struct Plan {
     pub tally: Arc<Tally>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The market.
+    pub market: Stall,
+}
+
+/// Why something that a miner keeps cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A file.
+    #[error("a receipt: {0}")]
+    File(#[from] std::io::Error),
 }
 
 /// What was seen last of what is outside.
@@ -95,7 +112,8 @@ impl Desk {
     pub fn status(&self) -> Result<Status, JournalError> {
         let Plan { wallet, journal, clock, .. } = &self.plan;
         let node = self.seen.lock().node.clone();
-        tell::status(journal, *wallet, clock.now_ms(), Some(self.process()), node)
+        let status = tell::status(journal, *wallet, clock.now_ms(), Some(self.process()), node)?;
+        Ok(Status { market: self.market()?, ..status })
     }
 
     /// Why a run was claimed or not; none if the journal does not know it.
@@ -120,6 +138,57 @@ impl Desk {
     /// When the journal cannot be read.
     pub fn receipt(&self, run: &Hash) -> Result<Option<Receipt>, JournalError> {
         receipt::receipt(&self.plan.journal, run)
+    }
+
+    /// The offers, the bond that is kept, and what became of all calls.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn market(&self) -> Result<MarketFact, JournalError> {
+        let Stall { config, executors, .. } = &self.plan.market;
+        let config = config.borrow().clone();
+        let running = config.as_deref().map(|config| (config, &**executors));
+        super::market::market(&self.plan.journal, running)
+    }
+
+    /// The calls of the journal, newest first.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn assignments(&self, wanted: Wanted) -> Result<Vec<AssignmentLine>, JournalError> {
+        super::market::assignments(&self.plan.journal, wanted)
+    }
+
+    /// What is known of a call, for each round; empty if the journal does not know it.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn why_call(&self, call: &Hash) -> Result<Vec<WhyCall>, JournalError> {
+        super::market::why_call(&self.plan.journal, call)
+    }
+
+    /// The receipt of a call whose answer this miner has revealed; none of another one. Before that it
+    /// would tell other members what to answer.
+    ///
+    /// # Errors
+    /// When the journal, or a receipt that is there, cannot be read.
+    pub fn published_receipt(&self, call: &Hash) -> Result<Option<serde_json::Value>, Unread> {
+        let is_revealed =
+            |it: &CallEntry| matches!(it.phase, CallPhase::Revealed | CallPhase::Over(_));
+        if !self.plan.journal.rounds_of(call)?.iter().any(is_revealed) {
+            return Ok(None);
+        }
+        Ok(self.plan.market.receipts.of_call(call)?.pop())
+    }
+
+    /// Offers an executor again that was not offered after a dissent; whether it was not.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn resume_offers(&self, executor: &ExecutorId) -> Result<bool, JournalError> {
+        let was_paused = self.plan.journal.resume_offers(executor).await?;
+        self.plan.market.resumed.notify_one();
+        Ok(was_paused)
     }
 
     /// What was counted since the start.

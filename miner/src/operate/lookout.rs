@@ -46,6 +46,10 @@ async fn look(desk: &Desk, ledger: &dyn Ledger, backend: &dyn Backend) {
         Ok(_) => tally.note_work(),
         Err(error) => tracing::error!(%error, "the journal cannot be read"),
     }
+    let paused = journal.paused().unwrap_or_else(|error| {
+        tracing::error!(%error, "the journal cannot be read");
+        Default::default()
+    });
     let (now_ms, counts) = (clock.now_ms(), tally.counts());
     let policy = Arc::clone(&policy.borrow());
     let mut seen = desk.seen.lock();
@@ -58,6 +62,7 @@ async fn look(desk: &Desk, ledger: &dyn Ledger, backend: &dyn Backend) {
         node: &seen.node,
         backend: &seen.backend,
         counts: &counts,
+        paused: &paused,
     };
     let found = alarms(&facts);
     seen.alarms.update(found, now_ms);

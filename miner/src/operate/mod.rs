@@ -13,6 +13,7 @@ mod alarm;
 mod config;
 mod desk;
 mod lookout;
+pub mod market;
 mod measured;
 mod record;
 mod tally;
@@ -23,8 +24,9 @@ mod trial;
 
 pub use alarm::{Alarm, Facts, Idle, alarms};
 pub use config::{AlarmConfig, MetricsConfig, SweepConfig};
-pub use desk::{Check, Desk, Plan};
+pub use desk::{Check, Desk, Plan, Unread};
 pub use lookout::look_out;
+pub use market::{AssignmentLine, BondFact, MarketFact, OfferFact, OfferState, WhyCall};
 pub use measured::Measured;
 pub use record::{
     AlarmFact, BackendFact, DecisionCount, NodeAnswers, NodeFact, NodeState, PolicyFact, Process,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use types::{Address, Hash};
 
+use super::market::MarketFact;
 use crate::chain::{ChainError, Funds, Head, Held, Ledger};
 use crate::journal::entry::{Day, Entry, Noted, Outcome, Phase, Swept};
 
@@ -229,7 +230,7 @@ pub struct DecisionCount {
 /// An alarm in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlarmFact {
-    /// `balance_low` or `no_work`.
+    /// `balance_low`, `dissent` or `no_work`.
     pub name: String,
     /// When it began, milliseconds since 1970.
     pub since_ms: u64,
@@ -317,4 +318,7 @@ pub struct Status {
     pub today: Day,
     /// What was sent to the cold address.
     pub swept: Swept,
+    /// The market.
+    #[serde(default)]
+    pub market: MarketFact,
 }

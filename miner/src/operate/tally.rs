@@ -74,7 +74,9 @@ impl Counters for Tally {
             Event::Claimed
             | Event::Step { .. }
             | Event::Answered { .. }
-            | Event::Finished { .. } => self.note_work(),
+            | Event::Finished { .. }
+            | Event::Drawn
+            | Event::Served { .. } => self.note_work(),
             Event::ToolCall { .. }
             | Event::BackendFailed
             | Event::Written { .. }

@@ -62,5 +62,6 @@ pub fn status(
         outbox: u64::try_from(journal.outbox()?.len()).unwrap_or(u64::MAX),
         today: journal.day(now_ms)?,
         swept: journal.swept()?,
+        market: super::market::market(journal, None)?,
     })
 }

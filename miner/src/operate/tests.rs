@@ -1,5 +1,6 @@
 //! What is told, when it is an alarm, and what a policy would decide.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::chain::fake::{FakeChain, claim};
 use crate::chain::{ChainError, Funds, Head, RunView};
+use crate::journal::call::Paused;
 use crate::journal::entry::{Entry, Outcome, Parcel, Phase, Purpose, Swept, SweptLast};
 use crate::journal::{Journal, JournalError};
 use crate::policy::{Decision, Policy, Reason};
@@ -72,6 +74,7 @@ struct Scene {
     node: NodeFact,
     backend: BackendFact,
     counts: Counts,
+    paused: BTreeMap<String, Paused>,
 }
 
 impl Scene {
@@ -82,12 +85,13 @@ impl Scene {
             node: ready(1_000),
             backend: BackendFact::Ready,
             counts: Counts { worked_ms: 1_000, ..Counts::default() },
+            paused: BTreeMap::new(),
         }
     }
 
     fn at(&self, now_ms: u64) -> Vec<Alarm> {
-        let Self { config, policy, node, backend, counts } = self;
-        alarms(&Facts { now_ms, config, policy, node, backend, counts })
+        let Self { config, policy, node, backend, counts, paused } = self;
+        alarms(&Facts { now_ms, config, policy, node, backend, counts, paused })
     }
 
     /// Why there is no work.
@@ -112,6 +116,17 @@ fn an_account_below_the_threshold_is_an_alarm() {
     assert_eq!(vec![Alarm::BalanceLow { got_micro: 999, min_micro: 2_000 }], scene.at(1_000));
     // A node that never told the balance says nothing about it.
     scene.node = NodeFact::default();
+    assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
+}
+
+#[test]
+fn a_dissent_is_an_alarm_until_all_is_resumed() {
+    let mut scene = Scene::new();
+    let call = Hash::digest(b"call");
+    scene.paused.insert("wasm-1".to_owned(), Paused { call, round: 0, since_ms: 5 });
+    let expected = Alarm::Dissent { executors: vec!["wasm-1".to_owned()], call };
+    assert_eq!(vec![expected], scene.at(1_000));
+    scene.paused.clear();
     assert_eq!(Vec::<Alarm>::new(), scene.at(1_000));
 }
 
@@ -407,11 +422,13 @@ fn the_settings_of_the_document_hold_and_its_reasons_and_checks_are_all() {
     let document = include_str!("../../../docs/miner.md");
     let blocks = document.split("```toml\n").skip(1).filter_map(|it| it.split("```").next());
     let mut shown = 0;
-    for text in blocks.filter(|text| text.contains("[metrics]") || text.contains("[sweep]")) {
+    for text in blocks
+        .filter(|text| ["[metrics]", "[sweep]", "[market]"].iter().any(|it| text.contains(it)))
+    {
         settings(text).expect(text);
         shown += 1;
     }
-    assert_eq!(2, shown);
+    assert_eq!(3, shown);
     let idle = [
         Idle::NodeAway(String::new()),
         Idle::NodeSyncing,

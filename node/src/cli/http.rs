@@ -1,7 +1,7 @@
-//! One GET over one connection: how commands ask a process that serves HTTP.
+//! One request over one connection: how commands ask a process that serves HTTP.
 
 use axum::http::header::HOST;
-use axum::http::{Request, StatusCode};
+use axum::http::{Method, Request, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::rt::TokioIo;
@@ -17,9 +17,20 @@ pub(super) async fn get<S: AsyncRead + AsyncWrite + Unpin>(
     path: &str,
     bytes_max: usize,
 ) -> Result<(StatusCode, Bytes), AnyError> {
+    send(stream, Method::GET, (host, path), bytes_max).await
+}
+
+/// The same for a request of another method, without a body.
+pub(super) async fn send<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    method: Method,
+    (host, path): (&str, &str),
+    bytes_max: usize,
+) -> Result<(StatusCode, Bytes), AnyError> {
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let request = Request::get(path).header(HOST, host).body(Empty::<Bytes>::new())?;
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header(HOST, host).body(Empty::<Bytes>::new())?;
     let answer = async {
         let response = sender.send_request(request).await?;
         let status = response.status();

@@ -133,19 +133,20 @@ async fn bind(
     })
 }
 
-/// Serves `/metrics`, `/healthz` and `/readyz` for a process that is no node until `shutdown` is
+/// Serves `/metrics`, `/healthz`, `/readyz` and `more` for a process that is no node until `shutdown` is
 /// cancelled, with the usual limits on connections. Then open requests may end within the usual time.
 pub fn serve_monitoring(
     listener: TcpListener,
     registry: Arc<MetricsRegistry>,
     readiness: Arc<dyn Readiness>,
+    more: Router,
     shutdown: CancellationToken,
 ) -> BoxFuture<'static, ()> {
     let limits = Limits::default();
     // Its own connections are not measured.
     let counts = Metrics::register(&mut MetricsRegistry::default());
     let listener = Listener::new(listener, &limits, counts);
-    let routes = http::monitoring_routes(registry, readiness);
+    let routes = http::monitoring_routes(registry, readiness).merge(more);
     let (patience, connections) = (limits.shutdown_timeout(), TaskTracker::new());
     let memory = AnswerMemory::new(limits.response_memory_bytes_max);
     let context = listener::Context { limits, shutdown, connections: connections.clone(), memory };

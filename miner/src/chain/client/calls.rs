@@ -144,7 +144,7 @@ fn view(told: Told) -> Answered<CallView> {
     let status = CallStatus::parse(&told.status)
         .ok_or_else(|| strange(format!("a call has the status {:?}", told.status)))?;
     let bytes = |text: String| {
-        const_hex::decode(&text).map_err(|_| strange("the payload of a call is not hex"))
+        const_hex::decode(&text).map_err(|_unread| strange("the payload of a call is not hex"))
     };
     let Limits { input_tokens, output_tokens, fuel, result_bytes } = told.limits;
     Ok(CallView {

@@ -1,5 +1,7 @@
 //! The ports over a scripted node: what its answers mean here.
 
+mod calls;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -33,7 +33,7 @@ use crate::ports::{
 use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 use crate::tools::tests::support::toolbox;
 
-pub(super) fn key() -> Keypair {
+pub(crate) fn key() -> Keypair {
     Keypair::from_seed(&[9; 32])
 }
 
@@ -44,12 +44,19 @@ fn number(prompt: &str, word: &str) -> u64 {
 }
 
 /// A folder in memory where there is one: what these tests write need not outlive the machine.
-pub(super) fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 #[derive(Debug)]
-pub(super) struct TestClock(pub(super) AtomicU64);
+pub(crate) struct TestClock(pub(crate) Arc<AtomicU64>);
+
+impl TestClock {
+    /// The time, to be set.
+    pub(crate) fn shared(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0)
+    }
+}
 
 impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
@@ -59,7 +66,7 @@ impl Clock for TestClock {
 
 /// Offers these tools.
 #[derive(Debug, Default)]
-pub(super) struct TestCourses(Arc<Mutex<Vec<ToolSpec>>>);
+pub(crate) struct TestCourses(Arc<Mutex<Vec<ToolSpec>>>);
 
 #[derive(Debug)]
 struct TestCourse {
@@ -137,14 +144,14 @@ impl Course for TestCourse {
 
 /// The model.
 #[derive(Debug)]
-pub(super) struct Model {
+pub(crate) struct Model {
     manifest: Manifest,
     /// The next failures, the last one first.
-    pub(super) failures: Mutex<Vec<BackendError>>,
-    pub(super) health: Mutex<Health>,
+    pub(crate) failures: Mutex<Vec<BackendError>>,
+    pub(crate) health: Mutex<Health>,
     /// Prompts of more bytes have no room.
-    pub(super) room_bytes: AtomicUsize,
-    pub(super) asked: AtomicU64,
+    pub(crate) room_bytes: AtomicUsize,
+    pub(crate) asked: AtomicU64,
 }
 
 impl Model {
@@ -257,19 +264,19 @@ fn answer(prompt: &str, round: u64, iteration: &Iteration<'_>) -> Output {
 
 /// The tools `pure` and `once`, whose effects are written down, in a file if there is one.
 #[derive(Debug, Default)]
-pub(super) struct TestTools {
-    pub(super) calls: Mutex<Vec<String>>,
-    pub(super) missing: Mutex<Vec<String>>,
+pub(crate) struct TestTools {
+    pub(crate) calls: Mutex<Vec<String>>,
+    pub(crate) missing: Mutex<Vec<String>>,
     /// What every run is offered, as far as the policy is told.
-    pub(super) offered: Mutex<Vec<String>>,
+    pub(crate) offered: Mutex<Vec<String>>,
     /// How often it was asked what is missing.
-    pub(super) looked: AtomicU64,
+    pub(crate) looked: AtomicU64,
     file: Option<PathBuf>,
 }
 
 impl TestTools {
     /// Waits until it was asked so often what is missing.
-    pub(super) async fn asked_for_missing(&self, times: u64) {
+    pub(crate) async fn asked_for_missing(&self, times: u64) {
         let end = self.looked.load(Ordering::SeqCst) + times;
         let wait = async {
             while self.looked.load(Ordering::SeqCst) < end {
@@ -312,8 +319,8 @@ impl Tools for TestTools {
 
 /// Counts, and tells who waits for them.
 #[derive(Debug, Default)]
-pub(super) struct TestCounters {
-    pub(super) events: Mutex<Vec<Event>>,
+pub(crate) struct TestCounters {
+    pub(crate) events: Mutex<Vec<Event>>,
     moved: Notify,
 }
 
@@ -325,7 +332,7 @@ impl Counters for TestCounters {
 }
 
 impl TestCounters {
-    pub(super) async fn until(&self, holds: impl Fn(&[Event]) -> bool) {
+    pub(crate) async fn until(&self, holds: impl Fn(&[Event]) -> bool) {
         let wait = async {
             loop {
                 let moved = self.moved.notified();
@@ -341,43 +348,43 @@ impl TestCounters {
         assert!(outcome.is_ok(), "it did not come to that: {:#?}", self.events.lock());
     }
 
-    pub(super) fn count_of(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+    pub(crate) fn count_of(&self, is_it: impl Fn(&Event) -> bool) -> usize {
         self.events.lock().iter().filter(|event| is_it(event)).count()
     }
 
-    pub(super) async fn until_finished(&self, runs: usize) {
+    pub(crate) async fn until_finished(&self, runs: usize) {
         let finished = |event: &&Event| matches!(event, Event::Finished { .. });
         self.until(|events| events.iter().filter(finished).count() >= runs).await;
     }
 }
 
 /// A miner and what it stands on.
-pub(super) struct Bench {
-    pub(super) chain: Arc<FakeChain>,
-    pub(super) model: Arc<Model>,
-    pub(super) tools: Arc<TestTools>,
-    pub(super) courses: Arc<dyn Courses>,
-    pub(super) backend: Arc<dyn Backend>,
-    pub(super) hands: Arc<dyn Tools>,
+pub(crate) struct Bench {
+    pub(crate) chain: Arc<FakeChain>,
+    pub(crate) model: Arc<Model>,
+    pub(crate) tools: Arc<TestTools>,
+    pub(crate) courses: Arc<dyn Courses>,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) hands: Arc<dyn Tools>,
     /// What models are offered.
-    pub(super) offer: Arc<Mutex<Vec<ToolSpec>>>,
-    pub(super) clock: Arc<TestClock>,
-    pub(super) counters: Arc<TestCounters>,
-    pub(super) journal: Arc<Journal>,
-    pub(super) policy: watch::Sender<Arc<Policy>>,
-    pub(super) config: Config,
+    pub(crate) offer: Arc<Mutex<Vec<ToolSpec>>>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) counters: Arc<TestCounters>,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) policy: watch::Sender<Arc<Policy>>,
+    pub(crate) config: Config,
     _folder: Option<tempfile::TempDir>,
 }
 
 impl Bench {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = folder();
         let bench = Self::at(folder.path(), FakeChain::new(), None);
         Self { _folder: Some(folder), ..bench }
     }
 
     /// With courses by the rules of docs/agent-methods.md.
-    pub(super) fn understanding() -> Self {
+    pub(crate) fn understanding() -> Self {
         let mut bench = Self::new();
         let manifest = bench.model.manifest().clone();
         bench.courses = Arc::new(Understanding::new(toolbox(""), manifest));
@@ -385,7 +392,7 @@ impl Bench {
     }
 
     /// With the journal in a folder.
-    pub(super) fn at(folder: &Path, chain: FakeChain, calls: Option<PathBuf>) -> Self {
+    pub(crate) fn at(folder: &Path, chain: FakeChain, calls: Option<PathBuf>) -> Self {
         let owner = Chain { chain_id: "test".into(), genesis_hash: Hash::ZERO };
         let journal = Journal::open(&folder.join("journal"), key().address(), &owner).unwrap();
         let policy = Policy {
@@ -406,7 +413,7 @@ impl Bench {
             tools,
             courses: Arc::new(TestCourses(Arc::clone(&offer))),
             offer,
-            clock: Arc::new(TestClock(AtomicU64::new(1_000_000))),
+            clock: Arc::new(TestClock(Arc::new(AtomicU64::new(1_000_000)))),
             counters: Arc::default(),
             journal: Arc::new(journal),
             policy: watch::Sender::new(Arc::new(policy)),
@@ -415,11 +422,11 @@ impl Bench {
         }
     }
 
-    pub(super) fn change_policy(&self, change: impl FnOnce(&mut Policy)) {
+    pub(crate) fn change_policy(&self, change: impl FnOnce(&mut Policy)) {
         self.policy.send_modify(|policy| change(Arc::make_mut(policy)));
     }
 
-    pub(super) fn parts(&self) -> Parts {
+    pub(crate) fn parts(&self) -> Parts {
         Parts {
             config: self.config.clone(),
             key: key(),
@@ -436,13 +443,13 @@ impl Bench {
     }
 
     /// Runs the miner while something else happens, then stops it.
-    pub(super) async fn during<F: Future>(&self, what: F) -> F::Output {
+    pub(crate) async fn during<F: Future>(&self, what: F) -> F::Output {
         let (_notices, receiver) = mpsc::channel(1);
         self.during_with(receiver, what).await
     }
 
     /// The same with notices.
-    pub(super) async fn during_with<F: Future>(
+    pub(crate) async fn during_with<F: Future>(
         &self,
         notices: mpsc::Receiver<Notice>,
         what: F,
@@ -458,23 +465,23 @@ impl Bench {
     }
 
     /// Runs the miner until so many runs are settled.
-    pub(super) async fn finish(&self, runs: usize) {
+    pub(crate) async fn finish(&self, runs: usize) {
         self.during(self.counters.until_finished(runs)).await;
     }
 
-    pub(super) fn entry(&self, run: &Hash) -> Entry {
+    pub(crate) fn entry(&self, run: &Hash) -> Entry {
         self.journal.entry(run).unwrap().unwrap()
     }
 
     /// The nonces of this wallet's transactions, in the order of the blocks.
-    pub(super) fn nonces(&self) -> Vec<u64> {
+    pub(crate) fn nonces(&self) -> Vec<u64> {
         let me = key().address();
         let state = self.chain.state.lock();
         state.log().filter(|(from, _, _)| *from == me).map(|(_, _, nonce)| nonce).collect()
     }
 
     /// The kinds of this wallet's transactions, in order.
-    pub(super) fn sent(&self) -> Vec<&'static str> {
+    pub(crate) fn sent(&self) -> Vec<&'static str> {
         let me = key().address();
         let state = self.chain.state.lock();
         let mine = state.log().filter(|(from, _, _)| *from == me);

@@ -136,14 +136,14 @@ fn lives(folder: &Path, point: u64, test: &str) -> bool {
 }
 
 /// If this process is one that a test started: does its work and tells so.
-pub(super) fn is_worker(work: fn(&Path, u64)) -> bool {
+pub(crate) fn is_worker(work: fn(&Path, u64)) -> bool {
     let Ok(folder) = std::env::var(FOLDER) else { return false };
     work(Path::new(&folder), std::env::var(POINT).unwrap().parse().unwrap());
     true
 }
 
 /// Lets a process die at every point of its work, and another one go on.
-pub(super) fn dies_at_every_point(name: &str, points_min: u64, check: fn(&Path, &str)) {
+pub(crate) fn dies_at_every_point(name: &str, points_min: u64, check: fn(&Path, &str)) {
     let whole = folder();
     assert!(lives(whole.path(), 0, name));
     check(whole.path(), "no death");

@@ -1,7 +1,8 @@
 //! The control socket of a running miner: how `ombra miner status` and others ask the process.
 //!
 //! HTTP over a Unix socket in the miner's folder, for the user of the process only: the file has
-//! mode 0600, and a peer of another user is turned away. It only tells; nothing can be changed.
+//! mode 0600, and a peer of another user is turned away. It tells; all that can be changed is that paused
+//! offers are resumed.
 
 use std::io::{Error as IoError, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -9,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path as UrlPath, Query, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::serve::Listener;
 use axum::{Json, Router};
 use miner::journal::JournalError;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use types::Hash;
+use types::agent::ExecutorId;
 
 use super::super::client::CliError;
 use super::super::http;
@@ -57,6 +59,10 @@ impl Socket {
             .route("/runs", get(runs))
             .route("/why/{run}", get(why))
             .route("/receipt/{run}", get(receipt))
+            .route("/market", get(market))
+            .route("/assignments", get(assignments))
+            .route("/calls/{call}", get(why_call))
+            .route("/resume/{executor}", post(resume))
             .with_state(desk);
         let serving = axum::serve(SameUser(self.0), routes);
         let serving = serving.with_graceful_shutdown(stop.clone().cancelled_owned());
@@ -123,6 +129,28 @@ async fn why(State(desk): At, UrlPath(run): UrlPath<Hash>) -> Response {
 
 async fn receipt(State(desk): At, UrlPath(run): UrlPath<Hash>) -> Response {
     told(move || desk.receipt(&run)).await
+}
+
+async fn market(State(desk): At) -> Response {
+    told(move || desk.market().map(Some)).await
+}
+
+async fn assignments(
+    State(desk): At,
+    Query(RunsQuery { open, limit }): Query<RunsQuery>,
+) -> Response {
+    told(move || desk.assignments(Wanted { only_open: open, limit }).map(Some)).await
+}
+
+async fn why_call(State(desk): At, UrlPath(call): UrlPath<Hash>) -> Response {
+    told(move || desk.why_call(&call).map(Some)).await
+}
+
+async fn resume(State(desk): At, UrlPath(executor): UrlPath<ExecutorId>) -> Response {
+    match desk.resume_offers(&executor).await {
+        Ok(was_paused) => Json(was_paused).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
 }
 
 /// What the journal says, which is read on a thread that may wait for the disk.
@@ -207,8 +235,27 @@ impl Control {
 
     /// What a miner says at a path; none if it does not know.
     pub(super) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<Option<T>, Untold> {
+        self.send(Method::GET, path).await
+    }
+
+    /// The same for what it always says.
+    pub(super) async fn told<T: DeserializeOwned>(self, path: &str) -> Result<T, Untold> {
+        self.get(path).await?.ok_or_else(|| Untold::Strange(strange("nothing")))
+    }
+
+    /// What a miner says after it did something.
+    pub(super) async fn post<T: DeserializeOwned>(self, path: &str) -> Result<T, Untold> {
+        let done = self.send(Method::POST, path).await?;
+        done.ok_or_else(|| Untold::Strange(strange("nothing")))
+    }
+
+    async fn send<T: DeserializeOwned>(
+        self,
+        method: Method,
+        path: &str,
+    ) -> Result<Option<T>, Untold> {
         let strange = |what: &str| Untold::Strange(strange(what));
-        let asked = http::get(self.stream, "localhost", path, ANSWER_BYTES_MAX);
+        let asked = http::send(self.stream, method, ("localhost", path), ANSWER_BYTES_MAX);
         let answer = tokio::time::timeout(PATIENCE, asked).await;
         let answer = answer
             .map_err(|_late| strange(&format!("nothing within {} seconds", PATIENCE.as_secs())))?;

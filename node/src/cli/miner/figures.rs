@@ -6,12 +6,13 @@ use std::fmt::Error;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use miner::operate::{Alarm, BackendFact, Desk, NodeState, Process, StakeFact, Status};
+use miner::journal::call::{Served, Standing};
+use miner::operate::{Alarm, BackendFact, Desk, MarketFact, NodeState, Process, StakeFact, Status};
 use miner::ports::{Counters, Event};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -208,6 +209,8 @@ impl Counters for Figures {
             Event::Written { micros } => {
                 self.journal_write_seconds.observe(Duration::from_micros(micros).as_secs_f64());
             }
+            // Their sums are in the journal, and told from there.
+            Event::Drawn | Event::Served { .. } => {}
             Event::Swept { micro } => {
                 self.sweeps.inc();
                 self.swept_micro.inc_by(micro);
@@ -277,7 +280,7 @@ fn encode_running(
 
 fn encode_status(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), Error> {
     let Status { wallet: _, now_ms: _, process: _, starting: _, node, .. } = status;
-    let Status { open, outbox, today, .. } = status;
+    let Status { open, outbox, today, market, .. } = status;
     let count = u64::try_from(open.len()).unwrap_or(u64::MAX);
     gauge(encoder, "open_runs", "Runs that are not over", Some(count))?;
     let help = "Signed transactions whose fate is not known";
@@ -288,9 +291,51 @@ fn encode_status(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result
     let help = "What the wallet has, micro-OMBRA, as the node said last";
     gauge(encoder, "balance_micro", help, node.balance_micro)?;
     encode_stake(encoder, node.stake)?;
+    encode_market(encoder, market)?;
     gauge(encoder, "today_claims", "Claims of this day (UTC)", Some(today.claims))?;
     let help = "What transactions burned on this day (UTC), micro-OMBRA";
     gauge(encoder, "today_spent_micro", help, Some(today.spent_micro))
+}
+
+/// What became of the calls of the journal: sums that go on where the process before ended.
+fn encode_market(encoder: &mut DescriptorEncoder<'_>, market: &MarketFact) -> Result<(), Error> {
+    let MarketFact { offers: _, bond: _, paused, served, open } = market;
+    let paused = u64::try_from(paused.len()).unwrap_or(u64::MAX);
+    gauge(encoder, "open_calls", "Calls of agents that are not over", Some(*open))?;
+    let help = "Executors that are not offered after a dissent";
+    gauge(encoder, "paused_offers", help, Some(paused))?;
+    let Served { elected, agreed, dissented, undecided, unable, withheld, absent, .. } = *served;
+    let Served { penalised, earned_micro, lost_micro, .. } = *served;
+    counter(encoder, "calls_elected", "Calls for which the miner was drawn", elected)?;
+    let help = "Calls that are over, by how the miner stood";
+    let mut calls = encoder.encode_descriptor("calls", help, None, MetricType::Counter)?;
+    let counts = [
+        (Standing::Agreed, agreed),
+        (Standing::Dissented, dissented),
+        (Standing::Undecided, undecided),
+        (Standing::Unable, unable),
+        (Standing::Withheld, withheld),
+        (Standing::Absent, absent),
+    ];
+    for (standing, count) in counts {
+        let labels = [("standing", standing.word())];
+        ConstCounter::new(count).encode(calls.encode_family(&labels)?)?;
+    }
+    counter(encoder, "calls_penalised", "Calls in which the miner lost bond", penalised)?;
+    let help = "What calls paid, micro-OMBRA";
+    counter(encoder, "calls_earned_micro", help, earned_micro)?;
+    let help = "What calls took of the bond, micro-OMBRA";
+    counter(encoder, "calls_lost_micro", help, lost_micro)
+}
+
+fn counter(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    value: u64,
+) -> Result<(), Error> {
+    let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    ConstCounter::new(value).encode(encoder)
 }
 
 /// What is at stake; nothing while the chain has no bonds.

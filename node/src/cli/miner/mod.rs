@@ -2,6 +2,7 @@
 
 mod control;
 mod figures;
+mod market;
 mod monitor;
 mod place;
 mod policy;
@@ -30,7 +31,7 @@ use crate::clock::now_ms;
     args_conflicts_with_subcommands = true,
     after_help = "Example: ombra miner --wallet worker --config miner.toml\n         \
                   ombra miner status\n         ombra miner why RUN\n\n\
-                  status, runs, why, receipt and earnings need no password, and no --wallet where \
+                  status, runs, assignments, why, receipt and earnings need no password, and no --wallet where \
                   the folder has one miner."
 )]
 pub(super) struct MinerArgs {
@@ -55,14 +56,20 @@ enum MinerCommand {
     Status(tell::PlainArgs),
     /// The runs of the journal, newest first
     Runs(tell::RunsArgs),
-    /// Why a run was claimed or not, and how far it is
+    /// Why a run was claimed or not, and how far it is; or what became of a call
     Why(tell::RunArgs),
-    /// Print the receipt of a run: all that was said and done
+    /// Print the receipt of a run or a call: all that was said and done
     Receipt(tell::RunArgs),
     /// Hash a receipt's texts again and compare them with the chain
     Verify(tell::VerifyArgs),
-    /// What this wallet's runs have paid, as the chain has it
+    /// What this wallet's runs have paid, as the chain has it, and what calls have
     Earnings(tell::PlainArgs),
+    /// What the wallet offers to work for, and what is paused after a dissent
+    Offers(market::OffersArgs),
+    /// What the wallet has at stake, and what that is kept at
+    Bond(tell::PlainArgs),
+    /// The calls of agents for which the miner was drawn, newest first
+    Assignments(tell::RunsArgs),
     /// Confine this process and become a program: how servers of tools are started
     #[command(hide = true)]
     Sandbox {
@@ -93,6 +100,9 @@ pub(super) async fn run(args: MinerArgs, out: Out<'_>) -> Outcome {
         Some(MinerCommand::Receipt(args)) => tell::receipt(&args, out).await,
         Some(MinerCommand::Verify(args)) => tell::verify(args, out).await,
         Some(MinerCommand::Earnings(args)) => tell::earnings(&args, out).await,
+        Some(MinerCommand::Offers(args)) => market::offers(&args, out).await,
+        Some(MinerCommand::Bond(args)) => market::bond(&args, out).await,
+        Some(MinerCommand::Assignments(args)) => market::assignments(&args, out).await,
         Some(MinerCommand::Sandbox { arguments }) => Err(confine(arguments)),
     }
 }
@@ -110,7 +120,10 @@ impl MinerArgs {
                 | MinerCommand::Why(_)
                 | MinerCommand::Receipt(_)
                 | MinerCommand::Verify(_)
-                | MinerCommand::Earnings(_),
+                | MinerCommand::Earnings(_)
+                | MinerCommand::Offers(_)
+                | MinerCommand::Bond(_)
+                | MinerCommand::Assignments(_),
             )
             | None => None,
         }
@@ -167,7 +180,7 @@ fn not_answered(error: miner::chain::ChainError) -> CliError {
     }
 }
 
-/// A run that the journal does not know.
-fn unknown(run: &Hash) -> CliError {
-    CliError::Failed(format!("the journal does not know the run {run}"))
+/// A run or a call that the journal does not know.
+fn unknown(id: &Hash) -> CliError {
+    CliError::Failed(format!("the journal does not know the run or the call {id}"))
 }

@@ -3,12 +3,18 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
+use axum::extract::{Path as UrlPath, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use miner::operate::{Desk, WaitFact};
 use miner::waiting::Waiting;
 use prometheus_client::registry::Registry;
 use rpc::ports::{Check, Readiness};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use types::Hash;
 
 use super::super::client::CliError;
 
@@ -64,6 +70,27 @@ pub(super) fn waits(waits: &[WaitFact]) -> String {
     format!("waiting for {}", texts.join("; "))
 }
 
+/// Receipts of calls whose answers are on the chain.
+fn receipts(health: Arc<Health>) -> Router {
+    Router::new().route("/receipts/{call}", get(receipt)).with_state(health)
+}
+
+async fn receipt(State(health): State<Arc<Health>>, UrlPath(call): UrlPath<Hash>) -> Response {
+    let Some(desk) = health.desk.get().cloned() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    // The disk is read on a thread that may wait for it.
+    match tokio::task::spawn_blocking(move || desk.published_receipt(&call)).await {
+        Ok(Ok(Some(receipt))) => Json(receipt).into_response(),
+        Ok(Ok(None)) => StatusCode::NOT_FOUND.into_response(),
+        Ok(Err(error)) => {
+            tracing::error!(%call, %error, "a receipt cannot be read");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+        Err(_panic) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
 /// The port, bound.
 pub(super) struct Monitor {
     listener: TcpListener,
@@ -91,6 +118,7 @@ impl Monitor {
         health: Arc<Health>,
         stop: CancellationToken,
     ) {
-        rpc::serve_monitoring(self.listener, registry, health, stop).await;
+        let receipts = receipts(Arc::clone(&health));
+        rpc::serve_monitoring(self.listener, registry, health, receipts, stop).await;
     }
 }

@@ -2,11 +2,12 @@
 
 use miner::chain::Held;
 use miner::journal::Journal;
+use miner::journal::call::Served;
 use miner::journal::entry::{Day, Swept, SweptLast};
 use miner::operate::tell;
 use miner::operate::{
-    BackendFact, NodeAnswers, NodeFact, NodeState, PolicyFact, Process, StakeFact, Starting,
-    Status, SweepFact, ToolFact, WaitFact,
+    BackendFact, MarketFact, NodeAnswers, NodeFact, NodeState, OfferFact, OfferState, PolicyFact,
+    Process, StakeFact, Starting, Status, SweepFact, ToolFact, WaitFact,
 };
 use types::{Address, Amount};
 
@@ -53,7 +54,9 @@ pub(super) async fn run(args: &PlainArgs, out: Out<'_>) -> Outcome {
 fn fresh(wallet: Address, node: NodeFact) -> Status {
     let (today, swept) = (Day::default(), Swept::default());
     let (process, starting, open) = (None, None, Vec::new());
-    Status { wallet, now_ms: now_ms(), process, starting, node, open, outbox: 0, today, swept }
+    let market = MarketFact::default();
+    let (now_ms, outbox) = (now_ms(), 0);
+    Status { wallet, now_ms, process, starting, node, open, outbox, today, swept, market }
 }
 
 /// What the node says to who asks in place of the miner.
@@ -63,7 +66,8 @@ async fn asked(place: &PlaceArgs, miner: &Address) -> Result<NodeFact, CliError>
 }
 
 fn facts(status: &Status) -> Vec<(&'static str, String)> {
-    let Status { wallet, now_ms, process, starting, node, open, outbox, today, swept } = status;
+    let Status { wallet, now_ms, process, starting, node, open, outbox, today, swept, market } =
+        status;
     let mut facts = vec![("miner", wallet.to_string())];
     let since = |how: &str, then_ms: u64, pid: u32| {
         let since = output::time(then_ms);
@@ -102,6 +106,42 @@ fn facts(status: &Status) -> Vec<(&'static str, String)> {
     let sweep = process.as_ref().and_then(|it| it.sweep.as_ref());
     if sweep.is_some() || swept.signed_ms > 0 {
         facts.push(("sweep", sweep_text(sweep, swept, *now_ms)));
+    }
+    facts.extend(of_market(market));
+    facts
+}
+
+/// The market, where there is anything to tell of it.
+fn of_market(market: &MarketFact) -> Vec<(&'static str, String)> {
+    let MarketFact { offers, bond: _, paused, served, open } = market;
+    let mut facts = Vec::new();
+    let offer = |it: &OfferFact| {
+        let OfferFact { executor, capacity, state, .. } = it;
+        match state {
+            OfferState::Offered => format!("{executor} × {capacity}"),
+            OfferState::NotHere => format!("{executor} (not here)"),
+            OfferState::Paused(_) => format!("{executor} (paused)"),
+        }
+    };
+    if !offers.is_empty() {
+        facts.push(("offers", offers.iter().map(offer).collect::<Vec<_>>().join(", ")));
+    }
+    if offers.is_empty() && !paused.is_empty() {
+        facts.push(("paused", paused.keys().cloned().collect::<Vec<_>>().join(", ")));
+    }
+    if served.elected > 0 {
+        let Served { elected, agreed, dissented, undecided, unable, withheld, absent, .. } =
+            *served;
+        let (earned, lost) = (Amount::new(served.earned_micro), Amount::new(served.lost_micro));
+        facts.push((
+            "calls",
+            format!(
+                "drawn for {elected}, {open} open; {agreed} agreed, {dissented} dissented, \
+                 {undecided} undecided, {unable} unable, {withheld} withheld, {absent} absent"
+            ),
+        ));
+        let (earned, lost) = (output::ombra(earned), output::ombra(lost));
+        facts.push(("from calls", format!("{earned} earned, {lost} lost of the bond")));
     }
     facts
 }

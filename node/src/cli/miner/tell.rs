@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use miner::chain::Runs;
 use miner::engine::receipt::{self, Earnings, Receipt};
+use miner::journal::call::Served;
 use miner::journal::entry::Noted;
 use miner::journal::{Journal, JournalError};
 use miner::operate::tell::{self, Wanted};
@@ -17,13 +18,13 @@ use super::super::client::output::{self, Rows};
 use super::super::client::{CliError, Out, Outcome};
 use super::control::Control;
 use super::place::{PlaceArgs, chain};
-use super::{not_answered, unknown};
+use super::{market, not_answered, unknown};
 use crate::clock::now_ms;
 
-/// A run of a wallet's miner.
+/// A run or a call of a wallet's miner.
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
-    /// The run
+    /// The run, or the call
     run: Hash,
     #[command(flatten)]
     place: PlaceArgs,
@@ -36,10 +37,10 @@ pub(super) struct PlainArgs {
     pub(super) place: PlaceArgs,
 }
 
-/// Runs of a wallet's miner.
+/// Runs or calls of a wallet's miner.
 #[derive(Args, Debug)]
 pub(super) struct RunsArgs {
-    /// Only runs that are not over
+    /// Only those that are not over
     #[arg(long)]
     open: bool,
     /// At most so many
@@ -55,6 +56,14 @@ pub(super) struct VerifyArgs {
     file: PathBuf,
     #[command(flatten)]
     node: NodeArgs,
+}
+
+impl RunsArgs {
+    /// What is wanted, and of whom.
+    pub(super) const fn parts(&self) -> (Wanted, &PlaceArgs) {
+        let Self { open, limit, place } = self;
+        (Wanted { only_open: *open, limit: *limit }, place)
+    }
 }
 
 /// A failure of the journal.
@@ -81,8 +90,7 @@ pub(super) fn ago(then_ms: u64, now_ms: u64) -> String {
 }
 
 pub(super) async fn runs(args: &RunsArgs, out: Out<'_>) -> Outcome {
-    let RunsArgs { open, limit, place } = args;
-    let wanted = Wanted { only_open: *open, limit: *limit };
+    let (wanted, place) = args.parts();
     let running = async |control: Control| control.runs(wanted).await;
     let stopped = async |journal: Box<Journal>| tell::runs(&journal, wanted).map_err(unread);
     let lines = place.told(place.miner()?, running, stopped).await?;
@@ -120,7 +128,16 @@ pub(super) async fn why(args: &RunArgs, out: Out<'_>) -> Outcome {
     let running = async |control: Control| control.why(run).await;
     let stopped = async |journal: Box<Journal>| tell::why(&journal, run).map_err(unread);
     let told = place.told(place.miner()?, running, stopped).await?;
-    let told = told.ok_or_else(|| unknown(run))?;
+    let Some(told) = told else {
+        let rounds = market::why(place, run).await?;
+        if rounds.is_empty() {
+            return Err(unknown(run));
+        }
+        if place.node.json {
+            return print_json(&rounds, out);
+        }
+        return market::show_why(&rounds, out);
+    };
     if place.node.json {
         return print_json(&told, out);
     }
@@ -142,7 +159,13 @@ pub(super) async fn receipt(args: &RunArgs, out: Out<'_>) -> Outcome {
     let running = async |control: Control| control.receipt(run).await;
     let stopped = async |journal: Box<Journal>| receipt::receipt(&journal, run).map_err(unread);
     let found = place.told(place.miner()?, running, stopped).await?;
-    let found = found.ok_or_else(|| unknown(run))?;
+    let Some(found) = found else {
+        let receipts = market::receipts(place, run).await?;
+        for receipt in &receipts {
+            writeln!(out, "{receipt:#}")?;
+        }
+        return if receipts.is_empty() { Err(unknown(run)) } else { Ok(()) };
+    };
     let text = serde_json::to_string_pretty(&found).expect("a receipt is plain data");
     writeln!(out, "{text}")?;
     Ok(())
@@ -173,8 +196,9 @@ pub(super) async fn earnings(args: &PlainArgs, out: Out<'_>) -> Outcome {
     let place = &args.place;
     let runs = place.chain()?.of_miner(&place.miner()?).await.map_err(not_answered)?;
     let sum = Earnings::of(&runs);
+    let served = market::told(place, place.miner()?).await?.served;
     if place.node.json {
-        return print_json(&sum, out);
+        return print_json(&AllEarnings { runs: &sum, calls: served }, out);
     }
     let Earnings { completed, failed, timed_out, open, earned_micro, pending_micro, .. } = sum;
     writeln!(out, "earned     {} OMBRA", Amount::new(earned_micro).ombra())?;
@@ -188,5 +212,20 @@ pub(super) async fn earnings(args: &PlainArgs, out: Out<'_>) -> Outcome {
         writeln!(out, "refused    the rewards of {refused} runs")?;
     }
     writeln!(out, "open       {open} runs, {} OMBRA so far", Amount::new(pending_micro).ombra())?;
+    if served.elected > 0 {
+        let Served { elected, agreed, earned_micro, lost_micro, penalised, .. } = served;
+        let earned = Amount::new(earned_micro).ombra();
+        writeln!(out, "calls      {earned} OMBRA, {agreed} of {elected} agreed with the others")?;
+        let lost = Amount::new(lost_micro).ombra();
+        writeln!(out, "penalties  {lost} OMBRA for {penalised} calls")?;
+    }
     Ok(())
+}
+
+/// What runs paid, as the chain has it, and what calls did, as the journal has it.
+#[derive(Serialize)]
+struct AllEarnings<'a> {
+    #[serde(flatten)]
+    runs: &'a Earnings,
+    calls: Served,
 }

@@ -1,0 +1,296 @@
+//! The market: serves the calls for which this miner is drawn, and keeps what it offers.
+//!
+//! ```text
+//! notices, poll ──▶ drawn? ──▶ journal: assigned ──▶ worker
+//! worker:  loop { next(journal, chain) ──▶ one step ──▶ journal }
+//! execute: agent, library ──▶ executors, on a thread ──▶ receipt ──▶ journal: answer and salt
+//! house:   configuration ──▶ bond, offers
+//! ```
+//!
+//! Invariants: an answer is written with its salt before its commitment is signed, and never changes
+//! after that. Commitments, reveals, bonds and offers go through the outbox of the engine, in the row
+//! of nonces of the runs. A worker knows nothing that is not in the journal or on the chain.
+//!
+//! Entry points: [`Market::run`], [`next::next`]. Rules: docs/market.md section 6, docs/miner.md.
+
+mod config;
+mod execute;
+mod house;
+pub mod next;
+mod receipts;
+mod reload;
+mod serve;
+mod shelf;
+mod slots;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use types::Hash;
+
+pub use config::{MarketConfig, OfferConfig};
+pub use receipts::{RECEIPTS, Receipts, Times};
+pub use reload::follow_market;
+use shelf::Shelf;
+use slots::Slots;
+
+use crate::chain::{CallView, CallWatch, Calls};
+use crate::engine::error::{Halt, Pauses};
+use crate::engine::{EngineError, Inner};
+use crate::executor::Executors;
+use crate::journal::call::{CallEntry, CallPhase};
+use crate::ports::Event;
+
+/// What is in force of the configuration; none while there is no table `[market]`.
+pub type InForce = watch::Receiver<Option<Arc<MarketConfig>>>;
+
+/// What a market is made of beside the engine.
+#[derive(Clone, Debug)]
+pub struct Stall {
+    /// The configuration; a new value is used from the next step on.
+    pub config: InForce,
+    /// What executes agents.
+    pub executors: Arc<Executors>,
+    /// Calls, agents and offers.
+    pub calls: Arc<dyn Calls>,
+    /// Where receipts are kept.
+    pub receipts: Receipts,
+    /// Wakes the house when executors were resumed.
+    pub resumed: Arc<Notify>,
+}
+
+/// Serves the calls of one wallet.
+#[derive(Debug)]
+pub struct Market {
+    shop: Arc<Shop>,
+}
+
+/// Calls are looked at at least so often: a tenth of the time that members have to reveal.
+const POLL_MAX: Duration = Duration::from_secs(2);
+
+/// A call, and the round for which this miner was drawn.
+type Key = (Hash, u8);
+
+/// What the market's tasks share.
+#[derive(Debug)]
+struct Shop {
+    inner: Arc<Inner>,
+    stall: Stall,
+    shelf: Shelf,
+    slots: Slots,
+    /// Calls with a worker, and what wakes it.
+    busy: Mutex<BTreeMap<Key, Arc<Notify>>>,
+}
+
+type Workers = JoinSet<(Key, Result<(), Halt>)>;
+
+impl Market {
+    pub(crate) fn new(inner: Arc<Inner>, stall: Stall) -> Self {
+        let shelf = Shelf::new(Arc::clone(&stall.calls));
+        let (slots, busy) = (Slots::default(), Mutex::default());
+        Self { shop: Arc::new(Shop { inner, stall, shelf, slots, busy }) }
+    }
+
+    /// Serves calls until the engine is stopped; begins once the engine knows what became of what was
+    /// signed before. Calls that are under way when it is stopped are gone on with at the next start.
+    ///
+    /// # Errors
+    /// When the journal cannot be written. Whatever else fails is tried again.
+    pub async fn run(self, mut watch: Box<dyn CallWatch>) -> Result<(), EngineError> {
+        let shop = &self.shop;
+        let stop = shop.inner.stop.clone();
+        let mut workers = Workers::new();
+        let outcome = tokio::select! {
+            biased;
+            () = stop.cancelled() => Err(Halt::Stopped),
+            outcome = async {
+                shop.inner.recovered.cancelled().await;
+                tokio::select! {
+                    outcome = shop.look(&mut *watch, &mut workers) => outcome,
+                    outcome = shop.keep_house() => outcome,
+                }
+            } => outcome,
+        };
+        // Nobody works on without the journal.
+        stop.cancel();
+        while workers.join_next().await.is_some() {}
+        match outcome {
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+            Err(Halt::Journal(source)) => Err(EngineError::Journal(source)),
+        }
+    }
+}
+
+impl Shop {
+    /// Looks for calls for which this miner is drawn, and gives each a worker.
+    async fn look(
+        self: &Arc<Self>,
+        watch: &mut dyn CallWatch,
+        workers: &mut Workers,
+    ) -> Result<(), Halt> {
+        let mut is_watching = false;
+        loop {
+            for entry in self.inner.parts.journal.open_calls()? {
+                self.spawn((entry.call, entry.round), workers);
+            }
+            if !is_watching {
+                is_watching = self.begin_watch(watch).await;
+            }
+            self.poll(workers).await?;
+            let poll = sleep(self.poll_pause());
+            tokio::pin!(poll);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(done) = workers.join_next() => {
+                        self.released(done)?;
+                        break;
+                    }
+                    notice = watch.next(), if is_watching => match notice {
+                        Ok(call) => self.notice(&call, workers).await?,
+                        Err(error) => {
+                            tracing::warn!(%error, "the subscription to calls ended; they are listed");
+                            is_watching = false;
+                        }
+                    },
+                    () = &mut poll => break,
+                }
+            }
+        }
+    }
+
+    /// The time between two looks for calls. Without a subscription a reveal has to be sent in time, too.
+    fn poll_pause(&self) -> Duration {
+        Duration::from_millis(self.inner.parts.config.poll_ms).min(POLL_MAX)
+    }
+
+    /// Whether calls are taken on.
+    fn is_open(&self) -> bool {
+        self.stall.config.borrow().is_some()
+    }
+
+    /// Begins to watch after the newest block.
+    async fn begin_watch(&self, watch: &mut dyn CallWatch) -> bool {
+        let begun = match self.inner.parts.ledger.head().await {
+            Ok(head) => watch.begin(head.height).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &begun {
+            tracing::debug!(%error, "no subscription to calls; they are listed");
+        }
+        begun.is_ok()
+    }
+
+    /// Looks at all calls in which this miner has something to do.
+    async fn poll(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        if !self.is_open() {
+            return Ok(());
+        }
+        match self.stall.calls.assigned(&self.inner.me).await {
+            Ok(calls) => {
+                for call in calls {
+                    self.take_on(&call, workers).await?;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "calls cannot be listed"),
+        }
+        Ok(())
+    }
+
+    /// Something happened to a call: its worker looks, or gets to exist.
+    async fn notice(self: &Arc<Self>, call: &Hash, workers: &mut Workers) -> Result<(), Halt> {
+        {
+            let busy = self.busy.lock();
+            let mut has_worker = false;
+            for (_, worker) in busy.range((*call, 0)..=(*call, u8::MAX)) {
+                worker.notify_one();
+                has_worker = true;
+            }
+            if has_worker {
+                return Ok(());
+            }
+        }
+        if self.is_open() { self.take_on(call, workers).await } else { Ok(()) }
+    }
+
+    /// Writes a call down for which this miner is drawn, unless the journal has it, and gives it a worker.
+    async fn take_on(self: &Arc<Self>, call: &Hash, workers: &mut Workers) -> Result<(), Halt> {
+        if !self.inner.parts.journal.rounds_of(call)?.is_empty() {
+            return Ok(());
+        }
+        let view = match self.stall.calls.call(call).await {
+            Ok(Some(view)) if !view.is_settled => view,
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                tracing::warn!(%call, %error, "a call cannot be read");
+                return Ok(());
+            }
+        };
+        let Some(round) = view.round_of(&self.inner.me) else { return Ok(()) };
+        let entry = assigned(&view, round, self.inner.parts.clock.now_ms());
+        tracing::info!(%call, round, agent = %view.agent, "drawn");
+        self.inner.parts.journal.put_call(&entry).await?;
+        self.inner.parts.counters.count(Event::Drawn);
+        self.spawn((*call, round), workers);
+        Ok(())
+    }
+
+    /// Starts a worker, unless the call has one.
+    fn spawn(self: &Arc<Self>, key: Key, workers: &mut Workers) {
+        let moved = Arc::new(Notify::new());
+        {
+            let mut busy = self.busy.lock();
+            if busy.contains_key(&key) {
+                return;
+            }
+            busy.insert(key, Arc::clone(&moved));
+        }
+        let shop = Arc::clone(self);
+        workers.spawn(async move {
+            let (call, round) = key;
+            let work = AssertUnwindSafe(shop.serve(&call, round, &moved)).catch_unwind();
+            let Ok(outcome) = work.await else {
+                tracing::error!(%call, "a worker panicked; it is begun again after a pause");
+                let pause_ms = shop.inner.parts.config.poll_ms;
+                return (key, Pauses::new(pause_ms).pause(&shop.inner.stop).await);
+            };
+            (key, outcome)
+        });
+    }
+
+    /// Forgets a worker that ended.
+    fn released(
+        &self,
+        done: Result<(Key, Result<(), Halt>), tokio::task::JoinError>,
+    ) -> Result<(), Halt> {
+        let Ok((key, outcome)) = done else { return Ok(()) };
+        self.busy.lock().remove(&key);
+        outcome
+    }
+}
+
+/// A call about which nothing is decided.
+fn assigned(view: &CallView, round: u8, now_ms: u64) -> CallEntry {
+    CallEntry {
+        call: view.id,
+        round,
+        agent: view.agent,
+        version: view.version.clone(),
+        requester: view.requester,
+        budget_micro: view.budget_micro,
+        phase: CallPhase::Assigned,
+        said: None,
+        executor: None,
+        standing: None,
+        assigned_ms: now_ms,
+    }
+}

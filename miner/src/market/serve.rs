@@ -1,0 +1,215 @@
+//! The work on one call: what is next, one step at a time.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use types::tx::{CallCommit, CallReveal, HexBytes};
+use types::{Body, Hash};
+
+use super::Shop;
+use super::next::{Step, next};
+use crate::chain::CallView;
+use crate::engine::error::{Halt, Pauses};
+use crate::engine::outbox::About;
+use crate::engine::settle::Verdict;
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Said, Standing};
+use crate::journal::entry::Purpose;
+use crate::ports::Event;
+use crate::text::cut;
+
+/// The bytes of a reason in a CALL_REVEAL.
+const REASON_BYTES_MAX: usize = 1_024;
+/// While nothing but the settlement is waited for, the call is looked at this much less often.
+const PATIENCE: u32 = 6;
+
+impl Shop {
+    /// Works on a call until it is over, the engine is stopped, or the journal fails.
+    pub(super) async fn serve(&self, call: &Hash, round: u8, moved: &Notify) -> Result<(), Halt> {
+        let inner = &self.inner;
+        let fresh = || Pauses::new(inner.parts.config.pause_ms);
+        let (mut pauses, mut phase) = (fresh(), None);
+        loop {
+            if inner.stop.is_cancelled() {
+                return Err(Halt::Stopped);
+            }
+            let Some(entry) = inner.parts.journal.call(call, round)? else { return Ok(()) };
+            if phase.as_ref() != Some(&entry.phase) {
+                // Pauses grow as long as nothing goes on.
+                (pauses, phase) = (fresh(), Some(entry.phase.clone()));
+            }
+            let view = inner.patiently(|| self.stall.calls.call(call)).await?;
+            let step = next(&entry, view.as_ref(), &inner.me);
+            tracing::debug!(%call, round, ?step, "next");
+            match (step, view) {
+                (Step::Rest, _) => return Ok(()),
+                (Step::Execute, Some(view)) => self.execute(&entry, &view).await?,
+                (Step::Commit, _) => match commitment(&entry, inner.me) {
+                    Some(body) => {
+                        let (signed, purpose) =
+                            (CallPhase::CommitSigned, Purpose::Commit { round });
+                        self.send(&entry.at(signed), &body, purpose, &mut pauses).await?;
+                    }
+                    None => pauses.pause(&inner.stop).await?,
+                },
+                (Step::Reveal, _) => match reveal(&entry) {
+                    Some(body) => {
+                        let (signed, purpose) =
+                            (CallPhase::RevealSigned, Purpose::Reveal { round });
+                        self.send(&entry.at(signed), &body, purpose, &mut pauses).await?;
+                    }
+                    None => pauses.pause(&inner.stop).await?,
+                },
+                (Step::Resend, _) => self.resend(&entry).await?,
+                (Step::Confirm(phase), _) => {
+                    inner.parts.journal.put_call(&entry.at(phase)).await?;
+                }
+                (Step::Miss(why), _) => {
+                    tracing::warn!(%call, round, why, "missed");
+                    let missed = CallPhase::Missed(why.to_owned());
+                    inner.parts.journal.put_call(&entry.at(missed)).await?;
+                }
+                (Step::Judge(standing), _) => self.judge(&entry, standing).await?,
+                (Step::Close(outcome), _) => self.close(&entry, outcome).await?,
+                (Step::AwaitPhase, _) => self.moved(moved, 1).await?,
+                (Step::AwaitSettlement, _) => self.moved(moved, PATIENCE).await?,
+                (Step::AwaitNode | Step::Execute, _) => pauses.pause(&inner.stop).await?,
+            }
+        }
+    }
+
+    /// Waits until something happened to the call, or for some polls.
+    async fn moved(&self, moved: &Notify, polls: u32) -> Result<(), Halt> {
+        tokio::select! {
+            biased;
+            () = self.inner.stop.cancelled() => Err(Halt::Stopped),
+            () = moved.notified() => Ok(()),
+            () = sleep(self.poll_pause().saturating_mul(polls)) => Ok(()),
+        }
+    }
+
+    /// Signs, sends, and writes down what became of it. After a refusal it waits a little: what follows is
+    /// decided by the chain's record, which the node may not have yet.
+    async fn send(
+        &self,
+        signed: &CallEntry,
+        body: &Body,
+        purpose: Purpose,
+        pauses: &mut Pauses,
+    ) -> Result<(), Halt> {
+        match self.inner.outbox.post_about(About::Call(signed), body, purpose).await? {
+            Verdict::Included => Ok(()),
+            Verdict::Refused(code) => {
+                tracing::warn!(call = %signed.call, code, "a transaction of a call was refused");
+                pauses.pause(&self.inner.stop).await
+            }
+        }
+    }
+
+    /// Sends what was signed as it is. Where the outbox has nothing, it is signed anew: what is
+    /// committed to and revealed stays the same.
+    async fn resend(&self, entry: &CallEntry) -> Result<(), Halt> {
+        if self.inner.outbox.resend(&entry.call).await? > 0 {
+            return Ok(());
+        }
+        let phase = match &entry.phase {
+            CallPhase::RevealSigned => CallPhase::Committed,
+            CallPhase::CommitSigned => CallPhase::Executed,
+            CallPhase::Assigned
+            | CallPhase::Executed
+            | CallPhase::Committed
+            | CallPhase::Revealed
+            | CallPhase::Missed(_)
+            | CallPhase::Over(_) => return Ok(()),
+        };
+        Ok(self.inner.parts.journal.put_call(&entry.at(phase)).await?)
+    }
+
+    /// The round is decided: a dissent stops the offers of the executor.
+    async fn judge(&self, entry: &CallEntry, standing: Standing) -> Result<(), Halt> {
+        let judged = CallEntry { standing: Some(standing), ..entry.clone() };
+        self.put_judged(&judged, standing).await
+    }
+
+    async fn put_judged(&self, entry: &CallEntry, standing: Standing) -> Result<(), Halt> {
+        let parts = &self.inner.parts;
+        match entry.executor.filter(|_| standing == Standing::Dissented) {
+            None => parts.journal.put_call(entry).await?,
+            Some(executor) => {
+                let CallEntry { call, round, .. } = entry;
+                tracing::error!(
+                    %call, round, %executor,
+                    "the others agree about another answer: this executor is not offered any more"
+                );
+                parts.journal.put_dissent(entry, &executor, parts.clock.now_ms()).await?;
+                self.stall.resumed.notify_one();
+            }
+        }
+        Ok(())
+    }
+
+    async fn close(&self, entry: &CallEntry, outcome: CallOutcome) -> Result<(), Halt> {
+        let CallOutcome { status, standing, paid_micro, penalty_micro } = outcome;
+        let is_news = entry.standing != Some(standing);
+        let over = CallEntry {
+            phase: CallPhase::Over(outcome),
+            standing: Some(standing),
+            ..entry.clone()
+        };
+        if is_news {
+            self.put_judged(&over, standing).await?;
+        } else {
+            self.inner.parts.journal.put_call(&over).await?;
+        }
+        let (call, status) = (entry.call, status.as_str());
+        tracing::info!(%call, status, standing = standing.word(), paid_micro, penalty_micro, "over");
+        self.inner.parts.counters.count(Event::Served { standing, paid_micro, penalty_micro });
+        self.make_room().await
+    }
+
+    /// Drops receipts that have no room.
+    async fn make_room(&self) -> Result<(), Halt> {
+        let Some(config) = self.stall.config.borrow().clone() else { return Ok(()) };
+        let open = self.inner.parts.journal.open_calls()?;
+        let open: BTreeSet<_> = open.iter().map(|it| (it.call, it.round)).collect();
+        let receipts = self.stall.receipts.clone();
+        let bytes_max = config.receipt_bytes_max();
+        let made = tokio::task::spawn_blocking(move || receipts.make_room(bytes_max, &open));
+        match made.await {
+            Ok(Ok(0)) => (),
+            Ok(Ok(dropped)) => tracing::info!(dropped, "old receipts made room"),
+            Ok(Err(error)) => tracing::warn!(%error, "old receipts cannot be dropped"),
+            Err(error) => tracing::error!(%error, "dropping receipts failed"),
+        }
+        Ok(())
+    }
+}
+
+fn commitment(entry: &CallEntry, me: types::Address) -> Option<Body> {
+    let commitment = entry.commitment(me)?;
+    let (call_id, round) = (entry.call, entry.round.into());
+    Some(Body::CallCommit(CallCommit { call_id, round, commitment }))
+}
+
+fn reveal(entry: &CallEntry) -> Option<Body> {
+    let Said { answer, result, reason, salt, said_ms: _ } = entry.said.as_ref()?;
+    let result = const_hex::decode(result).ok()?;
+    let usage = answer.usage;
+    Some(Body::CallReveal(CallReveal {
+        call_id: entry.call,
+        round: entry.round.into(),
+        salt: *salt,
+        outcome: answer.outcome.as_str().to_owned(),
+        result: HexBytes(result),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        fuel: usage.fuel,
+        receipt_hash: answer.receipt_hash,
+        reason: reason.as_deref().map(|why| cut(why, REASON_BYTES_MAX).to_owned()),
+    }))
+}
+
+/// What a call is executed on, if the node has told it.
+pub(super) fn payload(view: &CallView) -> Option<&[u8]> {
+    view.payload.as_deref().filter(|bytes| Hash::digest(bytes) == view.payload_hash)
+}

@@ -1,0 +1,166 @@
+//! Agents and programs that calls need, fetched from the node and kept as long as there is room.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use types::Hash;
+use types::agent::{Executor, NESTING_MAX, PROGRAM_BYTES_MAX, Tool};
+
+use crate::chain::{Calls, ChainError};
+use crate::executor::{Agent, Library};
+
+/// What all agents and programs may take of the memory, by the bytes of their texts: sixteen of the largest
+/// programs.
+const BYTES_MAX: usize = 64 * 1_024 * 1_024;
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Title {
+    Agent(Hash, String),
+    Program(String),
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Agent(Arc<Agent>),
+    Program(Arc<[u8]>),
+}
+
+#[derive(Debug)]
+struct Book {
+    content: Content,
+    bytes: usize,
+    /// The higher, the later it was wanted.
+    wanted: u64,
+}
+
+#[derive(Debug, Default)]
+struct Books {
+    books: BTreeMap<Title, Book>,
+    bytes: usize,
+    wanted: u64,
+}
+
+/// Agents and programs that were fetched. None of them ever changes.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    calls: Arc<dyn Calls>,
+    books: Mutex<Books>,
+    bytes_max: usize,
+}
+
+/// Why an agent is not to be had.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unfound {
+    /// The node; it may tell later.
+    #[error(transparent)]
+    Node(#[from] ChainError),
+    /// For good.
+    #[error("{0}")]
+    Never(String),
+}
+
+impl Shelf {
+    pub(super) fn new(calls: Arc<dyn Calls>) -> Self {
+        Self { calls, books: Mutex::default(), bytes_max: BYTES_MAX }
+    }
+
+    /// A version of an agent, with everything that its execution may need: the agents among its tools,
+    /// as deep as they nest, and their programs.
+    pub(super) async fn gather(
+        &self,
+        id: &Hash,
+        version: &str,
+    ) -> Result<(Arc<Agent>, Library), Unfound> {
+        let agent = self.agent(id, version).await?;
+        let mut library = Library::default();
+        let mut level = vec![Arc::clone(&agent)];
+        for _ in 0..NESTING_MAX {
+            let mut nested = Vec::new();
+            for agent in level {
+                if let Executor::Wasm { blob_id, .. } = &agent.metadata.executor
+                    && library.program(blob_id).is_none()
+                {
+                    library.add_program(blob_id.clone(), self.program(blob_id).await?);
+                }
+                for tool in &agent.metadata.tools {
+                    if let Tool::Agent { id, version } = tool
+                        && library.agent(id, version.as_str()).is_none()
+                    {
+                        let below = self.agent(id, version.as_str()).await?;
+                        library.add_agent(Arc::clone(&below));
+                        nested.push(below);
+                    }
+                }
+            }
+            level = nested;
+        }
+        Ok((agent, library))
+    }
+
+    async fn agent(&self, id: &Hash, version: &str) -> Result<Arc<Agent>, Unfound> {
+        let title = Title::Agent(*id, version.to_owned());
+        if let Some(Content::Agent(agent)) = self.find(&title) {
+            return Ok(agent);
+        }
+        let Some(text) = self.calls.metadata(id, version).await? else {
+            return Err(Unfound::Never(format!("the chain has no agent {id} {version}")));
+        };
+        let agent = Agent::read(*id, text.as_bytes())
+            .map_err(|error| Unfound::Never(format!("the agent {id} {version}: {error}")))?;
+        let read = agent.metadata.version.as_str();
+        if read != version {
+            let why = format!("the agent {id} {version} has metadata of the version {read}");
+            return Err(Unfound::Node(ChainError::Strange(why)));
+        }
+        let agent = Arc::new(agent);
+        self.keep(title, Content::Agent(Arc::clone(&agent)), text.len());
+        Ok(agent)
+    }
+
+    async fn program(&self, blob: &str) -> Result<Arc<[u8]>, Unfound> {
+        let title = Title::Program(blob.to_owned());
+        if let Some(Content::Program(program)) = self.find(&title) {
+            return Ok(program);
+        }
+        let bytes_max = usize::try_from(PROGRAM_BYTES_MAX).unwrap_or(usize::MAX);
+        let Some(bytes) = self.calls.program(blob, bytes_max).await? else {
+            return Err(Unfound::Never(format!("the node does not have the program {blob}")));
+        };
+        let (length, program): (_, Arc<[u8]>) = (bytes.len(), bytes.into());
+        self.keep(title, Content::Program(Arc::clone(&program)), length);
+        Ok(program)
+    }
+
+    fn find(&self, title: &Title) -> Option<Content> {
+        let mut books = self.books.lock();
+        let wanted = books.wanted.saturating_add(1);
+        books.wanted = wanted;
+        let book = books.books.get_mut(title)?;
+        book.wanted = wanted;
+        Some(book.content.clone())
+    }
+
+    /// Keeps something; what was wanted longest ago gives way.
+    fn keep(&self, title: Title, content: Content, bytes: usize) {
+        let mut books = self.books.lock();
+        let wanted = books.wanted;
+        books.bytes = books.bytes.saturating_add(bytes);
+        if let Some(before) = books.books.insert(title, Book { content, bytes, wanted }) {
+            books.bytes = books.bytes.saturating_sub(before.bytes);
+        }
+        while books.bytes > self.bytes_max {
+            let oldest = books.books.iter().min_by_key(|(_, book)| book.wanted);
+            let Some(title) = oldest.map(|(title, _)| title.clone()) else { break };
+            if let Some(book) = books.books.remove(&title) {
+                books.bytes = books.bytes.saturating_sub(book.bytes);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_room(calls: Arc<dyn Calls>, bytes_max: usize) -> Self {
+        Self { bytes_max, ..Self::new(calls) }
+    }
+}

@@ -1,0 +1,347 @@
+//! The market on a chain with the ledger's own rules.
+
+mod bench;
+mod money;
+mod shelf;
+mod torture;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use redb::TableHandle as _;
+use types::call::{CallStatus, Outcome};
+use types::{Amount, Hash};
+
+use self::bench::{Bench, helper, me};
+use super::next::{Step, next};
+use super::{MarketConfig, OfferConfig, Receipts, Times};
+use crate::chain::fake::market::{EXECUTOR, MIN_BOND, PER_CALL};
+use crate::chain::{CallView, MemberView, RoundView};
+use crate::journal::Journal;
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Standing};
+
+#[tokio::test]
+async fn a_member_executes_commits_reveals_and_is_paid() {
+    let bench = Bench::with_miner();
+    let call = bench.call("hello", |_| ());
+    bench.serve(&call).await;
+    let view = bench.chain.call_of(&call);
+    assert_eq!(view.status, CallStatus::Success);
+    assert_eq!(bench.sent_for_calls(), ["CALL_COMMIT", "CALL_REVEAL"]);
+    let entry = bench.entry(&call);
+    let CallPhase::Over(outcome) = &entry.phase else { panic!("{entry:?}") };
+    assert_eq!((outcome.standing, outcome.penalty_micro), (Standing::Agreed, 0));
+    assert!(outcome.paid_micro >= PER_CALL, "{outcome:?}");
+    let served = bench.journal.served().unwrap();
+    assert_eq!((served.elected, served.agreed), (1, 1));
+    assert_eq!(served.earned_micro, view.rounds[0].members[0].paid_micro);
+    let receipts = bench.receipts().of_call(&call).unwrap();
+    assert_eq!(receipts[0]["work"]["outcome"], "success");
+    assert!(receipts[0]["times"]["endedMs"].is_u64());
+    let hash = Hash::digest(crate::tools::canonical_json(&receipts[0]["work"]).as_bytes());
+    assert_eq!(entry.said.unwrap().answer.receipt_hash, hash);
+}
+
+#[tokio::test]
+async fn a_failure_of_the_agent_is_answered_and_agreed_about() {
+    let bench = Bench::with_miner();
+    let call = bench.call("fail", |_| ());
+    bench.serve(&call).await;
+    assert_eq!(bench.chain.call_of(&call).status, CallStatus::Failed);
+    assert_eq!(bench.outcome(&call), Outcome::Failure);
+    assert_eq!(bench.journal.served().unwrap().agreed, 1);
+}
+
+#[tokio::test]
+async fn what_a_miner_cannot_or_will_not_execute_is_answered_with_unable() {
+    for (text, change) in [
+        ("panic", None),
+        ("unable", None),
+        ("x", Some("refuse")),
+        ("x", Some("budget")),
+        ("x", Some("executors")),
+    ] {
+        let mut bench = Bench::with_miner();
+        match change {
+            Some("refuse") => bench.configure(|config| config.refuse = [bench::agent()].into()),
+            Some("budget") => bench.configure(|config| config.budget_micro_min = 1_000_000_000),
+            Some("executors") => bench.without_executors(),
+            _ => (),
+        }
+        let call = bench.call(text, |_| ());
+        bench.serve(&call).await;
+        assert_eq!(bench.outcome(&call), Outcome::Unable, "{text} {change:?}");
+        let served = bench.journal.served().unwrap();
+        assert_eq!((served.unable, served.earned_micro, served.lost_micro), (1, 0, 0), "{text}");
+        assert!(bench.entry(&call).said.unwrap().reason.is_some(), "{text}");
+        assert!(bench.receipts().of_call(&call).unwrap().is_empty(), "it did no work");
+    }
+}
+
+#[tokio::test]
+async fn an_execution_that_takes_too_long_is_given_up_in_time_for_a_commitment() {
+    let mut bench = Bench::with_miner();
+    let call = bench.call("spin", |call| call.timeout_ms = 10_000);
+    bench.configure(|config| config.commit_margin_ms = 5_000);
+    // There are 300 ms left before the margin.
+    let deadline_ms = bench.chain.call_of(&call).deadline_ms.unwrap();
+    bench.clock.store(deadline_ms - 5_300, Ordering::SeqCst);
+    let begun = std::time::Instant::now();
+    bench.serve(&call).await;
+    assert!(begun.elapsed() < Duration::from_secs(4), "it took {:?}", begun.elapsed());
+    assert_eq!(bench.outcome(&call), Outcome::Unable);
+    let reason = bench.entry(&call).said.unwrap().reason.unwrap();
+    assert!(reason.contains("time"), "{reason}");
+}
+
+#[tokio::test]
+async fn who_comes_too_late_to_execute_says_unable_and_who_comes_after_the_phase_nothing() {
+    let bench = Bench::with_miner();
+    let call = bench.call("x", |_| ());
+    let deadline_ms = bench.chain.call_of(&call).deadline_ms.unwrap();
+    bench.clock.store(deadline_ms - 1_000, Ordering::SeqCst);
+    bench.serve(&call).await;
+    assert_eq!(bench.outcome(&call), Outcome::Unable);
+    assert_eq!(bench.executor.runs.load(Ordering::SeqCst), 0);
+
+    let bench = Bench::with_miner();
+    let call = bench.call("x", |_| ());
+    bench.take_on(&call).await;
+    bench.chain.settle(&call);
+    bench.serve(&call).await;
+    let served = bench.journal.served().unwrap();
+    assert_eq!((served.absent, served.penalised), (1, 1));
+    assert_eq!(served.lost_micro, bench.chain.call_of(&call).rounds[0].members[0].penalty_micro);
+    assert!(bench.sent_for_calls().is_empty());
+}
+
+#[tokio::test]
+async fn no_more_executions_go_on_at_once_than_the_offer_says() {
+    let mut bench = Bench::with_miner();
+    bench.configure(|config| config.offers[0].capacity = 2);
+    let calls: Vec<Hash> =
+        (0..4).map(|number| bench.call(&format!("slow {number}"), |_| ())).collect();
+    bench.serve_all(&calls).await;
+    assert_eq!(bench.executor.runs.load(Ordering::SeqCst), 4);
+    assert_eq!(bench.executor.most.load(Ordering::SeqCst), 2);
+    assert_eq!(bench.journal.served().unwrap().agreed, 4);
+}
+
+#[tokio::test]
+async fn a_dissent_takes_the_offer_back_until_it_is_resumed_even_over_a_restart() {
+    let bench = Bench::with_miner();
+    for seed in [20, 21] {
+        bench.chain.add_miner(&helper(seed));
+    }
+    let call = bench.call("hello", |call| call.committee_size = 3);
+    for seed in [20, 21] {
+        bench.commit_otherwise(&call, &helper(seed));
+    }
+    let reveals = async {
+        bench.chain.until(|state| state.call(&call).unwrap().status == CallStatus::Revealing).await;
+        for seed in [20, 21] {
+            bench.reveal_otherwise(&call, &helper(seed));
+        }
+        let taken_back = |state: &crate::chain::fake::State| !state.offers(&me());
+        bench.chain.until(taken_back).await;
+    };
+    bench.during(reveals).await;
+    assert_eq!(bench.journal.served().unwrap().dissented, 1);
+    let paused = bench.journal.paused().unwrap();
+    assert_eq!(paused[&EXECUTOR.to_string()].call, call);
+    // It stays so after a restart.
+    bench.during(bench.tidied()).await;
+    assert!(!bench.chain.state.lock().offers(&me()));
+    assert!(bench.journal.resume_offers(&EXECUTOR).await.unwrap());
+    assert!(!bench.journal.resume_offers(&EXECUTOR).await.unwrap(), "once");
+    bench.during(bench.chain.until(|state| state.offers(&me()))).await;
+}
+
+#[tokio::test]
+async fn a_member_of_the_first_round_notices_an_appeal_and_follows_the_call_to_its_end() {
+    let bench = Bench::with_miner();
+    for seed in 20..24 {
+        bench.chain.add_miner(&helper(seed));
+    }
+    let appealable = |call: &mut types::tx::AgentCall| {
+        call.appealable = Some(true);
+        call.max_fee = Amount::new(10_000_000);
+    };
+    // The lot falls on one of five.
+    let is_mine = |call: &Hash| bench.chain.call_of(call).round_of(&me()).is_some();
+    let call = (0..50).map(|_| bench.call("hello", appealable)).find(is_mine).unwrap();
+    let decided =
+        |state: &crate::chain::fake::State| state.call(&call).unwrap().status.is_decided();
+    bench.during(bench.chain.until(decided)).await;
+    bench.during(bench.until_journal(|it| it.standing == Some(Standing::Agreed))).await;
+    assert!(!bench.entry(&call).is_over());
+    bench.chain.settle(&call);
+    bench.serve(&call).await;
+    assert_eq!(bench.journal.served().unwrap().agreed, 1);
+}
+
+fn entry(phase: CallPhase) -> CallEntry {
+    CallEntry {
+        call: Hash::ZERO,
+        round: 0,
+        agent: Hash::ZERO,
+        version: "1.0.0".to_owned(),
+        requester: me(),
+        budget_micro: 1,
+        phase,
+        said: Some(bench::said()),
+        executor: None,
+        standing: None,
+        assigned_ms: 0,
+    }
+}
+
+fn view(status: CallStatus, rounds: usize, commitment: Option<Hash>) -> CallView {
+    let member = |address| MemberView {
+        address,
+        commitment,
+        revealed: None,
+        agreed: None,
+        paid_micro: 0,
+        penalty_micro: 0,
+    };
+    let round = |number: usize| RoundView {
+        is_decided: number + 1 < rounds,
+        members: vec![member(if number == 0 { me() } else { helper(1).address() })],
+    };
+    CallView {
+        id: Hash::ZERO,
+        agent: Hash::ZERO,
+        version: "1.0.0".to_owned(),
+        requester: me(),
+        status,
+        is_settled: false,
+        limits: bench::limits(),
+        budget_micro: 1,
+        payload: None,
+        payload_hash: Hash::ZERO,
+        deadline_ms: None,
+        rounds: (0..rounds).map(round).collect(),
+    }
+}
+
+#[test]
+fn what_follows_is_decided_by_journal_and_chain_together() {
+    let mine = entry(CallPhase::Executed).commitment(me());
+    let other = Some(Hash::digest(b"other"));
+    let (committing, revealing) = (CallStatus::Committing, CallStatus::Revealing);
+    let late = Step::Miss("the time to commit was over");
+    let foreign = Step::Miss("the chain has a commitment that this journal does not have");
+    for (phase, status, rounds, commitment, expected) in [
+        (CallPhase::Assigned, committing, 1, None, Step::Execute),
+        (CallPhase::Assigned, revealing, 1, None, late.clone()),
+        (CallPhase::Assigned, committing, 1, other, foreign.clone()),
+        // The second round commits, and this miner is of the first.
+        (CallPhase::Assigned, committing, 2, None, late.clone()),
+        (CallPhase::Executed, committing, 1, None, Step::Commit),
+        (CallPhase::Executed, committing, 1, mine, Step::Confirm(CallPhase::Committed)),
+        (CallPhase::Executed, committing, 1, other, foreign),
+        (CallPhase::Executed, revealing, 1, None, late),
+        (CallPhase::CommitSigned, committing, 1, None, Step::Resend),
+        (CallPhase::Committed, committing, 1, mine, Step::AwaitPhase),
+        (CallPhase::Committed, committing, 1, None, Step::AwaitNode),
+        (CallPhase::Committed, revealing, 1, mine, Step::Reveal),
+        (CallPhase::Committed, revealing, 2, mine, Step::Miss("the time to reveal was over")),
+        (CallPhase::RevealSigned, revealing, 1, mine, Step::Resend),
+        (CallPhase::Revealed, revealing, 1, mine, Step::AwaitPhase),
+        (CallPhase::Missed(String::new()), committing, 2, None, Step::Judge(Standing::Absent)),
+    ] {
+        let view = view(status, rounds, commitment);
+        let found = next(&entry(phase.clone()), Some(&view), &me());
+        assert_eq!(found, expected, "{phase:?} {status:?} {rounds} {commitment:?}");
+    }
+    assert_eq!(next(&entry(CallPhase::Assigned), None, &me()), Step::AwaitNode);
+}
+
+#[tokio::test]
+async fn a_journal_of_an_older_version_has_no_calls_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let chain = wallet::Chain { chain_id: "test".into(), genesis_hash: Hash::ZERO };
+    drop(Journal::open(&path, me(), &chain).unwrap());
+    let database = redb::Database::create(&path).unwrap();
+    let write = database.begin_write().unwrap();
+    for name in ["calls", "open_calls", "paused"] {
+        let there = write.list_tables().unwrap().find(|it| it.name() == name).unwrap();
+        write.delete_table(there).unwrap();
+    }
+    write.commit().unwrap();
+    drop(database);
+    let journal = Journal::open_existing(&path, me()).unwrap().unwrap();
+    assert!(journal.calls().unwrap().is_empty() && journal.open_calls().unwrap().is_empty());
+    assert!(journal.paused().unwrap().is_empty());
+    drop(journal);
+    let journal = Journal::open(&path, me(), &chain).unwrap();
+    let entry = entry(CallPhase::Assigned);
+    journal.put_call(&entry).await.unwrap();
+    assert_eq!(journal.open_calls().unwrap(), vec![entry.clone()]);
+    let outcome = CallOutcome {
+        status: CallStatus::Success,
+        standing: Standing::Withheld,
+        paid_micro: 0,
+        penalty_micro: 7,
+    };
+    for _ in 0..2 {
+        // It is counted once.
+        journal.put_call(&entry.at(CallPhase::Over(outcome))).await.unwrap();
+    }
+    assert!(journal.open_calls().unwrap().is_empty());
+    let served = journal.served().unwrap();
+    assert_eq!(
+        (served.elected, served.withheld, served.penalised, served.lost_micro),
+        (1, 1, 1, 7)
+    );
+}
+
+#[test]
+fn settings_that_make_no_sense_are_named() {
+    let offer = OfferConfig {
+        executor: EXECUTOR,
+        capacity: 65,
+        per_call_micro: 1,
+        prompt_per_m_micro: 0,
+        completion_per_m_micro: 0,
+        fuel_per_g_micro: 0,
+    };
+    let config = MarketConfig {
+        offers: vec![offer.clone(), OfferConfig { capacity: 1, ..offer }],
+        commit_margin_ms: 499,
+        receipts_mib_max: 0,
+        ..MarketConfig::default()
+    };
+    let expected = [
+        format!("market.offers has the capacity 65 for {EXECUTOR}; expected 1 to 64"),
+        format!("market.offers names {EXECUTOR} twice; expected once"),
+        "market.commit_margin_ms is 499; expected 500 to 5000".to_owned(),
+        "market.receipts_mib_max is 0; expected 1 to 1048576".to_owned(),
+    ];
+    assert_eq!(config.faults(), expected);
+    assert!(MarketConfig::default().faults().is_empty());
+    assert_eq!(MarketConfig::default().bond_micro(MIN_BOND), 2 * MIN_BOND);
+}
+
+#[test]
+fn the_oldest_receipts_make_room_and_those_of_open_calls_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let receipts = Receipts::of(folder.path());
+    let ids: Vec<Hash> = (0_u8..4).map(|number| Hash::digest(&[number])).collect();
+    let work = bench::work();
+    for (at, id) in (1_u64..).zip(&ids) {
+        let times = Times { assigned_ms: at, began_ms: at, ended_ms: at };
+        receipts.put((id, 0), &work, times).unwrap();
+        let path = folder.path().join("receipts").join(format!("{id}-0.json"));
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(at)).unwrap();
+    }
+    let path = folder.path().join("receipts").join(format!("{}-0.json", ids[0]));
+    let bytes = std::fs::metadata(path).unwrap().len();
+    assert_eq!(receipts.make_room(4 * bytes, &[].into()).unwrap(), 0);
+    assert_eq!(receipts.make_room(2 * bytes, &[(ids[0], 0)].into()).unwrap(), 2);
+    let there: Vec<bool> = ids.iter().map(|id| !receipts.of_call(id).unwrap().is_empty()).collect();
+    assert_eq!(there, [true, false, false, true]);
+}
