@@ -12,7 +12,7 @@ use std::fmt;
 
 use sha3::{Digest, Keccak256};
 
-pub use coding::{VALUES_BYTES_MAX, ValueError};
+pub use coding::{VALUES_BYTES_MAX, ValueError, value_names};
 pub use identifier::{is_identifier, is_reserved};
 pub use name::{Base, Dimension, TypeName, TypeNameError};
 

@@ -11,7 +11,7 @@ mod encode;
 mod integer;
 mod shape;
 
-use super::Method;
+use super::{Method, Parameter};
 use crate::call::CALLDATA_BYTES_MAX;
 use crate::json::{Json, Place, parse};
 use crate::text::shorten;
@@ -87,6 +87,13 @@ impl Method {
     pub fn decode_answer(&self, result: &[u8]) -> Result<String, ValueError> {
         decode::decode(&self.outputs, result)
     }
+}
+
+/// What values are called in an object: the names of parameters. One without a name is `arg` and its place,
+/// from 0, with underscores behind it as long as another one has that name.
+#[must_use]
+pub fn value_names(parameters: &[Parameter]) -> Vec<String> {
+    encode::names(parameters)
 }
 
 /// The values that somebody gives.
