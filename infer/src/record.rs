@@ -75,6 +75,7 @@ pub fn scores_sha256(scores: &[f32]) -> [u8; 32] {
 pub(crate) struct Record {
     readings: Vec<Reading>,
     input_tokens_left: u64,
+    is_exhausted: bool,
 }
 
 impl Session {
@@ -82,7 +83,11 @@ impl Session {
     /// with which all questions since then would have more than `input_tokens_max` tokens
     /// ([`Reading::input_tokens`]) is refused before anything of it is read.
     pub fn record(&mut self, input_tokens_max: u64) {
-        self.record = Some(Record { readings: Vec::new(), input_tokens_left: input_tokens_max });
+        self.record = Some(Record {
+            readings: Vec::new(),
+            input_tokens_left: input_tokens_max,
+            is_exhausted: false,
+        });
     }
 
     /// Takes what was written since [`Self::record`], and writes nothing more. A question that was
@@ -91,13 +96,27 @@ impl Session {
         self.record.take().map(|record| record.readings).unwrap_or_default()
     }
 
+    /// Whether a question was refused since [`Self::record`], because more would have been read than is
+    /// allowed.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_exhausted)
+    }
+
     /// Counts tokens that are to be read.
     pub(crate) fn spend(&mut self, tokens: usize) -> Result<(), AnswerError> {
         let Some(record) = &mut self.record else { return Ok(()) };
         let (tokens, max) = (tokens as u64, record.input_tokens_left);
-        let left = max.checked_sub(tokens).ok_or(AnswerError::InputTokens { tokens, max })?;
-        record.input_tokens_left = left;
-        Ok(())
+        match max.checked_sub(tokens) {
+            Some(left) => {
+                record.input_tokens_left = left;
+                Ok(())
+            }
+            None => {
+                record.is_exhausted = true;
+                Err(AnswerError::InputTokens { tokens, max })
+            }
+        }
     }
 
     /// The digest of scores, if it is wanted.

@@ -73,6 +73,12 @@ impl Session {
         Self { model, forward, held: Vec::new(), context_tokens_max, chunk: CHUNK, record: None }
     }
 
+    /// A session of the same model on the same threads, which has read nothing, for at most so many tokens.
+    #[must_use]
+    pub fn beside(&self, context_tokens_max: NonZeroUsize) -> Self {
+        Self::new(Arc::clone(&self.model), self.forward.threads().clone(), context_tokens_max)
+    }
+
     /// Its model.
     #[must_use]
     pub const fn model(&self) -> &Arc<Model> {

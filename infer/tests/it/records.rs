@@ -212,7 +212,9 @@ fn more_tokens_than_are_allowed_are_not_read() {
     assert_eq!(generate(&mut session).unwrap().end, End::Length);
     assert_eq!(generate(&mut session).unwrap().end, End::Length, "all that is allowed");
     let refused = AnswerError::InputTokens { tokens, max: 0 };
+    assert!(!session.is_exhausted());
     assert_eq!(generate(&mut session).unwrap_err(), refused);
+    assert!(session.is_exhausted());
     assert_eq!(session.recorded().len(), 2, "what was refused was not read");
     session.record(tokens + 2);
     let choice = session.choose(&prompt, &["in", "on"], &mut |_| Flow::Continue);
