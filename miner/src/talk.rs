@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// What a model is told before it is asked for the answer after its thoughts.
+pub(crate) const NOW_ANSWER: &str = "Now give only the answer.";
+
 /// Who says a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -6,7 +6,7 @@ mod embedded;
 mod hands;
 
 pub use courses::Understanding;
-pub use embedded::{Embedded, EmbeddedConfig, EmbeddedError};
+pub use embedded::{Embedded, EmbeddedConfig, EmbeddedError, MarketModel};
 pub use hands::Hands;
 
 use crate::ports::Grant;

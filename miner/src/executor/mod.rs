@@ -19,6 +19,7 @@ mod agent;
 mod library;
 mod local;
 mod meter;
+mod model;
 mod registry;
 mod scope;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use agent::{Agent, AgentError, MethodText, ModelSettings};
 pub use library::Library;
 pub use local::Local;
 pub use meter::{Limit, Meter};
+pub use model::ModelAgents;
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
 pub use trace::{Chosen, Reading, Work};
@@ -39,7 +41,7 @@ use std::fmt::Debug;
 
 use types::Hash;
 
-use crate::talk::{Constraint, Message};
+use crate::talk::{Constraint, Message, ToolCall, ToolSpec};
 
 /// How an execution ended for everybody.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,13 +98,19 @@ pub enum Form {
     Plain(Constraint),
     /// JSON of this schema.
     Schema(serde_json::Value),
+    /// Any text, or a call of one of these tools, as runs have it.
+    Tools(Vec<ToolSpec>),
+    /// A call of one of these tools, or nothing at all.
+    Call(Vec<ToolSpec>),
 }
 
 /// What a model answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inference {
-    /// The text.
+    /// The text; empty if it calls a tool.
     pub text: String,
+    /// The tools that it calls; none but for [`Form::Tools`] and [`Form::Call`].
+    pub tool_calls: Vec<ToolCall>,
     /// Whether it was cut off at `output_tokens_max`.
     pub is_cut: bool,
     /// Everything that the model read and chose for it, in order.

@@ -10,7 +10,10 @@ use types::call::Outcome;
 use types::{Address, Hash, Usage};
 
 use super::trace::{End, Trace, Whose};
-use super::{Agent, Executors, Form, Library, Limit, Meter, ModelAsk, ModelFault, Verdict, Work};
+use super::{
+    Agent, Executors, Form, Inference, Library, Limit, Meter, ModelAsk, ModelFault, Reading,
+    Verdict, Work,
+};
 use crate::talk::Message;
 use crate::tools::{Code, Failure, call_pure};
 
@@ -135,6 +138,15 @@ impl<'a> Scope<'a> {
         self.library.program(blob_id).ok_or_else(missing)
     }
 
+    /// An agent that the library has.
+    ///
+    /// # Errors
+    /// [`Halt::Unable`] if it has not.
+    pub fn described(&self, id: &Hash, version: &str) -> Result<Arc<Agent>, Halt> {
+        let missing = || Halt::Unable(format!("the agent {id} {version} is not here"));
+        self.library.agent(id, version).ok_or_else(missing)
+    }
+
     /// Counts fuel.
     ///
     /// # Errors
@@ -168,6 +180,21 @@ impl<'a> Scope<'a> {
         form: &Form,
         output_tokens_max: u32,
     ) -> Result<Result<(String, bool), String>, Halt> {
+        let answer = self.ask(manifest, messages, form, output_tokens_max)?;
+        Ok(answer.map(|inference| (inference.text, inference.is_cut)))
+    }
+
+    /// The same, with the tools that the model calls.
+    ///
+    /// # Errors
+    /// [`Halt`].
+    pub fn ask(
+        &mut self,
+        manifest: Hash,
+        messages: &[Message],
+        form: &Form,
+        output_tokens_max: u32,
+    ) -> Result<Result<Inference, String>, Halt> {
         self.stop.check()?;
         let model = self.executors.model(&manifest);
         let missing = || Halt::Unable(format!("the model {manifest} is not here"));
@@ -190,17 +217,16 @@ impl<'a> Scope<'a> {
             Err(ModelFault::Unable(why)) => return Err(Halt::Unable(why)),
         };
         self.trace.model(manifest, &inference.readings);
-        let count = |of: usize| u64::try_from(of).unwrap_or(u64::MAX);
         let readings = &inference.readings;
         self.meter.add(Usage {
-            input_tokens: readings.iter().map(|it| count(it.prompt.len())).sum(),
-            output_tokens: readings.iter().map(|it| count(it.chosen.len())).sum(),
+            input_tokens: readings.iter().map(Reading::input_tokens).sum(),
+            output_tokens: readings.iter().map(Reading::output_tokens).sum(),
             fuel: 0,
         })?;
         if inference.is_cut && most < output_tokens_max {
             return Err(Halt::Exhausted(Limit::OutputTokens));
         }
-        Ok(Ok((inference.text, inference.is_cut)))
+        Ok(Ok(inference))
     }
 
     /// Calls a built-in tool of the agent; the answer is whether it did what it was asked, and what it said.
@@ -245,8 +271,7 @@ impl<'a> Scope<'a> {
         if self.depth.saturating_add(1) >= NESTING_MAX {
             return Ok(Err(format!("agents nest at most {NESTING_MAX} deep")));
         }
-        let missing = || Halt::Unable(format!("the agent {id} {version} is not here"));
-        let nested = self.library.agent(id, version).ok_or_else(missing)?;
+        let nested = self.described(id, version)?;
         let scope = Scope {
             executors: self.executors,
             library: self.library,

@@ -52,8 +52,9 @@ impl Model for Counting {
             return Err(ModelFault::InputTokens);
         }
         let chosen = vec![Chosen { token: 1, scores: Some(Hash::digest(b"scores")) }];
-        let readings = vec![Reading { prompt, chosen }];
-        Ok(Inference { text: ask.messages.len().to_string(), is_cut: false, readings })
+        let readings = vec![Reading { prompt, chosen, ..Reading::default() }];
+        let text = ask.messages.len().to_string();
+        Ok(Inference { text, readings, ..Inference::default() })
     }
 }
 

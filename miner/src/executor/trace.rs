@@ -6,12 +6,36 @@ use types::call::Outcome;
 use types::{Hash, Usage};
 
 /// Tokens that a model read at once, and what it chose after them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// What it read, from the beginning of its context.
     pub prompt: Vec<u32>,
     /// What it chose, in order.
     pub chosen: Vec<Chosen>,
+    /// What it chose last and did not put out: its word that it is done, or a token for which there was no
+    /// room.
+    pub end: Option<Chosen>,
+    /// Texts whose likelihood it was asked for after the prompt. What was chosen is one of them then, and
+    /// nothing if there is only one; its scores stand here.
+    pub weighed: Vec<Vec<Chosen>>,
+}
+
+impl Reading {
+    /// Tokens that it was given: the prompt, and the texts that were weighed.
+    #[must_use]
+    pub fn input_tokens(&self) -> u64 {
+        count(&self.prompt).saturating_add(self.weighed.iter().map(|text| count(text)).sum())
+    }
+
+    /// Tokens that it put out.
+    #[must_use]
+    pub fn output_tokens(&self) -> u64 {
+        count(&self.chosen)
+    }
+}
+
+fn count<T>(items: &[T]) -> u64 {
+    u64::try_from(items.len()).unwrap_or(u64::MAX)
 }
 
 /// A token that a model chose.
@@ -123,6 +147,18 @@ pub(super) struct End<'a> {
 }
 
 fn reading(reading: &Reading) -> Value {
-    let chosen = reading.chosen.iter().map(|Chosen { token, scores }| json!([token, scores]));
-    json!({ "prompt": reading.prompt, "chosen": chosen.collect::<Vec<_>>() })
+    let Reading { prompt, chosen, end, weighed } = reading;
+    let one = |Chosen { token, scores }: &Chosen| json!([token, scores]);
+    let all = |chosen: &[Chosen]| Value::from_iter(chosen.iter().map(one));
+    let mut members = Map::new();
+    members.insert("prompt".to_owned(), json!(prompt));
+    members.insert("chosen".to_owned(), all(chosen));
+    if let Some(end) = end {
+        members.insert("end".to_owned(), one(end));
+    }
+    if !weighed.is_empty() {
+        let texts = weighed.iter().map(|text| all(text));
+        members.insert("weighed".to_owned(), Value::from_iter(texts));
+    }
+    Value::Object(members)
 }

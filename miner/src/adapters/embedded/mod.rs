@@ -5,6 +5,7 @@
 
 mod arguments;
 mod facts;
+mod market;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -25,9 +26,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use self::market::MarketModel;
 use crate::backend::{Backend, BackendError, Health, Manifest};
+use crate::executor::Stop;
 use crate::model_file::{NoPlace, default_path};
-use crate::talk::{Constraint, End, Iteration, Message, Output, ToolCall, ToolSpec};
+use crate::talk::{Constraint, End, Iteration, Message, NOW_ANSWER, Output, ToolCall, ToolSpec};
 use crate::text::with_causes;
 
 /// Settings of the model inside the process; the table `[embedded]`.
@@ -106,7 +109,7 @@ pub struct Embedded {
 #[derive(Debug)]
 struct Inner {
     session: Session,
-    grammars: Grammars,
+    grammars: Arc<Grammars>,
 }
 
 /// A question that outlives its asker.
@@ -117,7 +120,7 @@ struct Job {
     thinks: bool,
     so_far: String,
     output_tokens_max: u32,
-    stop: CancellationToken,
+    stop: Stop,
 }
 
 impl Embedded {
@@ -148,7 +151,7 @@ impl Embedded {
             context_tokens_max: u32::try_from(session.context_tokens_max()).unwrap_or(u32::MAX),
             constrains: true,
         };
-        let grammars = Grammars::new(Arc::clone(&model))?;
+        let grammars = Arc::new(Grammars::new(Arc::clone(&model))?);
         Ok(Self { manifest, model, inner: Arc::new(Mutex::new(Inner { session, grammars })) })
     }
 }
@@ -193,7 +196,7 @@ impl Backend for Embedded {
             thinks,
             so_far: so_far.to_owned(),
             output_tokens_max,
-            stop: stop.clone(),
+            stop: Stop::new(stop.clone(), None),
         };
         let inner = Arc::clone(&self.inner);
         let answered = tokio::task::spawn_blocking(move || inner.lock().answer(&job)).await;
@@ -201,12 +204,9 @@ impl Backend for Embedded {
     }
 }
 
-/// What the model is told before it is asked for the answer after its thoughts.
-const NOW_ANSWER: &str = "Now give only the answer.";
-
 impl Inner {
     fn answer(&mut self, job: &Job) -> Result<Output, BackendError> {
-        if job.stop.is_cancelled() {
+        if job.stop.is_now() {
             return Err(BackendError::Cancelled);
         }
         let mut turns = turns::turns(&job.messages, &job.tools);
@@ -305,8 +305,8 @@ fn prompt(model: &Model, turns: &[(infer::Role, String)], so_far: &str) -> Promp
     if so_far.is_empty() { prompt } else { prompt.answered_with(model.tokenizer(), so_far) }
 }
 
-fn flow(stop: &CancellationToken) -> Flow {
-    if stop.is_cancelled() { Flow::Cancel } else { Flow::Continue }
+fn flow(stop: &Stop) -> Flow {
+    if stop.is_now() { Flow::Cancel } else { Flow::Continue }
 }
 
 /// A form that cannot be held: the run's fault, or that of a tool's schema.

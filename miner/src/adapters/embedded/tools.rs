@@ -45,11 +45,28 @@ impl Inner {
         job: &Job,
         output_tokens_max: u32,
     ) -> Result<Output, BackendError> {
-        let asked = job.messages.iter().rposition(|message| message.role == Role::User);
-        let (before, after) = job.messages.split_at(asked.map_or(0, |at| at.saturating_add(1)));
+        let (before, after) = asked(&job.messages);
         let facts = Facts::of(after);
         if !facts.is_empty() {
             return self.answer_from(job, before, &facts, output_tokens_max);
+        }
+        if let Some(call) = self.call_once(job, output_tokens_max)? {
+            return Ok(call);
+        }
+        // Tools that are not called are of no interest, and failures are.
+        let turns = turns::turns(&job.messages, &[]);
+        Ok(plain(self.generate(job, &turns, output_tokens_max, None)?))
+    }
+
+    /// A call of a tool, unless there is a result already or none is needed.
+    pub(super) fn call_once(
+        &mut self,
+        job: &Job,
+        output_tokens_max: u32,
+    ) -> Result<Option<Output>, BackendError> {
+        let (before, after) = asked(&job.messages);
+        if !Facts::of(after).is_empty() {
+            return Ok(None);
         }
         let question = before.last().map(|message| message.text.as_str()).unwrap_or_default();
         let callable: Vec<ToolSpec> = job
@@ -58,14 +75,8 @@ impl Inner {
             .filter_map(|tool| arguments::narrowed(tool, before))
             .filter(|tool| !after.iter().any(|message| calls(message, &tool.name)))
             .collect();
-        match self.choose_tool(job, question, &callable)? {
-            Some(tool) => self.call(job, tool, output_tokens_max),
-            None => {
-                // Tools that are not called are of no interest, and failures are.
-                let turns = turns::turns(&job.messages, &[]);
-                Ok(plain(self.generate(job, &turns, output_tokens_max, None)?))
-            }
-        }
+        let tool = self.choose_tool(job, question, &callable)?;
+        tool.map(|tool| self.call(job, tool, output_tokens_max)).transpose()
     }
 
     /// The tool that makes the question likeliest; none if it is likelier without one.
@@ -151,6 +162,12 @@ impl Inner {
         let end = if is_cut_by_the_payer { output.end } else { End::Stop };
         Ok(Output { end, ..output })
     }
+}
+
+/// The conversation up to its last question, and what came after that.
+fn asked(messages: &[Message]) -> (&[Message], &[Message]) {
+    let at = messages.iter().rposition(|message| message.role == Role::User);
+    messages.split_at(at.map_or(0, |at| at.saturating_add(1)))
 }
 
 /// Whether a message calls this tool.
