@@ -90,7 +90,7 @@ fn an_answer_that_is_none_of_the_outputs_is_a_failure() {
     for (says, why) in [
         (
             text(r#"{"ok":true,"score":"256","code":"0x01020304"}"#, 1),
-            "the model's answer is not the method's: /score: expected an integer without a sign of 8",
+            "the model's answer is not the method's: /score: expected an integer",
         ),
         (cut(r#"{"ok":tr"#, 16), "the model's answer was cut off after 16 tokens"),
         (text("", 0), "the model's answer is not the method's: "),
