@@ -440,7 +440,7 @@ fn agent_of(owner: u8, name: &str, tools: &[String]) -> FirstAgent {
 /// A development chain on which the market is there from this height on.
 fn market_from(v8: Option<u64>) -> Genesis {
     let forks = Forks { v7: Some(0), v8, ..Forks::default() };
-    Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).unwrap()
+    Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).expect("no parameters")
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl<E> Suite<'_, E> {
             Ok(())
         };
         let lanes: anyhow::Result<()> = std::thread::scope(|scope| {
+            #[expect(clippy::needless_collect, reason = "all begin before the first is waited for")]
             let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
             lanes.into_iter().try_for_each(|lane| {
                 lane.join().unwrap_or_else(|_panic| bail!("a lane of the suite panicked"))
