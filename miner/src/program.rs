@@ -197,6 +197,7 @@ impl Program {
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));
         let (policies, policy) = watch::channel(Arc::new(policy));
+        let market = (market, Executors::of(backend.for_market()));
         let guarded = Arc::new(Guarded::new(backend, Arc::clone(&clock)));
         let stand = Stand::new(market, (&file, &folder), (&chain, &node), key.address());
         let parts = Parts {
@@ -297,11 +298,6 @@ impl Program {
         served?;
         Ok(swept?)
     }
-}
-
-/// What executes agents of the market.
-fn executors() -> Executors {
-    Executors::default()
 }
 
 /// What tools may use: node, clock and end of the program, a folder below the miner's, confinement.
@@ -409,7 +405,7 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
 
 impl Stand {
     fn new(
-        market: Option<MarketConfig>,
+        (market, executors): (Option<MarketConfig>, Executors),
         (file, folder): (&Path, &Path),
         (chain, node): (&Arc<Node>, &Client),
         wallet: Address,
@@ -417,7 +413,7 @@ impl Stand {
         let (settings, config) = watch::channel(market.map(Arc::new));
         let stall = Stall {
             config,
-            executors: Arc::new(executors()),
+            executors: Arc::new(executors),
             calls: Arc::<Node>::clone(chain),
             receipts: Receipts::of(folder),
             resumed: Arc::default(),

@@ -16,6 +16,7 @@ mod tests;
 mod wire;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use count::about as tokens_about;
 pub use error::{BackendError, SetupError};
 
+use crate::executor::Model;
 use crate::talk::{Iteration, Output};
 
 /// What a back end is.
@@ -59,6 +61,10 @@ pub enum Health {
 pub trait Backend: Debug + Send + Sync {
     /// What it is.
     fn manifest(&self) -> &Manifest;
+    /// The model as agents of the market may ask it; none if its answers are not the same on every machine.
+    fn for_market(&self) -> Option<Arc<dyn Model>> {
+        None
+    }
     /// Whether it can be asked now.
     async fn health(&self) -> Health;
     /// Whether a question, prompt and output together, has room in the context: before a run is

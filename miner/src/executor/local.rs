@@ -3,41 +3,24 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use types::agent::{Executor, ExecutorId};
+use types::agent::Executor;
 use types::call::CallLimits;
 use types::{Address, Hash};
 
-use super::{Agent, Context, Executed, Executors, Library, Model, Stop, Task, Wasm};
+use super::{Agent, Context, Executed, Executors, Library, Model, Stop, Task};
 
-/// What can be executed here. Whatever kind of executor or model there is, this is where it is added.
+/// What can be executed here, and the agents and programs that it is executed for.
 #[derive(Clone, Debug)]
 pub struct Local {
     executors: Executors,
     library: Library,
-    wasm: Arc<Wasm>,
-}
-
-impl Default for Local {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl Local {
-    /// Programs without a model, and nothing else.
+    /// What this program can execute, with a model or without one.
     #[must_use]
-    pub fn new() -> Self {
-        let wasm = Arc::new(Wasm::default());
-        let mut executors = Executors::default();
-        executors.add(ExecutorId::Wasm, wasm.clone());
-        Self { executors, library: Library::default(), wasm }
-    }
-
-    /// Adds a model, and with it the programs that ask it.
-    pub fn add_model(&mut self, model: Arc<dyn Model>) {
-        let manifest = model.manifest();
-        self.executors.add(ExecutorId::WasmWithModel { manifest }, self.wasm.clone());
-        self.executors.add_model(model);
+    pub fn new(model: Option<Arc<dyn Model>>) -> Self {
+        Self { executors: Executors::of(model), library: Library::default() }
     }
 
     /// Adds an agent that others may call.

@@ -9,7 +9,8 @@ use types::{Hash, Usage};
 
 use super::scope::Ended;
 use super::{
-    Agent, Context, Execute, Halt, Library, Limit, Meter, Model, Scope, Stop, Verdict, Work,
+    Agent, Context, Execute, Halt, Library, Limit, Meter, Model, ModelAgents, Scope, Stop, Verdict,
+    Wasm, Work,
 };
 
 /// The executors of one miner, and the models that they ask.
@@ -50,6 +51,21 @@ pub struct Executed {
 }
 
 impl Executors {
+    /// Everything that this program can execute: programs without a model, and with a model the agents and
+    /// the programs that ask it.
+    #[must_use]
+    pub fn of(model: Option<Arc<dyn Model>>) -> Self {
+        let (mut executors, programs) = (Self::default(), Arc::new(Wasm::default()));
+        executors.add(ExecutorId::Wasm, Arc::<Wasm>::clone(&programs));
+        if let Some(model) = model {
+            let manifest = model.manifest();
+            executors.add(ExecutorId::WasmWithModel { manifest }, programs);
+            executors.add(ExecutorId::Model { manifest }, Arc::new(ModelAgents));
+            executors.add_model(model);
+        }
+        executors
+    }
+
     /// Adds an executor.
     pub fn add(&mut self, id: ExecutorId, executor: Arc<dyn Execute>) {
         self.executors.insert(id, executor);

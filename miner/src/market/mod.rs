@@ -40,7 +40,7 @@ use types::Hash;
 pub use config::{MarketConfig, OfferConfig};
 pub use receipts::{RECEIPTS, Receipts, Times};
 pub use reload::follow_market;
-use shelf::Shelf;
+pub use shelf::{Shelf, Unfound};
 use slots::Slots;
 
 use crate::chain::{CallView, CallWatch, Calls};

@@ -44,7 +44,7 @@ struct Books {
 
 /// Agents and programs that were fetched. None of them ever changes.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub struct Shelf {
     calls: Arc<dyn Calls>,
     books: Mutex<Books>,
     bytes_max: usize,
@@ -52,7 +52,7 @@ pub(super) struct Shelf {
 
 /// Why an agent is not to be had.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unfound {
+pub enum Unfound {
     /// The node; it may tell later.
     #[error(transparent)]
     Node(#[from] ChainError),
@@ -62,17 +62,18 @@ pub(super) enum Unfound {
 }
 
 impl Shelf {
-    pub(super) fn new(calls: Arc<dyn Calls>) -> Self {
+    /// Nothing is fetched yet.
+    #[must_use]
+    pub fn new(calls: Arc<dyn Calls>) -> Self {
         Self { calls, books: Mutex::default(), bytes_max: BYTES_MAX }
     }
 
     /// A version of an agent, with everything that its execution may need: the agents among its tools,
     /// as deep as they nest, and their programs.
-    pub(super) async fn gather(
-        &self,
-        id: &Hash,
-        version: &str,
-    ) -> Result<(Arc<Agent>, Library), Unfound> {
+    ///
+    /// # Errors
+    /// [`Unfound`].
+    pub async fn gather(&self, id: &Hash, version: &str) -> Result<(Arc<Agent>, Library), Unfound> {
         let agent = self.agent(id, version).await?;
         let mut library = Library::default();
         let mut level = vec![Arc::clone(&agent)];

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::market::MarketModel;
 use crate::backend::{Backend, BackendError, Health, Manifest};
-use crate::executor::Stop;
+use crate::executor::{self, Stop};
 use crate::model_file::{NoPlace, default_path};
 use crate::talk::{Constraint, End, Iteration, Message, NOW_ANSWER, Output, ToolCall, ToolSpec};
 use crate::text::with_causes;
@@ -160,6 +160,10 @@ impl Embedded {
 impl Backend for Embedded {
     fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    fn for_market(&self) -> Option<Arc<dyn executor::Model>> {
+        Some(Arc::new(Self::for_market(self)))
     }
 
     async fn health(&self) -> Health {

@@ -41,7 +41,7 @@ fn answered(local: &Local, agent: &Agent, arguments: &Value) -> Result<Vec<Value
 #[test]
 fn keywords_classifies_by_words() {
     let agent = keywords();
-    let mut local = Local::new();
+    let mut local = Local::new(None);
     local.add_program(&agent, Arc::from(KEYWORDS));
     for (text, label, score) in [
         ("Works great, fast.", "positive", "3"),
@@ -57,7 +57,7 @@ fn keywords_classifies_by_words() {
 #[test]
 fn tally_has_keywords_classify_each_review() {
     let tally = example(include_str!("../../../../../examples/agents/tally/agent.json"));
-    let mut local = Local::new();
+    let mut local = Local::new(None);
     local.add_agent(keywords());
     local.add_program(&keywords(), Arc::from(KEYWORDS));
     local.add_program(&tally, Arc::from(TALLY));
@@ -84,8 +84,8 @@ impl Model for Stubborn {
         let crate::executor::Form::Plain(crate::talk::Constraint::OneOf(choices)) = ask.form else {
             return Err(ModelFault::Question("no choices".to_owned()));
         };
-        let readings = vec![Reading { prompt: vec![1], chosen: Vec::new() }];
-        Ok(Inference { text: choices[self.0].clone(), is_cut: false, readings })
+        let readings = vec![Reading { prompt: vec![1], ..Reading::default() }];
+        Ok(Inference { text: choices[self.0].clone(), readings, ..Inference::default() })
     }
 }
 
@@ -93,13 +93,12 @@ impl Model for Stubborn {
 fn jury_goes_by_the_majority_and_writes_down_what_each_way_said() {
     let jury = example(include_str!("../../../../../examples/agents/jury/agent.json"));
     for (choice, verdict, votes) in [(0, true, "3"), (1, false, "0")] {
-        let mut local = Local::new();
+        let mut local = Local::new(Some(Arc::new(Stubborn(choice))));
         local.add_program(&jury, Arc::from(JURY));
-        local.add_model(Arc::new(Stubborn(choice)));
         let answer = answered(&local, &jury, &json!(["Water is wet."]));
         assert_eq!(answer, Ok(vec![json!(verdict), json!(votes)]));
     }
-    let mut local = Local::new();
+    let mut local = Local::new(None);
     local.add_program(&jury, Arc::from(JURY));
     let manifest = jury.metadata.executor.manifest().expect("a model");
     let why = format!("the executor wasm-1:{manifest} is not here");

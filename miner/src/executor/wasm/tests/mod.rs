@@ -117,8 +117,9 @@ impl Model for Echo {
         let text = said.join("+");
         let prompt = text.bytes().map(u32::from).collect();
         let chosen = vec![Chosen { token: 1, scores: None }];
-        let readings = vec![Reading { prompt, chosen }];
-        Ok(Inference { text: format!("{text} as {:?}", ask.form), is_cut: false, readings })
+        let readings = vec![Reading { prompt, chosen, ..Reading::default() }];
+        let text = format!("{text} as {:?}", ask.form);
+        Ok(Inference { text, readings, ..Inference::default() })
     }
 }
 
