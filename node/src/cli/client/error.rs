@@ -137,7 +137,7 @@ impl CliError {
     }
 
     /// A failure of reading or writing `what`.
-    pub(super) fn file(what: impl std::fmt::Display, source: io::Error) -> Self {
+    pub(in crate::cli) fn file(what: impl std::fmt::Display, source: io::Error) -> Self {
         Self::File { what: what.to_string(), source }
     }
 }

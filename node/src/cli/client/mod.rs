@@ -10,6 +10,7 @@ pub(super) mod demonstration;
 mod error;
 mod input;
 pub mod keys;
+mod model;
 pub mod options;
 pub(in crate::cli) mod output;
 pub mod query;
@@ -17,6 +18,7 @@ pub mod run;
 mod signer;
 mod stdin;
 pub mod tx;
+pub mod verify;
 
 use std::io::Write;
 
@@ -47,6 +49,8 @@ pub enum ClientCommand {
     Chat(Box<chat::ChatArgs>),
     /// Ask a committee of miners for an agent's answer, and wait for it
     Call(Box<call::CallArgs>),
+    /// Execute the agent of a call again, and compare with what its members answered
+    Verify(verify::VerifyArgs),
     /// Find, check and publish agents
     #[command(subcommand)]
     Agents(agents::AgentsCommand),
@@ -66,6 +70,7 @@ pub async fn run(command: ClientCommand, out: Out<'_>) -> Outcome {
         ClientCommand::Run(args) => Box::pin(run::run(*args, out)).await,
         ClientCommand::Chat(args) => Box::pin(chat::run(*args, out)).await,
         ClientCommand::Call(args) => Box::pin(call::run(*args, out)).await,
+        ClientCommand::Verify(args) => Box::pin(verify::run(args, out)).await,
         ClientCommand::Agents(command) => Box::pin(agents::run(command, out)).await,
         ClientCommand::Query(command) => Box::pin(query::run(*command, out)).await,
     }

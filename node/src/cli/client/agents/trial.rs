@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use types::agent::{Document, Executor, Metadata, ROYALTY_MAX};
 use types::call::{CallLimits, Outcome as Ending};
 use types::ids::compute_agent_id;
-use types::{Address, Amount, Prices, Usage};
+use types::{Address, Amount, Hash, Prices, Usage};
 
 use super::FILE_BYTES_MAX;
 use crate::cli::client::call::options::{self, Limit, Price};
 use crate::cli::client::call::{agent, arguments, show};
 use crate::cli::client::input::{address, read_bytes};
 use crate::cli::client::output::{facts, ombra, one_line};
-use crate::cli::client::{CliError, Out, Outcome};
+use crate::cli::client::{CliError, Out, Outcome, model};
 
 /// Enough for most agents, and over within minutes: 100,000 tokens to read, 10,000 to choose, 10^10 fuel.
 const LIMITS: CallLimits = CallLimits {
@@ -52,6 +52,9 @@ pub struct TryArgs {
     /// The program that metadata of --with name by the id of its blob; may be given several times
     #[arg(long, value_name = "ID=FILE", value_parser = blob)]
     blob: Vec<(String, PathBuf)>,
+    /// The file of the model [default: where `ombra model fetch` keeps the one that this program knows]
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// Whose agents they are: an address, or dev:N
     #[arg(long, value_name = "ADDRESS", default_value = "dev:0", value_parser = address)]
     owner: Address,
@@ -128,7 +131,18 @@ fn read(file: &Path, owner: &Address) -> Result<executor::Agent, CliError> {
 
 /// The executors of this machine, with what the agent needs.
 fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> {
-    let mut local = Local::new();
+    let mut nested = Vec::new();
+    for file in &args.with {
+        nested.push(Arc::new(read(file, &args.owner)?));
+    }
+    let find = |id: &Hash, version: &str| {
+        let is_it = |agent: &&Arc<executor::Agent>| {
+            agent.id == *id && agent.metadata.version.as_str() == version
+        };
+        nested.iter().find(is_it).cloned()
+    };
+    let is_asked = model::is_needed(tried, &find);
+    let mut local = Local::new(is_asked.then(|| model::open(args.model.clone())).transpose()?);
     if let Some(file) = &args.program {
         if !matches!(tried.metadata.executor, Executor::Wasm { .. }) {
             let text = format!("--program: {} is no agent of wasm-1", args.file.display());
@@ -136,14 +150,13 @@ fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> 
         }
         local.add_program(tried, program(file)?);
     }
-    for file in &args.with {
-        let nested = read(file, &args.owner)?;
+    for nested in &nested {
         if let Executor::Wasm { blob_id, .. } = &nested.metadata.executor
             && let Some((_, file)) = args.blob.iter().find(|(id, _)| id == blob_id)
         {
-            local.add_program(&nested, program(file)?);
+            local.add_program(nested, program(file)?);
         }
-        local.add_agent(Arc::new(nested));
+        local.add_agent(Arc::clone(nested));
     }
     Ok(local)
 }

@@ -1,0 +1,33 @@
+//! The language model inside this process, for commands that execute agents themselves.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use miner::adapters::{Embedded, EmbeddedConfig};
+use miner::executor::{Agent, Model};
+use types::Hash;
+use types::agent::Tool;
+
+use super::CliError;
+
+/// Whether a language model is asked, by the agent or by one among its tools, which `find` knows.
+pub(super) fn is_needed(agent: &Agent, find: &dyn Fn(&Hash, &str) -> Option<Arc<Agent>>) -> bool {
+    let asks = |tool: &Tool| match tool {
+        Tool::Agent { id, version } => {
+            find(id, version.as_str()).is_some_and(|nested| is_needed(&nested, find))
+        }
+        Tool::BuiltIn(_) => false,
+    };
+    agent.metadata.executor.manifest().is_some() || agent.metadata.tools.iter().any(asks)
+}
+
+/// Opens a file with a model, or the one that this program knows, which takes about a second.
+///
+/// # Errors
+/// [`CliError::Usage`] if there is no such file, or it is no model.
+pub(super) fn open(file: Option<PathBuf>) -> Result<Arc<dyn Model>, CliError> {
+    let pinned = file.is_none();
+    let config = EmbeddedConfig { file, pinned, ..EmbeddedConfig::default() };
+    let opened = Embedded::open(&config).map_err(|error| CliError::Usage(error.to_string()))?;
+    Ok(Arc::new(opened.for_market()))
+}
