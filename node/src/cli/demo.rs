@@ -1,8 +1,11 @@
-//! `ombra demo`: a chain with a miner, and one agent run on it from request to settlement.
+//! `ombra demo`: a chain with a miner, and one agent run on it from request to settlement; then an agent that
+//! three more miners execute, each for itself, and that is executed again to check them.
 //!
 //! Nothing in it is prepared. The request is a transaction like any other; the miner finds it as it
 //! would find a stranger's; a language model inside this process chooses the tool, reads its result
 //! and writes the answer.
+
+mod market;
 
 use clap::Args;
 
@@ -10,8 +13,10 @@ use super::client::demonstration::{self, Parties};
 use super::client::{CliError, Out, Outcome};
 use super::dev::{self, DevArgs, DevChain, DevMiner};
 use super::home;
+use market::{Members, Stage};
 
-/// Run a chain with a miner, and show one agent run on it, worked on by a language model
+/// Run a chain with a miner, and show one agent run on it, worked on by a language model; then an agent that
+/// three miners execute and agree about
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ombra demo\n  ombra demo --exit --json \"How high is the chain?\"\n\n\
@@ -21,7 +26,7 @@ use super::home;
 pub(super) struct DemoArgs {
     /// What is asked [default: what the balance of the requester's account is]
     question: Option<String>,
-    /// Stop the node when the run is settled
+    /// Stop the node at the end
     #[arg(long)]
     exit: bool,
     /// Print the settled run record as the last line
@@ -31,7 +36,8 @@ pub(super) struct DemoArgs {
     dev: DevArgs,
 }
 
-pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
+pub(super) async fn run(mut args: DemoArgs, out: Out<'_>) -> Outcome {
+    args.dev.begin_with_market();
     let mut asked = Box::pin(home::asked()?);
     let Some((chain, miner)) = dev::start_with_miner(&args.dev, &mut asked).await? else {
         return Ok(());
@@ -41,8 +47,8 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
         why = &mut asked => Err(why),
         settled = show(&chain, &miner, args.question.as_deref(), out) => Ok(settled),
     };
-    let settled = match settled {
-        Ok(Ok(record)) => record,
+    let (settled, _members) = match settled {
+        Ok(Ok(shown)) => shown,
         Ok(Err(error)) => {
             drop(dev::stop_when(chain, Some(miner), async { "the demonstration failed" }).await);
             return Err(error);
@@ -50,7 +56,7 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
         Err(why) => return dev::stop_when(chain, Some(miner), async move { why }).await,
     };
     if !args.exit {
-        writeln!(out, "\nThe node and its miner go on. ctrl-C stops them.")?;
+        writeln!(out, "\nThe node and its miners go on. ctrl-C stops them.")?;
     }
     if args.json {
         writeln!(out, "{settled}")?;
@@ -62,13 +68,13 @@ pub(super) async fn run(args: DemoArgs, out: Out<'_>) -> Outcome {
     dev::stop_when(chain, Some(miner), asked).await
 }
 
-/// The run, from request to settlement; answers its record.
+/// Both acts; answers the record of the run, and the miners of the second act.
 async fn show(
     chain: &DevChain,
     miner: &DevMiner,
     question: Option<&str>,
     out: Out<'_>,
-) -> Result<String, CliError> {
+) -> Result<(String, Option<Members>), CliError> {
     dev::print_banner(chain, out).await?;
     miner.print(out)?;
     let [requester, ..] = chain.accounts() else {
@@ -82,5 +88,13 @@ async fn show(
     };
     let asked = || format!("What is the balance of the account {}?", requester.address());
     let question = question.map_or_else(asked, str::to_owned);
-    demonstration::agent_run(&parties, &question, miner.tools(), out).await
+    let record = demonstration::agent_run(&parties, &question, miner.tools(), out).await?;
+    let members = match Stage::on(chain).await? {
+        Ok(stage) => Some(stage.play(out).await?),
+        Err(why) => {
+            writeln!(out, "\nThe second act is left out: {why}.")?;
+            None
+        }
+    };
+    Ok((record, members))
 }

@@ -22,8 +22,8 @@ use crate::clock::now_ms;
 use crate::config::{self, CommandDefault, FlagValue, Home};
 use crate::node::{NodeSpec, Running};
 use crate::{keyfile, logging};
-pub(super) use miner::DevMiner;
 use miner::Opening;
+pub(super) use miner::{DevMiner, config as miner_config};
 
 /// What every development account starts with: 1,000 OMBRA.
 const ACCOUNT_BALANCE: Amount = Amount::new(1_000 * Amount::MICRO_PER_OMBRA);
@@ -102,6 +102,17 @@ pub(super) struct DevArgs {
     log: Option<String>,
 }
 
+impl DevArgs {
+    /// A new chain has the agent market from the start, unless something is said of forks.
+    pub(super) fn begin_with_market(&mut self) {
+        let goes_on = |folder: &PathBuf| Home::new(folder.clone()).genesis().exists();
+        let is_new = self.reset || !self.data_dir.as_ref().is_some_and(goes_on);
+        if is_new && self.genesis.is_none() && self.v7.is_none() && self.v8.is_none() {
+            self.v8 = Some(0);
+        }
+    }
+}
+
 fn parse_fund(text: &str) -> Result<(Address, Amount), String> {
     let (address, ombra) = text.split_once('=').ok_or("expected ADDRESS=OMBRA")?;
     let address = Address::parse(address).map_err(|e| e.to_string())?;
@@ -143,9 +154,24 @@ impl DevChain {
         &self.accounts.keys
     }
 
+    /// Whether anybody can derive them, so that `--dev N` means them.
+    pub(super) const fn has_public_accounts(&self) -> bool {
+        self.accounts.are_public
+    }
+
+    /// The chain's folder.
+    pub(super) const fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The node's JSON-RPC address.
+    pub(super) fn rpc(&self) -> String {
+        format!("http://{}", self.running.endpoints().rpc)
+    }
+
     /// A client of the node.
     pub(super) fn client(&self) -> Result<Client, CliError> {
-        Ok(Client::new(&format!("http://{}", self.running.endpoints().rpc))?)
+        Ok(Client::new(&self.rpc())?)
     }
 }
 

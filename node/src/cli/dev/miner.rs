@@ -30,7 +30,7 @@ const SETTINGS: &str = "# The miner of `ombra dev --miner` and `ombra demo`; doc
 const STOP_TIME: Duration = Duration::from_secs(5);
 
 /// The file of the settings.
-fn config(home: &Home) -> PathBuf {
+pub(in crate::cli) fn config(home: &Home) -> PathBuf {
     home.directory().join("miner.toml")
 }
 
