@@ -25,15 +25,29 @@ fn limits() -> Limits {
 
 async fn start(limits: Limits, rate: RateLimits) -> TestServer {
     let server = TestServer::start_as(Config { limits, rate, ..Config::default() }).await;
-    let bytes = vec![7; usize::try_from(16 * MEBIBYTE).unwrap()];
-    server.world.add_blob("large", "text/plain", &bytes);
+    for mebibytes in BLOBS {
+        let bytes = vec![7; usize::try_from(mebibytes * MEBIBYTE).unwrap()];
+        server.world.add_blob(&blob(mebibytes), "text/plain", &bytes);
+    }
     server
 }
 
-/// Asks for the largest answer, four times what the system keeps for a connection, and takes nothing
-/// of it but how it begins.
-async fn slow_reader(mut stream: TcpStream, header: &str) -> TcpStream {
-    let head = format!("GET /api/blob/large HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
+/// The sizes of the blobs that there are, in MiB: the largest is four times what the system keeps for a
+/// connection.
+const BLOBS: [u32; 3] = [16, 8, 6];
+
+fn blob(mebibytes: u32) -> String {
+    format!("of-{mebibytes}-mebibytes")
+}
+
+/// Asks for the largest answer, and takes nothing of it but how it begins.
+async fn slow_reader(stream: TcpStream, header: &str) -> TcpStream {
+    slow_reader_of(BLOBS[0], stream, header).await
+}
+
+async fn slow_reader_of(mebibytes: u32, mut stream: TcpStream, header: &str) -> TcpStream {
+    let path = format!("/api/blob/{}", blob(mebibytes));
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{header}\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).await.unwrap();
@@ -46,6 +60,20 @@ async fn slow_readers(server: &TestServer, count: usize) -> Vec<TcpStream> {
         slow.push(slow_reader(server.connect_from(GREEDY).await, "").await);
     }
     slow
+}
+
+/// Slow readers until there is no room for anybody: smaller answers fill what larger ones leave.
+async fn until_full(server: &TestServer) -> Vec<TcpStream> {
+    let mut slow = Vec::new();
+    for mebibytes in BLOBS {
+        for _ in 0..12 {
+            slow.push(slow_reader_of(mebibytes, server.connect_from(GREEDY).await, "").await);
+        }
+        if is_busy(&ask(server, HONEST).await) {
+            return slow;
+        }
+    }
+    panic!("there is room for more than {} slow readers", slow.len());
 }
 
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}"#;
@@ -110,8 +138,7 @@ async fn events_go_on_though_the_memory_for_answers_is_full() {
     let server = start(limits, RateLimits::default()).await;
     let before = server.world.state().blocks.len() as u64;
     let mut streams = [events(&server, GREEDY).await, events(&server, HONEST).await];
-    let slow = slow_readers(&server, 12).await;
-    assert!(is_busy(&ask(&server, HONEST).await), "all is full");
+    let slow = until_full(&server).await;
     for nonce in 0..3 {
         commit_large(&server, nonce);
         for stream in &mut streams {
@@ -128,8 +155,7 @@ async fn an_older_event_waits_for_room_instead_of_being_made_again_for_each_piec
     let server = start(limits, RateLimits::default()).await;
     let before = server.world.state().blocks.len() as u64;
     (0..4).for_each(|nonce| commit_large(&server, nonce));
-    let slow = slow_readers(&server, 12).await;
-    assert!(is_busy(&ask(&server, HONEST).await), "all is full");
+    let slow = until_full(&server).await;
     let mut stream = server.connect_from(HONEST).await;
     let head = format!(
         "GET /api/chain/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {before}\r\n\r\n"

@@ -87,11 +87,16 @@ fn an_agent_that_does_not_answer_ends_with_one_and_says_why() {
     assert_eq!(error.to_string(), "failure: the limit fuel of the call is reached");
     assert_eq!(error.exit_code(), 1);
     assert!(out.contains("failure"), "{out}");
+}
+
+#[test]
+fn an_agent_that_asks_a_model_needs_its_file() {
     let (file, program) = (example("jury/agent.json"), example("built/jury.wasm"));
-    let (_, outcome) = tried(&[&file, "decide", "Water is wet.", "--program", &program]);
+    let words = [&file, "decide", "Water is wet.", "--program", &program, "--model", "no.gguf"];
+    let (_, outcome) = tried(&words);
     let error = outcome.expect_err("no model");
-    assert!(error.to_string().starts_with("unable: the executor wasm-1:"), "{error}");
-    assert_eq!(error.exit_code(), 1);
+    assert!(error.to_string().starts_with("there is no model file at no.gguf"), "{error}");
+    assert_eq!(error.exit_code(), 2);
 }
 
 #[test]
