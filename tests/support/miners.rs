@@ -236,7 +236,17 @@ impl Requester {
     /// are sent again.
     pub fn send(&mut self, body: &Body) -> anyhow::Result<()> {
         let text = self.actor.sign(body);
-        wait_for("a transaction to be in a block", || match self.deliver(&text) {
+        self.until_included(&text)
+    }
+
+    /// The same for a kind that names its chain.
+    pub fn send_on(&mut self, chain_id: &str, body: &Body) -> anyhow::Result<()> {
+        let text = self.actor.sign_on(chain_id, body);
+        self.until_included(&text)
+    }
+
+    fn until_included(&self, text: &str) -> anyhow::Result<()> {
+        wait_for("a transaction to be in a block", || match self.deliver(text) {
             Ok(status) => Ok((status == "included").then_some(())),
             Err(fault) if fault.downcast_ref::<std::io::Error>().is_some() => Ok(None),
             Err(fault) => Err(fault),
