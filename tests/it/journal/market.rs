@@ -170,7 +170,8 @@ impl Stage {
         let told: Value = serde_json::from_str(&self.home.tell(&["assignments", "--json"])?)?;
         ensure!(told.to_string().contains(&call.to_string()), "the miner says {told}");
         let receipt = self.home.tell(&["receipt", &call.to_string()])?;
-        ensure!(receipt.contains("\"outcome\":\"success\""), "the receipt is {receipt}");
+        let receipt: Value = serde_json::from_str(&receipt)?;
+        ensure!(receipt["work"]["outcome"] == "success", "the receipt is {receipt}");
         Ok(())
     }
 }
