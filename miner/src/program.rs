@@ -22,7 +22,7 @@ use crate::backend::{Backend, SetupError};
 use crate::chain::client::{CallSubscription, Node, Subscription};
 use crate::chain::{ChainError, Head, Ledger};
 use crate::engine::{Engine, EngineError, Parts, PolicyNews, follow_policy};
-use crate::executor::Executors;
+use crate::executor::{Executors, Tested, selftest};
 use crate::journal::{Journal, JournalError};
 use crate::market::{MarketConfig, Receipts, Stall, follow_market};
 use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
@@ -197,7 +197,7 @@ impl Program {
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));
         let (policies, policy) = watch::channel(Arc::new(policy));
-        let market = (market, Executors::of(backend.for_market()));
+        let market = with_executors(market, &*backend).await;
         let guarded = Arc::new(Guarded::new(backend, Arc::clone(&clock)));
         let stand = Stand::new(market, (&file, &folder), (&chain, &node), key.address());
         let parts = Parts {
@@ -401,6 +401,27 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
         Ok(opened) => Ok(Arc::new(opened?)),
         Err(ended) => Err(EmbeddedError::Threads(ended.to_string()).into()),
     }
+}
+
+/// The executors of this program, without those that compute something else than others do, if any are
+/// offered: in every call this miner would differ from the other members, and pay for that.
+async fn with_executors(
+    market: Option<MarketConfig>,
+    backend: &dyn Backend,
+) -> (Option<MarketConfig>, Executors) {
+    let executors = Executors::of(backend.for_market());
+    if market.as_ref().is_none_or(|market| market.offers.is_empty()) {
+        return (market, executors);
+    }
+    let mut left = executors.clone();
+    let tested = tokio::task::spawn_blocking(move || selftest(&executors)).await;
+    for Tested { executor, questions: _, faults } in tested.unwrap_or_default() {
+        if let Some(fault) = faults.first() {
+            tracing::error!(%executor, fault, "this machine computes otherwise than others: no calls");
+            left.remove(&executor);
+        }
+    }
+    (market, left)
 }
 
 impl Stand {

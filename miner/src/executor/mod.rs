@@ -22,6 +22,7 @@ mod meter;
 mod model;
 mod registry;
 mod scope;
+mod selftest;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -34,6 +35,7 @@ pub use meter::{Limit, Meter};
 pub use model::ModelAgents;
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
+pub use selftest::{Tested, selftest};
 pub use trace::{Chosen, Reading, Work};
 pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};
 

@@ -71,6 +71,11 @@ impl Executors {
         self.executors.insert(id, executor);
     }
 
+    /// Takes an executor away.
+    pub fn remove(&mut self, id: &ExecutorId) {
+        self.executors.remove(id);
+    }
+
     /// Adds a model.
     pub fn add_model(&mut self, model: Arc<dyn Model>) {
         self.models.insert(model.manifest(), model);

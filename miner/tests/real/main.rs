@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use miner::adapters::{Embedded, EmbeddedConfig};
 use miner::backend::Backend as _;
+use miner::executor::{Executors, selftest};
 use miner::ports::Clock;
 use miner::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 use miner::tools::ports::SystemNames;
@@ -183,5 +184,17 @@ async fn the_same_question_gives_the_same_bytes_whatever_was_asked_before() {
     for question in ["What is the balance of the account {address}?", "Who are you?"] {
         let messages = [said(Role::User, filled(question))];
         assert_eq!(ask(&first, &messages, &tools).await, ask(&second, &messages, &tools).await);
+    }
+}
+
+#[test]
+fn the_model_computes_what_the_selftest_expects() {
+    let file = std::env::var_os("OMBRA_MODEL").expect("the variable OMBRA_MODEL");
+    let config = EmbeddedConfig { file: Some(file.into()), ..EmbeddedConfig::default() };
+    let model = Embedded::open(&config).unwrap().for_market();
+    let tested = selftest(&Executors::of(Some(Arc::new(model))));
+    assert_eq!(tested.len(), 2, "programs, and agents of the model");
+    for it in tested {
+        assert_eq!(it.faults, [""; 0], "{}", it.executor);
     }
 }
