@@ -10,7 +10,7 @@ pub(super) mod demonstration;
 mod error;
 mod input;
 pub mod keys;
-mod model;
+pub(in crate::cli) mod model;
 pub mod options;
 pub(in crate::cli) mod output;
 pub mod query;

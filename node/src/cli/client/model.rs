@@ -25,7 +25,7 @@ pub(super) fn is_needed(agent: &Agent, find: &dyn Fn(&Hash, &str) -> Option<Arc<
 ///
 /// # Errors
 /// [`CliError::Usage`] if there is no such file, or it is no model.
-pub(super) fn open(file: Option<PathBuf>) -> Result<Arc<dyn Model>, CliError> {
+pub(in crate::cli) fn open(file: Option<PathBuf>) -> Result<Arc<dyn Model>, CliError> {
     let pinned = file.is_none();
     let config = EmbeddedConfig { file, pinned, ..EmbeddedConfig::default() };
     let opened = Embedded::open(&config).map_err(|error| CliError::Usage(error.to_string()))?;

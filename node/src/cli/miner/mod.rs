@@ -6,6 +6,7 @@ mod market;
 mod monitor;
 mod place;
 mod policy;
+mod selftest;
 mod start;
 mod status;
 mod tell;
@@ -49,6 +50,8 @@ enum MinerCommand {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Ask each executor of this program questions whose answers are known
+    Selftest(selftest::SelftestArgs),
     /// Try a policy
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
@@ -93,6 +96,7 @@ pub(super) async fn run(args: MinerArgs, out: Out<'_>) -> Outcome {
     match args.command {
         None => work::run(args.run, out).await,
         Some(MinerCommand::Check { config }) => check(&config, out),
+        Some(MinerCommand::Selftest(args)) => selftest::run(args, out).await,
         Some(MinerCommand::Policy(command)) => policy::run(command, out).await,
         Some(MinerCommand::Status(args)) => status::run(&args, out).await,
         Some(MinerCommand::Runs(args)) => tell::runs(&args, out).await,
@@ -114,6 +118,7 @@ impl MinerArgs {
             Some(MinerCommand::Sandbox { arguments }) => Some(std::mem::take(arguments)),
             Some(
                 MinerCommand::Check { .. }
+                | MinerCommand::Selftest(_)
                 | MinerCommand::Policy(_)
                 | MinerCommand::Status(_)
                 | MinerCommand::Runs(_)
