@@ -77,7 +77,7 @@ struct Offering {
 const CHEAPEST: usize = 96;
 
 /// The lowest prices at which enough miners can be drawn, and some to spare; if there are too few of them
-/// among the [`CHEAPEST`], those at which the most can. Reads what an election reads.
+/// among the 96 cheapest, those at which the most can. Reads what an election reads.
 ///
 /// # Errors
 /// [`StorageError`] if the database fails.
