@@ -163,8 +163,10 @@ fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> 
 
 fn program(file: &Path) -> Result<Arc<[u8]>, CliError> {
     let bytes = read_bytes(file, FILE_BYTES_MAX)?;
-    check_program(&bytes)
-        .map_err(|refused| CliError::Usage(format!("{}: {refused}", file.display())))?;
+    check_program(&bytes).map_err(|refused| {
+        let why = one_line(&refused.to_string(), REASON_CHARS_MAX);
+        CliError::Usage(format!("{}: {why}", file.display()))
+    })?;
     Ok(Arc::from(bytes))
 }
 
