@@ -8,7 +8,7 @@ out=${CARGO_TARGET_DIR:-target}
 std=()
 if [ "${BUILD_STD:-}" = 1 ]; then
   export RUSTC_BOOTSTRAP=1
-  std=(-Zbuild-std=core,alloc -Zbuild-std-features=compiler-builtins-mem)
+  std=("-Zbuild-std=core,alloc" -Zbuild-std-features=compiler-builtins-mem)
 fi
 "${CARGO:-cargo}" build --release --locked "${std[@]}" -p keywords -p jury -p tally
 mkdir -p built
