@@ -13,6 +13,9 @@ use crate::talk::ToolSpec;
 const PATTERN_CHARACTERS_MAX: usize = 500;
 /// Memory of a compiled pattern, in bytes. The time for one match grows with it.
 const COMPILED_BYTES_MAX: usize = 512 * 1024;
+/// Bytes of the compiled pattern times those of the text, where no time ends a call: less than half a second
+/// for one look at the whole text, and at most one look for each match that is listed.
+const WORK_MAX: usize = 1 << 30;
 /// Nested groups of a pattern.
 const NESTED_MAX: u32 = 30;
 /// Matches that are listed.
@@ -56,35 +59,47 @@ impl Tool for RegexMatch {
 }
 
 /// The result, which depends on the arguments alone.
-pub(super) fn run(arguments: &Map<String, Value>) -> Result<String, Failure> {
-    matches(text(arguments, "pattern"), text(arguments, "text"))
+fn run(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    let (pattern, text) = (text(arguments, "pattern"), text(arguments, "text"));
+    Ok(matches(&compile(pattern, COMPILED_BYTES_MAX, "a pattern with less repetition")?, text))
 }
 
-fn matches(pattern: &str, text: &str) -> Result<String, Failure> {
-    let regex = compile(pattern)?;
+/// The same where no time ends it: the longer the text, the smaller the compiled pattern has to be.
+pub(super) fn run_bounded(arguments: &Map<String, Value>) -> Result<String, Failure> {
+    let (pattern, text) = (text(arguments, "pattern"), text(arguments, "text"));
+    let compiled_bytes_max = WORK_MAX.checked_div(text.len()).unwrap_or(COMPILED_BYTES_MAX);
+    let smaller = "a pattern with less repetition, or a shorter text";
+    Ok(matches(&compile(pattern, compiled_bytes_max.min(COMPILED_BYTES_MAX), smaller)?, text))
+}
+
+fn matches(regex: &Regex, text: &str) -> String {
     let names: Vec<_> = regex.capture_names().collect();
     let mut found = regex.captures_iter(text);
     let listed: Vec<_> =
         found.by_ref().take(MATCHES_MAX).map(|it| described(&it, &names)).collect();
     let has_more = found.next().is_some();
-    Ok(canonical_json(&json!({"matches": listed, "more": has_more})))
+    canonical_json(&json!({"matches": listed, "more": has_more}))
 }
 
-fn compile(pattern: &str) -> Result<Regex, Failure> {
+/// `smaller` says what would be right instead of a pattern that is too large.
+fn compile(
+    pattern: &str,
+    compiled_bytes_max: usize,
+    smaller: &'static str,
+) -> Result<Regex, Failure> {
+    let expected = |fault: &regex::Error| {
+        if matches!(fault, regex::Error::CompiledTooBig(_)) {
+            smaller
+        } else {
+            "a regular expression without look-around and back-references, at most 30 groups deep"
+        }
+    };
     RegexBuilder::new(pattern)
-        .size_limit(COMPILED_BYTES_MAX)
+        .size_limit(compiled_bytes_max)
         .dfa_size_limit(COMPILED_BYTES_MAX)
         .nest_limit(NESTED_MAX)
         .build()
         .map_err(|fault| Failure::argument("pattern", pattern, expected(&fault)))
-}
-
-fn expected(fault: &regex::Error) -> &'static str {
-    if matches!(fault, regex::Error::CompiledTooBig(_)) {
-        "a pattern with less repetition"
-    } else {
-        "a regular expression without look-around and back-references, at most 30 groups deep"
-    }
 }
 
 fn described(found: &Captures<'_>, names: &[Option<&str>]) -> Value {

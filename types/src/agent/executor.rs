@@ -201,8 +201,8 @@ impl Visitor<'_> for IdVisitor {
     }
 }
 
-/// Built-in tools whose result depends on their arguments alone.
-const BUILT_IN: [&str; 4] = ["math_eval", "date_parse", "date_diff", "regex_match"];
+/// The built-in tools that an agent may have: their results depend on their arguments alone.
+pub const BUILT_IN_TOOLS: [&str; 4] = ["math_eval", "date_parse", "date_diff", "regex_match"];
 
 /// A tool of an agent; its written form is that of the metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -226,7 +226,7 @@ impl Tool {
     /// A tool that agents may have whose answers can be compared.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let Some(agent) = text.strip_prefix("agent:") else {
-            return BUILT_IN.into_iter().find(|name| *name == text).map(Self::BuiltIn);
+            return BUILT_IN_TOOLS.into_iter().find(|name| *name == text).map(Self::BuiltIn);
         };
         let (id, version) = agent.split_once('@')?;
         let (id, version) = (Hash::parse(id).ok()?, Version::parse(version).ok()?);

@@ -12,7 +12,7 @@ mod reference;
 mod run;
 mod version;
 
-pub use executor::{Executor, ExecutorId, Tool};
+pub use executor::{BUILT_IN_TOOLS, Executor, ExecutorId, Tool};
 pub use fault::Fault;
 pub use metadata::{Checked, Document, Metadata, ModelWork, Pending, Question};
 pub use version::{Version, VersionError};
