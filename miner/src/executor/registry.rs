@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use types::agent::{ExecutorId, Tool};
+use types::agent::{ExecutorId, NESTING_MAX, Tool};
 use types::call::{Answer, CallLimits, Outcome};
 use types::{Hash, Usage};
 
@@ -101,6 +101,15 @@ impl Executors {
     /// The first thing that an agent needs and this miner has not, the agents among its tools included.
     #[must_use]
     pub fn missing(&self, agent: &Agent, library: &Library) -> Option<String> {
+        self.missing_below(agent, library, NESTING_MAX)
+    }
+
+    /// `levels` is how many agents may be nested, this one included. The chain has seen to it that no more
+    /// are; of agents that are not published nobody has.
+    fn missing_below(&self, agent: &Agent, library: &Library, levels: u8) -> Option<String> {
+        let Some(below) = levels.checked_sub(1) else {
+            return Some(format!("agents nest deeper than {NESTING_MAX}"));
+        };
         let id = agent.metadata.executor.id();
         if !self.executors.contains_key(&id) {
             return Some(format!("the executor {id} is not here"));
@@ -113,7 +122,7 @@ impl Executors {
         agent.metadata.tools.iter().find_map(|tool| {
             let Tool::Agent { id, version } = tool else { return None };
             match library.agent(id, version.as_str()) {
-                Some(nested) => self.missing(&nested, library),
+                Some(nested) => self.missing_below(&nested, library, below),
                 None => Some(format!(
                     "the agent {id} {version} is not here",
                     version = version.as_str()

@@ -281,3 +281,12 @@ fn a_member_that_stops_says_that_it_is_unable() {
     };
     assert_eq!(member.executors.run(&task).answer.outcome, Outcome::Unable);
 }
+
+#[test]
+fn agents_that_are_tools_of_each_other_are_found_out() {
+    let id = |name: &str| format!("agent:{}@1.0.0", Hash::digest(name.as_bytes()));
+    let (one, other) = (agent("one", &[id("other")]), agent("other", &[id("one")]));
+    let member = Member::new().with(&one).with(&other);
+    let missing = member.executors.missing(&one, &member.library);
+    assert_eq!(missing.as_deref(), Some("agents nest deeper than 3"));
+}

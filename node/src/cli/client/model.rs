@@ -6,15 +6,25 @@ use std::sync::Arc;
 use miner::adapters::{Embedded, EmbeddedConfig};
 use miner::executor::{Agent, Model};
 use types::Hash;
-use types::agent::Tool;
+use types::agent::{NESTING_MAX, Tool};
 
 use super::CliError;
 
 /// Whether a language model is asked, by the agent or by one among its tools, which `find` knows.
 pub(super) fn is_needed(agent: &Agent, find: &dyn Fn(&Hash, &str) -> Option<Arc<Agent>>) -> bool {
+    is_needed_within(agent, find, NESTING_MAX)
+}
+
+/// Agents that are not published may be tools of each other: more than `levels` are not looked at.
+fn is_needed_within(
+    agent: &Agent,
+    find: &dyn Fn(&Hash, &str) -> Option<Arc<Agent>>,
+    levels: u8,
+) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
     let asks = |tool: &Tool| match tool {
         Tool::Agent { id, version } => {
-            find(id, version.as_str()).is_some_and(|nested| is_needed(&nested, find))
+            find(id, version.as_str()).is_some_and(|nested| is_needed_within(&nested, find, below))
         }
         Tool::BuiltIn(_) => false,
     };
