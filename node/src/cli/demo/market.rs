@@ -12,10 +12,10 @@ use infer::SMOLLM2_135M_MANIFEST;
 use miner::adapters::EmbeddedConfig;
 use miner::program::ProgramError;
 use miner::settings::{ModelConfig, Settings};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
-use wallet::{Answer, Client};
+use wallet::{Answer, Client, Page};
 
 use crate::cli::client::{CliError, Out};
 use crate::cli::dev::{self, DevChain};
@@ -121,7 +121,11 @@ impl Stage {
         let file = self.folder.join(format!("{AGENT}.json"));
         write(&file, &metadata())?;
         let file = file.display().to_string();
-        self.show(&["agents", "register", &file, "--dev", "0"], out).await?;
+        if self.is_published().await? {
+            writeln!(out, "\nThe agent {AGENT} has been on this chain since the last time.")?;
+        } else {
+            self.show(&["agents", "register", &file, "--dev", "0"], out).await?;
+        }
         let mut members = self.start(out)?;
         self.offers(&mut members).await?;
         let printed = self
@@ -132,6 +136,14 @@ impl Stage {
         writeln!(out, "\nThe same work again, here, without asking the miners:")?;
         self.show(&["verify", id], out).await?;
         Ok(members)
+    }
+
+    /// Whether the agent is there already, as on a chain that goes on.
+    async fn is_published(&self) -> Result<bool, CliError> {
+        let filter = Map::from_iter([("text".to_owned(), json!(AGENT))]);
+        let found = self.client.agents(&filter, &Page { cursor: None, limit: Some(50) }).await?;
+        let mut items = found["items"].as_array().into_iter().flatten();
+        Ok(items.any(|it| it["name"] == AGENT))
     }
 
     /// Runs a command of this program and shows it; answers what it printed.
@@ -179,7 +191,9 @@ impl Stage {
                 .arg(&config)
                 .arg("--data-dir")
                 .arg(self.folder.join("miners"))
-                .stdin(Stdio::null())
+                // However this process ends, its miners do not outlive it.
+                .arg("--until-input-ends")
+                .stdin(Stdio::piped())
                 .stdout(file)
                 .stderr(errors)
                 .kill_on_drop(true);

@@ -8,6 +8,7 @@ use clap::Args;
 use miner::program::{Program, ProgramError, Setting, Summary, make_folder};
 use miner::settings::Settings;
 use miner::waiting::Waiting;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +34,9 @@ pub(super) struct WorkArgs {
     /// Metrics and health over HTTP; port 0 picks a free one [default: metrics.address]
     #[arg(long, value_name = "ADDR", env = "OMBRA_MINER_METRICS")]
     metrics: Option<SocketAddr>,
+    /// Stop when standard input ends, which it does when the process that started this one has ended
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
     /// What is logged
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
@@ -46,13 +50,13 @@ struct Doors {
 }
 
 pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
-    let WorkArgs { config, place, metrics, log } = args;
+    let WorkArgs { config, place, metrics, until_input_ends, log } = args;
     let config = config.ok_or_else(|| {
         CliError::Usage("which model works? give --config FILE (docs/miner.md)".into())
     })?;
     let log = Log { filter: log, ..Log::default() };
     let _log = logging::start(&log).map_err(|error| CliError::Usage(error.to_string()))?;
-    let mut asked = Box::pin(home::asked()?);
+    let mut asked = Box::pin(asked(until_input_ends)?);
     let settings = Settings::read(&config).map_err(ProgramError::from).map_err(failed)?;
     let (key, memory, chain_id) = place.signer.signer()?.into_parts();
     let address = key.address();
@@ -95,6 +99,25 @@ pub(super) async fn run(args: WorkArgs, out: Out<'_>) -> Outcome {
         }
         outcome = &mut work => outcome,
     }
+}
+
+/// Ends when the miner is to stop, and says why.
+fn asked(until_input_ends: bool) -> Result<impl Future<Output = &'static str>, CliError> {
+    let by_signal = home::asked()?;
+    let (ended, input) = oneshot::channel();
+    if until_input_ends {
+        // A thread of its own, which the end of the program does not wait for.
+        std::thread::spawn(move || {
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+            ended.send(()).ok();
+        });
+    }
+    Ok(async move {
+        tokio::select! {
+            why = by_signal => why,
+            Ok(()) = input => "standard input has ended",
+        }
+    })
 }
 
 impl Doors {
