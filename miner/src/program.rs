@@ -21,10 +21,10 @@ use crate::backend::openai::OpenAi;
 use crate::backend::{Backend, SetupError};
 use crate::chain::client::{CallSubscription, Node, Subscription};
 use crate::chain::{ChainError, Head, Ledger};
-use crate::engine::{Engine, EngineError, Parts, PolicyNews, follow_policy};
-use crate::executor::{Executors, Tested, selftest};
+use crate::engine::{Engine, EngineError, Parts, PolicyNews, Reread, follow_policy};
+use crate::executor::Executors;
 use crate::journal::{Journal, JournalError};
-use crate::market::{MarketConfig, Receipts, Stall, follow_market};
+use crate::market::{AgentCache, Fitness, MarketConfig, MarketParts, MarketSettings, Receipts};
 use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
 use crate::policy::{Policy, PolicyError, PolicyFile};
 use crate::ports::{Clock, Counters};
@@ -36,7 +36,7 @@ use crate::waiting::{Needed, Pace, Waiting, until_there};
 
 /// The journal's file in the miner's folder.
 pub const JOURNAL: &str = "journal.redb";
-/// How often the policy's file is looked at.
+/// How often the configuration file is looked at.
 const POLICY_PAUSE: Duration = Duration::from_secs(2);
 /// How often the node, the account and the back end are looked at, at most.
 const LOOK_PAUSE: Duration = Duration::from_secs(5);
@@ -125,7 +125,7 @@ pub enum ProgramError {
 #[derive(Debug)]
 pub struct Program {
     engine: Engine,
-    stand: Stand,
+    market: MarketStart,
     journal: Arc<Journal>,
     subscription: Subscription,
     toolbox: Toolbox,
@@ -142,11 +142,10 @@ pub struct Program {
 
 /// What the market needs while the miner works.
 #[derive(Debug)]
-struct Stand {
-    stall: Stall,
-    settings: watch::Sender<Option<Arc<MarketConfig>>>,
+struct MarketStart {
+    parts: MarketParts,
+    settings: MarketSettings,
     calls: CallSubscription,
-    file: PathBuf,
 }
 
 /// What is looked at while the miner works.
@@ -192,14 +191,14 @@ impl Program {
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
+        let market = (market, Executors::of(backend.for_market()));
+        let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
         let toolbox = Toolbox::open(&tools, &around)?;
         let manifest = backend.manifest().clone();
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));
         let (policies, policy) = watch::channel(Arc::new(policy));
-        let market = with_executors(market, &*backend).await;
         let guarded = Arc::new(Guarded::new(backend, Arc::clone(&clock)));
-        let stand = Stand::new(market, (&file, &folder), (&chain, &node), key.address());
         let parts = Parts {
             config,
             key,
@@ -229,12 +228,12 @@ impl Program {
             toolbox: toolbox.clone(),
             news: Arc::clone(&news),
             tally,
-            market: stand.stall.clone(),
+            market: market.parts.clone(),
         }));
         Ok(Self {
             watched: Watched::by(&parts),
             engine: Engine::new(parts, stop.clone()),
-            stand,
+            market,
             journal,
             subscription: Subscription::new(node),
             summary,
@@ -267,14 +266,17 @@ impl Program {
     pub async fn run(self) -> Result<(), ProgramError> {
         let Self { engine, subscription, toolbox, policy, policies, stop, .. } = self;
         let following = stop.child_token();
-        let Stand { stall, settings, calls, file } = self.stand;
-        let tune = follow_market(file, settings, POLICY_PAUSE, following.clone());
-        let serve = engine.market(stall).run(Box::new(calls));
+        let MarketStart { parts, settings, calls } = self.market;
+        let market = parts.config.clone();
+        let also: Reread = Box::new(move |text| {
+            settings.take(text).map_err(|it| PolicyError::Other(it.to_string()))
+        });
+        let serve = engine.market(parts).run(Box::new(calls));
         let Watched { ledger, backend, clock, every } = self.watched;
         let told = (self.news, clock);
-        let follow = follow_policy(policy, policies, told, POLICY_PAUSE, following.clone());
+        let follow = follow_policy(policy, (policies, also), told, POLICY_PAUSE, following.clone());
         let looking = look_out(self.desk, ledger, backend, every, following.clone());
-        let sweeper = self.sweep.map(|config| engine.sweeper().run(config));
+        let sweeper = self.sweep.map(|config| engine.sweeper(market).run(config));
         let sweep = async {
             match sweeper {
                 Some(sweep) => sweep.await,
@@ -291,8 +293,7 @@ impl Program {
             following.cancel();
             outcome
         };
-        let ((), (), (), swept, served, outcome) =
-            tokio::join!(follow, tune, looking, sweep, serve, work);
+        let ((), (), swept, served, outcome) = tokio::join!(follow, looking, sweep, serve, work);
         toolbox.close().await;
         outcome?;
         served?;
@@ -403,28 +404,7 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
     }
 }
 
-/// The executors of this program, without those that compute something else than others do, if any are
-/// offered: in every call this miner would differ from the other members, and pay for that.
-async fn with_executors(
-    market: Option<MarketConfig>,
-    backend: &dyn Backend,
-) -> (Option<MarketConfig>, Executors) {
-    let executors = Executors::of(backend.for_market());
-    if market.as_ref().is_none_or(|market| market.offers.is_empty()) {
-        return (market, executors);
-    }
-    let mut left = executors.clone();
-    let tested = tokio::task::spawn_blocking(move || selftest(&executors)).await;
-    for Tested { executor, questions: _, faults } in tested.unwrap_or_default() {
-        if let Some(fault) = faults.first() {
-            tracing::error!(%executor, fault, "this machine computes otherwise than others: no calls");
-            left.remove(&executor);
-        }
-    }
-    (market, left)
-}
-
-impl Stand {
+impl MarketStart {
     fn new(
         (market, executors): (Option<MarketConfig>, Executors),
         (file, folder): (&Path, &Path),
@@ -432,15 +412,18 @@ impl Stand {
         wallet: Address,
     ) -> Self {
         let (settings, config) = watch::channel(market.map(Arc::new));
-        let stall = Stall {
+        let executors = Arc::new(executors);
+        let parts = MarketParts {
             config,
-            executors: Arc::new(executors),
+            fitness: Fitness::new(Arc::clone(&executors)),
+            executors,
+            agents: Arc::new(AgentCache::new(Arc::<Node>::clone(chain))),
             calls: Arc::<Node>::clone(chain),
             receipts: Receipts::of(folder),
             resumed: Arc::default(),
         };
         let calls = CallSubscription::new(node.clone(), wallet);
-        Self { stall, settings, calls, file: file.to_owned() }
+        Self { parts, settings: MarketSettings::of(file.to_owned(), settings), calls }
     }
 }
 

@@ -104,7 +104,15 @@ impl Settings {
     pub fn read(path: &Path) -> Result<Self, SettingsError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
-        let file: File = toml::from_str(&text).map_err(|source| SettingsError::Form {
+        Self::parse(path, &text)
+    }
+
+    /// Checks the text of a file; `path` is where it is from.
+    ///
+    /// # Errors
+    /// When it has faults: then all of them.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, SettingsError> {
+        let file: File = toml::from_str(text).map_err(|source| SettingsError::Form {
             path: path.to_owned(),
             source: Box::new(source),
         })?;

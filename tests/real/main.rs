@@ -111,7 +111,8 @@ fn the_demonstration_answers_with_the_balance_that_its_tool_has_read() -> anyhow
     // 1,000 OMBRA, without the escrow and the fee of the request.
     let held = 1_000_000_000 - amount(&run, "maxFee");
     let answer = run["finalAnswerInline"].as_str().unwrap();
-    let told = answer.split(|char: char| !char.is_ascii_digit()).filter_map(|word| word.parse().ok());
+    let told =
+        answer.split(|char: char| !char.is_ascii_digit()).filter_map(|word| word.parse().ok());
     let balance = told.max().unwrap_or(0);
     assert!((held - 1_000..held).contains(&balance), "{held}: {answer}");
     Ok(())

@@ -24,6 +24,8 @@ pub struct CallView {
     pub status: CallStatus,
     /// Whether all of its money has moved.
     pub is_settled: bool,
+    /// Whether its members have to give the same answer. Where a threshold decides, each may give its own.
+    pub is_compared: bool,
     /// What the work may take.
     pub limits: CallLimits,
     /// What a member gets at most, micro-OMBRA.

@@ -23,7 +23,7 @@ const TOO_SMALL: &str = "BOND_TOO_SMALL";
 
 /// What the claims of a wallet need of its bond.
 #[derive(Debug, Default)]
-pub(super) struct Bonding {
+pub(crate) struct Bonding {
     /// Held from the look at the bond to the end of what is added to it.
     turn: tokio::sync::Mutex<()>,
     /// What claims lock that are under way, by run.
@@ -44,6 +44,11 @@ impl Drop for Share<'_> {
 }
 
 impl Bonding {
+    /// Waits for its turn to look at the bond and add to it.
+    pub(crate) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
+    }
+
     /// What a record of the bond leaves to new claims.
     pub(super) fn left(&self, stake: &Stake) -> Bonded {
         let under_way = self.under_way.lock().values().copied().fold(0, u64::saturating_add);
@@ -66,7 +71,7 @@ impl Inner {
         needed_micro: u64,
     ) -> Result<Option<Share<'_>>, Halt> {
         let run = entry.run.id;
-        let _turn = self.bonding.turn.lock().await;
+        let _turn = self.bonding.turn().await;
         let stake = self.patiently(|| self.parts.ledger.stake(&self.me)).await?;
         let Bonded { bonded_micro, free_micro } = self.bonding.left(&stake.unwrap_or_default());
         let missing_micro = needed_micro.saturating_sub(free_micro);

@@ -41,7 +41,7 @@ use crate::backend::Backend;
 use crate::chain::{ChainError, Ledger, Notice, RunView, Runs, Watch};
 use crate::journal::Journal;
 use crate::journal::entry::{Entry, Outcome, Phase};
-use crate::market::{Market, Stall};
+use crate::market::{InForce as MarketInForce, Market, MarketParts};
 use crate::policy::Policy;
 use crate::ports::{Clock, Counters, Courses, Tools};
 use bonding::Bonding;
@@ -49,7 +49,7 @@ pub use config::Config;
 pub use error::EngineError;
 use error::Halt;
 use outbox::Outbox;
-pub use reload::{PolicyNews, follow_policy};
+pub use reload::{PolicyNews, Reread, follow_policy};
 pub use sweep::Sweeper;
 
 /// Rival claims that are remembered; the lowest run ids give way.
@@ -103,7 +103,7 @@ pub(crate) struct Inner {
     pub(crate) parts: Parts,
     pub(crate) me: Address,
     pub(crate) outbox: Outbox,
-    bonding: Bonding,
+    pub(crate) bonding: Bonding,
     pub(crate) stop: CancellationToken,
     /// Cancelled once what was signed before the start has its fate, so that more may be posted.
     pub(crate) recovered: CancellationToken,
@@ -129,18 +129,18 @@ impl Engine {
 
     /// What moves money that the wallet does not need, through the same outbox.
     #[must_use]
-    pub fn sweeper(&self) -> Sweeper {
-        Sweeper::of(Arc::clone(&self.inner))
+    pub fn sweeper(&self, market: MarketInForce) -> Sweeper {
+        Sweeper::of(Arc::clone(&self.inner), market)
     }
 
     /// What serves calls of the market beside the runs, through the same outbox.
     #[must_use]
-    pub fn market(&self, stall: Stall) -> Market {
-        Market::new(Arc::clone(&self.inner), stall)
+    pub fn market(&self, parts: MarketParts) -> Market {
+        Market::new(Arc::clone(&self.inner), parts)
     }
 
     /// Finishes what the journal says was begun, then claims and works until it is stopped. Work that
-    /// is under way when it is stopped is gone on with at the next start.
+    /// is under way when it stops goes on at the next start.
     ///
     /// # Errors
     /// When the journal cannot be written. Whatever else fails is tried again.

@@ -21,11 +21,14 @@ pub struct PolicyNews {
     pub refused: Option<String>,
 }
 
-/// Looks at the policy's file again and again, and hands on what it says when it changed. A file with
-/// faults is told about once and changes nothing. Ends when `stop` is cancelled.
+/// What else is read again: puts a new text of the whole file in force, or says why it cannot be.
+pub type Reread = Box<dyn Fn(&str) -> Result<(), PolicyError> + Send + Sync>;
+
+/// Looks at the policy's file again and again, and hands on what it says when it changed; `also` gets the
+/// whole text. A file with faults is told about once and changes nothing. Ends when `stop` is cancelled.
 pub async fn follow_policy(
     mut file: PolicyFile,
-    policy: watch::Sender<Arc<Policy>>,
+    (policy, also): (watch::Sender<Arc<Policy>>, Reread),
     told: (Arc<Mutex<PolicyNews>>, Arc<dyn Clock>),
     every: Duration,
     stop: CancellationToken,
@@ -39,7 +42,11 @@ pub async fn follow_policy(
             () = stop.cancelled() => return,
             () = sleep(every) => (),
         }
-        match file.changed() {
+        let changed = match file.changed() {
+            Ok(Some(changed)) => also(file.text()).map(|()| Some(changed)),
+            unchanged => unchanged,
+        };
+        match changed {
             Ok(None) if was_away && !file.is_changing() => {
                 was_away = false;
                 news.lock().refused = None;

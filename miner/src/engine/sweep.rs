@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::Inner;
 use super::error::{EngineError, Halt};
 use super::settle::Verdict;
+use crate::market::InForce;
 use crate::operate::SweepConfig;
 
 /// How often it is looked whether there is something to move, at most.
@@ -20,11 +21,12 @@ const TICK: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Sweeper {
     inner: Arc<Inner>,
+    market: InForce,
 }
 
 impl Sweeper {
-    pub(super) fn of(inner: Arc<Inner>) -> Self {
-        Self { inner }
+    pub(super) const fn of(inner: Arc<Inner>, market: InForce) -> Self {
+        Self { inner, market }
     }
 
     /// Moves money again and again, until the engine is stopped.
@@ -60,8 +62,10 @@ impl Sweeper {
         if last_ms > 0 && parts.clock.now_ms() < due_ms {
             return Ok(());
         }
-        // Claims must not stop for it.
-        let keep_micro = config.keep_micro.max(parts.policy.borrow().balance_micro_min);
+        // Claims and calls must not stop for it.
+        let market_micro = self.market.borrow().as_ref().map_or(0, |it| it.balance_micro_min);
+        let floors = [parts.policy.borrow().balance_micro_min, market_micro];
+        let keep_micro = floors.into_iter().fold(config.keep_micro, u64::max);
         let verdict = outbox
             .post_transfer(config.address, |funds| {
                 let excess_micro = funds.balance_micro.saturating_sub(keep_micro);

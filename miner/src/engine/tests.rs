@@ -21,7 +21,7 @@ use wallet::{Envelope, Signed};
 
 use super::outbox::UNDER_WAY_MAX;
 use super::receipt::{Earnings, receipt};
-use super::{PolicyNews, budget, follow_policy};
+use super::{PolicyNews, Reread, budget, follow_policy};
 use crate::backend::breaker::Guarded;
 use crate::backend::{BackendError, Health};
 use crate::chain::fake::{CHAIN, claim};
@@ -920,7 +920,11 @@ async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
     let every = Duration::from_millis(5);
     let news: Arc<Mutex<PolicyNews>> = Arc::default();
     let told: (_, Arc<dyn Clock>) = (news.clone(), Arc::new(TestClock(Arc::new(7.into()))));
-    let task = tokio::spawn(follow_policy(file, sender, told, every, stop.clone()));
+    let also: Reread = Box::new(|text| match text.contains("[other]") {
+        true => Err(crate::policy::PolicyError::Other("the other table is wrong".into())),
+        false => Ok(()),
+    });
+    let task = tokio::spawn(follow_policy(file, (sender, also), told, every, stop.clone()));
     std::fs::write(&path, "[policy]\nruns_max = 0").unwrap();
     let told_of_a_fault = async |wanted: bool| {
         let mut ticks = tokio::time::interval(every);
@@ -940,6 +944,13 @@ async fn a_policy_that_changes_on_disk_is_followed_until_it_is_faulty() {
     let now = tokio::time::timeout(Duration::from_secs(10), wait).await.unwrap().unwrap().runs_max;
     assert_eq!(3, now);
     assert_eq!(PolicyNews { read_ms: 7, refused: None }, *news.lock());
+    // A fault in what is read beside the policy keeps both as they are.
+    std::fs::write(&path, "[policy]\nruns_max = 4\n[other]").unwrap();
+    told_of_a_fault(true).await;
+    assert_eq!(Some("the other table is wrong".into()), news.lock().refused);
+    assert_eq!(3, seen.borrow().runs_max);
+    std::fs::write(&path, "[policy]\nruns_max = 3").unwrap();
+    told_of_a_fault(false).await;
     // A file that is away for a moment.
     std::fs::rename(&path, path.with_extension("old")).unwrap();
     told_of_a_fault(true).await;

@@ -35,7 +35,7 @@ pub use meter::{Limit, Meter};
 pub use model::ModelAgents;
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
-pub use selftest::{Tested, selftest};
+pub use selftest::{Tested, faults_of, selftest};
 pub use trace::{Chosen, Reading, Work};
 pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};
 

@@ -1,6 +1,6 @@
 //! The executors of one miner.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use types::agent::{ExecutorId, NESTING_MAX, Tool};
@@ -71,11 +71,6 @@ impl Executors {
         self.executors.insert(id, executor);
     }
 
-    /// Takes an executor away.
-    pub fn remove(&mut self, id: &ExecutorId) {
-        self.executors.remove(id);
-    }
-
     /// Adds a model.
     pub fn add_model(&mut self, model: Arc<dyn Model>) {
         self.models.insert(model.manifest(), model);
@@ -102,6 +97,23 @@ impl Executors {
     #[must_use]
     pub fn missing(&self, agent: &Agent, library: &Library) -> Option<String> {
         self.missing_below(agent, library, NESTING_MAX)
+    }
+
+    /// The executors that an agent needs, those of the agents among its tools included.
+    #[must_use]
+    pub fn needed(agent: &Arc<Agent>, library: &Library) -> BTreeSet<ExecutorId> {
+        let mut needed = BTreeSet::from([agent.metadata.executor.id()]);
+        let mut level = vec![Arc::clone(agent)];
+        for _ in 1..NESTING_MAX {
+            let tools = level.iter().flat_map(|agent| &agent.metadata.tools);
+            let below = tools.filter_map(|tool| match tool {
+                Tool::Agent { id, version } => library.agent(id, version.as_str()),
+                _ => None,
+            });
+            level = below.collect();
+            needed.extend(level.iter().map(|agent| agent.metadata.executor.id()));
+        }
+        needed
     }
 
     /// `levels` is how many agents may be nested, this one included. The chain has seen to it that no more

@@ -51,13 +51,42 @@ struct Case {
 /// Asks every executor that is here and about which answers are known; takes a few seconds for a model.
 #[must_use]
 pub fn selftest(executors: &Executors) -> Vec<Tested> {
-    // It is part of the program, and read by a test.
-    let groups: Vec<Group> = serde_json::from_str(QUESTIONS).unwrap_or_default();
-    groups.iter().filter_map(|group| tested(executors, group)).collect()
+    groups().iter().filter_map(|group| tested(executors, group)).collect()
+}
+
+/// What is wrong with an executor; nothing where no answers are known. Programs that ask a model are
+/// tested as programs and as that model.
+#[must_use]
+pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<String> {
+    let parts = match *executor {
+        ExecutorId::WasmWithModel { manifest } => {
+            vec![ExecutorId::Wasm, ExecutorId::Model { manifest }]
+        }
+        other => vec![other],
+    };
+    let all = groups();
+    let of_parts =
+        all.iter().filter(|group| group.executor().is_some_and(|it| parts.contains(&it)));
+    of_parts.filter_map(|group| tested(executors, group)).flat_map(|it| it.faults).collect()
+}
+
+/// The questions. They are part of the program, and read by a test.
+fn groups() -> Vec<Group> {
+    serde_json::from_str(QUESTIONS).unwrap_or_default()
+}
+
+impl Group {
+    fn agent(&self) -> Option<Agent> {
+        Agent::read(Hash::ZERO, self.metadata.to_string().as_bytes()).ok()
+    }
+
+    fn executor(&self) -> Option<ExecutorId> {
+        Some(self.agent()?.metadata.executor.id())
+    }
 }
 
 fn tested(executors: &Executors, group: &Group) -> Option<Tested> {
-    let agent = Agent::read(Hash::ZERO, group.metadata.to_string().as_bytes()).ok()?;
+    let agent = group.agent()?;
     let executor = agent.metadata.executor.id();
     executors.executor(&executor)?;
     let mut library = Library::default();
@@ -120,13 +149,19 @@ mod tests {
     }
 
     #[test]
-    fn an_executor_that_computes_otherwise_is_found_and_can_be_left_out() {
+    fn an_executor_that_computes_otherwise_is_found_out_alone_and_with_a_model() {
         let mut executors = Executors::of(None);
+        let with_model = ExecutorId::WasmWithModel { manifest: Hash::ZERO };
+        for executor in [ExecutorId::Wasm, with_model] {
+            assert_eq!(faults_of(&executors, &executor), [""; 0]);
+        }
         executors.add(ExecutorId::Wasm, Arc::new(Broken));
-        let tested = selftest(&executors);
-        let fault = tested.first().and_then(|it| it.faults.first().cloned()).expect("a fault");
-        assert!(fault.starts_with("success with the receipt "), "{fault}");
-        executors.remove(&ExecutorId::Wasm);
-        assert_eq!(selftest(&executors), []);
+        for executor in [ExecutorId::Wasm, with_model] {
+            let faults = faults_of(&executors, &executor);
+            let fault = faults.first().expect("a fault");
+            assert!(fault.starts_with("success with the receipt "), "{fault}");
+        }
+        let other = ExecutorId::Model { manifest: Hash::ZERO };
+        assert_eq!(faults_of(&executors, &other), [""; 0], "nothing is known of it");
     }
 }

@@ -35,7 +35,7 @@ pub enum CallPhase {
 pub struct Said {
     /// What is compared.
     pub answer: Answer,
-    /// The result's bytes as hex with `0x`.
+    /// The result's bytes as hex with `0x`; empty once the call is over.
     pub result: String,
     /// Why there is no success.
     pub reason: Option<String>,
@@ -103,10 +103,21 @@ pub struct CallEntry {
     pub assigned_ms: u64,
 }
 
+/// An answer of this miner that was compared with those of other members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The call.
+    pub call: Hash,
+    /// The round.
+    pub round: u8,
+    /// Whether it was the answer that stands.
+    pub agreed: bool,
+}
+
 /// Why an executor is not offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
-    /// The call whose members agreed about another answer.
+    /// The last call whose members agreed about another answer.
     pub call: Hash,
     /// The round.
     pub round: u8,
@@ -151,6 +162,14 @@ impl CallEntry {
     #[must_use]
     pub fn at(&self, phase: CallPhase) -> Self {
         Self { phase, ..self.clone() }
+    }
+
+    /// The same call with nothing left to do. The chain has the result, so the journal drops it.
+    #[must_use]
+    pub fn over(&self, outcome: CallOutcome) -> Self {
+        let said = self.said.clone().map(|said| Said { result: String::new(), ..said });
+        let (phase, standing) = (CallPhase::Over(outcome), Some(outcome.standing));
+        Self { phase, standing, said, ..self.clone() }
     }
 
     /// What hides the answer; none while it is open.

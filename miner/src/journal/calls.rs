@@ -3,7 +3,8 @@
 //! ```text
 //! calls       | call id, round | JSON of CallEntry |
 //! open_calls  | call id, round |                   | those that are not over
-//! paused      | executor       | JSON of Paused    | what is not offered after a dissent
+//! compared    | executor       | JSON of Compared  | the last answers that others gave, too, or did not
+//! paused      | executor       | JSON of Paused    | what is not offered after dissents
 //! ```
 //!
 //! The row `served` of `meta` has the sums, written with the calls that they are of.
@@ -16,7 +17,7 @@ use types::agent::ExecutorId;
 
 use redb::ReadableDatabase;
 
-use super::call::{CallEntry, Paused, Served};
+use super::call::{CallEntry, Compared, Paused, Served};
 use super::entry::Parcel;
 use super::{Journal, META, OUTBOX, Result, json, read};
 
@@ -24,7 +25,10 @@ type CallKey = ([u8; 32], u8);
 
 const CALLS: TableDefinition<'_, CallKey, &[u8]> = TableDefinition::new("calls");
 const OPEN_CALLS: TableDefinition<'_, CallKey, ()> = TableDefinition::new("open_calls");
+const COMPARED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("compared");
 const PAUSED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("paused");
+/// So many answers of each executor are remembered with whether others agreed.
+pub const COMPARED_KEPT: usize = 10;
 /// The row of META with the sums.
 const SERVED: &str = "served";
 
@@ -32,6 +36,7 @@ const SERVED: &str = "served";
 pub(super) fn prepare(write: &WriteTransaction) -> Result<()> {
     write.open_table(CALLS)?;
     write.open_table(OPEN_CALLS)?;
+    write.open_table(COMPARED)?;
     write.open_table(PAUSED)?;
     Ok(())
 }
@@ -169,22 +174,57 @@ impl Journal {
         self.synced(change).await
     }
 
-    /// Writes a call down in which this miner dissented, and that its executor is not offered until
-    /// somebody resumes it. The first call for which it is not stays the reason.
+    /// Writes a call down whose answer was compared with those of others, and remembers that for its
+    /// executor. An appeal may compare it again; the last time counts. Gives how many of the last
+    /// [`COMPARED_KEPT`] answers of the executor were not those that stand.
     ///
     /// # Errors
     /// When the file cannot be written; then nothing is.
-    pub async fn put_dissent(
+    pub async fn put_compared(
         &self,
         entry: &CallEntry,
         executor: &ExecutorId,
-        now_ms: u64,
-    ) -> Result<()> {
+        agreed: bool,
+    ) -> Result<usize> {
         let row = Row::of(entry)?;
-        let paused = Paused { call: entry.call, round: entry.round, since_ms: now_ms };
-        let (name, bytes) = (executor.to_string(), json(&paused)?);
+        let name = executor.to_string();
+        let mut last = self.compared(executor)?;
+        last.retain(|it| (it.call, it.round) != (entry.call, entry.round));
+        last.push(Compared { call: entry.call, round: entry.round, agreed });
+        let excess = last.len().saturating_sub(COMPARED_KEPT);
+        last.drain(..excess);
+        let dissents = last.iter().filter(|it| !it.agreed).count();
+        let bytes = json(&last)?;
         let change = move |write: &WriteTransaction| {
             row.put(write)?;
+            write.open_table(COMPARED)?.insert(name.as_str(), bytes.as_slice())?;
+            Ok(())
+        };
+        self.synced(change).await?;
+        Ok(dissents)
+    }
+
+    /// The last answers of an executor that were compared, newest last.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn compared(&self, executor: &ExecutorId) -> Result<Vec<Compared>> {
+        let all = || -> Result<Vec<Compared>> {
+            let table = self.database.begin_read()?.open_table(COMPARED)?;
+            let row = table.get(executor.to_string().as_str())?;
+            row.map_or_else(|| Ok(Vec::new()), |row| read(row.value()))
+        };
+        there(all())
+    }
+
+    /// Writes down that an executor is not offered until somebody resumes it. If it was not offered
+    /// before, the first reason stays.
+    ///
+    /// # Errors
+    /// When the file cannot be written; then nothing is.
+    pub async fn pause_offers(&self, executor: &ExecutorId, paused: &Paused) -> Result<()> {
+        let (name, bytes) = (executor.to_string(), json(paused)?);
+        let change = move |write: &WriteTransaction| {
             let mut table = write.open_table(PAUSED)?;
             if table.get(name.as_str())?.is_none() {
                 table.insert(name.as_str(), bytes.as_slice())?;
@@ -194,7 +234,7 @@ impl Journal {
         self.synced(change).await
     }
 
-    /// The executors that are not offered after a dissent.
+    /// The executors that are not offered after dissents.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -211,7 +251,7 @@ impl Journal {
         there(all())
     }
 
-    /// An executor may be offered again; whether it was not.
+    /// Offers an executor again, and forgets the answers of it that were compared; whether it was paused.
     ///
     /// # Errors
     /// When the file cannot be written; then nothing is.
@@ -221,6 +261,7 @@ impl Journal {
         if was_paused {
             let change = move |write: &WriteTransaction| {
                 write.open_table(PAUSED)?.remove(name.as_str())?;
+                write.open_table(COMPARED)?.remove(name.as_str())?;
                 Ok(())
             };
             self.synced(change).await?;

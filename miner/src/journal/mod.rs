@@ -44,6 +44,7 @@ use wallet::Chain;
 use crate::policy::Decision;
 use crate::ports::{Counters, Event};
 use crate::talk::ToolSpec;
+pub use calls::COMPARED_KEPT;
 use entry::{Day, Entry, Noted, Parcel, StepRecord, Swept, SweptLast};
 pub use error::JournalError;
 use scribe::Scribe;

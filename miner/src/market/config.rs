@@ -13,7 +13,8 @@ use types::{Amount, Hash, Offer, Prices};
 pub struct MarketConfig {
     /// What is offered; offers on the chain that are not here are taken back.
     pub offers: Vec<OfferConfig>,
-    /// What the bond is kept at; twice the chain's least if not given.
+    /// What the bond is kept at. If not given: twice the chain's least, and no more than
+    /// 100 OMBRA.
     pub bond_micro: Option<u64>,
     /// Neither bond nor offers are paid for from less than this in the account.
     pub balance_micro_min: u64,
@@ -48,6 +49,10 @@ pub struct OfferConfig {
     #[serde(default)]
     pub fuel_per_g_micro: u64,
 }
+
+/// The chain's least bond is a matter of votes; no more than this is bonded without being asked to, 100
+/// OMBRA.
+const BOND_MICRO_UNASKED_MAX: u64 = 100_000_000;
 
 const fn one() -> u64 {
     1
@@ -105,7 +110,8 @@ impl MarketConfig {
     /// What the bond is kept at, where the chain's least is `least_micro`.
     #[must_use]
     pub fn bond_micro(&self, least_micro: u64) -> u64 {
-        self.bond_micro.unwrap_or_else(|| least_micro.saturating_mul(2))
+        let unasked = || least_micro.saturating_mul(2).min(BOND_MICRO_UNASKED_MAX);
+        self.bond_micro.unwrap_or_else(unasked)
     }
 
     /// The bytes that all receipts may take.

@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 use types::Hash;
 use types::agent::ExecutorId;
 
+use super::agents::Unfound;
 use super::serve::payload;
-use super::shelf::Unfound;
 use super::slots::Slot;
-use super::{MarketConfig, Shop, Times};
+use super::{MarketConfig, Shared, Times};
 use crate::chain::CallView;
 use crate::engine::error::Halt;
 use crate::executor::{Agent, Context, Executed, Executors, Library, Stop, Task};
@@ -51,7 +51,7 @@ impl Job {
     }
 }
 
-impl Shop {
+impl Shared {
     /// Executes a call and writes down what is answered.
     pub(super) async fn execute(&self, entry: &CallEntry, view: &CallView) -> Result<(), Halt> {
         let parts = &self.inner.parts;
@@ -75,7 +75,7 @@ impl Shop {
         let Executed { answer, result, reason, work } = executed;
         if let Some(work) = work {
             let times = Times { assigned_ms: entry.assigned_ms, began_ms, ended_ms };
-            let (receipts, key) = (self.stall.receipts.clone(), (entry.call, entry.round));
+            let (receipts, key) = (self.market.receipts.clone(), (entry.call, entry.round));
             let put = move || receipts.put((&key.0, key.1), &work, times);
             match tokio::task::spawn_blocking(put).await {
                 Ok(Ok(())) => (),
@@ -121,7 +121,7 @@ impl Shop {
 
     /// The settings in force, or those that hold without any.
     pub(super) fn settings(&self) -> Arc<MarketConfig> {
-        self.stall.config.borrow().clone().unwrap_or_default()
+        self.market.config.borrow().clone().unwrap_or_default()
     }
 
     /// All that the execution needs, or why this member is unable.
@@ -136,7 +136,7 @@ impl Shop {
         }
         let payload = self.payload(view).await?;
         let (agent, library) = loop {
-            match self.shelf.gather(&view.agent, &view.version).await {
+            match self.market.agents.gather(&view.agent, &view.version).await {
                 Ok(found) => break found,
                 Err(Unfound::Never(why)) => return Ok(Err(why)),
                 Err(Unfound::Node(error)) => {
@@ -147,9 +147,14 @@ impl Shop {
         };
         let id = agent.metadata.executor.id();
         *executor = Some(id);
-        let executors = Arc::clone(&self.stall.executors);
+        let executors = Arc::clone(&self.market.executors);
         if let Some(why) = executors.missing(&agent, &library) {
             return Ok(Err(why));
+        }
+        for needed in Executors::needed(&agent, &library) {
+            if self.market.fitness.fault(&needed).await.is_some() {
+                return Ok(Err(format!("{needed} computes otherwise here than on other machines")));
+            }
         }
         let slot = self.slots.take(id, || self.settings().capacity(&id)).await;
         let stop = Stop::new(self.inner.stop.clone(), until);
@@ -165,7 +170,7 @@ impl Shop {
         loop {
             tracing::warn!(call = %view.id, "the node does not tell the payload; it is asked again");
             self.pause().await?;
-            let again = self.inner.patiently(|| self.stall.calls.call(&view.id)).await?;
+            let again = self.inner.patiently(|| self.market.calls.call(&view.id)).await?;
             if let Some(payload) = again.as_ref().and_then(payload) {
                 return Ok(payload.to_vec());
             }

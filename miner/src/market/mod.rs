@@ -4,7 +4,7 @@
 //! notices, poll ──▶ drawn? ──▶ journal: assigned ──▶ worker
 //! worker:  loop { next(journal, chain) ──▶ one step ──▶ journal }
 //! execute: agent, library ──▶ executors, on a thread ──▶ receipt ──▶ journal: answer and salt
-//! house:   configuration ──▶ bond, offers
+//! offers:  configuration, tests ──▶ bond, offers
 //! ```
 //!
 //! Invariants: an answer is written with its salt before its commitment is signed, and never changes
@@ -13,14 +13,16 @@
 //!
 //! Entry points: [`Market::run`], [`next::next`]. Rules: docs/market.md section 6, docs/miner.md.
 
+mod agents;
 mod config;
 mod execute;
-mod house;
+mod fitness;
 pub mod next;
+mod offers;
 mod receipts;
 mod reload;
 mod serve;
-mod shelf;
+
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -34,13 +36,14 @@ use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use types::Hash;
 
+pub use agents::{AgentCache, Unfound};
 pub use config::{MarketConfig, OfferConfig};
+pub use fitness::Fitness;
 pub use receipts::{RECEIPTS, Receipts, Times};
-pub use reload::follow_market;
-pub use shelf::{Shelf, Unfound};
+pub use reload::MarketSettings;
 use slots::Slots;
 
 use crate::chain::{CallView, CallWatch, Calls};
@@ -55,37 +58,43 @@ pub type InForce = watch::Receiver<Option<Arc<MarketConfig>>>;
 
 /// What a market is made of beside the engine.
 #[derive(Clone, Debug)]
-pub struct Stall {
+pub struct MarketParts {
     /// The configuration; a new value is used from the next step on.
     pub config: InForce,
     /// What executes agents.
     pub executors: Arc<Executors>,
+    /// Whether it computes what others compute.
+    pub fitness: Fitness,
     /// Calls, agents and offers.
     pub calls: Arc<dyn Calls>,
+    /// The agents that were fetched.
+    pub agents: Arc<AgentCache>,
     /// Where receipts are kept.
     pub receipts: Receipts,
-    /// Wakes the house when executors were resumed.
+    /// Wakes who keeps the offers when something about executors changed.
     pub resumed: Arc<Notify>,
 }
 
 /// Serves the calls of one wallet.
 #[derive(Debug)]
 pub struct Market {
-    shop: Arc<Shop>,
+    shared: Arc<Shared>,
 }
 
 /// Calls are looked at at least so often: a tenth of the time that members have to reveal.
 const POLL_MAX: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether receipts take too much of the disk.
+const RECEIPTS_PAUSE: Duration = Duration::from_secs(300);
 
 /// A call, and the round for which this miner was drawn.
 type Key = (Hash, u8);
 
 /// What the market's tasks share.
 #[derive(Debug)]
-struct Shop {
+struct Shared {
     inner: Arc<Inner>,
-    stall: Stall,
-    shelf: Shelf,
+    market: MarketParts,
     slots: Slots,
     /// Calls with a worker, and what wakes it.
     busy: Mutex<BTreeMap<Key, Arc<Notify>>>,
@@ -94,29 +103,28 @@ struct Shop {
 type Workers = JoinSet<(Key, Result<(), Halt>)>;
 
 impl Market {
-    pub(crate) fn new(inner: Arc<Inner>, stall: Stall) -> Self {
-        let shelf = Shelf::new(Arc::clone(&stall.calls));
+    pub(crate) fn new(inner: Arc<Inner>, market: MarketParts) -> Self {
         let (slots, busy) = (Slots::default(), Mutex::default());
-        Self { shop: Arc::new(Shop { inner, stall, shelf, slots, busy }) }
+        Self { shared: Arc::new(Shared { inner, market, slots, busy }) }
     }
 
     /// Serves calls until the engine is stopped; begins once the engine knows what became of what was
-    /// signed before. Calls that are under way when it is stopped are gone on with at the next start.
+    /// signed before. Calls that are under way when it stops go on at the next start.
     ///
     /// # Errors
     /// When the journal cannot be written. Whatever else fails is tried again.
     pub async fn run(self, mut watch: Box<dyn CallWatch>) -> Result<(), EngineError> {
-        let shop = &self.shop;
-        let stop = shop.inner.stop.clone();
+        let shared = &self.shared;
+        let stop = shared.inner.stop.clone();
         let mut workers = Workers::new();
         let outcome = tokio::select! {
             biased;
             () = stop.cancelled() => Err(Halt::Stopped),
             outcome = async {
-                shop.inner.recovered.cancelled().await;
+                shared.inner.recovered.cancelled().await;
                 tokio::select! {
-                    outcome = shop.look(&mut *watch, &mut workers) => outcome,
-                    outcome = shop.keep_house() => outcome,
+                    outcome = shared.look(&mut *watch, &mut workers) => outcome,
+                    outcome = shared.keep_offers() => outcome,
                 }
             } => outcome,
         };
@@ -130,7 +138,7 @@ impl Market {
     }
 }
 
-impl Shop {
+impl Shared {
     /// Looks for calls for which this miner is drawn, and gives each a worker.
     async fn look(
         self: &Arc<Self>,
@@ -138,9 +146,22 @@ impl Shop {
         workers: &mut Workers,
     ) -> Result<(), Halt> {
         let mut is_watching = false;
+        let mut receipts_looked: Option<Instant> = None;
         loop {
+            if receipts_looked.is_none_or(|looked| looked.elapsed() >= RECEIPTS_PAUSE) {
+                self.make_room().await?;
+                receipts_looked = Some(Instant::now());
+            }
             for entry in self.inner.parts.journal.open_calls()? {
                 self.spawn((entry.call, entry.round), workers);
+            }
+            if !self.is_open() && self.busy.lock().is_empty() {
+                // There is nothing to do until somebody configures the market.
+                is_watching = false;
+                let mut config = self.market.config.clone();
+                if config.wait_for(Option::is_some).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
             }
             if !is_watching {
                 is_watching = self.begin_watch(watch).await;
@@ -175,7 +196,7 @@ impl Shop {
 
     /// Whether calls are taken on.
     fn is_open(&self) -> bool {
-        self.stall.config.borrow().is_some()
+        self.market.config.borrow().is_some()
     }
 
     /// Begins to watch after the newest block.
@@ -195,7 +216,7 @@ impl Shop {
         if !self.is_open() {
             return Ok(());
         }
-        match self.stall.calls.assigned(&self.inner.me).await {
+        match self.market.calls.assigned(&self.inner.me).await {
             Ok(calls) => {
                 for call in calls {
                     self.take_on(&call, workers).await?;
@@ -227,7 +248,7 @@ impl Shop {
         if !self.inner.parts.journal.rounds_of(call)?.is_empty() {
             return Ok(());
         }
-        let view = match self.stall.calls.call(call).await {
+        let view = match self.market.calls.call(call).await {
             Ok(Some(view)) if !view.is_settled => view,
             Ok(_) => return Ok(()),
             Err(error) => {
@@ -254,14 +275,14 @@ impl Shop {
             }
             busy.insert(key, Arc::clone(&moved));
         }
-        let shop = Arc::clone(self);
+        let shared = Arc::clone(self);
         workers.spawn(async move {
             let (call, round) = key;
-            let work = AssertUnwindSafe(shop.serve(&call, round, &moved)).catch_unwind();
+            let work = AssertUnwindSafe(shared.serve(&call, round, &moved)).catch_unwind();
             let Ok(outcome) = work.await else {
                 tracing::error!(%call, "a worker panicked; it is begun again after a pause");
-                let pause_ms = shop.inner.parts.config.poll_ms;
-                return (key, Pauses::new(pause_ms).pause(&shop.inner.stop).await);
+                let pause_ms = shared.inner.parts.config.poll_ms;
+                return (key, Pauses::new(pause_ms).pause(&shared.inner.stop).await);
             };
             (key, outcome)
         });

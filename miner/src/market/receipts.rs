@@ -3,14 +3,22 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use types::Hash;
 
 use crate::executor::Work;
 use crate::tools::canonical_json;
+
+/// The extension of a receipt that is being written.
+const TEMPORARY: &str = "tmp";
+/// A receipt that is being written for so long was left behind by a miner that died.
+const TEMPORARY_AGE: Duration = Duration::from_secs(600);
+/// The unit in which the system counts what a file takes of the disk.
+const BLOCK_BYTES: u64 = 512;
 
 /// The folder's name in that of the miner.
 pub const RECEIPTS: &str = "receipts";
@@ -55,7 +63,7 @@ impl Receipts {
         });
         fs::create_dir_all(&self.folder)?;
         let path = self.path(call, round);
-        let temporary = path.with_extension("tmp");
+        let temporary = path.with_extension(TEMPORARY);
         let mut file = File::create(&temporary)?;
         file.write_all(canonical_json(&receipt).as_bytes())?;
         file.sync_all()?;
@@ -71,16 +79,14 @@ impl Receipts {
     pub fn of_call(&self, call: &Hash) -> io::Result<Vec<Value>> {
         let mut receipts = Vec::new();
         for round in [0, 1] {
-            match fs::read(self.path(call, round)) {
-                Ok(bytes) => receipts.push(serde_json::from_slice(&bytes)?),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-                Err(error) => return Err(error),
+            if let Some(bytes) = there(fs::read(self.path(call, round)))? {
+                receipts.push(serde_json::from_slice(&bytes)?);
             }
         }
         Ok(receipts)
     }
 
-    /// Drops the oldest receipts until the others have at most `bytes_max` together; none of the calls
+    /// Drops the oldest receipts until the others take at most `bytes_max` of the disk together; none of the calls
     /// in `open`. Gives how many it dropped.
     ///
     /// # Errors
@@ -88,19 +94,24 @@ impl Receipts {
     pub fn make_room(&self, bytes_max: u64, open: &BTreeSet<(Hash, u8)>) -> io::Result<u64> {
         let mut files = Vec::new();
         let mut sum = 0_u64;
-        let listed = match fs::read_dir(&self.folder) {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(error),
-        };
+        let Some(listed) = there(fs::read_dir(&self.folder))? else { return Ok(0) };
         for file in listed {
             let path = file?.path();
-            let Some(name) = name_of(&path) else { continue };
-            let about = fs::metadata(&path)?;
-            sum = sum.saturating_add(about.len());
+            // A file may be dropped or renamed meanwhile.
+            let Some(about) = there(fs::metadata(&path))? else { continue };
+            let at = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            let Some(name) = name_of(&path) else {
+                let is_left_over = path.extension().is_some_and(|it| it == TEMPORARY)
+                    && at.elapsed().is_ok_and(|age| age >= TEMPORARY_AGE);
+                if is_left_over {
+                    there(fs::remove_file(&path))?;
+                }
+                continue;
+            };
+            let bytes = about.blocks().saturating_mul(BLOCK_BYTES);
+            sum = sum.saturating_add(bytes);
             if !open.contains(&name) {
-                let at = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                files.push((at, name, about.len(), path));
+                files.push((at, name, bytes, path));
             }
         }
         files.sort();
@@ -109,11 +120,20 @@ impl Receipts {
             if sum <= bytes_max {
                 break;
             }
-            fs::remove_file(path)?;
+            there(fs::remove_file(path))?;
             sum = sum.saturating_sub(bytes);
             dropped = dropped.saturating_add(1);
         }
         Ok(dropped)
+    }
+}
+
+/// What is there; nothing where it is gone.
+fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

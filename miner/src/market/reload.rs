@@ -1,40 +1,35 @@
-//! Reading the table `[market]` again when the file changes.
+//! The table `[market]` of a configuration file that changed while the miner runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use super::MarketConfig;
-use super::house::without_offers;
-use crate::settings::Settings;
+use super::offers::without_offers;
+use crate::settings::{Settings, SettingsError};
 
-/// Looks at the configuration file again and again, and hands on what its table `[market]` says when
-/// that changed. A file with faults changes nothing; the policy's reload tells about it. A table that
-/// is gone takes all offers back. Ends when `stop` is cancelled.
-pub async fn follow_market(
+/// What is in force of the table `[market]`, for whoever may change it.
+#[derive(Debug)]
+pub struct MarketSettings {
     file: PathBuf,
     config: watch::Sender<Option<Arc<MarketConfig>>>,
-    every: Duration,
-    stop: CancellationToken,
-) {
-    let mut last = tokio::fs::read(&file).await.ok();
-    loop {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            () = sleep(every) => (),
-        }
-        let Ok(text) = tokio::fs::read(&file).await else { continue };
-        if last.as_ref() == Some(&text) {
-            continue;
-        }
-        last = Some(text);
-        let Ok(settings) = Settings::read(&file) else { continue };
-        let before = config.borrow().clone();
+}
+
+impl MarketSettings {
+    /// Those of a file.
+    #[must_use]
+    pub const fn of(file: PathBuf, config: watch::Sender<Option<Arc<MarketConfig>>>) -> Self {
+        Self { file, config }
+    }
+
+    /// Puts the table of a new text of the file in force. A table that is gone takes all offers back.
+    ///
+    /// # Errors
+    /// When the text is no configuration, wherever the fault is: then nothing changes.
+    pub fn take(&self, text: &str) -> Result<(), SettingsError> {
+        let settings = Settings::parse(&self.file, text)?;
+        let before = self.config.borrow().clone();
         let after = match (settings.market, &before) {
             (Some(market), _) => Some(Arc::new(market)),
             (None, Some(before)) => Some(without_offers(before)),
@@ -42,7 +37,8 @@ pub async fn follow_market(
         };
         if after != before {
             tracing::info!("the market's settings changed");
-            config.send_replace(after);
+            self.config.send_replace(after);
         }
+        Ok(())
     }
 }

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
+use types::agent::ExecutorId;
 use types::tx::{CallCommit, CallReveal, HexBytes};
 use types::{Body, Hash};
 
-use super::Shop;
+use super::Shared;
 use super::next::{Step, next};
 use crate::chain::CallView;
 use crate::engine::error::{Halt, Pauses};
 use crate::engine::outbox::About;
 use crate::engine::settle::Verdict;
-use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Said, Standing};
+use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Paused, Said, Standing};
 use crate::journal::entry::Purpose;
 use crate::ports::Event;
 use crate::text::cut;
@@ -23,7 +24,11 @@ const REASON_BYTES_MAX: usize = 1_024;
 /// While nothing but the settlement is waited for, the call is looked at this much less often.
 const PATIENCE: u32 = 6;
 
-impl Shop {
+/// So many dissents among the last answers of an executor that were compared pause its offers, whatever
+/// its test says. Fewer may be the work of a majority that lies.
+const DISSENTS_MAX: usize = 3;
+
+impl Shared {
     /// Works on a call until it is over, the engine is stopped, or the journal fails.
     pub(super) async fn serve(&self, call: &Hash, round: u8, moved: &Notify) -> Result<(), Halt> {
         let inner = &self.inner;
@@ -38,7 +43,7 @@ impl Shop {
                 // Pauses grow as long as nothing goes on.
                 (pauses, phase) = (fresh(), Some(entry.phase.clone()));
             }
-            let view = inner.patiently(|| self.stall.calls.call(call)).await?;
+            let view = inner.patiently(|| self.market.calls.call(call)).await?;
             let step = next(&entry, view.as_ref(), &inner.me);
             tracing::debug!(%call, round, ?step, "next");
             match (step, view) {
@@ -69,11 +74,13 @@ impl Shop {
                     let missed = CallPhase::Missed(why.to_owned());
                     inner.parts.journal.put_call(&entry.at(missed)).await?;
                 }
-                (Step::Judge(standing), _) => self.judge(&entry, standing).await?,
-                (Step::Close(outcome), _) => self.close(&entry, outcome).await?,
+                (Step::Judge(standing), Some(view)) => self.judge(&entry, standing, &view).await?,
+                (Step::Close(outcome), Some(view)) => self.close(&entry, outcome, &view).await?,
                 (Step::AwaitPhase, _) => self.moved(moved, 1).await?,
                 (Step::AwaitSettlement, _) => self.moved(moved, PATIENCE).await?,
-                (Step::AwaitNode | Step::Execute, _) => pauses.pause(&inner.stop).await?,
+                (Step::AwaitNode | Step::Execute | Step::Judge(_) | Step::Close(_), _) => {
+                    pauses.pause(&inner.stop).await?;
+                }
             }
         }
     }
@@ -125,54 +132,97 @@ impl Shop {
         Ok(self.inner.parts.journal.put_call(&entry.at(phase)).await?)
     }
 
-    /// The round is decided: a dissent stops the offers of the executor.
-    async fn judge(&self, entry: &CallEntry, standing: Standing) -> Result<(), Halt> {
+    /// The round is decided.
+    async fn judge(
+        &self,
+        entry: &CallEntry,
+        standing: Standing,
+        view: &CallView,
+    ) -> Result<(), Halt> {
         let judged = CallEntry { standing: Some(standing), ..entry.clone() };
-        self.put_judged(&judged, standing).await
+        self.put_judged(&judged, standing, view).await
     }
 
-    async fn put_judged(&self, entry: &CallEntry, standing: Standing) -> Result<(), Halt> {
-        let parts = &self.inner.parts;
-        match entry.executor.filter(|_| standing == Standing::Dissented) {
-            None => parts.journal.put_call(entry).await?,
-            Some(executor) => {
-                let CallEntry { call, round, .. } = entry;
-                tracing::error!(
-                    %call, round, %executor,
-                    "the others agree about another answer: this executor is not offered any more"
-                );
-                parts.journal.put_dissent(entry, &executor, parts.clock.now_ms()).await?;
-                self.stall.resumed.notify_one();
+    /// Writes down how this miner stands. Where others agreed about another answer, the executor is
+    /// tested again; it is offered no more if it fails, or if that happened several times lately.
+    async fn put_judged(
+        &self,
+        entry: &CallEntry,
+        standing: Standing,
+        view: &CallView,
+    ) -> Result<(), Halt> {
+        let journal = &self.inner.parts.journal;
+        let agreed = match standing {
+            Standing::Agreed => true,
+            Standing::Dissented => false,
+            Standing::Undecided | Standing::Unable | Standing::Withheld | Standing::Absent => {
+                return Ok(journal.put_call(entry).await?);
             }
+        };
+        // Where answers may differ, to stand alone says nothing about this machine.
+        let Some(executor) = entry.executor.filter(|_| view.is_compared) else {
+            return Ok(journal.put_call(entry).await?);
+        };
+        let dissents = journal.put_compared(entry, &executor, agreed).await?;
+        if !agreed {
+            self.dissented(entry, &executor, dissents).await?;
         }
         Ok(())
     }
 
-    async fn close(&self, entry: &CallEntry, outcome: CallOutcome) -> Result<(), Halt> {
+    /// Pauses the offers of an executor after a dissent where there is reason to.
+    async fn dissented(
+        &self,
+        entry: &CallEntry,
+        executor: &ExecutorId,
+        dissents: usize,
+    ) -> Result<(), Halt> {
+        let CallEntry { call, round, .. } = *entry;
+        let fault = self.market.fitness.fault_after_dissent(executor).await;
+        if fault.is_none() && dissents < DISSENTS_MAX {
+            tracing::warn!(
+                %call, round, %executor, dissents,
+                "the others agree about another answer; the executor passes its test"
+            );
+            return Ok(());
+        }
+        let fault = fault.unwrap_or_else(|| "it passes its test".to_owned());
+        tracing::error!(
+            %call, round, %executor, dissents, fault,
+            "the others agree about another answer: this executor is not offered any more"
+        );
+        let since_ms = self.inner.parts.clock.now_ms();
+        let paused = Paused { call, round, since_ms };
+        self.inner.parts.journal.pause_offers(executor, &paused).await?;
+        self.market.resumed.notify_one();
+        Ok(())
+    }
+
+    async fn close(
+        &self,
+        entry: &CallEntry,
+        outcome: CallOutcome,
+        view: &CallView,
+    ) -> Result<(), Halt> {
         let CallOutcome { status, standing, paid_micro, penalty_micro } = outcome;
-        let is_news = entry.standing != Some(standing);
-        let over = CallEntry {
-            phase: CallPhase::Over(outcome),
-            standing: Some(standing),
-            ..entry.clone()
-        };
-        if is_news {
-            self.put_judged(&over, standing).await?;
-        } else {
+        let over = entry.over(outcome);
+        if entry.standing == Some(standing) {
             self.inner.parts.journal.put_call(&over).await?;
+        } else {
+            self.put_judged(&over, standing, view).await?;
         }
         let (call, status) = (entry.call, status.as_str());
         tracing::info!(%call, status, standing = standing.word(), paid_micro, penalty_micro, "over");
         self.inner.parts.counters.count(Event::Served { standing, paid_micro, penalty_micro });
-        self.make_room().await
+        Ok(())
     }
 
     /// Drops receipts that have no room.
-    async fn make_room(&self) -> Result<(), Halt> {
-        let Some(config) = self.stall.config.borrow().clone() else { return Ok(()) };
+    pub(super) async fn make_room(&self) -> Result<(), Halt> {
+        let Some(config) = self.market.config.borrow().clone() else { return Ok(()) };
         let open = self.inner.parts.journal.open_calls()?;
         let open: BTreeSet<_> = open.iter().map(|it| (it.call, it.round)).collect();
-        let receipts = self.stall.receipts.clone();
+        let receipts = self.market.receipts.clone();
         let bytes_max = config.receipt_bytes_max();
         let made = tokio::task::spawn_blocking(move || receipts.make_room(bytes_max, &open));
         match made.await {

@@ -1,8 +1,9 @@
 //! The market on a chain with the ledger's own rules.
 
+mod agents;
 mod bench;
+mod fitness;
 mod money;
-mod shelf;
 mod torture;
 
 use std::sync::atomic::Ordering;
@@ -15,10 +16,11 @@ use types::{Amount, Hash};
 use self::bench::{Bench, helper, me};
 use super::next::{Step, next};
 use super::{MarketConfig, OfferConfig, Receipts, Times};
+use crate::chain::fake::State;
 use crate::chain::fake::market::{EXECUTOR, MIN_BOND, PER_CALL};
 use crate::chain::{CallView, MemberView, RoundView};
-use crate::journal::Journal;
 use crate::journal::call::{CallEntry, CallOutcome, CallPhase, Standing};
+use crate::journal::{COMPARED_KEPT, Journal};
 
 #[tokio::test]
 async fn a_member_executes_commits_reveals_and_is_paid() {
@@ -60,12 +62,14 @@ async fn what_a_miner_cannot_or_will_not_execute_is_answered_with_unable() {
         ("x", Some("refuse")),
         ("x", Some("budget")),
         ("x", Some("executors")),
+        ("x", Some("test")),
     ] {
         let mut bench = Bench::with_miner();
         match change {
             Some("refuse") => bench.configure(|config| config.refuse = [bench::agent()].into()),
             Some("budget") => bench.configure(|config| config.budget_micro_min = 1_000_000_000),
             Some("executors") => bench.without_executors(),
+            Some("test") => bench.fail_test(),
             _ => (),
         }
         let call = bench.call(text, |_| ());
@@ -127,34 +131,86 @@ async fn no_more_executions_go_on_at_once_than_the_offer_says() {
     assert_eq!(bench.journal.served().unwrap().agreed, 4);
 }
 
-#[tokio::test]
-async fn a_dissent_takes_the_offer_back_until_it_is_resumed_even_over_a_restart() {
+/// Calls of three, in each of which the two others say something else.
+async fn stand_alone(bench: &Bench, calls: usize, change: fn(&mut types::tx::AgentCall)) {
+    for number in 0..calls {
+        let call = bench.call(&format!("hello {number}"), |call| {
+            call.committee_size = 3;
+            change(call);
+        });
+        for seed in [20, 21] {
+            bench.commit_otherwise(&call, &helper(seed));
+        }
+        let is_revealing =
+            move |state: &State| state.call(&call).unwrap().status == CallStatus::Revealing;
+        bench.chain.until(is_revealing).await;
+        for seed in [20, 21] {
+            bench.reveal_otherwise(&call, &helper(seed));
+        }
+        bench.until_journal(|it| it.call == call && it.is_over()).await;
+    }
+}
+
+fn with_two_others() -> Bench {
     let bench = Bench::with_miner();
     for seed in [20, 21] {
         bench.chain.add_miner(&helper(seed));
     }
-    let call = bench.call("hello", |call| call.committee_size = 3);
-    for seed in [20, 21] {
-        bench.commit_otherwise(&call, &helper(seed));
-    }
-    let reveals = async {
-        bench.chain.until(|state| state.call(&call).unwrap().status == CallStatus::Revealing).await;
-        for seed in [20, 21] {
-            bench.reveal_otherwise(&call, &helper(seed));
-        }
-        let taken_back = |state: &crate::chain::fake::State| !state.offers(&me());
-        bench.chain.until(taken_back).await;
-    };
-    bench.during(reveals).await;
-    assert_eq!(bench.journal.served().unwrap().dissented, 1);
-    let paused = bench.journal.paused().unwrap();
-    assert_eq!(paused[&EXECUTOR.to_string()].call, call);
+    bench
+}
+
+#[tokio::test]
+async fn a_miner_that_stands_alone_again_and_again_takes_its_offer_back_until_it_is_resumed() {
+    let bench = with_two_others();
+    bench.during(stand_alone(&bench, 2, |_| ())).await;
+    assert!(bench.chain.state.lock().offers(&me()), "a majority that lies once stops nobody");
+    assert!(bench.journal.paused().unwrap().is_empty());
+    bench
+        .during(async {
+            stand_alone(&bench, 1, |_| ()).await;
+            bench.chain.until(|state| !state.offers(&me())).await;
+        })
+        .await;
+    assert_eq!(bench.journal.served().unwrap().dissented, 3);
+    assert!(bench.journal.paused().unwrap().contains_key(&EXECUTOR.to_string()));
     // It stays so after a restart.
     bench.during(bench.tidied()).await;
     assert!(!bench.chain.state.lock().offers(&me()));
     assert!(bench.journal.resume_offers(&EXECUTOR).await.unwrap());
     assert!(!bench.journal.resume_offers(&EXECUTOR).await.unwrap(), "once");
+    assert!(bench.journal.compared(&EXECUTOR).unwrap().is_empty(), "it begins anew");
     bench.during(bench.chain.until(|state| state.offers(&me()))).await;
+}
+
+#[tokio::test]
+async fn to_stand_alone_where_a_threshold_decides_says_nothing_about_the_machine() {
+    let bench = with_two_others();
+    let by_threshold = |call: &mut types::tx::AgentCall| {
+        call.consensus = "threshold".to_owned();
+        call.threshold = Some(2);
+    };
+    bench.during(stand_alone(&bench, 3, by_threshold)).await;
+    assert!(bench.journal.compared(&EXECUTOR).unwrap().is_empty());
+    assert!(bench.journal.paused().unwrap().is_empty());
+    assert!(bench.chain.state.lock().offers(&me()));
+}
+
+#[tokio::test]
+async fn answers_that_were_compared_are_remembered_up_to_ten_and_once_for_each_round() {
+    let bench = Bench::with_miner();
+    let put = async |number: u8, agreed: bool| {
+        let entry = CallEntry { call: Hash::digest(&[number]), ..entry(CallPhase::Revealed) };
+        bench.journal.put_compared(&entry, &EXECUTOR, agreed).await.unwrap()
+    };
+    assert_eq!(put(0, false).await, 1);
+    assert_eq!(put(1, false).await, 2);
+    assert_eq!(put(1, true).await, 1, "an appeal decided otherwise");
+    for number in 2..=10 {
+        put(number, true).await;
+    }
+    let kept = bench.journal.compared(&EXECUTOR).unwrap();
+    assert_eq!(kept.len(), COMPARED_KEPT);
+    assert!(kept.iter().all(|it| it.agreed), "the oldest is forgotten");
 }
 
 #[tokio::test]
@@ -170,8 +226,7 @@ async fn a_member_of_the_first_round_notices_an_appeal_and_follows_the_call_to_i
     // The lot falls on one of five.
     let is_mine = |call: &Hash| bench.chain.call_of(call).round_of(&me()).is_some();
     let call = (0..50).map(|_| bench.call("hello", appealable)).find(is_mine).unwrap();
-    let decided =
-        |state: &crate::chain::fake::State| state.call(&call).unwrap().status.is_decided();
+    let decided = |state: &State| state.call(&call).unwrap().status.is_decided();
     bench.during(bench.chain.until(decided)).await;
     bench.during(bench.until_journal(|it| it.standing == Some(Standing::Agreed))).await;
     assert!(!bench.entry(&call).is_over());
@@ -216,6 +271,7 @@ fn view(status: CallStatus, rounds: usize, commitment: Option<Hash>) -> CallView
         requester: me(),
         status,
         is_settled: false,
+        is_compared: true,
         limits: bench::limits(),
         budget_micro: 1,
         payload: None,
@@ -266,7 +322,7 @@ async fn a_journal_of_an_older_version_has_no_calls_and_goes_on() {
     drop(Journal::open(&path, me(), &chain).unwrap());
     let database = redb::Database::create(&path).unwrap();
     let write = database.begin_write().unwrap();
-    for name in ["calls", "open_calls", "paused"] {
+    for name in ["calls", "open_calls", "compared", "paused"] {
         let there = write.list_tables().unwrap().find(|it| it.name() == name).unwrap();
         write.delete_table(there).unwrap();
     }

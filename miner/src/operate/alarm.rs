@@ -26,7 +26,7 @@ pub struct Facts<'a> {
     pub backend: &'a BackendFact,
     /// What happened.
     pub counts: &'a Counts,
-    /// Executors that are not offered after a dissent.
+    /// Executors that are not offered after dissents.
     pub paused: &'a BTreeMap<String, Paused>,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Alarm {
             Self::Dissent { executors, call } => write!(
                 formatter,
                 "the answer to the call {call} was not that of the others; {} paused until `ombra \
-                 miner offers --resume`",
+                 miner offers --resume EXECUTOR`",
                 executors.join(", ")
             ),
             Self::NoWork { idle_s, why } => write!(formatter, "no work for {idle_s} s: {why}"),

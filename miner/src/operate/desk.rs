@@ -21,7 +21,7 @@ use crate::engine::PolicyNews;
 use crate::engine::receipt::{self, Receipt};
 use crate::journal::call::{CallEntry, CallPhase};
 use crate::journal::{Journal, JournalError};
-use crate::market::Stall;
+use crate::market::MarketParts;
 use crate::policy::Policy;
 use crate::ports::Clock;
 use crate::tools::Toolbox;
@@ -54,7 +54,7 @@ pub struct Plan {
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The market.
-    pub market: Stall,
+    pub market: MarketParts,
 }
 
 /// Why something that a miner keeps cannot be read.
@@ -145,9 +145,9 @@ impl Desk {
     /// # Errors
     /// When the journal cannot be read.
     pub fn market(&self) -> Result<MarketFact, JournalError> {
-        let Stall { config, executors, .. } = &self.plan.market;
+        let MarketParts { config, executors, fitness, .. } = &self.plan.market;
         let config = config.borrow().clone();
-        let running = config.as_deref().map(|config| (config, &**executors));
+        let running = config.as_deref().map(|config| (config, &**executors, fitness));
         super::market::market(&self.plan.journal, running)
     }
 
@@ -181,14 +181,18 @@ impl Desk {
         Ok(self.plan.market.receipts.of_call(call)?.pop())
     }
 
-    /// Offers an executor again that was not offered after a dissent; whether it was not.
+    /// Offers an executor again that was paused after dissents, or failed its test, if it passes that
+    /// now; whether it was one of these.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn resume_offers(&self, executor: &ExecutorId) -> Result<bool, JournalError> {
+        let MarketParts { fitness, .. } = &self.plan.market;
+        let was_unsound = fitness.unsound().contains_key(executor);
+        fitness.forget(executor);
         let was_paused = self.plan.journal.resume_offers(executor).await?;
         self.plan.market.resumed.notify_one();
-        Ok(was_paused)
+        Ok(was_paused || was_unsound)
     }
 
     /// What was counted since the start.

@@ -9,18 +9,20 @@ use types::{Address, Hash};
 use crate::executor::Executors;
 use crate::journal::call::{CallEntry, CallPhase, Paused, Said, Served};
 use crate::journal::{Journal, JournalError};
-use crate::market::MarketConfig;
+use crate::market::{Fitness, MarketConfig};
 
 use super::tell::Wanted;
 
 /// Whether an offer of the configuration is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OfferState {
     /// It is.
     Offered,
     /// It is not: this program does not have the executor.
     NotHere,
+    /// It is not: this machine fails the executor's test, in this way.
+    Unsound(String),
     /// It is not since this miner dissented.
     Paused(Paused),
 }
@@ -50,14 +52,15 @@ impl OfferFact {
     pub fn all(
         config: &MarketConfig,
         executors: &Executors,
-        paused: &BTreeMap<String, Paused>,
+        (paused, unsound): (&BTreeMap<String, Paused>, &BTreeMap<ExecutorId, String>),
     ) -> Vec<Self> {
         let fact = |it: &crate::market::OfferConfig| {
             let executor = it.executor;
-            let state = match paused.get(&executor.to_string()) {
-                Some(paused) => OfferState::Paused(*paused),
-                None if executors.executor(&executor).is_none() => OfferState::NotHere,
-                None => OfferState::Offered,
+            let state = match (paused.get(&executor.to_string()), unsound.get(&executor)) {
+                (_, Some(fault)) => OfferState::Unsound(fault.clone()),
+                (Some(paused), None) => OfferState::Paused(*paused),
+                (None, None) if executors.executor(&executor).is_none() => OfferState::NotHere,
+                (None, None) => OfferState::Offered,
             };
             Self {
                 executor,
@@ -89,7 +92,7 @@ pub struct MarketFact {
     pub offers: Vec<OfferFact>,
     /// What the bond is kept at; none without a table `[market]`, and where no miner runs.
     pub bond: Option<BondFact>,
-    /// The executors that are not offered after a dissent.
+    /// The executors that are not offered after dissents.
     pub paused: BTreeMap<String, Paused>,
     /// What became of all calls.
     pub served: Served,
@@ -221,16 +224,16 @@ pub fn why_call(journal: &Journal, call: &Hash) -> Result<Vec<WhyCall>, JournalE
 /// When the journal cannot be read.
 pub fn market(
     journal: &Journal,
-    running: Option<(&MarketConfig, &Executors)>,
+    running: Option<(&MarketConfig, &Executors, &Fitness)>,
 ) -> Result<MarketFact, JournalError> {
     let paused = journal.paused()?;
-    let bond = |(config, _): (&MarketConfig, &Executors)| BondFact {
+    let bond = |(config, _, _): (&MarketConfig, &Executors, &Fitness)| BondFact {
         keep_micro: config.bond_micro,
         balance_micro_min: config.balance_micro_min,
     };
     Ok(MarketFact {
-        offers: running.map_or_else(Vec::new, |(config, executors)| {
-            OfferFact::all(config, executors, &paused)
+        offers: running.map_or_else(Vec::new, |(config, executors, fitness)| {
+            OfferFact::all(config, executors, (&paused, &fitness.unsound()))
         }),
         bond: running.map(bond),
         served: journal.served()?,

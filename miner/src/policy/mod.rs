@@ -144,6 +144,9 @@ pub enum PolicyError {
     /// Values make no sense.
     #[error("{}", sentences(.0))]
     Faults(Vec<Fault>),
+    /// Another table of the file.
+    #[error("{0}")]
+    Other(String),
 }
 
 fn sentences(faults: &[Fault]) -> String {
@@ -271,6 +274,12 @@ impl PolicyFile {
         }
         (self.text, self.newer) = (text, None);
         Policy::parse(&self.text).map(Some)
+    }
+
+    /// The whole text of the file, as it counts.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Whether the last look found a change that does not count yet.

@@ -6,6 +6,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use infer::{FileError, Grammars, Model, Reading, Session, Threads};
 use parking_lot::Mutex;
@@ -15,6 +16,9 @@ use super::{Embedded, Inner, Job, plain, turns, unfit};
 use crate::backend::BackendError;
 use crate::executor::{self, Chosen, Form, Inference, ModelAsk, ModelFault, Stop};
 use crate::talk::{Constraint, End, Output};
+
+/// How often a question that waits for its turn looks whether it is time to give up.
+const TURN: Duration = Duration::from_millis(100);
 
 /// A model inside the process that agents ask, one question at a time. It has a session of its own with
 /// the whole context of the model, because what fits must not depend on the operator's settings.
@@ -64,7 +68,15 @@ impl executor::Model for MarketModel {
     }
 
     fn infer(&self, ask: &ModelAsk<'_>, stop: &Stop) -> Result<Inference, ModelFault> {
-        let mut inner = self.inner.lock();
+        let mut inner = loop {
+            if let Some(inner) = self.inner.try_lock_for(TURN) {
+                break inner;
+            }
+            // Another question is being answered.
+            if stop.is_now() {
+                return Err(given_up(stop));
+            }
+        };
         inner.session.record(ask.input_tokens_max);
         let answered = inner.answer_in_form(ask, stop);
         let is_exhausted = inner.session.is_exhausted();
@@ -77,18 +89,19 @@ impl executor::Model for MarketModel {
                 readings: readings.into_iter().map(reading).collect(),
             }),
             Err(_) if is_exhausted => Err(ModelFault::InputTokens),
-            Err(BackendError::Cancelled) => {
-                let why = stop.check().err();
-                let unable = "the miner stops".to_owned();
-                Err(ModelFault::Unable(match why {
-                    Some(executor::Halt::Unable(why)) => why,
-                    Some(executor::Halt::Exhausted(_)) | None => unable,
-                }))
-            }
+            Err(BackendError::Cancelled) => Err(given_up(stop)),
             // Everything else follows from the question and the model's file.
             Err(error) => Err(ModelFault::Question(error.to_string())),
         }
     }
+}
+
+/// Why an answer was given up.
+fn given_up(stop: &Stop) -> ModelFault {
+    ModelFault::Unable(match stop.check() {
+        Err(executor::Halt::Unable(why)) => why,
+        Err(executor::Halt::Exhausted(_)) | Ok(()) => "the miner stops".to_owned(),
+    })
 }
 
 impl Inner {

@@ -18,6 +18,9 @@ const PAGE: u32 = 100;
 /// Calls of one status for which a miner was drawn: more than the capacity of 64 offers of 64 calls.
 const CALLS_MAX: usize = 8_192;
 
+/// The consensus of calls whose members may give different answers.
+const THRESHOLD: &str = "threshold";
+
 /// A call in a list.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +38,7 @@ struct Told {
     requester: Address,
     status: String,
     settled: bool,
+    consensus: String,
     limits: Limits,
     budget: Amount,
     payload_hash: Hash,
@@ -154,6 +158,7 @@ fn view(told: Told) -> Answered<CallView> {
         requester: told.requester,
         status,
         is_settled: told.settled,
+        is_compared: told.consensus != THRESHOLD,
         limits: CallLimits { usage: Usage { input_tokens, output_tokens, fuel }, result_bytes },
         budget_micro: told.budget.get(),
         payload: told.payload.map(bytes).transpose()?,

@@ -6,7 +6,7 @@ use state::table::Key;
 use state::tables::{AgentTexts, CallMembers, Calls as CallTable, Offers, SettledMembers};
 use state::view;
 use types::agent::ExecutorId;
-use types::call::{Call, CallMember, CallStatus};
+use types::call::{Call, CallMember, CallStatus, Consensus};
 use types::ids::{compute_agent_id, compute_call_id};
 use types::params::Models;
 use types::tx::{
@@ -199,6 +199,7 @@ impl State {
             requester: call.requester,
             status: call.status,
             is_settled: call.is_settled(),
+            is_compared: call.consensus == Consensus::Majority,
             limits: call.limits,
             budget_micro: call.terms.budget.get(),
             payload: Some(request.payload.0.clone()),

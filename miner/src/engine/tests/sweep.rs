@@ -1,10 +1,11 @@
 //! What the wallet does not need goes to the cold address, once, whatever dies meanwhile.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use types::{Address, Keypair, RunStatus};
 
@@ -12,6 +13,7 @@ use super::support::{Bench, key};
 use super::torture::{dies_at_every_point, is_worker};
 use crate::chain::fake::{FakeChain, FakeWatch};
 use crate::engine::Engine;
+use crate::market::MarketConfig;
 use crate::operate::SweepConfig;
 use crate::testing;
 
@@ -25,9 +27,15 @@ fn config() -> SweepConfig {
 
 /// Runs a miner that sweeps until something holds.
 async fn sweep_until(bench: &Bench, holds: impl Fn() -> bool) {
+    sweep_beside(bench, None, holds).await;
+}
+
+/// The same for a miner that serves calls.
+async fn sweep_beside(bench: &Bench, market: Option<MarketConfig>, holds: impl Fn() -> bool) {
     let stop = CancellationToken::new();
     let engine = Engine::new(bench.parts(), stop.clone());
-    let sweeping = tokio::spawn(engine.sweeper().run(config()));
+    let (_market, market) = watch::channel(market.map(Arc::new));
+    let sweeping = tokio::spawn(engine.sweeper(market).run(config()));
     let (_notices, receiver) = mpsc::channel(1);
     let working = tokio::spawn(engine.run(Box::new(FakeWatch(receiver))));
     let mut ticks = tokio::time::interval(Duration::from_millis(5));
@@ -81,6 +89,14 @@ async fn the_policys_least_balance_is_never_swept() {
     bench.change_policy(|policy| policy.balance_micro_min = 40_000);
     sweep_until(&bench, || bench.journal.swept().unwrap().times == 1).await;
     assert_eq!(60_000, cold_micro(&bench));
+}
+
+#[tokio::test]
+async fn the_markets_least_balance_is_never_swept() {
+    let bench = Bench::new();
+    let market = MarketConfig { balance_micro_min: 30_000, ..MarketConfig::default() };
+    sweep_beside(&bench, Some(market), || bench.journal.swept().unwrap().times == 1).await;
+    assert_eq!(70_000, cold_micro(&bench));
 }
 
 #[tokio::test]

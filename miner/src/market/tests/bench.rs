@@ -22,7 +22,9 @@ use crate::executor::{
 };
 use crate::journal::Journal;
 use crate::journal::call::{CallEntry, Said};
-use crate::market::{MarketConfig, OfferConfig, Receipts, Stall, assigned};
+use crate::market::{
+    AgentCache, Fitness, MarketConfig, MarketParts, OfferConfig, Receipts, assigned,
+};
 
 const AGENT: &str = "echo";
 
@@ -168,7 +170,8 @@ pub(super) struct Bench {
     pub(super) journal: Arc<Journal>,
     pub(super) executor: Arc<Echo>,
     pub(super) clock: Arc<AtomicU64>,
-    executors: Executors,
+    fitness: Fitness,
+    executors: Arc<Executors>,
     config: MarketConfig,
     folder: PathBuf,
     runs: support::Bench,
@@ -200,6 +203,7 @@ impl Bench {
     pub(super) fn at(folder: &Path, chain: FakeChain) -> Self {
         let runs = support::Bench::at(folder, chain, None);
         let executor = Arc::default();
+        let executors = Arc::new(executors(&executor));
         let offer = OfferConfig {
             executor: EXECUTOR,
             capacity: 4,
@@ -211,7 +215,8 @@ impl Bench {
         Self {
             chain: Arc::clone(&runs.chain),
             journal: Arc::clone(&runs.journal),
-            executors: executors(&executor),
+            fitness: Fitness::new(Arc::clone(&executors)),
+            executors,
             executor,
             clock: runs.clock.shared(),
             config: MarketConfig { offers: vec![offer], ..MarketConfig::default() },
@@ -226,7 +231,18 @@ impl Bench {
     }
 
     pub(super) fn without_executors(&mut self) {
-        self.executors = Executors::default();
+        self.execute_with(Executors::default());
+    }
+
+    /// Other executors, of which none is tested.
+    pub(super) fn execute_with(&mut self, executors: Executors) {
+        self.executors = Arc::new(executors);
+        self.fitness = Fitness::new(Arc::clone(&self.executors));
+    }
+
+    /// The model of the tests fails its test.
+    pub(super) fn fail_test(&self) {
+        self.fitness.fail(EXECUTOR, "another receipt");
     }
 
     pub(super) fn call(&self, text: &str, change: impl FnOnce(&mut AgentCall)) -> Hash {
@@ -256,14 +272,16 @@ impl Bench {
         let stop = CancellationToken::new();
         let engine = Engine::new(self.runs.parts(), stop.clone());
         let (_config, config) = watch::channel(Some(Arc::new(self.config.clone())));
-        let stall = Stall {
+        let parts = MarketParts {
             config,
-            executors: Arc::new(self.executors.clone()),
+            executors: Arc::clone(&self.executors),
+            fitness: self.fitness.clone(),
             calls: self.chain.clone(),
+            agents: Arc::new(AgentCache::new(self.chain.clone())),
             receipts: self.receipts(),
             resumed: Arc::new(Notify::new()),
         };
-        let market = engine.market(stall);
+        let market = engine.market(parts);
         let (_runs, runs) = mpsc::channel(1);
         let (_calls, calls) = mpsc::channel(1);
         let working = tokio::spawn(engine.run(Box::new(FakeWatch(runs))));

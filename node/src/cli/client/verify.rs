@@ -8,7 +8,7 @@ use clap::Args;
 use miner::chain::client::Node;
 use miner::chain::{CallView, Calls as _};
 use miner::executor::{Agent, Context, Executed, Executors, Library, Stop, Task};
-use miner::market::Shelf;
+use miner::market::AgentCache;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use types::call::Answer;
@@ -64,8 +64,8 @@ pub async fn run(args: VerifyArgs, out: Out<'_>) -> Outcome {
     let payload = call.payload.clone();
     let payload = payload
         .ok_or_else(|| CliError::Failed("the node does not tell the payload of the call".into()))?;
-    let shelf = Shelf::new(Arc::new(node));
-    let gathered = shelf.gather(&call.agent, &call.version).await;
+    let agents = AgentCache::new(Arc::new(node));
+    let gathered = agents.gather(&call.agent, &call.version).await;
     let (agent, library) = gathered.map_err(|error| CliError::Failed(error.to_string()))?;
     let began = Instant::now();
     let executed = execute(&args, &call, payload, (agent, library)).await?;

@@ -3,6 +3,7 @@
 use clap::Args;
 use miner::chain::{Calls as _, Ledger as _};
 use miner::journal::Journal;
+use miner::market::MarketConfig;
 use miner::operate::market::{self, AssignmentLine, MarketFact, OfferFact, OfferState, WhyCall};
 use miner::operate::tell::Wanted;
 use serde::Serialize;
@@ -101,12 +102,18 @@ fn show_offers(record: &OffersRecord, out: Out<'_>) -> Outcome {
         writeln!(out, "{rows}")?;
     }
     for fact in configured {
-        match fact.state {
+        match &fact.state {
             OfferState::Offered if made.iter().any(|it| it.executor == fact.executor) => (),
             OfferState::Offered => writeln!(out, "{}: to be offered", fact.executor)?,
             OfferState::NotHere => {
                 writeln!(out, "{}: not offered, this program cannot execute it", fact.executor)?;
             }
+            OfferState::Unsound(fault) => writeln!(
+                out,
+                "{executor}: not offered, it computes otherwise here than on other machines: {fault}; \
+                 to test it again, --resume {executor}",
+                executor = fact.executor
+            )?,
             // Told below.
             OfferState::Paused(_) => (),
         }
@@ -145,7 +152,7 @@ pub(super) async fn bond(args: &PlainArgs, out: Out<'_>) -> Outcome {
     let stake = chain.stake(&wallet).await.map_err(not_answered)?.unwrap_or_default();
     let least_micro = chain.bond_micro_min().await.map_err(not_answered)?;
     let bond = told(place, wallet).await?.bond;
-    let default_micro = least_micro.map(|least| least.saturating_mul(2));
+    let default_micro = least_micro.map(|least| MarketConfig::default().bond_micro(least));
     let record = BondRecord {
         wallet,
         bonded_micro: stake.bonded_micro,

@@ -120,6 +120,7 @@ fn of_market(market: &MarketFact) -> Vec<(&'static str, String)> {
         match state {
             OfferState::Offered => format!("{executor} × {capacity}"),
             OfferState::NotHere => format!("{executor} (not here)"),
+            OfferState::Unsound(_) => format!("{executor} (fails its test)"),
             OfferState::Paused(_) => format!("{executor} (paused)"),
         }
     };

@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Title {
+enum CacheKey {
     Agent(Hash, String),
     Program(String),
 }
@@ -28,7 +28,7 @@ enum Content {
 }
 
 #[derive(Debug)]
-struct Book {
+struct CacheEntry {
     content: Content,
     bytes: usize,
     /// The higher, the later it was wanted.
@@ -36,17 +36,17 @@ struct Book {
 }
 
 #[derive(Debug, Default)]
-struct Books {
-    books: BTreeMap<Title, Book>,
+struct Cached {
+    cached: BTreeMap<CacheKey, CacheEntry>,
     bytes: usize,
     wanted: u64,
 }
 
 /// Agents and programs that were fetched. None of them ever changes.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct AgentCache {
     calls: Arc<dyn Calls>,
-    books: Mutex<Books>,
+    cached: Mutex<Cached>,
     bytes_max: usize,
 }
 
@@ -61,11 +61,11 @@ pub enum Unfound {
     Never(String),
 }
 
-impl Shelf {
+impl AgentCache {
     /// Nothing is fetched yet.
     #[must_use]
     pub fn new(calls: Arc<dyn Calls>) -> Self {
-        Self { calls, books: Mutex::default(), bytes_max: BYTES_MAX }
+        Self { calls, cached: Mutex::default(), bytes_max: BYTES_MAX }
     }
 
     /// A version of an agent, with everything that its execution may need: the agents among its tools,
@@ -101,8 +101,8 @@ impl Shelf {
     }
 
     async fn agent(&self, id: &Hash, version: &str) -> Result<Arc<Agent>, Unfound> {
-        let title = Title::Agent(*id, version.to_owned());
-        if let Some(Content::Agent(agent)) = self.find(&title) {
+        let key = CacheKey::Agent(*id, version.to_owned());
+        if let Some(Content::Agent(agent)) = self.find(&key) {
             return Ok(agent);
         }
         let Some(text) = self.calls.metadata(id, version).await? else {
@@ -116,13 +116,13 @@ impl Shelf {
             return Err(Unfound::Node(ChainError::Strange(why)));
         }
         let agent = Arc::new(agent);
-        self.keep(title, Content::Agent(Arc::clone(&agent)), text.len());
+        self.keep(key, Content::Agent(Arc::clone(&agent)), text.len());
         Ok(agent)
     }
 
     async fn program(&self, blob: &str) -> Result<Arc<[u8]>, Unfound> {
-        let title = Title::Program(blob.to_owned());
-        if let Some(Content::Program(program)) = self.find(&title) {
+        let key = CacheKey::Program(blob.to_owned());
+        if let Some(Content::Program(program)) = self.find(&key) {
             return Ok(program);
         }
         let bytes_max = usize::try_from(PROGRAM_BYTES_MAX).unwrap_or(usize::MAX);
@@ -130,32 +130,32 @@ impl Shelf {
             return Err(Unfound::Never(format!("the node does not have the program {blob}")));
         };
         let (length, program): (_, Arc<[u8]>) = (bytes.len(), bytes.into());
-        self.keep(title, Content::Program(Arc::clone(&program)), length);
+        self.keep(key, Content::Program(Arc::clone(&program)), length);
         Ok(program)
     }
 
-    fn find(&self, title: &Title) -> Option<Content> {
-        let mut books = self.books.lock();
-        let wanted = books.wanted.saturating_add(1);
-        books.wanted = wanted;
-        let book = books.books.get_mut(title)?;
-        book.wanted = wanted;
-        Some(book.content.clone())
+    fn find(&self, key: &CacheKey) -> Option<Content> {
+        let mut cached = self.cached.lock();
+        let wanted = cached.wanted.saturating_add(1);
+        cached.wanted = wanted;
+        let entry = cached.cached.get_mut(key)?;
+        entry.wanted = wanted;
+        Some(entry.content.clone())
     }
 
     /// Keeps something; what was wanted longest ago gives way.
-    fn keep(&self, title: Title, content: Content, bytes: usize) {
-        let mut books = self.books.lock();
-        let wanted = books.wanted;
-        books.bytes = books.bytes.saturating_add(bytes);
-        if let Some(before) = books.books.insert(title, Book { content, bytes, wanted }) {
-            books.bytes = books.bytes.saturating_sub(before.bytes);
+    fn keep(&self, key: CacheKey, content: Content, bytes: usize) {
+        let mut cached = self.cached.lock();
+        let wanted = cached.wanted;
+        cached.bytes = cached.bytes.saturating_add(bytes);
+        if let Some(before) = cached.cached.insert(key, CacheEntry { content, bytes, wanted }) {
+            cached.bytes = cached.bytes.saturating_sub(before.bytes);
         }
-        while books.bytes > self.bytes_max {
-            let oldest = books.books.iter().min_by_key(|(_, book)| book.wanted);
-            let Some(title) = oldest.map(|(title, _)| title.clone()) else { break };
-            if let Some(book) = books.books.remove(&title) {
-                books.bytes = books.bytes.saturating_sub(book.bytes);
+        while cached.bytes > self.bytes_max {
+            let oldest = cached.cached.iter().min_by_key(|(_, entry)| entry.wanted);
+            let Some(key) = oldest.map(|(key, _)| key.clone()) else { break };
+            if let Some(entry) = cached.cached.remove(&key) {
+                cached.bytes = cached.bytes.saturating_sub(entry.bytes);
             }
         }
     }

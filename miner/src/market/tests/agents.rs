@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bench::chain;
 use crate::chain::Calls;
 use crate::chain::fake::market::metadata;
-use crate::market::shelf::{Shelf, Unfound};
+use crate::market::agents::{AgentCache, Unfound};
 
 #[tokio::test]
 async fn an_agent_comes_with_those_that_it_uses_and_is_asked_for_once() {
@@ -15,21 +15,21 @@ async fn an_agent_comes_with_those_that_it_uses_and_is_asked_for_once() {
     let second = chain.add_agent("second", &[tool(third)]);
     let first = chain.add_agent("first", &[tool(second)]);
     let calls: Arc<dyn Calls> = chain.clone();
-    let shelf = Shelf::new(Arc::clone(&calls));
-    let (agent, library) = shelf.gather(&first, "1.0.0").await.unwrap();
+    let agents = AgentCache::new(Arc::clone(&calls));
+    let (agent, library) = agents.gather(&first, "1.0.0").await.unwrap();
     assert_eq!(agent.id, first);
     for nested in [second, third] {
         assert!(library.agent(&nested, "1.0.0").is_some(), "{nested}");
     }
     // It is there though the node is away.
     chain.state.lock().away = u32::MAX;
-    assert!(shelf.gather(&first, "1.0.0").await.is_ok());
-    let small = Shelf::with_room(Arc::clone(&calls), metadata("first", &[]).len());
+    assert!(agents.gather(&first, "1.0.0").await.is_ok());
+    let small = AgentCache::with_room(Arc::clone(&calls), metadata("first", &[]).len());
     assert!(matches!(small.gather(&first, "1.0.0").await, Err(Unfound::Node(_))));
     chain.state.lock().away = 0;
     assert!(small.gather(&first, "1.0.0").await.is_ok());
     chain.state.lock().away = u32::MAX;
     assert!(matches!(small.gather(&first, "1.0.0").await, Err(Unfound::Node(_))), "no room");
     chain.state.lock().away = 0;
-    assert!(matches!(shelf.gather(&first, "2.0.0").await, Err(Unfound::Never(_))));
+    assert!(matches!(agents.gather(&first, "2.0.0").await, Err(Unfound::Never(_))));
 }
