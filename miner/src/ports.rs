@@ -72,6 +72,9 @@ pub struct ToolResult {
     pub text: String,
     /// How long the call took, milliseconds.
     pub duration_ms: u64,
+    /// Tokens that a model put out for it, which are billed with those of the step.
+    #[serde(default)]
+    pub tokens: u64,
 }
 
 /// What a run may use.
@@ -122,12 +125,14 @@ pub trait Course: Debug + Send + Sync {
 /// The tools that this miner runs.
 #[async_trait]
 pub trait Tools: Debug + Send + Sync {
+    /// Makes what a run names among its tools known, as far as it can be fetched.
+    async fn fetch(&self, tools: &[String]);
     /// Names of a grant's tools and servers that cannot be had now.
     fn missing(&self, grant: &Grant) -> Vec<String>;
     /// Names of the tools that a grant gives, those of its servers too as far as they are known.
     fn offered(&self, grant: &Grant) -> Vec<String>;
     /// Whether a call may be made a second time when the outcome of the first was lost.
-    fn is_idempotent(&self, name: &str) -> bool;
+    fn is_idempotent(&self, grant: &Grant, name: &str) -> bool;
     /// Makes a call. What goes wrong is a result for the model.
     async fn call(&self, grant: &Grant, call: &ToolCall, stop: &CancellationToken) -> ToolResult;
 }

@@ -13,7 +13,7 @@ use types::{Address, Keypair};
 use wallet::chain::{check_id, check_named};
 use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
 
-use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, Understanding};
+use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, Understanding};
 use crate::backend::breaker::Guarded;
 use crate::backend::config::Interface;
 use crate::backend::ollama::Ollama;
@@ -194,6 +194,7 @@ impl Program {
         let market = (market, Executors::of(backend.for_market()));
         let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
         let toolbox = Toolbox::open(&tools, &around)?;
+        let toolbox = toolbox.with_agents(&tools, Arc::new(RunAgents::of(&market.parts)));
         let manifest = backend.manifest().clone();
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));

@@ -24,6 +24,10 @@ impl Hands {
 
 #[async_trait]
 impl Tools for Hands {
+    async fn fetch(&self, tools: &[String]) {
+        self.toolbox.fetch_agents(&tools.iter().cloned().collect()).await;
+    }
+
     fn missing(&self, grant: &Grant) -> Vec<String> {
         self.toolbox.missing(&granted(grant))
     }
@@ -33,8 +37,8 @@ impl Tools for Hands {
         specs.into_iter().map(|spec| spec.name).collect()
     }
 
-    fn is_idempotent(&self, name: &str) -> bool {
-        self.toolbox.terms(name).is_some_and(|terms| terms.is_idempotent)
+    fn is_idempotent(&self, grant: &Grant, name: &str) -> bool {
+        self.toolbox.is_idempotent(name, &granted(grant))
     }
 
     async fn call(&self, grant: &Grant, call: &ToolCall, stop: &CancellationToken) -> ToolResult {
@@ -45,6 +49,7 @@ impl Tools for Hands {
             ok: outcome.ok,
             text: outcome.result,
             duration_ms: outcome.duration_ms,
+            tokens: outcome.tokens,
         }
     }
 }

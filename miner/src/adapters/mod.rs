@@ -1,10 +1,12 @@
 //! Where the parts meet: the engine's ports over the agent methods, the toolbox and the model inside
 //! the process.
 
+mod agents;
 mod courses;
 mod embedded;
 mod hands;
 
+pub use agents::RunAgents;
 pub use courses::Understanding;
 pub use embedded::{Embedded, EmbeddedConfig, EmbeddedError, MarketModel};
 pub use hands::Hands;

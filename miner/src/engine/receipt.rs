@@ -111,10 +111,10 @@ pub fn receipt(journal: &Journal, run: &Hash) -> Result<Option<Receipt>, Journal
 impl From<StepRecord> for ReceiptStep {
     fn from(record: StepRecord) -> Self {
         Self {
+            output_tokens: record.tokens(),
             calls: record.calls.into_iter().map(call).collect(),
             output: record.output.text,
             thoughts: record.output.thoughts,
-            output_tokens: record.output.output_tokens.into(),
         }
     }
 }

@@ -233,12 +233,14 @@ impl Inner {
         let Scene { entry, step: Some(record), .. } = &scene else { return Ok(()) };
         let (entry, mut record) = (entry.clone(), record.clone());
         drop(course.take(&record.output));
+        let paid = budget::output_tokens_max(&scene.view).unwrap_or(0);
+        let tokens_max = scene.view.step_tokens_max(self.outbox.step_tokens_max().await?).min(paid);
         for place in 0..record.calls.len() {
             let Some(CallRecord { call, state }) = record.calls.get(place).cloned() else { break };
             let lost = match state {
                 CallState::Done(_) => continue,
                 CallState::Wanted => false,
-                CallState::Begun => !self.parts.tools.is_idempotent(&call.name),
+                CallState::Begun => !self.parts.tools.is_idempotent(&course.grant(), &call.name),
             };
             let result = if lost {
                 lost_result(&call.id)
@@ -255,7 +257,11 @@ impl Inner {
                     return Err(Halt::Stopped);
                 }
                 match called {
-                    Ok(result) => ToolResult { call_id: call.id.clone(), ..result },
+                    Ok(result) => {
+                        // No more than the escrow pays for, and the chain takes in a step.
+                        let tokens = result.tokens.min(tokens_max.saturating_sub(record.tokens()));
+                        ToolResult { call_id: call.id.clone(), tokens, ..result }
+                    }
                     Err(_) => return self.tools_too_late(&entry, &*course).await,
                 }
             };
@@ -313,7 +319,7 @@ impl Inner {
             }
         }
         let [thought_blob_id, output_blob_id] = ids;
-        let tokens = u64::from(record.output.output_tokens);
+        let tokens = record.tokens();
         let calls: Vec<CallReport> = record.calls.iter().filter_map(report).collect();
         let body = AgentStep {
             agent_run_id: view.id,
@@ -375,6 +381,7 @@ fn lost_result(call_id: &str) -> ToolResult {
             "the result of this call was lost when the miner restarted; it may have had its effect"
                 .into(),
         duration_ms: 0,
+        tokens: 0,
     }
 }
 

@@ -142,9 +142,7 @@ impl Inner {
         }
         let purpose = match (&entry.phase, step) {
             (Phase::ClaimSigned, _) => Purpose::Claim,
-            (Phase::StepSigned, Some(step)) => {
-                Purpose::Step { tokens: step.output.output_tokens.into() }
-            }
+            (Phase::StepSigned, Some(step)) => Purpose::Step { tokens: step.tokens() },
             (
                 Phase::Reserved
                 | Phase::Working

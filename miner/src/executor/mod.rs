@@ -32,7 +32,7 @@ pub use agent::{Agent, AgentError, MethodText, ModelSettings};
 pub use library::Library;
 pub use local::Local;
 pub use meter::{Limit, Meter};
-pub use model::ModelAgents;
+pub use model::{MethodTool, ModelAgents};
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
 pub use selftest::{Tested, faults_of, selftest};

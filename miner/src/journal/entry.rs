@@ -277,6 +277,13 @@ impl StepRecord {
         Self { tools: Some(tools), ..self }
     }
 
+    /// Tokens that were put out in this step: by the model of the run, and for its tools.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        let of_tools = self.results().iter().map(|it| it.tokens).fold(0, u64::saturating_add);
+        u64::from(self.output.output_tokens).saturating_add(of_tools)
+    }
+
     /// The results, as far as the calls are done.
     #[must_use]
     pub fn results(&self) -> Vec<ToolResult> {

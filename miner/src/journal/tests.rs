@@ -59,7 +59,7 @@ fn step(calls: &[CallState]) -> StepRecord {
 
 fn done() -> CallState {
     let call_id = "a".into();
-    CallState::Done(ToolResult { call_id, ok: true, text: "r".into(), duration_ms: 1 })
+    CallState::Done(ToolResult { call_id, ok: true, text: "r".into(), duration_ms: 1, tokens: 0 })
 }
 
 fn entry(phase: Phase, steps: u64) -> Entry {

@@ -19,6 +19,8 @@ pub struct Trial {
     toolbox: Toolbox,
     /// The MCP servers, which are taken to be there: they are not started.
     servers: Vec<ServerConfig>,
+    /// Whether agents may be tools of runs; they are taken to be there, too.
+    has_agents: bool,
 }
 
 /// What would be decided about a run.
@@ -43,8 +45,8 @@ impl Trial {
         let servers = std::mem::take(&mut tools.mcp);
         // Limits of a server's tools would be faults where there are no servers.
         tools.limits.retain(|name, _| BUILT_IN.contains(&name.as_str()));
-        let toolbox = Toolbox::open(&tools, around)?;
-        Ok(Self { policy, model: manifest(&model), toolbox, servers })
+        let (has_agents, toolbox) = (tools.agents, Toolbox::open(&tools, around)?);
+        Ok(Self { has_agents, policy, model: manifest(&model), toolbox, servers })
     }
 
     /// Decides about every pending run of the node, those with the highest escrow first. Without a
@@ -157,7 +159,8 @@ impl Trial {
                 |server: &ServerConfig| server.name == owner || server.url.as_ref() == Some(name);
             self.servers.iter().any(is_it)
         };
-        missing.into_iter().filter(|name| !of_server(name)).collect()
+        let is_agent = |name: &String| self.has_agents && name.starts_with("agent:");
+        missing.into_iter().filter(|name| !of_server(name) && !is_agent(name)).collect()
     }
 }
 

@@ -82,7 +82,7 @@ mod tests {
         let schema = Arc::new(Schema::compile(&parameters).unwrap());
         let (name, description) = ("idle".to_owned(), String::new());
         let tool = Arc::new(Idle(ToolSpec { name: name.clone(), description, parameters }));
-        let offered = Offered { tool, schema, limits: Limits::DEFAULT, apart };
+        let offered = Offered { tool, schema, limits: Limits::DEFAULT, apart, is_of_agent: false };
         Toolbox::of(BTreeMap::from([(name, offered)]))
     }
 

@@ -18,6 +18,8 @@ use super::tool::Limits;
 pub struct Config {
     /// Names of the built-in tools that runs may use.
     pub allow: BTreeSet<String>,
+    /// Whether agents of the market are executed as tools of runs that name them.
+    pub agents: bool,
     /// Limits that differ from a tool's own, by its name.
     pub limits: BTreeMap<String, LimitsConfig>,
     /// What `fetch_url` may fetch.
@@ -31,6 +33,7 @@ impl Default for Config {
         let safe = BUILT_IN.iter().filter(|name| **name != FETCH_URL);
         Self {
             allow: safe.map(|name| (*name).to_owned()).collect(),
+            agents: true,
             limits: BTreeMap::new(),
             fetch: FetchConfig::default(),
             mcp: Vec::new(),

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub result: String,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+    /// Tokens that a model put out for it.
+    pub tokens: u64,
     /// What the result depends on. A failure of the transport or by time is volatile whatever the tool is.
     pub class: Class,
     /// Why there is no result; none where `ok`.
@@ -46,6 +48,7 @@ impl Outcome {
             ok: false,
             result: failure.to_string(),
             duration_ms: milliseconds(duration),
+            tokens: 0,
             class,
             code: Some(failure.code),
         }

@@ -1,11 +1,14 @@
 //! What the tools need from outside: the time, and addresses of names.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::Tool;
 pub use crate::ports::Clock;
 
 /// Finds the addresses of a host's name.
@@ -16,6 +19,25 @@ pub trait Names: Send + Sync + Debug {
     /// # Errors
     /// When the name has none or nobody answers.
     async fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
+}
+
+/// The agents that this miner executes as tools of runs, by the names that runs give them:
+/// `agent:AGENTID@VERSION`.
+#[async_trait]
+pub trait AgentTools: Send + Sync + Debug {
+    /// Fetches those of the agents that are not here yet. What cannot be fetched stays unknown.
+    async fn fetch(&self, names: &BTreeSet<String>);
+
+    /// Whether an agent was fetched and can be executed here.
+    fn has(&self, name: &str) -> bool;
+
+    /// The methods of the agents that are here, each as a tool with a name of its own. `is_taken` tells
+    /// the names of other tools.
+    fn tools(
+        &self,
+        names: &BTreeSet<String>,
+        is_taken: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<dyn Tool>>;
 }
 
 /// Finds addresses as every other program of this machine does.

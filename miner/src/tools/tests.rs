@@ -331,7 +331,10 @@ fn stage(class: Class) -> Toolbox {
     let tool = Arc::new(Actor { spec: ToolSpec { name, description, parameters }, class });
     let limits =
         Limits { timeout: Duration::from_millis(50), input_bytes_max: 60, output_bytes_max: 300 };
-    Toolbox::of(BTreeMap::from([("act".to_owned(), Offered { tool, schema, limits, apart: None })]))
+    Toolbox::of(BTreeMap::from([(
+        "act".to_owned(),
+        Offered { tool, schema, limits, apart: None, is_of_agent: false },
+    )]))
 }
 
 #[tokio::test]
@@ -513,6 +516,7 @@ fn an_outcome_is_recorded_with_its_hashes() {
         ok: true,
         result: "hello".into(),
         duration_ms: 7,
+        tokens: 0,
         class: Class::Pure,
         code: None,
     };

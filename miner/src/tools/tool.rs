@@ -170,4 +170,12 @@ pub trait Tool: Send + Sync + Debug {
     /// # Errors
     /// When there is no result, with what the model is told.
     async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure>;
+
+    /// The same, with how many tokens a model put out for it; none for most tools.
+    ///
+    /// # Errors
+    /// As for [`Tool::call`].
+    async fn call_counted(&self, arguments: &Map<String, Value>) -> Result<(String, u64), Failure> {
+        Ok((self.call(arguments).await?, 0))
+    }
 }

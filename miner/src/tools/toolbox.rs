@@ -20,7 +20,7 @@ use super::config::{Config, ConfigFaults};
 use super::hashes::canonical_json;
 use super::mcp::{Server, StartError};
 use super::outcome::{Outcome, milliseconds};
-use super::ports::{Clock, Names};
+use super::ports::{AgentTools, Clock, Names};
 use super::sandbox::Wrapper;
 use super::tool::{Class, Code, Failure, Limits, Terms, Tool};
 use super::{SchemaFault, builtin};
@@ -93,9 +93,18 @@ pub(super) struct Offered {
     /// Where arguments are checked against a schema of a stranger; none for a schema of our own,
     /// which takes no time.
     pub(super) apart: Option<Apart>,
+    /// Whether it is a method of an agent.
+    pub(super) is_of_agent: bool,
 }
 
 impl Offered {
+    /// A method of an agent. Its schema is made of the agent's ABI, so it compiles.
+    fn of_agent(tool: Arc<dyn Tool>) -> Option<Self> {
+        let schema = Arc::new(Schema::compile(&tool.spec().parameters).ok()?);
+        let limits = tool.terms().limits;
+        Some(Self { tool, schema, limits, apart: None, is_of_agent: true })
+    }
+
     /// Checks arguments against the schema.
     async fn check(&self, arguments: &Map<String, Value>) -> Result<(), Failure> {
         let Some(apart) = &self.apart else { return self.schema.check(arguments) };
@@ -114,6 +123,7 @@ impl Offered {
 pub struct Toolbox {
     built_in: Arc<BTreeMap<String, Offered>>,
     servers: Arc<[Server]>,
+    agents: Option<Arc<dyn AgentTools>>,
 }
 
 impl Toolbox {
@@ -131,7 +141,7 @@ impl Toolbox {
                 .map_err(|source| OpenError::Schema { tool: name.clone(), source })?;
             let limits = config.limits_of(&name, tool.terms().limits);
             let schema = Arc::new(schema);
-            tools.insert(name, Offered { tool, schema, limits, apart: None });
+            tools.insert(name, Offered { tool, schema, limits, apart: None, is_of_agent: false });
         }
         let servers: Result<Vec<_>, _> = config
             .mcp
@@ -141,13 +151,29 @@ impl Toolbox {
                     .map_err(|source| OpenError::Server { server: server.name.clone(), source })
             })
             .collect();
-        Ok(Self { built_in: Arc::new(tools), servers: servers?.into() })
+        Ok(Self { built_in: Arc::new(tools), servers: servers?.into(), agents: None })
+    }
+
+    /// The same with agents, if the settings allow them.
+    #[must_use]
+    pub fn with_agents(self, config: &Config, agents: Arc<dyn AgentTools>) -> Self {
+        Self { agents: config.agents.then_some(agents), ..self }
     }
 
     /// A toolbox of these tools.
     #[cfg(test)]
     pub(super) fn of(tools: BTreeMap<String, Offered>) -> Self {
-        Self { built_in: Arc::new(tools), servers: Arc::default() }
+        Self { built_in: Arc::new(tools), servers: Arc::default(), agents: None }
+    }
+
+    /// Fetches the agents that a run names among its tools. Those that cannot be had are
+    /// [missing](Self::missing).
+    pub async fn fetch_agents(&self, tools: &BTreeSet<String>) {
+        if let Some(agents) = &self.agents
+            && tools.iter().any(|name| is_agent(name))
+        {
+            agents.fetch(tools).await;
+        }
     }
 
     /// The tools that this run may use, by name. Those of a server that is away stay on the list, so
@@ -166,7 +192,11 @@ impl Toolbox {
         let offered = self.granted(grant, Server::tools);
         let is_needed = |name: &&String| !OFFERED_BY_DEFAULT.contains(&name.as_str());
         let needed = grant.tools.iter().filter(is_needed);
-        let tools = needed.filter(|name| !offered.contains_key(*name));
+        let is_here = |name: &&String| match &self.agents {
+            Some(agents) if is_agent(name) => agents.has(name),
+            _ => offered.contains_key(*name),
+        };
+        let tools = needed.filter(|name| !is_here(name));
         let is_away = |url: &&String| {
             let mut serving = self.serving(url).peekable();
             serving.peek().is_none() || serving.any(|server| !server.is_there())
@@ -179,8 +209,16 @@ impl Toolbox {
     #[must_use]
     pub fn terms(&self, name: &str) -> Option<Terms> {
         let known = || self.servers.iter().find_map(|server| server.known().remove(name));
-        let offered = self.find(name).or_else(known)?;
+        let offered = self.find(name, &Grant::default()).or_else(known)?;
         Some(Terms { limits: offered.limits, ..offered.tool.terms() })
+    }
+
+    /// Whether a call of this tool whose result was lost may be made again.
+    #[must_use]
+    pub fn is_idempotent(&self, name: &str, grant: &Grant) -> bool {
+        let of_agent = self.find(name, grant).filter(|it| it.is_of_agent);
+        let terms = of_agent.map(|it| it.tool.terms()).or_else(|| self.terms(name));
+        terms.is_some_and(|it| it.is_idempotent)
     }
 
     /// Calls a tool. Always ends within the tool's time limit, and soon after `stop` is cancelled.
@@ -192,19 +230,20 @@ impl Toolbox {
         stop: &CancellationToken,
     ) -> Outcome {
         let began = Instant::now();
-        let Some(offered) = self.find(name) else {
+        let Some(offered) = self.find(name, grant) else {
             let failure = Failure::new(Code::UnknownTool, "there is no such tool now");
             return Outcome::of_failure(&failure, Class::Volatile, began.elapsed());
         };
         let class = offered.tool.terms().class;
-        let answer = if self.grants(name, class, grant) {
+        let answer = if offered.is_of_agent || self.grants(name, class, grant) {
             guarded(&offered, arguments, stop).await
         } else {
             Err(Failure::new(Code::NotGranted, "this run does not allow the tool"))
         };
         match answer {
-            Ok(text) => Outcome {
+            Ok((text, tokens)) => Outcome {
                 ok: true,
+                tokens,
                 result: cut(text, offered.limits.output_bytes_max),
                 duration_ms: milliseconds(began.elapsed()),
                 class,
@@ -239,9 +278,19 @@ impl Toolbox {
         self.servers.iter().filter(move |server| server.url() == Some(url))
     }
 
-    fn find(&self, name: &str) -> Option<Offered> {
+    fn find(&self, name: &str, grant: &Grant) -> Option<Offered> {
         let built_in = self.built_in.get(name).cloned();
-        built_in.or_else(|| self.servers.iter().find_map(|server| server.tool(name)))
+        let of_agents = || self.of_agents(grant).find(|it| it.tool.spec().name == name);
+        let of_servers = || self.servers.iter().find_map(|server| server.tool(name));
+        built_in.or_else(of_agents).or_else(of_servers)
+    }
+
+    /// The methods of a grant's agents. Whoever grants an agent grants its methods.
+    fn of_agents(&self, grant: &Grant) -> impl Iterator<Item = Offered> {
+        let is_taken = |name: &str| self.built_in.contains_key(name);
+        let agents = self.agents.as_ref();
+        let tools = agents.map_or_else(Vec::new, |it| it.tools(&grant.tools, &is_taken));
+        tools.into_iter().filter_map(Offered::of_agent)
     }
 
     fn grants(&self, name: &str, class: Class, grant: &Grant) -> bool {
@@ -263,8 +312,14 @@ impl Toolbox {
         built_in
             .chain(of_servers)
             .filter(|(name, it)| self.grants(name, it.tool.terms().class, grant))
+            .chain(self.of_agents(grant).map(|it| (it.tool.spec().name.clone(), it)))
             .collect()
     }
+}
+
+/// Whether a tool of a run's list is an agent.
+fn is_agent(name: &str) -> bool {
+    matches!(types::agent::Tool::parse(name), Some(types::agent::Tool::Agent { .. }))
 }
 
 /// Calls a tool within its limits.
@@ -272,7 +327,7 @@ async fn guarded(
     offered: &Offered,
     arguments: &Map<String, Value>,
     stop: &CancellationToken,
-) -> Result<String, Failure> {
+) -> Result<(String, u64), Failure> {
     let limits = offered.limits;
     let bytes = canonical_json(&Value::Object(arguments.clone())).len();
     if bytes > limits.input_bytes_max {
@@ -285,7 +340,7 @@ async fn guarded(
         () = stop.cancelled() => return Err(Failure::new(Code::Cancelled, "the miner stops")),
         checked = offered.check(arguments) => checked?,
     }
-    let call = AssertUnwindSafe(offered.tool.call(arguments)).catch_unwind();
+    let call = AssertUnwindSafe(offered.tool.call_counted(arguments)).catch_unwind();
     tokio::select! {
         biased;
         () = stop.cancelled() => Err(Failure::new(Code::Cancelled, "the miner stops")),

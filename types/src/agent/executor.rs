@@ -223,8 +223,10 @@ impl Tool {
     pub(super) const EXPECTED: &str =
         "math_eval, date_parse, date_diff, regex_match or agent:AGENTID@VERSION";
 
-    /// A tool that agents may have whose answers can be compared.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// A tool that agents may have whose answers can be compared: the name of a built-in one, or
+    /// `agent:AGENTID@VERSION`. None for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let Some(agent) = text.strip_prefix("agent:") else {
             return BUILT_IN_TOOLS.into_iter().find(|name| *name == text).map(Self::BuiltIn);
         };

@@ -202,6 +202,10 @@ struct Watched {
 
 #[async_trait]
 impl Tools for Watched {
+    async fn fetch(&self, tools: &[String]) {
+        self.hands.fetch(tools).await;
+    }
+
     fn missing(&self, grant: &Grant) -> Vec<String> {
         self.hands.missing(grant)
     }
@@ -210,8 +214,8 @@ impl Tools for Watched {
         self.hands.offered(grant)
     }
 
-    fn is_idempotent(&self, name: &str) -> bool {
-        self.hands.is_idempotent(name)
+    fn is_idempotent(&self, grant: &Grant, name: &str) -> bool {
+        self.hands.is_idempotent(grant, name)
     }
 
     async fn call(&self, grant: &Grant, call: &ToolCall, stop: &CancellationToken) -> ToolResult {

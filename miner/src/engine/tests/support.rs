@@ -290,6 +290,8 @@ impl TestTools {
 
 #[async_trait]
 impl Tools for TestTools {
+    async fn fetch(&self, _: &[String]) {}
+
     fn missing(&self, _: &Grant) -> Vec<String> {
         self.looked.fetch_add(1, Ordering::SeqCst);
         self.missing.lock().clone()
@@ -299,7 +301,7 @@ impl Tools for TestTools {
         self.offered.lock().clone()
     }
 
-    fn is_idempotent(&self, name: &str) -> bool {
+    fn is_idempotent(&self, _: &Grant, name: &str) -> bool {
         name == "pure"
     }
 
@@ -313,7 +315,7 @@ impl Tools for TestTools {
         }
         crate::testing::crash_point();
         let text = format!("result of {}", call.id);
-        ToolResult { call_id: call.id.clone(), ok: true, text, duration_ms: 5 }
+        ToolResult { call_id: call.id.clone(), ok: true, text, duration_ms: 5, tokens: 0 }
     }
 }
 

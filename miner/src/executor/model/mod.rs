@@ -10,12 +10,15 @@
 //! in here.
 
 mod desk;
+mod method_tool;
 mod own;
 mod published;
 #[cfg(test)]
 mod tests;
 mod tools;
 mod values;
+
+pub use self::method_tool::MethodTool;
 
 use self::desk::{Desk, Stopped};
 use super::{Agent, Execute, Halt, Scope, Verdict};

@@ -2,30 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use types::Hash;
-use types::abi::Method;
 use types::agent::Tool;
 
-use super::super::{Agent, Halt, Scope, Verdict};
-use super::values::{self, Detail};
+use super::super::{Agent, Halt, Scope};
+use super::method_tool::MethodTool;
 use crate::talk::{ToolCall, ToolSpec};
 use crate::text::cut;
-use crate::tools::{Limits, canonical_json, pure_spec};
+use crate::tools::{Limits, pure_spec};
 
 /// The tools of one agent, each with a name of its own.
 #[derive(Debug)]
 pub(super) struct OwnTools {
     specs: Vec<ToolSpec>,
-    methods: BTreeMap<String, NestedMethod>,
-}
-
-/// A method of a nested agent.
-#[derive(Debug)]
-struct NestedMethod {
-    id: Hash,
-    version: String,
-    method: Method,
+    methods: BTreeMap<String, MethodTool>,
 }
 
 impl OwnTools {
@@ -40,34 +29,15 @@ impl OwnTools {
                 }
                 Tool::Agent { id, version } => {
                     let nested = scope.described(id, version.as_str())?;
-                    for method in &nested.metadata.methods {
-                        tools.add(&nested, method);
+                    for method in MethodTool::all(&nested, |name| tools.has(name)) {
+                        let name = method.spec().name.clone();
+                        tools.specs.push(method.spec().clone());
+                        tools.methods.insert(name, method);
                     }
                 }
             }
         }
         Ok(tools)
-    }
-
-    fn add(&mut self, nested: &Agent, method: &Method) {
-        let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
-        let agent: String = nested.metadata.name.chars().map(plain).collect();
-        let wanted = format!("{agent}_{}", method.name.replace('$', "_"));
-        let mut name = wanted.clone();
-        let mut number: u32 = 2;
-        while self.has(&name) {
-            name = format!("{wanted}_{number}");
-            number = number.saturating_add(1);
-        }
-        let parts = [nested.description.as_str(), nested.describe(method)];
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        self.specs.push(ToolSpec {
-            name: name.clone(),
-            description: parts.collect::<Vec<_>>().join("\n"),
-            parameters: values::schema(&method.inputs, Detail::Told),
-        });
-        let version = nested.metadata.version.as_str().to_owned();
-        self.methods.insert(name, NestedMethod { id: nested.id, version, method: method.clone() });
     }
 
     fn has(&self, name: &str) -> bool {
@@ -86,29 +56,19 @@ impl OwnTools {
         scope: &mut Scope<'_>,
         call: &ToolCall,
     ) -> Result<String, Halt> {
-        let Some(NestedMethod { id, version, method }) = self.methods.get(&call.name) else {
+        let Some(method) = self.methods.get(&call.name) else {
             return Ok(scope.tool(agent, &call.name, &call.arguments).1);
         };
-        let arguments = Value::Object(call.arguments.clone()).to_string();
-        let payload = match method.encode_arguments(&arguments) {
+        let payload = match method.payload(&call.arguments) {
             Ok(payload) => payload,
-            Err(error) => return Ok(failed(&error.to_string())),
+            Err(error) => return Ok(failed(&error)),
         };
-        let answer = match scope.agent(agent, id, version, &payload)? {
-            Ok(nested) => nested.verdict,
-            Err(why) => Verdict::Failure(why),
+        let Agent { id, metadata, .. } = &**method.agent();
+        let answer = match scope.agent(agent, id, metadata.version.as_str(), &payload)? {
+            Ok(nested) => method.text(nested.verdict),
+            Err(why) => Err(why),
         };
-        Ok(match answer {
-            Verdict::Failure(why) => failed(&why),
-            Verdict::Success(result) => match method.decode_answer(&result) {
-                // An object, so that a text in it is quoted and says nothing on its own.
-                Ok(decoded) => {
-                    let answer = values::by_name(&method.outputs, values::of(&decoded));
-                    bounded(&canonical_json(&answer))
-                }
-                Err(error) => failed(&format!("the answer cannot be read: {error}")),
-            },
-        })
+        Ok(answer.map_or_else(|why| failed(&why), |text| bounded(&text)))
     }
 }
 

@@ -104,7 +104,8 @@ pub(super) fn offered(
     let description = listed.description.map(|text| cut(text.into_owned(), DESCRIPTION_BYTES_MAX));
     let spec = ToolSpec { name: full, description: description.unwrap_or_default(), parameters };
     let tool = Arc::new(ServerTool { spec, name, terms, line: line.clone() });
-    Ok(Offered { tool, schema: Arc::new(schema), limits, apart: Some(line.apart.clone()) })
+    let (schema, apart) = (Arc::new(schema), Some(line.apart.clone()));
+    Ok(Offered { tool, schema, limits, apart, is_of_agent: false })
 }
 
 /// Counts a call for as long as it runs, however it ends.

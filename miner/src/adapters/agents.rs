@@ -1,0 +1,218 @@
+//! Agents of the market as tools of runs.
+//!
+//! What an agent answers here depends on its arguments alone: it is executed as members of a committee
+//! execute it, for a call whose id and requester are all zeros.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use types::agent::Tool as ToolName;
+use types::call::{CallLimits, Outcome};
+use types::{Address, Hash, Usage};
+
+use crate::executor::{
+    Agent, Context, Executed, Executors, Library, MethodTool, Stop, Task, Verdict,
+};
+use crate::market::{AgentCache, Fitness, MarketParts, Unfound};
+use crate::talk::ToolSpec;
+use crate::tools::ports::AgentTools;
+use crate::tools::{Class, Code, Failure, Limits, Terms, Tool};
+
+/// What one call of a run may use: a run pays for the tokens of its own model alone.
+const LIMITS: CallLimits = CallLimits {
+    usage: Usage { input_tokens: 4_096, output_tokens: 512, fuel: 1_000_000_000 },
+    result_bytes: 16_384,
+};
+/// How long one call may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The most agents that one run has as tools.
+const AGENTS_PER_RUN_MAX: usize = 16;
+/// The most agents that are remembered; the one that was wanted longest ago gives way.
+const AGENTS_MAX: usize = 256;
+/// An agent that cannot be had is not looked for again before.
+const ABSENCE_PAUSE: Duration = Duration::from_secs(60);
+
+/// The agents of the market that this miner executes as tools of runs.
+#[derive(Debug)]
+pub struct RunAgents {
+    agents: Arc<AgentCache>,
+    executors: Arc<Executors>,
+    fitness: Fitness,
+    fetched: Mutex<BTreeMap<String, Fetched>>,
+}
+
+/// What is known of an agent.
+#[derive(Clone, Debug)]
+struct Fetched {
+    /// None where it cannot be had.
+    agent: Option<Arc<Executable>>,
+    wanted: Instant,
+}
+
+/// An agent with everything that its execution needs.
+#[derive(Debug)]
+struct Executable {
+    agent: Arc<Agent>,
+    library: Library,
+}
+
+impl RunAgents {
+    /// Those that the executors of a market can execute.
+    #[must_use]
+    pub fn of(market: &MarketParts) -> Self {
+        Self {
+            agents: Arc::clone(&market.agents),
+            executors: Arc::clone(&market.executors),
+            fitness: market.fitness.clone(),
+            fetched: Mutex::default(),
+        }
+    }
+
+    /// Whether an agent has to be fetched; if not, it is wanted now.
+    fn is_new(&self, name: &str) -> bool {
+        let mut fetched = self.fetched.lock();
+        let Some(known) = fetched.get_mut(name) else { return true };
+        if known.agent.is_none() {
+            return known.wanted.elapsed() >= ABSENCE_PAUSE;
+        }
+        known.wanted = Instant::now();
+        false
+    }
+
+    /// Fetches an agent with everything that its execution needs.
+    async fn gather(&self, id: &Hash, version: &str) -> Result<Executable, Unfound> {
+        let (agent, library) = self.agents.gather(id, version).await?;
+        if let Some(why) = self.executors.missing(&agent, &library) {
+            return Err(Unfound::Never(why));
+        }
+        for executor in Executors::needed(&agent, &library) {
+            if self.fitness.fault(&executor).await.is_some() {
+                return Err(Unfound::Never(format!("{executor} fails its test here")));
+            }
+        }
+        Ok(Executable { agent, library })
+    }
+
+    fn remember(&self, name: &str, agent: Option<Executable>) {
+        let mut fetched = self.fetched.lock();
+        let known = Fetched { agent: agent.map(Arc::new), wanted: Instant::now() };
+        fetched.insert(name.to_owned(), known);
+        if fetched.len() > AGENTS_MAX {
+            let oldest = fetched.iter().min_by_key(|(_, known)| known.wanted);
+            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                fetched.remove(&oldest);
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Executable>> {
+        self.fetched.lock().get(name)?.agent.clone()
+    }
+}
+
+#[async_trait]
+impl AgentTools for RunAgents {
+    async fn fetch(&self, names: &BTreeSet<String>) {
+        let agents = names.iter().filter_map(|name| match ToolName::parse(name)? {
+            ToolName::Agent { id, version } => Some((name, id, version)),
+            ToolName::BuiltIn(_) => None,
+        });
+        for (name, id, version) in agents.take(AGENTS_PER_RUN_MAX) {
+            if self.is_new(name) {
+                match self.gather(&id, version.as_str()).await {
+                    Ok(agent) => self.remember(name, Some(agent)),
+                    Err(error) => {
+                        tracing::debug!(name, %error, "an agent of a run cannot be had");
+                        if matches!(error, Unfound::Never(_)) {
+                            self.remember(name, None);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    fn tools(
+        &self,
+        names: &BTreeSet<String>,
+        is_taken: &dyn Fn(&str) -> bool,
+    ) -> Vec<Arc<dyn Tool>> {
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
+        for executable in names.iter().filter_map(|name| self.find(name)) {
+            let has = |name: &str| is_taken(name) || tools.iter().any(|it| it.spec().name == name);
+            for method in MethodTool::all(&executable.agent, has) {
+                let (executable, executors) =
+                    (Arc::clone(&executable), Arc::clone(&self.executors));
+                tools.push(Arc::new(AgentMethod { method, executable, executors }));
+            }
+        }
+        tools
+    }
+}
+
+/// A method of an agent that is executed here.
+#[derive(Debug)]
+struct AgentMethod {
+    method: MethodTool,
+    executable: Arc<Executable>,
+    executors: Arc<Executors>,
+}
+
+#[async_trait]
+impl Tool for AgentMethod {
+    fn spec(&self) -> &ToolSpec {
+        self.method.spec()
+    }
+
+    fn terms(&self) -> Terms {
+        let limits = Limits { timeout: TIMEOUT, ..Limits::DEFAULT };
+        Terms { class: Class::Pure, is_idempotent: true, limits }
+    }
+
+    async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
+        Ok(self.call_counted(arguments).await?.0)
+    }
+
+    async fn call_counted(&self, arguments: &Map<String, Value>) -> Result<(String, u64), Failure> {
+        let bad = |why| Failure::new(Code::BadArguments, why);
+        let payload = self.method.payload(arguments).map_err(bad)?;
+        let stop = CancellationToken::new();
+        // The execution ends soon after nobody waits for it any more.
+        let _guard = stop.clone().drop_guard();
+        let (executable, executors) = (Arc::clone(&self.executable), Arc::clone(&self.executors));
+        let executed = tokio::task::spawn_blocking(move || {
+            let Executable { agent, library } = &*executable;
+            executors.run(&Task {
+                context: Context { call_id: Hash::ZERO, requester: Address::new([0; 20]) },
+                agent,
+                payload: &payload,
+                limits: LIMITS,
+                library,
+                stop: Stop::new(stop, None),
+            })
+        });
+        let executed =
+            executed.await.map_err(|_broken| Failure::failed("the executor broke off"))?;
+        let Executed { answer, result, reason, work: _ } = executed;
+        let verdict = match answer.outcome {
+            Outcome::Success => Verdict::Success(result),
+            Outcome::Failure | Outcome::Unable => Verdict::Failure(reason.unwrap_or_default()),
+        };
+        // What fails is not billed.
+        let text = self.method.text(verdict).map_err(Failure::failed)?;
+        Ok((text, answer.usage.output_tokens))
+    }
+}
+
+#[cfg(test)]
+mod tests;

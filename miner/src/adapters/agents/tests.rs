@@ -1,0 +1,109 @@
+//! Agents are executed for runs that name them, and nothing else is.
+
+use serde_json::json;
+use types::agent::ExecutorId;
+
+use super::*;
+use crate::chain::fake::FakeChain;
+use crate::chain::fake::market::EXECUTOR;
+use crate::executor::{Execute, Halt, Scope};
+use crate::tools::tests::support::toolbox;
+use crate::tools::{Config, Grant, Toolbox};
+
+/// Answers with its arguments; what it is asked to fail it fails.
+#[derive(Debug)]
+struct Repeat;
+
+impl Execute for Repeat {
+    fn execute(&self, _: &Agent, payload: &[u8], scope: &mut Scope<'_>) -> Result<Verdict, Halt> {
+        let says = |word: &[u8]| payload.windows(word.len()).any(|it| it == word);
+        if says(b"fail") {
+            return Ok(Verdict::Failure("as it was told".into()));
+        }
+        while says(b"burn") {
+            scope.burn(1_000)?;
+        }
+        Ok(Verdict::Success(payload.get(4..).unwrap_or_default().to_vec()))
+    }
+}
+
+/// A chain with two agents whose tools would have one name, and the names by which runs know them.
+fn chain() -> (Arc<FakeChain>, [String; 2]) {
+    let chain = FakeChain::new().with_v8();
+    let ids = ["a-b", "a_b"].map(|name| chain.add_agent(name, &[]));
+    let mut names = ids.map(|id| format!("agent:{id}@1.0.0"));
+    names.sort();
+    (Arc::new(chain), names)
+}
+
+fn run_agents(chain: &Arc<FakeChain>, executor: ExecutorId) -> Arc<RunAgents> {
+    let mut executors = Executors::default();
+    executors.add(executor, Arc::new(Repeat));
+    let executors = Arc::new(executors);
+    Arc::new(RunAgents {
+        agents: Arc::new(AgentCache::new(Arc::<FakeChain>::clone(chain))),
+        fitness: Fitness::new(Arc::clone(&executors)),
+        executors,
+        fetched: Mutex::default(),
+    })
+}
+
+fn grant(names: &[String]) -> Grant {
+    let tools = names.iter().cloned().chain(["math_eval".to_owned()]).collect();
+    Grant { tools, is_reproducible: true, ..Grant::default() }
+}
+
+fn names(toolbox: &Toolbox, grant: &Grant) -> Vec<String> {
+    toolbox.specs(grant).into_iter().map(|spec| spec.name).collect()
+}
+
+async fn call(toolbox: &Toolbox, grant: &Grant, name: &str, text: &str) -> (bool, String) {
+    let arguments = json!({ "text": text });
+    let arguments = arguments.as_object().unwrap();
+    let outcome = toolbox.call(name, arguments, grant, &CancellationToken::new()).await;
+    (outcome.ok, outcome.result)
+}
+
+#[tokio::test]
+async fn the_methods_of_agents_that_a_run_names_are_tools_of_its_model() {
+    let (chain, agents) = chain();
+    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let grant = grant(&agents);
+    assert_eq!(toolbox.missing(&grant), agents);
+    toolbox.fetch_agents(&grant.tools).await;
+    assert!(toolbox.missing(&grant).is_empty());
+    assert_eq!(names(&toolbox, &grant), ["a_b_f", "a_b_f_2", "math_eval"]);
+    let answer = call(&toolbox, &grant, "a_b_f", "hello").await;
+    assert_eq!(answer, (true, r#"{"said":"hello"}"#.to_owned()));
+    assert!(toolbox.is_idempotent("a_b_f", &grant));
+    let (ok, why) = call(&toolbox, &grant, "a_b_f", "fail").await;
+    assert!(!ok && why.contains("as it was told"), "{why}");
+    let (ok, why) = call(&toolbox, &grant, "a_b_f", "burn").await;
+    assert!(!ok && why.contains("fuel"), "{why}");
+    // Another run does not have them.
+    let other = Grant { tools: ["math_eval".to_owned()].into(), ..Grant::default() };
+    assert_eq!(names(&toolbox, &other), ["math_eval"]);
+    let (ok, why) = call(&toolbox, &other, "a_b_f", "hello").await;
+    assert!(!ok && why.contains("unknown_tool"), "{why}");
+}
+
+#[tokio::test]
+async fn agents_that_cannot_be_had_or_are_not_allowed_are_missing() {
+    let (chain, agents) = chain();
+    let here = run_agents(&chain, EXECUTOR);
+    let absent = format!("agent:{}@1.0.0", Hash::ZERO);
+    let not_allowed = Config { agents: false, ..Config::default() };
+    for (toolbox, name) in [
+        (toolbox("").with_agents(&Config::default(), here.clone()), &absent),
+        (
+            toolbox("").with_agents(&Config::default(), run_agents(&chain, ExecutorId::Wasm)),
+            &agents[0],
+        ),
+        (toolbox("").with_agents(&not_allowed, here), &agents[0]),
+    ] {
+        let grant = grant(std::slice::from_ref(name));
+        toolbox.fetch_agents(&grant.tools).await;
+        assert_eq!(toolbox.missing(&grant), std::slice::from_ref(name));
+        assert_eq!(names(&toolbox, &grant), ["math_eval"]);
+    }
+}
