@@ -103,6 +103,13 @@ impl Session {
         self.forward.compute_plainly();
     }
 
+    /// The set of instructions that it computes with: `sse2`, `sse4.2`, `avx2`, `avx512`, `neon`, or
+    /// `other`. The answer is the same with each.
+    #[must_use]
+    pub const fn instructions(&self) -> &'static str {
+        self.forward.instructions()
+    }
+
     /// Forgets everything; the memory is free for others.
     pub fn forget(&mut self) {
         let threads = self.forward.threads().clone();

@@ -61,6 +61,23 @@ impl Forward {
         self.level = Level::baseline();
     }
 
+    /// The name of the set of instructions in use.
+    pub(crate) const fn instructions(&self) -> &'static str {
+        match self.level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse2(_) => "sse2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse4_2(_) => "sse4.2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512(_) => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon(_) => "neon",
+            _ => "other",
+        }
+    }
+
     /// The threads that compute.
     pub(crate) const fn threads(&self) -> &Threads {
         &self.threads

@@ -2,44 +2,26 @@
 
 use std::num::NonZeroUsize;
 
-use infer::{Session, Token};
-use sha2::{Digest as _, Sha256};
+use infer::{Grammars, Prompt, Session};
 
+use crate::golden::{self, SMALL};
 use crate::support::{ask, model, session, session_with};
 
-/// Sha256 over every score of every step below. A change of it is a change of what all miners
-/// answer: give the engine a new name (`ENGINE` in src/model.rs) with it.
-const GOLDEN: &str = "ec2b659a8947f7072de1d042274fbbad8436bcfd174909b9c8659c2497c062cd";
-
-const TEXT: &str = "The quick brown fox: 1, 2, 3 and another 40 words \u{1f98a} on an old fence. ";
-const STEPS: usize = 24;
-
-/// Hashes the scores after the prompt and after each of some tokens that follow it, always the one
-/// with the highest score.
-fn hash(session: &mut Session, prompt: &[Token]) -> String {
-    let mut tokens = prompt.to_vec();
-    let mut hasher = Sha256::new();
-    for _ in 0..STEPS {
-        let scores = session.scores(&tokens).unwrap();
-        scores.iter().for_each(|score| hasher.update(score.to_le_bytes()));
-        let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let best = scores.iter().position(|score| *score == highest).unwrap();
-        tokens.push(session.model().tokenizer().token(best as u32).unwrap());
-    }
-    const_hex::encode(hasher.finalize())
+fn hash(session: &mut Session, prompt: &Prompt) -> String {
+    golden::scores(session, prompt, SMALL.steps)
 }
 
 #[test]
 fn scores_are_the_golden_ones_for_any_threads_and_chunks() {
     let model = model();
-    let prompt = ask(&model, &TEXT.repeat(8));
+    let prompt = golden::prompt(&model, &SMALL);
     assert!(prompt.tokens().len() > 512, "{} tokens", prompt.tokens().len());
     for threads in [1, 2, 3] {
         for chunk in [1, 7, 16, 512] {
             let mut session = session_with(&model, threads);
             session.read_at_once(NonZeroUsize::new(chunk).unwrap());
-            let found = hash(&mut session, prompt.tokens());
-            assert_eq!(found, GOLDEN, "{threads} threads, {chunk} tokens at once");
+            let found = hash(&mut session, &prompt);
+            assert_eq!(found, SMALL.scores, "{threads} threads, {chunk} tokens at once");
         }
     }
 }
@@ -47,24 +29,37 @@ fn scores_are_the_golden_ones_for_any_threads_and_chunks() {
 #[test]
 fn scores_are_the_golden_ones_on_a_plainer_processor() {
     let model = model();
-    let prompt = ask(&model, &TEXT.repeat(8));
+    let prompt = golden::prompt(&model, &SMALL);
     let mut session = session(&model);
     session.compute_plainly();
-    assert_eq!(hash(&mut session, prompt.tokens()), GOLDEN);
+    assert_eq!(hash(&mut session, &prompt), SMALL.scores);
+}
+
+#[test]
+fn answers_are_the_golden_ones() {
+    let model = model();
+    let grammars = Grammars::new(model.clone()).unwrap();
+    let prompt = golden::prompt(&model, &SMALL);
+    let mut plain = session(&model);
+    plain.compute_plainly();
+    for mut session in [session(&model), session_with(&model, 3), plain] {
+        let found = golden::answers(&mut session, &grammars, &prompt, SMALL.output_tokens_max);
+        assert_eq!(found, SMALL.answers, "{session:?}");
+    }
 }
 
 #[test]
 fn scores_are_the_golden_ones_after_anything_else() {
     let model = model();
-    let prompt = ask(&model, &TEXT.repeat(8));
+    let prompt = golden::prompt(&model, &SMALL);
     let mut session = session(&model);
     // The same beginning and another end, so that a part of what is held is used again.
-    let other = ask(&model, &format!("{}but not this", TEXT.repeat(5)));
-    assert_ne!(hash(&mut session, other.tokens()), GOLDEN);
-    assert_eq!(hash(&mut session, prompt.tokens()), GOLDEN, "after another prompt");
-    assert_eq!(hash(&mut session, prompt.tokens()), GOLDEN, "after itself");
+    let other = ask(&model, &format!("{}but not this", SMALL.text.repeat(5)));
+    assert_ne!(hash(&mut session, &other), SMALL.scores);
+    assert_eq!(hash(&mut session, &prompt), SMALL.scores, "after another prompt");
+    assert_eq!(hash(&mut session, &prompt), SMALL.scores, "after itself");
     session.forget();
-    assert_eq!(hash(&mut session, prompt.tokens()), GOLDEN, "after nothing");
+    assert_eq!(hash(&mut session, &prompt), SMALL.scores, "after nothing");
 }
 
 #[test]

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "in a test, a panic is the assertion")]
 
+#[path = "../golden/mod.rs"]
+#[expect(dead_code, reason = "the digests of the real model")]
+mod golden;
 #[path = "../support/mod.rs"]
 mod support;
 

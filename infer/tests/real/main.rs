@@ -13,23 +13,12 @@ use infer::{
     Threads, Token, Tool, Turn, Verified, verify,
 };
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-const SYSTEM: &str = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
+#[path = "../golden/mod.rs"]
+#[expect(dead_code, reason = "the digests of the small model")]
+mod golden;
 
-/// Prompts, and the sha256 over all scores after the prompt and after each of 48 tokens of the
-/// answer. A change of one is a change of what all miners answer: see `ENGINE` in src/model.rs.
-const GOLDEN: [(&str, &str); 2] = [
-    (
-        "Give me three fruits and explain why they are healthy.",
-        "8d0d693fe9f156e38c3dbd818bc11838d728605a09bb55426a47a05eca99b239",
-    ),
-    (
-        "What is the capital of France?",
-        "b3b2c8eac0788b22e4c51fcb9850656cebdc14840d711101e7fca274209b1f96",
-    ),
-];
-const STEPS: usize = 48;
+use self::golden::{REAL, SYSTEM};
 
 fn path() -> PathBuf {
     let path = std::env::var_os("OMBRA_MODEL");
@@ -53,32 +42,24 @@ fn ask(text: &str) -> Prompt {
     model().prompt(&[system, Turn { role: Role::User, text }])
 }
 
-fn hash(session: &mut Session, prompt: &Prompt) -> String {
-    let mut tokens: Vec<Token> = prompt.tokens().to_vec();
-    let mut hasher = Sha256::new();
-    for _ in 0..STEPS {
-        let scores = session.scores(&tokens).unwrap();
-        scores.iter().for_each(|score| hasher.update(score.to_le_bytes()));
-        let highest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let best = scores.iter().position(|score| *score == highest).unwrap();
-        tokens.push(model().tokenizer().token(best as u32).unwrap());
-    }
-    const_hex::encode(hasher.finalize())
-}
-
 #[test]
-fn scores_are_the_golden_ones() {
-    for (text, expected) in GOLDEN {
-        let prompt = ask(text);
+fn scores_and_answers_are_the_golden_ones() {
+    let grammars = Grammars::new(Arc::clone(model())).unwrap();
+    for case in REAL {
+        let (text, prompt) = (case.text, golden::prompt(model(), &case));
         for (threads, chunk) in [(1, 64), (1, 1), (2, 7), (3, 512)] {
             let mut session = session(threads);
             session.read_at_once(NonZeroUsize::new(chunk).unwrap());
-            let found = hash(&mut session, &prompt);
-            assert_eq!(found, expected, "{text} {threads} threads, {chunk} at once");
+            let found = golden::scores(&mut session, &prompt, case.steps);
+            assert_eq!(found, case.scores, "{text} {threads} threads, {chunk} at once");
         }
-        let mut session = session(1);
-        session.compute_plainly();
-        assert_eq!(hash(&mut session, &prompt), expected, "{text} plainly");
+        let mut plain = session(1);
+        plain.compute_plainly();
+        assert_eq!(golden::scores(&mut plain, &prompt, case.steps), case.scores, "{text} plainly");
+        for mut session in [session(2), plain] {
+            let found = golden::answers(&mut session, &grammars, &prompt, case.output_tokens_max);
+            assert_eq!(found, case.answers, "{text}");
+        }
     }
 }
 
@@ -162,7 +143,8 @@ fn what_the_model_answers_follows_by_reading_and_its_manifest_is_the_one_in_the_
     let mut own = session(2);
     own.record(u64::MAX);
     let limits = Limits { output_tokens_max: 32 };
-    own.generate(&ask(GOLDEN[0].0), &limits, None, &mut |_| Flow::Continue).unwrap();
+    own.generate(&golden::prompt(model(), &REAL[1]), &limits, None, &mut |_| Flow::Continue)
+        .unwrap();
     let reading = own.recorded().remove(0);
     let verified = verify(&mut session(1), &reading, None, &mut |_| Flow::Continue).unwrap();
     assert_eq!(verified, Verified::Follows);
