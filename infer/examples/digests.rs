@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use infer::{Grammars, Model, SMOLLM2_135M_MANIFEST, Session, Threads};
+use infer::{Grammars, Model, SMOLLM2_135M_MANIFEST, Session, Threads, scores_sha256};
 
-use self::golden::{Golden, REAL, SMALL};
+use self::golden::{Golden, OVERFLOWING, REAL, SMALL};
 
 #[path = "../tests/golden/mod.rs"]
 mod golden;
@@ -25,7 +25,14 @@ fn session(model: &Arc<Model>) -> Session {
     Session::new(Arc::clone(model), threads, NonZeroUsize::new(1_024).unwrap())
 }
 
-/// Prints the digests of some questions, and tells whether they are the golden ones.
+/// Prints a digest, and tells whether it is the golden one.
+fn is_golden(name: &str, digest: &str, golden: &str) -> bool {
+    let is_golden = digest == golden;
+    println!("{name} {digest} {}", if is_golden { "ok" } else { "DIFFERS" });
+    is_golden
+}
+
+/// Compares the digests of some questions.
 fn compare(which: &str, model: &Arc<Model>, cases: &[Golden]) -> bool {
     let grammars = Grammars::new(Arc::clone(model)).unwrap();
     let mut session = session(model);
@@ -33,21 +40,24 @@ fn compare(which: &str, model: &Arc<Model>, cases: &[Golden]) -> bool {
     for (at, case) in cases.iter().enumerate() {
         let prompt = golden::prompt(model, case);
         let scores = golden::scores(&mut session, &prompt, case.steps);
+        same &= is_golden(&format!("{which} {at} scores"), &scores, case.scores);
         let answers = golden::answers(&mut session, &grammars, &prompt, case.output_tokens_max);
-        let found = [("scores", scores, case.scores), ("answers", answers, case.answers)];
-        for (what, digest, expected) in found {
-            let verdict = if digest == expected { "ok" } else { "DIFFERS" };
-            println!("{which} {at} {what} {digest} {verdict}");
-            same &= digest == expected;
-        }
+        same &= is_golden(&format!("{which} {at} answers"), &answers, case.answers);
     }
     same
+}
+
+fn compare_overflowing() -> bool {
+    let model = support::overflowing();
+    let scores = session(&model).scores(golden::prompt(&model, &SMALL).tokens()).unwrap();
+    is_golden("overflowing 0 scores", &const_hex::encode(scores_sha256(&scores)), OVERFLOWING)
 }
 
 fn main() -> ExitCode {
     let small = support::model();
     println!("instructions {}", session(&small).instructions());
     let mut same = compare("small", &small, &[SMALL]);
+    same &= compare_overflowing();
     let mut arguments = std::env::args_os().skip(1);
     if let Some(path) = arguments.next() {
         let real = Arc::new(Model::open(Path::new(&path)).unwrap());

@@ -8,6 +8,8 @@ use crate::tokenizer::Token;
 
 /// Scores that are hashed at a time.
 const STRIDE: usize = 1_024;
+/// How a score that is not a number is hashed, whatever its bits: as x86-64 has it.
+const NOT_A_NUMBER: [u8; 4] = 0xffc0_0000_u32.to_le_bytes();
 
 /// A token that was chosen, or whose likelihood was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,14 +59,17 @@ impl Reading {
     }
 }
 
-/// SHA-256 over scores, each as a little-endian `f32`, in the order of the tokens.
+/// SHA-256 over scores, each as a little-endian `f32`, in the order of the tokens. One that is not a number
+/// counts as `0xffc00000`, because its bits differ between processors.
 #[must_use]
 pub fn scores_sha256(scores: &[f32]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     let mut bytes = Vec::with_capacity(STRIDE * size_of::<f32>());
     for part in scores.chunks(STRIDE) {
         bytes.clear();
-        part.iter().for_each(|score| bytes.extend(score.to_le_bytes()));
+        part.iter().for_each(|score| {
+            bytes.extend(if score.is_nan() { NOT_A_NUMBER } else { score.to_le_bytes() });
+        });
         hasher.update(&bytes);
     }
     hasher.finalize().into()

@@ -37,6 +37,10 @@ pub(crate) const SMALL: Golden = Golden {
     answers: "c0cf19fcca746c25965b433c0027017353e7c17aed03ab3a1a7f0ad11cecd689",
 };
 
+/// [`infer::scores_sha256`] of the scores of `overflowing` in tests/support after the prompt of [`SMALL`].
+pub(crate) const OVERFLOWING: &str =
+    "095b3cb415445e536867a74faf9e15d6d3ac71724b9a8dc5ff7ce102b4d94372";
+
 pub(crate) const SYSTEM: &str =
     "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 

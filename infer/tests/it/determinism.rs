@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use infer::{Grammars, Prompt, Session};
+use infer::{Grammars, Prompt, Session, scores_sha256};
 
-use crate::golden::{self, SMALL};
-use crate::support::{ask, model, session, session_with};
+use crate::golden::{self, OVERFLOWING, SMALL};
+use crate::support::{ask, model, overflowing, session, session_with};
 
 fn hash(session: &mut Session, prompt: &Prompt) -> String {
     golden::scores(session, prompt, SMALL.steps)
@@ -46,6 +46,23 @@ fn answers_are_the_golden_ones() {
         let found = golden::answers(&mut session, &grammars, &prompt, SMALL.output_tokens_max);
         assert_eq!(found, SMALL.answers, "{session:?}");
     }
+}
+
+/// Processors differ in the bits of a result that is not a number: the sign is set on x86-64 and not on
+/// ARM, and the rest may be that of either operand.
+#[test]
+fn scores_that_are_not_numbers_have_the_same_digest_on_every_processor() {
+    let digest = |bits: u32| scores_sha256(&[1.5, f32::from_bits(bits), f32::NEG_INFINITY]);
+    for bits in [0x7fc0_0000, 0x7fc0_1234, 0xffff_ffff] {
+        assert_eq!(digest(bits), digest(0xffc0_0000), "{bits:x}");
+    }
+    assert_ne!(digest(0x7f80_0000), digest(0xffc0_0000), "infinity is a number of its own");
+    let model = overflowing();
+    let mut session = session(&model);
+    let scores = session.scores(golden::prompt(&model, &SMALL).tokens()).unwrap();
+    let count = scores.iter().filter(|score| score.is_nan()).count();
+    assert!((1..scores.len()).contains(&count), "{count} are not numbers");
+    assert_eq!(const_hex::encode(scores_sha256(&scores)), OVERFLOWING);
 }
 
 #[test]

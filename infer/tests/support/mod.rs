@@ -217,6 +217,11 @@ fn tensors() -> Vec<(String, u64, u64, u32)> {
 
 /// The bytes of the model's file.
 pub(crate) fn file(seed: u64) -> Vec<u8> {
+    file_with(seed, None)
+}
+
+/// The same, where each weight of the last normalisation is this number.
+fn file_with(seed: u64, last_norm: Option<f32>) -> Vec<u8> {
     let settings = settings();
     let tensors = tensors();
     let mut file = b"GGUF".to_vec();
@@ -228,17 +233,28 @@ pub(crate) fn file(seed: u64) -> Vec<u8> {
     let mut data = Vec::new();
     for (name, rows, cols, kind) in tensors {
         text(&mut file, &name);
+        let is_last_norm = name == "output_norm.weight";
         let dimensions = if rows == 1 { vec![cols] } else { vec![cols, rows] };
         file.extend((dimensions.len() as u32).to_le_bytes());
         dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
         file.extend(kind.to_le_bytes());
         file.extend((data.len() as u64).to_le_bytes());
-        data.extend(random.tensor(kind, rows * cols));
+        let drawn = random.tensor(kind, rows * cols);
+        match last_norm.filter(|_| is_last_norm) {
+            Some(number) => (0..cols).for_each(|_| data.extend(number.to_le_bytes())),
+            None => data.extend(drawn),
+        }
         data.resize(data.len().next_multiple_of(32), 0);
     }
     file.resize(file.len().next_multiple_of(32), 0);
     file.extend(data);
     file
+}
+
+/// A model of which some scores are not numbers, because their sums have infinities of both signs.
+pub(crate) fn overflowing() -> Arc<Model> {
+    let file = file_with(1, Some(1e38));
+    Arc::new(Model::read(&file[..], file.len() as u64).expect("the model is sound"))
 }
 
 /// The model.
