@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use infer::{Grammars, Model, SMOLLM2_135M_MANIFEST, Session, Threads, scores_sha256};
 
-use self::golden::{Golden, OVERFLOWING, REAL, SMALL};
+use self::golden::{Golden, LOUD, OVERFLOWING, REAL, SMALL};
 
 #[path = "../tests/golden/mod.rs"]
 mod golden;
@@ -57,6 +57,7 @@ fn main() -> ExitCode {
     let small = support::model();
     println!("instructions {}", session(&small).instructions());
     let mut same = compare("small", &small, &[SMALL]);
+    same &= compare("loud", &support::loud(), &[LOUD]);
     same &= compare_overflowing();
     let mut arguments = std::env::args_os().skip(1);
     if let Some(path) = arguments.next() {

@@ -37,6 +37,13 @@ pub(crate) const SMALL: Golden = Golden {
     answers: "c0cf19fcca746c25965b433c0027017353e7c17aed03ab3a1a7f0ad11cecd689",
 };
 
+/// Of `loud` in tests/support, with the prompt of [`SMALL`].
+pub(crate) const LOUD: Golden = Golden {
+    scores: "4765a4186ab8fafaa18055ddaec9524ed187100dde6cc8ded502084f1cca7a66",
+    answers: "e1c9cd70539ea48180862831ec05b1e93e5f739e2ea535002297ba0c44555920",
+    ..SMALL
+};
+
 /// [`infer::scores_sha256`] of the scores of `overflowing` in tests/support after the prompt of [`SMALL`].
 pub(crate) const OVERFLOWING: &str =
     "095b3cb415445e536867a74faf9e15d6d3ac71724b9a8dc5ff7ce102b4d94372";

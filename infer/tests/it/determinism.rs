@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 
 use infer::{Grammars, Prompt, Session, scores_sha256};
 
-use crate::golden::{self, OVERFLOWING, SMALL};
-use crate::support::{ask, model, overflowing, session, session_with};
+use crate::golden::{self, LOUD, OVERFLOWING, SMALL};
+use crate::support::{ask, loud, model, overflowing, session, session_with};
 
 fn hash(session: &mut Session, prompt: &Prompt) -> String {
     golden::scores(session, prompt, SMALL.steps)
@@ -37,14 +37,28 @@ fn scores_are_the_golden_ones_on_a_plainer_processor() {
 
 #[test]
 fn answers_are_the_golden_ones() {
-    let model = model();
-    let grammars = Grammars::new(model.clone()).unwrap();
-    let prompt = golden::prompt(&model, &SMALL);
-    let mut plain = session(&model);
-    plain.compute_plainly();
-    for mut session in [session(&model), session_with(&model, 3), plain] {
-        let found = golden::answers(&mut session, &grammars, &prompt, SMALL.output_tokens_max);
-        assert_eq!(found, SMALL.answers, "{session:?}");
+    for (model, golden) in [(model(), SMALL), (loud(), LOUD)] {
+        let grammars = Grammars::new(model.clone()).unwrap();
+        let prompt = golden::prompt(&model, &golden);
+        let mut plain = session(&model);
+        plain.compute_plainly();
+        for mut session in [session(&model), session_with(&model, 3), plain] {
+            let found = golden::answers(&mut session, &grammars, &prompt, golden.output_tokens_max);
+            assert_eq!(found, golden.answers, "{session:?}");
+        }
+    }
+}
+
+#[test]
+fn scores_that_follow_each_rounding_are_the_golden_ones() {
+    let model = loud();
+    let prompt = golden::prompt(&model, &LOUD);
+    for threads in [1, 3] {
+        let mut session = session_with(&model, threads);
+        assert_eq!(golden::scores(&mut session, &prompt, LOUD.steps), LOUD.scores, "{threads}");
+        session.forget();
+        session.compute_plainly();
+        assert_eq!(golden::scores(&mut session, &prompt, LOUD.steps), LOUD.scores, "plainly");
     }
 }
 

@@ -215,13 +215,15 @@ fn tensors() -> Vec<(String, u64, u64, u32)> {
     tensors
 }
 
+/// What a weight of a normalisation becomes: its tensor, and as it was drawn.
+type Norm = fn(&str, f32) -> f32;
+
 /// The bytes of the model's file.
 pub(crate) fn file(seed: u64) -> Vec<u8> {
-    file_with(seed, None)
+    file_with(seed, |_, number| number)
 }
 
-/// The same, where each weight of the last normalisation is this number.
-fn file_with(seed: u64, last_norm: Option<f32>) -> Vec<u8> {
+fn file_with(seed: u64, norm: Norm) -> Vec<u8> {
     let settings = settings();
     let tensors = tensors();
     let mut file = b"GGUF".to_vec();
@@ -233,17 +235,18 @@ fn file_with(seed: u64, last_norm: Option<f32>) -> Vec<u8> {
     let mut data = Vec::new();
     for (name, rows, cols, kind) in tensors {
         text(&mut file, &name);
-        let is_last_norm = name == "output_norm.weight";
         let dimensions = if rows == 1 { vec![cols] } else { vec![cols, rows] };
         file.extend((dimensions.len() as u32).to_le_bytes());
         dimensions.iter().for_each(|dimension| file.extend(dimension.to_le_bytes()));
         file.extend(kind.to_le_bytes());
         file.extend((data.len() as u64).to_le_bytes());
-        let drawn = random.tensor(kind, rows * cols);
-        match last_norm.filter(|_| is_last_norm) {
-            Some(number) => (0..cols).for_each(|_| data.extend(number.to_le_bytes())),
-            None => data.extend(drawn),
+        let mut bytes = random.tensor(kind, rows * cols);
+        if name.ends_with("norm.weight") {
+            for number in bytes.as_chunks_mut::<4>().0 {
+                *number = norm(&name, f32::from_le_bytes(*number)).to_le_bytes();
+            }
         }
+        data.extend(bytes);
         data.resize(data.len().next_multiple_of(32), 0);
     }
     file.resize(file.len().next_multiple_of(32), 0);
@@ -251,16 +254,24 @@ fn file_with(seed: u64, last_norm: Option<f32>) -> Vec<u8> {
     file
 }
 
-/// A model of which some scores are not numbers, because their sums have infinities of both signs.
-pub(crate) fn overflowing() -> Arc<Model> {
-    let file = file_with(1, Some(1e38));
-    Arc::new(Model::read(&file[..], file.len() as u64).expect("the model is sound"))
-}
-
 /// The model.
 pub(crate) fn model() -> Arc<Model> {
-    let file = file(1);
-    Arc::new(Model::read(&file[..], file.len() as u64).expect("the model is sound"))
+    read(&file(1))
+}
+
+/// A model whose layers add about as much as there is, so that a sum that is rounded otherwise changes its
+/// scores. Those of the other are the same all the same, because its layers add little.
+pub(crate) fn loud() -> Arc<Model> {
+    read(&file_with(1, |_, number| number * 64.0))
+}
+
+/// A model of which some scores are not numbers, because their sums have infinities of both signs.
+pub(crate) fn overflowing() -> Arc<Model> {
+    read(&file_with(1, |name, number| if name == "output_norm.weight" { 1e38 } else { number }))
+}
+
+fn read(file: &[u8]) -> Arc<Model> {
+    Arc::new(Model::read(file, file.len() as u64).expect("the model is sound"))
 }
 
 /// A session with one thread.
