@@ -120,14 +120,15 @@ impl Genesis {
         });
         let genesis_hash = Hash::ZERO;
         let chain = Chain { chain_id, genesis_hash, params, forks, validators: members.collect() };
-        let agents = read::check_agents(agents, forks, faults);
+        let (places, agents): (Vec<usize>, Vec<FirstAgent>) =
+            read::check_agents(agents, forks, faults).into_iter().unzip();
         let mut genesis = Self { chain, time: genesis_time, validators, accounts, supply, agents };
         // Without agents nothing in it can be wrong that was not looked at above.
         if !genesis.agents.is_empty()
             && let Err(FirstStateError::Agent { position, why }) = genesis.first_state()
         {
-            let expected = "metadata that docs/market.md section 3 allows";
-            faults.add(format!("agents[{position}].metadata"), why, expected);
+            let place = usize::try_from(position).ok().and_then(|at| places.get(at));
+            read::add_metadata_fault(place.copied().unwrap_or_default(), &why, faults);
             genesis.agents.clear();
         }
         genesis.chain.genesis_hash = genesis.hash();

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use state::{FirstAgent, Forks};
 use types::json::{self, Json};
 use types::params::INTEGER_MAX;
-use types::text::ParseTextError;
-use types::{Address, Amount, Params, PublicKey};
+use types::text::{ParseTextError, shorten};
+use types::{Address, Amount, Params, PublicKey, Rejection};
 
 use crate::fault::Faults;
 use crate::params::FIELDS;
@@ -279,12 +279,12 @@ pub(crate) fn check_forks(forks: Forks, faults: &mut Faults) {
     }
 }
 
-/// The agents, if the chain can have some.
+/// The agents, each with its place in the list, if the chain can have some.
 pub(crate) fn check_agents(
     agents: Vec<(usize, FirstAgent)>,
     forks: Forks,
     faults: &mut Faults,
-) -> Vec<FirstAgent> {
+) -> Vec<(usize, FirstAgent)> {
     let got = format_args!("{} entries", agents.len());
     if agents.len() > AGENTS_MAX {
         faults.add("agents", got, format_args!("at most {AGENTS_MAX} entries"));
@@ -294,7 +294,21 @@ pub(crate) fn check_agents(
         faults.add("agents", got, "none in a genesis that does not name forks.v8");
         return Vec::new();
     }
-    agents.into_iter().map(|(_, agent)| agent).collect()
+    agents
+}
+
+/// Adds what is wrong with the metadata of the agent at this place in the list: what is there, what was
+/// expected, where in the metadata, and the rule of docs/market.md section 3.
+pub(crate) fn add_metadata_fault(at: usize, why: &Rejection, faults: &mut Faults) {
+    let extra = |wanted| why.extra().find(|(key, _)| *key == wanted).map(|(_, value)| value);
+    let mut expected = why.expected().to_owned();
+    if let Some(pointer) = extra("path").filter(|pointer| !pointer.is_empty()) {
+        expected.push_str(&format!(" at {}", shorten(pointer)));
+    }
+    if let Some(rule) = extra("rule") {
+        expected.push_str(&format!(" (rule {rule})"));
+    }
+    faults.add(format!("agents[{at}].metadata"), why.got(), expected);
 }
 
 pub(crate) fn check_validators(validators: &[(usize, Validator)], faults: &mut Faults) {

@@ -480,3 +480,22 @@ fn a_genesis_says_which_of_its_agents_breaks_a_rule() {
     assert_eq!(places(market_from(None), vec![good()]), ["agents"]);
     assert_eq!(places(market_from(Some(0)), vec![good(); 65]), ["agents"]);
 }
+
+#[test]
+fn a_fault_of_an_agent_names_its_place_in_the_file_whatever_stands_before_it() {
+    let good = agent_of(2, "inner", &[]);
+    let file = market_from(Some(0)).with_agents(vec![good]).unwrap().to_file();
+    let mut file: serde_json::Value = serde_json::from_str(&file).unwrap();
+    let owner = file["agents"][0]["owner"].clone();
+    let readable = |metadata: &str| serde_json::json!({ "owner": owner, "metadata": metadata });
+    file["agents"] = serde_json::json!([{ "metadata": "{}" }, readable("{}"), readable("{}")]);
+    let faults = Genesis::parse(file.to_string().as_bytes()).unwrap_err();
+    let told: Vec<String> = faults.as_slice().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "agents[0].owner: missing, expected a string",
+            "agents[1].metadata: none, expected a member name at /name (rule 2)",
+        ]
+    );
+}
