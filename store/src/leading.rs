@@ -311,12 +311,17 @@ impl Leading {
         let rows = source.scan(OffersByExecutor::ID, range)?;
         let mut list = List { rows: rows.into_iter().collect(), end: None, used: 0, asker };
         list.cut(KEPT);
+        self.keep(executor, list, is_right);
+        Ok(())
+    }
+
+    /// Keeps a list that was read without the lock, unless it is wrong by now, or another thread has read
+    /// the same meanwhile: that one stays, in the share in which it is.
+    fn keep(&self, executor: &[u8], list: List, is_right: impl Fn(&State) -> bool) {
         let mut state = self.0.lock();
-        if is_right(&state) {
-            state.remove(executor);
+        if is_right(&state) && !state.lists.contains_key(executor) {
             state.insert(executor, list);
         }
-        Ok(())
     }
 
     /// A commit is about to be written.
@@ -384,6 +389,16 @@ mod tests {
         state.known(Asker::Question, &executor(0), &range(&executor(0)));
         assert_eq!(state.lists[&executor(0)].asker, Asker::Chain);
         assert_eq!((state.chain.rows, state.questions.rows), (1 + LIST_ROWS, 0));
+    }
+
+    #[test]
+    fn of_two_threads_that_read_one_list_the_second_takes_it_away_from_nobody() {
+        let leading = Leading::at(1);
+        leading.keep(&executor(0), list(3, Asker::Chain), |_| true);
+        leading.keep(&executor(0), list(3, Asker::Question), |_| true);
+        let state = leading.0.lock();
+        assert_eq!(state.lists[&executor(0)].asker, Asker::Chain);
+        assert_eq!((state.chain.rows, state.questions.rows), (3 + LIST_ROWS, 0));
     }
 
     #[test]
