@@ -285,7 +285,7 @@ impl Program {
             }
         };
         let work = async {
-            // Runs that are gone on with are to have the tools that they had.
+            // Runs that are resumed are to have the tools that they had.
             tokio::select! {
                 () = toolbox.tried() => (),
                 () = stop.cancelled() => (),

@@ -112,7 +112,7 @@ impl OpenAi {
             server.counter = Counter::probe(&server.server).await;
         }
         let (prefix, exact) = (server.goes_on, server.counter.is_exact());
-        tracing::info!(prefix, exact, "how cut texts are gone on with, and prompts counted");
+        tracing::info!(prefix, exact, "how cut texts are continued, and prompts counted");
         Ok(server)
     }
 
@@ -272,7 +272,7 @@ fn add(said: &mut Said, delta: Delta) {
     }
 }
 
-/// vLLM wants to be told that the last message is to be gone on with; llama-server does so anyway.
+/// vLLM has to be told to continue the last message; llama-server does so anyway.
 fn add_prefix_members(body: &mut Value) {
     body["add_generation_prompt"] = json!(false);
     body["continue_final_message"] = json!(true);

@@ -13,7 +13,7 @@ use super::{Ask, Integer, Method, Refused, Request};
 use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 use crate::text::CUT_OFF;
 
-/// A text that is cut off is gone on with until it has so many bytes: an answer has
+/// A text that is cut off is continued until it has so many bytes: an answer has
 /// [`ANSWER_BYTES_MAX`], and a byte may take six in JSON.
 const CUT_BYTES_MAX: usize = ANSWER_BYTES_MAX / 8;
 /// Shorter texts may begin alike by chance.
@@ -195,7 +195,7 @@ impl Course {
         }
     }
 
-    /// Takes a text without its end. Free text is gone on with, as long as it grows; a value of a
+    /// Takes a text without its end. Free text is continued, as long as it grows; a value of a
     /// form is not, because what holds a model to a form begins at its beginning.
     fn take_cut(&mut self, text: &str, output_tokens: u32) -> Move {
         let before = self.so_far.len();

@@ -154,7 +154,7 @@ pub(super) async fn send(
     Ok(Requested { id, blob_fees })
 }
 
-/// The terms of a run that is gone on with, where the command line names no others.
+/// The terms of a run that resumes another, where the command line names no others.
 pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
     let TermsArgs { max_fee, max_steps, tools, model, conversation: _, prompt_blob, protection } =
         terms;
@@ -209,7 +209,7 @@ struct Kept {
 }
 
 /// Stores a text as a blob. One that is there already is not paid for again, and one that an
-/// earlier attempt left unfinished is gone on with.
+/// earlier attempt left unfinished is completed.
 async fn keep(
     sender: &Sender,
     text: &str,

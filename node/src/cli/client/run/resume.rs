@@ -39,7 +39,7 @@ pub struct ResumeArgs {
 
 const HEADING: &str = "Going on (docs/agent-methods.md section 8)";
 
-/// A run that is gone on with.
+/// A run that is being resumed.
 #[derive(Debug)]
 pub(super) struct Resumed {
     /// The run before.
@@ -67,7 +67,7 @@ impl ResumeArgs {
             (None, Some(blob)) => texts.read(blob, ANSWER_BYTES_MAX).await?,
             (None, None) => return Err(nothing("has no answer")),
         };
-        let unusable = |refused| nothing(&format!("cannot be gone on with: {refused}"));
+        let unusable = |refused| nothing(&format!("cannot be resumed: {refused}"));
         let answer = Answer::parse(&text).map_err(unusable)?;
         if answer.hand_back.calls.is_empty() {
             let reason = answer.reason.name();
