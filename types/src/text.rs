@@ -1,6 +1,6 @@
 //! Fixed-size byte values that are text in JSON and plain bytes in binary; texts of strangers.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -94,18 +94,22 @@ pub fn escaped(text: &str) -> String {
         match character {
             '\n' | '\t' => shown.push(character),
             '\r' => shown.push(' '),
-            other if is_unsafe(other) => push_escaped(&mut shown, other),
+            other if is_unsafe(other) => {
+                write!(shown, "{}", UnicodeEscape(other)).expect("a string takes every write");
+            }
             other => shown.push(other),
         }
     }
     shown
 }
 
-/// `\u202e`; `\udb40\udc41` for a character beyond the first plane.
-fn push_escaped(shown: &mut String, character: char) {
-    for unit in character.encode_utf16(&mut [0; 2]) {
-        shown.push_str("\\u");
-        shown.push_str(&const_hex::encode(unit.to_be_bytes()));
+/// A character as JSON escapes it: `\u202e`, and `\udb40\udc41` for one beyond the first plane.
+#[derive(Clone, Copy, Debug)]
+pub struct UnicodeEscape(pub char);
+
+impl fmt::Display for UnicodeEscape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(f, "\\u{unit:04x}"))
     }
 }
 

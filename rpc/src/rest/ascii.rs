@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::Formatter;
+use types::text::UnicodeEscape;
 
 /// Writes everything beyond ASCII as `\uXXXX`, as UTF-16 has it.
 struct Ascii;
@@ -35,10 +36,7 @@ fn escape<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
         writer.write_all(plain.as_bytes())?;
         let mut chars = other.chars();
         if let Some(char) = chars.next() {
-            let mut units = [0_u16; 2];
-            for unit in char.encode_utf16(&mut units) {
-                write!(writer, "\\u{unit:04x}")?;
-            }
+            write!(writer, "{}", UnicodeEscape(char))?;
         }
         rest = chars.as_str();
     }

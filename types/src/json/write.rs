@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use crate::text::UnicodeEscape;
+
 /// Appends `text` as a JSON string with the escapes of ECMAScript's `JSON.stringify`.
 pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
@@ -28,7 +30,7 @@ pub(super) fn write_character(character: char, out: &mut String) {
         '\u{c}' => out.push_str("\\f"),
         '\r' => out.push_str("\\r"),
         '\0'..='\u{1f}' => {
-            write!(out, "\\u{:04x}", u32::from(character)).expect("a string takes every write");
+            write!(out, "{}", UnicodeEscape(character)).expect("a string takes every write");
         }
         _ => out.push(character),
     }
