@@ -59,14 +59,14 @@ pub struct CallArgs {
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u8).range(1..=i64::from(COMMITTEE_MAX)))]
     committee: u8,
-    /// Who decides: majority, or threshold:N [default: majority; of an agent whose answers cannot be
-    /// compared more than half as a threshold]
+    /// Who decides: majority, or threshold:N [default: majority; for an agent whose answers cannot be
+    /// compared, a threshold of more than half]
     #[arg(long, value_name = "WHO", value_parser = options::consensus)]
     consensus: Option<Consensus>,
     /// Let the decision be appealed; more of the members' bonds is locked
     #[arg(long)]
     appealable: bool,
-    /// A payment that the chain makes if the answer is so: success:ADDRESS:AMOUNT or
+    /// A payment that the chain makes on a success, success:ADDRESS:AMOUNT, or on one result,
     /// result:HASH:ADDRESS:AMOUNT; needs --appealable; may be given several times
     #[arg(long = "on", value_name = "WHEN:ADDRESS:AMOUNT", value_parser = options::on_result,
         requires = "appealable")]
@@ -83,7 +83,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "NAME=AMOUNT", value_parser = options::price)]
     price: Vec<Price>,
     /// A limit: inputTokens, outputTokens, fuel or resultBytes; may be given several times [default: what
-    /// the agent lets expect]
+    /// is to be expected by the agent's metadata]
     #[arg(long, value_name = "NAME=NUMBER", value_parser = options::limit)]
     limit: Vec<Limit>,
     /// The conversation that the call belongs to

@@ -69,7 +69,7 @@ enum MinerCommand {
     Earnings(tell::PlainArgs),
     /// What the wallet offers to work for, and what is paused after a dissent
     Offers(market::OffersArgs),
-    /// What the wallet has at stake, and what that is kept at
+    /// The wallet's bond: how much is at stake, locked and free, and the amount that the miner keeps it at
     Bond(tell::PlainArgs),
     /// The calls of agents for which the miner was drawn, newest first
     Assignments(tell::RunsArgs),

@@ -46,10 +46,11 @@ pub struct TryArgs {
     /// The program of an agent of wasm-1
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// The metadata of an agent among its tools; may be given several times
+    /// The metadata of an agent among the tools; may be given several times
     #[arg(long, value_name = "FILE")]
     with: Vec<PathBuf>,
-    /// The program that metadata of --with name by the id of its blob; may be given several times
+    /// The program of an agent of --with: the id of the blob that its metadata name, and the file that is
+    /// used for it; may be given several times
     #[arg(long, value_name = "ID=FILE", value_parser = blob)]
     blob: Vec<(String, PathBuf)>,
     /// The file of the model [default: where `ombra model fetch` keeps the one that this program knows]
