@@ -80,13 +80,17 @@ pub(super) struct Stage {
     rpc: String,
     client: Client,
     model: EmbeddedConfig,
+    /// The addresses of [`MEMBERS`].
+    addresses: Vec<String>,
 }
 
 impl Stage {
     /// Puts the stage up on a chain, in a folder of its own below the chain's; the inner error says why the
     /// act cannot be played there.
     pub(super) async fn on(chain: &DevChain) -> Result<Result<Self, &'static str>, CliError> {
-        if !chain.has_public_accounts() || chain.accounts().len() <= MEMBERS[2] {
+        let members = MEMBERS.iter().filter_map(|account| chain.accounts().get(*account));
+        let addresses: Vec<String> = members.map(|member| member.address().to_string()).collect();
+        if !chain.has_public_accounts() || addresses.len() < MEMBERS.len() {
             return Ok(Err("it needs the accounts 0 to 4 that everybody can derive"));
         }
         let client = chain.client()?;
@@ -108,7 +112,7 @@ impl Stage {
         let folder = chain.home().directory().join("demo");
         let made = std::fs::create_dir_all(&folder);
         made.map_err(|source| CliError::file(folder.display(), source))?;
-        Ok(Ok(Self { program, folder, rpc: chain.rpc(), client, model }))
+        Ok(Ok(Self { program, folder, rpc: chain.rpc(), client, model, addresses }))
     }
 
     /// Plays the act; the members go on to work until they are dropped.
@@ -207,13 +211,22 @@ impl Stage {
         Ok(Members { processes })
     }
 
-    /// Waits until each member offers to execute the agent.
+    /// Waits until each member offers to execute the agent. Offers of other miners do not count.
     async fn offers(&self, members: &mut Members) -> Result<(), CliError> {
         let deadline = Instant::now() + OFFERS_TIMEOUT;
-        let filter = json!({ "executor": format!("model-1:{SMOLLM2_135M_MANIFEST}") });
+        let executor = format!("model-1:{SMOLLM2_135M_MANIFEST}");
+        let mut waiting: Vec<&String> = self.addresses.iter().collect();
         loop {
-            let offers: Answer<Value> = self.client.call("ombra_listOffers", [&filter]).await?;
-            if offers["items"].as_array().is_some_and(|items| items.len() >= MEMBERS.len()) {
+            let mut still = Vec::new();
+            for miner in waiting {
+                let filter = json!({ "executor": executor, "miner": miner });
+                let offers: Answer<Value> = self.client.call("ombra_listOffers", [&filter]).await?;
+                if !is_among(&offers, miner) {
+                    still.push(miner);
+                }
+            }
+            waiting = still;
+            if waiting.is_empty() {
                 return Ok(());
             }
             members.check()?;
@@ -239,6 +252,31 @@ impl Members {
     }
 }
 
+/// Whether this miner has an offer in an answer of `ombra_listOffers`.
+fn is_among(offers: &Value, miner: &str) -> bool {
+    let items = offers["items"].as_array();
+    items.is_some_and(|items| items.iter().any(|offer| offer["miner"] == miner))
+}
+
 fn write(path: &Path, text: &str) -> Result<(), CliError> {
     std::fs::write(path, text).map_err(|source| CliError::file(path.display(), source))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_among;
+
+    #[test]
+    fn only_an_offer_of_the_member_itself_counts() {
+        let (member, other) = ("aa".repeat(20), "bb".repeat(20));
+        let offers_of = |miners: &[&str]| {
+            let items: Vec<_> = miners.iter().map(|miner| json!({ "miner": miner })).collect();
+            json!({ "items": items, "nextCursor": null })
+        };
+        assert!(!is_among(&offers_of(&[]), &member));
+        assert!(!is_among(&offers_of(&[&other, &other, &other]), &member));
+        assert!(is_among(&offers_of(&[&other, &member]), &member));
+    }
 }
