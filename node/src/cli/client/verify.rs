@@ -25,7 +25,10 @@ const REASON_CHARS_MAX: usize = 300;
 #[command(after_help = "Examples:\n  ombra verify CALL\n  ombra verify CALL --member ADDRESS\n\n\
                         Nobody is asked but a node, for the call, the agent and its programs. An agent of a \
                         language model needs the file of that model: `ombra model fetch` gets the one that \
-                        this program knows. The command ends with code 0 if the answer follows, else with 1.")]
+                        this program knows. With a threshold the members' answers are collected and not \
+                        compared, so none of them stands: name the member whose answer you want to check.\n\n\
+                        Exit codes: 0 the answer follows, 1 it does not or cannot be checked, 2 the command \
+                        line is wrong.")]
 pub struct VerifyArgs {
     /// The call
     call: Hash,
@@ -55,18 +58,16 @@ struct Part {
 /// When the answer does not follow, there is none, or it cannot be executed here.
 pub async fn run(args: VerifyArgs, out: Out<'_>) -> Outcome {
     let client = args.node.client()?;
-    let node = Node::new(client).map_err(|error| CliError::Failed(error.to_string()))?;
-    let found = node.call(&args.call).await;
-    let found = found.map_err(|error| CliError::Failed(error.to_string()))?;
+    let node = Node::new(client).map_err(failed)?;
+    let found = node.call(&args.call).await.map_err(failed)?;
     let call = found
         .ok_or_else(|| CliError::Failed(format!("there is no call {} on this chain", args.call)))?;
-    let claimed = claimed(&call, args.member.as_ref())?;
-    let payload = call.payload.clone();
-    let payload = payload
-        .ok_or_else(|| CliError::Failed("the node does not tell the payload of the call".into()))?;
+    let decided_by = if call.is_compared { By::Majority } else { By::Threshold };
+    let claimed = claimed(&call, decided_by, args.member.as_ref())?;
+    let payload = payload(&call)?;
     let agents = AgentCache::new(Arc::new(node));
     let gathered = agents.gather(&call.agent, &call.version).await;
-    let (agent, library) = gathered.map_err(|error| CliError::Failed(error.to_string()))?;
+    let (agent, library) = gathered.map_err(failed)?;
     let began = Instant::now();
     let executed = execute(&args, &call, payload, (agent, library)).await?;
     let took = began.elapsed();
@@ -81,8 +82,45 @@ pub async fn run(args: VerifyArgs, out: Out<'_>) -> Outcome {
     tell(&args, &claimed, &executed, took, out)
 }
 
+/// Whatever keeps the answer from being checked is no fault of the command line.
+fn failed(error: impl std::fmt::Display) -> CliError {
+    CliError::Failed(error.to_string())
+}
+
+/// Who decides a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    /// More than half of the members, who gave the same answer.
+    Majority,
+    /// So many members, whose answers are not compared.
+    Threshold,
+}
+
+/// What the call is executed for; a failure if the node tells another payload than the one whose hash is in
+/// the call's record, or none.
+fn payload(call: &CallView) -> Result<Vec<u8>, CliError> {
+    let payload = call.payload.as_ref().ok_or_else(|| {
+        CliError::Failed("the node does not tell the payload of the call".to_owned())
+    })?;
+    let (hash, expected) = (Hash::digest(payload), call.payload_hash);
+    if hash != expected {
+        return Err(CliError::Failed(format!(
+            "it cannot be checked: the payload that the node tells has the hash {hash}, and the \
+             call's record says {expected}"
+        )));
+    }
+    Ok(payload.clone())
+}
+
 /// The answer that is compared.
-fn claimed(call: &CallView, member: Option<&Address>) -> Result<Answer, CliError> {
+fn claimed(call: &CallView, decided_by: By, member: Option<&Address>) -> Result<Answer, CliError> {
+    if decided_by == By::Threshold && member.is_none() {
+        return Err(CliError::Failed(format!(
+            "no single answer of the call {} stands: with a threshold the members' answers are \
+             collected and not compared; check the answer of one of them with --member ADDRESS",
+            call.id
+        )));
+    }
     let members = call.rounds.iter().rev().flat_map(|round| &round.members);
     let found = match member {
         Some(wanted) => {
@@ -114,7 +152,13 @@ async fn execute(
     let run = move || {
         let find = |id: &Hash, version: &str| library.agent(id, version);
         let is_asked = model::is_needed(&agent, &find);
-        let model = is_asked.then(|| model::open(file)).transpose()?;
+        let is_named = file.is_some();
+        let model =
+            is_asked.then(|| model::open(file)).transpose().map_err(|error| match error {
+                // The command line names no file, so it is not at fault.
+                CliError::Usage(why) if !is_named => CliError::Failed(why),
+                other => other,
+            })?;
         let executors = Executors::of(model);
         if let Some(missing) = executors.missing(&agent, &library) {
             return Ok(Executed::unable(missing));
@@ -178,12 +222,89 @@ fn tell(
         if let Some(reason) = reason {
             writeln!(out, "{}", facts([("reason", reason)]))?;
         }
-        let verdict = if follows {
-            "the answer follows: it is what the agent answers, with the work that was billed"
-        } else {
-            "the answer does NOT follow"
+        let verdict = match (follows, args.member) {
+            (true, None) => {
+                "the answer follows: it is what the agent answers, with the work that was billed"
+            }
+            (true, Some(_)) => {
+                "the answer follows: it is what the agent answers, with the work that the member \
+                 names"
+            }
+            (false, _) => "the answer does NOT follow",
         };
         writeln!(out, "{verdict}; executed in {took:.1?}")?;
     }
     if follows { Ok(()) } else { Err(CliError::Failed("the answer does not follow".to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use miner::chain::{MemberView, RoundView};
+    use types::Usage;
+    use types::call::{CallLimits, CallStatus, Outcome as Ended};
+
+    use super::*;
+
+    const MEMBERS: [Address; 2] = [Address::new([1; 20]), Address::new([2; 20])];
+
+    fn answer(result: u8) -> Answer {
+        Answer {
+            outcome: Ended::Success,
+            result_hash: Hash::new([result; 32]),
+            usage: Usage::default(),
+            receipt_hash: Hash::ZERO,
+        }
+    }
+
+    /// A decided call in which the members said different things.
+    fn call() -> CallView {
+        let member = |(address, result)| MemberView {
+            address,
+            commitment: None,
+            revealed: Some(answer(result)),
+            agreed: Some(true),
+            paid_micro: 0,
+            penalty_micro: 0,
+        };
+        let members = MEMBERS.into_iter().zip(1..).map(member).collect();
+        CallView {
+            id: Hash::new([9; 32]),
+            agent: Hash::ZERO,
+            version: "1.0.0".to_owned(),
+            requester: Address::new([3; 20]),
+            status: CallStatus::Success,
+            is_settled: true,
+            is_compared: true,
+            limits: CallLimits { usage: Usage::default(), result_bytes: 1 },
+            budget_micro: 0,
+            payload: Some(b"asked".to_vec()),
+            payload_hash: Hash::digest(b"asked"),
+            deadline_ms: None,
+            rounds: vec![RoundView { is_decided: true, members }],
+        }
+    }
+
+    #[test]
+    fn only_the_payload_of_the_record_is_executed() {
+        assert_eq!(payload(&call()).unwrap(), b"asked");
+        let other = CallView { payload: Some(b"another".to_vec()), ..call() };
+        let why = payload(&other).unwrap_err();
+        assert_eq!(why.exit_code(), 1);
+        let hashes = [Hash::digest(b"another"), Hash::digest(b"asked")];
+        assert!(hashes.iter().all(|hash| why.to_string().contains(&hash.to_string())), "{why}");
+        assert_eq!(payload(&CallView { payload: None, ..call() }).unwrap_err().exit_code(), 1);
+    }
+
+    #[test]
+    fn no_answer_of_a_threshold_stands_and_that_of_a_member_can_be_compared() {
+        let why = claimed(&call(), By::Threshold, None).unwrap_err();
+        assert_eq!(why.exit_code(), 1);
+        assert!(why.to_string().contains("--member ADDRESS"), "{why}");
+        let [first, second] = MEMBERS;
+        assert_eq!(claimed(&call(), By::Threshold, Some(&second)).unwrap(), answer(2));
+        assert_eq!(claimed(&call(), By::Majority, None).unwrap(), answer(1));
+        assert_eq!(claimed(&call(), By::Majority, Some(&first)).unwrap(), answer(1));
+        let stranger = claimed(&call(), By::Majority, Some(&Address::new([7; 20])));
+        assert_eq!(stranger.unwrap_err().exit_code(), 2);
+    }
 }
