@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use types::RunStatus;
 
-use crate::chain::RunView;
+use crate::chain::{ChainError, RunView};
 use crate::journal::call::Standing;
 use crate::talk::{Constraint, Message, Output, ToolCall, ToolSpec};
 
@@ -125,8 +125,11 @@ pub trait Course: Debug + Send + Sync {
 /// The tools that this miner runs.
 #[async_trait]
 pub trait Tools: Debug + Send + Sync {
-    /// Makes what a run names among its tools known, as far as it can be fetched.
-    async fn fetch(&self, tools: &[String]);
+    /// Fetches the agents that a run is of or has among its tools. Those that there are not are missing.
+    ///
+    /// # Errors
+    /// When the node cannot be asked.
+    async fn fetch(&self, run: &RunView) -> Result<(), ChainError>;
     /// Names of a grant's tools and servers that cannot be had now.
     fn missing(&self, grant: &Grant) -> Vec<String>;
     /// Names of the tools that a grant gives, those of its servers too as far as they are known.

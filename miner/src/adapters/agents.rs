@@ -16,12 +16,13 @@ use types::agent::Tool as ToolName;
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
+use crate::chain::ChainError;
 use crate::executor::{
     Agent, Context, Executed, Executors, Library, MethodTool, Stop, Task, Verdict,
 };
 use crate::market::{AgentCache, Fitness, MarketParts, Unfound};
 use crate::talk::ToolSpec;
-use crate::tools::ports::AgentTools;
+use crate::tools::ports::{AgentBrief, AgentTools};
 use crate::tools::{Class, Code, Failure, Limits, Terms, Tool};
 
 /// What one call of a run may use: a run pays for the tokens of its own model alone.
@@ -118,24 +119,35 @@ impl RunAgents {
 
 #[async_trait]
 impl AgentTools for RunAgents {
-    async fn fetch(&self, names: &BTreeSet<String>) {
+    async fn fetch(&self, names: &BTreeSet<String>) -> Result<(), ChainError> {
         let agents = names.iter().filter_map(|name| match ToolName::parse(name)? {
             ToolName::Agent { id, version } => Some((name, id, version)),
             ToolName::BuiltIn(_) => None,
         });
         for (name, id, version) in agents.take(AGENTS_PER_RUN_MAX) {
             if self.is_new(name) {
-                match self.gather(&id, version.as_str()).await {
-                    Ok(agent) => self.remember(name, Some(agent)),
-                    Err(error) => {
-                        tracing::debug!(name, %error, "an agent of a run cannot be had");
-                        if matches!(error, Unfound::Never(_)) {
-                            self.remember(name, None);
-                        }
+                let agent = match self.gather(&id, version.as_str()).await {
+                    Ok(agent) => Some(agent),
+                    Err(Unfound::Never(why)) => {
+                        tracing::debug!(name, why, "an agent of a run cannot be had");
+                        None
                     }
-                }
+                    Err(Unfound::Node(error)) => return Err(error),
+                };
+                self.remember(name, agent);
             }
         }
+        Ok(())
+    }
+
+    fn brief(&self, name: &str) -> Option<AgentBrief> {
+        let executable = self.find(name)?;
+        let Agent { metadata, model, .. } = &*executable.agent;
+        Some(AgentBrief {
+            base_prompt: model.as_ref()?.base_prompt.clone(),
+            tools: metadata.tools.iter().map(ToString::to_string).collect(),
+            selectors: metadata.methods.iter().map(|it| it.selector().0).collect(),
+        })
     }
 
     fn has(&self, name: &str) -> bool {

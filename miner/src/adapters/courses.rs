@@ -9,6 +9,7 @@ use crate::methods::{self, Functions, Parsed, Request};
 use crate::ports::{Ask, Course, Courses, Ending, Grant, Move, ToolResult};
 use crate::talk::{Iteration, Output, ToolSpec};
 use crate::tools::Toolbox;
+use crate::tools::ports::AgentBrief;
 
 /// Begins conversations, with the tools of a toolbox.
 #[derive(Clone, Debug)]
@@ -26,6 +27,21 @@ impl Understanding {
     #[must_use]
     pub const fn new(toolbox: Toolbox, model: Manifest) -> Self {
         Self { toolbox, model }
+    }
+
+    /// What the agent of a run gives to it; none for a run of no agent.
+    fn brief(&self, run: &RunView) -> Result<Option<AgentBrief>, String> {
+        let Some(agent) = &run.agent else { return Ok(None) };
+        let brief = self.toolbox.brief(agent);
+        let brief = brief.ok_or_else(|| format!("{agent} cannot be executed here"))?;
+        let hex = run.prompt.strip_prefix("0x").and_then(|it| it.get(..8));
+        let selector = hex.and_then(|hex| <[u8; 4]>::try_from(const_hex::decode(hex).ok()?).ok());
+        if selector.is_some_and(|it| brief.selectors.contains(&it)) {
+            return Err("the prompt is the payload of a method: methods are asked for by \
+                        AGENT_CALL, and a run of an agent is a chat"
+                .to_owned());
+        }
+        Ok(Some(brief))
     }
 
     /// The tools of a grant, by name; those that were offered before and are not known any more too,
@@ -49,7 +65,9 @@ impl Courses for Understanding {
         before: &[ToolSpec],
     ) -> Result<Box<dyn Course>, String> {
         let parsed = Request::parse(&run.prompt, blob).map_err(|refused| refused.to_string())?;
-        let tools: BTreeSet<String> = run.tools.iter().cloned().collect();
+        let brief = self.brief(run)?;
+        let own = brief.iter().flat_map(|brief| &brief.tools);
+        let tools: BTreeSet<String> = run.tools.iter().chain(own).cloned().collect();
         let begun = match parsed {
             Parsed::PlainText(text) => {
                 let grant = Grant { tools, ..Grant::default() };
@@ -71,7 +89,12 @@ impl Courses for Understanding {
                 return Err("the envelope is in promptBlobId, which holds no text".to_owned());
             }
         };
-        Ok(Box::new(begun))
+        Ok(Box::new(match brief {
+            None => begun,
+            Some(AgentBrief { base_prompt, .. }) => {
+                Begun { course: begun.course.with_base_prompt(&base_prompt), ..begun }
+            }
+        }))
     }
 }
 

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use super::granted;
+use crate::chain::{ChainError, RunView};
 use crate::ports::{Grant, ToolResult, Tools};
 use crate::talk::ToolCall;
 use crate::tools::Toolbox;
@@ -24,8 +25,11 @@ impl Hands {
 
 #[async_trait]
 impl Tools for Hands {
-    async fn fetch(&self, tools: &[String]) {
-        self.toolbox.fetch_agents(&tools.iter().cloned().collect()).await;
+    async fn fetch(&self, run: &RunView) -> Result<(), ChainError> {
+        self.toolbox.fetch_agents(&run.agent.iter().cloned().collect()).await?;
+        let brief = run.agent.as_ref().and_then(|agent| self.toolbox.brief(agent));
+        let own = brief.map(|it| it.tools).unwrap_or_default();
+        self.toolbox.fetch_agents(&run.tools.iter().cloned().chain(own).collect()).await
     }
 
     fn missing(&self, grant: &Grant) -> Vec<String> {

@@ -165,6 +165,7 @@ fn view(run: records::Run) -> Answer<RunView> {
         protection: run.protection.map(protection),
         held_until_ms: run.held_until,
         is_refused: run.refused,
+        agent: run.agent_id.zip(run.agent_version).map(|(id, of)| format!("agent:{id}@{of}")),
     })
 }
 

@@ -70,6 +70,9 @@ pub struct RunView {
     /// Whether its submitter refused the reward: then nobody gets it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_refused: bool,
+    /// The agent of which it is a run, as `agent:AGENTID@VERSION`; none if it is of no agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl RunView {

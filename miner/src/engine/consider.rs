@@ -188,7 +188,7 @@ impl Inner {
                 None => return Ok((0, Err(format!("the prompt's blob {id} cannot be read")))),
             },
         };
-        self.parts.tools.fetch(&run.tools).await;
+        self.parts.tools.fetch(run).await?;
         let bytes = run.prompt.len().saturating_add(blob.as_ref().map_or(0, String::len));
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         Ok((bytes, self.parts.courses.begin(run, blob.as_deref(), before)))

@@ -134,6 +134,23 @@ impl Course {
         Ok(course)
     }
 
+    /// The same conversation, in which the model reads `base_prompt` before everything else.
+    #[must_use]
+    pub fn with_base_prompt(mut self, base_prompt: &str) -> Self {
+        if base_prompt.is_empty() {
+            return self;
+        }
+        match self.messages.first_mut().filter(|first| first.role == Role::System) {
+            Some(system) if system.text.is_empty() => base_prompt.clone_into(&mut system.text),
+            Some(system) => system.text = format!("{base_prompt}\n\n{}", system.text),
+            None => {
+                let system = conversation::message(Role::System, base_prompt.to_owned());
+                self.messages.insert(0, system);
+            }
+        }
+        self
+    }
+
     fn bound(&mut self, min: Integer, max: Integer) {
         let is_bounded = (min, max) != (Integer::ZERO, Integer::ZERO);
         let text = |bound: Integer| is_bounded.then(|| bound.to_string());

@@ -37,6 +37,7 @@ fn run() -> RunView {
         protection: None,
         held_until_ms: None,
         is_refused: false,
+        agent: None,
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::Tool;
+use crate::chain::ChainError;
 pub use crate::ports::Clock;
 
 /// Finds the addresses of a host's name.
@@ -21,12 +22,29 @@ pub trait Names: Send + Sync + Debug {
     async fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
 }
 
+/// What an agent of `model-1` gives to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentBrief {
+    /// What the model reads before everything else.
+    pub base_prompt: String,
+    /// The names of the agent's tools.
+    pub tools: Vec<String>,
+    /// The selectors of its methods.
+    pub selectors: Vec<[u8; 4]>,
+}
+
 /// The agents that this miner executes as tools of runs, by the names that runs give them:
 /// `agent:AGENTID@VERSION`.
 #[async_trait]
 pub trait AgentTools: Send + Sync + Debug {
-    /// Fetches those of the agents that are not here yet. What cannot be fetched stays unknown.
-    async fn fetch(&self, names: &BTreeSet<String>);
+    /// Fetches those of the agents that are not here yet. Those that there are not stay unknown.
+    ///
+    /// # Errors
+    /// When the node cannot be asked.
+    async fn fetch(&self, names: &BTreeSet<String>) -> Result<(), ChainError>;
+
+    /// What an agent that is here says to a model; none of an agent that is not here or has no prompt.
+    fn brief(&self, name: &str) -> Option<AgentBrief>;
 
     /// Whether an agent was fetched and can be executed here.
     fn has(&self, name: &str) -> bool;

@@ -20,10 +20,11 @@ use super::config::{Config, ConfigFaults};
 use super::hashes::canonical_json;
 use super::mcp::{Server, StartError};
 use super::outcome::{Outcome, milliseconds};
-use super::ports::{AgentTools, Clock, Names};
+use super::ports::{AgentBrief, AgentTools, Clock, Names};
 use super::sandbox::Wrapper;
 use super::tool::{Class, Code, Failure, Limits, Terms, Tool};
 use super::{SchemaFault, builtin};
+use crate::chain::ChainError;
 use crate::talk::ToolSpec;
 use crate::text;
 
@@ -166,14 +167,21 @@ impl Toolbox {
         Self { built_in: Arc::new(tools), servers: Arc::default(), agents: None }
     }
 
-    /// Fetches the agents that a run names among its tools. Those that cannot be had are
-    /// [missing](Self::missing).
-    pub async fn fetch_agents(&self, tools: &BTreeSet<String>) {
-        if let Some(agents) = &self.agents
-            && tools.iter().any(|name| is_agent(name))
-        {
-            agents.fetch(tools).await;
+    /// Fetches the agents among these names. Those that cannot be had are [missing](Self::missing).
+    ///
+    /// # Errors
+    /// When the node cannot be asked.
+    pub async fn fetch_agents(&self, names: &BTreeSet<String>) -> Result<(), ChainError> {
+        match &self.agents {
+            Some(agents) if names.iter().any(|name| is_agent(name)) => agents.fetch(names).await,
+            _ => Ok(()),
         }
+    }
+
+    /// What an agent that was fetched gives to a run; none if it is not here, or has no prompt.
+    #[must_use]
+    pub fn brief(&self, agent: &str) -> Option<AgentBrief> {
+        self.agents.as_ref()?.brief(agent)
     }
 
     /// The tools that this run may use, by name. Those of a server that is away stay on the list, so

@@ -69,6 +69,13 @@ pub struct RunState {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(with = "Option<bool>")]
     pub refused: bool,
+    /// The agent of which it is a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<HashText>")]
+    pub agent_id: Option<Hash>,
+    /// The version of that agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
     /// Who ended the run: `submitter`, `miner` or `sweep`, which is a deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<&'static str>,
@@ -148,6 +155,8 @@ impl From<&Run> for RunState {
             locked_bond: run.locked_bond,
             held_until: run.deadline_at.filter(|_| run.is_held()),
             refused: run.is_refused,
+            agent_id: run.agent.as_ref().map(|it| it.agent_id),
+            agent_version: run.agent.as_ref().map(|it| it.version.clone()),
             ended_by: run.ended_by.map(Ender::as_str),
         }
     }

@@ -181,6 +181,10 @@ pub struct Run {
     /// Whether the submitter refused the reward: then it was burned.
     #[serde(default)]
     pub refused: bool,
+    /// The agent of which it is a run, if it is one.
+    pub agent_id: Option<Hash>,
+    /// The version of that agent.
+    pub agent_version: Option<String>,
 }
 
 /// How a run is protected.

@@ -4,9 +4,13 @@ use serde_json::json;
 use types::agent::ExecutorId;
 
 use super::*;
+use crate::adapters::{Hands, Understanding};
+use crate::backend::Manifest;
+use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
-use crate::chain::fake::market::EXECUTOR;
+use crate::chain::fake::market::{EXECUTOR, payload};
 use crate::executor::{Execute, Halt, Scope};
+use crate::ports::{Courses as _, Tools as _};
 use crate::tools::tests::support::toolbox;
 use crate::tools::{Config, Grant, Toolbox};
 
@@ -70,7 +74,7 @@ async fn the_methods_of_agents_that_a_run_names_are_tools_of_its_model() {
     let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
     let grant = grant(&agents);
     assert_eq!(toolbox.missing(&grant), agents);
-    toolbox.fetch_agents(&grant.tools).await;
+    toolbox.fetch_agents(&grant.tools).await.unwrap();
     assert!(toolbox.missing(&grant).is_empty());
     assert_eq!(names(&toolbox, &grant), ["a_b_f", "a_b_f_2", "math_eval"]);
     let answer = call(&toolbox, &grant, "a_b_f", "hello").await;
@@ -102,8 +106,36 @@ async fn agents_that_cannot_be_had_or_are_not_allowed_are_missing() {
         (toolbox("").with_agents(&not_allowed, here), &agents[0]),
     ] {
         let grant = grant(std::slice::from_ref(name));
-        toolbox.fetch_agents(&grant.tools).await;
+        toolbox.fetch_agents(&grant.tools).await.unwrap();
         assert_eq!(toolbox.missing(&grant), std::slice::from_ref(name));
         assert_eq!(names(&toolbox, &grant), ["math_eval"]);
     }
+}
+
+#[tokio::test]
+async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
+    let (chain, agents) = chain();
+    let asks = chain.add_agent("asks", &[agents[0].clone(), "math_eval".into()]);
+    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let run = chain.run_of(&chain.add_run("How are you?", 10_000, 10));
+    let run = RunView { agent: Some(format!("agent:{asks}@1.0.0")), tools: vec![], ..run };
+    let model = Manifest {
+        name: "m".into(),
+        model: "m".into(),
+        deterministic: true,
+        context_tokens_max: 256,
+        constrains: true,
+    };
+    let courses = Understanding::new(toolbox.clone(), model);
+    let unknown = courses.begin(&run, None, &[]).unwrap_err();
+    assert!(unknown.contains("cannot be executed here"), "{unknown}");
+    Hands::new(toolbox).fetch(&run).await.unwrap();
+    let course = courses.begin(&run, None, &[]).unwrap();
+    let texts: Vec<_> = course.ask().messages.iter().map(|it| it.text.clone()).collect();
+    assert_eq!(texts, ["Be brief.", "How are you?"]);
+    let tools: Vec<_> = course.ask().tools.iter().map(|it| it.name.clone()).collect();
+    assert_eq!(tools, ["a_b_f", "math_eval"]);
+    let payload = const_hex::encode_prefixed(payload("hello"));
+    let refused = courses.begin(&RunView { prompt: payload, ..run }, None, &[]).unwrap_err();
+    assert!(refused.contains("AGENT_CALL"), "{refused}");
 }

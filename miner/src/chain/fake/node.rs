@@ -281,6 +281,7 @@ impl State {
                 refuse_ms: it.refuse_ms,
             }),
             is_refused: run.is_refused,
+            agent: run.agent.map(|it| format!("agent:{}@{}", it.agent_id, it.version)),
         }
     }
 

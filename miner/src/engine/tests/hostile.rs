@@ -27,7 +27,7 @@ use crate::adapters::{Hands, Understanding};
 use crate::backend::Backend;
 use crate::backend::config::{Config, GoOn, Interface, ToolForm};
 use crate::backend::openai::OpenAi;
-use crate::chain::Runs;
+use crate::chain::{ChainError, RunView, Runs};
 use crate::engine::receipt::receipt;
 use crate::ports::{Grant, ToolResult, Tools};
 use crate::talk::ToolCall;
@@ -202,8 +202,8 @@ struct Watched {
 
 #[async_trait]
 impl Tools for Watched {
-    async fn fetch(&self, tools: &[String]) {
-        self.hands.fetch(tools).await;
+    async fn fetch(&self, run: &RunView) -> Result<(), ChainError> {
+        self.hands.fetch(run).await
     }
 
     fn missing(&self, grant: &Grant) -> Vec<String> {

@@ -22,7 +22,7 @@ use wallet::Chain;
 use crate::adapters::Understanding;
 use crate::backend::{Backend, BackendError, Health, Manifest};
 use crate::chain::fake::{FakeChain, FakeWatch};
-use crate::chain::{Notice, RunView};
+use crate::chain::{ChainError, Notice, RunView};
 use crate::engine::{Config, Engine, Parts};
 use crate::journal::Journal;
 use crate::journal::entry::Entry;
@@ -290,7 +290,9 @@ impl TestTools {
 
 #[async_trait]
 impl Tools for TestTools {
-    async fn fetch(&self, _: &[String]) {}
+    async fn fetch(&self, _: &RunView) -> Result<(), ChainError> {
+        Ok(())
+    }
 
     fn missing(&self, _: &Grant) -> Vec<String> {
         self.looked.fetch_add(1, Ordering::SeqCst);
