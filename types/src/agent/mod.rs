@@ -15,6 +15,7 @@ mod version;
 pub use executor::{BUILT_IN_TOOLS, Executor, ExecutorId, Tool};
 pub use fault::Fault;
 pub use metadata::{Checked, Document, Metadata, ModelWork, Pending, Question};
+pub use reference::is_image;
 pub use version::{Version, VersionError};
 
 use crate::Amount;

@@ -22,7 +22,8 @@ fn begins_url(text: &str, scheme: &str) -> bool {
 
 /// Whether a text names an image of the OCI by the digest of its manifest: a reference of the
 /// distribution grammar with `@sha256:` and 64 lowercase hex characters, and perhaps a tag.
-pub(super) fn is_image(text: &str) -> bool {
+#[must_use]
+pub fn is_image(text: &str) -> bool {
     let Some((tagged, digest)) = text.rsplit_once("@sha256:") else { return false };
     let (name, tag) = match tagged.rsplit_once(':') {
         // A colon before a slash belongs to a port.
