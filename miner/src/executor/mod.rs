@@ -10,12 +10,14 @@
 //! Invariants: members of a committee have to agree byte for byte, so what an executor answers, counts and
 //! traces is a function of the agent, the payload and the limits of the call alone. It never depends on the
 //! time, on the machine, on threads, or on what ran before. What depends on them ends an execution as
-//! [`Halt::Unable`], of which no member has to agree with another.
+//! [`Halt::Unable`], of which no member has to agree with another. Containers are the exception: nobody
+//! compares their answers.
 //!
 //! Entry points: [`Executors::run`], [`Execute`], [`Scope`]. Not here: who is elected, commitments and
 //! reveals, and where agents and programs are fetched.
 
 mod agent;
+mod container;
 mod library;
 mod local;
 mod meter;
@@ -29,6 +31,7 @@ mod trace;
 mod wasm;
 
 pub use agent::{Agent, AgentError, MethodText, ModelSettings};
+pub use container::{Containers, ContainersConfig, executor_of};
 pub use library::Library;
 pub use local::Local;
 pub use meter::{Limit, Meter};
@@ -66,6 +69,11 @@ pub trait Execute: Debug + Send + Sync {
         payload: &[u8],
         scope: &mut Scope<'_>,
     ) -> Result<Verdict, Halt>;
+
+    /// Why it cannot work at the moment; none if it can.
+    fn absent(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A language model that answers the same on every machine.

@@ -9,8 +9,8 @@ use types::{Hash, Usage};
 
 use super::scope::Ended;
 use super::{
-    Agent, Context, Execute, Halt, Library, Limit, Meter, Model, ModelAgents, Scope, Stop, Verdict,
-    Wasm, Work,
+    Agent, Containers, Context, Execute, Halt, Library, Limit, Meter, Model, ModelAgents, Scope,
+    Stop, Verdict, Wasm, Work,
 };
 
 /// The executors of one miner, and the models that they ask.
@@ -66,6 +66,15 @@ impl Executors {
         executors
     }
 
+    /// The same, with those of the images that an operator has named.
+    #[must_use]
+    pub fn with_containers(mut self, containers: &Arc<Containers>) -> Self {
+        for (id, executor) in containers.executors() {
+            self.add(id, executor);
+        }
+        self
+    }
+
     /// Adds an executor.
     pub fn add(&mut self, id: ExecutorId, executor: Arc<dyn Execute>) {
         self.executors.insert(id, executor);
@@ -80,6 +89,12 @@ impl Executors {
     #[must_use]
     pub fn executor(&self, id: &ExecutorId) -> Option<Arc<dyn Execute>> {
         self.executors.get(id).cloned()
+    }
+
+    /// Whether an executor is here and can work now.
+    #[must_use]
+    pub fn is_ready(&self, id: &ExecutorId) -> bool {
+        self.executors.get(id).is_some_and(|executor| executor.absent().is_none())
     }
 
     /// A model.
@@ -123,8 +138,11 @@ impl Executors {
             return Some(format!("agents nest deeper than {NESTING_MAX}"));
         };
         let id = agent.metadata.executor.id();
-        if !self.executors.contains_key(&id) {
+        let Some(executor) = self.executors.get(&id) else {
             return Some(format!("the executor {id} is not here"));
+        };
+        if let Some(why) = executor.absent() {
+            return Some(why);
         }
         if let types::agent::Executor::Wasm { blob_id, .. } = &agent.metadata.executor
             && library.program(blob_id).is_none()

@@ -55,6 +55,18 @@ impl Stop {
         Self { token, until }
     }
 
+    /// What is cancelled when the miner stops.
+    #[must_use]
+    pub const fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    /// The time, if there is one.
+    #[must_use]
+    pub const fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
     /// Whether it is time.
     #[must_use]
     pub fn is_now(&self) -> bool {
@@ -152,7 +164,14 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`Halt::Exhausted`].
     pub fn burn(&mut self, fuel: u64) -> Result<(), Halt> {
-        let usage = Usage { fuel, ..Usage::default() };
+        self.count(Usage { fuel, ..Usage::default() })
+    }
+
+    /// Counts what was used outside of this program.
+    ///
+    /// # Errors
+    /// [`Halt::Exhausted`].
+    pub fn count(&mut self, usage: Usage) -> Result<(), Halt> {
         self.meter.add(usage).map_err(Halt::Exhausted)
     }
 

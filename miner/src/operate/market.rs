@@ -19,7 +19,7 @@ use super::tell::Wanted;
 pub enum OfferState {
     /// It is.
     Offered,
-    /// It is not: this program does not have the executor.
+    /// It is not: this program does not have the executor, or it cannot work now.
     NotHere,
     /// It is not: this machine fails the executor's test, in this way.
     Unsound(String),
@@ -59,7 +59,7 @@ impl OfferFact {
             let state = match (paused.get(&executor.to_string()), unsound.get(&executor)) {
                 (_, Some(fault)) => OfferState::Unsound(fault.clone()),
                 (Some(paused), None) => OfferState::Paused(*paused),
-                (None, None) if executors.executor(&executor).is_none() => OfferState::NotHere,
+                (None, None) if !executors.is_ready(&executor) => OfferState::NotHere,
                 (None, None) => OfferState::Offered,
             };
             Self {
