@@ -16,6 +16,8 @@ pub struct Agent {
     pub metadata: Metadata,
     /// What it says of itself; a model reads it where the agent is a tool.
     pub description: String,
+    /// The image of an agent in a container, as its metadata name it; none of another one.
+    pub image: Option<String>,
     /// How a `model` agent asks its model; none of another one.
     pub model: Option<ModelSettings>,
     /// What is said of its methods, by name; those of which nothing is said are left out.
@@ -57,6 +59,7 @@ pub enum AgentError {
 #[derive(Deserialize)]
 struct Text {
     description: String,
+    container_image: String,
     #[serde(default)]
     executor: Option<serde_json::Value>,
     abi: Vec<Entry>,
@@ -86,12 +89,16 @@ impl Agent {
             }
             _ => None,
         };
+        let image = match &checked.executor {
+            types::agent::Executor::Container { .. } => Some(text.container_image),
+            types::agent::Executor::Model { .. } | types::agent::Executor::Wasm { .. } => None,
+        };
         let described = |entry: Entry| {
             let description = entry.description.as_str()?.to_owned();
             Some((entry.name, MethodText { description }))
         };
         let methods = text.abi.into_iter().filter_map(described).collect();
-        Ok(Self { id, metadata: checked, description: text.description, model, methods })
+        Ok(Self { id, metadata: checked, description: text.description, image, model, methods })
     }
 
     /// The method with which a payload begins.

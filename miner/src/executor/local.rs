@@ -7,7 +7,7 @@ use types::agent::Executor;
 use types::call::CallLimits;
 use types::{Address, Hash};
 
-use super::{Agent, Context, Executed, Executors, Library, Model, Stop, Task};
+use super::{Agent, Containers, Context, Executed, Executors, Library, Model, Stop, Task};
 
 /// What can be executed here, and the agents and programs that it is executed for.
 #[derive(Clone, Debug)]
@@ -21,6 +21,13 @@ impl Local {
     #[must_use]
     pub fn new(model: Option<Arc<dyn Model>>) -> Self {
         Self { executors: Executors::of(model), library: Library::default() }
+    }
+
+    /// The same, with agents in containers.
+    #[must_use]
+    pub fn with_containers(mut self, containers: &Arc<Containers>) -> Self {
+        self.executors = self.executors.with_containers(containers);
+        self
     }
 
     /// Adds an agent that others may call.

@@ -34,7 +34,8 @@ pub enum AgentsCommand {
         after_help = "Examples:\n  \
                       ombra agents try agent.json classify \"Works great.\" --program agent.wasm\n  \
                       ombra agents try agent.json count '[\"good\"]' --program agent.wasm \\\n      \
-                      --with tool.json --blob BLOB=tool.wasm\n\n\
+                      --with tool.json --blob BLOB=tool.wasm\n  \
+                      ombra agents try container.json select '{\"a\":1}' a\n\n\
                       It shows the answer, what was used and what a member would be paid. Nothing is \
                       published: the id of the program's blob need not exist. Exit codes: 0 the agent \
                       answers, 1 it does not (failure, unable), 2 something is not in order."
@@ -76,7 +77,7 @@ pub struct CheckArgs {
 pub async fn run(command: AgentsCommand, out: Out<'_>) -> Outcome {
     match command {
         AgentsCommand::Check(args) => check(&args, out),
-        AgentsCommand::Try(args) => trial::run(&args, out),
+        AgentsCommand::Try(args) => trial::run(&args, out).await,
         AgentsCommand::List(args) => query::agents::list(args, out).await,
         AgentsCommand::Show(args) => query::agents::one(args, out).await,
         AgentsCommand::Register(args) => tx::agent::register(*args, out).await,

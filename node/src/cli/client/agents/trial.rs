@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use miner::executor::{self, Executed, Local, check_program};
+use miner::executor::{self, Containers, ContainersConfig, Executed, Local, check_program};
 use miner::tools::canonical_json;
 use serde_json::{Value, json};
 use types::agent::{Document, Executor, Metadata, ROYALTY_MAX};
@@ -18,6 +18,7 @@ use crate::cli::client::call::{agent, arguments, show};
 use crate::cli::client::input::{address, read_bytes};
 use crate::cli::client::output::{facts, ombra, one_line};
 use crate::cli::client::{CliError, Out, Outcome, model};
+use crate::cli::miner::Clock;
 
 /// Enough for most agents, and over within minutes: 100,000 tokens to read, 10,000 to choose, 10^10 fuel.
 const LIMITS: CallLimits = CallLimits {
@@ -56,6 +57,12 @@ pub struct TryArgs {
     /// The file of the model [default: where `ombra model fetch` keeps the one that this program knows]
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
+    /// The socket of the engine for agents in containers, Docker's or Podman's
+    #[arg(long, value_name = "SOCKET", default_value = "/var/run/docker.sock")]
+    engine: PathBuf,
+    /// Let the engine get an image that it does not have
+    #[arg(long)]
+    pull: bool,
     /// Whose agents they are: an address, or dev:N
     #[arg(long, value_name = "ADDRESS", default_value = "dev:0", value_parser = address)]
     owner: Address,
@@ -84,15 +91,21 @@ fn blob(text: &str) -> Result<(String, PathBuf), String> {
 /// # Errors
 /// [`CliError::Usage`] if the metadata, the program or the arguments are not in order,
 /// [`CliError::Failed`] if the agent does not answer.
-pub(super) fn run(args: &TryArgs, out: Out<'_>) -> Outcome {
+pub(super) async fn run(args: &TryArgs, out: Out<'_>) -> Outcome {
     let tried = read(&args.file, &args.owner)?;
     let method = agent::method_named(&tried.metadata.methods, &args.method, &tried.metadata.name)?;
     let arguments = arguments::as_json(method, &args.arguments)?;
     let payload = method.encode_arguments(&arguments).map_err(|error| {
         CliError::Usage(format!("{}: argument {error}", arguments::described(method)))
     })?;
-    let local = assemble(args, &tried)?;
+    let (local, containers) = assemble(args, &tried)?;
+    if let Some(containers) = &containers {
+        containers.look().await;
+    }
     let executed = local.run(&tried, &payload, limits(&args.limit), args.owner);
+    if let Some(containers) = &containers {
+        containers.close().await;
+    }
     if let Some(file) = &args.receipt {
         write_receipt(file, &executed)?;
     }
@@ -130,8 +143,11 @@ fn read(file: &Path, owner: &Address) -> Result<executor::Agent, CliError> {
     executor::Agent::read(id, &text).map_err(|error| wrong(&error))
 }
 
-/// The executors of this machine, with what the agent needs.
-fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> {
+/// The executors of this machine, with what the agent needs, and the engine if it is asked.
+fn assemble(
+    args: &TryArgs,
+    tried: &executor::Agent,
+) -> Result<(Local, Option<Arc<Containers>>), CliError> {
     let mut nested = Vec::new();
     for file in &args.with {
         nested.push(Arc::new(read(file, &args.owner)?));
@@ -144,6 +160,11 @@ fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> 
     };
     let is_asked = model::is_needed(tried, &find);
     let mut local = Local::new(is_asked.then(|| model::open(args.model.clone())).transpose()?);
+    let all = || [tried].into_iter().chain(nested.iter().map(AsRef::as_ref));
+    let containers = containers(args, all().filter_map(|agent| agent.image.clone()).collect())?;
+    if let Some(containers) = &containers {
+        local = local.with_containers(containers);
+    }
     if let Some(file) = &args.program {
         if !matches!(tried.metadata.executor, Executor::Wasm { .. }) {
             let text = format!("--program: {} is no agent of wasm-1", args.file.display());
@@ -159,7 +180,24 @@ fn assemble(args: &TryArgs, tried: &executor::Agent) -> Result<Local, CliError> 
         }
         local.add_agent(Arc::clone(nested));
     }
-    Ok(local)
+    Ok((local, containers))
+}
+
+/// The engine, if there are images to run.
+fn containers(args: &TryArgs, images: Vec<String>) -> Result<Option<Arc<Containers>>, CliError> {
+    if images.is_empty() {
+        return Ok(None);
+    }
+    let config = ContainersConfig {
+        socket: args.engine.clone(),
+        images,
+        pull: args.pull,
+        ..ContainersConfig::default()
+    };
+    if let Some(fault) = config.faults().first() {
+        return Err(CliError::Usage(fault.clone()));
+    }
+    Ok(Some(Containers::new(config, None, Arc::new(Clock))))
 }
 
 fn program(file: &Path) -> Result<Arc<[u8]>, CliError> {

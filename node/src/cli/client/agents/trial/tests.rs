@@ -24,7 +24,8 @@ fn tried(words: &[&str]) -> (String, Result<(), CliError>) {
     let words = ["try"].into_iter().chain(words.iter().copied());
     let command = Command::try_parse_from(words).expect("a command line");
     let mut out = Vec::new();
-    let outcome = run(&command.args, &mut out);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let outcome = runtime.block_on(run(&command.args, &mut out));
     (String::from_utf8(out).expect("text"), outcome)
 }
 
