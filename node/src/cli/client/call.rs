@@ -204,10 +204,8 @@ async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
     let payload = method.encode_arguments(&arguments).map_err(|error| {
         CliError::Usage(format!("{}: argument {error}", arguments::described(&method)))
     })?;
-    let half = Consensus::Majority.needed(args.committee);
-    let usual =
-        if agent.is_deterministic { Consensus::Majority } else { Consensus::Threshold(half) };
-    let consensus = args.consensus.unwrap_or(usual);
+    let consensus = options::decider(args.consensus, args.committee, agent.is_deterministic)
+        .map_err(CliError::Usage)?;
     let estimate = estimate(args, client, &agent, (&payload, consensus)).await?;
     let terms = Terms::suggested(&estimate)?;
     let conditional =

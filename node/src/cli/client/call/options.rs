@@ -18,6 +18,24 @@ pub(super) fn consensus(text: &str) -> Result<Consensus, String> {
     }
 }
 
+/// Who decides a call of an agent: as it was asked for, or as is usual for agents of its kind. The error says
+/// why that cannot be.
+pub(super) fn decider(
+    asked: Option<Consensus>,
+    committee: u8,
+    is_deterministic: bool,
+) -> Result<Consensus, String> {
+    match asked {
+        Some(Consensus::Majority) if !is_deterministic => Err(format!(
+            "--consensus majority: the agent runs in a container, and no two members count the same work; \
+             expected threshold:N, N from 1 to {committee}"
+        )),
+        Some(asked) => Ok(asked),
+        None if is_deterministic => Ok(Consensus::Majority),
+        None => Ok(Consensus::Threshold(Consensus::Majority.needed(committee))),
+    }
+}
+
 /// A conditional payment: `success:ADDRESS:AMOUNT` or `result:HASH:ADDRESS:AMOUNT`.
 pub(super) fn on_result(text: &str) -> Result<OnResult, String> {
     let expected =
@@ -79,7 +97,7 @@ mod tests {
     use types::Amount;
     use types::call::Consensus;
 
-    use super::{consensus, limit, on_result, price};
+    use super::{consensus, decider, limit, on_result, price};
 
     #[test]
     fn the_majority_or_a_number_of_members_decides() {
@@ -88,6 +106,18 @@ mod tests {
         for text in ["", "threshold", "threshold:", "threshold:x", "two"] {
             assert!(consensus(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn no_majority_decides_about_an_agent_in_a_container() {
+        let (majority, two) = (Some(Consensus::Majority), Some(Consensus::Threshold(2)));
+        let why = decider(majority, 3, false).unwrap_err();
+        assert!(why.ends_with("expected threshold:N, N from 1 to 3"), "{why}");
+        assert_eq!(decider(two, 3, false), Ok(Consensus::Threshold(2)));
+        assert_eq!(decider(None, 5, false), Ok(Consensus::Threshold(3)));
+        assert_eq!(decider(None, 5, true), Ok(Consensus::Majority));
+        assert_eq!(decider(majority, 3, true), Ok(Consensus::Majority));
+        assert_eq!(decider(two, 3, true), Ok(Consensus::Threshold(2)));
     }
 
     #[test]
