@@ -89,6 +89,7 @@ const USERS: &[(&str, &[&str], &str)] = &[
     ("pbkdf2", &["wallet"], "encrypted files are the wallet's"),
     ("rmcp", &["miner"], "MCP servers are the miner's tools"),
     ("reqwest", &["miner"], "only the miner asks servers that are no nodes"),
+    ("bollard", &["miner"], "agents in containers run in miner/src/executor/container/"),
     ("jsonschema", &["miner"], "arguments of tools are checked in miner/src/tools/arguments.rs"),
     ("landlock", &["miner"], "programs are confined in miner/src/tools/sandbox.rs"),
     ("libm", &["infer"], "the model's functions decide bytes"),

@@ -1,0 +1,117 @@
+//! Programs without a loader and libraries, and images that have nothing but them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context as _, bail, ensure};
+
+/// The images, by the names that metadata have for them.
+#[derive(Debug)]
+pub(crate) struct Images {
+    /// Does what it is told.
+    pub(crate) rogue: String,
+    /// Never listens.
+    pub(crate) never: String,
+    /// Ends at once.
+    pub(crate) end: String,
+    /// Has nothing that could be started.
+    pub(crate) empty: String,
+    /// Declares a volume.
+    pub(crate) volume: String,
+    /// The example of this repository.
+    pub(crate) example: String,
+    /// Images of nobody else.
+    all: Vec<String>,
+}
+
+impl Images {
+    /// Compiles the programs and makes the images.
+    pub(crate) fn make() -> anyhow::Result<Self> {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = tempfile::tempdir()?;
+        let rogue = program(&own.join("containers/rogue.rs"), folder.path(), "rogue")?;
+        let example = own.join("../examples/agents/container-json/main.rs");
+        let example = program(&example, folder.path(), "agent")?;
+        let mut all = Vec::new();
+        let mut image = |program: &Path, name: &str, change: &[&str]| {
+            let (tag, image) = import(program, name, change)?;
+            all.push(tag);
+            anyhow::Ok(image)
+        };
+        let start = "ENTRYPOINT [\"/rogue\"]";
+        Ok(Self {
+            rogue: image(&rogue, "rogue", &[start])?,
+            never: image(&rogue, "never", &["ENTRYPOINT [\"/rogue\", \"never\"]"])?,
+            end: image(&rogue, "end", &["ENTRYPOINT [\"/rogue\", \"end\"]"])?,
+            empty: image(&rogue, "empty", &["ENTRYPOINT [\"/nothing\"]"])?,
+            volume: image(&rogue, "volume", &[start, "VOLUME /data"])?,
+            example: image(&example, "example", &["ENTRYPOINT [\"/agent\"]"])?,
+            all,
+        })
+    }
+}
+
+impl Drop for Images {
+    fn drop(&mut self) {
+        for tag in &self.all {
+            drop(docker(&["image", "rm", "--force", tag]));
+        }
+    }
+}
+
+/// Why no engine can be used.
+pub(crate) fn engine() -> Result<String, String> {
+    docker(&["version", "--format", "{{.Server.Version}}"])
+        .map_err(|error| format!("no Docker engine answers: {error:#}"))
+}
+
+/// Compiles a program that needs nothing around it.
+fn program(source: &Path, folder: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let program = folder.join(name);
+    let mut rustc = Command::new("rustc");
+    rustc.args([
+        "--edition",
+        "2024",
+        "-O",
+        "-C",
+        "target-feature=+crt-static",
+        "-C",
+        "strip=symbols",
+    ]);
+    run(rustc.arg("-o").arg(&program).arg(source))?;
+    Ok(program)
+}
+
+/// Makes an image of a program: its tag, and its name by its id.
+fn import(program: &Path, name: &str, changes: &[&str]) -> anyhow::Result<(String, String)> {
+    let tag = format!("ombra-suite-agent:{name}-{}", std::process::id());
+    let folder = program.parent().context("a folder")?;
+    let file = program.file_name().context("a name")?;
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(folder).arg("-c").arg(file);
+    let mut packed = tar.stdout(Stdio::piped()).spawn().context("tar")?;
+    let files = packed.stdout.take().context("tar has an output")?;
+    let mut import = Command::new("docker");
+    import.arg("import");
+    for change in changes {
+        import.args(["--change", change]);
+    }
+    let id = run(import.args(["-", &tag]).stdin(files))?;
+    ensure!(packed.wait()?.success(), "tar failed");
+    let name = format!("ombra-suite-agent@{id}");
+    Ok((tag, name))
+}
+
+/// Runs `docker` and answers what it printed.
+pub(crate) fn docker(arguments: &[&str]) -> anyhow::Result<String> {
+    run(Command::new("docker").args(arguments).stdin(Stdio::null()))
+}
+
+fn run(command: &mut Command) -> anyhow::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let Output { status, stdout, stderr } = command.output().with_context(|| name.clone())?;
+    if !status.success() {
+        bail!("{name} ended with {status}: {}", String::from_utf8_lossy(&stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&stdout).trim().to_owned())
+}
