@@ -22,7 +22,7 @@ use crate::backend::{Backend, SetupError};
 use crate::chain::client::{CallSubscription, Node, Subscription};
 use crate::chain::{ChainError, Head, Ledger};
 use crate::engine::{Engine, EngineError, Parts, PolicyNews, Reread, follow_policy};
-use crate::executor::Executors;
+use crate::executor::{Containers, Executors};
 use crate::journal::{Journal, JournalError};
 use crate::market::{AgentCache, Fitness, MarketConfig, MarketParts, MarketSettings, Receipts};
 use crate::operate::{Desk, Measured, Plan, SweepConfig, Tally, look_out};
@@ -146,6 +146,7 @@ struct MarketStart {
     parts: MarketParts,
     settings: MarketSettings,
     calls: CallSubscription,
+    containers: Option<Arc<Containers>>,
 }
 
 /// What is looked at while the miner works.
@@ -191,7 +192,12 @@ impl Program {
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
-        let market = (market, Executors::of(backend.for_market()));
+        let containers = containers(market.as_ref(), key.address(), &clock).await;
+        let mut executors = Executors::of(backend.for_market());
+        if let Some(containers) = &containers {
+            executors = executors.with_containers(containers);
+        }
+        let market = (market, executors, containers);
         let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
         let toolbox = Toolbox::open(&tools, &around)?;
         let toolbox = toolbox.with_agents(&tools, Arc::new(RunAgents::of(&market.parts)));
@@ -267,7 +273,10 @@ impl Program {
     pub async fn run(self) -> Result<(), ProgramError> {
         let Self { engine, subscription, toolbox, policy, policies, stop, .. } = self;
         let following = stop.child_token();
-        let MarketStart { parts, settings, calls } = self.market;
+        let MarketStart { parts, settings, calls, containers } = self.market;
+        let watched = containers.clone().map(|it| it.watch(following.clone()));
+        let watch =
+            async { futures::future::OptionFuture::from(watched).await.unwrap_or_default() };
         let market = parts.config.clone();
         let also: Reread = Box::new(move |text| {
             settings.take(text).map_err(|it| PolicyError::Other(it.to_string()))
@@ -294,8 +303,12 @@ impl Program {
             following.cancel();
             outcome
         };
-        let ((), (), swept, served, outcome) = tokio::join!(follow, looking, sweep, serve, work);
+        let ((), (), (), swept, served, outcome) =
+            tokio::join!(follow, looking, watch, sweep, serve, work);
         toolbox.close().await;
+        if let Some(containers) = containers {
+            containers.close().await;
+        }
         outcome?;
         served?;
         Ok(swept?)
@@ -405,9 +418,22 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
     }
 }
 
+/// The engine that runs agents in containers, if the operator has one for that; looked at once, so that offers
+/// stay as they are.
+async fn containers(
+    market: Option<&MarketConfig>,
+    wallet: Address,
+    clock: &Arc<dyn Clock>,
+) -> Option<Arc<Containers>> {
+    let config = market?.containers.clone()?;
+    let containers = Containers::new(config, Some(wallet), Arc::clone(clock));
+    containers.look().await;
+    Some(containers)
+}
+
 impl MarketStart {
     fn new(
-        (market, executors): (Option<MarketConfig>, Executors),
+        (market, executors, containers): (Option<MarketConfig>, Executors, Option<Arc<Containers>>),
         (file, folder): (&Path, &Path),
         (chain, node): (&Arc<Node>, &Client),
         wallet: Address,
@@ -424,7 +450,8 @@ impl MarketStart {
             resumed: Arc::default(),
         };
         let calls = CallSubscription::new(node.clone(), wallet);
-        Self { parts, settings: MarketSettings::of(file.to_owned(), settings), calls }
+        let settings = MarketSettings::of(file.to_owned(), settings);
+        Self { parts, settings, calls, containers }
     }
 }
 

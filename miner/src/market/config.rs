@@ -7,6 +7,8 @@ use types::agent::ExecutorId;
 use types::params::{OFFER_CAPACITY_MAX, OFFERS_PER_MINER_MAX};
 use types::{Amount, Hash, Offer, Prices};
 
+use crate::executor::ContainersConfig;
+
 /// How calls of agents are served; the table `[market]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -26,6 +28,8 @@ pub struct MarketConfig {
     pub commit_margin_ms: u64,
     /// What all receipts may take of the disk.
     pub receipts_mib_max: u64,
+    /// Agents in containers, if they may run; read at the start alone.
+    pub containers: Option<ContainersConfig>,
 }
 
 /// One offer; the tables `[[market.offers]]`.
@@ -74,6 +78,7 @@ impl Default for MarketConfig {
             budget_micro_min: 0,
             commit_margin_ms: 3_000,
             receipts_mib_max: 1_024,
+            containers: None,
         }
     }
 }
@@ -149,6 +154,7 @@ impl MarketConfig {
         };
         within("commit_margin_ms", self.commit_margin_ms, 500, MARGIN_MS_MAX);
         within("receipts_mib_max", self.receipts_mib_max, 1, RECEIPTS_MIB_MAX);
+        faults.extend(self.containers.iter().flat_map(ContainersConfig::faults));
         faults
     }
 }
