@@ -1,10 +1,11 @@
-//! What miners do over a longer time and with the programs of others: `kill -9` at random, llama.cpp's
-//! server, and MCP servers from `PyPI`.
+//! What miners do over a longer time and with the programs of others: committees with bad members, `kill -9`
+//! at random, llama.cpp's server, and MCP servers from `PyPI`.
 //!
 //! ```text
 //! miners                     every case
 //! miners llama               the cases whose name contains the word
 //! miners kills --seconds 600 ten minutes of deaths
+//! miners committee --calls 500  ten miners and as many calls
 //! ```
 //!
 //! What cannot be had on a machine is reported as SKIPPED, with the reason, and the program ends with
@@ -33,6 +34,9 @@ struct Cli {
     /// How long miners are killed
     #[arg(long, default_value_t = 40)]
     seconds: u64,
+    /// How many calls ten miners are asked
+    #[arg(long, default_value_t = 16)]
+    calls: usize,
     /// Decides who is killed and when [default: another one each time]
     #[arg(long)]
     seed: Option<u64>,
@@ -45,6 +49,7 @@ struct Cli {
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     seconds: u64,
+    calls: usize,
     seed: u64,
 }
 
@@ -81,7 +86,7 @@ fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let seed = cli.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
-    let extent = Extent { seconds: cli.seconds, seed };
+    let extent = Extent { seconds: cli.seconds, calls: cli.calls, seed };
     let (mut failed, mut skipped) = (0, 0);
     for case in chosen {
         say(&format!("\n== {}: {}", case.name, case.about));

@@ -2,6 +2,7 @@
 
 use crate::{Extent, Outcome};
 
+mod committee;
 mod kills;
 mod llama;
 mod servers;
@@ -15,6 +16,11 @@ pub(crate) struct Case {
 
 /// All of them.
 pub(crate) const CASES: &[Case] = &[
+    Case {
+        name: "committee",
+        about: "ten miners, one wrong, one killed, one copying, one absent; every answer is right",
+        run: committee::run,
+    },
     Case {
         name: "kills",
         about: "three miners under load are killed at random, and once the node; the books are right",

@@ -1,0 +1,255 @@
+//! The chain, its agents, and the ten miners with their accounts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread::ScopedJoinHandle;
+
+use anyhow::{Context as _, anyhow};
+use infer::SMOLLM2_135M_MANIFEST;
+use serde_json::{Value, json};
+use tests::actor::{Actor, blob_chunk, blob_finalize, blob_init};
+use tests::desk::Desk;
+use tests::miners::{Miner, MinerHome};
+use tests::node::{DevOptions, Node, program, wait_for};
+use tests::process;
+use tests::script::{Model, Question, Reply};
+use tests::workload::keys;
+use types::tx::{AgentRegister, MinerBond, MinerOffer};
+use types::{Address, Amount, Body, Hash, ids};
+
+use super::question::{
+    COMPLETION_PER_M, FUEL_PER_G, MODEL_WINDOW, PER_CALL, PROGRAM_WINDOW, PROMPT_PER_M,
+};
+
+/// Who has which account. Accounts 1 to 8 are processes.
+pub(super) const OWNER: usize = 0;
+pub(super) const HONEST: std::ops::RangeInclusive<usize> = 1..=6;
+pub(super) const WRONG: usize = 7;
+pub(super) const KILLED: usize = 8;
+pub(super) const COPIER: usize = 9;
+pub(super) const ABSENT: usize = 10;
+pub(super) const REQUESTER: usize = 11;
+pub(super) const ACCOUNTS: usize = 12;
+/// What `ombra dev` gives to each account.
+pub(super) const FUNDS: u64 = 1_000_000_000;
+/// What the copier and the absent put at stake: as much as a miner does unless told otherwise.
+const BOND: u64 = 20_000_000;
+/// The shortest time to reveal that a chain may have: the copier has each call wait for it.
+const PARAMS: [&str; 2] = ["--param", "revealMs=5000"];
+/// The agent that is a program, as the repository has it.
+const PROGRAM_AGENT: &str = include_str!("../../../../examples/agents/keywords/agent.json");
+const PROGRAM: &[u8] = include_bytes!("../../../../examples/agents/built/keywords.wasm");
+const BLOB: &str = "example-keywords-1";
+
+/// The file of the model; the inner error says why it cannot be had.
+pub(super) fn model_file() -> anyhow::Result<Result<PathBuf, String>> {
+    let mut command = program();
+    command.args(["model", "fetch"]).stdin(Stdio::null());
+    let ran = process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
+    if !ran.status.success() {
+        let said = String::from_utf8_lossy(&ran.stderr);
+        let last = said.lines().last().unwrap_or_default();
+        return Ok(Err(format!("the model's file cannot be had: {last}")));
+    }
+    let told = String::from_utf8(ran.stdout)?;
+    Ok(Ok(PathBuf::from(told.lines().last().context("no path of the model")?)))
+}
+
+/// The chain and everybody on it.
+pub(super) struct Stage {
+    node: Node,
+    pub(super) chain_id: String,
+    /// The model's file, if it can be had.
+    pub(super) model: Option<PathBuf>,
+    pub(super) model_agent: Hash,
+    pub(super) program_agent: Hash,
+    homes: Vec<MinerHome>,
+    /// What miners without a model inside the process take for one; nobody asks it.
+    _server: Model,
+    _folder: tempfile::TempDir,
+}
+
+impl Stage {
+    /// A chain with both agents and nobody who serves them.
+    pub(super) fn open(model: Option<PathBuf>) -> anyhow::Result<Self> {
+        let more = ["--v8", "0"].iter().chain(&PARAMS).map(ToString::to_string).collect();
+        let options = DevOptions { accounts: ACCOUNTS, more, ..DevOptions::from_environment() };
+        let node = Node::start(options)?;
+        let info = node.call("ombra_chainInfo", &json!([]))?;
+        let chain_id = info["chainId"].as_str().context("a chain without a name")?.to_owned();
+        let folder = tempfile::tempdir()?;
+        let server = Model::start(|_: &Question| Reply::said("nobody asks"))?;
+        let settings = settings(model.as_ref(), &server);
+        let home = |account| MinerHome::new(folder.path(), account, node.rpc, &settings);
+        let homes = (*HONEST.start()..=KILLED).map(home).collect::<anyhow::Result<_>>()?;
+        let (owner, zero) = (key(OWNER)?, Hash::ZERO);
+        let mut stage = Self {
+            node,
+            chain_id,
+            model,
+            model_agent: zero,
+            program_agent: zero,
+            homes,
+            _server: server,
+            _folder: folder,
+        };
+        stage.publish(owner)?;
+        Ok(stage)
+    }
+
+    fn publish(&mut self, mut owner: Actor) -> anyhow::Result<()> {
+        let mut desk = Desk::open(self.rpc())?;
+        desk.include(&[
+            owner.sign(&Body::BlobInit(blob_init(BLOB, PROGRAM))),
+            owner.sign(&blob_chunk(BLOB, 0, PROGRAM)),
+            owner.sign(&blob_finalize(BLOB)),
+        ])?;
+        let mut texts = Vec::new();
+        let mut register = |metadata: &str| {
+            let name = serde_json::from_str::<Value>(metadata)?["name"].take();
+            let name = name.as_str().context("an agent without a name")?;
+            let agent_id = ids::compute_agent_id(&owner.address(), name);
+            let body = AgentRegister { agent_id, metadata: metadata.to_owned() };
+            texts.push(owner.sign_on(&self.chain_id, &Body::AgentRegister(body)));
+            Ok::<_, anyhow::Error>(agent_id)
+        };
+        self.program_agent = register(PROGRAM_AGENT)?;
+        self.model_agent = register(&model_agent().to_string())?;
+        desk.include(&texts)
+    }
+
+    /// Starts the processes, has the copier and the absent offer, and waits until the offers of all ten
+    /// are there.
+    pub(super) fn start(&self) -> anyhow::Result<Vec<Miner>> {
+        let miners: anyhow::Result<Vec<Miner>> = std::thread::scope(|scope| {
+            let mut starting = Vec::new();
+            for home in &self.homes {
+                starting.push(scope.spawn(|| home.start()));
+            }
+            let started = starting.into_iter().map(ScopedJoinHandle::join);
+            started.map(|it| it.map_err(|_panic| anyhow!("a start panicked"))?).collect()
+        });
+        let miners = miners?;
+        let mut desk = Desk::open(self.rpc())?;
+        for account in [COPIER, ABSENT] {
+            let mut miner = key(account)?;
+            let bond = Body::MinerBond(MinerBond { amount: Amount::new(BOND) });
+            let mut texts = vec![miner.sign(&bond)];
+            for executor in self.executors() {
+                texts.push(miner.sign_on(&self.chain_id, &Body::MinerOffer(offer(executor))));
+            }
+            desk.include(&texts)?;
+        }
+        for (executor, _) in self.executors() {
+            wait_for(&format!("ten offers for {executor}"), || {
+                let listed = desk.call("ombra_listOffers", &json!({ "executor": executor }))?;
+                let count = listed["items"].as_array().map_or(0, Vec::len);
+                Ok((count == ABSENT).then_some(()))
+            })?;
+        }
+        Ok(miners)
+    }
+
+    /// The executors that everybody offers, and at how many calls at once.
+    fn executors(&self) -> Vec<(String, usize)> {
+        executors(self.model.is_some())
+    }
+
+    pub(super) const fn rpc(&self) -> SocketAddr {
+        self.node.rpc
+    }
+
+    /// Runs a command of the program against the node.
+    pub(super) fn ombra(&self, arguments: &[&str]) -> anyhow::Result<std::process::Output> {
+        let url = format!("http://{}", self.rpc());
+        self.node.ombra(&[arguments, &["--rpc", &url]].concat())
+    }
+
+    /// The home of a miner that is a process.
+    pub(super) fn home(&self, account: usize) -> anyhow::Result<&MinerHome> {
+        let home = self.homes.iter().find(|home| home.account() == account);
+        home.with_context(|| format!("account {account} is no process"))
+    }
+
+    /// A fault, with what the miners said at last.
+    pub(super) fn explain(&self, fault: &anyhow::Error) -> anyhow::Error {
+        self.homes.iter().fold(anyhow!("{fault:#}"), |fault, home| home.explain(&fault))
+    }
+}
+
+/// An account that has sent nothing yet.
+pub(super) fn key(account: usize) -> anyhow::Result<Actor> {
+    let keys = keys(ACCOUNTS)?;
+    let key = keys.into_iter().nth(account).context("no such account")?;
+    Ok(Actor::new(key))
+}
+
+pub(super) fn address(account: usize) -> anyhow::Result<Address> {
+    Ok(key(account)?.address())
+}
+
+/// The executor of the agent that asks a model.
+pub(super) fn model_executor() -> String {
+    format!("model-1:{SMOLLM2_135M_MANIFEST}")
+}
+
+/// As many calls are under way at most as everybody takes, so that no seat stays empty.
+fn executors(has_model: bool) -> Vec<(String, usize)> {
+    let model = has_model.then(|| (model_executor(), MODEL_WINDOW));
+    std::iter::once(("wasm-1".to_owned(), PROGRAM_WINDOW)).chain(model).collect()
+}
+
+fn offer((executor, capacity): (String, usize)) -> MinerOffer {
+    MinerOffer {
+        executor,
+        capacity: u64::try_from(capacity).unwrap_or(1),
+        per_call: Amount::new(PER_CALL),
+        prompt_per_m: Amount::new(PROMPT_PER_M),
+        completion_per_m: Amount::new(COMPLETION_PER_M),
+        fuel_per_g: Amount::new(FUEL_PER_G),
+    }
+}
+
+/// The settings of every process: they serve agents and claim no runs.
+fn settings(model: Option<&PathBuf>, server: &Model) -> String {
+    let mut settings = match model {
+        Some(file) => format!("[embedded]\nfile = {file:?}\nthreads = 1\n"),
+        None => server.settings(""),
+    };
+    settings += "[engine]\npoll_ms = 500\npause_ms = 50\n[policy]\nclaiming = false\n";
+    for (executor, capacity) in executors(model.is_some()) {
+        settings += &format!(
+            "[[market.offers]]\nexecutor = \"{executor}\"\ncapacity = {capacity}\n\
+             per_call_micro = {PER_CALL}\nprompt_per_m_micro = {PROMPT_PER_M}\n\
+             completion_per_m_micro = {COMPLETION_PER_M}\nfuel_per_g_micro = {FUEL_PER_G}\n"
+        );
+    }
+    settings
+}
+
+/// An agent that asks the model for one word.
+fn model_agent() -> Value {
+    json!({
+        "name": "sentiment",
+        "description": "Says whether a review is positive.",
+        "version": "1.0.0",
+        "container_image": format!("ombra-model:{SMOLLM2_135M_MANIFEST}"),
+        "executor": {
+            "kind": "model",
+            "model": SMOLLM2_135M_MANIFEST,
+            "basePrompt": "You judge reviews of books.",
+            "tools": [],
+            "maxIterations": 1,
+            "maxOutputTokens": 16,
+        },
+        "royalty": "100",
+        "abi": [{
+            "type": "function",
+            "name": "isPositive",
+            "description": "Whether a review is positive.",
+            "inputs": [{ "name": "review", "type": "string" }],
+            "outputs": [{ "name": "positive", "type": "bool" }],
+        }],
+    })
+}
