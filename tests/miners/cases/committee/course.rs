@@ -13,7 +13,7 @@ use types::{Address, Body, Hash};
 
 use super::killed::Deaths;
 use super::question::{Asked, Expected, QUESTIONS, Question};
-use super::stage::{ABSENT, COPIER, REQUESTER, Stage, WRONG, address, key};
+use super::stage::{ABSENT, COPIER, REQUESTER, Stage, WRONG, address, key, model_executor};
 use crate::say;
 
 /// After all calls so many more are asked at most until everybody has had a part.
@@ -100,13 +100,19 @@ impl<'a> Course<'a> {
     }
 
     /// What has not happened yet, and which agent to ask for it to happen.
-    fn missing(&self, deaths: &Mutex<Deaths>) -> anyhow::Result<Option<(String, Asked)>> {
+    fn missing(&mut self, deaths: &Mutex<Deaths>) -> anyhow::Result<Option<(String, Asked)>> {
         let has = |member: &Address, is_so: fn(&Value) -> bool| {
             self.settled.iter().any(|it| member_of(&it.record, member).is_some_and(is_so))
         };
         let dissented = |member: &Value| member["agreed"] == false && is_answer(member);
-        if self.stage.model.is_some() && !has(&address(WRONG)?, dissented) {
-            return Ok(Some(("the wrong miner has not dissented yet".to_owned(), Asked::Model)));
+        if self.stage.model.is_some() {
+            let dissents = has(&address(WRONG)?, dissented);
+            let filter = json!({ "executor": model_executor(), "miner": address(WRONG)? });
+            let offers = self.desk.call("ombra_listOffers", &filter)?;
+            if !dissents || offers["items"] != json!([]) {
+                let why = "the wrong miner still offers the model".to_owned();
+                return Ok(Some((why, Asked::Model)));
+            }
         }
         for (account, who) in [(COPIER, "copier"), (ABSENT, "absent miner")] {
             if !has(&address(account)?, |_| true) {

@@ -35,6 +35,8 @@ pub(super) const ACCOUNTS: usize = 12;
 pub(super) const FUNDS: u64 = 1_000_000_000;
 /// What the copier and the absent put at stake: as much as a miner does unless told otherwise.
 const BOND: u64 = 20_000_000;
+/// What the wrong miner has at stake: enough to be drawn for most calls, so that it is found out soon.
+const WRONG_BOND: u64 = 100_000_000;
 /// The shortest time to reveal that a chain may have: the copier has each call wait for it.
 const PARAMS: [&str; 2] = ["--param", "revealMs=5000"];
 /// The agent that is a program, as the repository has it.
@@ -80,8 +82,10 @@ impl Stage {
         let chain_id = info["chainId"].as_str().context("a chain without a name")?.to_owned();
         let folder = tempfile::tempdir()?;
         let server = Model::start(|_: &Question| Reply::said("nobody asks"))?;
-        let settings = settings(model.as_ref(), &server);
-        let home = |account| MinerHome::new(folder.path(), account, node.rpc, &settings);
+        let home = |account| {
+            let settings = settings(account, model.as_ref(), &server);
+            MinerHome::new(folder.path(), account, node.rpc, &settings)
+        };
         let homes = (*HONEST.start()..=KILLED).map(home).collect::<anyhow::Result<_>>()?;
         let (owner, zero) = (key(OWNER)?, Hash::ZERO);
         let mut stage = Self {
@@ -211,13 +215,16 @@ fn offer((executor, capacity): (String, usize)) -> MinerOffer {
     }
 }
 
-/// The settings of every process: they serve agents and claim no runs.
-fn settings(model: Option<&PathBuf>, server: &Model) -> String {
+/// The settings of a process: it serves agents and claims no runs.
+fn settings(account: usize, model: Option<&PathBuf>, server: &Model) -> String {
     let mut settings = match model {
         Some(file) => format!("[embedded]\nfile = {file:?}\nthreads = 1\n"),
         None => server.settings(""),
     };
     settings += "[engine]\npoll_ms = 500\npause_ms = 50\n[policy]\nclaiming = false\n";
+    if account == WRONG && model.is_some() {
+        settings += &format!("[market]\nbond_micro = {WRONG_BOND}\n");
+    }
     for (executor, capacity) in executors(model.is_some()) {
         settings += &format!(
             "[[market.offers]]\nexecutor = \"{executor}\"\ncapacity = {capacity}\n\
