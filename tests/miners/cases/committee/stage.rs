@@ -51,8 +51,8 @@ pub(super) fn model_file() -> anyhow::Result<Result<PathBuf, String>> {
     let ran = process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
-        let last = said.lines().last().unwrap_or_default();
-        return Ok(Err(format!("the model's file cannot be had: {last}")));
+        let said: Vec<&str> = said.split_whitespace().collect();
+        return Ok(Err(format!("the model's file cannot be had: {}", said.join(" "))));
     }
     let told = String::from_utf8(ran.stdout)?;
     Ok(Ok(PathBuf::from(told.lines().last().context("no path of the model")?)))
