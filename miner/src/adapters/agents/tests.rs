@@ -1,7 +1,6 @@
 //! Agents are executed for runs that name them, and nothing else is.
 
 use serde_json::json;
-use types::agent::ExecutorId;
 
 use super::*;
 use crate::adapters::{Hands, Understanding};

@@ -153,12 +153,9 @@ async fn execute(
         let find = |id: &Hash, version: &str| library.agent(id, version);
         let is_asked = model::is_needed(&agent, &find);
         let is_named = file.is_some();
-        let model =
-            is_asked.then(|| model::open(file)).transpose().map_err(|error| match error {
-                // The command line names no file, so it is not at fault.
-                CliError::Usage(why) if !is_named => CliError::Failed(why),
-                other => other,
-            })?;
+        // Where no file is named, the command line is not at fault that there is none.
+        let at_fault = |error: CliError| if is_named { error } else { failed(error) };
+        let model = is_asked.then(|| model::open(file)).transpose().map_err(at_fault)?;
         let executors = Executors::of(model);
         if let Some(missing) = executors.missing(&agent, &library) {
             return Ok(Executed::unable(missing));
