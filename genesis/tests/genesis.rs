@@ -412,6 +412,14 @@ fn v8_needs_v7_and_brings_parameters_of_its_own() {
 }
 
 #[test]
+fn a_chain_with_the_market_trusts_the_embedded_model_and_no_other_unless_it_says_so() {
+    let text = text("", r#","forks":{"v7":5,"v8":5}"#);
+    let models = Genesis::parse(text.as_bytes()).unwrap().chain().params.slashable_models.clone();
+    assert_eq!(models, Models::Listed([types::params::EMBEDDED_MODEL].into()));
+    assert!(!models.contains(&types::Hash::ZERO));
+}
+
+#[test]
 fn a_development_chain_with_the_market_trusts_every_model() {
     let forks = Forks { v7: Some(0), v8: Some(3), ..Forks::default() };
     let genesis = Genesis::dev("dev", 5, key(1).public_key(), Vec::new(), &[], forks).unwrap();

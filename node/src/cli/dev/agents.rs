@@ -47,4 +47,11 @@ mod tests {
             .collect();
         assert_eq!(methods, published);
     }
+
+    #[test]
+    fn the_model_inside_the_process_is_the_one_that_chains_trust_unasked() {
+        let trusted = types::params::EMBEDDED_MODEL;
+        assert_eq!(trusted.to_string(), infer::SMOLLM2_135M_MANIFEST);
+        assert!(types::Params::default().slashable_models.contains(&trusted));
+    }
 }
