@@ -1,9 +1,10 @@
-//! Any bytes are a module of `wasm-1` or refused, and a module does the same each time it is executed,
-//! within its memory.
+//! Any bytes are a module of `wasm-1` or refused, and a module does the same each time it is
+//! executed, within its memory.
 //!
-//! An input that begins with another byte than modules do is a list of changes to a module that is one: a
-//! byte without a meaning, and for each change the place, two bytes of little endian, and the new byte.
-//! Most modules that such changes leave valid are never found by changes to the bytes of an input.
+//! An input that begins with another byte than modules do is a list of changes to a module that is
+//! one: a byte without a meaning, and for each change the place, two bytes of little endian, and
+//! the new byte. Most modules that such changes leave valid are never found by changes to the bytes
+//! of an input.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -24,8 +25,8 @@ const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 0, output_tokens: 0, fuel: 2_000_000 },
     result_bytes: 1_024,
 };
-/// What a module may have of memory (docs/market.md section 9.4), twice while it is moved to grow, and as
-/// much again for everything else.
+/// What a module may have of memory (docs/market.md section 9.4), twice while it is moved to grow,
+/// and as much again for everything else.
 const BYTES_MAX: usize = 3 * 67_108_864;
 
 /// The memory of the process, counted.
@@ -72,8 +73,9 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 static AGENT: LazyLock<Agent> = LazyLock::new(|| {
-    // The interpreter panics on some modules while it compiles them, which the miner catches and takes for
-    // a refusal. The fuzzer would end at the panic itself; without its hook it ends where nobody catches it.
+    // The interpreter panics on some modules while it compiles them, which the miner catches and
+    // takes for a refusal. The fuzzer would end at the panic itself; without its hook it ends where
+    // nobody catches it.
     std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     Agent::read(Hash::ZERO, METADATA).expect("the metadata of the example")
 });

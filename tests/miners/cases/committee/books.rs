@@ -145,8 +145,8 @@ fn standing(member: &Value) -> &'static str {
     }
 }
 
-/// The journal of a miner has what the chain has. A miner that was dead from the beginning of a call to its
-/// end does not know of it; it lost for its absence and got nothing.
+/// The journal of a miner has what the chain has. A miner that was dead from the beginning of a
+/// call to its end does not know of it; it lost for its absence and got nothing.
 fn journal(home: &MinerHome, settled: &[Settled]) -> anyhow::Result<()> {
     let told = |arguments: &[&str]| -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&home.tell(arguments)?)?)
@@ -191,7 +191,8 @@ fn journal(home: &MinerHome, settled: &[Settled]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the killed miner handed in is one commitment for each call, and all that the chain has of it.
+/// What the killed miner handed in is one commitment for each call, and all that the chain has of
+/// it.
 fn once(stage: &Stage, settled: &[Settled], seen: &Commitments) -> anyhow::Result<()> {
     let killed = stage.home(KILLED)?.address();
     for (call, commitments) in seen {
@@ -210,8 +211,8 @@ fn once(stage: &Stage, settled: &[Settled], seen: &Commitments) -> anyhow::Resul
     Ok(())
 }
 
-/// The model's offer is taken back, its executor is told as out of use, and there is an alarm; the program
-/// is offered as before.
+/// The model's offer is taken back, its executor is told as out of use, and there is an alarm; the
+/// program is offered as before.
 fn is_paused(home: &MinerHome) -> anyhow::Result<()> {
     let told = |command| -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&home.tell(&[command, "--json"])?)?)

@@ -1,5 +1,5 @@
-//! The copier: it waits until another member has committed, commits to the same, and tries to reveal what
-//! the other one reveals. A commitment names its member, so that never opens it.
+//! The copier: it waits until another member has committed, commits to the same, and tries to
+//! reveal what the other one reveals. A commitment names its member, so that never opens it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,8 +104,8 @@ fn commit(
     Ok(Some(types::Address::parse(from)?))
 }
 
-/// Whether the chain refuses from the copier what the other member has revealed. It may be too late for
-/// either of them.
+/// Whether the chain refuses from the copier what the other member has revealed. It may be too late
+/// for either of them.
 fn refused(
     stage: &Stage,
     desk: &mut Desk,

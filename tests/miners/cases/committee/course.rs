@@ -1,5 +1,5 @@
-//! The calls: asked several at once, followed until they are settled, and asked again where too few sound
-//! members were drawn to decide.
+//! The calls: asked several at once, followed until they are settled, and asked again where too few
+//! sound members were drawn to decide.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -74,8 +74,8 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Asks so many calls, and then some more until the wrong, the copier and the absent were members and
-    /// the killed has died in each phase.
+    /// Asks so many calls, and then some more until the wrong, the copier and the absent were
+    /// members and the killed has died in each phase.
     pub(super) fn run(&mut self, calls: usize, deaths: &Mutex<Deaths>) -> anyhow::Result<()> {
         let questions = QUESTIONS.iter().cycle().take(calls).enumerate();
         let due = |(number, question): (usize, &Question)| {

@@ -1,12 +1,13 @@
 //! Flips one bit of the model in the memory of a miner that runs, as a bad memory chip would.
 //!
-//! The manifest of a model has the hash of its file, so a miner with another file would not be wrong but
-//! a miner of another model. The miner hashes the file while it reads it, and computes with what it has in
-//! memory from then on: private pages, which `/proc/PID/mem` lets its parent process write. Matrices are
-//! laid out anew there, but the numbers with which each layer scales what it reads are kept as they stand
-//! in the file. So those of the first layer are searched for in all pages that the miner can write, and of
-//! the largest of them, through which everything goes that the model reads, the sign is changed: 1 bit of
-//! some 100 million bytes. No number becomes infinite or none, and every score of the model is another one.
+//! The manifest of a model has the hash of its file, so a miner with another file would not be
+//! wrong but a miner of another model. The miner hashes the file while it reads it, and computes
+//! with what it has in memory from then on: private pages, which `/proc/PID/mem` lets its parent
+//! process write. Matrices are laid out anew there, but the numbers with which each layer scales
+//! what it reads are kept as they stand in the file. So those of the first layer are searched for
+//! in all pages that the miner can write, and of the largest of them, through which everything goes
+//! that the model reads, the sign is changed: 1 bit of some 100 million bytes. No number becomes
+//! infinite or none, and every score of the model is another one.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -93,8 +94,8 @@ fn starts(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
     begins.filter(|at| bytes.get(*at..).is_some_and(|rest| rest.starts_with(wanted))).collect()
 }
 
-/// The bytes of the tensor in a model file (GGUF): behind the header with its settings and the directory
-/// of tensors, at the tensor's own distance.
+/// The bytes of the tensor in a model file (GGUF): behind the header with its settings and the
+/// directory of tensors, at the tensor's own distance.
 fn tensor(file: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut source = Source(file);
     ensure!(source.take(4)? == b"GGUF", "no GGUF");

@@ -1,5 +1,5 @@
-//! The killed miner: `kill -9` in each phase of its calls, as `ombra miner assignments` tells them, and
-//! started again at once.
+//! The killed miner: `kill -9` in each phase of its calls, as `ombra miner assignments` tells them,
+//! and started again at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -38,8 +38,8 @@ impl fmt::Display for Deaths {
     }
 }
 
-/// Kills the miner until it is told to stop, at most once in the course of each call: in the phase in which
-/// it died the fewest times. Answers the miner that lives at last.
+/// Kills the miner until it is told to stop, at most once in the course of each call: in the phase
+/// in which it died the fewest times. Answers the miner that lives at last.
 pub(super) fn kill_again_and_again(
     home: &MinerHome,
     mut miner: Miner,

@@ -1,10 +1,11 @@
-//! Ten miners of one agent market: six honest ones, one whose model has a flipped bit, one that is killed
-//! again and again, one that copies commitments, and one that is never there.
+//! Ten miners of one agent market: six honest ones, one whose model has a flipped bit, one that is
+//! killed again and again, one that copies commitments, and one that is never there.
 //!
-//! All but the copier and the absent one are processes of `ombra miner` with a model of their own in
-//! memory. Calls of a model and of a program, some of them with arguments that nobody can read, are asked
-//! of committees of three and five. Afterwards every call has the answer that is right, and everybody has
-//! what the chain says: the books of the chain and of the miners' journals are compared to the micro.
+//! All but the copier and the absent one are processes of `ombra miner` with a model of their own
+//! in memory. Calls of a model and of a program, some of them with arguments that nobody can read,
+//! are asked of committees of three and five. Afterwards every call has the answer that is right,
+//! and everybody has what the chain says: the books of the chain and of the miners' journals are
+//! compared to the micro.
 
 mod books;
 mod commitments;
@@ -35,14 +36,14 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) fn run(extent: Extent) -> anyhow::Result<Outcome> {
     let model = stage::model_file()?;
     if let Err(why) = &model {
-        say(&format!("what needs a model is SKIPPED: {why}"));
+        say(&format!("what needs the model is SKIPPED: {why}"));
     }
     let missing = model.as_ref().err().cloned();
     let stage = Stage::open(model.ok())?;
     let told = play(&stage, extent).map_err(|fault| stage.explain(&fault))?;
     Ok(match missing {
         None => Outcome::Passed(told),
-        Some(why) => Outcome::Skipped(format!("the model's part, {why}; without it: {told}")),
+        Some(why) => Outcome::Skipped(format!("what needs the model: {why}; without it: {told}")),
     })
 }
 

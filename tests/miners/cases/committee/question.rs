@@ -1,5 +1,5 @@
-//! What is asked: few questions, each of them many times, so that all calls with the same question must
-//! have the same answer, to the last token and to the hash of the receipt.
+//! What is asked: few questions, each of them many times, so that all calls with the same question
+//! must have the same answer, to the last token and to the hash of the receipt.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ pub(super) const PER_CALL: u64 = 1_000;
 pub(super) const PROMPT_PER_M: u64 = 1_000_000;
 pub(super) const COMPLETION_PER_M: u64 = 2_000_000;
 pub(super) const FUEL_PER_G: u64 = 1_000_000;
-/// How many calls of each agent are under way at once. A model takes all of a processor for a while.
+/// How many calls of each agent are under way at once. A model takes all of a processor for a
+/// while.
 pub(super) const MODEL_WINDOW: usize = 3;
 pub(super) const PROGRAM_WINDOW: usize = 6;
 /// How long members have to commit; nobody waits for it unless a member is away.

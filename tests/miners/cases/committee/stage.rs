@@ -35,7 +35,8 @@ pub(super) const ACCOUNTS: usize = 12;
 pub(super) const FUNDS: u64 = 1_000_000_000;
 /// What the copier and the absent put at stake: as much as a miner does unless told otherwise.
 const BOND: u64 = 20_000_000;
-/// What the wrong miner has at stake: enough to be drawn for most calls, so that it is found out soon.
+/// What the wrong miner has at stake: enough to be drawn for most calls, so that it is found out
+/// soon.
 const WRONG_BOND: u64 = 100_000_000;
 /// The shortest time to reveal that a chain may have: the copier has each call wait for it.
 const PARAMS: [&str; 2] = ["--param", "revealMs=5000"];
@@ -51,8 +52,8 @@ pub(super) fn model_file() -> anyhow::Result<Result<PathBuf, String>> {
     let ran = process::ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
-        let said: Vec<&str> = said.split_whitespace().collect();
-        return Ok(Err(format!("the model's file cannot be had: {}", said.join(" "))));
+        let first = said.lines().next().unwrap_or_default();
+        return Ok(Err(format!("its file cannot be had: {first}")));
     }
     let told = String::from_utf8(ran.stdout)?;
     Ok(Ok(PathBuf::from(told.lines().last().context("no path of the model")?)))
@@ -123,8 +124,8 @@ impl Stage {
         desk.include(&texts)
     }
 
-    /// Starts the processes, has the copier and the absent offer, and waits until the offers of all ten
-    /// are there.
+    /// Starts the processes, has the copier and the absent offer, and waits until the offers of all
+    /// ten are there.
     pub(super) fn start(&self) -> anyhow::Result<Vec<Miner>> {
         let miners: anyhow::Result<Vec<Miner>> = std::thread::scope(|scope| {
             let mut starting = Vec::new();
