@@ -15,7 +15,14 @@ pub enum Limit {
     Fuel,
     /// Bytes of the result.
     ResultBytes,
+    /// What the receipt may hold of what an agent asked and was told.
+    Receipt,
 }
+
+/// The most bytes that the receipt of a call holds of what agents asked of tools and of each other, what
+/// they were told, and what they logged. Without a bound a program could fill the memory of every member
+/// for next to no fuel (docs/market.md section 9.2).
+const RECEIPT_BYTES_MAX: u64 = 2 * 1_024 * 1_024;
 
 impl Limit {
     /// Its name in the `limits` of a call.
@@ -26,12 +33,16 @@ impl Limit {
             Self::OutputTokens => "outputTokens",
             Self::Fuel => "fuel",
             Self::ResultBytes => "resultBytes",
+            Self::Receipt => "receipt",
         }
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self, Self::Receipt) {
+            return f.write_str("the receipt of the call is full");
+        }
         write!(f, "the limit {} of the call is reached", self.as_str())
     }
 }
@@ -41,13 +52,15 @@ impl fmt::Display for Limit {
 pub struct Meter {
     limits: Usage,
     used: Usage,
+    /// Bytes in the receipt.
+    receipt: u64,
 }
 
 impl Meter {
     /// Nothing is used yet.
     #[must_use]
     pub const fn new(limits: Usage) -> Self {
-        Self { limits, used: Usage { input_tokens: 0, output_tokens: 0, fuel: 0 } }
+        Self { limits, used: Usage { input_tokens: 0, output_tokens: 0, fuel: 0 }, receipt: 0 }
     }
 
     /// What the call allows.
@@ -71,6 +84,20 @@ impl Meter {
             output_tokens: limits.output_tokens.saturating_sub(used.output_tokens),
             fuel: limits.fuel.saturating_sub(used.fuel),
         }
+    }
+
+    /// Counts bytes that go into the receipt.
+    ///
+    /// # Errors
+    /// [`Limit::Receipt`] if there is no room for them.
+    pub fn record(&mut self, bytes: usize) -> Result<(), Limit> {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let after = self.receipt.saturating_add(bytes);
+        if after > RECEIPT_BYTES_MAX {
+            return Err(Limit::Receipt);
+        }
+        self.receipt = after;
+        Ok(())
     }
 
     /// Counts usage.

@@ -15,7 +15,7 @@ use super::{
     Verdict, Work,
 };
 use crate::talk::Message;
-use crate::tools::{Code, Failure, call_pure};
+use crate::tools::{Code, Failure, call_pure, canonical_json};
 
 /// Why an execution does not end in a [`Verdict`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,8 +176,13 @@ impl<'a> Scope<'a> {
     }
 
     /// Writes a line into the receipt.
-    pub fn log(&mut self, line: &str) {
+    ///
+    /// # Errors
+    /// [`Halt::Exhausted`] if the receipt is full.
+    pub fn log(&mut self, line: &str) -> Result<(), Halt> {
+        self.meter.record(line.len())?;
         self.trace.log(line);
+        Ok(())
     }
 
     /// Writes something else into the receipt.
@@ -249,12 +254,17 @@ impl<'a> Scope<'a> {
     }
 
     /// Calls a built-in tool of the agent; the answer is whether it did what it was asked, and what it said.
+    ///
+    /// # Errors
+    /// [`Halt::Exhausted`] if the receipt is full.
     pub fn tool(
         &mut self,
         agent: &Agent,
         name: &str,
         arguments: &Map<String, Value>,
-    ) -> (bool, String) {
+    ) -> Result<(bool, String), Halt> {
+        let asked = canonical_json(&Value::Object(arguments.clone())).len();
+        self.meter.record(asked.saturating_add(name.len()))?;
         let is_granted = |tool: &Tool| matches!(tool, Tool::BuiltIn(own) if *own == name);
         let answer = if agent.metadata.tools.iter().any(is_granted) {
             call_pure(name, arguments)
@@ -265,8 +275,9 @@ impl<'a> Scope<'a> {
             Ok(content) => (true, content),
             Err(failure) => (false, failure.to_string()),
         };
+        self.meter.record(content.len())?;
         self.trace.tool(name, arguments, ok, &content);
-        (ok, content)
+        Ok((ok, content))
     }
 
     /// Executes an agent that is among the tools of `agent`, within what is left. The inner error says, for
@@ -291,6 +302,8 @@ impl<'a> Scope<'a> {
             return Ok(Err(format!("agents nest at most {NESTING_MAX} deep")));
         }
         let nested = self.described(id, version)?;
+        // Both are written in hex.
+        self.meter.record(payload.len().saturating_mul(2))?;
         let scope = Scope {
             executors: self.executors,
             library: self.library,
@@ -301,6 +314,12 @@ impl<'a> Scope<'a> {
             depth: self.depth.saturating_add(1),
         };
         let Ended { verdict, work } = scope.execute(&nested, payload)?;
+        let answer = match &verdict {
+            Ok(Verdict::Success(result)) => result.len().saturating_mul(2),
+            Ok(Verdict::Failure(reason)) => reason.len(),
+            Err(_) => 0,
+        };
+        self.meter.record(answer)?;
         self.trace.agent(work);
         Ok(Ok(Nested { agent: nested, verdict: verdict? }))
     }

@@ -91,8 +91,17 @@ impl Execute for Obedient {
             }
             "tool" => {
                 let arguments = Map::from_iter([("expression".to_owned(), json!("6*7"))]);
-                let (_, content) = scope.tool(agent, "math_eval", &arguments);
+                let (_, content) = scope.tool(agent, "math_eval", &arguments)?;
                 Ok(Verdict::Success(content.into_bytes()))
+            }
+            "fill" => {
+                let size = order.get("bytes").and_then(Value::as_u64).unwrap_or_default();
+                let text = "1".repeat(usize::try_from(size).unwrap_or_default());
+                for _ in 0..order.get("times").and_then(Value::as_u64).unwrap_or_default() {
+                    let arguments = Map::from_iter([("expression".to_owned(), json!(text))]);
+                    scope.tool(agent, "math_eval", &arguments)?;
+                }
+                Ok(Verdict::Success(Vec::new()))
             }
             "nest" => {
                 let id = Hash::digest(text("agent").as_bytes());
@@ -200,6 +209,24 @@ fn a_limit_that_is_reached_is_a_failure_with_the_limits_as_usage() {
     }
     let executed = Member::new().run(&agent, &json!({"do": "burn", "fuel": 1_000}));
     assert_eq!(executed.answer.outcome, Outcome::Success, "all that is allowed");
+}
+
+#[test]
+fn a_receipt_that_is_full_ends_the_execution_however_it_is_filled() {
+    let inner = agent("inner", &[]);
+    let outer = agent("outer", &[tool_of(&inner)]);
+    let member = Member::new().with(&inner);
+    let fill = |times: u64| json!({"do": "fill", "times": times, "bytes": 500_000});
+    assert_eq!(member.run(&outer, &fill(4)).answer.outcome, Outcome::Success);
+    let nested = json!({"do": "nest", "agent": "inner", "order": fill(5)});
+    for order in [fill(5), nested] {
+        let executed = member.run(&outer, &order);
+        assert_eq!(executed.answer.outcome, Outcome::Failure);
+        assert_eq!(executed.answer.usage, LIMITS.usage);
+        assert_eq!(executed.reason.as_deref(), Some("the receipt of the call is full"));
+        let bytes = executed.work.expect("work").to_text().len();
+        assert!(bytes < 3_000_000, "{bytes}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl OwnTools {
         call: &ToolCall,
     ) -> Result<String, Halt> {
         let Some(method) = self.methods.get(&call.name) else {
-            return Ok(scope.tool(agent, &call.name, &call.arguments).1);
+            return Ok(scope.tool(agent, &call.name, &call.arguments)?.1);
         };
         let payload = match method.payload(&call.arguments) {
             Ok(payload) => payload,

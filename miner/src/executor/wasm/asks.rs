@@ -79,14 +79,14 @@ pub(super) fn answer(
             if counts.lines > LINES_MAX {
                 return Err(End::Failure(format!("log: more than {LINES_MAX} lines")));
             }
-            scope.log(line);
+            scope.log(line)?;
             return Ok(None);
         }
         Import::Context => context(agent, scope),
         Import::Infer => infer(parse(import, asked)?, agent, scope)?,
         Import::Tool => {
             let Tool { name, arguments } = parse(import, asked)?;
-            let (ok, content) = scope.tool(agent, &name, &arguments);
+            let (ok, content) = scope.tool(agent, &name, &arguments)?;
             json!({ "ok": ok, "content": content })
         }
         Import::Agent => nested(&parse(import, asked)?, agent, scope)?,
