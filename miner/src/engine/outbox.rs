@@ -33,6 +33,8 @@ use crate::ports::{Clock, Counters, Event};
 
 /// One waiting call; the node is asked again after it.
 const WAIT: Duration = Duration::from_secs(30);
+/// How far ahead of the newest block a transaction says that it was signed, milliseconds.
+const AHEAD_MS_MAX: u64 = 60_000;
 /// Transactions under way: well below the 64 nonces that pools keep beyond the next one.
 pub(super) const UNDER_WAY_MAX: usize = 16;
 
@@ -249,7 +251,11 @@ impl Outbox {
         purpose: Purpose,
     ) -> Result<Parcel, Halt> {
         let chain_id = Some(self.chain().await?.chain_id.clone());
-        let envelope = Envelope::new(nonce, self.clock.now_ms(), chain_id);
+        // Pools refuse what is ahead of their clock. A miner whose own is ahead would wait with it, and
+        // with everything after it, until the time has come.
+        let head = self.patiently(|| self.ledger.head()).await?;
+        let signed_ms = self.clock.now_ms().min(head.block_ms.saturating_add(AHEAD_MS_MAX));
+        let envelope = Envelope::new(nonce, signed_ms, chain_id);
         let signed = Signed::new(&self.key, &envelope, body);
         let (hash, text) = (signed.hash(), signed.text().to_owned());
         Ok(Parcel { nonce, hash, text, run, purpose })
