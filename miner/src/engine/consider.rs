@@ -9,7 +9,7 @@ use crate::backend::{BackendError, Health};
 use crate::chain::{ChainError, RunView};
 use crate::journal::entry::{Entry, Outcome, Phase};
 use crate::policy::{Asked, Decision, Policy, Refusals, Standing, decide};
-use crate::ports::{Course, Event};
+use crate::ports::{Ask, Course, Event};
 use crate::talk::ToolSpec;
 
 impl Inner {
@@ -78,11 +78,13 @@ impl Inner {
                 standing.unreadable = Some(why);
             }
             Ok((bytes, Ok(course))) => {
-                standing.prompt_bytes = bytes;
+                standing.prompt_bytes = bytes.max(bytes_of(&course.ask()));
                 let grant = course.grant();
                 standing.tools_offered = self.parts.tools.offered(&grant);
                 standing.tools_missing = self.parts.tools.missing(&grant);
-                if standing.tools_missing.is_empty() {
+                // A prompt that is refused for its bytes is not counted in tokens.
+                let is_short = standing.prompt_bytes <= policy.prompt_bytes_max;
+                if is_short && standing.tools_missing.is_empty() {
                     let paid = budget::output_tokens_max(run).unwrap_or(1);
                     let expected = paid.min(policy.tokens_expected);
                     let step_max = run.step_tokens_max(head.step_tokens_max);
@@ -219,6 +221,17 @@ impl Inner {
         self.parts.counters.count(Event::Decided(code));
         Ok(())
     }
+}
+
+/// The bytes of what a model reads: the texts of the messages, and the tools as they are described.
+fn bytes_of(ask: &Ask<'_>) -> u64 {
+    let texts = ask.messages.iter().map(|message| message.text.len());
+    let tools = ask.tools.iter().map(|tool| {
+        let parameters = tool.parameters.to_string().len();
+        parameters.saturating_add(tool.name.len()).saturating_add(tool.description.len())
+    });
+    let bytes = texts.chain(tools).fold(0, usize::saturating_add);
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Whether the journal's entry stands against a new claim. A race that was lost does not.
