@@ -291,5 +291,9 @@ impl PolicyFile {
 
 fn read(path: &Path) -> Result<String, PolicyError> {
     let unreadable = |source| PolicyError::Unreadable { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+        // Reading a pipe would wait for who writes it.
+        return Err(unreadable(std::io::Error::other("this is no regular file")));
+    }
     std::fs::read_to_string(path).map_err(unreadable)
 }
