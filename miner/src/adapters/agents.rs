@@ -17,9 +17,7 @@ use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
 use crate::chain::ChainError;
-use crate::executor::{
-    Agent, Context, Executed, Executors, Library, MethodTool, Stop, Task, Verdict,
-};
+use crate::executor::{Agent, Context, Executed, Executors, MethodTool, Stop, Task, Verdict};
 use crate::market::{AgentCache, Fitness, MarketParts, Unfound};
 use crate::talk::ToolSpec;
 use crate::tools::ports::{AgentBrief, AgentTools};
@@ -34,8 +32,9 @@ const LIMITS: CallLimits = CallLimits {
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The most agents that one run has as tools.
 const AGENTS_PER_RUN_MAX: usize = 16;
-/// The most agents that are remembered; the one that was wanted longest ago gives way.
-const AGENTS_MAX: usize = 256;
+/// The most agents that are remembered, at most 64 KiB of metadata each; the one that was wanted longest
+/// ago gives way.
+const AGENTS_MAX: usize = 128;
 /// An agent that cannot be had is not looked for again before.
 const ABSENCE_PAUSE: Duration = Duration::from_secs(60);
 
@@ -52,15 +51,8 @@ pub struct RunAgents {
 #[derive(Clone, Debug)]
 struct Fetched {
     /// None where it cannot be had.
-    agent: Option<Arc<Executable>>,
+    agent: Option<Arc<Agent>>,
     wanted: Instant,
-}
-
-/// An agent with everything that its execution needs.
-#[derive(Debug)]
-struct Executable {
-    agent: Arc<Agent>,
-    library: Library,
 }
 
 impl RunAgents {
@@ -86,8 +78,8 @@ impl RunAgents {
         false
     }
 
-    /// Fetches an agent with everything that its execution needs.
-    async fn gather(&self, id: &Hash, version: &str) -> Result<Executable, Unfound> {
+    /// Fetches an agent, if everything is here that its execution needs.
+    async fn gather(&self, id: &Hash, version: &str) -> Result<Arc<Agent>, Unfound> {
         let (agent, library) = self.agents.gather(id, version).await?;
         if let Some(why) = self.executors.missing(&agent, &library) {
             return Err(Unfound::Never(why));
@@ -101,12 +93,12 @@ impl RunAgents {
                 return Err(Unfound::Never(format!("{executor} fails its test here")));
             }
         }
-        Ok(Executable { agent, library })
+        Ok(agent)
     }
 
-    fn remember(&self, name: &str, agent: Option<Executable>) {
+    fn remember(&self, name: &str, agent: Option<Arc<Agent>>) {
         let mut fetched = self.fetched.lock();
-        let known = Fetched { agent: agent.map(Arc::new), wanted: Instant::now() };
+        let known = Fetched { agent, wanted: Instant::now() };
         fetched.insert(name.to_owned(), known);
         if fetched.len() > AGENTS_MAX {
             let oldest = fetched.iter().min_by_key(|(_, known)| known.wanted);
@@ -116,7 +108,7 @@ impl RunAgents {
         }
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Executable>> {
+    fn find(&self, name: &str) -> Option<Arc<Agent>> {
         self.fetched.lock().get(name)?.agent.clone()
     }
 }
@@ -145,8 +137,8 @@ impl AgentTools for RunAgents {
     }
 
     fn brief(&self, name: &str) -> Option<AgentBrief> {
-        let executable = self.find(name)?;
-        let Agent { metadata, model, .. } = &*executable.agent;
+        let agent = self.find(name)?;
+        let Agent { metadata, model, .. } = &*agent;
         Some(AgentBrief {
             base_prompt: model.as_ref()?.base_prompt.clone(),
             tools: metadata.tools.iter().map(ToString::to_string).collect(),
@@ -164,12 +156,11 @@ impl AgentTools for RunAgents {
         is_taken: &dyn Fn(&str) -> bool,
     ) -> Vec<Arc<dyn Tool>> {
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-        for executable in names.iter().filter_map(|name| self.find(name)) {
+        for agent in names.iter().filter_map(|name| self.find(name)) {
             let has = |name: &str| is_taken(name) || tools.iter().any(|it| it.spec().name == name);
-            for method in MethodTool::all(&executable.agent, has) {
-                let (executable, executors) =
-                    (Arc::clone(&executable), Arc::clone(&self.executors));
-                tools.push(Arc::new(AgentMethod { method, executable, executors }));
+            for method in MethodTool::all(&agent, has) {
+                let (agents, executors) = (Arc::clone(&self.agents), Arc::clone(&self.executors));
+                tools.push(Arc::new(AgentMethod { method, agents, executors }));
             }
         }
         tools
@@ -180,7 +171,7 @@ impl AgentTools for RunAgents {
 #[derive(Debug)]
 struct AgentMethod {
     method: MethodTool,
-    executable: Arc<Executable>,
+    agents: Arc<AgentCache>,
     executors: Arc<Executors>,
 }
 
@@ -205,15 +196,18 @@ impl Tool for AgentMethod {
         let stop = CancellationToken::new();
         // The execution ends soon after nobody waits for it any more.
         let _guard = stop.clone().drop_guard();
-        let (executable, executors) = (Arc::clone(&self.executable), Arc::clone(&self.executors));
+        let Agent { id, metadata, .. } = &**self.method.agent();
+        let gathered = self.agents.gather(id, metadata.version.as_str()).await;
+        let (agent, library) =
+            gathered.map_err(|error| Failure::new(Code::Transport, error.to_string()))?;
+        let executors = Arc::clone(&self.executors);
         let executed = tokio::task::spawn_blocking(move || {
-            let Executable { agent, library } = &*executable;
             executors.run(&Task {
                 context: Context { call_id: Hash::ZERO, requester: Address::new([0; 20]) },
-                agent,
+                agent: &agent,
                 payload: &payload,
                 limits: LIMITS,
-                library,
+                library: &library,
                 stop: Stop::new(stop, None),
             })
         });
