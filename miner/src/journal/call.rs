@@ -123,6 +123,9 @@ pub struct Paused {
     pub round: u8,
     /// When that was noticed, milliseconds since 1970.
     pub since_ms: u64,
+    /// When it is offered again, milliseconds since 1970; none if somebody has to find the cause first.
+    #[serde(default)]
+    pub until_ms: Option<u64>,
 }
 
 /// What became of all calls of a journal.

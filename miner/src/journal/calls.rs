@@ -188,20 +188,21 @@ impl Journal {
     ) -> Result<usize> {
         let row = Row::of(entry)?;
         let name = executor.to_string();
-        let mut last = self.compared(executor)?;
-        last.retain(|it| (it.call, it.round) != (entry.call, entry.round));
-        last.push(Compared { call: entry.call, round: entry.round, agreed });
-        let excess = last.len().saturating_sub(COMPARED_KEPT);
-        last.drain(..excess);
-        let dissents = last.iter().filter(|it| !it.agreed).count();
-        let bytes = json(&last)?;
+        let compared = Compared { call: entry.call, round: entry.round, agreed };
         let change = move |write: &WriteTransaction| {
             row.put(write)?;
-            write.open_table(COMPARED)?.insert(name.as_str(), bytes.as_slice())?;
+            let mut table = write.open_table(COMPARED)?;
+            let before = table.get(name.as_str())?.map(|row| read(row.value())).transpose()?;
+            let mut last: Vec<Compared> = before.unwrap_or_default();
+            last.retain(|it| (it.call, it.round) != (compared.call, compared.round));
+            last.push(compared);
+            let excess = last.len().saturating_sub(COMPARED_KEPT);
+            last.drain(..excess);
+            table.insert(name.as_str(), json(&last)?.as_slice())?;
             Ok(())
         };
         self.synced(change).await?;
-        Ok(dissents)
+        Ok(self.compared(executor)?.iter().filter(|it| !it.agreed).count())
     }
 
     /// The last answers of an executor that were compared, newest last.

@@ -11,6 +11,7 @@ use types::{Amount, Body, Offer};
 
 use super::{MarketConfig, MarketParts, Shared};
 use crate::chain::ChainError;
+use crate::engine::Parts;
 use crate::engine::error::Halt;
 use crate::engine::outbox::About;
 use crate::engine::settle::Verdict;
@@ -57,7 +58,10 @@ impl Shared {
             let wanted = config.borrow_and_update().clone();
             let kept = match wanted {
                 Some(wanted) => self.tidy(&wanted).await?,
-                None => Kept::AsWanted,
+                None => {
+                    self.warn_of_offers().await;
+                    Kept::AsWanted
+                }
             };
             pause = match kept {
                 Kept::AsWanted => poll,
@@ -78,6 +82,19 @@ impl Shared {
                 () = self.market.resumed.notified() => (),
                 () = sleep(pause) => (),
             }
+        }
+    }
+
+    /// Says so where offers stand that nobody serves: each call for which the miner is drawn costs bond.
+    async fn warn_of_offers(&self) {
+        let there = self.market.calls.offers(&self.inner.me).await.unwrap_or_default();
+        if !there.is_empty() {
+            tracing::error!(
+                offers = there.len(),
+                "there is no table [market], and the chain has offers of this miner: it loses bond \
+                 for each call that it does not serve; a table [market] with `offers = []` takes \
+                 them back"
+            );
         }
     }
 
@@ -126,7 +143,16 @@ impl Shared {
                 fitness.fault(&offer.executor).await;
             }
         }
-        let paused = self.inner.parts.journal.paused()?;
+        let Parts { journal, clock, .. } = &self.inner.parts;
+        for (executor, paused) in journal.paused()? {
+            if let Ok(executor) = executor.parse()
+                && paused.until_ms.is_some_and(|until_ms| clock.now_ms() >= until_ms)
+            {
+                tracing::info!(%executor, "the pause of the offer is over");
+                journal.resume_offers(&executor).await?;
+            }
+        }
+        let paused = journal.paused()?;
         let facts = OfferFact::all(config, executors, (&paused, &fitness.unsound()));
         let made = facts.iter().filter(|fact| fact.state == OfferState::Offered);
         let offer = |fact: &OfferFact| Some((fact.executor, config.offer(&fact.executor)?.offer()));
@@ -203,7 +229,8 @@ impl Shared {
         let posted = self.inner.outbox.post_about(About::Wallet, &body, Purpose::Offer).await?;
         match posted {
             Verdict::Included => {
-                tracing::info!(%executor, capacity, "the offer is made");
+                let what = if capacity == 0 { "taken back" } else { "made" };
+                tracing::info!(%executor, capacity, "the offer is {what}");
                 Ok(Kept::AsWanted)
             }
             Verdict::Refused(code) => {

@@ -27,6 +27,8 @@ const PATIENCE: u32 = 6;
 /// So many dissents among the last answers of an executor that were compared pause its offers, whatever
 /// its test says. Fewer may be the work of a majority that lies.
 const DISSENTS_MAX: usize = 3;
+/// How long the offers of an executor that passes its test are paused: an hour.
+const SOUND_PAUSE_MS: u64 = 3_600_000;
 
 impl Shared {
     /// Works on a call until it is over, the engine is stopped, or the journal fails.
@@ -186,13 +188,16 @@ impl Shared {
             );
             return Ok(());
         }
+        let since_ms = self.inner.parts.clock.now_ms();
+        // Liars must not take a sound machine off the market for good.
+        let is_sound = fault.is_none();
+        let until_ms = is_sound.then(|| since_ms.saturating_add(SOUND_PAUSE_MS));
         let fault = fault.unwrap_or_else(|| "it passes its test".to_owned());
         tracing::error!(
             %call, round, %executor, dissents, fault,
             "the others agree about another answer: this executor is not offered any more"
         );
-        let since_ms = self.inner.parts.clock.now_ms();
-        let paused = Paused { call, round, since_ms };
+        let paused = Paused { call, round, since_ms, until_ms };
         self.inner.parts.journal.pause_offers(executor, &paused).await?;
         self.market.resumed.notify_one();
         Ok(())

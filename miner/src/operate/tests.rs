@@ -123,7 +123,9 @@ fn an_account_below_the_threshold_is_an_alarm() {
 fn a_dissent_is_an_alarm_until_all_is_resumed() {
     let mut scene = Scene::new();
     let call = Hash::digest(b"call");
-    scene.paused.insert("wasm-1".to_owned(), Paused { call, round: 0, since_ms: 5 });
+    scene
+        .paused
+        .insert("wasm-1".to_owned(), Paused { call, round: 0, since_ms: 5, until_ms: None });
     let expected = Alarm::Dissent { executors: vec!["wasm-1".to_owned()], call };
     assert_eq!(vec![expected], scene.at(1_000));
     scene.paused.clear();
