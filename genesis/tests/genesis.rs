@@ -416,7 +416,7 @@ fn a_chain_with_the_market_trusts_the_embedded_model_and_no_other_unless_it_says
     let text = text("", r#","forks":{"v7":5,"v8":5}"#);
     let models = Genesis::parse(text.as_bytes()).unwrap().chain().params.slashable_models.clone();
     assert_eq!(models, Models::Listed([types::params::EMBEDDED_MODEL].into()));
-    assert!(!models.contains(&types::Hash::ZERO));
+    assert!(!models.contains(&Hash::ZERO));
 }
 
 #[test]
