@@ -26,6 +26,7 @@ fn call_record(status: &str) -> Value {
     json!({
         "callId": Hash::ZERO, "agentId": Hash::ZERO, "agentVersion": "1.0.0", "owner": ADDRESS,
         "requester": ADDRESS, "status": status, "settled": false, "appealable": false,
+        "consensus": "majority",
         "limits": {"inputTokens": 1, "outputTokens": 2, "fuel": 3, "resultBytes": 4},
         "payloadHash": Hash::digest(&[1, 2]), "budget": "30", "deadlineAt": 50,
         "deadlineBlock": 9, "payload": "0x0102", "rounds": [round_record()],
@@ -41,12 +42,17 @@ async fn a_call_is_read_with_its_members() {
     assert_eq!((call.status, call.budget_micro), (CallStatus::Revealing, 30));
     assert_eq!((call.payload.as_deref(), call.deadline_ms), (Some(&[1, 2][..]), Some(50)));
     assert_eq!((call.limits.usage.fuel, call.limits.result_bytes), (3, 4));
+    assert!(call.is_compared);
     let miner: Address = ADDRESS.parse().unwrap();
     assert_eq!(call.round_of(&miner), Some(0));
     let (round, member) = call.member(0, &miner).unwrap();
     assert!(round.is_decided);
     assert_eq!((member.agreed, member.penalty_micro), (Some(false), 7));
     assert_eq!(member.revealed.unwrap().outcome, Outcome::Unable);
+    let mut by_threshold = call_record("revealing");
+    by_threshold["consensus"] = json!("threshold");
+    set(json!({"result": by_threshold}));
+    assert!(!node.call(&Hash::ZERO).await.unwrap().unwrap().is_compared);
     set(json!({"result": call_record("dreaming")}));
     assert!(matches!(node.call(&Hash::ZERO).await, Err(ChainError::Strange(_))));
     set(json!({"error": {"code": -32051, "message": "no such call"}}));
