@@ -25,6 +25,7 @@ fn main() {
 
 fn sleep() -> ! {
     loop {
+        // It is asked to hang.
         std::thread::sleep(Duration::from_secs(60));
     }
 }
