@@ -414,7 +414,7 @@ fn v8_needs_v7_and_brings_parameters_of_its_own() {
 #[test]
 fn a_chain_with_the_market_trusts_the_embedded_model_and_no_other_unless_it_says_so() {
     let text = text("", r#","forks":{"v7":5,"v8":5}"#);
-    let models = Genesis::parse(text.as_bytes()).unwrap().chain().params.slashable_models.clone();
+    let models = Genesis::parse(text.as_bytes()).unwrap().chain().params.slashable_models;
     assert_eq!(models, Models::Listed([types::params::EMBEDDED_MODEL].into()));
     assert!(!models.contains(&Hash::ZERO));
 }

@@ -192,16 +192,11 @@ impl Program {
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
-        let containers = containers(market.as_ref(), key.address(), &clock).await;
-        let mut executors = Executors::of(backend.for_market());
-        if let Some(containers) = &containers {
-            executors = executors.with_containers(containers);
-        }
-        let market = (market, executors, containers);
+        let market = with_executors(market, &*backend, (key.address(), &clock)).await;
         let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
         let toolbox = Toolbox::open(&tools, &around)?;
         let toolbox = toolbox.with_agents(&tools, Arc::new(RunAgents::of(&market.parts)));
-        let manifest = backend.manifest().clone();
+        let (manifest, news) = (backend.manifest().clone(), Arc::<Mutex<PolicyNews>>::default());
         let tally = Arc::new(Tally::new(Arc::clone(&clock), counters));
         journal.count_writes(Arc::<Tally>::clone(&tally));
         let (policies, policy) = watch::channel(Arc::new(policy));
@@ -221,7 +216,6 @@ impl Program {
         };
         let tools = tools.allow.into_iter().collect();
         let summary = Summary { head, model: manifest.name, tools, open };
-        let news: Arc<Mutex<PolicyNews>> = Arc::default();
         let desk = Arc::new(Desk::new(Plan {
             wallet: parts.key.address(),
             model: summary.model.clone(),
@@ -418,17 +412,21 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
     }
 }
 
-/// The engine that runs agents in containers, if the operator has one for that; looked at once, so that offers
-/// stay as they are.
-async fn containers(
-    market: Option<&MarketConfig>,
-    wallet: Address,
-    clock: &Arc<dyn Clock>,
-) -> Option<Arc<Containers>> {
-    let config = market?.containers.clone()?;
+/// What this program can execute: with the model, and in containers if the operator has an engine for
+/// that. It is looked at once, so that offers stay as they are.
+async fn with_executors(
+    market: Option<MarketConfig>,
+    backend: &dyn Backend,
+    (wallet, clock): (Address, &Arc<dyn Clock>),
+) -> (Option<MarketConfig>, Executors, Option<Arc<Containers>>) {
+    let executors = Executors::of(backend.for_market());
+    let Some(config) = market.as_ref().and_then(|market| market.containers.clone()) else {
+        return (market, executors, None);
+    };
     let containers = Containers::new(config, Some(wallet), Arc::clone(clock));
     containers.look().await;
-    Some(containers)
+    let executors = executors.with_containers(&containers);
+    (market, executors, Some(containers))
 }
 
 impl MarketStart {

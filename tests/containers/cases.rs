@@ -306,7 +306,7 @@ fn stop(bench: &Bench<'_>) -> anyhow::Result<()> {
         let hanging = scope.spawn(|| miner.tell(&bench.images.rogue, "hang"));
         wait_for("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
         miner.stop.cancel();
-        let executed = hanging.join().map_err(|_| anyhow::anyhow!("the executor panicked"))?;
+        let executed = hanging.join().map_err(|_panic| anyhow::anyhow!("the executor panicked"))?;
         outcome(&executed, Outcome::Unable, "the miner stops")
     })?;
     miner.close();
@@ -327,7 +327,7 @@ fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {
         let hanging = scope.spawn(|| miner.tell(image, "hang"));
         wait_for("the containers to run", || Ok(containers(&own_label(), true)?.len() == 2))?;
         wire.cut();
-        let executed = hanging.join().map_err(|_| anyhow::anyhow!("the executor panicked"))?;
+        let executed = hanging.join().map_err(|_panic| anyhow::anyhow!("the executor panicked"))?;
         outcome(&executed, Outcome::Unable, "")
     })?;
     ensure!(

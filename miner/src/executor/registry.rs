@@ -123,7 +123,7 @@ impl Executors {
             let tools = level.iter().flat_map(|agent| &agent.metadata.tools);
             let below = tools.filter_map(|tool| match tool {
                 Tool::Agent { id, version } => library.agent(id, version.as_str()),
-                _ => None,
+                Tool::BuiltIn(_) => None,
             });
             level = below.collect();
             needed.extend(level.iter().map(|agent| agent.metadata.executor.id()));

@@ -62,7 +62,9 @@ pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<String> {
         ExecutorId::WasmWithModel { manifest } => {
             vec![ExecutorId::Wasm, ExecutorId::Model { manifest }]
         }
-        other => vec![other],
+        other @ (ExecutorId::Wasm | ExecutorId::Model { .. } | ExecutorId::Container { .. }) => {
+            vec![other]
+        }
     };
     let all = groups();
     let of_parts =

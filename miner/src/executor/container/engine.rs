@@ -201,7 +201,7 @@ impl Engine {
         let docker = self.known()?.docker;
         let options = StatsOptionsBuilder::default().stream(false).one_shot(true).build();
         let mut stats = docker.stats(name, Some(options)).boxed();
-        let read = timeout(PATIENCE, stats.next()).await.map_err(|_| EngineError::Late)?;
+        let read = timeout(PATIENCE, stats.next()).await.map_err(|_late| EngineError::Late)?;
         let usage = read.transpose()?.and_then(|it| it.cpu_stats).and_then(|it| it.cpu_usage);
         Ok(usage.and_then(|it| it.total_usage).filter(|ns| *ns > 0))
     }
@@ -289,7 +289,7 @@ async fn within<T>(
     patience: Duration,
     asked: impl Future<Output = Result<T, bollard::errors::Error>>,
 ) -> Result<T, EngineError> {
-    Ok(timeout(patience, asked).await.map_err(|_| EngineError::Late)??)
+    Ok(timeout(patience, asked).await.map_err(|_late| EngineError::Late)??)
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(super) fn connect(pipes: Pipes) -> (DuplexStream, Held) {
             }
         };
         let (_, ()) = tokio::join!(tokio::io::copy(&mut from, &mut input), back);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     });
     (near, Held(AbortOnDropHandle::new(passing)))
 }
