@@ -2,6 +2,7 @@
 
 use std::net::{TcpListener, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -34,6 +35,7 @@ pub(crate) const CASES: &[(&str, &str, Check)] = &[
     ("images", "only images that are named and here, without volumes", images),
     ("pull", "an image that cannot be got is said to be missing", pull),
     ("stop", "a miner that stops gives up at once", stop),
+    ("looked", "calls go on while it is looked whether the engine is there", looked),
     ("cut", "an engine that goes away in the middle is unable, and comes back", cut),
     ("killed", "containers end with a miner that is killed, and the next one removes them", killed),
     ("forgotten", "containers of others are removed only when their time is long over", forgotten),
@@ -312,6 +314,23 @@ fn stop(bench: &Bench<'_>) -> anyhow::Result<()> {
     miner.close();
     ensure!(containers(&own_label(), false)?.is_empty(), "containers are left");
     Ok(())
+}
+
+fn looked(bench: &Bench<'_>) -> anyhow::Result<()> {
+    let (miner, image) = (bench.miner(), &bench.images.rogue);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                miner.look();
+            }
+        });
+        let answers = (0..4).map(|_| text(&miner.tell(image, "echo hello")));
+        let answers = answers.collect::<anyhow::Result<Vec<_>>>();
+        is_over.store(true, Ordering::Relaxed);
+        ensure!(answers?.iter().all(|it| it == "hello"), "another answer");
+        Ok(())
+    })
 }
 
 fn cut(bench: &Bench<'_>) -> anyhow::Result<()> {

@@ -101,7 +101,13 @@ impl Engine {
     /// # Errors
     /// When it does not answer, or has a processor for which there is no relay.
     pub(super) async fn greet(&self) -> Result<(), EngineError> {
-        *self.known.lock() = None;
+        let met = self.meet().await;
+        // Until then calls go on with the connection that they have.
+        *self.known.lock() = met.as_ref().ok().cloned();
+        met.map(drop)
+    }
+
+    async fn meet(&self) -> Result<Known, EngineError> {
         let docker = self.connect().await?;
         let version = within(PATIENCE, docker.version()).await?;
         let architecture = version.arch.unwrap_or_default();
@@ -110,8 +116,7 @@ impl Engine {
         })?;
         let known = Known { docker, relay };
         relay_image(&known).await?;
-        *self.known.lock() = Some(known);
-        Ok(())
+        Ok(known)
     }
 
     async fn connect(&self) -> Result<Docker, EngineError> {
