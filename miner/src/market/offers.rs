@@ -24,6 +24,8 @@ const PARTS: u64 = 20;
 
 /// The longest pause after a refusal.
 const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(600);
+/// How often it is looked, without a table `[market]`, whether offers stand that nobody serves.
+const UNSERVED_PAUSE: Duration = Duration::from_secs(600);
 /// The longest pause while the bond is too small.
 const SHORT_PAUSE_MAX: Duration = Duration::from_secs(60);
 
@@ -56,21 +58,20 @@ impl Shared {
         let mut pause = poll;
         loop {
             let wanted = config.borrow_and_update().clone();
-            let kept = match wanted {
-                Some(wanted) => self.tidy(&wanted).await?,
+            pause = match wanted {
+                Some(wanted) => match self.tidy(&wanted).await? {
+                    Kept::AsWanted => poll,
+                    Kept::Unknown(error) => {
+                        tracing::warn!(%error, "bond and offers are looked at later");
+                        poll
+                    }
+                    Kept::Refused => longer(pause, poll, REFUSED_PAUSE_MAX),
+                    Kept::Short => longer(pause, poll, SHORT_PAUSE_MAX),
+                },
                 None => {
                     self.warn_of_offers().await;
-                    Kept::AsWanted
+                    UNSERVED_PAUSE
                 }
-            };
-            pause = match kept {
-                Kept::AsWanted => poll,
-                Kept::Unknown(error) => {
-                    tracing::warn!(%error, "bond and offers are looked at later");
-                    poll
-                }
-                Kept::Refused => longer(pause, poll, REFUSED_PAUSE_MAX),
-                Kept::Short => longer(pause, poll, SHORT_PAUSE_MAX),
             };
             tokio::select! {
                 biased;

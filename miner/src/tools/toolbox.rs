@@ -189,7 +189,11 @@ impl Toolbox {
     #[must_use]
     pub fn specs(&self, grant: &Grant) -> Vec<ToolSpec> {
         let offered = self.granted(grant, Server::known);
-        offered.into_values().map(|it| it.tool.spec().clone()).collect()
+        let mut specs: BTreeMap<String, ToolSpec> =
+            offered.into_iter().map(|(name, it)| (name, it.tool.spec().clone())).collect();
+        let of_agents = self.of_agents(grant).into_iter().map(|it| it.spec().clone());
+        specs.extend(of_agents.map(|spec| (spec.name.clone(), spec)));
+        specs.into_values().collect()
     }
 
     /// Names of the grant, tools and then servers, that this miner cannot serve now: not allowed by
@@ -288,17 +292,20 @@ impl Toolbox {
 
     fn find(&self, name: &str, grant: &Grant) -> Option<Offered> {
         let built_in = self.built_in.get(name).cloned();
-        let of_agents = || self.of_agents(grant).find(|it| it.tool.spec().name == name);
+        let of_agents = || {
+            let tool = self.of_agents(grant).into_iter().find(|it| it.spec().name == name)?;
+            Offered::of_agent(tool)
+        };
         let of_servers = || self.servers.iter().find_map(|server| server.tool(name));
         built_in.or_else(of_agents).or_else(of_servers)
     }
 
     /// The methods of a grant's agents. Whoever grants an agent grants its methods.
-    fn of_agents(&self, grant: &Grant) -> impl Iterator<Item = Offered> {
+    /// Their schemas are compiled when they are called: a stranger's run may name a thousand.
+    fn of_agents(&self, grant: &Grant) -> Vec<Arc<dyn Tool>> {
         let is_taken = |name: &str| self.built_in.contains_key(name);
         let agents = self.agents.as_ref();
-        let tools = agents.map_or_else(Vec::new, |it| it.tools(&grant.tools, &is_taken));
-        tools.into_iter().filter_map(Offered::of_agent)
+        agents.map_or_else(Vec::new, |it| it.tools(&grant.tools, &is_taken))
     }
 
     fn grants(&self, name: &str, class: Class, grant: &Grant) -> bool {
@@ -320,7 +327,6 @@ impl Toolbox {
         built_in
             .chain(of_servers)
             .filter(|(name, it)| self.grants(name, it.tool.terms().class, grant))
-            .chain(self.of_agents(grant).map(|it| (it.tool.spec().name.clone(), it)))
             .collect()
     }
 }
