@@ -38,7 +38,7 @@ pub use meter::{Limit, Meter};
 pub use model::{MethodTool, ModelAgents};
 pub use registry::{Executed, Executors, Task};
 pub use scope::{Context, Halt, Nested, Scope, Stop};
-pub use selftest::{Tested, faults_of, selftest};
+pub use selftest::{Fault, Tested, faults_of, selftest};
 pub use trace::{Chosen, Reading, Work};
 pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};
 

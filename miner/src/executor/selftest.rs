@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use types::agent::{Executor, ExecutorId};
-use types::call::CallLimits;
+use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
 use super::{Agent, Context, Executors, Library, Stop, Task};
@@ -32,7 +32,16 @@ pub struct Tested {
     /// How many questions it was asked.
     pub questions: usize,
     /// What is wrong; nothing if every receipt is the one that it should be.
-    pub faults: Vec<String>,
+    pub faults: Vec<Fault>,
+}
+
+/// What is wrong with an executor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A sentence.
+    pub why: String,
+    /// Whether it gave no answer at all, as where memory is short: that says nothing about its answers.
+    pub is_unable: bool,
 }
 
 /// An agent, and what is asked of it.
@@ -57,7 +66,7 @@ pub fn selftest(executors: &Executors) -> Vec<Tested> {
 /// What is wrong with an executor; nothing where no answers are known. Programs that ask a model are
 /// tested as programs and as that model.
 #[must_use]
-pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<String> {
+pub fn faults_of(executors: &Executors, executor: &ExecutorId) -> Vec<Fault> {
     let parts = match *executor {
         ExecutorId::WasmWithModel { manifest } => {
             vec![ExecutorId::Wasm, ExecutorId::Model { manifest }]
@@ -104,7 +113,7 @@ fn fault(
     executors: &Executors,
     (agent, library): (&Agent, &Library),
     case: &Case,
-) -> Option<String> {
+) -> Option<Fault> {
     let payload = const_hex::decode(&case.payload).unwrap_or_default();
     let executed = executors.run(&Task {
         context: Context { call_id: Hash::ZERO, requester: Address::new([0; 20]) },
@@ -120,7 +129,13 @@ fn fault(
     }
     let (outcome, expected) = (executed.answer.outcome.as_str(), &case.receipt);
     let reason = executed.reason.map(|why| format!(" ({why})")).unwrap_or_default();
-    Some(format!("{outcome}{reason} with the receipt {receipt}, expected {expected}"))
+    let is_unable = executed.answer.outcome == Outcome::Unable;
+    let why = if is_unable {
+        format!("{outcome}{reason}, expected an answer")
+    } else {
+        format!("{outcome}{reason} with the receipt {receipt}, expected {expected}")
+    };
+    Some(Fault { why, is_unable })
 }
 
 #[cfg(test)]
@@ -137,7 +152,7 @@ mod tests {
         let tested = selftest(&Executors::of(None));
         let [programs] = tested.as_slice() else { panic!("{tested:?}") };
         assert_eq!(programs.executor, ExecutorId::Wasm);
-        assert_eq!(programs.faults, [""; 0]);
+        assert_eq!(programs.faults, []);
     }
 
     /// Answers the same to everything.
@@ -155,15 +170,16 @@ mod tests {
         let mut executors = Executors::of(None);
         let with_model = ExecutorId::WasmWithModel { manifest: Hash::ZERO };
         for executor in [ExecutorId::Wasm, with_model] {
-            assert_eq!(faults_of(&executors, &executor), [""; 0]);
+            assert_eq!(faults_of(&executors, &executor), []);
         }
         executors.add(ExecutorId::Wasm, Arc::new(Broken));
         for executor in [ExecutorId::Wasm, with_model] {
             let faults = faults_of(&executors, &executor);
             let fault = faults.first().expect("a fault");
-            assert!(fault.starts_with("success with the receipt "), "{fault}");
+            assert!(fault.why.starts_with("success with the receipt "), "{fault:?}");
+            assert!(!fault.is_unable);
         }
         let other = ExecutorId::Model { manifest: Hash::ZERO };
-        assert_eq!(faults_of(&executors, &other), [""; 0], "nothing is known of it");
+        assert_eq!(faults_of(&executors, &other), [], "nothing is known of it");
     }
 }

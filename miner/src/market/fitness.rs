@@ -11,10 +11,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use types::agent::ExecutorId;
 
-use crate::executor::{Executors, faults_of};
+use crate::executor::{Executors, Fault, faults_of};
 
 /// A test counts for so long; strangers who bring about dissents cannot keep a machine busy with tests.
 const TEST_PAUSE: Duration = Duration::from_secs(600);
+/// An executor that gave no answer in its test is tested again after so long.
+const UNABLE_PAUSE: Duration = Duration::from_secs(30);
 
 /// What the tests of this machine's executors found.
 #[derive(Clone, Debug)]
@@ -24,26 +26,34 @@ pub struct Fitness {
     /// Held during a test, so that nobody begins the same one.
     turn: Arc<tokio::sync::Mutex<()>>,
     pause: Duration,
+    unable_pause: Duration,
 }
 
 #[derive(Clone, Debug)]
 struct TestResult {
-    fault: Option<String>,
+    fault: Option<Fault>,
     tested: Instant,
+}
+
+impl TestResult {
+    fn why(&self) -> Option<String> {
+        self.fault.as_ref().map(|fault| fault.why.clone())
+    }
 }
 
 impl Fitness {
     /// Nothing is tested yet.
     #[must_use]
     pub fn new(executors: Arc<Executors>) -> Self {
-        Self { executors, results: Arc::default(), turn: Arc::default(), pause: TEST_PAUSE }
+        let (results, turn) = (Arc::default(), Arc::default());
+        Self { executors, results, turn, pause: TEST_PAUSE, unable_pause: UNABLE_PAUSE }
     }
 
     /// The executors that failed their test, and how.
     #[must_use]
     pub fn unsound(&self) -> BTreeMap<ExecutorId, String> {
         let results = self.results.lock();
-        let failed = results.iter().filter_map(|(id, it)| Some((*id, it.fault.clone()?)));
+        let failed = results.iter().filter_map(|(id, it)| Some((*id, it.why()?)));
         failed.collect()
     }
 
@@ -55,7 +65,7 @@ impl Fitness {
     /// The same, where tests count for so long.
     #[cfg(test)]
     pub(super) fn with_pause(self, pause: Duration) -> Self {
-        Self { pause, ..self }
+        Self { pause, unable_pause: pause, ..self }
     }
 
     /// When an executor was tested last.
@@ -67,7 +77,8 @@ impl Fitness {
     /// As if an executor had failed its test.
     #[cfg(test)]
     pub(super) fn fail(&self, executor: ExecutorId, fault: &str) {
-        let result = TestResult { fault: Some(fault.to_owned()), tested: Instant::now() };
+        let fault = Some(Fault { why: fault.to_owned(), is_unable: false });
+        let result = TestResult { fault, tested: Instant::now() };
         self.results.lock().insert(executor, result);
     }
 
@@ -87,26 +98,40 @@ impl Fitness {
         executor: &ExecutorId,
         will_do: impl Fn(&TestResult) -> bool,
     ) -> Option<String> {
-        let known = || self.results.lock().get(executor).filter(|it| will_do(it)).cloned();
+        let is_due = |it: &TestResult| {
+            let was_unable = it.fault.as_ref().is_some_and(|fault| fault.is_unable);
+            was_unable && it.tested.elapsed() >= self.unable_pause
+        };
+        let counts = |it: &&TestResult| will_do(it) && !is_due(it);
+        let known = || self.results.lock().get(executor).filter(counts).cloned();
         // Whoever knows the result waits for no test of another executor.
         if let Some(result) = known() {
-            return result.fault;
+            return result.why();
         }
         let _turn = self.turn.lock().await;
         if let Some(result) = known() {
-            return result.fault;
+            return result.why();
         }
         let (executors, id) = (Arc::clone(&self.executors), *executor);
         let faults = tokio::task::spawn_blocking(move || faults_of(&executors, &id)).await;
         let fault = match faults {
             Ok(faults) => faults.into_iter().next(),
-            Err(error) => Some(format!("the test broke off: {error}")),
+            Err(error) => {
+                Some(Fault { why: format!("the test broke off: {error}"), is_unable: false })
+            }
         };
-        if let Some(fault) = &fault {
-            tracing::error!(%executor, fault, "this machine computes otherwise than others: no calls");
+        match &fault {
+            Some(Fault { why, is_unable: true }) => {
+                tracing::warn!(%executor, why, "the test of an executor is made again: no calls");
+            }
+            Some(Fault { why, is_unable: false }) => {
+                tracing::error!(%executor, why, "this machine computes otherwise than others: no calls");
+            }
+            None => (),
         }
-        let result = TestResult { fault: fault.clone(), tested: Instant::now() };
+        let result = TestResult { fault, tested: Instant::now() };
+        let why = result.why();
         self.results.lock().insert(*executor, result);
-        fault
+        why
     }
 }

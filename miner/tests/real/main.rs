@@ -195,6 +195,6 @@ fn the_model_computes_what_the_selftest_expects() {
     let tested = selftest(&Executors::of(Some(Arc::new(model))));
     assert_eq!(tested.len(), 2, "programs, and agents of the model");
     for it in tested {
-        assert_eq!(it.faults, [""; 0], "{}", it.executor);
+        assert_eq!(it.faults, [], "{}", it.executor);
     }
 }

@@ -1,13 +1,13 @@
 //! Executors are tested before they are offered, and after a dissent.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use types::agent::ExecutorId;
 
 use super::bench::{Bench, Echo, me};
-use crate::executor::Executors;
+use crate::executor::{Agent, Execute, Executors, Halt, Scope, Verdict, Wasm};
 use crate::market::{Fitness, OfferConfig};
 
 /// Programs are executed by something that does not do what programs say.
@@ -57,4 +57,40 @@ async fn a_test_is_made_once_and_again_after_a_dissent_but_not_for_every_one() {
     let fitness = fitness.with_pause(Duration::ZERO);
     assert_eq!(fitness.fault_after_dissent(&ExecutorId::Wasm).await, None);
     assert!(fitness.last_test(&ExecutorId::Wasm) > before);
+}
+
+/// Cannot answer at first.
+#[derive(Debug)]
+struct Recovering {
+    left: AtomicU64,
+    programs: Wasm,
+}
+
+impl Execute for Recovering {
+    fn execute(
+        &self,
+        agent: &Agent,
+        payload: &[u8],
+        scope: &mut Scope<'_>,
+    ) -> Result<Verdict, Halt> {
+        let down = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1));
+        match down {
+            Ok(_) => Err(Halt::Unable("memory is short".into())),
+            Err(_) => self.programs.execute(agent, payload, scope),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_executor_that_could_not_answer_in_its_test_is_tested_again_by_itself() {
+    let mut executors = Executors::of(None);
+    let recovering = Recovering { left: AtomicU64::new(1), programs: Wasm::default() };
+    executors.add(ExecutorId::Wasm, Arc::new(recovering));
+    let fitness = Fitness::new(Arc::new(executors));
+    let fault = fitness.fault(&ExecutorId::Wasm).await.unwrap();
+    assert_eq!(fault, "unable (memory is short), expected an answer");
+    assert!(fitness.fault(&ExecutorId::Wasm).await.is_some(), "not at once");
+    let fitness = fitness.with_pause(Duration::ZERO);
+    assert_eq!(fitness.fault(&ExecutorId::Wasm).await, None);
+    assert!(fitness.unsound().is_empty());
 }

@@ -36,13 +36,14 @@ pub(super) async fn run(args: SelftestArgs, out: Out<'_>) -> Outcome {
     let tested = asked.map_err(|ended| CliError::Failed(ended.to_string()))??;
     if is_json {
         let all = tested.iter().map(|Tested { executor, questions, faults }| {
+            let faults: Vec<_> = faults.iter().map(|fault| &fault.why).collect();
             json!({ "executor": executor, "questions": questions, "faults": faults })
         });
         writeln!(out, "{}", Value::Array(all.collect()))?;
     } else {
         let mut rows = table(["EXECUTOR", "QUESTIONS", "FOUND"]);
         for Tested { executor, questions, faults } in &tested {
-            let first = faults.first().map(|fault| one_line(fault, FAULT_CHARS_MAX));
+            let first = faults.first().map(|fault| one_line(&fault.why, FAULT_CHARS_MAX));
             let found = first.map_or_else(|| "ok".to_owned(), |fault| format!("WRONG: {fault}"));
             rows.add_row([executor.to_string(), questions.to_string(), found]);
         }
