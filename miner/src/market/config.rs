@@ -26,6 +26,9 @@ pub struct MarketConfig {
     pub budget_micro_min: u64,
     /// How long before the end of the commit phase an execution is given up.
     pub commit_margin_ms: u64,
+    /// How long one execution may take at most. The requester chooses the limits of a call and how long it
+    /// may take, and pays nothing for members that give up.
+    pub work_ms_max: u64,
     /// What all receipts may take of the disk.
     pub receipts_mib_max: u64,
     /// Agents in containers, if they may run; read at the start alone.
@@ -66,6 +69,10 @@ const fn one() -> u64 {
 const MARGIN_MS_MAX: u64 = 5_000;
 const MIB: u64 = 1_024 * 1_024;
 /// A tebibyte.
+/// Shorter than this nothing is worth while.
+const WORK_MS_MIN: u64 = 1_000;
+/// As long as a call may take, docs/protocol.md section 5.
+const WORK_MS_MAX: u64 = 600_000;
 const RECEIPTS_MIB_MAX: u64 = MIB;
 
 impl Default for MarketConfig {
@@ -79,6 +86,7 @@ impl Default for MarketConfig {
             commit_margin_ms: 3_000,
             receipts_mib_max: 1_024,
             containers: None,
+            work_ms_max: 120_000,
         }
     }
 }
@@ -156,5 +164,6 @@ impl MarketConfig {
         within("receipts_mib_max", self.receipts_mib_max, 1, RECEIPTS_MIB_MAX);
         faults.extend(self.containers.iter().flat_map(ContainersConfig::faults));
         faults
+        within("work_ms_max", self.work_ms_max, WORK_MS_MIN, WORK_MS_MAX);
     }
 }

@@ -64,7 +64,7 @@ impl Shared {
             Err(_late) => Err("the time that this miner has for it is over".to_owned()),
         };
         let executed = match ready {
-            Ok(job) => finish(job, until).await,
+            Ok(job) => finish(job).await,
             Err(why) => Executed::unable(why),
         };
         if self.inner.stop.is_cancelled() {
@@ -162,6 +162,9 @@ impl Shared {
         Ok(Ok(Job { executors, agent, library, payload, view, stop, _slot: slot }))
     }
 
+        // Only work counts: the time before was spent on waiting for other calls.
+        let longest = Duration::from_millis(self.settings().work_ms_max);
+        let until = until.into_iter().chain(Instant::now().checked_add(longest)).min();
     /// The payload, asked for again where the node did not tell it.
     async fn payload(&self, view: &CallView) -> Result<Vec<u8>, Halt> {
         if let Some(payload) = payload(view) {
@@ -191,9 +194,9 @@ fn refusal(config: &MarketConfig, view: &CallView) -> Option<String> {
 
 /// Executes on a thread of its own. An executor stops by itself when it is time, and says why; one that does
 /// not is left alone.
-async fn finish(job: Job, until: Option<Instant>) -> Executed {
+async fn finish(job: Job) -> Executed {
     let (call, executor) = (job.view.id, job.agent.metadata.executor.id());
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let left = job.stop.until().map(|until| until.saturating_duration_since(Instant::now()));
     let patience = left.unwrap_or_default().saturating_add(GRACE);
     let ended = tokio::task::spawn_blocking(move || job.run());
     match timeout(patience, ended).await {

@@ -100,6 +100,25 @@ async fn an_execution_that_takes_too_long_is_given_up_in_time_for_a_commitment()
 }
 
 #[tokio::test]
+async fn an_execution_takes_no_longer_than_the_operator_allows() {
+    let mut bench = Bench::with_miner();
+    bench.configure(|config| {
+        config.work_ms_max = 1_000;
+        config.offers[0].capacity = 1;
+    });
+    let long = |text| bench.call(text, |call| call.timeout_ms = 600_000);
+    // The second one waits for the first, and has its own second then.
+    let calls = [long("spin"), long("spin again"), long("x")];
+    let begun = std::time::Instant::now();
+    bench.serve_all(&calls).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "it took {:?}", begun.elapsed());
+    let outcomes = calls.each_ref().map(|call| bench.outcome(call));
+    assert_eq!(outcomes, [Outcome::Unable, Outcome::Unable, Outcome::Success]);
+    let reason = bench.entry(&calls[0]).said.unwrap().reason.unwrap();
+    assert!(reason.contains("time"), "{reason}");
+}
+
+#[tokio::test]
 async fn who_comes_too_late_to_execute_says_unable_and_who_comes_after_the_phase_nothing() {
     let bench = Bench::with_miner();
     let call = bench.call("x", |_| ());
@@ -369,6 +388,7 @@ fn settings_that_make_no_sense_are_named() {
     let config = MarketConfig {
         offers: vec![offer.clone(), OfferConfig { capacity: 1, ..offer }],
         commit_margin_ms: 499,
+        work_ms_max: 600_001,
         receipts_mib_max: 0,
         ..MarketConfig::default()
     };
@@ -376,6 +396,7 @@ fn settings_that_make_no_sense_are_named() {
         format!("market.offers has the capacity 65 for {EXECUTOR}; expected 1 to 64"),
         format!("market.offers names {EXECUTOR} twice; expected once"),
         "market.commit_margin_ms is 499; expected 500 to 5000".to_owned(),
+        "market.work_ms_max is 600001; expected 1000 to 600000".to_owned(),
         "market.receipts_mib_max is 0; expected 1 to 1048576".to_owned(),
     ];
     assert_eq!(config.faults(), expected);
