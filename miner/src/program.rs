@@ -13,7 +13,7 @@ use types::{Address, Keypair};
 use wallet::chain::{check_id, check_named};
 use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
 
-use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, Understanding};
+use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, ServedModel, Understanding};
 use crate::backend::breaker::Guarded;
 use crate::backend::config::Interface;
 use crate::backend::ollama::Ollama;
@@ -192,7 +192,7 @@ impl Program {
         remember(&head.chain(), memory.as_ref(), chain_id.as_deref())?;
         let open = journal.entries()?.iter().filter(|entry| !entry.is_over()).count();
         let around = surroundings((&node, &clock, &stop), &folder, wrapper);
-        let market = with_executors(market, &*backend, (key.address(), &clock)).await;
+        let market = with_executors(market, &backend, (key.address(), &clock)).await;
         let market = MarketStart::new(market, (&file, &folder), (&chain, &node), key.address());
         let toolbox = Toolbox::open(&tools, &around)?;
         let toolbox = toolbox.with_agents(&tools, Arc::new(RunAgents::of(&market.parts)));
@@ -416,10 +416,13 @@ async fn embedded(config: EmbeddedConfig) -> Result<Arc<dyn Backend>, ProgramErr
 /// that. It is looked at once, so that offers stay as they are.
 async fn with_executors(
     market: Option<MarketConfig>,
-    backend: &dyn Backend,
+    backend: &Arc<dyn Backend>,
     (wallet, clock): (Address, &Arc<dyn Clock>),
 ) -> (Option<MarketConfig>, Executors, Option<Arc<Containers>>) {
-    let executors = Executors::of(backend.for_market());
+    let mut executors = Executors::of(backend.for_market());
+    if let Some(manifest) = market.as_ref().and_then(|market| market.server_manifest) {
+        executors = executors.with_model(Arc::new(ServedModel::new(manifest, Arc::clone(backend))));
+    }
     let Some(config) = market.as_ref().and_then(|market| market.containers.clone()) else {
         return (market, executors, None);
     };

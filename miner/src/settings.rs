@@ -138,7 +138,16 @@ impl File {
                 faults.extend(backend.faults());
                 Some(ModelConfig::Server(backend))
             }
-            (None, Some(embedded)) => Some(ModelConfig::Embedded(embedded)),
+            (None, Some(embedded)) => {
+                if market.as_ref().is_some_and(|market| market.server_manifest.is_some()) {
+                    faults.push(
+                        "market.server_manifest names the model of a [backend], and there is a \
+                         table [embedded]"
+                            .to_owned(),
+                    );
+                }
+                Some(ModelConfig::Embedded(embedded))
+            }
             (both, _) => {
                 let found = if both.is_some() { "both" } else { "neither" };
                 faults.push(format!(

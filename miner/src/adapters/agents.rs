@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use types::agent::{ExecutorId, Tool as ToolName};
+use types::agent::Tool as ToolName;
 use types::call::{CallLimits, Outcome};
 use types::{Address, Hash, Usage};
 
@@ -85,9 +85,9 @@ impl RunAgents {
             return Err(Unfound::Never(why));
         }
         for executor in Executors::needed(&agent, &library) {
-            if matches!(executor, ExecutorId::Container { .. }) {
-                // Its answers differ from miner to miner.
-                return Err(Unfound::Never("an agent in a container is no tool of a run".into()));
+            if !self.executors.is_deterministic(&executor) {
+                let why = format!("answers of {executor} differ from miner to miner");
+                return Err(Unfound::Never(why));
             }
             if self.fitness.fault(&executor).await.is_some() {
                 return Err(Unfound::Never(format!("{executor} fails its test here")));

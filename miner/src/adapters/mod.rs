@@ -5,11 +5,13 @@ mod agents;
 mod courses;
 mod embedded;
 mod hands;
+mod served;
 
 pub use agents::RunAgents;
 pub use courses::Understanding;
 pub use embedded::{Embedded, EmbeddedConfig, EmbeddedError, MarketModel};
 pub use hands::Hands;
+pub use served::ServedModel;
 
 use crate::ports::Grant;
 use crate::tools;

@@ -44,7 +44,7 @@ pub use wasm::{Refused as ProgramRefused, Wasm, check as check_program};
 
 use std::fmt::Debug;
 
-use types::Hash;
+use types::{Hash, Usage};
 
 use crate::talk::{Constraint, Message, ToolCall, ToolSpec};
 
@@ -76,10 +76,15 @@ pub trait Execute: Debug + Send + Sync {
     }
 }
 
-/// A language model that answers the same on every machine.
+/// A language model that agents ask.
 pub trait Model: Debug + Send + Sync {
     /// Says which answers can be compared: the `model` of metadata.
     fn manifest(&self) -> Hash;
+
+    /// Whether its answers are the same on every machine. Those of a server are its own.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
 
     /// Answers one question.
     ///
@@ -123,8 +128,33 @@ pub struct Inference {
     pub tool_calls: Vec<ToolCall>,
     /// Whether it was cut off at `output_tokens_max`.
     pub is_cut: bool,
-    /// Everything that the model read and chose for it, in order.
+    /// Everything that the model read and chose for it, in order; nothing of a server's model.
     pub readings: Vec<Reading>,
+    /// What a server's model read and put out, by the server's count; nothing else counts then.
+    pub served: Option<Served>,
+}
+
+/// The tokens of an answer, as a server counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Tokens that were read.
+    pub input_tokens: u64,
+    /// Tokens that were put out.
+    pub output_tokens: u64,
+}
+
+impl Inference {
+    /// What the call is charged for.
+    fn usage(&self) -> Usage {
+        let (input_tokens, output_tokens) = match self.served {
+            Some(Served { input_tokens, output_tokens }) => (input_tokens, output_tokens),
+            None => (
+                self.readings.iter().map(Reading::input_tokens).sum(),
+                self.readings.iter().map(Reading::output_tokens).sum(),
+            ),
+        };
+        Usage { input_tokens, output_tokens, fuel: 0 }
+    }
 }
 
 /// Why a model does not answer.

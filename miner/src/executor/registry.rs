@@ -55,15 +55,22 @@ impl Executors {
     /// the programs that ask it.
     #[must_use]
     pub fn of(model: Option<Arc<dyn Model>>) -> Self {
-        let (mut executors, programs) = (Self::default(), Arc::new(Wasm::default()));
-        executors.add(ExecutorId::Wasm, Arc::<Wasm>::clone(&programs));
-        if let Some(model) = model {
-            let manifest = model.manifest();
-            executors.add(ExecutorId::WasmWithModel { manifest }, programs);
-            executors.add(ExecutorId::Model { manifest }, Arc::new(ModelAgents));
-            executors.add_model(model);
-        }
-        executors
+        let mut executors = Self::default();
+        executors.add(ExecutorId::Wasm, Arc::new(Wasm::default()));
+        model.into_iter().fold(executors, Self::with_model)
+    }
+
+    /// The same, with agents and programs that ask a model.
+    #[must_use]
+    pub fn with_model(mut self, model: Arc<dyn Model>) -> Self {
+        let manifest = model.manifest();
+        // Programs are kept compiled once for all.
+        let programs = self.executor(&ExecutorId::Wasm);
+        let programs = programs.unwrap_or_else(|| Arc::new(Wasm::default()));
+        self.add(ExecutorId::WasmWithModel { manifest }, programs);
+        self.add(ExecutorId::Model { manifest }, Arc::new(ModelAgents));
+        self.add_model(model);
+        self
     }
 
     /// The same, with those of the images that an operator has named.
@@ -101,6 +108,18 @@ impl Executors {
     #[must_use]
     pub fn model(&self, manifest: &Hash) -> Option<Arc<dyn Model>> {
         self.models.get(manifest).cloned()
+    }
+
+    /// Whether what an executor answers here is the same on every machine.
+    #[must_use]
+    pub fn is_deterministic(&self, id: &ExecutorId) -> bool {
+        match id {
+            ExecutorId::Container { .. } => false,
+            ExecutorId::Wasm => true,
+            ExecutorId::Model { manifest } | ExecutorId::WasmWithModel { manifest } => {
+                self.models.get(manifest).is_none_or(|model| model.is_deterministic())
+            }
+        }
     }
 
     /// The executors that are here.

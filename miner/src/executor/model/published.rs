@@ -145,7 +145,7 @@ fn with_base(base_prompt: &str, messages: &[Message]) -> Vec<Message> {
 }
 
 fn output(inference: Inference, output_tokens: u32, constraint: &Constraint) -> Output {
-    let Inference { text, tool_calls, is_cut, readings: _ } = inference;
+    let Inference { text, tool_calls, is_cut, .. } = inference;
     let end = if !tool_calls.is_empty() {
         End::ToolCalls
     } else if !is_cut {

@@ -1,0 +1,163 @@
+//! Agents of the market on llama.cpp's own server: calls that collect answers are answered, those that
+//! compare them are not.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tests::miners::MinerHome;
+use tests::net::free_ports;
+use tests::node::{DevOptions, Node, wait_for};
+
+use super::llama::Llama;
+use crate::{Extent, Outcome};
+
+/// Who publishes, who asks, and the miners.
+const OWNER: &str = "0";
+const REQUESTER: &str = "1";
+const MINERS: [usize; 3] = [2, 3, 4];
+/// What authors and operators have agreed to call the server's model.
+const MANIFEST: &str = "4f1c5b0d0f0a6f6b9c3d1e2a7b8c9d0e1f2a3b4c5d6e7f8091a2b3c4d5e6f708";
+/// The word `Paris` in hex.
+const PARIS: &str = "5061726973";
+const PER_CALL: u64 = 2_000;
+
+pub(crate) fn run(_: Extent) -> anyhow::Result<Outcome> {
+    let folder = tempfile::tempdir()?;
+    let address = SocketAddr::from(([127, 0, 0, 1], free_ports(1)?));
+    let llama = match Llama::had(folder.path(), address)? {
+        Ok(llama) => llama,
+        Err(why) => return Ok(Outcome::Skipped(why)),
+    };
+    let _server = llama.start()?;
+    let more = ["--v8", "0"].map(str::to_owned).to_vec();
+    let node = Node::start(DevOptions { accounts: 5, more, ..DevOptions::from_environment() })?;
+    let settings = settings(address);
+    let home = |account| MinerHome::new(folder.path(), account, node.rpc, &settings);
+    let homes = MINERS.into_iter().map(home).collect::<anyhow::Result<Vec<_>>>()?;
+    let miners = homes.iter().map(MinerHome::start).collect::<anyhow::Result<Vec<_>>>()?;
+    let told = play(&node, folder.path());
+    let told = told.map_err(|fault| homes.iter().fold(fault, |fault, it| it.explain(&fault)))?;
+    miners.into_iter().try_for_each(tests::miners::Miner::stop)?;
+    Ok(Outcome::Passed(told))
+}
+
+fn play(node: &Node, folder: &std::path::Path) -> anyhow::Result<String> {
+    let file = folder.join("agent.json");
+    std::fs::write(&file, agent().to_string())?;
+    let file = file.to_str().context("a folder with a name")?;
+    ombra(node, &["agents", "register", file, "--dev", OWNER])?;
+    let executor = format!("model-1:{MANIFEST}");
+    wait_for("the offers of all miners", || {
+        let listed = node.call("ombra_listOffers", &json!({ "executor": executor }))?;
+        let count = listed["items"].as_array().map_or(0, Vec::len);
+        Ok((count == MINERS.len()).then_some(()))
+    })?;
+    collected(node)?;
+    structured(node)?;
+    compared(node)?;
+    Ok("three servers' answers were collected and paid, and none was compared".to_owned())
+}
+
+/// All three members answer by the server's count of tokens, and each gets the price of a call.
+fn collected(node: &Node) -> anyhow::Result<()> {
+    let call = call(node, "capital", "What is the capital of France?", "threshold:3")?;
+    ensure!(call["status"] == "success", "{call}");
+    let answers = call["answers"].as_array().context("answers")?;
+    ensure!(answers.len() == MINERS.len(), "{call}");
+    for member in members(&call) {
+        let reveal = &member["reveal"];
+        let usage = |name: &str| reveal[name].as_u64().unwrap_or_default();
+        ensure!(usage("inputTokens") > 10 && usage("outputTokens") > 0, "{member}");
+        ensure!(member["paid"] == PER_CALL.to_string(), "{member}");
+    }
+    for answer in answers {
+        let result = answer["result"].as_str().unwrap_or_default();
+        ensure!(result.contains(PARIS), "{answer}");
+    }
+    Ok(())
+}
+
+/// An answer of another form than text is read from what the model says, or is a failure: never
+/// something else.
+fn structured(node: &Node) -> anyhow::Result<()> {
+    let call = call(node, "count", "How many legs has a dog? A dog has 4 legs.", "threshold:1")?;
+    for member in members(&call) {
+        let outcome = &member["reveal"]["outcome"];
+        ensure!(outcome == "success" || outcome == "failure", "{member}");
+    }
+    Ok(())
+}
+
+/// Nobody answers where answers are compared, and all comes back but the fees.
+fn compared(node: &Node) -> anyhow::Result<()> {
+    let call = call(node, "capital", "What is the capital of Italy?", "majority")?;
+    ensure!(call["status"] != "success", "{call}");
+    for member in members(&call) {
+        ensure!(member["reveal"]["outcome"] == "unable", "{member}");
+        let why = member["reveal"]["reason"].as_str().unwrap_or_default();
+        ensure!(why.contains("differ from miner to miner"), "{member}");
+        ensure!(member["paid"] == "0" && member["penalty"] == "0", "{member}");
+    }
+    Ok(())
+}
+
+/// A call, once it is settled.
+fn call(node: &Node, method: &str, text: &str, consensus: &str) -> anyhow::Result<Value> {
+    let more = ["--consensus", consensus, "--dev", REQUESTER, "--settled", "--json"];
+    let url = format!("http://{}", node.rpc);
+    let call = [&["call", "geographer", method, text], more.as_slice(), &["--rpc", &url]].concat();
+    // A call that is not answered ends with a failure, and is told all the same.
+    let output = node.ombra(&call)?;
+    let told = String::from_utf8(output.stdout)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_str(told.trim()).with_context(|| format!("{told}{said}"))
+}
+
+fn ombra(node: &Node, arguments: &[&str]) -> anyhow::Result<()> {
+    let url = format!("http://{}", node.rpc);
+    let output = node.ombra(&[arguments, &["--rpc", &url]].concat())?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+fn members(call: &Value) -> impl Iterator<Item = &Value> {
+    call["rounds"][0]["members"].as_array().into_iter().flatten()
+}
+
+fn settings(llama: SocketAddr) -> String {
+    format!(
+        "[backend]\nurl = \"http://{llama}/v1\"\nmodel = \"smollm2\"\ncontext_tokens_max = 2048\nconstrain = \"json_schema\"\n\
+         [engine]\npoll_ms = 500\npause_ms = 50\n[policy]\nclaiming = false\n\
+         [market]\nserver_manifest = \"{MANIFEST}\"\n\
+         [[market.offers]]\nexecutor = \"model-1:{MANIFEST}\"\ncapacity = 2\n\
+         per_call_micro = {PER_CALL}\n"
+    )
+}
+
+fn agent() -> Value {
+    let method = |name: &str, of_type: &str| {
+        json!({
+            "type": "function",
+            "name": name,
+            "inputs": [{ "name": "question", "type": "string" }],
+            "outputs": [{ "name": "answer", "type": of_type }],
+        })
+    };
+    json!({
+        "name": "geographer",
+        "description": "Answers questions in few words.",
+        "version": "1.0.0",
+        "container_image": format!("ombra-model:{MANIFEST}"),
+        "executor": {
+            "kind": "model",
+            "model": MANIFEST,
+            "basePrompt": "Answer in one short sentence.",
+            "tools": [],
+            "maxIterations": 1,
+            "maxOutputTokens": 48,
+        },
+        "royalty": "0",
+        "abi": [method("capital", "string"), method("count", "uint8")],
+    })
+}
