@@ -111,6 +111,10 @@ pub trait Course: Debug + Send + Sync {
     fn grant(&self) -> Grant;
     /// What to ask the model now.
     fn ask(&self) -> Ask<'_>;
+    /// What stands for the first output of a model in a course that asks none.
+    fn opening(&self) -> Option<Output> {
+        None
+    }
     /// Takes what the model said. An output with [`crate::talk::End::ToolCalls`] and no calls is one
     /// whose calls cannot be read; its text is what the model wrote, and the model is to be told.
     fn take(&mut self, output: &Output) -> Move;

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use types::build::Unsigned;
-use types::tx::{AgentRequest, Protection};
+use types::tx::{AgentRequest, Protection, RunOfAgent};
 use types::{Amount, Body, ForkVote, Hash, Keypair, ids};
 
 pub use types::build::Envelope;
@@ -80,6 +80,8 @@ pub struct Request {
     pub model_hint: Option<String>,
     /// How the run is protected; nothing before fork v7.
     pub protection: Protection,
+    /// The published agent of which it is a run, and its version; nothing before fork v8.
+    pub agent: Option<(Hash, String)>,
 }
 
 /// The least bond that a claim locks where clients protect a run by default, micro-OMBRA.
@@ -101,6 +103,7 @@ impl Request {
     #[must_use]
     pub fn into_body(self, keypair: &Keypair, nonce: u64) -> AgentRequest {
         let from = keypair.address().to_string();
+        let (agent_id, agent_version) = self.agent.unzip();
         AgentRequest {
             agent_run_id: ids::compute_agent_run_id(&from, nonce, &self.prompt),
             conversation_id: self.conversation_id,
@@ -111,7 +114,7 @@ impl Request {
             prompt_blob_id: self.prompt_blob_id,
             model_hint: self.model_hint,
             protection: self.protection.into(),
-            agent: types::Late::default(),
+            agent: RunOfAgent { agent_id, agent_version }.into(),
         }
     }
 }
@@ -180,6 +183,7 @@ mod tests {
             prompt_blob_id: None,
             model_hint: None,
             protection: types::tx::Protection::default(),
+            agent: None,
         };
         assert_eq!(
             "731003a8a724720b12c81fa536adc996230f4a8f892df43cfba3c8696383b942",

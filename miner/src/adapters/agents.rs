@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use types::agent::Tool as ToolName;
@@ -28,6 +28,8 @@ const LIMITS: CallLimits = CallLimits {
     usage: Usage { input_tokens: 4_096, output_tokens: 512, fuel: 1_000_000_000 },
     result_bytes: 16_384,
 };
+/// The most bytes of a payload or a result of 16,384 bytes in hex, with what is around it.
+const PAYLOAD_TEXT_BYTES_MAX: usize = 40 * 1_024;
 /// How long one call may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The most agents that one run has as tools.
@@ -140,7 +142,7 @@ impl AgentTools for RunAgents {
         let agent = self.find(name)?;
         let Agent { metadata, model, .. } = &*agent;
         Some(AgentBrief {
-            base_prompt: model.as_ref()?.base_prompt.clone(),
+            base_prompt: model.as_ref().map(|it| it.base_prompt.clone()),
             tools: metadata.tools.iter().map(ToString::to_string).collect(),
             selectors: metadata.methods.iter().map(|it| it.selector().0).collect(),
         })
@@ -148,6 +150,16 @@ impl AgentTools for RunAgents {
 
     fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
+    }
+
+    fn whole(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let agent = self.find(name)?;
+        let execution = Execution {
+            agent: Arc::clone(&agent),
+            agents: Arc::clone(&self.agents),
+            executors: Arc::clone(&self.executors),
+        };
+        Some(Arc::new(WholeAgent { spec: payload_spec(name), execution }))
     }
 
     fn tools(
@@ -159,44 +171,33 @@ impl AgentTools for RunAgents {
         for agent in names.iter().filter_map(|name| self.find(name)) {
             let has = |name: &str| is_taken(name) || tools.iter().any(|it| it.spec().name == name);
             for method in MethodTool::all(&agent, has) {
-                let (agents, executors) = (Arc::clone(&self.agents), Arc::clone(&self.executors));
-                tools.push(Arc::new(AgentMethod { method, agents, executors }));
+                let execution = Execution {
+                    agent: Arc::clone(&agent),
+                    agents: Arc::clone(&self.agents),
+                    executors: Arc::clone(&self.executors),
+                };
+                tools.push(Arc::new(AgentMethod { method, execution }));
             }
         }
         tools
     }
 }
 
-/// A method of an agent that is executed here.
+/// An agent with what executes it here.
 #[derive(Debug)]
-struct AgentMethod {
-    method: MethodTool,
+struct Execution {
+    agent: Arc<Agent>,
     agents: Arc<AgentCache>,
     executors: Arc<Executors>,
 }
 
-#[async_trait]
-impl Tool for AgentMethod {
-    fn spec(&self) -> &ToolSpec {
-        self.method.spec()
-    }
-
-    fn terms(&self) -> Terms {
-        let limits = Limits { timeout: TIMEOUT, ..Limits::DEFAULT };
-        Terms { class: Class::Pure, is_idempotent: true, limits }
-    }
-
-    async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
-        Ok(self.call_counted(arguments).await?.0)
-    }
-
-    async fn call_counted(&self, arguments: &Map<String, Value>) -> Result<(String, u64), Failure> {
-        let bad = |why| Failure::new(Code::BadArguments, why);
-        let payload = self.method.payload(arguments).map_err(bad)?;
+impl Execution {
+    /// What the agent answers to a payload, and how many tokens its model put out for that.
+    async fn run(&self, payload: Vec<u8>) -> Result<(Verdict, u64), Failure> {
         let stop = CancellationToken::new();
         // The execution ends soon after nobody waits for it any more.
         let _guard = stop.clone().drop_guard();
-        let Agent { id, metadata, .. } = &**self.method.agent();
+        let Agent { id, metadata, .. } = &*self.agent;
         let gathered = self.agents.gather(id, metadata.version.as_str()).await;
         let (agent, library) =
             gathered.map_err(|error| Failure::new(Code::Transport, error.to_string()))?;
@@ -218,9 +219,92 @@ impl Tool for AgentMethod {
             Outcome::Success => Verdict::Success(result),
             Outcome::Failure | Outcome::Unable => Verdict::Failure(reason.unwrap_or_default()),
         };
+        Ok((verdict, answer.usage.output_tokens))
+    }
+}
+
+/// A method of an agent that is executed here.
+#[derive(Debug)]
+struct AgentMethod {
+    method: MethodTool,
+    execution: Execution,
+}
+
+#[async_trait]
+impl Tool for AgentMethod {
+    fn spec(&self) -> &ToolSpec {
+        self.method.spec()
+    }
+
+    fn terms(&self) -> Terms {
+        let limits = Limits { timeout: TIMEOUT, ..Limits::DEFAULT };
+        Terms { class: Class::Pure, is_idempotent: true, limits }
+    }
+
+    async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
+        Ok(self.call_counted(arguments).await?.0)
+    }
+
+    async fn call_counted(&self, arguments: &Map<String, Value>) -> Result<(String, u64), Failure> {
+        let bad = |why| Failure::new(Code::BadArguments, why);
+        let payload = self.method.payload(arguments).map_err(bad)?;
+        let (verdict, tokens) = self.execution.run(payload).await?;
         // What fails is not billed.
         let text = self.method.text(verdict).map_err(Failure::failed)?;
-        Ok((text, answer.usage.output_tokens))
+        Ok((text, tokens))
+    }
+}
+
+/// An agent that is executed here for whatever payload it is given.
+#[derive(Debug)]
+struct WholeAgent {
+    spec: ToolSpec,
+    execution: Execution,
+}
+
+/// The argument of an agent as a whole: `0x` and the payload in hex.
+pub(super) const PAYLOAD: &str = "payload";
+
+fn payload_spec(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: json!({
+            "type": "object",
+            "properties": { PAYLOAD: { "type": "string" } },
+            "required": [PAYLOAD],
+            "additionalProperties": false,
+        }),
+    }
+}
+
+#[async_trait]
+impl Tool for WholeAgent {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn terms(&self) -> Terms {
+        let limits = Limits {
+            timeout: TIMEOUT,
+            input_bytes_max: PAYLOAD_TEXT_BYTES_MAX,
+            output_bytes_max: PAYLOAD_TEXT_BYTES_MAX,
+        };
+        Terms { class: Class::Pure, is_idempotent: true, limits }
+    }
+
+    async fn call(&self, arguments: &Map<String, Value>) -> Result<String, Failure> {
+        Ok(self.call_counted(arguments).await?.0)
+    }
+
+    async fn call_counted(&self, arguments: &Map<String, Value>) -> Result<(String, u64), Failure> {
+        let given = arguments.get(PAYLOAD).and_then(Value::as_str).unwrap_or_default();
+        let payload = const_hex::decode(given)
+            .map_err(|error| Failure::new(Code::BadArguments, format!("{PAYLOAD}: {error}")))?;
+        match self.execution.run(payload).await? {
+            (Verdict::Success(result), tokens) => Ok((const_hex::encode_prefixed(result), tokens)),
+            (Verdict::Failure(why), _) => Err(Failure::failed(why)),
+        }
     }
 }
 

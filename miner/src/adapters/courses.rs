@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+use types::RunStatus;
+
+use super::agents::PAYLOAD;
 use super::granted;
 use crate::backend::Manifest;
 use crate::chain::RunView;
 use crate::methods::{self, Functions, Parsed, Request};
 use crate::ports::{Ask, Course, Courses, Ending, Grant, Move, ToolResult};
-use crate::talk::{Iteration, Output, ToolSpec};
+use crate::talk::{Constraint, End, Iteration, Output, ToolCall, ToolSpec};
 use crate::tools::Toolbox;
 use crate::tools::ports::AgentBrief;
 
@@ -22,6 +26,10 @@ pub struct Understanding {
 const NOT_REPRODUCIBLE: &str = "deterministic is true, and this miner's model does not promise \
                                 equal answers to equal questions";
 
+/// What a run is told that wants to talk with a program.
+const NO_CHAT: &str = "the run's agent is a program: expected the payload of one of its methods, in hex \
+                       with 0x, as the prompt";
+
 impl Understanding {
     /// What a run asks for, where `toolbox` has the tools and `model` answers.
     #[must_use]
@@ -33,15 +41,7 @@ impl Understanding {
     fn brief(&self, run: &RunView) -> Result<Option<AgentBrief>, String> {
         let Some(agent) = &run.agent else { return Ok(None) };
         let brief = self.toolbox.brief(agent);
-        let brief = brief.ok_or_else(|| format!("{agent} cannot be executed here"))?;
-        let hex = run.prompt.strip_prefix("0x").and_then(|it| it.get(..8));
-        let selector = hex.and_then(|hex| <[u8; 4]>::try_from(const_hex::decode(hex).ok()?).ok());
-        if selector.is_some_and(|it| brief.selectors.contains(&it)) {
-            return Err("the prompt is the payload of a method: methods are asked for by \
-                        AGENT_CALL, and a run of an agent is a chat"
-                .to_owned());
-        }
-        Ok(Some(brief))
+        Ok(Some(brief.ok_or_else(|| format!("{agent} cannot be executed here"))?))
     }
 
     /// The tools of a grant, by name; those that were offered before and are not known any more too,
@@ -66,6 +66,14 @@ impl Courses for Understanding {
     ) -> Result<Box<dyn Course>, String> {
         let parsed = Request::parse(&run.prompt, blob).map_err(|refused| refused.to_string())?;
         let brief = self.brief(run)?;
+        if let (Some(brief), Some(agent)) = (&brief, &run.agent) {
+            if let Some(call) = AgentCall::of(agent, brief, blob.unwrap_or(&run.prompt)) {
+                return Ok(Box::new(call));
+            }
+            if brief.base_prompt.is_none() {
+                return Err(NO_CHAT.to_owned());
+            }
+        }
         let own = brief.iter().flat_map(|brief| &brief.tools);
         let tools: BTreeSet<String> = run.tools.iter().chain(own).cloned().collect();
         let begun = match parsed {
@@ -92,6 +100,7 @@ impl Courses for Understanding {
         Ok(Box::new(match brief {
             None => begun,
             Some(AgentBrief { base_prompt, .. }) => {
+                let base_prompt = base_prompt.unwrap_or_default();
                 Begun { course: begun.course.with_base_prompt(&base_prompt), ..begun }
             }
         }))
@@ -127,6 +136,74 @@ impl Course for Begun {
 
     fn reason(&self, why: &str) -> String {
         self.course.failure(why).answer
+    }
+}
+
+/// A run whose prompt is the payload of one of its agent's methods: the agent is executed once, and its
+/// result is the answer. No model of the run's own is asked.
+#[derive(Debug)]
+struct AgentCall {
+    /// The agent as a tool.
+    agent: String,
+    /// In hex.
+    payload: String,
+}
+
+impl AgentCall {
+    /// None unless the prompt is such a payload.
+    fn of(agent: &str, brief: &AgentBrief, prompt: &str) -> Option<Self> {
+        let payload = prompt.trim();
+        let bytes = const_hex::decode(payload.strip_prefix("0x")?).ok()?;
+        let selector = bytes.first_chunk::<4>()?;
+        let (agent, payload) = (agent.to_owned(), payload.to_owned());
+        brief.selectors.contains(selector).then_some(Self { agent, payload })
+    }
+}
+
+impl Course for AgentCall {
+    fn grant(&self) -> Grant {
+        Grant { tools: [self.agent.clone()].into(), ..Grant::default() }
+    }
+
+    fn ask(&self) -> Ask<'_> {
+        let constraint = &Constraint::Free;
+        Ask { messages: &[], tools: &[], constraint, thinks: false, so_far: "" }
+    }
+
+    fn opening(&self) -> Option<Output> {
+        let arguments = [(PAYLOAD.to_owned(), Value::from(self.payload.as_str()))];
+        let call = ToolCall {
+            id: "call_0".to_owned(),
+            name: self.agent.clone(),
+            arguments: arguments.into_iter().collect(),
+        };
+        Some(Output {
+            text: String::new(),
+            thoughts: None,
+            tool_calls: vec![call],
+            // A step without a token earns nothing, and a claim bond would be burned for it.
+            output_tokens: 1,
+            prompt_tokens: 0,
+            end: End::ToolCalls,
+        })
+    }
+
+    fn take(&mut self, output: &Output) -> Move {
+        Move::Tools(output.tool_calls.clone())
+    }
+
+    fn results(&mut self, results: &[ToolResult]) -> Move {
+        Move::Finish(match results.first() {
+            Some(ToolResult { ok: true, text, .. }) => {
+                Ending { status: RunStatus::Completed, answer: Some(text.clone()) }
+            }
+            Some(ToolResult { text, .. }) => Ending::without_answer(RunStatus::Failed, text),
+            None => Ending::without_answer(RunStatus::Failed, "the agent gave no result"),
+        })
+    }
+
+    fn reason(&self, why: &str) -> String {
+        why.to_owned()
     }
 }
 

@@ -112,7 +112,7 @@ impl Inner {
         Ok(())
     }
 
-    /// What is asked of the model; of a prompt that leaves no room for an output of so many tokens,
+    /// What is asked of the model, if it is asked at all; of a prompt that leaves no room for an output of so many tokens,
     /// its own tokens and the most that it could have.
     async fn measured(
         &self,
@@ -120,6 +120,9 @@ impl Inner {
         course: &dyn Course,
         output_tokens_max: u32,
     ) -> Result<Asked, (u64, u64)> {
+        if course.opening().is_some() {
+            return Ok(Asked::of(&course.ask(), 0));
+        }
         let iteration = question(course, output_tokens_max);
         match self.parts.backend.fits(&iteration).await {
             Ok(tokens) => Ok(Asked::of(&course.ask(), tokens)),

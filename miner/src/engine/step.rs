@@ -62,9 +62,12 @@ impl Inner {
         let output_tokens_max = self.step_tokens(paid, step_max);
         let iteration = question(&*course, output_tokens_max);
         let offer = tools::offer_hash(iteration.tools);
-        let output = match self.infer(scene, &iteration).await? {
-            Ok(output) => output,
-            Err((status, why)) => return self.end(entry, early(&*course, status, &why)).await,
+        let output = match course.opening() {
+            Some(opening) => opening,
+            None => match self.infer(scene, &iteration).await? {
+                Ok(output) => output,
+                Err((status, why)) => return self.end(entry, early(&*course, status, &why)).await,
+            },
         };
         if let Some(why) = self.shrunk(entry, &output)? {
             return self.end(entry, early(&*course, RunStatus::Failed, &why)).await;

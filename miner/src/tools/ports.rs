@@ -22,11 +22,11 @@ pub trait Names: Send + Sync + Debug {
     async fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// What an agent of `model-1` gives to a run.
+/// What an agent gives to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentBrief {
-    /// What the model reads before everything else.
-    pub base_prompt: String,
+    /// What the model reads before everything else; none of an agent that is a program.
+    pub base_prompt: Option<String>,
     /// The names of the agent's tools.
     pub tools: Vec<String>,
     /// The selectors of its methods.
@@ -43,11 +43,15 @@ pub trait AgentTools: Send + Sync + Debug {
     /// When the node cannot be asked.
     async fn fetch(&self, names: &BTreeSet<String>) -> Result<(), ChainError>;
 
-    /// What an agent that is here says to a model; none of an agent that is not here or has no prompt.
+    /// What an agent that is here gives to a run; none of an agent that is not here.
     fn brief(&self, name: &str) -> Option<AgentBrief>;
 
     /// Whether an agent was fetched and can be executed here.
     fn has(&self, name: &str) -> bool;
+
+    /// An agent that is here as one tool, which takes the payload of any of its methods and answers with
+    /// the encoded result, both in hex.
+    fn whole(&self, name: &str) -> Option<Arc<dyn Tool>>;
 
     /// The methods of the agents that are here, each as a tool with a name of its own. `is_taken` tells
     /// the names of other tools.

@@ -178,7 +178,7 @@ impl Toolbox {
         }
     }
 
-    /// What an agent that was fetched gives to a run; none if it is not here, or has no prompt.
+    /// What an agent that was fetched gives to a run; none if it is not here.
     #[must_use]
     pub fn brief(&self, agent: &str) -> Option<AgentBrief> {
         self.agents.as_ref()?.brief(agent)
@@ -293,7 +293,12 @@ impl Toolbox {
     fn find(&self, name: &str, grant: &Grant) -> Option<Offered> {
         let built_in = self.built_in.get(name).cloned();
         let of_agents = || {
-            let tool = self.of_agents(grant).into_iter().find(|it| it.spec().name == name)?;
+            let tool = if is_agent(name) {
+                let agents = self.agents.as_ref().filter(|_| grant.tools.contains(name));
+                agents?.whole(name)?
+            } else {
+                self.of_agents(grant).into_iter().find(|it| it.spec().name == name)?
+            };
             Offered::of_agent(tool)
         };
         let of_servers = || self.servers.iter().find_map(|server| server.tool(name));

@@ -1,6 +1,7 @@
 //! Agents are executed for runs that name them, and nothing else is.
 
-use serde_json::json;
+use types::RunStatus;
+use types::agent::ExecutorId;
 
 use super::*;
 use crate::adapters::{Hands, Understanding};
@@ -9,7 +10,7 @@ use crate::chain::RunView;
 use crate::chain::fake::FakeChain;
 use crate::chain::fake::market::{EXECUTOR, payload};
 use crate::executor::{Execute, Halt, Scope};
-use crate::ports::{Courses as _, Tools as _};
+use crate::ports::{Courses as _, Ending, Move, Tools as _};
 use crate::tools::tests::support::toolbox;
 use crate::tools::{Config, Grant, Toolbox};
 
@@ -67,6 +68,16 @@ async fn call(toolbox: &Toolbox, grant: &Grant, name: &str, text: &str) -> (bool
     (outcome.ok, outcome.result)
 }
 
+fn model() -> Manifest {
+    Manifest {
+        name: "m".into(),
+        model: "m".into(),
+        deterministic: true,
+        context_tokens_max: 256,
+        constrains: true,
+    }
+}
+
 #[tokio::test]
 async fn the_methods_of_agents_that_a_run_names_are_tools_of_its_model() {
     let (chain, agents) = chain();
@@ -118,14 +129,7 @@ async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
     let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
     let run = chain.run_of(&chain.add_run("How are you?", 10_000, 10));
     let run = RunView { agent: Some(format!("agent:{asks}@1.0.0")), tools: vec![], ..run };
-    let model = Manifest {
-        name: "m".into(),
-        model: "m".into(),
-        deterministic: true,
-        context_tokens_max: 256,
-        constrains: true,
-    };
-    let courses = Understanding::new(toolbox.clone(), model);
+    let courses = Understanding::new(toolbox.clone(), model());
     let unknown = courses.begin(&run, None, &[]).unwrap_err();
     assert!(unknown.contains("cannot be executed here"), "{unknown}");
     Hands::new(toolbox).fetch(&run).await.unwrap();
@@ -134,7 +138,45 @@ async fn a_run_of_an_agent_begins_with_its_prompt_and_has_its_tools() {
     assert_eq!(texts, ["Be brief.", "How are you?"]);
     let tools: Vec<_> = course.ask().tools.iter().map(|it| it.name.clone()).collect();
     assert_eq!(tools, ["a_b_f", "math_eval"]);
-    let payload = const_hex::encode_prefixed(payload("hello"));
-    let refused = courses.begin(&RunView { prompt: payload, ..run }, None, &[]).unwrap_err();
-    assert!(refused.contains("AGENT_CALL"), "{refused}");
+}
+
+/// Executes the run of an agent with this prompt, up to its end.
+async fn answered(toolbox: &Toolbox, run: &RunView) -> Ending {
+    let hands = Hands::new(toolbox.clone());
+    hands.fetch(run).await.unwrap();
+    let courses = Understanding::new(toolbox.clone(), model());
+    let mut course = courses.begin(run, None, &[]).unwrap();
+    assert!(hands.missing(&course.grant()).is_empty());
+    let opening = course.opening().expect("no model is asked");
+    assert_eq!((opening.output_tokens, opening.text.as_str()), (1, ""));
+    let Move::Tools(calls) = course.take(&opening) else { panic!("{course:?}") };
+    let result = hands.call(&course.grant(), &calls[0], &CancellationToken::new()).await;
+    let Move::Finish(ending) = course.results(&[result]) else { panic!("{course:?}") };
+    ending
+}
+
+#[tokio::test]
+async fn a_run_of_an_agent_whose_prompt_is_a_payload_is_answered_by_that_method() {
+    let (chain, agents) = chain();
+    let toolbox = toolbox("").with_agents(&Config::default(), run_agents(&chain, EXECUTOR));
+    let run = chain.run_of(&chain.add_run("x", 10_000, 10));
+    let of = |text: &str| RunView {
+        agent: Some(agents[0].clone()),
+        prompt: const_hex::encode_prefixed(payload(text)),
+        tools: vec![],
+        ..run.clone()
+    };
+    let ending = answered(&toolbox, &of("hello")).await;
+    let encoded = const_hex::encode_prefixed(&payload("hello")[4..]);
+    assert_eq!(ending, Ending { status: RunStatus::Completed, answer: Some(encoded) });
+    let ending = answered(&toolbox, &of("fail")).await;
+    assert_eq!(ending.status, RunStatus::Failed);
+    assert!(ending.answer.unwrap().contains("as it was told"));
+    // What is no payload of the agent is a text.
+    for prompt in ["0x01020304", "0xzz", "hello", "0x"] {
+        let run = RunView { prompt: prompt.into(), ..of("") };
+        let course = Understanding::new(toolbox.clone(), model()).begin(&run, None, &[]).unwrap();
+        assert_eq!(course.opening(), None);
+        assert_eq!(course.ask().messages.last().unwrap().text, prompt);
+    }
 }

@@ -192,18 +192,9 @@ async fn draft(args: &CallArgs, client: &Client) -> Result<Draft, CliError> {
         let text = format!("--committee {}, expected an odd number", args.committee);
         return Err(CliError::Usage(text));
     }
-    let agent = Agent::find(client, &args.agent).await?;
-    if agent.is_retired {
-        return Err(CliError::Usage(format!(
-            "the agent {} is retired: it takes no calls",
-            agent.id
-        )));
-    }
+    let agent = Agent::find_active(client, &args.agent).await?;
     let method = agent.method(&args.method)?.clone();
-    let arguments = arguments::as_json(&method, &args.arguments)?;
-    let payload = method.encode_arguments(&arguments).map_err(|error| {
-        CliError::Usage(format!("{}: argument {error}", arguments::described(&method)))
-    })?;
+    let payload = arguments::payload(&method, &args.arguments)?;
     let consensus = options::decider(args.consensus, args.committee, agent.is_deterministic)
         .map_err(CliError::Usage)?;
     let estimate = estimate(args, client, &agent, (&payload, consensus)).await?;

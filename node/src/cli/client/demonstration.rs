@@ -110,6 +110,7 @@ async fn request(
         model_hint: None,
         // The demonstration ends with the run, and a reward that is held would come later.
         protection: Protection::default(),
+        agent: None,
     };
     let body = request.into_body(requester, envelope.nonce);
     let run = body.agent_run_id;

@@ -1,5 +1,6 @@
 //! `ombra run`: asks for an agent run and shows its life until it is settled.
 
+mod agent;
 mod answer;
 mod bill;
 mod display;
@@ -34,6 +35,7 @@ use texts::Texts;
 pub(in crate::cli) use display::{Details, Display, Thoughts};
 pub(in crate::cli) use follow::follow;
 pub(in crate::cli::client) use interrupt::Person;
+pub use agent::AgentArgs;
 pub use method::MethodArgs;
 pub(in crate::cli::client) use request::Question;
 pub use resume::ResumeArgs;
@@ -48,14 +50,18 @@ const STEPS_PAGE: u32 = 500;
 #[command(
     after_help = "Examples:\n  ombra run \"What is my balance?\" --tools chain_get_balance --max-fee 0.1ombra --dev 0\n  \
                   ombra run \"Is this good?\" --method inferString --allowed yes --allowed no --dev 0\n  \
+                  ombra run \"Works well.\" --agent review-judge --dev 0\n  \
+                  ombra run \"Works well.\" --agent review-judge --call judge --dev 0\n  \
                   ombra run --resume RUN --result call_0=done --dev 0\n  \
                   ombra run --follow RUN\n\n\
                   ctrl-C offers to take a pending run back; a claimed one goes on without you."
 )]
 pub struct RunArgs {
     /// What is asked
-    #[arg(required_unless_present_any = ["prompt_file", "follow", "resume", "message", "messages"])]
-    prompt: Option<String>,
+    #[arg(required_unless_present_any =
+        ["prompt_file", "follow", "resume", "message", "messages", "call"],
+        allow_negative_numbers = true)]
+    prompt: Vec<String>,
     /// File with the prompt ('-': standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     prompt_file: Option<PathBuf>,
@@ -74,6 +80,8 @@ pub struct RunArgs {
     no_tools: bool,
     #[command(flatten)]
     method: MethodArgs,
+    #[command(flatten)]
+    agent: AgentArgs,
     #[command(flatten)]
     resume: ResumeArgs,
     #[command(flatten)]
@@ -195,13 +203,27 @@ async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArg
         let request = method::check(resumed.request, &terms.tools)?;
         return Ok((Question::Method(request), terms));
     }
+    let (terms, asked) = args.agent.apply(client, terms, &args.prompt).await?;
+    if let Some(question) = asked {
+        return Ok((question, terms));
+    }
+    let prompt = match args.prompt.as_slice() {
+        [] => None,
+        [prompt] => Some(prompt.clone()),
+        [_, second, ..] => {
+            let text = format!("{second:?} is one argument too many; expected one PROMPT, in quotes");
+            return Err(CliError::Usage(text));
+        }
+    };
     let file = args.prompt_file.as_deref();
-    let prompt = input::text_or_file(args.prompt.clone(), file, PROMPT_BYTES_MAX)?;
+    let prompt = input::text_or_file(prompt, file, PROMPT_BYTES_MAX)?;
     if let Some(request) = args.method.request(prompt.clone(), &terms.tools)? {
         return Ok((Question::Method(request), terms));
     }
     let prompt = prompt.unwrap_or_default();
-    let has_defaults = !args.no_tools && method::is_free_text(&prompt);
+    // An agent has the tools that its author gave it.
+    let has_defaults =
+        !args.no_tools && terms.agent.is_none() && method::is_free_text(&prompt);
     let terms = if has_defaults { terms.for_free_text() } else { terms };
     Ok((Question::of_text(prompt, &terms)?, terms))
 }
@@ -264,7 +286,7 @@ impl End {
         run: Answer<Run>,
         blob_fees: Amount,
     ) -> Result<Self, CliError> {
-        let reading = Reading::of(&run, &Texts::of(client)?).await;
+        let reading = Reading::of(&run, client, &Texts::of(client)?).await;
         let bill = Bill::of(&run, blob_fees);
         Ok(Self { run, reading, bill })
     }

@@ -61,7 +61,7 @@ impl Agent {
     ///
     /// # Errors
     /// When there is none, or several have the name.
-    pub(super) async fn find(client: &Client, named: &str) -> Result<Self, CliError> {
+    async fn find(client: &Client, named: &str) -> Result<Self, CliError> {
         let (name, version) = match named.rsplit_once('@') {
             Some((name, version)) if Version::parse(version).is_ok() => (name, Some(version)),
             Some(_) | None => (named, None),
@@ -73,11 +73,27 @@ impl Agent {
         Self::of(client, id, version).await
     }
 
+    /// The same, if it is not retired.
+    ///
+    /// # Errors
+    /// As for [`Self::find`], and when it is retired.
+    pub(in crate::cli::client) async fn find_active(
+        client: &Client,
+        named: &str,
+    ) -> Result<Self, CliError> {
+        let agent = Self::find(client, named).await?;
+        if agent.is_retired {
+            let text = format!("the agent {} is retired: it takes no calls and no runs", agent.id);
+            return Err(CliError::Usage(text));
+        }
+        Ok(agent)
+    }
+
     /// The method of a name or a canonical signature.
     ///
     /// # Errors
     /// Says which methods there are.
-    pub(super) fn method(&self, wanted: &str) -> Result<&Method, CliError> {
+    pub(in crate::cli::client) fn method(&self, wanted: &str) -> Result<&Method, CliError> {
         method_named(&self.methods, wanted, &self.id.to_string())
     }
 

@@ -38,6 +38,18 @@ pub(in crate::cli::client) fn as_json(
     Ok(format!("[{}]", items?.join(",")))
 }
 
+/// The selector and the encoded arguments.
+///
+/// # Errors
+/// As for [`as_json`], and when an argument is not of its type.
+pub(in crate::cli::client) fn payload(
+    method: &Method,
+    given: &[String],
+) -> Result<Vec<u8>, CliError> {
+    let encoded = method.encode_arguments(&as_json(method, given)?);
+    encoded.map_err(|error| CliError::Usage(format!("{}: argument {error}", described(method))))
+}
+
 /// `judge(string review, uint8 stars)`.
 pub(in crate::cli::client) fn described(method: &Method) -> String {
     let inputs = method.inputs.iter().map(|Parameter { name, of_type }| match name.as_str() {

@@ -2,8 +2,10 @@
 
 use miner::methods::{ANSWER_BYTES_MAX, Answer, ENVELOPE_BYTES_MAX, Parsed, Reason, Request};
 use serde_json::{Map, Value, json};
+use wallet::Client;
 use wallet::client::records::Run;
 
+use super::agent;
 use super::bill::counted;
 use super::texts::Texts;
 use crate::cli::client::output::{indented, one_line};
@@ -22,6 +24,8 @@ pub(super) struct Reading {
     missing: Option<String>,
     /// For a run that asked for a method: what its answer says, or why it says nothing.
     method: Option<Result<MethodAnswer, String>>,
+    /// For a run that had a method of an agent executed: the outputs, for people.
+    outputs: Option<String>,
 }
 
 /// The answer to a request for a method.
@@ -44,7 +48,7 @@ struct Call {
 
 impl Reading {
     /// Reads the answer of a settled run.
-    pub(super) async fn of(run: &Run, texts: &Texts) -> Self {
+    pub(super) async fn of(run: &Run, client: &Client, texts: &Texts) -> Self {
         let request = question(run, texts).await;
         let bytes_max = match &request {
             Ok(Some(_)) => ANSWER_BYTES_MAX,
@@ -67,7 +71,11 @@ impl Reading {
             }
             (Ok(_) | Err(_), None) | (Ok(None), Some(_)) => None,
         };
-        Self { text, missing, method }
+        let outputs = match &text {
+            Some(text) => agent::outputs(run, text, client, texts).await,
+            None => None,
+        };
+        Self { text, missing, method, outputs }
     }
 
     /// What was answered: the response of a method, or the text.
@@ -94,7 +102,10 @@ impl Reading {
                     indented(why)
                 )?;
             }
-            (None, Some(text)) => writeln!(out, "\n{}\n", indented(text))?,
+            (None, Some(text)) => match &self.outputs {
+                Some(outputs) => writeln!(out, "\n{outputs}\n")?,
+                None => writeln!(out, "\n{}\n", indented(text))?,
+            },
             (_, None) => {}
         }
         Ok(())
@@ -109,7 +120,10 @@ impl Reading {
                 .map_or(Value::Null, |missing| json!({ "fault": missing }));
         };
         match &self.method {
-            None => json!({ "text": text }),
+            None => match &self.outputs {
+                None => json!({ "text": text }),
+                Some(outputs) => json!({ "text": text, "outputs": outputs }),
+            },
             Some(Err(why)) => json!({ "text": text, "fault": why }),
             Some(Ok(understood)) => understood.json(text),
         }

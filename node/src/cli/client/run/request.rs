@@ -156,8 +156,16 @@ pub(super) async fn send(
 
 /// The terms of a run that resumes another, where the command line names no others.
 pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
-    let TermsArgs { max_fee, max_steps, tools, model, conversation: _, prompt_blob, protection } =
-        terms;
+    let TermsArgs {
+        max_fee,
+        max_steps,
+        tools,
+        model,
+        conversation: _,
+        prompt_blob,
+        protection,
+        agent: _,
+    } = terms;
     TermsArgs {
         max_fee: max_fee.or(Some(run.max_fee)),
         max_steps: max_steps.or(Some(run.max_steps)),
@@ -166,6 +174,7 @@ pub(super) fn terms_after(terms: TermsArgs, run: &Run) -> TermsArgs {
         conversation: Some(run.conversation_id),
         prompt_blob,
         protection: protection.after(run.protection.as_ref()),
+        agent: run.agent_id.zip(run.agent_version.clone()),
     }
 }
 

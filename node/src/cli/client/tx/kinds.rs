@@ -98,6 +98,9 @@ pub struct TermsArgs {
     /// How the run is protected.
     #[command(flatten)]
     pub(in crate::cli::client) protection: ProtectionArgs,
+    /// The published agent of which it is a run, and its version.
+    #[arg(skip)]
+    pub(in crate::cli::client) agent: Option<(Hash, String)>,
 }
 
 impl TermsArgs {
@@ -147,6 +150,7 @@ impl TermsArgs {
             prompt_blob_id: self.prompt_blob,
             model_hint: self.model,
             protection,
+            agent: self.agent,
         }
     }
 }
