@@ -13,7 +13,9 @@ use types::{Address, Keypair};
 use wallet::chain::{check_id, check_named};
 use wallet::{Bond, Chain, ChainMemory, Client, WalletError};
 
-use crate::adapters::{Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, ServedModel, Understanding};
+use crate::adapters::{
+    Embedded, EmbeddedConfig, EmbeddedError, Hands, RunAgents, ServedModel, Understanding,
+};
 use crate::backend::breaker::Guarded;
 use crate::backend::config::Interface;
 use crate::backend::ollama::Ollama;

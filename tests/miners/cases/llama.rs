@@ -45,10 +45,7 @@ pub(super) struct Llama {
 
 impl Llama {
     /// The server of an address, and what it needs; the inner error says why that cannot be had.
-    pub(super) fn had(
-        folder: &Path,
-        address: SocketAddr,
-    ) -> anyhow::Result<Result<Self, String>> {
+    pub(super) fn had(folder: &Path, address: SocketAddr) -> anyhow::Result<Result<Self, String>> {
         let had = python::with_packages("python-llama", &PACKAGES, "xllamacpp")
             .and_then(|python| Ok((model(&python)?, python)));
         let (model, python) = match had {

@@ -73,7 +73,8 @@ impl Execute for Recovering {
         payload: &[u8],
         scope: &mut Scope<'_>,
     ) -> Result<Verdict, Halt> {
-        let down = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1));
+        let down =
+            self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |it| it.checked_sub(1));
         match down {
             Ok(_) => Err(Halt::Unable("memory is short".into())),
             Err(_) => self.programs.execute(agent, payload, scope),

@@ -32,10 +32,10 @@ use interrupt::{Interruption, Payer, TakeBack};
 use request::{Requested, Sending};
 use texts::Texts;
 
+pub use agent::AgentArgs;
 pub(in crate::cli) use display::{Details, Display, Thoughts};
 pub(in crate::cli) use follow::follow;
 pub(in crate::cli::client) use interrupt::Person;
-pub use agent::AgentArgs;
 pub use method::MethodArgs;
 pub(in crate::cli::client) use request::Question;
 pub use resume::ResumeArgs;
@@ -211,7 +211,8 @@ async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArg
         [] => None,
         [prompt] => Some(prompt.clone()),
         [_, second, ..] => {
-            let text = format!("{second:?} is one argument too many; expected one PROMPT, in quotes");
+            let text =
+                format!("{second:?} is one argument too many; expected one PROMPT, in quotes");
             return Err(CliError::Usage(text));
         }
     };
@@ -222,8 +223,7 @@ async fn question(args: &RunArgs, client: &Client) -> Result<(Question, TermsArg
     }
     let prompt = prompt.unwrap_or_default();
     // An agent has the tools that its author gave it.
-    let has_defaults =
-        !args.no_tools && terms.agent.is_none() && method::is_free_text(&prompt);
+    let has_defaults = !args.no_tools && terms.agent.is_none() && method::is_free_text(&prompt);
     let terms = if has_defaults { terms.for_free_text() } else { terms };
     Ok((Question::of_text(prompt, &terms)?, terms))
 }

@@ -56,7 +56,12 @@ impl AgentArgs {
 
 /// The answer of a run for which a method of an agent was executed, as its outputs; none for any other
 /// run, and where the agent cannot be had.
-pub(super) async fn outputs(run: &Run, text: &str, client: &Client, texts: &Texts) -> Option<String> {
+pub(super) async fn outputs(
+    run: &Run,
+    text: &str,
+    client: &Client,
+    texts: &Texts,
+) -> Option<String> {
     let (id, version) = (run.agent_id?, run.agent_version.as_deref()?);
     if run.status != "completed" {
         return None;
