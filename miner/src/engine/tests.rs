@@ -25,7 +25,7 @@ use super::{PolicyNews, Reread, budget, follow_policy};
 use crate::backend::breaker::Guarded;
 use crate::backend::{BackendError, Health};
 use crate::chain::fake::{CHAIN, claim};
-use crate::chain::{Notice, Runs};
+use crate::chain::{Ledger as _, Notice, Runs};
 use crate::journal::Spent;
 use crate::journal::entry::{Day, Outcome, Parcel, Phase, Purpose};
 use crate::policy::{Decision, PolicyFile, Reason, Unit};
@@ -48,6 +48,19 @@ async fn a_run_is_claimed_worked_on_and_settled() {
     let ended = Outcome::Ended { status: RunStatus::Completed, reward_micro: 33 };
     assert_eq!(Phase::Over(ended), bench.entry(&run).phase);
     assert_eq!(vec!["pure0", "once0", "pure1"], *bench.tools.calls.lock());
+}
+
+#[tokio::test]
+async fn a_clock_that_is_ahead_makes_no_transaction_that_pools_would_have_wait() {
+    let bench = Bench::new();
+    bench.chain.add_run("tools=1", 10_000, 10);
+    let head_ms = bench.chain.head().await.unwrap().block_ms;
+    bench.clock.shared().store(head_ms + 300_000, Ordering::SeqCst);
+    bench.finish(1).await;
+    let latest_ms = bench.chain.head().await.unwrap().block_ms + 60_000;
+    let signed_ms = bench.signed_ms();
+    assert!(!signed_ms.is_empty());
+    assert!(signed_ms.iter().all(|ms| *ms <= latest_ms), "{signed_ms:?}, {latest_ms}");
 }
 
 #[tokio::test]

@@ -390,6 +390,21 @@ fn a_changed_file_is_read_again_and_its_faults_are_told_once() {
 }
 
 #[test]
+fn a_pipe_is_no_configuration_and_nobody_waits_for_its_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("miner.toml");
+    std::fs::write(&path, "").unwrap();
+    let (mut file, _) = PolicyFile::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let mode = rustix::fs::Mode::RUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let told = file.changed().unwrap_err().to_string();
+    assert!(told.contains("this is no regular file"), "{told}");
+    let told = PolicyFile::open(&path).unwrap_err().to_string();
+    assert!(told.contains("this is no regular file"), "{told}");
+}
+
+#[test]
 fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
     let decided = |asked: Asked, change: fn(&mut Policy, &mut RunView)| {
         let (mut policy, mut run) = (Policy::default(), run());

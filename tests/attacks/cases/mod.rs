@@ -24,6 +24,7 @@ mod flooded_deadlines;
 mod foreign_rebuild;
 mod fork_votes;
 mod full_pool;
+mod greedy_agents;
 mod griefed_miners;
 mod height_claim;
 mod hostile_schema;
@@ -259,6 +260,12 @@ pub(crate) const CASES: &[Case<()>] = &[
         about: "liars decide a call and are appealed; others appeal what is right or cannot be computed",
         needs: Need::Loopback,
         run: doubted_answers::run,
+    },
+    Case {
+        name: "greedy_agents",
+        about: "agents that never end, and agents that are too much to remember, want all of their members",
+        needs: Need::Loopback,
+        run: greedy_agents::run,
     },
     Case {
         name: "griefed_miners",

@@ -320,6 +320,11 @@ impl State {
         self.txs.values().map(|tx| (tx.from(), tx.body().type_name(), tx.nonce()))
     }
 
+    /// When the transactions of a sender say that they were signed.
+    pub(crate) fn signed_ms(&self, from: &Address) -> Vec<u64> {
+        self.txs.values().filter(|tx| tx.from() == *from).map(|tx| tx.timestamp()).collect()
+    }
+
     fn bodies(&self) -> impl Iterator<Item = &Body> {
         self.txs.values().map(|tx| tx.body())
     }

@@ -484,6 +484,13 @@ impl Bench {
         state.log().filter(|(from, _, _)| *from == me).map(|(_, _, nonce)| nonce).collect()
     }
 
+    /// When this wallet's transactions say that they were signed.
+    pub(crate) fn signed_ms(&self) -> Vec<u64> {
+        let me = key().address();
+        let state = self.chain.state.lock();
+        state.signed_ms(&me)
+    }
+
     /// The kinds of this wallet's transactions, in order.
     pub(crate) fn sent(&self) -> Vec<&'static str> {
         let me = key().address();
