@@ -96,6 +96,9 @@ pub trait Calls: Debug + Send + Sync {
     async fn bond_micro_min(&self) -> Result<Option<u64>, ChainError>;
     /// The calls in their commit or reveal phase for which a miner was drawn.
     async fn assigned(&self, miner: &Address) -> Result<Vec<Hash>, ChainError>;
+    /// The newest calls for which a miner was drawn, settled or not, newest first: at least so many, if
+    /// there are.
+    async fn drawn(&self, miner: &Address, count: usize) -> Result<Vec<Hash>, ChainError>;
     /// A call; none if there is no such call.
     async fn call(&self, id: &Hash) -> Result<Option<CallView>, ChainError>;
     /// The metadata of a version of an agent, whose hash is that of the chain's record; none if there

@@ -84,6 +84,10 @@ pub struct Market {
 /// Calls are looked at at least so often: a tenth of the time that members have to reveal.
 const POLL_MAX: Duration = Duration::from_secs(2);
 
+/// How many of the newest calls are looked at after a start: few, and many where the miner was away for
+/// long.
+const MISSED_LOOKS: [usize; 2] = [100, 2_000];
+
 /// How often it is looked whether receipts take too much of the disk.
 const RECEIPTS_PAUSE: Duration = Duration::from_secs(300);
 
@@ -146,6 +150,7 @@ impl Shared {
         workers: &mut Workers,
     ) -> Result<(), Halt> {
         let mut is_watching = false;
+        self.take_on_missed(workers).await?;
         let mut receipts_looked: Option<Instant> = None;
         loop {
             if receipts_looked.is_none_or(|looked| looked.elapsed() >= RECEIPTS_PAUSE) {
@@ -249,8 +254,8 @@ impl Shared {
             return Ok(());
         }
         let view = match self.market.calls.call(call).await {
-            Ok(Some(view)) if !view.is_settled => view,
-            Ok(_) => return Ok(()),
+            Ok(Some(view)) => view,
+            Ok(None) => return Ok(()),
             Err(error) => {
                 tracing::warn!(%call, %error, "a call cannot be read");
                 return Ok(());
@@ -262,6 +267,34 @@ impl Shared {
         self.inner.parts.journal.put_call(&entry).await?;
         self.inner.parts.counters.count(Event::Drawn);
         self.spawn((*call, round), workers);
+        Ok(())
+    }
+
+    /// Writes down the calls that came and went while this miner was away, so that its books have what
+    /// they cost. A journal that knows none of the newest calls is not that of this miner's work so far,
+    /// and begins with what comes.
+    async fn take_on_missed(self: &Arc<Self>, workers: &mut Workers) -> Result<(), Halt> {
+        for count in MISSED_LOOKS {
+            let drawn = match self.market.calls.drawn(&self.inner.me, count).await {
+                Ok(drawn) => drawn,
+                Err(error) => {
+                    tracing::debug!(%error, "nobody tells which calls were missed");
+                    return Ok(());
+                }
+            };
+            let mut missed = Vec::new();
+            for call in &drawn {
+                if self.inner.parts.journal.rounds_of(call)?.is_empty() {
+                    missed.push(*call);
+                }
+            }
+            if missed.len() < drawn.len() {
+                for call in missed {
+                    self.take_on(&call, workers).await?;
+                }
+                return Ok(());
+            }
+        }
         Ok(())
     }
 

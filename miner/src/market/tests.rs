@@ -140,6 +140,31 @@ async fn who_comes_too_late_to_execute_says_unable_and_who_comes_after_the_phase
 }
 
 #[tokio::test]
+async fn what_a_miner_missed_while_it_was_away_is_in_its_books() {
+    let bench = Bench::with_miner();
+    let before = bench.call("x", |_| ());
+    bench.serve(&before).await;
+    let missed = bench.call("y", |_| ());
+    bench.chain.settle(&missed);
+    bench.serve(&missed).await;
+    let served = bench.journal.served().unwrap();
+    assert_eq!((served.agreed, served.absent, served.penalised), (1, 1, 1));
+    let penalty = bench.chain.call_of(&missed).rounds[0].members[0].penalty_micro;
+    assert_eq!((served.lost_micro, penalty > 0), (penalty, true));
+    assert_eq!(bench.sent_for_calls(), ["CALL_COMMIT", "CALL_REVEAL"], "nothing is sent for it");
+}
+
+#[tokio::test]
+async fn a_new_journal_begins_with_what_comes() {
+    let bench = Bench::with_miner();
+    let old = bench.call("x", |_| ());
+    bench.chain.settle(&old);
+    let call = bench.call("y", |_| ());
+    bench.serve(&call).await;
+    assert!(bench.journal.call(&old, 0).unwrap().is_none());
+}
+
+#[tokio::test]
 async fn no_more_executions_go_on_at_once_than_the_offer_says() {
     let mut bench = Bench::with_miner();
     bench.configure(|config| config.offers[0].capacity = 2);

@@ -223,6 +223,12 @@ impl Calls for Node {
         Ok(calls)
     }
 
+    async fn drawn(&self, miner: &Address, count: usize) -> Answered<Vec<Hash>> {
+        let filter = json!({ "member": miner });
+        let listed = self.all::<Listed>("ombra_listCalls", &filter, count).await?;
+        Ok(listed.into_iter().map(|it| it.call_id).collect())
+    }
+
     async fn call(&self, id: &Hash) -> Answered<Option<CallView>> {
         let told = found(self.client.call::<Told, _>("ombra_getCall", [id]).await)?;
         told.map(|told| view(told.into_value())).transpose()

@@ -251,6 +251,15 @@ impl Calls for FakeChain {
         Ok(calls.into_iter().filter(|(_, call)| is_mine(call)).map(|(id, _)| id).collect())
     }
 
+    async fn drawn(&self, miner: &Address, _: usize) -> Answer<Vec<Hash>> {
+        self.reach().await?;
+        let state = self.state.lock();
+        let mut calls = rows::<CallTable>(state.memory(), &[], None);
+        calls.retain(|(_, call)| state.call_view(call).round_of(miner).is_some());
+        calls.sort_by_key(|(_, call)| std::cmp::Reverse(call.created_at));
+        Ok(calls.into_iter().map(|(id, _)| id).collect())
+    }
+
     async fn call(&self, id: &Hash) -> Answer<Option<CallView>> {
         self.reach().await?;
         Ok(self.state.lock().call(id))
