@@ -48,13 +48,15 @@ const STEPS_PAGE: u32 = 500;
 #[command(
     after_help = "Examples:\n  ombra run \"What is my balance?\" --tools chain_get_balance --max-fee 0.1ombra --dev 0\n  \
                   ombra run \"Is this good?\" --method inferString --allowed yes --allowed no --dev 0\n  \
+                  ombra run --method inferMessages --args request.json --dev 0\n  \
                   ombra run --resume RUN --result call_0=done --dev 0\n  \
                   ombra run --follow RUN\n\n\
                   ctrl-C offers to take a pending run back; a claimed one goes on without you."
 )]
 pub struct RunArgs {
     /// What is asked
-    #[arg(required_unless_present_any = ["prompt_file", "follow", "resume", "message", "messages"])]
+    #[arg(required_unless_present_any =
+        ["prompt_file", "follow", "resume", "message", "messages", "args"])]
     prompt: Option<String>,
     /// File with the prompt ('-': standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
