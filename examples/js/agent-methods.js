@@ -3,6 +3,7 @@
 // refused here, before it costs anything.
 
 import { AbiFunction, decodeCall } from "./abi.js";
+import { checkCalls, checkMessages, withResults } from "./agent-messages.js";
 import { utf8, wrong } from "./bytes.js";
 
 /** Bytes of an AGENT_REQUEST's prompt; a longer envelope goes into a blob. */
@@ -31,6 +32,8 @@ const ARGUMENTS = {
     "chainOfThought",
   ],
 };
+/** Those of `inferMessages` are checked apart. */
+const METHODS = [...Object.keys(ARGUMENTS), "inferMessages"];
 const PLAIN = ["ombraAgent", "method", "finishReason", "response"];
 const LISTS = ["updatedRoles", "updatedMessages", "pendingToolCallIds", "pendingToolCalls"];
 
@@ -40,8 +43,8 @@ const LISTS = ["updatedRoles", "updatedMessages", "pendingToolCallIds", "pending
  */
 /** A message of a conversation. @typedef {{role: string, content: string}} Message */
 /**
- * A call that the requester is to execute, decoded.
- * @typedef {{id: string, name: string, arguments: Record<string, any>, calldata: string}} Call
+ * A call that the requester is to execute, decoded; `calldata` only from `inferToolsChat`.
+ * @typedef {{id: string, name: string, arguments: Record<string, any>, calldata?: string}} Call
  */
 /**
  * What a miner answered; `roles`, `messages` and `calls` are empty but for `tool_calls`.
@@ -100,6 +103,19 @@ export function inferToolsChat({ deterministic, messages, ...wanted }) {
   return request("inferToolsChat", { ...defaults, ...wanted, ...lists(messages) }, deterministic);
 }
 
+/**
+ * The next message of a conversation, with functions and schemas as chat programs have them.
+ * @param {{messages: Record<string, any>[],
+ *   functions?: import("./agent-messages.js").DeclaredFunction[],
+ *   toolChoice?: "auto" | "none" | "required" | {name: string},
+ *   responseSchema?: {name?: string, schema: Record<string, any>}, maxOutputTokens?: number,
+ *   stop?: string[], deterministic?: boolean}} wanted
+ * @returns {Request}
+ */
+export function inferMessages({ deterministic, ...wanted }) {
+  return request("inferMessages", { functions: [], toolChoice: "auto", ...wanted }, deterministic);
+}
+
 function lists(messages) {
   return {
     roles: messages.map(({ role }) => role),
@@ -115,12 +131,8 @@ function lists(messages) {
  * @returns {Request}
  */
 export function request(method, args, deterministic = false) {
-  if (!Object.hasOwn(ARGUMENTS, method)) {
-    throw wrong("method", method, `one of ${Object.keys(ARGUMENTS).join(", ")}`);
-  }
-  members("args", args, ARGUMENTS[method]);
-  const checked = {};
-  for (const name of ARGUMENTS[method]) checked[name] = CHECKS[name](`args.${name}`, args[name]);
+  one("method", method, METHODS);
+  const checked = method === "inferMessages" ? checkMessages(args) : checkArguments(method, args);
   if (method === "inferNumber" && BigInt(checked.minValue) > BigInt(checked.maxValue)) {
     throw wrong("args.minValue", checked.minValue, `at most maxValue, ${checked.maxValue}`);
   }
@@ -135,6 +147,13 @@ export function request(method, args, deterministic = false) {
   const bytes = utf8(envelope(made)).length + (deterministic ? 0 : ROOM);
   if (bytes > ENVELOPE_BYTES_MAX) throw wrong("args", bytes, `at most ${ENVELOPE_BYTES_MAX} bytes`);
   return made;
+}
+
+function checkArguments(method, args) {
+  members("args", args, ARGUMENTS[method]);
+  const checked = {};
+  for (const name of ARGUMENTS[method]) checked[name] = CHECKS[name](`args.${name}`, args[name]);
+  return checked;
 }
 
 /**
@@ -172,7 +191,7 @@ function envelope({ method, deterministic, args }) {
 // ---- answers ------------------------------------------------------------------------------------
 
 /**
- * The answer to the request `asked`. Each call is compared with what the model said in the
+ * The answer to the request `asked`. Each call of `inferToolsChat` is compared with what the model said in the
  * conversation, so that a miner cannot slip in a call that the model did not make.
  * @param {string} text the run's final answer
  * @param {Request} asked
@@ -181,11 +200,12 @@ function envelope({ method, deterministic, args }) {
 export function readAnswer(text, asked) {
   short("finalAnswer", text, ENVELOPE_BYTES_MAX);
   const read = parse("finalAnswer", text);
+  if (read?.method === "inferMessages") return readMessagesAnswer(read, asked);
   const hasLists = read?.method === "inferToolsChat";
   members("", read, hasLists ? [...PLAIN, ...LISTS] : PLAIN);
   const { method, finishReason, response } = read;
   one("ombraAgent", read.ombraAgent, [1]);
-  one("method", method, [...Object.keys(ARGUMENTS), ""]);
+  one("method", method, [...METHODS, ""]);
   const more = hasLists ? ["tool_calls", "max_iterations"] : [];
   one("finishReason", finishReason, ["stop", "error", ...more]);
   string("response", response);
@@ -202,6 +222,21 @@ export function readAnswer(text, asked) {
     throw wrong("updatedMessages", messages.length, `none with ${finishReason}`);
   }
   return { ...answer, calls: [] };
+}
+
+function readMessagesAnswer(read, asked) {
+  members("", read, [...PLAIN, "toolCalls"]);
+  const { ombraAgent, method, finishReason, response, toolCalls } = read;
+  one("ombraAgent", ombraAgent, [1]);
+  one("finishReason", finishReason, ["stop", "tool_calls", "length", "error"]);
+  string("response", response);
+  if (finishReason !== "error") one("method", method, [asked.method]);
+  const isCalling = finishReason === "tool_calls";
+  if (array("toolCalls", toolCalls).length > 0 !== isCalling) {
+    throw wrong("toolCalls", toolCalls.length, `calls with tool_calls only, not ${finishReason}`);
+  }
+  const calls = isCalling ? checkCalls("toolCalls", toolCalls, asked.args) : [];
+  return { method, finishReason, response, roles: [], messages: [], calls };
 }
 
 function pending(asked, answer, ids, calldata) {
@@ -265,6 +300,9 @@ export function resume(asked, answer, results) {
   const ids = answer.calls.map(({ id }) => id);
   if (ids.length === 0) throw wrong("answer", answer.finishReason, "tool_calls");
   members("results", results, ids);
+  if (asked.method === "inferMessages") {
+    return request(asked.method, withResults(asked.args, answer, results), asked.deterministic);
+  }
   const told = ids.map((id) => toolResult(id, results[id]));
   const roles = [...answer.roles, ...told.map(() => "tool")];
   const args = { ...asked.args, roles, messages: [...answer.messages, ...told] };

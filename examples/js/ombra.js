@@ -4,6 +4,7 @@ export { AbiFunction, decodeCall } from "./abi.js";
 export { AgentMethod, agentMethods, methodOf } from "./agent-abi.js";
 export {
   inferChat,
+  inferMessages,
   inferNumber,
   inferString,
   inferToolsChat,

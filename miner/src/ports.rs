@@ -31,6 +31,10 @@ pub struct Ask<'a> {
     pub thinks: bool,
     /// What the model has written of its message already, where it was cut off; else empty.
     pub so_far: &'a str,
+    /// Texts before the first of which the answer ends.
+    pub stops: &'a [String],
+    /// The most tokens that the model may still put out in this run, at least 1, if its requester says.
+    pub output_tokens_left: Option<u32>,
 }
 
 /// How a run ends by its miner's word.

@@ -70,6 +70,23 @@ pub enum Constraint {
         /// The largest that is allowed.
         max: Option<String>,
     },
+    /// A call of one of the tools that are offered.
+    Call,
+    /// JSON of a schema, or calls of the tools that are offered.
+    Json {
+        /// The schema, in the form of [`crate::methods::Schema::form`].
+        schema: Value,
+        /// Whether no tool may be called now, although some are offered.
+        alone: bool,
+    },
+}
+
+impl Constraint {
+    /// The tools that may be called under it, of those that are offered.
+    #[must_use]
+    pub const fn callable<'a>(&self, tools: &'a [ToolSpec]) -> &'a [ToolSpec] {
+        if let Self::Json { alone: true, .. } = self { &[] } else { tools }
+    }
 }
 
 /// One question to a model.
@@ -85,6 +102,8 @@ pub struct Iteration<'a> {
     pub thinks: bool,
     /// What the model has written of this message already, where it was cut off; it goes on after it.
     pub so_far: &'a str,
+    /// Texts before the first of which the answer ends. A back end may stop there, and need not.
+    pub stops: &'a [String],
     /// The most tokens that it may put out, thoughts and tool calls included; at least 1.
     pub output_tokens_max: u32,
 }

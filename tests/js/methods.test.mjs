@@ -5,17 +5,20 @@ import { test } from "node:test";
 
 import { AbiFunction, decodeCall } from "../../examples/js/abi.js";
 import * as methods from "../../examples/js/agent-methods.js";
+import { checkSchema } from "../../examples/js/agent-schema.js";
 import { FieldError } from "../../examples/js/ombra.js";
 import { METHODS } from "./support/repository.mjs";
 
 const { inferString, readAnswer, readRequest, resume, writeRequest } = methods;
 const asked = (name) => readRequest(METHODS.requests.find((one) => one.name === name).prompt);
 
-/** The same object with its keys in another order. */
+/** The same object with its keys in another order, but for schemas, which are written as they are. */
 function turned(value) {
   if (Array.isArray(value)) return value.map(turned);
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).reverse().map(([key, own]) => [key, turned(own)]));
+  const isSchema = (key) => key === "parameters" || key === "schema";
+  const members = Object.entries(value).reverse();
+  return Object.fromEntries(members.map(([key, own]) => [key, isSchema(key) ? own : turned(own)]));
 }
 
 test("envelopes are written byte for byte, whatever the order of the arguments", () => {
@@ -45,6 +48,10 @@ test("the builders fill in what is not said", () => {
   assert.deepEqual(written(methods.inferChat({ messages })), chat);
   const tools = { ...chat, mcpServerUrls: [], onchainTools: [], maxIterations: 8 };
   assert.deepEqual(written(methods.inferToolsChat({ messages })), tools);
+  const plain = { messages, functions: [], toolChoice: "auto" };
+  assert.deepEqual(written(methods.inferMessages({ messages })), plain);
+  const bounded = { ...plain, maxOutputTokens: 5, stop: ["x"] };
+  assert.deepEqual(written(methods.inferMessages(bounded)), bounded);
 });
 
 test("an envelope of more than 16,384 bytes goes into a blob", () => {
@@ -91,6 +98,24 @@ test("an answer that says something else than its conversation is refused", () =
   assert.throws(() => readAnswer(text, asked("string")), { field: "method" });
 });
 
+test("an answer with other calls than the request allows is refused", () => {
+  for (const { field, text } of METHODS.wrongMessagesAnswers) {
+    const read = () => readAnswer(text, asked("messages, forced"));
+    assert.throws(read, { name: "FieldError", field }, text);
+  }
+});
+
+test("schemas are taken and refused as by a miner", () => {
+  assert.ok(METHODS.schemas.length >= 8 && METHODS.wrongSchemas.length >= 20);
+  for (const schema of METHODS.schemas) checkSchema("s", schema);
+  for (const { field, schema } of METHODS.wrongSchemas) {
+    const message = JSON.stringify(schema);
+    assert.throws(() => checkSchema("s", schema), { name: "FieldError", field }, message);
+  }
+  const many = Object.fromEntries(Array.from({ length: 1024 }, (_, at) => [`p${at}`, {}]));
+  assert.throws(() => checkSchema("s", { properties: many }), { name: "FieldError" });
+});
+
 test("a request goes on with the results of its calls", () => {
   for (const { request, answer, results, prompt } of METHODS.resumed) {
     const first = readRequest(request);
@@ -99,6 +124,7 @@ test("a request goes on with the results of its calls", () => {
     const [id] = Object.keys(results);
     assert.throws(() => resume(first, read, { [id]: "" }), { name: "FieldError" });
     assert.throws(() => resume(first, read, { ...results, more: "" }), { field: "results.more" });
+    if (first.method === "inferMessages") continue;
     const changed = JSON.parse(answer);
     changed.updatedMessages[0] += " And say it always.";
     const text = JSON.stringify(changed);

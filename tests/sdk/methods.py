@@ -13,6 +13,7 @@ ROOT = Path(sys.argv[1])
 sys.path.insert(0, str(ROOT / "examples/python"))
 
 import agent_methods as methods  # noqa: E402
+from agent_methods.schemas import budget, check_schema  # noqa: E402
 
 VECTORS = json.loads((ROOT / "miner/fixtures/agent-methods.json").read_text("utf-8"))
 ASKED = {vector["name"]: methods.read_request(vector["prompt"]) for vector in VECTORS["requests"]}
@@ -36,11 +37,14 @@ def refused(field, what, *arguments):
 
 
 def turned(value):
-    """The same with the keys of all objects in another order."""
+    """The same with the keys of all objects in another order, but for schemas, which are written as
+    they are."""
     if isinstance(value, list):
         return [turned(item) for item in value]
     if isinstance(value, dict):
-        return {key: turned(item) for key, item in reversed(list(value.items()))}
+        whole = ("parameters", "schema")
+        members = reversed(list(value.items()))
+        return {key: item if key in whole else turned(item) for key, item in members}
     return value
 
 
@@ -89,12 +93,17 @@ def answers():
         same(vector.get("calls", []), calls)
     for vector in VECTORS["wrongAnswers"]:
         refused(vector["field"], methods.read_answer, vector["text"], ASKED["tools"])
+    for vector in VECTORS["wrongMessagesAnswers"]:
+        forced = ASKED["messages, forced"]
+        refused(vector["field"], methods.read_answer, vector["text"], forced)
     for vector in VECTORS["resumed"]:
         asked = methods.read_request(vector["request"])
         answer = methods.read_answer(vector["answer"], asked)
         following = methods.resume(asked, answer, vector["results"])
         same(vector["prompt"], methods.write_request(following).prompt)
         refused("results", methods.resume, asked, answer, {})
+        if asked.method == "inferMessages":
+            continue
         changed = json.loads(vector["answer"])
         changed["updatedMessages"][0] += " And say it always."
         refused("updatedMessages[0]", methods.read_answer, json.dumps(changed), asked)
@@ -118,9 +127,25 @@ def functions():
         refused("calldata", methods.decode_call, known, calldata)
 
 
+def schemas():
+    for schema in VECTORS["schemas"]:
+        check_schema("s", schema, budget())
+    for vector in VECTORS["wrongSchemas"]:
+        refused(vector["field"], check_schema, "s", vector["schema"], budget())
+    many = {"properties": {f"p{number}": {} for number in range(1024)}}
+    refused("s.properties.p1023", check_schema, "s", many, budget())
+    bare = methods.infer_messages([{"role": "user", "content": "hi"}])
+    same(ASKED["messages"], bare)
+    more = methods.infer_messages(
+        bare.args["messages"], response_schema={"schema": {}}, max_output_tokens=5
+    )
+    same(({"schema": {}}, 5), (more.args["responseSchema"], more.args["maxOutputTokens"]))
+
+
 requests()
 builders()
 answers()
+schemas()
 functions()
 counted = {name: len(VECTORS[name]) for name in ("requests", "answers", "calls")}
 print(json.dumps({**counted, "refused": len(REFUSED)}))

@@ -10,6 +10,7 @@ from .keccak import keccak256
 from .requests import (
     Request,
     infer_chat,
+    infer_messages,
     infer_number,
     infer_string,
     infer_tools_chat,
@@ -28,6 +29,7 @@ __all__ = [
     "declare",
     "decode_call",
     "infer_chat",
+    "infer_messages",
     "infer_number",
     "infer_string",
     "infer_tools_chat",

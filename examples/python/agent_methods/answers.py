@@ -9,21 +9,24 @@ from typing import NamedTuple
 
 from .abi import declare, decode_call
 from .faults import FieldError, fields, short
-from .requests import ENVELOPE_BYTES_MAX, open_calls, request, texts, tool_result
+from .messages import check_calls, with_results
+from .requests import ENVELOPE_BYTES_MAX, METHODS, open_calls, request, texts, tool_result
 
 PLAIN = ["ombraAgent", "method", "finishReason", "response"]
 LISTS = ["updatedRoles", "updatedMessages", "pendingToolCallIds", "pendingToolCalls"]
-REASONS = ["stop", "tool_calls", "max_iterations", "error"]
-METHODS = ["inferString", "inferNumber", "inferChat", "inferToolsChat", ""]
+REASONS = {
+    "inferToolsChat": ["stop", "tool_calls", "max_iterations", "error"],
+    "inferMessages": ["stop", "tool_calls", "length", "error"],
+}
 
 
 class Call(NamedTuple):
-    """A call that the requester is to execute, decoded."""
+    """A call that the requester is to execute, decoded; with calldata only from inferToolsChat."""
 
     id: str
     name: str
     arguments: dict
-    calldata: str
+    calldata: "str | None" = None
 
 
 class Answer(NamedTuple):
@@ -40,7 +43,7 @@ class Answer(NamedTuple):
 def read_answer(whole, asked):
     """The answer to the request `asked`.
 
-    Each call is compared with what the model said in the conversation, so that a miner cannot slip
+    Each call of inferToolsChat is compared with what the model said in the conversation, so that a miner cannot slip
     in a call that the model did not make.
     """
     short("finalAnswer", whole, ENVELOPE_BYTES_MAX)
@@ -50,14 +53,17 @@ def read_answer(whole, asked):
         raise FieldError("finalAnswer", whole, "JSON") from None
     method = read.get("method") if isinstance(read, dict) else None
     has_lists = method == "inferToolsChat"
-    fields("", read, PLAIN + LISTS if has_lists else PLAIN)
+    more = LISTS if has_lists else ["toolCalls"] if method == "inferMessages" else []
+    fields("", read, PLAIN + more)
     one_of("ombraAgent", read["ombraAgent"], [1])
-    one_of("method", method, METHODS)
-    one_of("finishReason", read["finishReason"], REASONS if has_lists else ["stop", "error"])
+    one_of("method", method, [*METHODS, ""])
+    one_of("finishReason", read["finishReason"], REASONS.get(method, ["stop", "error"]))
     short("response", read["response"], ENVELOPE_BYTES_MAX)
     # A miner that did not understand the request names no method.
     if method != asked.method and read["finishReason"] != "error":
         raise FieldError("method", method, asked.method)
+    if method == "inferMessages":
+        return read_messages_answer(read, asked)
     lists = [texts(name, read[name]) if has_lists else [] for name in LISTS]
     roles, messages, ids, calldata = lists
     calls = []
@@ -66,6 +72,15 @@ def read_answer(whole, asked):
     elif any(lists):
         raise FieldError("updatedMessages", "entries", f"none with {read['finishReason']}")
     return Answer(method, read["finishReason"], read["response"], roles, messages, calls)
+
+
+def read_messages_answer(read, asked):
+    reason, given = read["finishReason"], read["toolCalls"]
+    if not isinstance(given, list) or bool(given) != (reason == "tool_calls"):
+        raise FieldError("toolCalls", given, f"calls with tool_calls only, not {reason}")
+    checked = check_calls("toolCalls", given, asked.args) if given else []
+    calls = [Call(call["id"], call["name"], call["arguments"]) for call in checked]
+    return Answer(read["method"], reason, read["response"], [], [], calls)
 
 
 def pending(asked, roles, messages, ids, calldata):
@@ -115,6 +130,10 @@ def resume(asked, answer, results):
     ids = [call.id for call in answer.calls]
     if not ids or sorted(results) != sorted(ids):
         raise FieldError("results", sorted(results), f"one for each of {ids}")
+    if asked.method == "inferMessages":
+        calls = [{"id": it.id, "name": it.name, "arguments": it.arguments} for it in answer.calls]
+        args = with_results(asked.args, answer.response, calls, results)
+        return request(asked.method, args, asked.deterministic)
     told = [tool_result(name, results[name]) for name in ids]
     roles = answer.roles + ["tool"] * len(told)
     args = {**asked.args, "roles": roles, "messages": answer.messages + told}

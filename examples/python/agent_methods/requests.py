@@ -1,4 +1,4 @@
-"""Requests for the four methods: checked as a miner checks them, and written as the chain has them.
+"""Requests for the five methods: checked as a miner checks them, and written as the chain has them.
 
 docs/agent-methods.md sections 2 to 6.
 """
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from .abi import declare
 from .faults import NUMBER, FieldError, array, boolean, fields, short, text
+from .messages import check_messages as check_message_arguments
 
 ENVELOPE_BYTES_MAX = 4 * 1024 * 1024
 PROMPT_BYTES_MAX = 16384
@@ -39,6 +40,8 @@ ARGUMENTS = {
         "chainOfThought",
     ],
 }
+# Those of inferMessages are checked apart.
+METHODS = [*ARGUMENTS, "inferMessages"]
 
 
 class Request(NamedTuple):
@@ -97,6 +100,27 @@ def infer_tools_chat(
     return request("inferToolsChat", args, deterministic)
 
 
+def infer_messages(
+    messages,
+    functions=(),
+    tool_choice="auto",
+    response_schema=None,
+    max_output_tokens=None,
+    stop=(),
+    deterministic=False,
+):
+    """The next message of a conversation, with functions and schemas as chat programs have them.
+
+    `messages`, `functions` and `response_schema` are objects as in docs/agent-methods.md section 13.
+    """
+    args = {"messages": list(messages), "functions": list(functions), "toolChoice": tool_choice}
+    if response_schema is not None:
+        args["responseSchema"] = response_schema
+    if max_output_tokens is not None:
+        args["maxOutputTokens"] = max_output_tokens
+    return request("inferMessages", {**args, "stop": list(stop)}, deterministic)
+
+
 def lists(messages):
     return {"roles": [role for role, _ in messages], "messages": [said for _, said in messages]}
 
@@ -108,10 +132,10 @@ def tool_result(call_id, content):
 
 def request(method, args, deterministic=False):
     """A request for `method` with exactly its arguments."""
-    if method not in ARGUMENTS:
-        raise FieldError("method", method, f"one of {', '.join(ARGUMENTS)}")
-    fields("args", args, ARGUMENTS[method])
-    checked = {name: CHECKS[name](f"args.{name}", args[name]) for name in ARGUMENTS[method]}
+    if method == "inferMessages":
+        checked = check_message_arguments(args)
+    else:
+        checked = check_arguments(method, args)
     if method == "inferNumber" and int(checked["minValue"]) > int(checked["maxValue"]):
         expected = f"at most maxValue, {checked['maxValue']}"
         raise FieldError("args.minValue", checked["minValue"], expected)
@@ -123,6 +147,13 @@ def request(method, args, deterministic=False):
     if size > ENVELOPE_BYTES_MAX:
         raise FieldError("args", f"{size} bytes", f"at most {ENVELOPE_BYTES_MAX} bytes")
     return made
+
+
+def check_arguments(method, args):
+    if method not in ARGUMENTS:
+        raise FieldError("method", method, f"one of {', '.join(METHODS)}")
+    fields("args", args, ARGUMENTS[method])
+    return {name: CHECKS[name](f"args.{name}", args[name]) for name in ARGUMENTS[method]}
 
 
 def write_request(made):

@@ -9,7 +9,7 @@ use super::agents::PAYLOAD;
 use super::granted;
 use crate::backend::Manifest;
 use crate::chain::RunView;
-use crate::methods::{self, Functions, Parsed, Request};
+use crate::methods::{self, Parsed, Request};
 use crate::ports::{Ask, Course, Courses, Ending, Grant, Move, ToolResult};
 use crate::talk::{Constraint, End, Iteration, Output, ToolCall, ToolSpec};
 use crate::tools::Toolbox;
@@ -46,10 +46,15 @@ impl Understanding {
 
     /// The tools of a grant, by name; those that were offered before and are not known any more too,
     /// but for functions of the requester.
-    fn specs(&self, grant: &Grant, before: &[ToolSpec], functions: &Functions) -> Vec<ToolSpec> {
+    fn specs(
+        &self,
+        grant: &Grant,
+        before: &[ToolSpec],
+        is_function: impl Fn(&str) -> bool,
+    ) -> Vec<ToolSpec> {
         let mut specs = self.toolbox.specs(&granted(grant));
         let is_known = |name: &str| specs.iter().any(|spec| spec.name == name);
-        let is_gone = |spec: &&ToolSpec| !is_known(&spec.name) && !functions.has(&spec.name);
+        let is_gone = |spec: &&ToolSpec| !is_known(&spec.name) && !is_function(&spec.name);
         let gone: Vec<_> = before.iter().filter(is_gone).cloned().collect();
         specs.extend(gone);
         specs.sort_by(|one, other| one.name.cmp(&other.name));
@@ -79,7 +84,7 @@ impl Courses for Understanding {
         let begun = match parsed {
             Parsed::PlainText(text) => {
                 let grant = Grant { tools, ..Grant::default() };
-                let specs = self.specs(&grant, before, &Functions::default());
+                let specs = self.specs(&grant, before, |_| false);
                 let course = methods::Course::of_text(&text, &specs);
                 Begun { course, grant }
             }
@@ -89,7 +94,7 @@ impl Courses for Understanding {
             Parsed::Method(request) => {
                 let servers = request.mcp_server_urls().iter().cloned().collect();
                 let grant = Grant { tools, servers, is_reproducible: request.is_deterministic() };
-                let specs = self.specs(&grant, before, request.functions());
+                let specs = self.specs(&grant, before, |name| request.has_function(name));
                 let course = methods::Course::of_request(&request, &specs);
                 Begun { course: course.map_err(|refused| refused.to_string())?, grant }
             }
@@ -120,9 +125,10 @@ impl Course for Begun {
     }
 
     fn ask(&self) -> Ask<'_> {
-        let Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max: _ } =
+        let Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max: _ } =
             self.course.iteration(1);
-        Ask { messages, tools, constraint, thinks, so_far }
+        let output_tokens_left = self.course.output_tokens_left();
+        Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
     }
 
     fn take(&mut self, output: &Output) -> Move {

@@ -145,6 +145,7 @@ impl Guarded {
             constraint: &Constraint::Free,
             thinks: false,
             so_far: "",
+            stops: &[],
             output_tokens_max: HARMLESS_TOKENS_MAX,
         };
         self.inner.infer(&question, stop).await

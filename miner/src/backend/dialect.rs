@@ -50,7 +50,7 @@ pub(super) async fn infer(
         prompted::read_calls(&mut said, iteration);
     }
     if body.get(form).is_some() {
-        said.text = wire::unwrap_answer(said.text);
+        said.text = wire::unwrap_answer(said.text, iteration.constraint);
     }
     let output = said.into_output(iteration);
     let output = check::plausible(&server.config, iteration, output)?;

@@ -109,10 +109,11 @@ impl Dialect for Ollama {
     }
 
     fn body(&self, iteration: &Iteration<'_>) -> Value {
+        let tools = iteration.constraint.callable(iteration.tools);
         let mut messages = if self.native_tools {
             wire::messages(iteration.messages, Arguments::Object)
         } else {
-            let plain = prompted::messages(iteration.messages, iteration.tools);
+            let plain = prompted::messages(iteration.messages, tools);
             wire::messages(&plain, Arguments::Object)
         };
         // Its templates leave a last message of the model open.
@@ -132,11 +133,14 @@ impl Dialect for Ollama {
         if iteration.thinks && self.can_think {
             body["think"] = json!(true);
         }
-        if self.native_tools && !iteration.tools.is_empty() {
-            body["tools"] = wire::tools(iteration.tools);
+        if self.native_tools && !tools.is_empty() {
+            body["tools"] = wire::tools(tools);
+        }
+        if !iteration.stops.is_empty() {
+            body["options"]["stop"] = json!(iteration.stops);
         }
         if self.manifest.constrains
-            && let Some(schema) = wire::schema(iteration.constraint)
+            && let Some(schema) = wire::schema(iteration, self.native_tools)
         {
             body["format"] = schema;
         }

@@ -12,7 +12,7 @@ use super::http::Server;
 use super::lines::Lines;
 use super::wire::{Arguments, RawCall, Said};
 use super::{Backend, BackendError, Health, Manifest, SetupError, prompted, wire};
-use crate::talk::{Iteration, Message, Output, Role, ToolSpec};
+use crate::talk::{Constraint, Iteration, Message, Output, Role, ToolSpec};
 
 /// A server with `POST /chat/completions`.
 #[derive(Debug)]
@@ -177,8 +177,9 @@ impl Dialect for OpenAi {
 
     fn body(&self, iteration: &Iteration<'_>) -> Value {
         let prompted = !self.native_tools;
+        let tools = iteration.constraint.callable(iteration.tools);
         let mut messages = if prompted {
-            let plain = prompted::messages(iteration.messages, iteration.tools);
+            let plain = prompted::messages(iteration.messages, tools);
             wire::messages(&plain, Arguments::Text)
         } else {
             wire::messages(iteration.messages, Arguments::Text)
@@ -196,11 +197,17 @@ impl Dialect for OpenAi {
         if self.goes_on && !iteration.so_far.is_empty() {
             add_prefix_members(&mut body);
         }
-        if self.native_tools && !iteration.tools.is_empty() {
-            body["tools"] = wire::tools(iteration.tools);
+        if self.native_tools && !tools.is_empty() {
+            body["tools"] = wire::tools(tools);
+            if *iteration.constraint == Constraint::Call {
+                body["tool_choice"] = json!("required");
+            }
+        }
+        if !iteration.stops.is_empty() {
+            body["stop"] = json!(iteration.stops);
         }
         if self.manifest.constrains
-            && let Some(schema) = wire::schema(iteration.constraint)
+            && let Some(schema) = wire::schema(iteration, self.native_tools)
         {
             let named = json!({ "name": "answer", "strict": true, "schema": schema });
             body["response_format"] = json!({ "type": "json_schema", "json_schema": named });

@@ -41,6 +41,25 @@ fn describe(tools: &[ToolSpec]) -> String {
     text
 }
 
+/// The schema of an output that calls one of the tools.
+pub(super) fn call_schema(tools: &[ToolSpec]) -> Value {
+    let call = |ToolSpec { name, parameters, .. }: &ToolSpec| {
+        json!({
+            "type": "object",
+            "properties": { "name": { "enum": [name] }, "arguments": parameters },
+            "required": ["name", "arguments"],
+            "additionalProperties": false,
+        })
+    };
+    let calls: Vec<Value> = tools.iter().map(call).collect();
+    json!({
+        "type": "object",
+        "properties": { "tool_calls": { "type": "array", "items": { "anyOf": calls }, "minItems": 1 } },
+        "required": ["tool_calls"],
+        "additionalProperties": false,
+    })
+}
+
 fn plain(message: &Message) -> Message {
     match message.role {
         Role::Assistant if !message.tool_calls.is_empty() => {
@@ -55,7 +74,8 @@ fn plain(message: &Message) -> Message {
 
 /// Reads calls out of a text, where tools were described to the model.
 pub(super) fn read_calls(said: &mut Said, iteration: &Iteration<'_>) {
-    if iteration.tools.is_empty() || !said.calls.is_empty() {
+    let callable = iteration.constraint.callable(iteration.tools);
+    if callable.is_empty() || !said.calls.is_empty() {
         return;
     }
     said.calls = calls(&said.text);

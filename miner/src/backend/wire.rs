@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::prompted;
 use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 
 /// Calls of one output that are read; a step may have 64.
@@ -74,11 +75,16 @@ pub(super) fn tools(tools: &[ToolSpec]) -> Value {
     tools.iter().map(tool).collect()
 }
 
-/// The schema that holds an output to a form: an object with the member `answer`; none where any
-/// text will do.
-pub(super) fn schema(constraint: &Constraint) -> Option<Value> {
+/// The schema that holds an output to a form; none where any text will do, and where tools may be called
+/// by their own way. Texts and numbers are in an object with the member `answer`.
+pub(super) fn schema(iteration: &Iteration<'_>, native_tools: bool) -> Option<Value> {
+    let Iteration { constraint, tools, .. } = iteration;
     let answer = match constraint {
         Constraint::Free => return None,
+        Constraint::Call => return (!native_tools).then(|| prompted::call_schema(tools)),
+        Constraint::Json { schema, .. } => {
+            return constraint.callable(tools).is_empty().then(|| schema.clone());
+        }
         Constraint::OneOf(texts) => json!({ "type": "string", "enum": texts }),
         Constraint::Integer { .. } => json!({ "type": "string", "pattern": "^-?[0-9]{1,78}$" }),
     };
@@ -91,7 +97,10 @@ pub(super) fn schema(constraint: &Constraint) -> Option<Value> {
 }
 
 /// The text in an output that [`schema`] held; what is not of that form stays as it is.
-pub(super) fn unwrap_answer(text: String) -> String {
+pub(super) fn unwrap_answer(text: String, constraint: &Constraint) -> String {
+    if !matches!(constraint, Constraint::OneOf(_) | Constraint::Integer { .. }) {
+        return text;
+    }
     let value: Option<Value> = serde_json::from_str(&text).ok();
     let answer = value.as_ref().and_then(|value| value["answer"].as_str()).map(str::to_owned);
     answer.unwrap_or(text)

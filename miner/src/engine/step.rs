@@ -32,10 +32,18 @@ const SHRINKING_TOKENS: u32 = 64;
 /// far would be something else now.
 const CHANGED: &str = "the tools that the model was offered are not the same any more";
 
-/// What a course asks, for an output of at most so many tokens.
+/// What a course asks, for an output of at most so many tokens, and of no more than it wants.
 pub(super) fn question(course: &dyn Course, output_tokens_max: u32) -> Iteration<'_> {
-    let Ask { messages, tools, constraint, thinks, so_far } = course.ask();
-    Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max }
+    let Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left } =
+        course.ask();
+    let wanted = output_tokens_left.unwrap_or(output_tokens_max).max(1);
+    let output_tokens_max = output_tokens_max.min(wanted);
+    Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max }
+}
+
+/// Whether the requester says how much the model may put out.
+fn is_bounded_by_requester(course: &dyn Course) -> bool {
+    course.ask().output_tokens_left.is_some()
 }
 
 impl Inner {
@@ -74,15 +82,21 @@ impl Inner {
         }
         let spent = u64::from(output.output_tokens) >= paid;
         let why = format!("the escrow paid for {paid} more tokens, and the answer was cut there");
+        let is_bounded = is_bounded_by_requester(&*course);
         let then = match output.end {
-            End::CallCut if spent => {
+            End::CallCut if spent && !is_bounded => {
                 Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
             }
-            End::Length if spent => {
+            End::Length | End::CallCut if spent => match course.take(&output) {
+                // The requester wanted no more than this.
+                Move::Finish(ending) if ending.status == RunStatus::Completed && is_bounded => {
+                    Move::Finish(ending)
+                }
                 // What there is of the answer is part of what is told.
-                drop(course.take(&output));
-                Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
-            }
+                Move::Finish(_) | Move::Again | Move::Tools(_) => {
+                    Move::Finish(early(&*course, RunStatus::InsufficientFunds, &why))
+                }
+            },
             End::Length | End::CallCut | End::Stop | End::ToolCalls => course.take(&output),
         };
         let record = StepRecord::new(output, then).offered(offer);

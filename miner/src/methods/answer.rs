@@ -9,12 +9,16 @@ use super::functions::Functions;
 use super::members::{self, Members};
 use super::refused::{Refused, bytes_at_most};
 use super::request::{ENVELOPE_BYTES_MAX, MARK, VERSION, read_version};
-use super::{Ask, Method, Request};
-use crate::talk::Message;
+use super::{Ask, Messages, Method, Request, ToolChoice, messages};
+use crate::talk::{Message, Role, ToolCall};
 
 /// The most bytes of an answer: what an envelope may have, as a conversation goes from one to the
 /// other.
 pub const ANSWER_BYTES_MAX: usize = ENVELOPE_BYTES_MAX;
+
+/// How deep an answer with calls may be nested: their arguments begin on the fourth level, and what a
+/// model's server may send is at most 128 deep.
+const CALLS_DEPTH_MAX: usize = 160;
 
 /// Why a run for a method ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +29,16 @@ pub enum Reason {
     ToolCalls,
     /// The round trips between model and tools are used up.
     MaxIterations,
+    /// The answer was cut off: at the most tokens that the requester wants, or because the run ended.
+    Length,
     /// Anything else; the response says why.
     Error,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 4] = [Self::Stop, Self::ToolCalls, Self::MaxIterations, Self::Error];
+    pub const ALL: [Self; 5] =
+        [Self::Stop, Self::ToolCalls, Self::MaxIterations, Self::Length, Self::Error];
 
     /// The word in an answer.
     #[must_use]
@@ -40,15 +47,18 @@ impl Reason {
             Self::Stop => "stop",
             Self::ToolCalls => "tool_calls",
             Self::MaxIterations => "max_iterations",
+            Self::Length => "length",
             Self::Error => "error",
         }
     }
 
-    /// The status with which the miner settles.
+    /// The status with which the miner settles, if the run did not end for want of time or money.
     #[must_use]
     pub const fn status(self) -> RunStatus {
         match self {
-            Self::Stop | Self::ToolCalls | Self::MaxIterations => RunStatus::Completed,
+            Self::Stop | Self::ToolCalls | Self::MaxIterations | Self::Length => {
+                RunStatus::Completed
+            }
             Self::Error => RunStatus::Failed,
         }
     }
@@ -75,22 +85,31 @@ pub struct HandBack {
 /// The final answer of a run for a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The method; none if the request named none of the four.
+    /// The method; none if the request named none.
     pub method: Option<Method>,
     /// Why the run ended.
     pub reason: Reason,
     /// The answer; empty with [`Reason::ToolCalls`], the cause with [`Reason::Error`].
     pub response: String,
-    /// What goes back to the requester; empty but for [`Reason::ToolCalls`].
+    /// What goes back to the requester of an `inferToolsChat`; empty but for [`Reason::ToolCalls`].
     pub hand_back: HandBack,
+    /// The calls that the requester of an `inferMessages` is to execute; empty but for
+    /// [`Reason::ToolCalls`].
+    pub tool_calls: Vec<ToolCall>,
 }
 
 impl Answer {
     /// An answer without calls.
     #[must_use]
     pub fn plain(method: Method, reason: Reason, response: impl Into<String>) -> Self {
-        let hand_back = HandBack::default();
-        Self { method: Some(method), reason, response: response.into(), hand_back }
+        let (hand_back, tool_calls) = (HandBack::default(), Vec::new());
+        Self { method: Some(method), reason, response: response.into(), hand_back, tool_calls }
+    }
+
+    /// The answer to an `inferMessages` with calls.
+    #[must_use]
+    pub fn calling(response: impl Into<String>, tool_calls: Vec<ToolCall>) -> Self {
+        Self { tool_calls, ..Self::plain(Method::InferMessages, Reason::ToolCalls, response) }
     }
 
     /// The answer to a request that was found unacceptable only after the claim.
@@ -101,13 +120,14 @@ impl Answer {
             reason: Reason::Error,
             response: refused.to_string(),
             hand_back: HandBack::default(),
+            tool_calls: Vec::new(),
         }
     }
 
     /// The answer as it goes to the chain: inline if it has at most 16,384 bytes, else in a blob.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let Self { method, reason, response, hand_back } = self;
+        let Self { method, reason, response, hand_back, tool_calls } = self;
         let mut out = String::new();
         let mut object = ObjectWriter::new(&mut out);
         object.integer(MARK, VERSION);
@@ -128,6 +148,9 @@ impl Answer {
             object.strings("pendingToolCalls", &calldata);
         }
         object.end();
+        if *method == Some(Method::InferMessages) {
+            members::append(&mut out, "toolCalls", &messages::calls(tool_calls));
+        }
         out
     }
 
@@ -137,20 +160,23 @@ impl Answer {
     /// The first member that breaks a rule.
     pub fn parse(text: &str) -> Result<Self, Refused> {
         bytes_at_most("finalAnswer", text, ANSWER_BYTES_MAX)?;
-        let value = members::read("finalAnswer", text, 2)?;
+        // Only the arguments of calls may be nested deeper.
+        let is_deep = text.contains(Method::InferMessages.name());
+        let depth_max = if is_deep { CALLS_DEPTH_MAX } else { 2 };
+        let value = members::read("finalAnswer", text, depth_max)?;
         let object = Members::of(&value, "")?;
         read_version(&object)?;
         let method = read_method(&object)?;
         let object = object.only(keys(method))?;
-        let reason = read_reason(&object)?;
-        let hand_back = if method == Some(Method::InferToolsChat) {
-            read_hand_back(&object, reason)?
-        } else if reason == Reason::Stop || reason == Reason::Error {
-            HandBack::default()
-        } else {
-            return Err(Refused::new("finishReason", reason.name(), "stop or error"));
-        };
-        Ok(Self { method, reason, response: object.text("response")?.to_owned(), hand_back })
+        let reason = read_reason(&object, method)?;
+        let (mut hand_back, mut tool_calls) = (HandBack::default(), Vec::new());
+        match method {
+            Some(Method::InferToolsChat) => hand_back = read_hand_back(&object, reason)?,
+            Some(Method::InferMessages) => tool_calls = read_calls(&object, reason)?,
+            Some(Method::InferString | Method::InferNumber | Method::InferChat) | None => {}
+        }
+        let response = object.text("response")?.to_owned();
+        Ok(Self { method, reason, response, hand_back, tool_calls })
     }
 
     /// Checks that each pending call is the encoding of the model's call of the same id.
@@ -207,13 +233,42 @@ impl Request {
         ))
     }
 
+    /// Checks that each call of an answer to `inferMessages` is one of a declared function that the
+    /// choice allows, with an id that is new in the conversation and arguments that fit the function's
+    /// schema. Whoever executes calls does this first. Other methods have no such calls.
+    ///
+    /// # Errors
+    /// The first call that is another.
+    pub fn check_tool_calls(&self, answer: &Answer) -> Result<(), Refused> {
+        let Ask::InferMessages(asked) = self.ask() else { return Ok(()) };
+        let offered = asked.offered();
+        let earlier = || asked.messages.iter().flat_map(|message| &message.tool_calls);
+        for (index, ToolCall { id, name, arguments }) in answer.tool_calls.iter().enumerate() {
+            let field = |member: &str| format!("toolCalls[{index}].{member}");
+            if earlier().any(|call| call.id == *id) {
+                return Err(Refused::new(field("id"), id, "an id that is new in the conversation"));
+            }
+            let function = asked.find(name).filter(|_| offered.iter().any(|it| it.name == *name));
+            let function = function.ok_or_else(|| {
+                Refused::new(field("name"), name, "a function that toolChoice allows to call")
+            })?;
+            function.parameters.check(arguments).map_err(|why| {
+                Refused::new(field("arguments"), why, "what fits the function's parameters")
+            })?;
+        }
+        Ok(())
+    }
+
     /// The request that goes on where `answer` stopped, with the results of its pending calls in
-    /// their order; everything else is asked as before.
+    /// their order; everything else is asked as before, but no call is forced again.
     ///
     /// # Errors
     /// The answer hands back no calls, their number is another, its conversation begins with another
-    /// than this one's, or this is no `inferToolsChat`.
+    /// than this one's, or this is neither `inferToolsChat` nor `inferMessages`.
     pub fn resume(&self, answer: &Answer, results: &[String]) -> Result<Self, Refused> {
+        if let Ask::InferMessages(asked) = self.ask() {
+            return self.resume_messages(asked, answer, results);
+        }
         let HandBack { messages, calls } = &answer.hand_back;
         if calls.is_empty() || calls.len() != results.len() {
             let got = format_args!("{} results", results.len());
@@ -223,7 +278,7 @@ impl Request {
         let mut ask = self.ask().clone();
         let Ask::InferToolsChat { messages: asked, .. } = &mut ask else {
             let method = self.ask().method();
-            return Err(Refused::new("method", method, "inferToolsChat"));
+            return Err(Refused::new("method", method, "inferToolsChat or inferMessages"));
         };
         self.check_beginning(answer)?;
         asked.clone_from(messages);
@@ -231,6 +286,39 @@ impl Request {
         asked.extend(
             answered.map(|(call, text)| conversation::result(call.id.clone(), text.clone())),
         );
+        self.again(ask)
+    }
+
+    fn resume_messages(
+        &self,
+        asked: &Messages,
+        answer: &Answer,
+        results: &[String],
+    ) -> Result<Self, Refused> {
+        let Answer { response, tool_calls, .. } = answer;
+        if tool_calls.is_empty() || tool_calls.len() != results.len() {
+            let got = format_args!("{} results", results.len());
+            let expected = format!("one for each of {} calls", tool_calls.len());
+            return Err(Refused::new("toolCalls", got, expected));
+        }
+        self.check_tool_calls(answer)?;
+        let mut asked = asked.clone();
+        asked.messages.push(Message {
+            tool_calls: tool_calls.clone(),
+            ..conversation::message(Role::Assistant, response.clone())
+        });
+        let answered = tool_calls.iter().zip(results);
+        let answered =
+            answered.map(|(call, text)| conversation::result(call.id.clone(), text.clone()));
+        asked.messages.extend(answered);
+        if asked.choice.is_forced() {
+            asked.choice = ToolChoice::Auto;
+        }
+        self.again(Ask::InferMessages(asked))
+    }
+
+    /// Something else, asked in the same way.
+    fn again(&self, ask: Ask) -> Result<Self, Refused> {
         let request = Self::new(ask)?;
         Ok(if self.is_deterministic() { request.deterministic() } else { request })
     }
@@ -248,6 +336,9 @@ const fn keys(method: Option<Method>) -> &'static [&'static str] {
             "pendingToolCallIds",
             "pendingToolCalls",
         ],
+        Some(Method::InferMessages) => {
+            &[MARK, "method", "finishReason", "response", "toolCalls"]
+        }
         Some(Method::InferString | Method::InferNumber | Method::InferChat) | None => {
             &[MARK, "method", "finishReason", "response"]
         }
@@ -263,12 +354,45 @@ fn read_method(object: &Members<'_, '_>) -> Result<Option<Method>, Refused> {
     }
 }
 
-fn read_reason(object: &Members<'_, '_>) -> Result<Reason, Refused> {
+fn read_reason(object: &Members<'_, '_>, method: Option<Method>) -> Result<Reason, Refused> {
     let word = object.text("finishReason")?;
-    Reason::ALL.into_iter().find(|reason| reason.name() == word).ok_or_else(|| {
-        let words = Reason::ALL.map(Reason::name).join(", ");
-        Refused::new("finishReason", word, format!("one of {words}"))
+    let known = reasons(method);
+    known.iter().copied().find(|reason| reason.name() == word).ok_or_else(|| {
+        let words: Vec<_> = known.iter().map(|reason| reason.name()).collect();
+        Refused::new("finishReason", word, words.join(" or "))
     })
+}
+
+/// What an answer may finish with.
+const fn reasons(method: Option<Method>) -> &'static [Reason] {
+    match method {
+        Some(Method::InferToolsChat) => {
+            &[Reason::Stop, Reason::ToolCalls, Reason::MaxIterations, Reason::Error]
+        }
+        Some(Method::InferMessages) => {
+            &[Reason::Stop, Reason::ToolCalls, Reason::Length, Reason::Error]
+        }
+        Some(Method::InferString | Method::InferNumber | Method::InferChat) | None => {
+            &[Reason::Stop, Reason::Error]
+        }
+    }
+}
+
+/// The calls that the requester is to execute: at least one, and each with an id of its own.
+fn read_calls(object: &Members<'_, '_>, reason: Reason) -> Result<Vec<ToolCall>, Refused> {
+    let calls = messages::read_calls(object, "toolCalls")?;
+    if calls.is_empty() == (reason == Reason::ToolCalls) {
+        let expected = format!("calls with finishReason tool_calls only, and it is {}", reason.name());
+        return Err(Refused::new("toolCalls", format_args!("{} entries", calls.len()), expected));
+    }
+    for (index, call) in calls.iter().enumerate() {
+        if calls.iter().take(index).any(|earlier| earlier.id == call.id) {
+            let got = format_args!("{:?} twice", call.id);
+            let field = format!("toolCalls[{index}].id");
+            return Err(Refused::new(field, got, "ids of calls that are all different"));
+        }
+    }
+    Ok(calls)
 }
 
 fn read_hand_back(object: &Members<'_, '_>, reason: Reason) -> Result<HandBack, Refused> {

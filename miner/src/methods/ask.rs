@@ -7,6 +7,7 @@ use types::params::MAX_STEPS_MAX;
 use super::conversation::{self, Dialect};
 use super::functions::{Declaration, Functions};
 use super::members::Members;
+use super::messages::Messages;
 use super::refused::{Refused, bytes_at_most, entries_at_most};
 use super::{Integer, Method};
 use crate::talk::Message;
@@ -71,6 +72,8 @@ pub enum Ask {
         /// Whether the model may think first.
         chain_of_thought: bool,
     },
+    /// The next message of a conversation, with functions and schemas as chat programs have them.
+    InferMessages(Messages),
 }
 
 impl Ask {
@@ -82,6 +85,7 @@ impl Ask {
             Self::InferNumber { .. } => Method::InferNumber,
             Self::InferChat { .. } => Method::InferChat,
             Self::InferToolsChat { .. } => Method::InferToolsChat,
+            Self::InferMessages(_) => Method::InferMessages,
         }
     }
 
@@ -93,12 +97,16 @@ impl Ask {
             | Self::InferNumber { chain_of_thought, .. }
             | Self::InferChat { chain_of_thought, .. }
             | Self::InferToolsChat { chain_of_thought, .. } => *chain_of_thought,
+            Self::InferMessages(_) => false,
         }
     }
 }
 
 /// The arguments of a method.
 pub(super) fn read(method: Method, args: &Members<'_, '_>) -> Result<Ask, Refused> {
+    if method == Method::InferMessages {
+        return Messages::read(args).map(Ask::InferMessages);
+    }
     let chain_of_thought = args.boolean("chainOfThought")?;
     let conversation = |dialect| conversation::read(args, "roles", "messages", dialect);
     Ok(match method {
@@ -118,6 +126,8 @@ pub(super) fn read(method: Method, args: &Members<'_, '_>) -> Result<Ask, Refuse
         Method::InferChat => {
             Ask::InferChat { messages: conversation(Dialect::Chat)?, chain_of_thought }
         }
+        // Was read above.
+        Method::InferMessages => Ask::InferMessages(Messages::read(args)?),
         Method::InferToolsChat => Ask::InferToolsChat {
             messages: conversation(Dialect::Tools)?,
             mcp_server_urls: args.texts("mcpServerUrls")?,
@@ -177,6 +187,7 @@ pub(super) fn check(ask: &Ask) -> Result<Functions, Refused> {
             }
             return Functions::parse("args.onchainTools", onchain_tools);
         }
+        Ask::InferMessages(messages) => messages.check()?,
     }
     Ok(Functions::default())
 }
@@ -219,7 +230,10 @@ fn check_servers(urls: &[String]) -> Result<(), Refused> {
 }
 
 /// The arguments in the order of docs/agent-methods.md section 3.
-pub(super) fn write(ask: &Ask, args: &mut ObjectWriter<'_>) {
+pub(super) fn write(ask: &Ask) -> String {
+    let mut out = String::new();
+    let mut object = ObjectWriter::new(&mut out);
+    let args = &mut object;
     match ask {
         Ask::InferString { prompt, system, chain_of_thought, allowed_values } => {
             args.string("prompt", prompt);
@@ -259,5 +273,8 @@ pub(super) fn write(ask: &Ask, args: &mut ObjectWriter<'_>) {
             args.integer("maxIterations", u64::from(*max_iterations));
             args.boolean("chainOfThought", *chain_of_thought);
         }
+        Ask::InferMessages(messages) => return messages.write(),
     }
+    object.end();
+    out
 }

@@ -121,7 +121,8 @@ fn read_result(field: &str, text: &str) -> Result<Message, Refused> {
     Ok(result(read_id(&object, "tool_call_id")?, object.text("content")?.to_owned()))
 }
 
-fn read_id(object: &Members<'_, '_>, key: &str) -> Result<String, Refused> {
+/// The id of a call.
+pub(super) fn read_id(object: &Members<'_, '_>, key: &str) -> Result<String, Refused> {
     let id = object.text(key)?;
     if (1..=CALL_ID_BYTES_MAX).contains(&id.len()) {
         return Ok(id.to_owned());
@@ -135,7 +136,8 @@ pub(super) fn write(messages: &[Message], dialect: Dialect) -> (Vec<String>, Vec
     messages.iter().map(|message| (role(message.role).to_owned(), text(message, dialect))).unzip()
 }
 
-const fn role(role: Role) -> &'static str {
+/// The word of a role.
+pub(super) const fn role(role: Role) -> &'static str {
     match role {
         Role::System => "system",
         Role::User => "user",
@@ -173,7 +175,8 @@ fn text(message: &Message, dialect: Dialect) -> String {
     out
 }
 
-fn write_call(call: &ToolCall, out: &mut String) {
+/// Appends `{"id":…,"name":…,"arguments":{…}}`.
+pub(super) fn write_call(call: &ToolCall, out: &mut String) {
     let ToolCall { id, name, arguments } = call;
     out.push_str("{\"id\":");
     json::write_string(id, out);

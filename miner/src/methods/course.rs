@@ -13,6 +13,8 @@ use super::{Ask, Integer, Method, Refused, Request};
 use crate::talk::{Constraint, End, Iteration, Message, Output, Role, ToolCall, ToolSpec};
 use crate::text::CUT_OFF;
 
+mod messages;
+
 /// A text that is cut off is continued until it has so many bytes: an answer has
 /// [`ANSWER_BYTES_MAX`], and a byte may take six in JSON.
 const CUT_BYTES_MAX: usize = ANSWER_BYTES_MAX / 8;
@@ -72,6 +74,8 @@ pub struct Course {
     round_trips_left: Option<u32>,
     /// The calls of the last output, while the miner runs some of them.
     fates: Vec<Fate>,
+    /// What only `inferMessages` asks for.
+    terms: Option<messages::Terms>,
 }
 
 impl Course {
@@ -90,11 +94,12 @@ impl Course {
             so_far: String::new(),
             round_trips_left: None,
             fates: Vec::new(),
+            terms: None,
         }
     }
 
     /// The course of a run for a method; `tools` are those of its whitelist and of its MCP servers,
-    /// and only `inferToolsChat` has any use for them.
+    /// and only `inferToolsChat` and `inferMessages` have any use for them.
     ///
     /// # Errors
     /// A function of the requester has the name of one of the miner's tools.
@@ -130,6 +135,7 @@ impl Course {
                 course.round_trips_left = Some(*max_iterations);
                 course.offer(tools, request.functions())?;
             }
+            Ask::InferMessages(asked) => course.begin_messages(asked, tools)?,
         }
         Ok(course)
     }
@@ -183,12 +189,22 @@ impl Course {
             constraint: &self.constraint,
             thinks: self.thinks && self.so_far.is_empty(),
             so_far: &self.so_far,
+            stops: self.terms.as_ref().map_or(&[], messages::Terms::stops),
             output_tokens_max,
         }
     }
 
+    /// The most tokens that the model may still put out in this run, at least 1, if its requester says.
+    #[must_use]
+    pub fn output_tokens_left(&self) -> Option<u32> {
+        self.terms.as_ref().and_then(messages::Terms::tokens_left)
+    }
+
     /// Takes what the model said.
     pub fn take(&mut self, output: &Output) -> Move {
+        if self.terms.is_some() {
+            return self.take_message(output);
+        }
         let Output { text, tool_calls, output_tokens, end, thoughts: _, prompt_tokens: _ } = output;
         match end {
             End::Length => self.take_cut(text, *output_tokens),
@@ -233,12 +249,15 @@ impl Course {
     }
 
     /// The end of a run that cannot go on, for the miner's own reasons too; what there is of an
-    /// answer that was cut off comes first. A miner that ends it for want of time or money says so by
-    /// another status.
+    /// answer that was cut off comes first, and is all of the answer to `inferMessages`. A miner that
+    /// ends it for want of time or money says so by another status.
     #[must_use]
     pub fn failure(&self, why: &str) -> Ending {
         if self.so_far.is_empty() {
             return self.ending(Reason::Error, why);
+        }
+        if self.terms.is_some() {
+            return self.ending(Reason::Length, &self.so_far);
         }
         self.ending(Reason::Error, &format!("{}\n\n{CUT_OFF}{why}]", self.so_far))
     }
@@ -254,7 +273,9 @@ impl Course {
     /// Judges a text without calls by the rule of the method.
     fn judge(&self, text: &str) -> Ending {
         match &self.constraint {
-            Constraint::Free => self.ending(Reason::Stop, text),
+            Constraint::Free | Constraint::Call | Constraint::Json { .. } => {
+                self.ending(Reason::Stop, text)
+            }
             Constraint::OneOf(values) => {
                 let trimmed = text.trim();
                 if values.iter().any(|value| value == trimmed) {
@@ -359,12 +380,18 @@ impl Course {
             reason: Reason::ToolCalls,
             response: String::new(),
             hand_back: HandBack { messages: self.messages.clone(), calls },
+            tool_calls: Vec::new(),
         };
+        self.handing_back(&answer)
+    }
+
+    /// The end with an answer that has calls.
+    fn handing_back(&self, answer: &Answer) -> Ending {
         let written = answer.to_json();
         if written.len() > ANSWER_BYTES_MAX {
             let bytes = written.len();
             return self.failure(&format!(
-                "the conversation takes {bytes} bytes; expected at most {ANSWER_BYTES_MAX}"
+                "the answer takes {bytes} bytes; expected at most {ANSWER_BYTES_MAX}"
             ));
         }
         Ending { status: answer.reason.status(), answer: written }
@@ -396,6 +423,13 @@ impl Fate {
         match self {
             Self::Run(call) => Some(call),
             Self::HandBack(_) | Self::Wrong { .. } => None,
+        }
+    }
+
+    fn fault(&self) -> Option<&str> {
+        match self {
+            Self::Wrong { why, .. } => Some(why),
+            Self::Run(_) | Self::HandBack(_) => None,
         }
     }
 }

@@ -71,6 +71,11 @@ impl<'a, 'b> Members<'a, 'b> {
         self.members.iter().any(|(name, _)| name == key)
     }
 
+    /// The keys, in the order of the text.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.members.iter().map(|(key, _)| key.as_ref())
+    }
+
     /// A member as what `read` makes of it.
     fn typed<T>(
         &self,
@@ -103,6 +108,11 @@ impl<'a, 'b> Members<'a, 'b> {
     pub(super) fn integer(&self, key: &str, expected: &str) -> Result<u32, Refused> {
         let literal = self.typed(key, expected, Json::as_number)?;
         literal.parse().ok().ok_or_else(|| Refused::new(self.field(key), literal, expected))
+    }
+
+    /// A number, as it is written.
+    pub(super) fn number(&self, key: &str, expected: &str) -> Result<&'b str, Refused> {
+        self.typed(key, expected, Json::as_number)
     }
 
     /// An array.
@@ -139,7 +149,7 @@ impl<'a, 'b> Members<'a, 'b> {
 }
 
 /// The same as plain data; the error is a number that does not fit.
-fn to_value(json: &Json<'_>) -> Result<Value, String> {
+pub(super) fn to_value(json: &Json<'_>) -> Result<Value, String> {
     Ok(match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(*value),
@@ -188,5 +198,17 @@ pub(super) fn write_map(members: &Map<String, Value>, out: &mut String) {
         out.push(':');
         write_value(value, out);
     }
+    out.push('}');
+}
+
+/// Adds a member to the object with which `out` ends; `value` is JSON.
+pub(super) fn append(out: &mut String, key: &str, value: &str) {
+    out.pop();
+    if !out.ends_with('{') {
+        out.push(',');
+    }
+    json::write_string(key, out);
+    out.push(':');
+    out.push_str(value);
     out.push('}');
 }

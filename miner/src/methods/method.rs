@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// One of the four methods.
+/// One of the five methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// A text, or one of some texts.
@@ -13,12 +13,19 @@ pub enum Method {
     InferChat,
     /// The next message of a conversation, with tools.
     InferToolsChat,
+    /// The next message of a conversation, with functions and schemas as chat programs have them.
+    InferMessages,
 }
 
 impl Method {
     /// Every method, in the order of docs/agent-methods.md section 3.
-    pub const ALL: [Self; 4] =
-        [Self::InferString, Self::InferNumber, Self::InferChat, Self::InferToolsChat];
+    pub const ALL: [Self; 5] = [
+        Self::InferString,
+        Self::InferNumber,
+        Self::InferChat,
+        Self::InferToolsChat,
+        Self::InferMessages,
+    ];
 
     /// The name in an envelope.
     #[must_use]
@@ -28,6 +35,7 @@ impl Method {
             Self::InferNumber => "inferNumber",
             Self::InferChat => "inferChat",
             Self::InferToolsChat => "inferToolsChat",
+            Self::InferMessages => "inferMessages",
         }
     }
 
@@ -37,7 +45,8 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 
-    /// Its arguments in the order in which they are written; every one must be there.
+    /// Its arguments in the order in which they are written. Every one must be there, but for
+    /// `responseSchema`, `maxOutputTokens` and `stop`.
     #[must_use]
     pub const fn arguments(self) -> &'static [&'static str] {
         match self {
@@ -51,6 +60,14 @@ impl Method {
                 "onchainTools",
                 "maxIterations",
                 "chainOfThought",
+            ],
+            Self::InferMessages => &[
+                "messages",
+                "functions",
+                "toolChoice",
+                "responseSchema",
+                "maxOutputTokens",
+                "stop",
             ],
         }
     }

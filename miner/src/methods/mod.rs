@@ -1,4 +1,4 @@
-//! The four agent methods: what a run asks for, how its output is judged, what its answer is.
+//! The five agent methods: what a run asks for, how its output is judged, what its answer is.
 //!
 //! ```text
 //! prompt ──Request::parse──▶ Request ──Course::begin──▶ messages, tools, constraint ──▶ model
@@ -21,9 +21,11 @@ mod course;
 mod functions;
 mod integer;
 mod members;
+mod messages;
 mod method;
 mod refused;
 mod request;
+mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +41,15 @@ pub use functions::{
     NAME_BYTES_MAX, PARAMETERS_MAX, SIGNATURE_BYTES_MAX,
 };
 pub use integer::Integer;
+pub(crate) use messages::first_of;
+pub use messages::{
+    DECLARED_MAX, Declared, Messages, OUTPUT_TOKENS_MAX, ResponseSchema, STOP_BYTES_MAX, STOPS_MAX, ToolChoice,
+};
 pub use method::Method;
 pub use refused::Refused;
+pub use schema::{
+    SCHEMA_BRANCHES_MAX, SCHEMA_BYTES_MAX, SCHEMA_COUNT_MAX, SCHEMA_DEPTH_MAX, SCHEMA_PARTS_MAX,
+    SCHEMA_TEXT_BYTES_MAX, SCHEMA_VALUES_MAX, SCHEMAS_BYTES_MAX, Schema,
+};
+pub(crate) use schema::bytes_min;
 pub use request::{ENVELOPE_BYTES_MAX, Parsed, Request, Written};

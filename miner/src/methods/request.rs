@@ -1,4 +1,4 @@
-//! What a run asks for: plain text, or one of four methods in a JSON envelope
+//! What a run asks for: plain text, or one of five methods in a JSON envelope
 //! (docs/agent-methods.md sections 2 to 5).
 
 use types::json::{Json, ObjectWriter};
@@ -18,6 +18,9 @@ pub(super) const MARK: &str = "ombraAgent";
 pub(super) const VERSION: u64 = 1;
 /// Outermost object, arguments, list of functions, function.
 const DEPTH_MAX: usize = 4;
+/// The same for `inferMessages`: arguments of calls begin on the seventh level, and what a model's server
+/// may send is at most 128 deep.
+const MESSAGES_DEPTH_MAX: usize = 160;
 
 /// A request for a method that keeps every rule; holding one is the proof.
 #[derive(Clone, Debug)]
@@ -94,10 +97,22 @@ impl Request {
         self.is_deterministic
     }
 
-    /// The functions that the requester runs; none but for `inferToolsChat`.
+    /// The functions by their signatures that the requester runs; none but for `inferToolsChat`.
     #[must_use]
     pub const fn functions(&self) -> &Functions {
         &self.functions
+    }
+
+    /// Whether the requester has a function of this name, which the miner does not run.
+    #[must_use]
+    pub fn has_function(&self, name: &str) -> bool {
+        match &self.ask {
+            Ask::InferMessages(asked) => asked.find(name).is_some(),
+            Ask::InferString { .. }
+            | Ask::InferNumber { .. }
+            | Ask::InferChat { .. }
+            | Ask::InferToolsChat { .. } => self.functions.has(name),
+        }
     }
 
     /// The MCP servers that it asks for; none but for `inferToolsChat`.
@@ -105,7 +120,10 @@ impl Request {
     pub fn mcp_server_urls(&self) -> &[String] {
         match &self.ask {
             Ask::InferToolsChat { mcp_server_urls, .. } => mcp_server_urls,
-            Ask::InferString { .. } | Ask::InferNumber { .. } | Ask::InferChat { .. } => &[],
+            Ask::InferString { .. }
+            | Ask::InferNumber { .. }
+            | Ask::InferChat { .. }
+            | Ask::InferMessages(_) => &[],
         }
     }
 
@@ -120,7 +138,7 @@ impl Request {
         if !members::is_object_with(prompt, MARK) {
             return Ok(Parsed::PlainText(blob.unwrap_or(prompt).to_owned()));
         }
-        let envelope = members::read("prompt", prompt, DEPTH_MAX)?;
+        let envelope = read_envelope("prompt", prompt)?;
         let object = Members::of(&envelope, "")?;
         let method = read_head(&object)?;
         if !object.has("blob") {
@@ -141,7 +159,7 @@ impl Request {
 
     fn parse_blob(method: Method, blob: &str) -> Result<Self, Refused> {
         bytes_at_most("promptBlobId", blob, ENVELOPE_BYTES_MAX)?;
-        let envelope = members::read("promptBlobId", blob, DEPTH_MAX)?;
+        let envelope = read_envelope("promptBlobId", blob)?;
         let object = Members::of(&envelope, "")?;
         let inner = read_head(&object)?;
         if inner != method {
@@ -175,10 +193,23 @@ impl Request {
         if self.is_deterministic {
             object.boolean("deterministic", true);
         }
-        object.object("args", |args| ask::write(&self.ask, args));
         object.end();
+        members::append(&mut envelope, "args", &ask::write(&self.ask));
         envelope
     }
+}
+
+/// An envelope. Only arguments of calls and schemas may be nested deeper than lists of functions are.
+fn read_envelope<'a>(field: &str, text: &'a str) -> Result<Json<'a>, Refused> {
+    members::read(field, text, DEPTH_MAX).or_else(|refused| {
+        let deep = members::read(field, text, MESSAGES_DEPTH_MAX).ok();
+        deep.filter(|envelope| {
+            let members = envelope.as_object().unwrap_or_default();
+            let method = members.iter().find(|(key, _)| key == "method");
+            method.and_then(|(_, name)| name.as_str()) == Some(Method::InferMessages.name())
+        })
+        .ok_or(refused)
+    })
 }
 
 /// The version and the method.

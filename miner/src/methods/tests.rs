@@ -59,7 +59,7 @@ fn the_examples_of_the_document_are_written_as_programs_write_them() {
     let document = document();
     let examples: Vec<_> =
         document.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
-    assert_eq!(examples.len(), 7, "the examples are fenced as json");
+    assert_eq!(examples.len(), 9, "the examples are fenced as json");
     for example in examples {
         assert_eq!(again(example).as_deref(), Ok(example));
     }
@@ -108,6 +108,14 @@ fn the_limits_of_the_document_are_those_of_the_code() {
         vec![PARAMETERS_MAX],
         vec![FIXED_ELEMENTS_MAX],
         vec![CALLDATA_BYTES_MAX],
+        vec![DECLARED_MAX],
+        vec![SCHEMA_BYTES_MAX, SCHEMAS_BYTES_MAX],
+        vec![SCHEMA_PARTS_MAX, SCHEMA_DEPTH_MAX],
+        vec![SCHEMA_VALUES_MAX, SCHEMA_TEXT_BYTES_MAX],
+        vec![SCHEMA_BRANCHES_MAX],
+        vec![usize::try_from(SCHEMA_COUNT_MAX).unwrap()],
+        vec![usize::try_from(OUTPUT_TOKENS_MAX).unwrap()],
+        vec![STOPS_MAX, STOP_BYTES_MAX],
     ];
     let document = document();
     let table = section(&document, "## 3. ").split("| limit |").nth(1).unwrap();
@@ -239,7 +247,55 @@ fn golden() -> Vec<(&'static str, String)> {
         ("chat", request(Ask::InferChat { messages: chat, chain_of_thought: false })),
         ("tools", request(tools_chat(conversation(), &["https://a.example", "http://b.example"]))),
         ("tools, begun", request(tools_chat(vec![said(Role::User, "hi")], &[]))),
+        ("messages", request(Ask::InferMessages(messages(vec![said(Role::User, "hi")])))),
+        ("messages, with everything", everything()),
+        ("messages, forced", request(Ask::InferMessages(forced()))),
     ]
+}
+
+/// What is asked with no more than messages.
+fn messages(messages: Vec<Message>) -> Messages {
+    Messages {
+        messages,
+        functions: Vec::new(),
+        choice: ToolChoice::Auto,
+        response_schema: None,
+        output_tokens_max: None,
+        stops: Vec::new(),
+    }
+}
+
+/// The functions of the golden file, and the schema of an answer.
+fn declared() -> (Vec<Declared>, Schema) {
+    let schemas = vectors_of("schemas");
+    let schema = |at: usize| Schema::of("s", &schemas[at].to_string()).unwrap();
+    let declare = |name: &str, description: &str, at| Declared {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        parameters: schema(at),
+    };
+    let weather = declare("get_weather", "The weather of a place.", 0);
+    (vec![weather, declare("set-alarm", "", 1)], schema(2))
+}
+
+fn everything() -> String {
+    let (functions, schema) = declared();
+    let response_schema = Some(ResponseSchema { name: Some("Person".to_owned()), schema });
+    let output_tokens_max = Some(256);
+    let asked =
+        Messages { functions, response_schema, output_tokens_max, ..messages(conversation()) };
+    let request = Request::new(Ask::InferMessages(asked)).unwrap().deterministic();
+    let Written::Inline(prompt) = request.to_prompt() else { panic!("it fits") };
+    prompt
+}
+
+fn forced() -> Messages {
+    Messages {
+        functions: declared().0,
+        choice: ToolChoice::Function("set-alarm".to_owned()),
+        stops: vec!["END".to_owned(), "\n\n".to_owned()],
+        ..messages(vec![said(Role::User, "Wake me at 7.")])
+    }
 }
 
 /// The answers that the golden file has, made from values.
@@ -266,8 +322,11 @@ fn golden_answers() -> Vec<(&'static str, String)> {
         reason: Reason::ToolCalls,
         response: String::new(),
         hand_back: HandBack { messages, calls },
+        tool_calls: Vec::new(),
     };
     let refused = Request::parse(r#"{"ombraAgent":2}"#, None).unwrap_err();
+    let at = json!({ "label": null, "at": { "minute": 0, "hour": 7 } });
+    let alarm = call("call_1", "set-alarm", &at);
     vec![
         ("string", plain(Method::InferString, Reason::Stop, "yes\t\u{7f}é")),
         ("number", plain(Method::InferNumber, Reason::Stop, "-1")),
@@ -276,6 +335,10 @@ fn golden_answers() -> Vec<(&'static str, String)> {
         ("tools, used up", plain(Method::InferToolsChat, Reason::MaxIterations, "")),
         ("tools, handed back", handing_back.to_json()),
         ("refused", Answer::refusing(&refused).to_json()),
+        ("messages", plain(Method::InferMessages, Reason::Stop, "Hello.")),
+        ("messages, cut off", plain(Method::InferMessages, Reason::Length, "Once upon")),
+        ("messages, calling", Answer::calling("I set it.", vec![alarm]).to_json()),
+        ("messages, failed", plain(Method::InferMessages, Reason::Error, "no model")),
     ]
 }
 
@@ -314,7 +377,11 @@ fn calls_in_answers_are_decoded_as_the_vectors_say() {
                 request.functions().decode(&call.calldata).unwrap();
             json!({ "id": call.id, "name": name, "arguments": arguments })
         };
-        let calls: Vec<_> = answer.hand_back.calls.iter().map(decode).collect();
+        assert_eq!(request.check_tool_calls(&answer), Ok(()));
+        let plain = answer.tool_calls.iter().map(|call| {
+            json!({ "id": call.id, "name": call.name, "arguments": call.arguments })
+        });
+        let calls: Vec<_> = answer.hand_back.calls.iter().map(decode).chain(plain).collect();
         assert_eq!(vector.get("calls").cloned().unwrap_or_else(|| json!([])), json!(calls));
     }
 }
@@ -330,18 +397,25 @@ fn an_answer_that_says_something_else_than_its_conversation_is_refused() {
 }
 
 #[test]
+fn an_answer_with_other_calls_than_the_request_allows_is_refused() {
+    let request = asked("messages, forced");
+    for vector in vectors_of("wrongMessagesAnswers") {
+        let text = text_of(&vector, "text");
+        let judged = Answer::parse(text).and_then(|answer| request.check_tool_calls(&answer));
+        assert_eq!(judged.unwrap_err().field, text_of(&vector, "field"), "{text}");
+    }
+}
+
+#[test]
 fn a_request_goes_on_as_the_vectors_say() {
     for vector in vectors_of("resumed") {
         let Ok(Parsed::Method(request)) = Request::parse(text_of(&vector, "request"), None) else {
             panic!("a request")
         };
         let answer = Answer::parse(text_of(&vector, "answer")).unwrap();
-        let results: Vec<_> = answer
-            .hand_back
-            .calls
-            .iter()
-            .map(|call| text_of(&vector["results"], &call.id).to_owned())
-            .collect();
+        let pending = answer.hand_back.calls.iter().map(|call| &call.id);
+        let ids = pending.chain(answer.tool_calls.iter().map(|call| &call.id));
+        let results: Vec<_> = ids.map(|id| text_of(&vector["results"], id).to_owned()).collect();
         let Written::Inline(prompt) = request.resume(&answer, &results).unwrap().to_prompt() else {
             panic!("it fits")
         };

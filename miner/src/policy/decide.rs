@@ -11,6 +11,7 @@ use super::{Policy, Reason, Unit};
 use crate::backend::tokens_about;
 use crate::chain::{RunView, Stake};
 use crate::engine::budget;
+use crate::methods::bytes_min;
 use crate::ports::Ask;
 use crate::talk::Constraint;
 
@@ -80,7 +81,8 @@ pub struct Refusals {
 pub struct Asked {
     /// About how many tokens the prompt has.
     pub prompt_tokens: u64,
-    /// The tokens of the shortest answer, where the request allows only answers of a form.
+    /// The tokens of the shortest answer, where the request allows only answers of a form, and no more
+    /// than it allows.
     pub form_tokens: Option<u64>,
     /// Whether tools are offered, after whose calls the prompt is read again.
     pub has_tools: bool,
@@ -105,12 +107,24 @@ impl Asked {
             Constraint::Free => None,
             Constraint::Integer { .. } => Some(1),
             Constraint::OneOf(texts) => {
-                let shortest = texts.iter().map(String::len).min().unwrap_or_default();
-                Some(tokens_about(u64::try_from(shortest).unwrap_or(u64::MAX)).max(1))
+                Some(tokens_of(texts.iter().map(String::len).min().unwrap_or_default()))
+            }
+            Constraint::Json { schema, .. } => Some(tokens_of(bytes_min(schema))),
+            Constraint::Call => {
+                let calls = ask.tools.iter();
+                let calls = calls.map(|it| it.name.len().saturating_add(bytes_min(&it.parameters)));
+                Some(tokens_of(calls.min().unwrap_or_default()))
             }
         };
+        let wanted = ask.output_tokens_left.map(u64::from);
+        let form_tokens = form_tokens.into_iter().chain(wanted).min();
         Self { prompt_tokens, form_tokens, has_tools: !ask.tools.is_empty() }
     }
+}
+
+/// About how many tokens so many bytes of an answer are.
+fn tokens_of(bytes: usize) -> u64 {
+    tokens_about(u64::try_from(bytes).unwrap_or(u64::MAX)).max(1)
 }
 
 /// What to do about a run.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use types::{Address, Hash, Keypair, RunStatus};
 
 use super::{
@@ -435,11 +436,23 @@ fn a_prompt_is_read_only_if_the_answer_is_expected_to_pay_for_it() {
 #[test]
 fn what_a_form_allows_bounds_what_is_earned_unless_the_model_thinks() {
     let of = |constraint: &Constraint, thinks| {
-        Asked::of(&Ask { messages: &[], tools: &[], constraint, thinks, so_far: "" }, 7)
+        Asked::of(&asks(constraint, thinks, None), 7)
     };
     let texts = Constraint::OneOf(vec!["certainly".into(), "no".into()]);
     assert_eq!(asked(7, Some(1)), of(&texts, false));
     assert_eq!(asked(7, None), of(&texts, true));
     assert_eq!(asked(7, Some(1)), of(&Constraint::Integer { min: None, max: None }, false));
     assert_eq!(asked(7, None), of(&Constraint::Free, false));
+    let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } },
+        "required": ["city"], "additionalProperties": false });
+    let of_schema = Constraint::Json { schema, alone: true };
+    assert_eq!(asked(7, Some(3)), of(&of_schema, false), "{}", r#"{"city":""}"#);
+    let bounded = |left| Asked::of(&asks(&of_schema, false, Some(left)), 7).form_tokens;
+    assert_eq!((Some(1), Some(3)), (bounded(1), bounded(100)));
+    assert_eq!(Some(5), Asked::of(&asks(&Constraint::Free, false, Some(5)), 7).form_tokens);
+}
+
+fn asks(constraint: &Constraint, thinks: bool, output_tokens_left: Option<u32>) -> Ask<'_> {
+    let (messages, tools, so_far, stops) = (&[][..], &[][..], "", &[][..]);
+    Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
 }

@@ -8,6 +8,8 @@
     reason = "in a test, a panic is the assertion"
 )]
 
+mod messages;
+
 use std::sync::Arc;
 
 use miner::adapters::{Embedded, EmbeddedConfig};
@@ -121,6 +123,7 @@ async fn ask(model: &Embedded, messages: &[Message], tools: &[ToolSpec]) -> Outp
         constraint: &Constraint::Free,
         thinks: false,
         so_far: "",
+        stops: &[],
         output_tokens_max: 64,
     };
     model.infer(&iteration, &CancellationToken::new()).await.unwrap()

@@ -117,6 +117,7 @@ impl Inner {
             constraint: Constraint::Free,
             thinks: false,
             so_far: String::new(),
+            stops: Vec::new(),
             output_tokens_max,
             stop: stop.clone(),
         };

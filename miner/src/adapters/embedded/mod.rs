@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::market::MarketModel;
 use crate::backend::{Backend, BackendError, Health, Manifest};
 use crate::executor::{self, Stop};
+use crate::methods::first_of;
 use crate::model_file::{NoPlace, default_path};
 use crate::talk::{Constraint, End, Iteration, Message, NOW_ANSWER, Output, ToolCall, ToolSpec};
 use crate::text::with_causes;
@@ -119,6 +120,7 @@ struct Job {
     constraint: Constraint,
     thinks: bool,
     so_far: String,
+    stops: Vec<String>,
     output_tokens_max: u32,
     stop: Stop,
 }
@@ -191,7 +193,7 @@ impl Backend for Embedded {
         iteration: &Iteration<'_>,
         stop: &CancellationToken,
     ) -> Result<Output, BackendError> {
-        let Iteration { messages, tools, constraint, thinks, so_far, output_tokens_max } =
+        let Iteration { messages, tools, constraint, thinks, so_far, stops, output_tokens_max } =
             *iteration;
         let job = Job {
             messages: messages.to_vec(),
@@ -199,6 +201,7 @@ impl Backend for Embedded {
             constraint: constraint.clone(),
             thinks,
             so_far: so_far.to_owned(),
+            stops: stops.to_vec(),
             output_tokens_max,
             stop: Stop::new(stop.clone(), None),
         };
@@ -236,6 +239,8 @@ impl Inner {
                 plain(self.generate(job, &turns, left, None)?)
             }
             Constraint::Free => self.answer_with_tools(job, left)?,
+            Constraint::Call => self.call_any(job, left)?,
+            Constraint::Json { schema, alone } => self.answer_json(job, schema, *alone, left)?,
         };
         output.output_tokens =
             output.output_tokens.saturating_add(job.output_tokens_max.saturating_sub(left));
@@ -254,11 +259,20 @@ impl Inner {
     ) -> Result<Generated, BackendError> {
         let prompt = prompt(self.session.model(), turns, &job.so_far);
         let limits = Limits { output_tokens_max };
+        // What has a form ends by itself.
+        let stops = if grammar.is_none() { &job.stops[..] } else { &[] };
+        let mut written = Written::after(&job.so_far, stops);
         let generated = self
             .session
-            .generate(&prompt, &limits, grammar, &mut |_: Event<'_>| flow(&job.stop))
+            .generate(&prompt, &limits, grammar, &mut |event| match event {
+                Event::Token { text, .. } if written.stops_with(text) => Flow::Cancel,
+                _ => flow(&job.stop),
+            })
             .map_err(|error| self.failed(&error, output_tokens_max))?;
         match generated.end {
+            infer::End::Cancelled if written.is_stopped => {
+                Ok(Generated { end: infer::End::Stop, ..generated })
+            }
             infer::End::Cancelled => Err(BackendError::Cancelled),
             infer::End::Stop | infer::End::Length => Ok(generated),
         }
@@ -299,6 +313,34 @@ impl Inner {
             };
         }
         BackendError::Model(error.to_string())
+    }
+}
+
+/// The end of what is written, and whether a text has come at which the answer stops.
+struct Written<'a> {
+    end: String,
+    stops: &'a [String],
+    is_stopped: bool,
+}
+
+impl<'a> Written<'a> {
+    fn after(so_far: &str, stops: &'a [String]) -> Self {
+        let end = if stops.is_empty() { String::new() } else { so_far.to_owned() };
+        Self { end, stops, is_stopped: false }
+    }
+
+    /// Whether the answer stops with this part of it.
+    fn stops_with(&mut self, text: &str) -> bool {
+        if self.stops.is_empty() {
+            return false;
+        }
+        self.end.push_str(text);
+        self.is_stopped = first_of(self.stops, &self.end).is_some();
+        let longest = self.stops.iter().map(String::len).max().unwrap_or_default();
+        let kept = self.end.len().saturating_sub(longest);
+        let kept = (0..=kept).rev().find(|at| self.end.is_char_boundary(*at)).unwrap_or_default();
+        self.end.drain(..kept);
+        self.is_stopped
     }
 }
 

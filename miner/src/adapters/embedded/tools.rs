@@ -7,6 +7,7 @@
 //! sentence that has a value of the result in it, and no number that nobody has named.
 
 use infer::{Event, Generated, Role as Speaker, Tool};
+use serde_json::Value;
 
 use super::facts::Facts;
 use super::names::Names;
@@ -79,6 +80,43 @@ impl Inner {
         tool.map(|tool| self.call(job, tool, output_tokens_max)).transpose()
     }
 
+    /// A call, whatever the question is: of the tool that makes it likeliest.
+    pub(super) fn call_any(
+        &mut self,
+        job: &Job,
+        output_tokens_max: u32,
+    ) -> Result<Output, BackendError> {
+        let (before, _) = asked(&job.messages);
+        let question = before.last().map(|message| message.text.as_str()).unwrap_or_default();
+        let narrowed = |tool: &ToolSpec| arguments::narrowed(tool, before);
+        let tools: Vec<_> =
+            job.tools.iter().map(|tool| narrowed(tool).unwrap_or_else(|| tool.clone())).collect();
+        let chosen = match &tools[..] {
+            [] | [_] => tools.first(),
+            _ => self.likeliest(job, question, &tools, f64::NEG_INFINITY)?.or_else(|| tools.first()),
+        };
+        let Some(tool) = chosen else {
+            return Err(BackendError::Model("a call is wanted, and there are no tools".to_owned()));
+        };
+        self.call(job, tool, output_tokens_max)
+    }
+
+    /// A call of a tool, or JSON of a schema.
+    pub(super) fn answer_json(
+        &mut self,
+        job: &Job,
+        schema: &Value,
+        is_alone: bool,
+        output_tokens_max: u32,
+    ) -> Result<Output, BackendError> {
+        if !is_alone && let Some(call) = self.call_once(job, output_tokens_max)? {
+            return Ok(call);
+        }
+        let grammar = self.grammars.json(schema).map_err(unfit)?;
+        let turns = turns::turns(&job.messages, &[]);
+        Ok(plain(self.generate(job, &turns, output_tokens_max, Some(&grammar))?))
+    }
+
     /// The tool that makes the question likeliest; none if it is likelier without one.
     fn choose_tool<'a>(
         &mut self,
@@ -86,13 +124,24 @@ impl Inner {
         question: &str,
         tools: &'a [ToolSpec],
     ) -> Result<Option<&'a ToolSpec>, BackendError> {
-        let mut names = Names::default();
-        let question = names.hide(cut(question, QUESTION_BYTES_MAX).trim());
+        let question = shown(question);
         if question.is_empty() || tools.is_empty() {
             return Ok(None);
         }
-        let mut chosen = None;
-        let mut highest = self.likelihood(job, NO_TOOL, &question)?;
+        let without = self.likelihood(job, NO_TOOL, &question)?;
+        self.likeliest(job, &question, tools, without)
+    }
+
+    /// The tool that makes the question likelier than anything else, and than so much.
+    fn likeliest<'a>(
+        &mut self,
+        job: &Job,
+        question: &str,
+        tools: &'a [ToolSpec],
+        least: f64,
+    ) -> Result<Option<&'a ToolSpec>, BackendError> {
+        let question = shown(question);
+        let (mut chosen, mut highest) = (None, least);
         for tool in tools {
             let description = cut(&tool.description, DESCRIPTION_BYTES_MAX);
             let about = format!("{}. {description}", tool.name.replace('_', " "));
@@ -162,6 +211,11 @@ impl Inner {
         let end = if is_cut_by_the_payer { output.end } else { End::Stop };
         Ok(Output { end, ..output })
     }
+}
+
+/// A question as it is weighed.
+fn shown(question: &str) -> String {
+    Names::default().hide(cut(question, QUESTION_BYTES_MAX).trim())
 }
 
 /// The conversation up to its last question, and what came after that.

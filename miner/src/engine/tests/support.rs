@@ -107,7 +107,9 @@ impl Course for TestCourse {
 
     fn ask(&self) -> Ask<'_> {
         let (messages, tools) = (&self.messages, &self.tools);
-        Ask { messages, tools, constraint: &Constraint::Free, thinks: false, so_far: "" }
+        let (constraint, so_far, stops) = (&Constraint::Free, "", &[]);
+        let (thinks, output_tokens_left) = (false, None);
+        Ask { messages, tools, constraint, thinks, so_far, stops, output_tokens_left }
     }
 
     fn take(&mut self, output: &Output) -> Move {

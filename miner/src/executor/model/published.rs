@@ -1,4 +1,4 @@
-//! The four methods of docs/agent-methods.md, as methods of an agent.
+//! The methods of docs/agent-methods.md that have a signature, as methods of an agent.
 
 use serde_json::{Map, Value, json};
 use types::abi;
@@ -9,9 +9,10 @@ use super::tools::OwnTools;
 use crate::methods::{Ask, Course, Method, Move, Parsed, Refused, Request};
 use crate::talk::{Constraint, End, Iteration, Message, NOW_ANSWER, Output, Role};
 
-/// The canonical signature of a method, and the types of its answer.
-const fn published(method: Method) -> (&'static str, &'static [&'static str]) {
-    match method {
+/// The canonical signature of a method, and the types of its answer; none where signatures of Solidity
+/// cannot carry what is asked.
+const fn published(method: Method) -> Option<(&'static str, &'static [&'static str])> {
+    Some(match method {
         Method::InferString => ("inferString(string,string,bool,string[])", &["string"]),
         Method::InferNumber => ("inferNumber(string,string,int256,int256,bool)", &["int256"]),
         Method::InferChat => ("inferChat(string[],string[],bool)", &["string"]),
@@ -19,13 +20,14 @@ const fn published(method: Method) -> (&'static str, &'static [&'static str]) {
             "inferToolsChat(string[],string[],string[],(string,string)[],uint256,bool)",
             &["string", "string", "string[]", "string[]", "string[]", "bytes[]"],
         ),
-    }
+        Method::InferMessages => return None,
+    })
 }
 
 /// Which of the four a method is, by its canonical signature.
 pub(super) fn find(method: &abi::Method) -> Option<Method> {
     let signature = method.signature();
-    Method::ALL.into_iter().find(|of| published(*of).0 == signature)
+    Method::ALL.into_iter().find(|of| published(*of).is_some_and(|it| it.0 == signature))
 }
 
 /// The same method without names, so that tuples are read by place whatever the metadata call their parts.
@@ -52,7 +54,10 @@ pub(super) fn answer(
     let request = request(method, arguments, desk.settings.max_iterations)?;
     let tools = match method {
         Method::InferToolsChat => Some(desk.tools()?),
-        Method::InferString | Method::InferNumber | Method::InferChat => None,
+        Method::InferString
+        | Method::InferNumber
+        | Method::InferChat
+        | Method::InferMessages => None,
     };
     let specs = tools.as_ref().map(OwnTools::specs).unwrap_or_default();
     let mut course = Course::of_request(&request, specs).map_err(refused)?;
@@ -115,7 +120,7 @@ fn declaration(tuple: &Value) -> Value {
 fn ask(course: &Course, desk: &mut Desk<'_, '_>) -> Result<Output, Stopped> {
     let max = desk.settings.max_output_tokens;
     // A text that is cut off is an answer here, so there is never one to go on with.
-    let Iteration { messages, tools, constraint, thinks, so_far: _, output_tokens_max: _ } =
+    let Iteration { messages, tools, constraint, thinks, so_far: _, stops: _, output_tokens_max: _ } =
         course.iteration(max);
     let mut messages = with_base(&desk.settings.base_prompt, messages);
     if !tools.is_empty() {
@@ -169,7 +174,10 @@ fn encode(method: Method, answer: &str) -> Result<Vec<u8>, Stopped> {
         return Err(Stopped::Failure(response.as_str().unwrap_or_default().to_owned()));
     }
     let values = match method {
-        Method::InferString | Method::InferNumber | Method::InferChat => json!([response]),
+        Method::InferString
+        | Method::InferNumber
+        | Method::InferChat
+        | Method::InferMessages => json!([response]),
         Method::InferToolsChat => Value::from_iter([
             member("finishReason"),
             response,
@@ -189,6 +197,7 @@ fn outputs(method: Method) -> abi::Method {
         let of_type = abi::Type::new(abi::TypeName::parse(name).ok()?, Vec::new()).ok()?;
         Some(abi::Parameter { name: String::new(), of_type })
     };
-    let outputs = published(method).1.iter().filter_map(parameter).collect();
+    let types = published(method).map_or(&[][..], |it| it.1);
+    let outputs = types.iter().filter_map(parameter).collect();
     abi::Method { name: method.name().to_owned(), inputs: Vec::new(), outputs }
 }

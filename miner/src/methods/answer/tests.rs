@@ -53,7 +53,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn only_the_fourth_method_has_arrays() {
+fn only_the_methods_with_calls_have_arrays() {
     let written = Answer::plain(Method::InferNumber, Reason::Stop, "8").to_json();
     assert_eq!(
         written,
@@ -63,6 +63,11 @@ fn only_the_fourth_method_has_arrays() {
     assert_eq!(
         written,
         r#"{"ombraAgent":1,"method":"inferToolsChat","finishReason":"max_iterations","response":"","updatedRoles":[],"updatedMessages":[],"pendingToolCallIds":[],"pendingToolCalls":[]}"#
+    );
+    let written = Answer::plain(Method::InferMessages, Reason::Length, "Once").to_json();
+    assert_eq!(
+        written,
+        r#"{"ombraAgent":1,"method":"inferMessages","finishReason":"length","response":"Once","toolCalls":[]}"#
     );
 }
 
@@ -75,6 +80,7 @@ fn the_status_follows_from_the_reason() {
             ("stop", RunStatus::Completed),
             ("tool_calls", RunStatus::Completed),
             ("max_iterations", RunStatus::Completed),
+            ("length", RunStatus::Completed),
             ("error", RunStatus::Failed),
         ]
     );
@@ -105,11 +111,11 @@ fn a_malformed_answer_is_refused_with_the_member() {
         (changed(&plain, "ombraAgent", json!(2)), "ombraAgent: expected the number 1, got 2"),
         (
             changed(&plain, "method", json!("infer")),
-            "method: expected one of inferString, inferNumber, inferChat, inferToolsChat, got infer",
+            "method: expected one of inferString, inferNumber, inferChat, inferToolsChat, inferMessages, got infer",
         ),
         (
             changed(&plain, "finishReason", json!("length")),
-            "finishReason: expected one of stop, tool_calls, max_iterations, error, got length",
+            "finishReason: expected stop or error, got length",
         ),
         (
             changed(&plain, "finishReason", json!("max_iterations")),
@@ -249,7 +255,7 @@ fn a_requester_goes_on_with_the_results_of_his_calls() {
     assert!(asked.resume(&ended, &[]).is_err());
     let chat = Ask::InferChat { messages: messages[..1].to_vec(), chain_of_thought: false };
     let other = Request::new(chat).unwrap().resume(&answer, &["a".to_owned(), "b".to_owned()]);
-    assert_eq!(other.unwrap_err().to_string(), "method: expected inferToolsChat, got inferChat");
+    assert_eq!(other.unwrap_err().to_string(), "method: expected inferToolsChat or inferMessages, got inferChat");
 }
 
 proptest! {

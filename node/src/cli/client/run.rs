@@ -52,6 +52,7 @@ const STEPS_PAGE: u32 = 500;
                   ombra run \"Is this good?\" --method inferString --allowed yes --allowed no --dev 0\n  \
                   ombra run \"Works well.\" --agent review-judge --dev 0\n  \
                   ombra run \"Works well.\" --agent review-judge --call judge --dev 0\n  \
+                  ombra run --method inferMessages --args request.json --dev 0\n  \
                   ombra run --resume RUN --result call_0=done --dev 0\n  \
                   ombra run --follow RUN\n\n\
                   ctrl-C offers to take a pending run back; a claimed one goes on without you."
@@ -59,7 +60,7 @@ const STEPS_PAGE: u32 = 500;
 pub struct RunArgs {
     /// What is asked
     #[arg(required_unless_present_any =
-        ["prompt_file", "follow", "resume", "message", "messages", "call"],
+        ["prompt_file", "follow", "resume", "message", "messages", "args", "call"],
         allow_negative_numbers = true)]
     prompt: Vec<String>,
     /// File with the prompt ('-': standard input)

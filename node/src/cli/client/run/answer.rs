@@ -41,7 +41,8 @@ struct MethodAnswer {
 #[derive(Debug)]
 struct Call {
     id: String,
-    calldata: String,
+    /// None for the calls of `inferMessages`, which are what they say.
+    calldata: Option<String>,
     /// Name and arguments; none if the calldata is no call of a declared function.
     decoded: Option<(String, Map<String, Value>)>,
 }
@@ -163,14 +164,22 @@ fn results(calls: &[Call]) -> String {
 fn understand(request: &Request, text: &str) -> Result<MethodAnswer, String> {
     let answer = Answer::parse(text).map_err(|refused| refused.to_string())?;
     let functions = request.functions();
-    let checked = answer.check_calls(functions).and_then(|()| request.check_beginning(&answer));
+    let checked = answer
+        .check_calls(functions)
+        .and_then(|()| request.check_beginning(&answer))
+        .and_then(|()| request.check_tool_calls(&answer));
     let fault = checked.err().map(|refused| refused.to_string());
     let calls = answer.hand_back.calls.iter().map(|call| Call {
         id: call.id.clone(),
-        calldata: const_hex::encode_prefixed(&call.calldata),
+        calldata: Some(const_hex::encode_prefixed(&call.calldata)),
         decoded: functions.decode(&call.calldata).ok().map(|call| (call.name, call.arguments)),
     });
-    let calls = calls.collect();
+    let plain = answer.tool_calls.iter().map(|call| Call {
+        id: call.id.clone(),
+        calldata: None,
+        decoded: Some((call.name.clone(), call.arguments.clone())),
+    });
+    let calls = calls.chain(plain).collect();
     Ok(MethodAnswer { answer, calls, fault })
 }
 
@@ -188,6 +197,7 @@ impl MethodAnswer {
         match answer.reason {
             Reason::ToolCalls => writeln!(out, ": {} for you to execute", counted_calls(calls))?,
             Reason::MaxIterations => writeln!(out, ": the round trips are used up")?,
+            Reason::Length => writeln!(out, ": the answer was cut off")?,
             Reason::Stop | Reason::Error => writeln!(out)?,
         }
         for Call { id, calldata, decoded } in calls {
@@ -199,7 +209,9 @@ impl MethodAnswer {
                 }
                 None => writeln!(out, "{id:<12} no call of a declared function")?,
             }
-            writeln!(out, "             calldata {}", one_line(calldata, SHOWN_CHARS_MAX))?;
+            if let Some(calldata) = calldata {
+                writeln!(out, "             calldata {}", one_line(calldata, SHOWN_CHARS_MAX))?;
+            }
         }
         if let Some(fault) = fault {
             writeln!(out, "WARNING      do not execute these calls: {}", indented(fault))?;
@@ -214,7 +226,11 @@ impl MethodAnswer {
         let call = |call: &Call| {
             let Call { id, calldata, decoded } = call;
             let (name, arguments) = decoded.clone().unzip();
-            json!({ "id": id, "name": name, "arguments": arguments, "calldata": calldata })
+            let mut shown = json!({ "id": id, "name": name, "arguments": arguments });
+            if let Some(calldata) = calldata {
+                shown["calldata"] = json!(calldata);
+            }
+            shown
         };
         let calls: Vec<_> = calls.iter().map(call).collect();
         let decoded: Value = serde_json::from_str(text).unwrap_or_default();
@@ -229,7 +245,7 @@ impl MethodAnswer {
                 object[key] = value.clone();
             }
         }
-        if decoded.get("pendingToolCalls").is_some() {
+        if decoded.get("pendingToolCalls").is_some() || decoded.get("toolCalls").is_some() {
             object["pendingCalls"] = Value::Array(calls);
         }
         if let Some(fault) = fault {

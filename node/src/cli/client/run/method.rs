@@ -10,7 +10,7 @@ use clap::Args;
 use miner::methods::{Course, Integer, Method, Parsed, Refused, Request};
 use miner::talk::ToolSpec;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::cli::client::{CliError, input};
 
@@ -21,7 +21,7 @@ const ITERATIONS_DEFAULT: u32 = 8;
 /// The arguments of the agent methods.
 #[derive(Args, Debug, Default)]
 pub struct MethodArgs {
-    /// Ask for an agent method: inferString, inferNumber, inferChat or inferToolsChat
+    /// Ask for an agent method: inferString, inferNumber, inferChat, inferToolsChat or inferMessages
     #[arg(long, value_name = "METHOD", value_parser = method, help_heading = HEADING)]
     pub(super) method: Option<Method>,
     /// Instructions for the model (inferString, inferNumber)
@@ -60,6 +60,10 @@ pub struct MethodArgs {
     /// The most round trips between model and tools, 1 to 200 [default: 8] (inferToolsChat)
     #[arg(long, value_name = "N", requires = "method", help_heading = HEADING)]
     max_iterations: Option<u32>,
+    /// File with the arguments as JSON, {"messages":[…],"functions":[],…} ('-': standard input); PROMPT
+    /// is added to its messages, of role user (inferMessages)
+    #[arg(long, value_name = "FILE", requires = "method", help_heading = HEADING)]
+    args: Option<PathBuf>,
     /// Only a miner that can answer reproducibly may take the run
     #[arg(long, requires = "method", help_heading = HEADING)]
     deterministic: bool,
@@ -121,6 +125,7 @@ impl MethodArgs {
                     json!(self.max_iterations.unwrap_or(ITERATIONS_DEFAULT));
                 arguments
             }
+            Method::InferMessages => self.arguments(prompt)?,
         };
         let envelope = json!({
             "ombraAgent": 1,
@@ -138,8 +143,9 @@ impl MethodArgs {
 
     /// An option that this method has not is a mistake, and not to be passed over.
     fn check_foreign(&self, method: Method, tools: &[String]) -> Result<(), CliError> {
-        use Method::{InferChat, InferNumber, InferString, InferToolsChat};
-        let options: [(&str, bool, &[Method]); 10] = [
+        use Method::{InferChat, InferMessages, InferNumber, InferString, InferToolsChat};
+        let with_thoughts = &[InferString, InferNumber, InferChat, InferToolsChat];
+        let options: [(&str, bool, &[Method]); 12] = [
             ("--system", self.system.is_some(), &[InferString, InferNumber]),
             ("--allowed", !self.allowed.is_empty(), &[InferString]),
             ("--min", self.min.is_some(), &[InferNumber]),
@@ -149,7 +155,9 @@ impl MethodArgs {
             ("--onchain-tool", !self.onchain_tool.is_empty(), &[InferToolsChat]),
             ("--mcp-server", !self.mcp_server.is_empty(), &[InferToolsChat]),
             ("--max-iterations", self.max_iterations.is_some(), &[InferToolsChat]),
-            ("--tools", !tools.is_empty(), &[InferToolsChat]),
+            ("--chain-of-thought", self.chain_of_thought, with_thoughts),
+            ("--args", self.args.is_some(), &[InferMessages]),
+            ("--tools", !tools.is_empty(), &[InferToolsChat, InferMessages]),
         ];
         let foreign =
             options.into_iter().find(|(_, is_given, of)| *is_given && !of.contains(&method));
@@ -176,6 +184,29 @@ impl MethodArgs {
             }
             (Some(min), Some(max)) => (min, max),
         })
+    }
+
+    /// The arguments of `inferMessages`: those of the file, and the prompt as the last message. Functions
+    /// and the choice need not be told.
+    fn arguments(&self, prompt: Option<String>) -> Result<Value, CliError> {
+        let mut arguments = json!({ "messages": [], "functions": [], "toolChoice": "auto" });
+        if let Some(path) = &self.args {
+            let text = input::read_text(path, MESSAGES_BYTES_MAX)?;
+            let name = path.display();
+            let expected = |error: &dyn std::fmt::Display| {
+                let form = "{\"messages\":[…],\"functions\":[…],\"toolChoice\":\"auto\",…}";
+                CliError::Usage(format!("{name}: expected {form}: {error}"))
+            };
+            let given: Map<String, Value> =
+                serde_json::from_str(&text).map_err(|error| expected(&error))?;
+            for (key, value) in given {
+                arguments[key] = value;
+            }
+        }
+        if let (Some(content), Value::Array(messages)) = (prompt, &mut arguments["messages"]) {
+            messages.push(json!({ "role": "user", "content": content }));
+        }
+        Ok(arguments)
     }
 
     /// The conversation: the file, the messages, the prompt.
@@ -238,6 +269,11 @@ pub(super) fn refusal(refused: &Refused) -> CliError {
         ("args.mcpServerUrls", "--mcp-server"),
         ("args.onchainTools", "--onchain-tool"),
         ("args.maxIterations", "--max-iterations"),
+        ("args.functions", "--args"),
+        ("args.toolChoice", "--args"),
+        ("args.responseSchema", "--args"),
+        ("args.maxOutputTokens", "--args"),
+        ("args.stop", "--args"),
     ];
     let option = options.iter().find(|(field, _)| refused.field.starts_with(field));
     let option = option.map(|(_, option)| format!(" ({option})")).unwrap_or_default();

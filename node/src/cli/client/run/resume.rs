@@ -69,12 +69,13 @@ impl ResumeArgs {
         };
         let unusable = |refused| nothing(&format!("cannot be resumed: {refused}"));
         let answer = Answer::parse(&text).map_err(unusable)?;
-        if answer.hand_back.calls.is_empty() {
+        if answer.hand_back.calls.is_empty() && answer.tool_calls.is_empty() {
             let reason = answer.reason.name();
             return Err(nothing(&format!("handed no calls back: it finished with {reason}")));
         }
         answer.check_calls(request.functions()).map_err(unusable)?;
         request.check_beginning(&answer).map_err(unusable)?;
+        request.check_tool_calls(&answer).map_err(unusable)?;
         let results = self.in_order(&answer)?;
         let request = request.resume(&answer, &results).map_err(unusable)?;
         Ok(Resumed { run, request })
@@ -83,7 +84,10 @@ impl ResumeArgs {
     /// The results in the order of the calls.
     fn in_order(&self, answer: &Answer) -> Result<Vec<String>, CliError> {
         let mut given = self.given()?;
-        let ids = || answer.hand_back.calls.iter().map(|call| call.id.as_str());
+        let ids = || {
+            let pending = answer.hand_back.calls.iter().map(|call| call.id.as_str());
+            pending.chain(answer.tool_calls.iter().map(|call| call.id.as_str()))
+        };
         let take = |id: &str| {
             given.remove(id).ok_or_else(|| {
                 let shown = one_line(id, ID_CHARS_MAX);

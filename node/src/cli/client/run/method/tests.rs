@@ -85,6 +85,37 @@ fn every_option_has_its_place_in_the_envelope() {
 }
 
 #[test]
+fn arguments_come_from_a_file_and_the_prompt_is_the_last_message() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+    write(r#"{"messages":[{"role":"system","content":"1"}],"maxOutputTokens":5}"#);
+    let arguments = ["2", "--method", "inferMessages", "--args", path, "--tools", "now"];
+    assert_eq!(
+        r#"{"ombraAgent":1,"method":"inferMessages","args":{"messages":[{"role":"system","content":"1"},{"role":"user","content":"2"}],"functions":[],"toolChoice":"auto","maxOutputTokens":5}}"#,
+        envelope(&arguments).unwrap()
+    );
+    assert!(envelope(&["hi", "--method", "inferMessages"]).is_ok());
+    for (text, expected) in [
+        ("[]", "expected {\"messages\":[…],\"functions\":[…],\"toolChoice\":\"auto\",…}"),
+        (r#"{"tools":[]}"#, "args.tools: expected only messages"),
+        (r#"{"toolChoice":"any"}"#, "(--args): args.toolChoice"),
+        (
+            r#"{"functions":[{"name":"now","description":"","parameters":{}}]}"#,
+            "(--args): args.functions[0].name",
+        ),
+    ] {
+        write(text);
+        let refused = refusal(&arguments);
+        assert!(refused.contains(expected), "{refused}");
+    }
+    let refused = refusal(&["p", "--method", "inferChat", "--args", path]);
+    assert!(refused.contains("--args: inferChat has no such argument"), "{refused}");
+    let refused = refusal(&["p", "--method", "inferMessages", "--chain-of-thought"]);
+    assert!(refused.contains("--chain-of-thought: inferMessages has no"), "{refused}");
+}
+
+#[test]
 fn messages_come_from_a_file_too() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = r#"[{"role":"user","content":"1"},{"role":"assistant","content":"2"}]"#;
