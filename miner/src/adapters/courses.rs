@@ -173,7 +173,15 @@ impl Course for AgentCall {
 
     fn ask(&self) -> Ask<'_> {
         let constraint = &Constraint::Free;
-        Ask { messages: &[], tools: &[], constraint, thinks: false, so_far: "" }
+        Ask {
+            messages: &[],
+            tools: &[],
+            constraint,
+            thinks: false,
+            so_far: "",
+            stops: &[],
+            output_tokens_left: None,
+        }
     }
 
     fn opening(&self) -> Option<Output> {

@@ -87,15 +87,30 @@ impl Question {
         let mut constraint = Constraint::Free;
         match ask.form {
             Form::Plain(of_runs) => constraint = of_runs.clone(),
-            Form::Tools(offered) | Form::Call(offered) => tools.clone_from(offered),
-            Form::Schema(schema) => messages = with_schema(messages, schema),
+            Form::Tools(offered) => tools.clone_from(offered),
+            Form::Call(offered) => {
+                tools.clone_from(offered);
+                constraint = Constraint::Call;
+            }
+            Form::Schema(schema) => {
+                messages = with_schema(messages, schema);
+                constraint = Constraint::Json { schema: schema.clone(), alone: true };
+            }
         }
         Self { messages, tools, constraint }
     }
 
     fn iteration(&self, output_tokens_max: u32) -> Iteration<'_> {
         let Self { messages, tools, constraint } = self;
-        Iteration { messages, tools, constraint, thinks: false, so_far: "", output_tokens_max }
+        Iteration {
+            messages,
+            tools,
+            constraint,
+            thinks: false,
+            so_far: "",
+            stops: &[],
+            output_tokens_max,
+        }
     }
 }
 
