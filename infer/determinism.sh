@@ -2,7 +2,8 @@
 # Compares the golden digests of scores and answers on this processor and on emulated ones, each of which
 # makes the kernels take another path.
 #
-#   infer/determinism.sh [--all]     --all: every question to the real model, and not only a short one
+#   infer/determinism.sh [--all]     --all: every question to the real model, and not only a short one,
+#                                    and the questions of `ombra miner selftest` to agents
 #
 # Call it as `./run determinism`, which installs the emulator and gets the model; OMBRA_MODEL names its
 # file. Ends with 1 where a digest differs, with 77 where all are the same but something was SKIPPED.
@@ -14,7 +15,7 @@ case "${1:-}" in
   '') ;;
   --all) all=all ;;
   *)
-    sed -n 's/^# \{0,1\}//; 2,8p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,9p' "$0" >&2
     exit 2
     ;;
 esac
@@ -129,6 +130,20 @@ arm_compiler() {
   fi
 }
 
+# Asks agents what `ombra miner selftest` asks, whose answers and receipts are known.
+agents() {
+  local build=$1 processor=$2 code=0 verdict=ok began
+  shift 2
+  began=$(date +%s)
+  "$@" ${arguments[@]+"${arguments[0]}"} >"$work/out" 2>"$work/err" || code=$?
+  [ "$code" -eq 0 ] || verdict="FAILED ($code)"
+  printf '%-10s %-14s %-13s %-17s %5ss  %s\n' "$build" "$processor" agents \
+    "$(sha256sum <"$work/out" | cut -c 1-16)" $(($(date +%s) - began)) "$verdict"
+  [ "$verdict" = ok ] && return
+  failed=1
+  cat "$work/out" "$work/err"
+}
+
 arm() {
   local reason compiler
   arm_compiler || true
@@ -144,6 +159,12 @@ arm() {
   for processor in cortex-a53 max; do
     row aarch64 "$processor" neon qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$processor" "$program"
   done
+  [ "$all" ] || return 0
+  RUSTC=$compiler CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+    cargo build --quiet --release --locked --package miner --example selftest \
+    --target "$ARM" --target-dir "$TARGET/determinism"
+  agents aarch64 max qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu max \
+    "$TARGET/determinism/$ARM/release/examples/selftest"
 }
 
 # ---- x86-64 -----------------------------------------------------------------------------------
@@ -177,6 +198,13 @@ intel() {
     program=$shipped
     [ "$build" = shipped ] || program=$plain
     row "$build" "$processor" "$expected" qemu-x86_64 -cpu "$processor" "$program"
+  done
+  [ "$all" ] || return 0
+  cargo build --quiet --release --locked --workspace --example selftest
+  program=$TARGET/release/examples/selftest
+  agents shipped "this one" "$program"
+  for processor in Nehalem Haswell; do
+    agents shipped "$processor" qemu-x86_64 -cpu "$processor" "$program"
   done
 }
 

@@ -149,7 +149,11 @@ impl Messages {
             return Err(Refused::new("args.toolChoice.name", name, "the name of a function"));
         }
         if *choice == ToolChoice::Required && functions.is_empty() {
-            return Err(Refused::new("args.toolChoice", "required", "functions that can be called"));
+            return Err(Refused::new(
+                "args.toolChoice",
+                "required",
+                "functions that can be called",
+            ));
         }
         if let Some(ResponseSchema { name, schema: _ }) = response_schema {
             if let Some(name) = name {
@@ -161,7 +165,11 @@ impl Messages {
             }
             if !stops.is_empty() {
                 let expected = "none beside responseSchema, whose JSON would be cut";
-                return Err(Refused::new("args.stop", format_args!("{} texts", stops.len()), expected));
+                return Err(Refused::new(
+                    "args.stop",
+                    format_args!("{} texts", stops.len()),
+                    expected,
+                ));
             }
         }
         if let Some(tokens) = output_tokens_max

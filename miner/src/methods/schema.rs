@@ -129,7 +129,9 @@ impl Schema {
         match members::to_value(&json) {
             Ok(Value::Object(object)) => self.check(&object),
             Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_))
-            | Ok(Value::Array(_)) => Err(format!("the answer is {}; expected an object", json.kind())),
+            | Ok(Value::Array(_)) => {
+                Err(format!("the answer is {}; expected an object", json.kind()))
+            }
             Err(literal) => Err(format!("the answer has the number {literal}, which is too large")),
         }
     }
@@ -317,7 +319,8 @@ impl<'a, 'b> Reader<'a, 'b> {
                 let path = format!("{field}.{}", types::text::shorten(name));
                 bytes_at_most(&path, name, SCHEMA_TEXT_BYTES_MAX)?;
                 self.spend(&path, name.len().saturating_mul(2))?;
-                properties.insert(name.clone().into_owned(), self.node(&path, schema, place.below())?);
+                properties
+                    .insert(name.clone().into_owned(), self.node(&path, schema, place.below())?);
             }
         }
         let required = if node.has("required") { node.texts("required")? } else { Vec::new() };
@@ -332,9 +335,7 @@ impl<'a, 'b> Reader<'a, 'b> {
             false => None,
             true => Some(match node.value("additionalProperties", "a schema")? {
                 Json::Bool(others) => Value::Bool(*others),
-                schema => {
-                    self.node(&node.field("additionalProperties"), schema, place.below())?
-                }
+                schema => self.node(&node.field("additionalProperties"), schema, place.below())?,
             }),
         };
         if node.has("properties") {

@@ -378,9 +378,10 @@ fn calls_in_answers_are_decoded_as_the_vectors_say() {
             json!({ "id": call.id, "name": name, "arguments": arguments })
         };
         assert_eq!(request.check_tool_calls(&answer), Ok(()));
-        let plain = answer.tool_calls.iter().map(|call| {
-            json!({ "id": call.id, "name": call.name, "arguments": call.arguments })
-        });
+        let plain = answer
+            .tool_calls
+            .iter()
+            .map(|call| json!({ "id": call.id, "name": call.name, "arguments": call.arguments }));
         let calls: Vec<_> = answer.hand_back.calls.iter().map(decode).chain(plain).collect();
         assert_eq!(vector.get("calls").cloned().unwrap_or_else(|| json!([])), json!(calls));
     }

@@ -70,7 +70,8 @@ async fn a_call_that_is_wanted_is_made_and_fits() {
         description: description.into(),
         parameters: schema.form().clone(),
     };
-    let tools = [tool("get-weather", "The weather of a place."), tool("play_music", "Plays a song.")];
+    let tools =
+        [tool("get-weather", "The weather of a place."), tool("play_music", "Plays a song.")];
     let question = [said(Role::User, "Tell me the weather in Rome.".into())];
     for (tools, expected) in [(&tools[..], "get-weather"), (&tools[1..], "play_music")] {
         let begun = Instant::now();
@@ -117,18 +118,32 @@ fn hostile() -> Vec<(&'static str, Value)> {
         choices = json!({ "anyOf": [{ "type": "array", "items": choices },
             { "type": "object", "properties": { "a": choices } }] });
     }
-    let number = json!({ "type": "number", "minimum": -9_999_999_999_999.123, "maximum": 123_456_789.987 });
+    let number =
+        json!({ "type": "number", "minimum": -9_999_999_999_999.123, "maximum": 123_456_789.987 });
     let integer = json!({ "type": "integer", "minimum": -9_007_199_254_740_990_i64,
         "exclusiveMaximum": 9_007_199_254_740_990_i64 });
-    let object = |schema: Value| json!({ "type": "object", "properties": { "a": schema },
-        "required": ["a"] });
+    let object = |schema: Value| {
+        json!({ "type": "object", "properties": { "a": schema },
+        "required": ["a"] })
+    };
     vec![
         ("members of any kind", members(700, &json!({}))),
-        ("members that may be left out",
-         json!({ "type": "object", "properties": members(700, &json!({ "type": "string" }))["properties"] })),
-        ("open objects", members(200, &json!({ "type": "object", "properties": { "a": {} },
-            "additionalProperties": {} }))),
-        ("long strings", members(500, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 }))),
+        (
+            "members that may be left out",
+            json!({ "type": "object", "properties": members(700, &json!({ "type": "string" }))["properties"] }),
+        ),
+        (
+            "open objects",
+            members(
+                200,
+                &json!({ "type": "object", "properties": { "a": {} },
+            "additionalProperties": {} }),
+            ),
+        ),
+        (
+            "long strings",
+            members(500, &json!({ "type": "string", "minLength": 1, "maxLength": 4096 })),
+        ),
         ("numbers", members(300, &number)),
         ("whole numbers", members(300, &integer)),
         ("many values", object(json!({ "enum": values(1_000, 20) }))),
@@ -136,8 +151,14 @@ fn hostile() -> Vec<(&'static str, Value)> {
         ("branches", object(json!({ "anyOf": branches }))),
         ("deep arrays", object(deep)),
         ("branches in branches", object(choices)),
-        ("many long arrays", members(300, &json!({ "type": "array", "items": { "type": "boolean" },
-            "minItems": 4000, "maxItems": 4096 }))),
+        (
+            "many long arrays",
+            members(
+                300,
+                &json!({ "type": "array", "items": { "type": "boolean" },
+            "minItems": 4000, "maxItems": 4096 }),
+            ),
+        ),
     ]
 }
 

@@ -156,14 +156,10 @@ fn ombra(rpc: SocketAddr, arguments: &[&str]) -> anyhow::Result<(String, String)
     Ok((String::from_utf8(output.stdout)?, said))
 }
 
-const KEYWORDS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../examples/agents/keywords/agent.json"
-);
-const KEYWORDS_PROGRAM: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../examples/agents/built/keywords.wasm"
-);
+const KEYWORDS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/agents/keywords/agent.json");
+const KEYWORDS_PROGRAM: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/agents/built/keywords.wasm");
 
 fn publish(rpc: SocketAddr, folder: &Path, agent: &Program) -> anyhow::Result<()> {
     let Program { name, module, tools } = agent;

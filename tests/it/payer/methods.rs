@@ -66,7 +66,8 @@ fn messages_are_answered_with_calls_of_functions_that_have_schemas() -> anyhow::
     assert_eq!(["completed", "tool_calls", ""], said(&first));
     let call = json!({ "id": "call_0", "name": "stock_of", "arguments": { "item": "apples" } });
     assert_eq!(json!([call]), first["answer"]["pendingCalls"]);
-    let shown = scene.done(&[&["run"], &ask[..], &["--dev", "0", "--max-fee", "10000"]].concat())?;
+    let shown =
+        scene.done(&[&["run"], &ask[..], &["--dev", "0", "--max-fee", "10000"]].concat())?;
     for expected in
         ["finish       tool_calls: 1 call", "stock_of({\"item\":\"apples\"})", "--result call_0="]
     {

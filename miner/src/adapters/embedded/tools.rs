@@ -93,7 +93,9 @@ impl Inner {
             job.tools.iter().map(|tool| narrowed(tool).unwrap_or_else(|| tool.clone())).collect();
         let chosen = match &tools[..] {
             [] | [_] => tools.first(),
-            _ => self.likeliest(job, question, &tools, f64::NEG_INFINITY)?.or_else(|| tools.first()),
+            _ => {
+                self.likeliest(job, question, &tools, f64::NEG_INFINITY)?.or_else(|| tools.first())
+            }
         };
         let Some(tool) = chosen else {
             return Err(BackendError::Model("a call is wanted, and there are no tools".to_owned()));
